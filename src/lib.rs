@@ -1,0 +1,4 @@
+//! Kibus brings EC2 interruptions to the right Karpenter, for any number of EKS clusters in an account.
+
+pub mod error;
+pub mod model;

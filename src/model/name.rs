@@ -1,0 +1,212 @@
+//! Names that must not be mixed up. Each is checked once, where it enters, and is right from then on.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::Error;
+
+/// A name that AWS, EKS or kibus would not take.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{}` is not a valid {kind}", .value.escape_debug())]
+pub struct NameError {
+    /// What it was meant to be: "cluster name", "Region", ...
+    pub kind: &'static str,
+    /// What was given.
+    pub value: String,
+    /// What would be taken.
+    pub expected: &'static str,
+}
+
+impl From<NameError> for Error {
+    fn from(e: NameError) -> Self {
+        Error::usage(e.to_string()).note(format!("a {} is {}", e.kind, e.expected))
+    }
+}
+
+macro_rules! names {
+    ($($(#[$doc:meta])* $name:ident: $kind:literal, $expected:literal, $valid:expr;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(String);
+
+        impl $name {
+            /// The name as text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = NameError;
+
+            fn from_str(s: &str) -> Result<Self, NameError> {
+                let valid: fn(&str) -> bool = $valid;
+                if valid(s) {
+                    Ok(Self(s.to_owned()))
+                } else {
+                    Err(NameError { kind: $kind, value: s.to_owned(), expected: $expected })
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                &self.0
+            }
+        }
+    )*};
+}
+
+names! {
+    /// The name of an EKS cluster (EKS API reference, `CreateCluster`).
+    ClusterName: "cluster name",
+        "1 to 100 letters, digits, `-` and `_`, beginning with a letter or a digit",
+        |s| s.len() <= 100 && s.starts_with(|c: char| c.is_ascii_alphanumeric()) && all(s, "-_");
+    /// The name of a bus: what every name of its resources begins with.
+    BusName: "bus name",
+        "1 to 20 lower-case letters, digits and `-`, beginning with a letter",
+        |s| s.len() <= 20 && s.starts_with(|c: char| c.is_ascii_lowercase())
+            && s.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
+    /// The name of an SQS queue (SQS API reference, `CreateQueue`).
+    QueueName: "queue name",
+        "1 to 80 letters, digits, `-` and `_`",
+        |s| !s.is_empty() && s.len() <= 80 && all(s, "-_");
+    /// What a cluster queue's name begins with; may be empty.
+    QueuePrefix: "queue prefix",
+        "at most 40 letters, digits, `-` and `_`",
+        |s| s.len() <= 40 && all(s, "-_");
+    /// The name of an IAM role, without its path (IAM API reference, `CreateRole`).
+    RoleName: "role name",
+        "1 to 64 letters, digits and `_+=,.@-`",
+        |s| !s.is_empty() && s.len() <= 64 && all(s, "_+=,.@-");
+    /// The path of an IAM role. AWS takes more; these are the characters that a tag can remember.
+    RolePath: "role path",
+        "`/`, or letters, digits and `_+=.@-` between slashes, 256 characters at most",
+        |s| s == "/" || (s.len() <= 256 && s.starts_with('/') && s.ends_with('/') && !s.contains("//") && all(s, "_+=.@-/"));
+    /// The name of an inline policy (IAM API reference, `PutRolePolicy`).
+    PolicyName: "policy name",
+        "1 to 128 letters, digits and `_+=,.@-`",
+        |s| !s.is_empty() && s.len() <= 128 && all(s, "_+=,.@-");
+    /// The name of a Lambda function.
+    FunctionName: "function name",
+        "1 to 64 letters, digits, `-` and `_`",
+        |s| !s.is_empty() && s.len() <= 64 && all(s, "-_");
+    /// The name of an EventBridge rule.
+    RuleName: "rule name",
+        "1 to 64 letters, digits and `.-_`",
+        |s| !s.is_empty() && s.len() <= 64 && all(s, ".-_");
+    /// The name of a CloudWatch log group.
+    LogGroupName: "log group name",
+        "1 to 512 letters, digits and `_-/.#`",
+        |s| !s.is_empty() && s.len() <= 512 && all(s, "_-/.#");
+    /// An AWS Region.
+    Region: "Region",
+        "a name like `us-west-2`, `cn-north-1` or `us-gov-west-1`",
+        |s| s.len() <= 25 && s.split('-').count() >= 3
+            && s.split('-').all(|part| !part.is_empty() && part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit()));
+    /// An AWS account.
+    AccountId: "account id",
+        "12 digits",
+        |s| s.len() == 12 && s.bytes().all(|b| b.is_ascii_digit());
+    /// An AWS partition: what stands second in an ARN.
+    Partition: "partition",
+        "`aws`, `aws-cn`, `aws-us-gov` or another name that begins with `aws`",
+        |s| s.starts_with("aws") && all(s, "-");
+    /// The ARN of a KMS key; aliases are not taken, because an IAM policy cannot name one.
+    KmsKey: "KMS key",
+        "the ARN of a key, like `arn:aws:kms:us-west-2:111122223333:key/...`",
+        |s| { let p: Vec<_> = s.splitn(6, ':').collect();
+              p.len() == 6 && p[0] == "arn" && p[1].starts_with("aws") && p[2] == "kms" && p[5].starts_with("key/") && all(s, ":/-") };
+    /// The ARN of a managed policy that bounds what a role may do.
+    PermissionsBoundary: "permissions boundary",
+        "the ARN of a policy, like `arn:aws:iam::111122223333:policy/boundary`",
+        |s| { let p: Vec<_> = s.splitn(6, ':').collect();
+              p.len() == 6 && p[0] == "arn" && p[1].starts_with("aws") && p[2] == "iam" && p[5].starts_with("policy/") && all(s, ":/-_+=.@") };
+}
+
+fn all(s: &str, others: &str) -> bool {
+    s.chars().all(|c| c.is_ascii_alphanumeric() || others.contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ok<T: FromStr>(s: &str) -> bool {
+        s.parse::<T>().is_ok()
+    }
+
+    #[test]
+    fn names_are_checked_at_the_edge() {
+        let long = "a".repeat(100);
+        for (given, taken) in [
+            ("base", true),
+            ("tenant-1", true),
+            ("9_x", true),
+            (long.as_str(), true),
+            ("", false),
+            ("-x", false),
+            ("_x", false),
+            ("a.b", false),
+            ("ü", false),
+            ("a b", false),
+            ("a\u{1b}[31m", false),
+            (&format!("{long}a"), false),
+        ] {
+            assert_eq!(ok::<ClusterName>(given), taken, "cluster name {given:?}");
+        }
+        for (given, taken) in [
+            ("kibus", true),
+            ("k-2", true),
+            ("Kibus", false),
+            ("2k", false),
+            ("", false),
+            ("a23456789012345678901", false),
+        ] {
+            assert_eq!(ok::<BusName>(given), taken, "bus name {given:?}");
+        }
+        for (given, taken) in [
+            ("us-west-2", true),
+            ("cn-north-1", true),
+            ("us-gov-west-1", true),
+            ("us-isob-east-1", true),
+            ("us", false),
+            ("", false),
+            ("us west 2", false),
+            ("us--2", false),
+        ] {
+            assert_eq!(ok::<Region>(given), taken, "Region {given:?}");
+        }
+        for (given, taken) in [
+            ("/", true),
+            ("/team/x/", true),
+            ("team/", false),
+            ("/team", false),
+            ("//", false),
+            ("/a,b/", false),
+        ] {
+            assert_eq!(ok::<RolePath>(given), taken, "role path {given:?}");
+        }
+        for (given, taken) in [
+            ("arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab", true),
+            ("arn:aws-cn:kms:cn-north-1:111122223333:key/mrk-1", true),
+            ("arn:aws:kms:us-west-2:111122223333:alias/x", false),
+            ("1234abcd-12ab", false),
+        ] {
+            assert_eq!(ok::<KmsKey>(given), taken, "KMS key {given:?}");
+        }
+    }
+
+    #[test]
+    fn an_error_shows_no_escape_sequence() {
+        let e = "a\u{1b}[31m".parse::<ClusterName>().unwrap_err();
+        assert_eq!(e.to_string(), "`a\\u{1b}[31m` is not a valid cluster name");
+    }
+}

@@ -1,0 +1,116 @@
+//! Tags: what kibus knows about its own resources, since there is no state file.
+
+use std::collections::BTreeMap;
+
+use super::name::{BusName, ClusterName, RoleName};
+
+/// Every tag key of kibus begins with this; a user's own tag may not.
+pub const NAMESPACE: &str = "kibus:";
+/// The bus that a resource belongs to. Its presence is ownership.
+pub const BUS: &str = "kibus:bus";
+/// The cluster that a queue serves.
+pub const CLUSTER: &str = "kibus:cluster";
+/// The role that a cluster's Karpenter controller runs as.
+pub const CONTROLLER_ROLE: &str = "kibus:controller-role";
+/// The version of the router that the function holds.
+pub const ROUTER_VERSION: &str = "kibus:router-version";
+/// The SHA-256 of the archive that the function was given, in hex.
+pub const ROUTER_SHA256: &str = "kibus:router-sha256";
+/// What a remembered option's key begins with: `kibus:option:` and the flag's name.
+pub const OPTION: &str = "kibus:option:";
+
+/// The tags of a resource.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tags(pub BTreeMap<String, String>);
+
+impl Tags {
+    /// The tags that make a resource ours.
+    #[must_use]
+    pub fn of(bus: &BusName) -> Self {
+        Self(BTreeMap::from([(BUS.to_owned(), bus.to_string())]))
+    }
+
+    /// The same with one more.
+    #[must_use]
+    pub fn with(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.0.insert(key.into(), value.into());
+        self
+    }
+
+    /// The same with all of these.
+    #[must_use]
+    pub fn with_all(mut self, more: &Self) -> Self {
+        self.0.extend(more.0.iter().map(|(k, v)| (k.clone(), v.clone())));
+        self
+    }
+
+    /// The value of a tag.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.0.get(key).map(String::as_str)
+    }
+
+    /// Whether these are the tags of a resource of that bus.
+    #[must_use]
+    pub fn belong_to(&self, bus: &BusName) -> bool {
+        self.get(BUS) == Some(bus.as_str())
+    }
+
+    /// The cluster that a queue with these tags serves, if it is one of that bus.
+    #[must_use]
+    pub fn cluster_of(&self, bus: &BusName) -> Option<ClusterName> {
+        if !self.belong_to(bus) {
+            return None;
+        }
+        self.get(CLUSTER)?.parse().ok()
+    }
+
+    /// The controller role that a cluster queue remembers.
+    #[must_use]
+    pub fn controller_role(&self) -> Option<RoleName> {
+        self.get(CONTROLLER_ROLE)?.replace(':', ",").parse().ok()
+    }
+
+    /// The option that was chosen when the hub was set up, under its flag's name.
+    #[must_use]
+    pub fn option(&self, flag: &str) -> Option<&str> {
+        self.get(&format!("{OPTION}{flag}"))
+    }
+
+    /// The same, remembering a controller role. A role's name may hold `,`, which a tag may not: `:` stands for
+    /// it, which a role's name may not hold.
+    #[must_use]
+    pub fn with_controller_role(self, role: &RoleName) -> Self {
+        self.with(CONTROLLER_ROLE, role.as_str().replace(',', ":"))
+    }
+}
+
+impl FromIterator<(String, String)> for Tags {
+    fn from_iter<I: IntoIterator<Item = (String, String)>>(iter: I) -> Self {
+        Self(iter.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_role_with_a_comma_survives_the_tag() {
+        let role: RoleName = "a,b".parse().unwrap();
+        let tags = Tags::default().with_controller_role(&role);
+        assert_eq!(tags.get(CONTROLLER_ROLE), Some("a:b"));
+        assert_eq!(tags.controller_role(), Some(role));
+    }
+
+    #[test]
+    fn a_cluster_queue_is_known_by_both_tags() {
+        let kibus: BusName = "kibus".parse().unwrap();
+        let other: BusName = "other".parse().unwrap();
+        let tags = Tags::of(&kibus).with(CLUSTER, "base");
+        assert_eq!(tags.cluster_of(&kibus), Some("base".parse().unwrap()));
+        assert_eq!(tags.cluster_of(&other), None);
+        assert_eq!(Tags::of(&kibus).cluster_of(&kibus), None);
+        assert_eq!(Tags::default().with(CLUSTER, "base").cluster_of(&kibus), None);
+    }
+}

@@ -1,0 +1,103 @@
+//! Documents that a security reviewer reads as files (`templates/`), filled as data and never as text.
+
+use serde_json::Value;
+
+use super::document::Document;
+
+/// A JSON document with `${name}` in some of its strings.
+pub struct Template(Value);
+
+impl Template {
+    /// A template that is part of the program.
+    ///
+    /// # Panics
+    /// When it is not JSON; the test of this module parses them all.
+    #[must_use]
+    pub fn builtin(text: &str) -> Self {
+        #[expect(
+            clippy::expect_used,
+            reason = "templates are compiled in, and a test parses every one"
+        )]
+        Self(serde_json::from_str(text).expect("a built-in template is JSON"))
+    }
+
+    /// The document with every `${name}` replaced. A string that is nothing but `${name}` becomes the value
+    /// itself, so a list stays a list; inside a longer string only text can stand.
+    ///
+    /// # Panics
+    /// When a placeholder has no value: a mistake in the program, not in what it was given.
+    #[must_use]
+    pub fn fill(&self, values: &[(&str, Value)]) -> Document {
+        Document(fill(&self.0, values))
+    }
+}
+
+fn fill(node: &Value, values: &[(&str, Value)]) -> Value {
+    match node {
+        Value::String(text) => fill_text(text, values),
+        Value::Array(items) => items.iter().map(|item| fill(item, values)).collect(),
+        Value::Object(members) => members
+            .iter()
+            .map(|(key, value)| match fill_text(key, values) {
+                Value::String(key) => (key, fill(value, values)),
+                other => panic!("`{key}` is a key and was given {other}"),
+            })
+            .collect(),
+        other => other.clone(),
+    }
+}
+
+fn fill_text(text: &str, values: &[(&str, Value)]) -> Value {
+    let value = |name: &str| {
+        values
+            .iter()
+            .find_map(|(key, value)| (*key == name).then_some(value))
+            .unwrap_or_else(|| panic!("the template asks for `{name}`, which was not given"))
+    };
+    let mut filled = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        let Some((name, tail)) = after.split_once('}') else {
+            break;
+        };
+        if before.is_empty() && tail.is_empty() && filled.is_empty() {
+            return value(name).clone();
+        }
+        filled.push_str(before);
+        match value(name) {
+            Value::String(text) => filled.push_str(text),
+            other => panic!("`{name}` stands inside a text and was given {other}"),
+        }
+        rest = tail;
+    }
+    filled.push_str(rest);
+    Value::String(filled)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn placeholders_become_values() {
+        let template = Template::builtin(r#"{"a": "${x}", "${x}": ["in ${x}.", 1], "l": "${l}"}"#);
+        let filled = template.fill(&[("x", json!("y")), ("l", json!([1, "${x}"]))]);
+        assert_eq!(filled.0, json!({"a": "y", "y": ["in y.", 1], "l": [1, "${x}"]}));
+    }
+
+    #[test]
+    fn what_is_filled_in_is_never_read_as_json() {
+        let template = Template::builtin(r#"{"a": "${x}"}"#);
+        assert_eq!(
+            template.fill(&[("x", json!("\", \"b\": \""))]).0,
+            json!({"a": "\", \"b\": \""})
+        );
+    }
+
+    #[test]
+    #[should_panic(expected = "the template asks for `y`")]
+    fn a_missing_value_is_a_bug() {
+        let _ = Template::builtin(r#"{"a": "${y}"}"#).fill(&[]);
+    }
+}
