@@ -1,1 +1,3 @@
+//! The function.
+
 fn main() {}

@@ -220,8 +220,8 @@ pub(crate) mod tests {
         assert!(longest.controller_policy(&cluster).as_str().len() <= 128);
         assert!(longest.router_role().as_str().len() <= 64);
         assert!(longest.router_log_group().as_str().ends_with("-router"));
-        longest.hub_queues();
-        longest.router_function();
+        assert!(longest.hub_queues().iter().all(|name| name.as_str().len() <= 80));
+        assert!(longest.router_function().as_str().ends_with("-router"));
         for signal in Signal::ALL {
             assert!(longest.rule(signal).as_str().len() <= 64, "{signal:?}");
         }
