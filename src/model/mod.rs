@@ -1,9 +1,17 @@
 //! What can be said about the world: names, documents, resources, and the two worlds that kibus wants
 //! (a hub, a cluster). Pure: nothing here is `async`, nothing takes a client.
 
+pub mod choice;
+pub mod cluster;
 pub mod document;
+pub mod field;
+pub mod hub;
+pub mod karpenter;
 pub mod name;
+pub mod policy;
+pub mod resource;
 pub mod scope;
 pub mod signal;
 pub mod tags;
 pub mod template;
+pub mod world;

@@ -1,0 +1,150 @@
+//! A cluster that is wanted on a bus: its queue, and the policy on its controller role.
+
+use super::choice::{ClusterChoices, UserTags};
+use super::hub;
+use super::karpenter::KarpenterVersion;
+use super::name::{ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
+use super::policy;
+use super::resource::{Resource, ResourceId, RolePolicy};
+use super::scope::Scope;
+use super::tags::{CLUSTER, Tags};
+use super::world::World;
+
+/// A cluster with every option decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cluster {
+    /// Its name.
+    pub name: ClusterName,
+    /// Its queue.
+    pub queue: QueueName,
+    /// The role that its Karpenter controller runs as; nothing where IAM is left alone.
+    pub controller_role: Option<RoleName>,
+    /// What else was chosen.
+    pub choices: ClusterChoices,
+}
+
+impl Cluster {
+    /// A cluster on the hub whose queues begin with this prefix.
+    #[must_use]
+    pub fn new(
+        scope: &Scope,
+        prefix: &QueuePrefix,
+        name: ClusterName,
+        controller_role: Option<RoleName>,
+        choices: ClusterChoices,
+    ) -> Self {
+        let queue = scope.cluster_queue(prefix, &name);
+        Self {
+            name,
+            queue,
+            controller_role,
+            choices,
+        }
+    }
+
+    /// The resources that it takes, with the hub's customer key if it has one.
+    #[must_use]
+    pub fn world(&self, scope: &Scope, key: Option<&KmsKey>) -> World {
+        let user = self.choices.tags.as_ref().map(UserTags::tags).unwrap_or_default();
+        let tags = Tags::of(&scope.bus)
+            .with(CLUSTER, self.name.as_str())
+            .with_all(&user)
+            .with_all(&self.choices.memory_tags());
+        let tags = match &self.controller_role {
+            Some(role) => tags.with_controller_role(role),
+            None => tags,
+        };
+        let queue = Resource::Queue(hub::cluster_queue(scope, self.queue.clone(), key, tags));
+        let policy = self.controller_role.as_ref().map(|role| {
+            Resource::RolePolicy(RolePolicy {
+                role: role.clone(),
+                name: scope.controller_policy(&self.name),
+                document: self.controller_document(scope, key),
+            })
+        });
+        std::iter::once(queue).chain(policy).collect()
+    }
+
+    /// What the controller's role must allow.
+    #[must_use]
+    pub fn controller_document(&self, scope: &Scope, key: Option<&KmsKey>) -> super::document::Document {
+        let asks = self
+            .choices
+            .karpenter_version
+            .is_some_and(KarpenterVersion::asks_queue_attributes);
+        policy::controller(scope, &self.queue, asks, key)
+    }
+
+    /// The id of the policy on a role, wanted or left behind.
+    #[must_use]
+    pub fn policy_id(scope: &Scope, cluster: &ClusterName, role: &RoleName) -> ResourceId {
+        ResourceId::RolePolicy(role.clone(), scope.controller_policy(cluster))
+    }
+}
+
+/// The names under which clusters' controller roles are usually found: from Karpenter's getting-started guide and
+/// CloudFormation, the terraform-aws-eks module, and eksctl.
+#[must_use]
+pub fn controller_role_candidates(cluster: &ClusterName) -> Vec<RoleName> {
+    [
+        format!("KarpenterServiceAccount-{cluster}"),
+        format!("{cluster}-karpenter"),
+        format!("KarpenterControllerRole-{cluster}"),
+        format!("KarpenterController-{cluster}"),
+        format!("KarpenterIRSA-{cluster}"),
+        format!("eksctl-{cluster}-iamservice-role"),
+    ]
+    .into_iter()
+    // A name that is too long for a role cannot exist, so there is nothing to ask about.
+    .filter_map(|name| name.parse().ok())
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::scope::tests::scope;
+
+    fn cluster(role: Option<&str>, version: Option<&str>) -> World {
+        let choices = ClusterChoices {
+            karpenter_version: version.map(|v| v.parse().unwrap()),
+            tags: None,
+        };
+        let role = role.map(|role| role.parse().unwrap());
+        Cluster::new(
+            &scope(),
+            &hub::default_queue_prefix(),
+            "base".parse().unwrap(),
+            role,
+            choices,
+        )
+        .world(&scope(), None)
+    }
+
+    #[test]
+    fn a_cluster_is_a_queue_and_a_policy() {
+        let names = |world: World| world.ids().map(ResourceId::name).collect::<Vec<_>>();
+        assert_eq!(
+            names(cluster(Some("r"), None)),
+            ["karpenter-base", "r/kibus-us-west-2-base"]
+        );
+        assert_eq!(names(cluster(None, None)), ["karpenter-base"]);
+    }
+
+    #[test]
+    fn the_queue_remembers_role_and_version() {
+        let world = cluster(Some("a,b"), Some("0.32.1"));
+        let tags = world.resources().find_map(Resource::tags).unwrap();
+        assert_eq!(tags.controller_role(), Some("a,b".parse().unwrap()));
+        assert_eq!(tags.cluster_of(&scope().bus), Some("base".parse().unwrap()));
+        let remembered = ClusterChoices::remembered(tags).unwrap();
+        assert_eq!(remembered.karpenter_version, Some("0.32.1".parse().unwrap()));
+    }
+
+    #[test]
+    fn a_long_cluster_name_has_fewer_candidates() {
+        let long = "c".repeat(60).parse().unwrap();
+        assert!(controller_role_candidates(&long).is_empty());
+        assert_eq!(controller_role_candidates(&"base".parse().unwrap()).len(), 6);
+    }
+}

@@ -1,0 +1,352 @@
+//! The hub that is wanted: from what was chosen to the resources that it takes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::choice::HubChoices;
+use super::name::{KmsKey, QueuePrefix, RolePath, RuleName};
+use super::policy;
+use super::resource::{
+    Alias, Architecture, Code, Encryption, EventSourceMapping, Function, FunctionSettings, LogGroup, Queue, Redrive,
+    Resource, ResourceId, Role, RolePolicy, Rule, Target,
+};
+use super::scope::{LIVE, Scope};
+use super::signal::Signal;
+use super::tags::{CLUSTER, Tags};
+use super::world::World;
+
+/// The environment variable that tells the router its bus.
+pub const ENV_BUS: &str = "KIBUS_BUS";
+/// The environment variable that tells the router what cluster queues begin with.
+pub const ENV_QUEUE_PREFIX: &str = "KIBUS_QUEUE_PREFIX";
+
+/// What the probe queue carries in place of a cluster: the router may send only to queues with a cluster tag, and
+/// no cluster can have this name.
+pub const PROBE_CLUSTER: &str = "-";
+
+/// How long a cluster queue keeps a message, in seconds: Karpenter's own set-up has the same.
+pub const CLUSTER_RETENTION: u32 = 300;
+
+/// The longest invocation of the router, in seconds.
+const FUNCTION_TIMEOUT: u32 = 10;
+/// SQS's largest message, in bytes.
+const MAX_MESSAGE_SIZE: u32 = 1_048_576;
+
+/// The longest that SQS keeps a message, in seconds. A dead letter's age counts from its first enqueueing.
+const DEAD_LETTER_RETENTION: u32 = 1_209_600;
+
+/// A hub with every option decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hub {
+    scope: Scope,
+    choices: HubChoices,
+    code: Code,
+}
+
+impl Hub {
+    /// The hub of a bus, from what was chosen and the code that its function is to have.
+    #[must_use]
+    pub fn new(scope: &Scope, choices: HubChoices, code: Code) -> Self {
+        Self {
+            scope: scope.clone(),
+            choices,
+            code,
+        }
+    }
+
+    /// What cluster queues begin with.
+    #[must_use]
+    pub fn queue_prefix(&self) -> QueuePrefix {
+        self.choices.queue_prefix.clone().unwrap_or_else(default_queue_prefix)
+    }
+
+    /// The customer key of every queue, if one was chosen.
+    #[must_use]
+    pub fn kms_key(&self) -> Option<&KmsKey> {
+        self.choices.kms_key.as_ref()?.0.as_ref()
+    }
+
+    /// What the function runs on.
+    #[must_use]
+    pub fn architecture(&self) -> Architecture {
+        self.choices.architecture.unwrap_or(Architecture::X86_64)
+    }
+
+    /// The resources that it takes.
+    #[must_use]
+    pub fn world(&self) -> World {
+        let settings = self.function_settings();
+        let mut world: World = [
+            Resource::Queue(self.dead_letter_queue()),
+            Resource::Queue(self.hub_queue()),
+            Resource::Queue(cluster_queue(
+                &self.scope,
+                self.scope.probe_queue(),
+                self.kms_key(),
+                self.tags().with(CLUSTER, PROBE_CLUSTER),
+            )),
+            Resource::Role(self.role()),
+            Resource::RolePolicy(RolePolicy {
+                role: self.scope.router_role(),
+                name: self.scope.router_policy(),
+                document: policy::router(&self.scope, self.kms_key()),
+            }),
+            Resource::LogGroup(LogGroup {
+                name: self.scope.router_log_group(),
+                retention_days: Some(self.choices.log_retention.map_or(14, super::choice::LogRetention::days)),
+                tags: self.tags(),
+            }),
+            Resource::Function(Function {
+                name: self.scope.router_function(),
+                settings: settings.clone(),
+                reserved_concurrency: self
+                    .choices
+                    .reserved_concurrency
+                    .as_ref()
+                    .and_then(|c| c.0)
+                    .map(super::choice::Bounded::get),
+                tags: self.tags(),
+            }),
+            Resource::Alias(Alias {
+                function: self.scope.router_function(),
+                name: LIVE.to_owned(),
+                settings,
+                version: None,
+            }),
+            Resource::EventSourceMapping(EventSourceMapping {
+                queue: self.scope.hub_queue(),
+                function: self.scope.router_function(),
+                alias: LIVE.to_owned(),
+                batch_size: 100,
+                window: 1,
+                maximum_concurrency: Some(10),
+                report_batch_item_failures: true,
+                enabled: true,
+                duplicates: Vec::new(),
+            }),
+        ]
+        .into_iter()
+        .collect();
+        world.extend(self.signals().map(|signal| Resource::Rule(self.rule(signal))).collect());
+        world
+    }
+
+    fn signals(&self) -> impl Iterator<Item = Signal> {
+        let rebalance = self.choices.rebalance.unwrap_or(false);
+        Signal::ALL
+            .into_iter()
+            .filter(move |signal| rebalance || *signal != Signal::Rebalance)
+    }
+
+    fn tags(&self) -> Tags {
+        let user = self
+            .choices
+            .tags
+            .as_ref()
+            .map(super::choice::UserTags::tags)
+            .unwrap_or_default();
+        Tags::of(&self.scope.bus).with_all(&user)
+    }
+
+    fn dead_letter_queue(&self) -> Queue {
+        Queue {
+            retention: DEAD_LETTER_RETENTION,
+            visibility: 30,
+            redrive_allow: Some(policy::redrive_allow(&self.scope, &self.scope.hub_queue())),
+            policy: Some(policy::hub_queue(
+                &self.scope,
+                &self.scope.dead_letter_queue(),
+                self.rules().iter(),
+            )),
+            ..queue(
+                self.scope.dead_letter_queue(),
+                self.kms_key(),
+                self.tags().with_all(&self.choices.memory_tags()),
+            )
+        }
+    }
+
+    fn hub_queue(&self) -> Queue {
+        Queue {
+            retention: self.choices.retention.map_or(86_400, super::choice::Bounded::get),
+            visibility: 6 * FUNCTION_TIMEOUT,
+            redrive: Some(Redrive {
+                dead_letters: self.scope.queue_arn(&self.scope.dead_letter_queue()),
+                max_receives: 20,
+            }),
+            policy: Some(policy::hub_queue(
+                &self.scope,
+                &self.scope.hub_queue(),
+                self.rules().iter(),
+            )),
+            ..queue(self.scope.hub_queue(), self.kms_key(), self.tags())
+        }
+    }
+
+    fn rules(&self) -> BTreeSet<RuleName> {
+        self.signals().map(|signal| self.scope.rule(signal)).collect()
+    }
+
+    fn role(&self) -> Role {
+        Role {
+            name: self.scope.router_role(),
+            path: self.role_path(),
+            trust: policy::router_trust(),
+            permissions_boundary: self.choices.permissions_boundary.as_ref().and_then(|b| b.0.clone()),
+            tags: self.tags(),
+        }
+    }
+
+    fn role_path(&self) -> RolePath {
+        #[expect(clippy::expect_used, reason = "`/` is the path of every role that has none")]
+        self.choices
+            .role_path
+            .clone()
+            .unwrap_or_else(|| "/".parse().expect("the root path"))
+    }
+
+    fn function_settings(&self) -> FunctionSettings {
+        FunctionSettings {
+            role: self.scope.role_arn(&self.role_path(), &self.scope.router_role()),
+            runtime: "provided.al2023".to_owned(),
+            architecture: self.architecture(),
+            handler: "bootstrap".to_owned(),
+            memory: self.choices.memory.map_or(256, super::choice::Bounded::get),
+            timeout: FUNCTION_TIMEOUT,
+            environment: BTreeMap::from([
+                (ENV_BUS.to_owned(), self.scope.bus.to_string()),
+                (ENV_QUEUE_PREFIX.to_owned(), self.queue_prefix().to_string()),
+            ]),
+            code: self.code.clone(),
+        }
+    }
+
+    fn rule(&self, signal: Signal) -> Rule {
+        Rule {
+            name: self.scope.rule(signal),
+            description: signal.description().to_owned(),
+            pattern: signal.pattern(&self.scope.account),
+            enabled: true,
+            target: Some(Target {
+                arn: self.scope.queue_arn(&self.scope.hub_queue()),
+                retry_age: 300,
+                retries: 185,
+                dead_letters: Some(self.scope.queue_arn(&self.scope.dead_letter_queue())),
+                rewrite: None,
+            }),
+            foreign_targets: BTreeSet::new(),
+            tags: self.tags(),
+        }
+    }
+}
+
+/// Every id that a hub can have, whatever was chosen: what has to be read to know what is there.
+#[must_use]
+pub fn ids(scope: &Scope) -> Vec<ResourceId> {
+    let mut ids = vec![
+        ResourceId::Queue(scope.dead_letter_queue()),
+        ResourceId::Queue(scope.hub_queue()),
+        ResourceId::Queue(scope.probe_queue()),
+        ResourceId::Role(scope.router_role()),
+        ResourceId::RolePolicy(scope.router_role(), scope.router_policy()),
+        ResourceId::LogGroup(scope.router_log_group()),
+        ResourceId::Function(scope.router_function()),
+        ResourceId::Alias(scope.router_function(), LIVE.to_owned()),
+        ResourceId::EventSourceMapping(scope.hub_queue(), scope.router_function(), LIVE.to_owned()),
+    ];
+    ids.extend(
+        Signal::ALL
+            .into_iter()
+            .map(|signal| ResourceId::Rule(scope.rule(signal))),
+    );
+    ids
+}
+
+/// What cluster queues begin with unless something else was chosen.
+#[must_use]
+pub fn default_queue_prefix() -> QueuePrefix {
+    #[expect(clippy::expect_used, reason = "a constant that the tests parse")]
+    "karpenter-".parse().expect("the default prefix")
+}
+
+/// A queue that the router delivers to.
+pub(super) fn cluster_queue(scope: &Scope, name: super::name::QueueName, key: Option<&KmsKey>, tags: Tags) -> Queue {
+    Queue {
+        retention: CLUSTER_RETENTION,
+        visibility: 30,
+        policy: Some(policy::cluster_queue(scope, &name)),
+        ..queue(name, key, tags)
+    }
+}
+
+/// What all queues of a bus have in common; retention and visibility are SQS's own defaults.
+fn queue(name: super::name::QueueName, key: Option<&KmsKey>, tags: Tags) -> Queue {
+    Queue {
+        name,
+        retention: 345_600,
+        visibility: 30,
+        delay: 0,
+        receive_wait: 0,
+        max_message_size: MAX_MESSAGE_SIZE,
+        redrive: None,
+        redrive_allow: None,
+        encryption: key.map_or(Encryption::SqsManaged, |key| Encryption::Kms(key.clone())),
+        policy: None,
+        tags,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::scope::tests::scope;
+
+    pub(crate) fn hub(choices: HubChoices) -> Hub {
+        Hub::new(&scope(), choices, Code::of_archive("0.1.0", "aa"))
+    }
+
+    #[test]
+    fn a_hub_never_wants_what_is_not_looked_at() {
+        let all = HubChoices {
+            rebalance: Some(true),
+            ..HubChoices::default()
+        };
+        let wanted: BTreeSet<ResourceId> = hub(all).world().ids().cloned().collect();
+        assert_eq!(wanted, ids(&scope()).into_iter().collect());
+    }
+
+    #[test]
+    fn patterns_and_names_stay_within_what_eventbridge_takes() {
+        for signal in Signal::ALL {
+            let pattern = signal.pattern(&scope().account).compact();
+            assert!(pattern.len() <= 2048, "{signal:?}");
+            assert!(
+                pattern.contains("\"111122223333\""),
+                "{signal:?} is not narrowed to the account"
+            );
+        }
+    }
+
+    #[test]
+    fn the_dead_letter_queue_remembers_and_the_rest_is_tagged() {
+        let choices = HubChoices {
+            queue_prefix: Some("x-".parse().unwrap()),
+            tags: Some(crate::model::choice::UserTags::parse(&["team=a".to_owned()]).unwrap()),
+            ..HubChoices::default()
+        };
+        let world = hub(choices.clone()).world();
+        for resource in world.resources() {
+            if let Some(tags) = resource.tags() {
+                assert!(tags.belong_to(&scope().bus), "{}", resource.id());
+                assert_eq!(tags.get("team"), Some("a"), "{}", resource.id());
+            }
+        }
+        let dlq = world.get(&ResourceId::Queue(scope().dead_letter_queue())).unwrap();
+        assert_eq!(HubChoices::remembered(dlq.tags().unwrap()), Ok(choices));
+    }
+
+    #[test]
+    fn the_queue_stays_hidden_for_six_timeouts() {
+        let hub = hub(HubChoices::default());
+        assert_eq!(hub.hub_queue().visibility, 6 * hub.function_settings().timeout);
+    }
+}

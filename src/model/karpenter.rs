@@ -1,0 +1,98 @@
+//! What differs between Karpenter's versions, as far as the bus is concerned.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::name::NameError;
+
+/// A version of Karpenter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct KarpenterVersion {
+    major: u32,
+    minor: u32,
+    patch: Option<u32>,
+}
+
+impl KarpenterVersion {
+    /// Whether its controller calls `GetQueueAttributes`, which those before v0.33 do.
+    #[must_use]
+    pub fn asks_queue_attributes(self) -> bool {
+        (self.major, self.minor) < (0, 33)
+    }
+
+    /// Whether it panics at its start when its queue is not there: v0.33 to v1.3.
+    #[must_use]
+    pub fn panics_without_queue(self) -> bool {
+        ((0, 33)..(1, 4)).contains(&(self.major, self.minor))
+    }
+
+    /// The Helm value that names the queue. v0.32 reads either key; from v0.33 the old one is ignored silently
+    /// (eksctl #7697).
+    #[must_use]
+    pub fn helm_value(self) -> &'static str {
+        if (self.major, self.minor) < (0, 32) {
+            "settings.aws.interruptionQueueName"
+        } else {
+            HELM_VALUE
+        }
+    }
+}
+
+/// The Helm value that names the queue in Karpenter v0.33 and later.
+pub const HELM_VALUE: &str = "settings.interruptionQueue";
+
+impl FromStr for KarpenterVersion {
+    type Err = NameError;
+
+    fn from_str(s: &str) -> Result<Self, NameError> {
+        let refuse = || NameError {
+            kind: "Karpenter version",
+            value: s.to_owned(),
+            expected: "a version like `1.6.3`, `v1.6` or `0.32.1`, from 0.19 on (the first with an interruption queue)",
+        };
+        let mut parts = s.strip_prefix('v').unwrap_or(s).split('.');
+        let mut part = || parts.next().map(|p| p.parse::<u32>().map_err(|_| refuse())).transpose();
+        let (Some(major), Some(minor), patch) = (part()?, part()?, part()?) else {
+            return Err(refuse());
+        };
+        if parts.next().is_some() || (major, minor) < (0, 19) {
+            return Err(refuse());
+        }
+        Ok(Self { major, minor, patch })
+    }
+}
+
+impl fmt::Display for KarpenterVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)?;
+        self.patch.map_or(Ok(()), |patch| write!(f, ".{patch}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_decide() {
+        for (version, asks, panics, value) in [
+            ("0.19.0", true, false, "settings.aws.interruptionQueueName"),
+            ("v0.31.4", true, false, "settings.aws.interruptionQueueName"),
+            ("0.32.1", true, false, "settings.interruptionQueue"),
+            ("0.33.0", false, true, "settings.interruptionQueue"),
+            ("1.3.9", false, true, "settings.interruptionQueue"),
+            ("1.4", false, false, "settings.interruptionQueue"),
+            ("1.14.1", false, false, "settings.interruptionQueue"),
+        ] {
+            let v: KarpenterVersion = version.parse().unwrap();
+            assert_eq!(
+                (v.asks_queue_attributes(), v.panics_without_queue(), v.helm_value()),
+                (asks, panics, value),
+                "{version}"
+            );
+        }
+        for text in ["", "1", "x.y", "1.2.3.4", "0.18.1", "1.2-rc", "-1.2"] {
+            assert!(text.parse::<KarpenterVersion>().is_err(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! The policies of every party, from the files in `templates/policies`.
+
+use serde_json::{Value, json};
+
+use super::document::Document;
+use super::name::{KmsKey, QueueName, RuleName};
+use super::scope::Scope;
+use super::template::Template;
+
+/// What every statement of ours is called in its `Sid`, in front.
+const SID_PREFIX: &str = "Kibus";
+
+/// Who may use the hub queue or the dead-letter queue: only rules of ours may send, and only over TLS.
+#[must_use]
+pub fn hub_queue<'a>(scope: &Scope, queue: &QueueName, rules: impl Iterator<Item = &'a RuleName>) -> Document {
+    let rules: Vec<String> = rules.map(|rule| scope.rule_arn(rule)).collect();
+    Template::builtin(include_str!("../../templates/policies/hub-queue.json")).fill(&[
+        ("queue_arn", scope.queue_arn(queue).into()),
+        ("rule_arns", rules.into()),
+    ])
+}
+
+/// Who may use a cluster's queue: nobody without TLS; the rest is a matter of the callers' own policies.
+#[must_use]
+pub fn cluster_queue(scope: &Scope, queue: &QueueName) -> Document {
+    Template::builtin(include_str!("../../templates/policies/cluster-queue.json"))
+        .fill(&[("queue_arn", scope.queue_arn(queue).into())])
+}
+
+/// Which queues may use the dead-letter queue: the hub queue alone.
+#[must_use]
+pub fn redrive_allow(scope: &Scope, source: &QueueName) -> Document {
+    Document(json!({ "redrivePermission": "byQueue", "sourceQueueArns": [scope.queue_arn(source)] }))
+}
+
+/// Who may take the router's role: Lambda.
+#[must_use]
+pub fn router_trust() -> Document {
+    Template::builtin(include_str!("../../templates/policies/router-trust.json")).fill(&[])
+}
+
+/// What the router may do.
+#[must_use]
+pub fn router(scope: &Scope, key: Option<&KmsKey>) -> Document {
+    let policy = Template::builtin(include_str!("../../templates/policies/router.json")).fill(&[
+        ("hub_queue_arn", scope.queue_arn(&scope.hub_queue()).into()),
+        ("any_queue_arn", scope.any_queue_arn().into()),
+        ("bus", scope.bus.as_str().into()),
+        ("log_group_arn", scope.log_group_arn(&scope.router_log_group()).into()),
+    ]);
+    with_key(policy, include_str!("../../templates/policies/router-key.json"), key)
+}
+
+/// What a cluster's Karpenter controller may do: read its own queue.
+///
+/// `asks_attributes` is for Karpenter before v0.33, which calls `GetQueueAttributes` too
+/// (`website/content/en/v0.32` of aws/karpenter-provider-aws, CloudFormation reference).
+#[must_use]
+pub fn controller(scope: &Scope, queue: &QueueName, asks_attributes: bool, key: Option<&KmsKey>) -> Document {
+    let mut actions = vec!["sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"];
+    if asks_attributes {
+        actions.insert(1, "sqs:GetQueueAttributes");
+    }
+    let policy = Template::builtin(include_str!("../../templates/policies/controller.json")).fill(&[
+        ("queue_arn", scope.queue_arn(queue).into()),
+        ("actions", actions.into()),
+    ]);
+    with_key(
+        policy,
+        include_str!("../../templates/policies/controller-key.json"),
+        key,
+    )
+}
+
+/// Whether every statement of a policy is marked as ours; a policy without statements is not.
+#[must_use]
+pub fn all_ours(policy: &Document) -> bool {
+    let statements = policy.statements();
+    let ours = |statement: &&Value| {
+        statement
+            .get("Sid")
+            .and_then(Value::as_str)
+            .is_some_and(|sid| sid.starts_with(SID_PREFIX))
+    };
+    !statements.is_empty() && statements.iter().all(ours)
+}
+
+fn with_key(mut policy: Document, statement: &str, key: Option<&KmsKey>) -> Document {
+    if let Some(key) = key
+        && let Some(Value::Array(statements)) = policy.0.get_mut("Statement")
+    {
+        statements.push(Template::builtin(statement).fill(&[("key", key.as_str().into())]).0);
+    }
+    policy
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::scope::tests::{scope, scope_in};
+
+    fn key() -> KmsKey {
+        "arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap()
+    }
+
+    #[test]
+    fn every_policy_of_ours_is_known_as_ours() {
+        let scope = scope();
+        let queue = scope.hub_queue();
+        for (name, policy) in [
+            ("controller", controller(&scope, &queue, false, None)),
+            ("controller with a key", controller(&scope, &queue, true, Some(&key()))),
+            ("router", router(&scope, None)),
+            ("router with a key", router(&scope, Some(&key()))),
+        ] {
+            assert!(all_ours(&policy), "{name}");
+        }
+        for (name, policy) in [
+            ("no statement", json!({"Statement": []})),
+            ("no Sid", json!({"Statement": [{"Effect": "Allow"}]})),
+            (
+                "another's beside ours",
+                json!({"Statement": [{"Sid": "KibusX"}, {"Sid": "Theirs"}]}),
+            ),
+            (
+                "one statement of another's, not in a list",
+                json!({"Statement": {"Sid": "Theirs"}}),
+            ),
+        ] {
+            assert!(!all_ours(&Document(policy)), "{name}");
+        }
+    }
+
+    #[test]
+    fn arns_are_of_the_partition_and_principals_are_not() {
+        for (partition, region) in [
+            ("aws", "us-west-2"),
+            ("aws-cn", "cn-north-1"),
+            ("aws-us-gov", "us-gov-west-1"),
+        ] {
+            let scope = scope_in(partition, region);
+            let rule = scope.rule(crate::model::signal::Signal::Probe);
+            let policy = hub_queue(&scope, &scope.hub_queue(), std::iter::once(&rule)).compact();
+            let sqs = format!("arn:{partition}:sqs:{region}:");
+            assert!(policy.contains(&sqs), "{policy}");
+            assert!(policy.contains("\"events.amazonaws.com\""), "{policy}");
+            assert!(router(&scope, None).compact().contains(&sqs));
+        }
+    }
+
+    #[test]
+    fn a_controller_reads_and_nothing_else() {
+        let actions =
+            |asks: bool| controller(&scope(), &scope().hub_queue(), asks, None).0["Statement"][0]["Action"].clone();
+        assert_eq!(
+            actions(false),
+            json!(["sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"])
+        );
+        assert_eq!(
+            actions(true),
+            json!([
+                "sqs:DeleteMessage",
+                "sqs:GetQueueAttributes",
+                "sqs:GetQueueUrl",
+                "sqs:ReceiveMessage"
+            ])
+        );
+    }
+}

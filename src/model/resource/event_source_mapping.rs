@@ -1,0 +1,55 @@
+//! What makes Lambda read the hub queue.
+
+use crate::model::field::{Field, field};
+use crate::model::name::{FunctionName, QueueName};
+
+/// An event source mapping from a queue to an alias of a function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventSourceMapping {
+    /// The queue that is read.
+    pub queue: QueueName,
+    /// The function that is invoked.
+    pub function: FunctionName,
+    /// The alias of it.
+    pub alias: String,
+    /// The most messages in one invocation.
+    pub batch_size: u32,
+    /// How long Lambda gathers messages, in seconds.
+    pub window: u32,
+    /// How many invocations may run at once.
+    pub maximum_concurrency: Option<u32>,
+    /// Whether an answer may name the messages that failed.
+    pub report_batch_item_failures: bool,
+    /// Whether it reads at all.
+    pub enabled: bool,
+    /// Mappings of the same queue and alias beyond the first, by UUID. AWS refuses a second one; it may be there
+    /// all the same where a create was repeated after its answer was lost.
+    pub duplicates: Vec<String>,
+}
+
+impl EventSourceMapping {
+    pub(super) fn fields(&self) -> Vec<Field> {
+        let Self {
+            queue: _,    // names the resource
+            function: _, // names the resource
+            alias: _,    // names the resource
+            batch_size,
+            window,
+            maximum_concurrency,
+            report_batch_item_failures,
+            enabled,
+            duplicates,
+        } = self;
+        vec![
+            field("batch_size", *batch_size),
+            field("window", *window),
+            field("maximum_concurrency", *maximum_concurrency),
+            field("report_batch_item_failures", *report_batch_item_failures),
+            field("enabled", *enabled),
+            field(
+                "duplicates",
+                duplicates.iter().cloned().collect::<std::collections::BTreeSet<_>>(),
+            ),
+        ]
+    }
+}

@@ -1,0 +1,165 @@
+//! The router function.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use crate::model::field::{Field, field};
+use crate::model::name::{FunctionName, NameError};
+use crate::model::tags::Tags;
+
+/// What a function runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Architecture {
+    /// Intel and AMD.
+    X86_64,
+    /// Graviton.
+    Arm64,
+}
+
+impl Architecture {
+    /// The name that Lambda gives it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::X86_64 => "x86_64",
+            Self::Arm64 => "arm64",
+        }
+    }
+}
+
+impl fmt::Display for Architecture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Architecture {
+    type Err = NameError;
+
+    fn from_str(s: &str) -> Result<Self, NameError> {
+        match s {
+            "x86_64" => Ok(Self::X86_64),
+            "arm64" => Ok(Self::Arm64),
+            _ => Err(NameError {
+                kind: "architecture",
+                value: s.to_owned(),
+                expected: "`x86_64` or `arm64`",
+            }),
+        }
+    }
+}
+
+/// A function's code: what it was said to be, and what it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Code {
+    /// The router's version, as recorded when the code was given.
+    pub version: String,
+    /// The SHA-256 of the archive, in hex, as recorded when the code was given.
+    pub sha256: String,
+    /// The SHA-256 that Lambda reports, in hex.
+    pub live: String,
+}
+
+impl Code {
+    /// The code of an archive that is about to be given: what it is said to be is what it is.
+    #[must_use]
+    pub fn of_archive(version: impl Into<String>, sha256: impl Into<String>) -> Self {
+        let sha256 = sha256.into();
+        Self {
+            version: version.into(),
+            live: sha256.clone(),
+            sha256,
+        }
+    }
+
+    /// Another build of the same version is no difference; code that is not what it was said to be is.
+    #[must_use]
+    pub fn satisfied_by(&self, observed: &Self) -> bool {
+        self.version == observed.version && observed.sha256 == observed.live
+    }
+}
+
+/// What a version of a function consists of: what publishing freezes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionSettings {
+    /// The ARN of the role that it runs as.
+    pub role: String,
+    /// Lambda's name of the runtime.
+    pub runtime: String,
+    /// What it runs on.
+    pub architecture: Architecture,
+    /// What Lambda calls; a custom runtime ignores it.
+    pub handler: String,
+    /// Memory, in MiB.
+    pub memory: u32,
+    /// The longest invocation, in seconds.
+    pub timeout: u32,
+    /// Its environment.
+    pub environment: BTreeMap<String, String>,
+    /// Its code.
+    pub code: Code,
+}
+
+impl FunctionSettings {
+    /// The path of the field that holds the code.
+    pub const CODE: &str = "code";
+
+    pub(super) fn fields(&self) -> Vec<Field> {
+        let Self {
+            role,
+            runtime,
+            architecture,
+            handler,
+            memory,
+            timeout,
+            environment,
+            code,
+        } = self;
+        let mut fields = vec![
+            field("role", role.clone()),
+            field("runtime", runtime.clone()),
+            field("architecture", architecture.as_str()),
+            field("handler", handler.clone()),
+            field("memory", *memory),
+            field("timeout", *timeout),
+            field(Self::CODE, code.clone()),
+        ];
+        fields.extend(
+            environment
+                .iter()
+                .map(|(key, value)| field(format!("environment.{key}"), value.clone())),
+        );
+        fields
+    }
+}
+
+/// A function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// Its name.
+    pub name: FunctionName,
+    /// What is in force before it is published.
+    pub settings: FunctionSettings,
+    /// How many invocations may run at once, if that is set aside for it.
+    pub reserved_concurrency: Option<u32>,
+    /// Its tags, without the two that describe its code.
+    pub tags: Tags,
+}
+
+impl Function {
+    /// The path of the field that is set by a call of its own.
+    pub const RESERVED_CONCURRENCY: &str = "reserved_concurrency";
+
+    pub(super) fn fields(&self) -> Vec<Field> {
+        let Self {
+            name: _, // names the resource
+            settings,
+            reserved_concurrency,
+            tags: _, // compared key by key
+        } = self;
+        let mut fields = settings.fields();
+        fields.push(field(Self::RESERVED_CONCURRENCY, *reserved_concurrency));
+        fields
+    }
+}

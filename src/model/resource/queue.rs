@@ -1,0 +1,93 @@
+//! SQS queues.
+
+use crate::model::document::Document;
+use crate::model::field::{Field, field};
+use crate::model::name::{KmsKey, QueueName};
+use crate::model::tags::Tags;
+
+/// How a queue keeps its messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Encryption {
+    /// In the clear. Kibus never wants this; it can be read.
+    None,
+    /// With a key that SQS owns (SSE-SQS).
+    SqsManaged,
+    /// With a customer's key, by its ARN.
+    Kms(KmsKey),
+    /// With a key under a name that kibus never sets, like an alias. Kibus never wants this; it can be read.
+    OtherKms(String),
+}
+
+/// Where messages go that were received too often.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Redrive {
+    /// The ARN of the dead-letter queue.
+    pub dead_letters: String,
+    /// How many receives a message may have.
+    pub max_receives: u32,
+}
+
+/// A standard queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Queue {
+    /// Its name.
+    pub name: QueueName,
+    /// How long a message is kept, in seconds.
+    pub retention: u32,
+    /// How long a received message stays hidden, in seconds.
+    pub visibility: u32,
+    /// How long a new message stays hidden, in seconds.
+    pub delay: u32,
+    /// How long a receive waits for a message unless it says otherwise, in seconds.
+    pub receive_wait: u32,
+    /// The largest message, in bytes.
+    pub max_message_size: u32,
+    /// Where messages go that were received too often.
+    pub redrive: Option<Redrive>,
+    /// Which queues may use this one for their dead letters (`RedriveAllowPolicy`).
+    pub redrive_allow: Option<Document>,
+    /// How messages are kept.
+    pub encryption: Encryption,
+    /// The resource policy.
+    pub policy: Option<Document>,
+    /// Its tags.
+    pub tags: Tags,
+}
+
+impl Queue {
+    pub(super) fn fields(&self) -> Vec<Field> {
+        let Self {
+            name: _, // names the resource
+            retention,
+            visibility,
+            delay,
+            receive_wait,
+            max_message_size,
+            redrive,
+            redrive_allow,
+            encryption,
+            policy,
+            tags: _, // compared key by key
+        } = self;
+        vec![
+            field("retention", *retention),
+            field("visibility", *visibility),
+            field("delay", *delay),
+            field("receive_wait", *receive_wait),
+            field("max_message_size", *max_message_size),
+            field("redrive.dead_letters", redrive.as_ref().map(|r| r.dead_letters.clone())),
+            field("redrive.max_receives", redrive.as_ref().map(|r| r.max_receives)),
+            field("redrive_allow", redrive_allow.clone()),
+            field(
+                "encryption",
+                match encryption {
+                    Encryption::None => "none",
+                    Encryption::SqsManaged => "SSE-SQS",
+                    Encryption::Kms(key) => key.as_str(),
+                    Encryption::OtherKms(key) => key.as_str(),
+                },
+            ),
+            field("policy", policy.clone()),
+        ]
+    }
+}

@@ -1,0 +1,66 @@
+//! IAM roles and their inline policies.
+
+use crate::model::document::Document;
+use crate::model::field::{Field, field};
+use crate::model::name::{PermissionsBoundary, PolicyName, RoleName, RolePath};
+use crate::model::tags::Tags;
+
+/// A role.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Role {
+    /// Its name.
+    pub name: RoleName,
+    /// Its path, which cannot change in place.
+    pub path: RolePath,
+    /// Who may take it.
+    pub trust: Document,
+    /// What bounds its permissions.
+    pub permissions_boundary: Option<PermissionsBoundary>,
+    /// Its tags.
+    pub tags: Tags,
+}
+
+impl Role {
+    /// The field whose change makes AWS want a new role.
+    pub const PATH: &str = "path";
+
+    pub(super) fn fields(&self) -> Vec<Field> {
+        let Self {
+            name: _, // names the resource
+            path,
+            trust,
+            permissions_boundary,
+            tags: _, // compared key by key
+        } = self;
+        vec![
+            field(Self::PATH, path.as_str()),
+            field("trust", trust.clone()),
+            field(
+                "permissions_boundary",
+                permissions_boundary.as_ref().map(PermissionsBoundary::as_str),
+            ),
+        ]
+    }
+}
+
+/// An inline policy of a role.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RolePolicy {
+    /// The role.
+    pub role: RoleName,
+    /// The policy's name.
+    pub name: PolicyName,
+    /// What it allows.
+    pub document: Document,
+}
+
+impl RolePolicy {
+    pub(super) fn fields(&self) -> Vec<Field> {
+        let Self {
+            role: _, // names the resource
+            name: _, // names the resource
+            document,
+        } = self;
+        vec![field("document", document.clone())]
+    }
+}

@@ -1,0 +1,71 @@
+//! EventBridge rules and their one target.
+
+use std::collections::BTreeSet;
+
+use crate::model::document::Document;
+use crate::model::field::{Field, field};
+use crate::model::name::RuleName;
+use crate::model::tags::Tags;
+
+/// Where a rule sends what it matches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The ARN that receives the event.
+    pub arn: String,
+    /// How long EventBridge tries to deliver, in seconds.
+    pub retry_age: u32,
+    /// How often EventBridge tries again.
+    pub retries: u32,
+    /// The ARN of the queue that keeps what could not be delivered.
+    pub dead_letters: Option<String>,
+    /// Anything that rewrites the event on its way (`Input`, `InputPath`, `InputTransformer`): Karpenter needs the
+    /// event as it was. Kibus never wants one; it can be read.
+    pub rewrite: Option<String>,
+}
+
+/// A rule on the default event bus.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Its name.
+    pub name: RuleName,
+    /// What it is for.
+    pub description: String,
+    /// What it matches.
+    pub pattern: Document,
+    /// Whether it matches at all.
+    pub enabled: bool,
+    /// Our target.
+    pub target: Option<Target>,
+    /// The ids of targets that are not ours.
+    pub foreign_targets: BTreeSet<String>,
+    /// Its tags.
+    pub tags: Tags,
+}
+
+impl Rule {
+    /// The id by which a target of a rule of ours is ours.
+    pub const TARGET_ID: &str = "kibus-hub";
+
+    pub(super) fn fields(&self) -> Vec<Field> {
+        let Self {
+            name: _, // names the resource
+            description,
+            pattern,
+            enabled,
+            target,
+            foreign_targets: _, // not ours to compare; a check refuses to delete a rule that has some
+            tags: _,            // compared key by key
+        } = self;
+        let target = target.as_ref();
+        vec![
+            field("description", description.clone()),
+            field("pattern", pattern.clone()),
+            field("enabled", *enabled),
+            field("target.arn", target.map(|t| t.arn.clone())),
+            field("target.retry_age", target.map(|t| t.retry_age)),
+            field("target.retries", target.map(|t| t.retries)),
+            field("target.dead_letters", target.and_then(|t| t.dead_letters.clone())),
+            field("target.rewrite", target.and_then(|t| t.rewrite.clone())),
+        ]
+    }
+}

@@ -1,0 +1,104 @@
+//! Worlds: what is wanted, and what was seen.
+
+use std::collections::BTreeMap;
+
+use super::resource::{Resource, ResourceId};
+
+/// Resources that are wanted, by id.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct World(BTreeMap<ResourceId, Resource>);
+
+impl World {
+    /// Adds a resource, replacing one of the same id.
+    pub fn insert(&mut self, resource: Resource) {
+        self.0.insert(resource.id(), resource);
+    }
+
+    /// Takes in all of another world.
+    pub fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
+    /// The resource of this id, if it is wanted.
+    #[must_use]
+    pub fn get(&self, id: &ResourceId) -> Option<&Resource> {
+        self.0.get(id)
+    }
+
+    /// All ids, in order.
+    pub fn ids(&self) -> impl Iterator<Item = &ResourceId> {
+        self.0.keys()
+    }
+
+    /// All resources, in the order of their ids.
+    pub fn resources(&self) -> impl Iterator<Item = &Resource> {
+        self.0.values()
+    }
+}
+
+impl FromIterator<Resource> for World {
+    fn from_iter<I: IntoIterator<Item = Resource>>(iter: I) -> Self {
+        Self(iter.into_iter().map(|r| (r.id(), r)).collect())
+    }
+}
+
+/// The answer to reading one resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// It is certain that it is not there.
+    Absent,
+    /// It is there, like this.
+    Present(Box<Resource>),
+    /// It could not be read, which says nothing about it.
+    Unknown,
+}
+
+/// What was asked about, and what each answer was.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Observed(BTreeMap<ResourceId, Seen>);
+
+impl Observed {
+    /// Records the answer for one id.
+    pub fn insert(&mut self, id: ResourceId, seen: Seen) {
+        self.0.insert(id, seen);
+    }
+
+    /// Takes in all answers of another observation.
+    pub fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
+    /// The answer for one id; nothing if it was never asked about.
+    #[must_use]
+    pub fn get(&self, id: &ResourceId) -> Option<&Seen> {
+        self.0.get(id)
+    }
+
+    /// The resource of this id, if it was seen.
+    #[must_use]
+    pub fn resource(&self, id: &ResourceId) -> Option<&Resource> {
+        match self.0.get(id) {
+            Some(Seen::Present(resource)) => Some(resource),
+            Some(Seen::Absent | Seen::Unknown) | None => None,
+        }
+    }
+
+    /// Everything that was seen.
+    pub fn resources(&self) -> impl Iterator<Item = &Resource> {
+        self.0.values().filter_map(|seen| match seen {
+            Seen::Present(resource) => Some(resource.as_ref()),
+            Seen::Absent | Seen::Unknown => None,
+        })
+    }
+
+    /// Every id that was asked about, with its answer.
+    pub fn iter(&self) -> impl Iterator<Item = (&ResourceId, &Seen)> {
+        self.0.iter()
+    }
+}
+
+impl FromIterator<(ResourceId, Seen)> for Observed {
+    fn from_iter<I: IntoIterator<Item = (ResourceId, Seen)>>(iter: I) -> Self {
+        Self(iter.into_iter().collect())
+    }
+}
