@@ -1,0 +1,175 @@
+//! What a plan may never do.
+
+use std::collections::BTreeSet;
+
+use super::Plan;
+use super::change::{Action, Change};
+use crate::model::choice::HubChoices;
+use crate::model::field::FieldValue;
+use crate::model::name::{ClusterName, QueueName, RuleName};
+use crate::model::policy;
+use crate::model::resource::{Function, FunctionSettings, Resource, ResourceId};
+use crate::model::scope::Scope;
+use crate::model::tags::CLUSTER;
+use crate::model::world::Observed;
+
+/// Why a plan is not carried out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// Something of the name that we need is somebody else's.
+    #[error("{0} exists and is not part of bus `{1}`")]
+    NotOurs(ResourceId, String),
+    /// The policy of our name on a controller role has statements of somebody else's.
+    #[error("{0} exists and holds statements that kibus did not write")]
+    ForeignStatements(ResourceId),
+    /// The queue serves another cluster than the one it would be changed for.
+    #[error("queue `{queue}` serves cluster `{serves}`")]
+    OthersQueue {
+        /// The queue.
+        queue: QueueName,
+        /// The cluster that it serves.
+        serves: String,
+    },
+    /// A cluster's queue would have the name of one of the hub's.
+    #[error("the queue of cluster `{0}` would be `{1}`, which is a queue of the hub")]
+    HubQueue(ClusterName, QueueName),
+    /// Queues are named after the prefix, so it cannot change under them.
+    #[error("the queue prefix cannot change while clusters are registered: {}", list(.clusters))]
+    PrefixInUse {
+        /// The clusters.
+        clusters: BTreeSet<ClusterName>,
+    },
+    /// A target of somebody else's hangs on a rule that would go.
+    #[error("rule `{rule}` has targets that are not ours: {}", list(.targets))]
+    ForeignTargets {
+        /// The rule.
+        rule: RuleName,
+        /// The ids of the targets.
+        targets: BTreeSet<String>,
+    },
+    /// The live router is newer than the one that would replace it.
+    #[error("router {live} is live, which is newer than {offered}")]
+    OlderRouter {
+        /// The version that is live.
+        live: String,
+        /// The version that would replace it.
+        offered: String,
+    },
+}
+
+fn list(items: &BTreeSet<impl ToString>) -> String {
+    items
+        .iter()
+        .map(|item| format!("`{}`", item.to_string()))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// What a plan must not do, of all that it would do. Empty means that it may be carried out.
+#[must_use]
+pub fn check(scope: &Scope, plan: &Plan, observed: &Observed) -> Vec<Refusal> {
+    plan.changes
+        .iter()
+        .filter_map(|change| check_change(scope, change, observed))
+        .collect()
+}
+
+/// Whether a cluster's queue would have the name of one of the hub's.
+///
+/// # Errors
+/// When it would.
+pub fn check_queue_name(scope: &Scope, cluster: &ClusterName, queue: &QueueName) -> Result<(), Refusal> {
+    if scope.hub_queues().contains(queue) {
+        return Err(Refusal::HubQueue(cluster.clone(), queue.clone()));
+    }
+    Ok(())
+}
+
+/// Whether the queue prefix would change under registered clusters.
+///
+/// # Errors
+/// When it would.
+pub fn check_prefix(before: &HubChoices, after: &HubChoices, registered: BTreeSet<ClusterName>) -> Result<(), Refusal> {
+    let prefix = |choices: &HubChoices| {
+        choices
+            .queue_prefix
+            .clone()
+            .unwrap_or_else(crate::model::hub::default_queue_prefix)
+    };
+    if prefix(before) != prefix(after) && !registered.is_empty() {
+        return Err(Refusal::PrefixInUse { clusters: registered });
+    }
+    Ok(())
+}
+
+fn check_change(scope: &Scope, change: &Change, observed: &Observed) -> Option<Refusal> {
+    let before = change.before.as_ref()?;
+    if !is_ours(scope, before, observed) {
+        return Some(match &change.id {
+            ResourceId::RolePolicy(..) => Refusal::ForeignStatements(change.id.clone()),
+            _ => Refusal::NotOurs(change.id.clone(), scope.bus.to_string()),
+        });
+    }
+    match (before, &change.after) {
+        (Resource::Queue(queue), Some(after)) => {
+            let serves = queue.tags.get(CLUSTER);
+            let wanted = after.tags().and_then(|tags| tags.get(CLUSTER));
+            (serves.is_some() && serves != wanted).then(|| Refusal::OthersQueue {
+                queue: queue.name.clone(),
+                serves: serves.unwrap_or_default().to_owned(),
+            })
+        }
+        (Resource::Rule(rule), _) if change.action == Action::Delete && !rule.foreign_targets.is_empty() => {
+            Some(Refusal::ForeignTargets {
+                rule: rule.name.clone(),
+                targets: rule.foreign_targets.clone(),
+            })
+        }
+        (Resource::Function(live), Some(Resource::Function(wanted))) => older_router(change, live, wanted),
+        _ => None,
+    }
+}
+
+fn older_router(change: &Change, live: &Function, wanted: &Function) -> Option<Refusal> {
+    let (live, offered) = (&live.settings.code.version, &wanted.settings.code.version);
+    let replaces_code = change
+        .fields
+        .iter()
+        .any(|field| field.path == FunctionSettings::CODE && matches!(field.to, FieldValue::Code(_)));
+    (replaces_code && version(live) > version(offered)).then(|| Refusal::OlderRouter {
+        live: live.clone(),
+        offered: offered.clone(),
+    })
+}
+
+/// The numbers of a version, for comparing; what is no number counts as nothing.
+fn version(text: &str) -> Vec<u64> {
+    text.split('.').map(|part| part.parse().unwrap_or(0)).collect()
+}
+
+/// Whether a resource that was seen belongs to this bus: by its tags, or by what names it.
+///
+/// An inline policy is known by its name, which holds bus, Region and cluster, and by its statements: the cluster
+/// queue's tag may not name the role yet, or no longer, when a change of role was cut short.
+#[must_use]
+pub fn is_ours(scope: &Scope, resource: &Resource, observed: &Observed) -> bool {
+    let tagged = |id: &ResourceId| {
+        observed
+            .resource(id)
+            .and_then(Resource::tags)
+            .is_some_and(|tags| tags.belong_to(&scope.bus))
+    };
+    match resource {
+        Resource::RolePolicy(policy) if policy.role == scope.router_role() => {
+            tagged(&ResourceId::Role(policy.role.clone()))
+        }
+        Resource::RolePolicy(policy) => policy::all_ours(&policy.document),
+        Resource::Alias(alias) => tagged(&ResourceId::Function(alias.function.clone())),
+        Resource::EventSourceMapping(mapping) => {
+            tagged(&ResourceId::Function(mapping.function.clone())) || tagged(&ResourceId::Queue(mapping.queue.clone()))
+        }
+        Resource::Queue(_) | Resource::Role(_) | Resource::LogGroup(_) | Resource::Function(_) | Resource::Rule(_) => {
+            resource.tags().is_some_and(|tags| tags.belong_to(&scope.bus))
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! How two resources of the same id differ.
+
+use std::collections::BTreeMap;
+
+use super::change::FieldChange;
+use crate::model::field::FieldValue;
+use crate::model::resource::Resource;
+use crate::model::tags::{NAMESPACE, Tags};
+
+/// The fields in which what was observed is not what is wanted, in the order of the resource's fields; tags last.
+#[must_use]
+pub fn diff(wanted: &Resource, observed: &Resource) -> Vec<FieldChange> {
+    let wanted_fields = wanted.fields();
+    let mut left: BTreeMap<String, FieldValue> = observed
+        .fields()
+        .into_iter()
+        .map(|field| (field.path, field.value))
+        .collect();
+    let mut changes = Vec::new();
+    for field in wanted_fields {
+        let from = left.remove(&field.path).unwrap_or(FieldValue::Unset);
+        if !field.value.satisfied_by(&from) {
+            changes.push(FieldChange {
+                path: field.path,
+                from,
+                to: field.value,
+            });
+        }
+    }
+    let only_observed = left.into_iter().filter(|(_, from)| *from != FieldValue::Unset);
+    changes.extend(only_observed.map(|(path, from)| FieldChange {
+        path,
+        from,
+        to: FieldValue::Unset,
+    }));
+    if let (Some(wanted), Some(observed)) = (wanted.tags(), observed.tags()) {
+        changes.extend(tag_changes(wanted, observed));
+    }
+    changes
+}
+
+/// Wanted tags that are not so, and tags in our namespace that are not wanted. All other tags are somebody else's.
+fn tag_changes(wanted: &Tags, observed: &Tags) -> Vec<FieldChange> {
+    let value = |tags: &Tags, key: &str| tags.get(key).into();
+    let stray = observed
+        .0
+        .keys()
+        .filter(|key| key.starts_with(NAMESPACE) && !wanted.0.contains_key(*key));
+    wanted
+        .0
+        .keys()
+        .chain(stray)
+        .filter(|key| wanted.get(key) != observed.get(key))
+        .map(|key| FieldChange {
+            path: format!("tags.{key}"),
+            from: value(observed, key),
+            to: value(wanted, key),
+        })
+        .collect()
+}

@@ -1,0 +1,105 @@
+//! From a wanted world and an observed one to a plan: what to change, field by field, in which order, and whether
+//! it may be done at all. Pure: a plan is a value, complete before the first write.
+
+mod change;
+mod check;
+mod diff;
+mod order;
+
+use std::collections::BTreeSet;
+
+pub use change::{Action, Change, FieldChange, Op};
+pub use check::{Refusal, check, check_prefix, check_queue_name, is_ours};
+pub use diff::diff;
+pub use order::Step;
+
+use crate::model::resource::{Resource, ResourceId, Role};
+use crate::model::scope::Scope;
+use crate::model::world::{Observed, Seen, World};
+
+/// What would be changed, and in which steps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// The changes, in the order in which they would be made.
+    pub changes: Vec<Change>,
+    /// The steps that make them; a replacement takes two.
+    pub steps: Vec<Step>,
+    /// What could not be read: nothing is planned for it.
+    pub unknown: Vec<ResourceId>,
+}
+
+impl Plan {
+    /// Whether there is nothing to change.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+
+    /// How many changes have this action.
+    #[must_use]
+    pub fn count(&self, action: Action) -> usize {
+        self.changes.iter().filter(|change| change.action == action).count()
+    }
+}
+
+/// The plan that turns what was observed into what is wanted. Whatever was observed and is not wanted is deleted.
+///
+/// # Panics
+/// When something is wanted that was never asked about: only "absent" may plan a create.
+#[must_use]
+pub fn plan(scope: &Scope, wanted: &World, observed: &Observed) -> Plan {
+    let mut changes = Vec::new();
+    let mut unknown = Vec::new();
+    for id in wanted.ids() {
+        assert!(observed.get(id).is_some(), "{id} is wanted and was never asked about");
+    }
+    for (id, seen) in observed.iter() {
+        match (wanted.get(id), seen) {
+            (_, Seen::Unknown) => unknown.push(id.clone()),
+            (None, Seen::Absent) => {}
+            (Some(wanted), Seen::Absent) => changes.push(Change::create(wanted.clone())),
+            (None, Seen::Present(observed)) => changes.push(Change::delete(observed.as_ref().clone())),
+            (Some(wanted), Seen::Present(observed)) => {
+                let fields = diff(wanted, observed);
+                if !fields.is_empty() {
+                    changes.push(Change::between(observed.as_ref().clone(), wanted.clone(), fields));
+                }
+            }
+        }
+    }
+    policies_go_with_their_role(&mut changes, wanted, observed);
+    order::ordered(scope, changes, unknown)
+}
+
+/// A role that is replaced takes its inline policy with it, so the policy is replaced too.
+fn policies_go_with_their_role(changes: &mut Vec<Change>, wanted: &World, observed: &Observed) {
+    let replaced: BTreeSet<_> = changes
+        .iter()
+        .filter(|change| change.action == Action::Replace)
+        .filter_map(|change| match &change.id {
+            ResourceId::Role(role) => Some(role.clone()),
+            _ => None,
+        })
+        .collect();
+    for resource in wanted.resources() {
+        let Resource::RolePolicy(policy) = resource else {
+            continue;
+        };
+        let id = resource.id();
+        if let Some(before) = observed.resource(&id)
+            && replaced.contains(&policy.role)
+        {
+            let fields = diff(resource, before);
+            changes.retain(|change| change.id != id);
+            changes.push(Change {
+                action: Action::Replace,
+                ..Change::between(before.clone(), resource.clone(), fields)
+            });
+        }
+    }
+}
+
+/// Whether a change of this field makes AWS want a new resource.
+fn replaces(id: &ResourceId, path: &str) -> bool {
+    matches!(id, ResourceId::Role(_)) && path == Role::PATH
+}
