@@ -68,7 +68,7 @@ fn ops(at: usize, change: &Change) -> Vec<(usize, Op)> {
         (Action::Replace, Some(before), Some(after)) => vec![Op::Delete(before.clone()), Op::Create(after.clone())],
         (Action::Update, Some(before), Some(after)) => {
             vec![Op::Update {
-                from: before.clone(),
+                from: Box::new(before.clone()),
                 to: after.clone(),
                 fields: change.fields.clone(),
             }]
