@@ -1,5 +1,6 @@
 //! Kibus brings EC2 interruptions to the right Karpenter, for any number of EKS clusters in an account.
 
+pub mod apply;
 pub mod cloud;
 pub mod error;
 pub mod model;

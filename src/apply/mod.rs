@@ -1,0 +1,168 @@
+//! Runs a plan against a cloud and tells what happens as events. It makes no choice: the plan says what is done
+//! and what must wait for what; here it is only seen to that at most so many steps run at the same time, and that
+//! what has begun is finished, whether something failed or someone asked to stop.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::watch;
+
+use crate::cloud::{Cloud, Fault};
+use crate::error::Progress;
+use crate::plan::{Change, Plan};
+
+/// What happens to a change while a plan runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Its first step has begun.
+    Started,
+    /// It waits, for this reason.
+    Waiting(String),
+    /// It is in force, after this long.
+    Done(Duration),
+    /// It was not made.
+    Failed(Fault),
+}
+
+/// Who is told.
+pub trait Listener: Sync {
+    /// Something happened to the change at this place of [`Plan::changes`].
+    fn event(&self, place: usize, change: &Change, event: Event);
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// The changes that are made, by place.
+    pub done: BTreeSet<usize>,
+    /// The changes that were tried and are not made, with why.
+    pub failed: Vec<(usize, Fault)>,
+    /// The changes that were not begun, or not gone on with.
+    pub not_tried: BTreeSet<usize>,
+    /// Whether someone asked to stop.
+    pub stopped: bool,
+}
+
+impl Outcome {
+    /// Whether every change is made.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.failed.is_empty() && self.not_tried.is_empty()
+    }
+
+    /// How far it came.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        Progress {
+            done: self.done.len(),
+            failed: self.failed.len(),
+            not_tried: self.not_tried.len(),
+        }
+    }
+}
+
+/// Runs a plan, at most `limit` steps at the same time. After a failure, or once `stop` turns true, no new step
+/// begins; those in flight are finished.
+pub async fn apply(
+    plan: &Plan,
+    cloud: &impl Cloud,
+    limit: usize,
+    stop: watch::Receiver<bool>,
+    listener: &impl Listener,
+) -> Outcome {
+    let mut run = Run::new(plan);
+    let mut in_flight = FuturesUnordered::new();
+    loop {
+        while in_flight.len() < limit.max(1) && run.outcome.failed.is_empty() && !*stop.borrow() {
+            let Some(step) = run.next() else { break };
+            let place = plan.steps[step].change;
+            if run.begun.insert(place) {
+                listener.event(place, &plan.changes[place], Event::Started);
+            }
+            in_flight.push(async move {
+                let began = Instant::now();
+                let waiting = |reason: &str| {
+                    listener.event(place, &plan.changes[place], Event::Waiting(reason.to_owned()));
+                };
+                let answer = cloud.write(&plan.steps[step].op, &waiting).await;
+                (step, answer, began.elapsed())
+            });
+        }
+        let Some((step, answer, took)) = in_flight.next().await else {
+            break;
+        };
+        let place = plan.steps[step].change;
+        let event = match answer {
+            Ok(()) => run.finished(step, took).map(Event::Done),
+            Err(fault) => {
+                run.outcome.failed.push((place, fault.clone()));
+                Some(Event::Failed(fault))
+            }
+        };
+        if let Some(event) = event {
+            listener.event(place, &plan.changes[place], event);
+        }
+    }
+    let stopped = *stop.borrow();
+    run.end(stopped)
+}
+
+/// What is known while a plan runs.
+struct Run<'a> {
+    plan: &'a Plan,
+    waiting: BTreeSet<usize>,
+    finished: BTreeSet<usize>,
+    begun: BTreeSet<usize>,
+    took: Vec<Duration>,
+    outcome: Outcome,
+}
+
+impl<'a> Run<'a> {
+    fn new(plan: &'a Plan) -> Self {
+        Self {
+            plan,
+            waiting: (0..plan.steps.len()).collect(),
+            finished: BTreeSet::new(),
+            begun: BTreeSet::new(),
+            took: vec![Duration::ZERO; plan.changes.len()],
+            outcome: Outcome::default(),
+        }
+    }
+
+    /// Takes the first step that waits for nothing any more.
+    fn next(&mut self) -> Option<usize> {
+        let free = |step: &&usize| self.plan.steps[**step].after.is_subset(&self.finished);
+        let step = self.waiting.iter().find(free).copied()?;
+        self.waiting.remove(&step);
+        Some(step)
+    }
+
+    /// Records a finished step; gives the time that its change took if it was the change's last.
+    fn finished(&mut self, step: usize, took: Duration) -> Option<Duration> {
+        self.finished.insert(step);
+        let place = self.plan.steps[step].change;
+        self.took[place] += took;
+        let mut steps = self
+            .plan
+            .steps
+            .iter()
+            .enumerate()
+            .filter(|(_, step)| step.change == place);
+        if steps.all(|(at, _)| self.finished.contains(&at)) {
+            self.outcome.done.insert(place);
+            return Some(self.took[place]);
+        }
+        None
+    }
+
+    fn end(mut self, stopped: bool) -> Outcome {
+        let failed: BTreeSet<usize> = self.outcome.failed.iter().map(|(place, _)| *place).collect();
+        self.outcome.not_tried = (0..self.plan.changes.len())
+            .filter(|place| !self.outcome.done.contains(place) && !failed.contains(place))
+            .collect();
+        self.outcome.stopped = stopped && !self.outcome.not_tried.is_empty();
+        self.outcome
+    }
+}
