@@ -5,3 +5,5 @@ pub mod cloud;
 pub mod error;
 pub mod model;
 pub mod plan;
+#[cfg(feature = "cli")]
+pub mod sandbox;
