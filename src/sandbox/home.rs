@@ -72,14 +72,12 @@ mod tests {
 
     #[test]
     fn the_home_comes_from_the_environment() {
-        let table: [(&[(&str, &str)], Option<&str>); 7] = [
+        type Vars = &'static [(&'static str, &'static str)];
+        let table: [(Vars, Option<&str>); 7] = [
             (&[("KIBUS_SANDBOX_HOME", "/s"), ("HOME", "/h")], Some("/s")),
             (&[("XDG_DATA_HOME", "/d"), ("HOME", "/h")], Some("/d/kibus")),
             (&[("HOME", "/h")], Some("/h/.local/share/kibus")),
-            (
-                &[("XDG_DATA_HOME", "d"), ("HOME", "/h")],
-                Some("/h/.local/share/kibus"),
-            ),
+            (&[("XDG_DATA_HOME", "d"), ("HOME", "/h")], Some("/h/.local/share/kibus")),
             (
                 &[("KIBUS_SANDBOX_HOME", ""), ("HOME", "/h")],
                 Some("/h/.local/share/kibus"),

@@ -35,9 +35,8 @@ pub(super) async fn request(port: u16, method: &str, path: &str) -> io::Result<A
         stream.write_all(request.as_bytes()).await?;
         let mut bytes = Vec::new();
         stream.take(LONGEST).read_to_end(&mut bytes).await?;
-        parse(&String::from_utf8_lossy(&bytes)).ok_or_else(|| {
-            io::Error::new(io::ErrorKind::InvalidData, "the answer is not HTTP")
-        })
+        parse(&String::from_utf8_lossy(&bytes))
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the answer is not HTTP"))
     };
     tokio::time::timeout(TIMEOUT, exchange).await?
 }

@@ -27,12 +27,9 @@ const LINES_SHOWN: usize = 8;
 ///
 /// The caller holds the home's lock. The user's settings for `pip` (mirrors, proxies, certificates) are respected,
 /// but for those that would install to another place.
-pub(super) async fn install(
-    home: &Home,
-    _held: &Lock,
-    tell: &(dyn Fn(Step) + Sync),
-) -> Result<PathBuf, Problem> {
+pub(super) async fn install(home: &Home, _held: &Lock, tell: &(dyn Fn(Step) + Sync)) -> Result<PathBuf, Problem> {
     let venv = home.path().join(directory());
+    forget_half_made(home);
     // Its Python is a link to the system's, which breaks when that is removed or upgraded.
     if python_of(&venv).exists() {
         return Ok(python_of(&venv));
@@ -40,7 +37,6 @@ pub(super) async fn install(
 
     let system = python::find().await?;
     tell(Step::Installing);
-    forget_half_made(home);
     let half_made = tempfile::Builder::new()
         .prefix(HALF_MADE)
         .tempdir_in(home.path())
@@ -117,13 +113,11 @@ pub(super) fn last_lines(text: &str) -> String {
 
 fn directory() -> String {
     let hash = Sha256::digest(LOCK_FILE);
-    hash.iter()
-        .take(6)
-        .fold("emulator-".to_owned(), |mut name, byte| {
-            // Writing to a String cannot fail.
-            let _ = write!(name, "{byte:02x}");
-            name
-        })
+    hash.iter().take(6).fold("emulator-".to_owned(), |mut name, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(name, "{byte:02x}");
+        name
+    })
 }
 
 #[cfg(test)]
@@ -139,9 +133,8 @@ mod tests {
                 let (requirement, hashes) = line.split_once("--hash").unwrap_or((line, ""));
                 let hashes = format!("--hash{hashes}");
                 let good = |h: &&str| {
-                    h.strip_prefix("--hash=sha256:").is_some_and(|h| {
-                        h.len() == 64 && h.bytes().all(|b| b.is_ascii_hexdigit())
-                    })
+                    h.strip_prefix("--hash=sha256:")
+                        .is_some_and(|h| h.len() == 64 && h.bytes().all(|b| b.is_ascii_hexdigit()))
                 };
                 let hashes = hashes.split_whitespace().filter(good).count();
                 (requirement.trim().to_owned(), hashes)
@@ -161,6 +154,19 @@ mod tests {
     fn the_emulator_is_the_version_that_the_tests_know() {
         let ours = |r: &(String, usize)| r.0 == "ministack==1.5.33";
         assert!(requirements().iter().any(ours));
+    }
+
+    #[test]
+    fn what_a_killed_run_left_is_removed_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["installing-a", "installing-b", "emulator-a", "server"] {
+            fs::create_dir_all(dir.path().join(name).join("bin")).unwrap();
+        }
+        forget_half_made(&Home::new(dir.path().into()));
+        let entries = fs::read_dir(dir.path()).unwrap();
+        let mut left: Vec<_> = entries.map(|e| e.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["emulator-a", "server"]);
     }
 
     #[test]

@@ -123,8 +123,7 @@ impl Sandbox {
         }
         let python = install::install(&self.home, &lock, tell).await?;
         tell(Step::Starting);
-        let started =
-            server::start(&python, &self.home.server(), Lifetime::Detached, &[]).await?;
+        let started = server::start(&python, &self.home.server(), Lifetime::Detached, &[]).await?;
         let record = Record {
             pid: started.child.id(),
             port: started.port,
@@ -203,9 +202,8 @@ impl Sandbox {
     pub async fn reset(&self) -> Result<(), Problem> {
         let Endpoint { port } = self.endpoint().await?;
         let answer = http::request(port, "POST", "/_ministack/reset").await;
-        let refused = |answer: http::Answer| {
-            std::io::Error::other(format!("it answered with status {}", answer.status))
-        };
+        let refused =
+            |answer: http::Answer| std::io::Error::other(format!("it answered with status {}", answer.status));
         match answer {
             Ok(answer) if answer.status == 200 => Ok(()),
             Ok(answer) => Err(refused(answer)),
@@ -231,8 +229,7 @@ impl Sandbox {
             .prefix("kibus-sandbox-")
             .tempdir()
             .map_err(Problem::io("create a directory in", std::env::temp_dir()))?;
-        let started =
-            server::start(&python, directory.path(), Lifetime::Watched, extra).await?;
+        let started = server::start(&python, directory.path(), Lifetime::Watched, extra).await?;
         Ok(PrivateServer::new(started, directory))
     }
 

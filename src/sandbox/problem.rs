@@ -77,10 +77,7 @@ pub enum Problem {
 
 impl Problem {
     /// For `map_err`: an input or output error with what was done to which file.
-    pub(super) fn io(
-        what: &'static str,
-        path: impl Into<PathBuf>,
-    ) -> impl FnOnce(std::io::Error) -> Self {
+    pub(super) fn io(what: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { what, path, source }
     }
@@ -139,19 +136,13 @@ mod tests {
         let table = [
             (Problem::NotRunning, "kibus sandbox up"),
             (Problem::Silent { pid: 1, port: 1 }, "kibus sandbox down"),
-            (
-                Problem::NoVenv { program, version },
-                "apt-get install python3-venv",
-            ),
+            (Problem::NoVenv { program, version }, "apt-get install python3-venv"),
         ];
         for (problem, command) in table {
             let said = problem.to_string();
             let error = Error::from(problem);
             assert!(
-                error
-                    .hints
-                    .iter()
-                    .any(|hint| hint.command.as_deref() == Some(command)),
+                error.hints.iter().any(|hint| hint.command.as_deref() == Some(command)),
                 "{said}: {error:?}"
             );
         }

@@ -70,6 +70,7 @@ pub(super) fn signal_group(leader: u32, signal: Signal) {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
     use std::os::unix::process::CommandExt;
 
     use super::*;
@@ -78,11 +79,15 @@ mod tests {
     fn only_the_living_process_with_the_mark_is_it() {
         let mark = Mark::new();
         let mut child = Command::new("sh")
-            .args(["-c", "read wait; :", &mark.option()])
+            .args(["-c", "echo ready; read wait; :", &mark.option()])
             .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
             .process_group(0)
             .spawn()
             .unwrap();
+        // Between fork and exec it has no command line yet.
+        let mut ready = [0; 6];
+        child.stdout.as_mut().unwrap().read_exact(&mut ready).unwrap();
         assert!(is_alive(child.id(), &mark), "alive");
         assert!(!is_alive(child.id(), &Mark::new()), "another mark");
         assert!(!is_alive(std::process::id(), &mark), "another process");

@@ -8,10 +8,7 @@ use tokio::process::Command;
 use super::problem::Problem;
 
 /// The oldest Python that the emulator runs on.
-const OLDEST: Version = Version {
-    major: 3,
-    minor: 10,
-};
+const OLDEST: Version = Version { major: 3, minor: 10 };
 
 /// The names that are tried, in this order; a plain `python3` may be older than one with a number.
 const PROGRAMS: [&str; 6] = [
@@ -61,9 +58,13 @@ enum Answer {
 ///
 /// [`Problem::NoVenv`], [`Problem::OldPython`] or [`Problem::NoPython`], the first of them that applies.
 pub(super) async fn find() -> Result<&'static str, Problem> {
+    find_among(&PROGRAMS).await
+}
+
+async fn find_among<'a>(programs: &[&'a str]) -> Result<&'a str, Problem> {
     let mut old = None;
     let mut no_venv = None;
-    for program in PROGRAMS {
+    for &program in programs {
         match ask(program).await {
             Answer::Good => return Ok(program),
             Answer::Old(version) => old = old.or(Some((program, version))),
@@ -142,6 +143,49 @@ mod tests {
         ];
         for (output, answer) in table {
             assert_eq!(understand(output), answer, "{output:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_first_good_python_is_taken_else_the_best_reason_is_given() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let dir = tempfile::tempdir().unwrap();
+        let script = |name: &str, says: &str| {
+            let path = dir.path().join(name);
+            std::fs::write(&path, format!("#!/bin/sh\nprintf '{says}'\n")).unwrap();
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+            path.to_str().unwrap().to_owned()
+        };
+        let good = script("good", "3.12\\nvenv\\n");
+        let other = script("other", "3.14\\nvenv\\n");
+        let old = script("old", "3.9\\nvenv\\n");
+        let bare = script("bare", "3.11\\n");
+        let absent = dir.path().join("absent").to_str().unwrap().to_owned();
+        let version = |minor| Version { major: 3, minor };
+        let table: [(&[&str], Result<&str, Problem>); 6] = [
+            (&[&good, &other], Ok(&good)),
+            (&[&absent, &old, &bare, &other], Ok(&other)),
+            (
+                &[&absent, &old, &bare],
+                Err(Problem::NoVenv {
+                    program: bare.clone(),
+                    version: version(11),
+                }),
+            ),
+            (
+                &[&old, &absent],
+                Err(Problem::OldPython {
+                    program: old.clone(),
+                    version: version(9),
+                }),
+            ),
+            (&[&absent], Err(Problem::NoPython)),
+            (&[], Err(Problem::NoPython)),
+        ];
+        for (programs, expected) in table {
+            let found = find_among(programs).await.map_err(|p| p.to_string());
+            assert_eq!(found, expected.map_err(|p| p.to_string()), "{programs:?}");
         }
     }
 }

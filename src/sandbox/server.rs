@@ -160,12 +160,7 @@ fn says_port_taken(log: &Path) -> bool {
 
 /// The whole environment of the server, which the functions that it runs inherit: hence no profile, key or setting of the
 /// user's is in it, and nothing that would make it persist its state or look for a container engine.
-fn environment(
-    port: u16,
-    mark: &Mark,
-    directory: &Path,
-    scratch: &Path,
-) -> Vec<(&'static str, std::ffi::OsString)> {
+fn environment(port: u16, mark: &Mark, directory: &Path, scratch: &Path) -> Vec<(&'static str, std::ffi::OsString)> {
     let mut env: Vec<(&'static str, std::ffi::OsString)> = vec![
         // It listens on all interfaces unless told otherwise.
         ("BIND_HOST", "127.0.0.1".into()),

@@ -21,10 +21,7 @@ fn listens(address: SocketAddr) -> bool {
 #[tokio::test]
 async fn a_private_server_answers_on_loopback_only_and_ends_when_it_is_dropped() {
     let sandbox = Sandbox::open().unwrap();
-    let server = sandbox
-        .start_private(&[("AUTH", "true")], &quiet)
-        .await
-        .unwrap();
+    let server = sandbox.start_private(&[("AUTH", "true")], &quiet).await.unwrap();
     let Endpoint { port } = server.endpoint();
     let health = http::request(port, "GET", "/_ministack/health").await.unwrap();
     assert_eq!(health.status, 200);
@@ -37,6 +34,26 @@ async fn a_private_server_answers_on_loopback_only_and_ends_when_it_is_dropped()
     drop(server);
     assert!(!listens((Ipv4Addr::LOCALHOST, port).into()), "still there");
     assert!(!log.exists(), "its files are removed");
+}
+
+/// Whoever holds the server holds its standard input, which the kernel closes in any kind of death.
+#[tokio::test]
+async fn a_private_server_ends_when_its_holder_is_killed() {
+    let python = Sandbox::open().unwrap().installed(&quiet).await.unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let mut started = server::start(&python, directory.path(), Lifetime::Watched, &[])
+        .await
+        .unwrap();
+    drop(started.child.stdin.take());
+    let record = Record {
+        pid: started.child.id(),
+        port: started.port,
+        started: now(),
+        mark: started.mark,
+    };
+    let ended = gone(&record).await;
+    server::end_child(started.child);
+    assert!(ended);
 }
 
 #[tokio::test]
@@ -62,9 +79,7 @@ async fn the_users_server_is_started_once_and_ended_once() {
     // At the same time: one starts it, the other finds it.
     let (one, other) = tokio::join!(sandbox.up(&quiet), sandbox.up(&quiet));
     let (record, found) = match (one.unwrap(), other.unwrap()) {
-        (Up::Started(record), Up::Already(found)) | (Up::Already(found), Up::Started(record)) => {
-            (record, found)
-        }
+        (Up::Started(record), Up::Already(found)) | (Up::Already(found), Up::Started(record)) => (record, found),
         both => panic!("one starts it, one finds it: {both:?}"),
     };
     assert_eq!(record, found);
