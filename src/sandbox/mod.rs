@@ -22,7 +22,7 @@ mod server;
 mod tests;
 
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
@@ -123,19 +123,17 @@ impl Sandbox {
         }
         let python = install::install(&self.home, &lock, tell).await?;
         tell(Step::Starting);
-        let started = server::start(&python, &self.home.server(), Lifetime::Detached, &[]).await?;
-        let record = Record {
-            pid: started.child.id(),
-            port: started.port,
-            started: now(),
-            mark: started.mark,
-        };
-        if let Err(problem) = record.write(&self.home.state()) {
-            // What nobody remembers, nobody could end.
-            server::end_child(started.child);
-            return Err(problem);
+        let state = self.home.state();
+        let started = server::start(&python, &self.home.server(), Lifetime::Detached, &[], |record| {
+            record.write(&state)
+        });
+        match started.await {
+            Ok(started) => Ok(Up::Started(started.record)),
+            Err(problem) => {
+                Record::remove(&state)?;
+                Err(problem)
+            }
         }
-        Ok(Up::Started(record))
     }
 
     /// Whether the user's server runs, asked of the server itself.
@@ -147,7 +145,7 @@ impl Sandbox {
         let Some(record) = Record::read(&self.home.state())?.filter(Record::is_alive) else {
             return Ok(Status::Down);
         };
-        Ok(if server::is_healthy(record.port, &record.mark).await {
+        Ok(if server::is_healthy(&record).await {
             Status::Up(record)
         } else {
             Status::Silent(record)
@@ -229,7 +227,7 @@ impl Sandbox {
             .prefix("kibus-sandbox-")
             .tempdir()
             .map_err(Problem::io("create a directory in", std::env::temp_dir()))?;
-        let started = server::start(&python, directory.path(), Lifetime::Watched, extra).await?;
+        let started = server::start(&python, directory.path(), Lifetime::Watched, extra, |_| Ok(())).await?;
         Ok(PrivateServer::new(started, directory))
     }
 
@@ -250,11 +248,4 @@ async fn gone(record: &Record) -> bool {
         sleep(POLL).await;
     }
     true
-}
-
-fn now() -> u64 {
-    // A clock before 1970 is not worth an error.
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
 }

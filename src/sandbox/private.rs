@@ -22,7 +22,7 @@ impl PrivateServer {
     pub(super) fn new(started: Started, directory: TempDir) -> Self {
         Self {
             child: Some(started.child),
-            port: started.port,
+            port: started.record.port,
             directory,
         }
     }

@@ -1,12 +1,13 @@
 //! Starting the emulator: on a free port of 127.0.0.1, in a process group of its own, with an environment in which
 //! nothing of the user's AWS settings is left.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::{Instant, sleep};
 
@@ -14,6 +15,7 @@ use super::http;
 use super::install::last_lines;
 use super::problem::Problem;
 use super::process::{Mark, Signal, signal_group};
+use super::record::Record;
 
 /// The emulator answers within a second; a machine that is busy with other things gets much longer.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
@@ -36,18 +38,20 @@ pub(super) enum Lifetime {
 #[derive(Debug)]
 pub(super) struct Started {
     pub(super) child: Child,
-    pub(super) port: u16,
-    pub(super) mark: Mark,
+    pub(super) record: Record,
 }
 
 /// Starts the emulator and waits until it answers.
 ///
-/// `directory` is its own: the log `server.log` and all its temporary files are in it, `extra` is added to its environment.
+/// `directory` is its own: the log `server.log` and all its temporary files are in it. `extra` is added to its environment.
+/// `remember` is called as soon as there is a process, before it answers: if this process is killed while it waits,
+/// somebody must know of the server.
 pub(super) async fn start(
     python: &Path,
     directory: &Path,
     lifetime: Lifetime,
     extra: &[(&str, &str)],
+    remember: impl Fn(&Record) -> Result<(), Problem>,
 ) -> Result<Started, Problem> {
     let scratch = directory.join("tmp");
     fs::create_dir_all(&scratch).map_err(Problem::io("create", &scratch))?;
@@ -75,9 +79,16 @@ pub(super) async fn start(
             .stderr(errors)
             .process_group(0);
         let child = command.spawn().map_err(Problem::io("run", python))?;
+        let record = Record {
+            pid: child.id(),
+            port,
+            started: now(),
+            mark,
+        };
         let mut starting = Starting(Some(child));
-        match starting.wait_until_healthy(port, &mark).await {
-            Ok(child) => return Ok(Started { child, port, mark }),
+        remember(&record)?;
+        match starting.wait_until_healthy(&record).await {
+            Ok(child) => return Ok(Started { child, record }),
             Err(Reason::Ended) if attempt < ATTEMPTS && says_port_taken(&log) => attempt += 1,
             Err(reason) => {
                 return Err(Problem::NotStarted {
@@ -89,12 +100,12 @@ pub(super) async fn start(
     }
 }
 
-/// Whether the server with this mark answers on this port.
-pub(super) async fn is_healthy(port: u16, mark: &Mark) -> bool {
-    match http::request(port, "GET", "/_ministack/health").await {
+/// Whether this very server answers on its port.
+pub(super) async fn is_healthy(record: &Record) -> bool {
+    match http::request(record.port, "GET", "/_ministack/health").await {
         Ok(answer) if answer.status == 200 => {
             let health: Option<serde_json::Value> = serde_json::from_str(&answer.body).ok();
-            health.is_some_and(|h| h["version"] == mark.as_str())
+            health.is_some_and(|h| h["version"] == record.mark.as_str())
         }
         _ => false,
     }
@@ -112,14 +123,14 @@ enum Reason {
 }
 
 impl Starting {
-    async fn wait_until_healthy(&mut self, port: u16, mark: &Mark) -> Result<Child, Reason> {
+    async fn wait_until_healthy(&mut self, record: &Record) -> Result<Child, Reason> {
         let deadline = Instant::now() + START_TIMEOUT;
         while Instant::now() < deadline {
             let ended = self.0.as_mut().is_none_or(|c| !matches!(c.try_wait(), Ok(None)));
             if ended {
                 return Err(Reason::Ended);
             }
-            if is_healthy(port, mark).await {
+            if is_healthy(record).await {
                 return self.0.take().ok_or(Reason::Ended);
             }
             sleep(POLL).await;
@@ -151,6 +162,13 @@ fn free_port() -> std::io::Result<u16> {
     Ok(listener.local_addr()?.port())
 }
 
+fn now() -> u64 {
+    // A clock before 1970 is not worth an error.
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
+}
+
 fn says_port_taken(log: &Path) -> bool {
     fs::read_to_string(log).is_ok_and(|text| {
         let text = text.to_lowercase();
@@ -160,8 +178,8 @@ fn says_port_taken(log: &Path) -> bool {
 
 /// The whole environment of the server, which the functions that it runs inherit: hence no profile, key or setting of the
 /// user's is in it, and nothing that would make it persist its state or look for a container engine.
-fn environment(port: u16, mark: &Mark, directory: &Path, scratch: &Path) -> Vec<(&'static str, std::ffi::OsString)> {
-    let mut env: Vec<(&'static str, std::ffi::OsString)> = vec![
+fn environment(port: u16, mark: &Mark, directory: &Path, scratch: &Path) -> Vec<(&'static str, OsString)> {
+    let mut env: Vec<(&'static str, OsString)> = vec![
         // It listens on all interfaces unless told otherwise.
         ("BIND_HOST", "127.0.0.1".into()),
         ("GATEWAY_PORT", port.to_string().into()),

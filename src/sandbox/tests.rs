@@ -41,17 +41,10 @@ async fn a_private_server_answers_on_loopback_only_and_ends_when_it_is_dropped()
 async fn a_private_server_ends_when_its_holder_is_killed() {
     let python = Sandbox::open().unwrap().installed(&quiet).await.unwrap();
     let directory = tempfile::tempdir().unwrap();
-    let mut started = server::start(&python, directory.path(), Lifetime::Watched, &[])
-        .await
-        .unwrap();
+    let started = server::start(&python, directory.path(), Lifetime::Watched, &[], |_| Ok(()));
+    let mut started = started.await.unwrap();
     drop(started.child.stdin.take());
-    let record = Record {
-        pid: started.child.id(),
-        port: started.port,
-        started: now(),
-        mark: started.mark,
-    };
-    let ended = gone(&record).await;
+    let ended = gone(&started.record).await;
     server::end_child(started.child);
     assert!(ended);
 }
