@@ -123,17 +123,15 @@ impl Sandbox {
         }
         let python = install::install(&self.home, &lock, tell).await?;
         tell(Step::Starting);
-        let state = self.home.state();
-        let started = server::start(&python, &self.home.server(), Lifetime::Detached, &[], |record| {
-            record.write(&state)
-        });
-        match started.await {
-            Ok(started) => Ok(Up::Started(started.record)),
-            Err(problem) => {
-                Record::remove(&state)?;
-                Err(problem)
-            }
-        }
+        let (directory, state) = (self.home.server(), self.home.state());
+        let remember = |record: &Record| record.write(&state);
+        server::start(&python, &directory, Lifetime::Detached, &[], remember)
+            .await
+            .map(|started| Up::Started(started.record))
+            .inspect_err(|_| {
+                // If that fails as well: the record of a dead process counts as none.
+                let _ = Record::remove(&state);
+            })
     }
 
     /// Whether the user's server runs, asked of the server itself.
