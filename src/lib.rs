@@ -7,3 +7,8 @@ pub mod model;
 pub mod plan;
 #[cfg(feature = "cli")]
 pub mod sandbox;
+pub mod ec2;
+pub mod error;
+pub mod model;
+#[cfg(feature = "router")]
+pub mod router;

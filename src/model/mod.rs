@@ -10,6 +10,7 @@ pub mod karpenter;
 pub mod name;
 pub mod policy;
 pub mod resource;
+pub mod router_build;
 pub mod scope;
 pub mod signal;
 pub mod tags;

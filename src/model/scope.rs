@@ -167,7 +167,7 @@ impl Scope {
 }
 
 /// The domain that a partition's endpoints end in (AWS SDK partitions.json).
-fn dns_suffix(partition: &Partition) -> &'static str {
+pub(crate) fn dns_suffix(partition: &Partition) -> &'static str {
     match partition.as_str() {
         "aws-cn" => "amazonaws.com.cn",
         "aws-iso" => "c2s.ic.gov",

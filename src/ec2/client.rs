@@ -1,0 +1,131 @@
+//! One call: a form in, a document out.
+
+use aws_runtime::auth::sigv4::{SCHEME_ID, SigV4AuthScheme};
+use aws_runtime::auth::{SigV4OperationSigningConfig, SigningOptions};
+use aws_runtime::invocation_id::InvocationIdInterceptor;
+use aws_runtime::retries::classifiers::AwsErrorCodeClassifier;
+use aws_runtime::user_agent::{ApiMetadata, UserAgentInterceptor};
+use aws_smithy_runtime::client::orchestrator::operation::Operation;
+use aws_smithy_runtime::client::retries::classifiers::{HttpStatusCodeClassifier, TransientErrorClassifier};
+use aws_smithy_runtime_api::client::auth::static_resolver::StaticAuthSchemeOptionResolver;
+use aws_smithy_runtime_api::client::auth::{
+    AuthSchemeOptionResolverParams, SharedAuthScheme, SharedAuthSchemeOptionResolver,
+};
+use aws_smithy_runtime_api::client::behavior_version::BehaviorVersion;
+use aws_smithy_runtime_api::client::identity::SharedIdentityResolver;
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse, OrchestratorError};
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponentsBuilder;
+use aws_smithy_runtime_api::client::runtime_plugin::StaticRuntimePlugin;
+use aws_smithy_types::body::SdkBody;
+use aws_smithy_types::config_bag::Layer;
+use aws_smithy_types::retry::RetryConfig;
+use aws_smithy_types::timeout::TimeoutConfig;
+use aws_types::region::SigningRegion;
+use aws_types::{SdkConfig, SigningName};
+
+use super::endpoint::ec2_endpoint;
+use super::error::{Error, Refusal};
+use super::form::Params;
+use super::xml;
+
+/// The version of the EC2 API that the answers are read as.
+const VERSION: &str = "2016-11-15";
+
+/// A client of EC2. Cloning shares it.
+#[derive(Clone, Debug)]
+pub struct Client {
+    operation: Operation<String, String, Refusal>,
+}
+
+impl Client {
+    /// A client with the credentials, Region, endpoint, HTTP client, retries and time-outs of a configuration.
+    /// Without a retry configuration it retries as the SDK's standard mode does.
+    #[must_use]
+    pub fn new(config: &SdkConfig) -> Self {
+        let mut builder = Operation::builder()
+            .service_name("ec2")
+            .operation_name("Query")
+            .behavior_version(BehaviorVersion::latest())
+            .endpoint_url(&ec2_endpoint(config))
+            .standard_retry(&config.retry_config().cloned().unwrap_or_else(RetryConfig::standard))
+            .timeout_config(config.timeout_config().cloned().unwrap_or_else(TimeoutConfig::disabled))
+            .retry_classifier(HttpStatusCodeClassifier::default())
+            .retry_classifier(TransientErrorClassifier::<Refusal>::new())
+            .retry_classifier(AwsErrorCodeClassifier::<Refusal>::new())
+            .interceptor(InvocationIdInterceptor::new())
+            .interceptor(UserAgentInterceptor::new())
+            .with_connection_poisoning()
+            .runtime_plugin(signing(config));
+        if let Some(client) = config.http_client() {
+            builder = builder.http_client(client);
+        }
+        if let Some(sleep) = config.sleep_impl() {
+            builder = builder.sleep_impl(sleep);
+        }
+        if let Some(time) = config.time_source() {
+            builder = builder.time_source(time);
+        }
+        Self {
+            operation: builder.serializer(request).deserializer(answer).build(),
+        }
+    }
+
+    /// Makes a call and gives the document that EC2 answers, whole and with the root `<action>Response`.
+    ///
+    /// # Errors
+    /// When EC2 refuses, does not answer, or answers something else.
+    pub async fn call(&self, action: &str, params: &Params) -> Result<String, Error> {
+        let answer = self.operation.invoke(params.body(action, VERSION)).await?;
+        xml::whole(&answer, &format!("{action}Response"))?;
+        Ok(answer)
+    }
+}
+
+/// Signature version 4 with the configuration's credentials.
+fn signing(config: &SdkConfig) -> StaticRuntimePlugin {
+    let mut layer = Layer::new("ec2");
+    layer.store_put(AuthSchemeOptionResolverParams::new(()));
+    layer.store_put(ApiMetadata::new("ec2", env!("CARGO_PKG_VERSION")));
+    layer.store_put(SigV4OperationSigningConfig {
+        region: config.region().cloned().map(SigningRegion::from),
+        region_set: None,
+        name: Some(SigningName::from_static("ec2")),
+        signing_options: SigningOptions::default(),
+    });
+    let mut components = RuntimeComponentsBuilder::new("ec2");
+    components.set_auth_scheme_option_resolver(Some(SharedAuthSchemeOptionResolver::new(
+        StaticAuthSchemeOptionResolver::new(vec![SCHEME_ID]),
+    )));
+    components.push_auth_scheme(SharedAuthScheme::new(SigV4AuthScheme::new()));
+    if let Some(credentials) = config.credentials_provider() {
+        components.set_identity_resolver(SCHEME_ID, SharedIdentityResolver::new(credentials));
+    }
+    if let Some(cache) = config.identity_cache() {
+        components.set_identity_cache(Some(cache));
+    }
+    StaticRuntimePlugin::new()
+        .with_config(layer.freeze())
+        .with_runtime_components(components)
+}
+
+fn request(body: String) -> Result<HttpRequest, aws_smithy_runtime_api::box_error::BoxError> {
+    let mut request = HttpRequest::new(SdkBody::from(body));
+    request.set_method("POST")?;
+    request.set_uri("/")?;
+    request
+        .headers_mut()
+        .insert("content-type", "application/x-www-form-urlencoded");
+    Ok(request)
+}
+
+fn answer(response: &HttpResponse) -> Result<String, OrchestratorError<Refusal>> {
+    let body = response.body().bytes().unwrap_or_default();
+    let text = std::str::from_utf8(body).map_err(|e| OrchestratorError::response(e.into()))?;
+    if response.status().is_success() {
+        return Ok(text.to_owned());
+    }
+    Err(OrchestratorError::operation(Refusal {
+        status: response.status().as_u16(),
+        metadata: xml::error(text),
+    }))
+}

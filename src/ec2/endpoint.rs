@@ -1,0 +1,90 @@
+//! Where EC2 is.
+
+use aws_types::SdkConfig;
+use aws_types::service_config::ServiceConfigKey;
+
+use crate::model::name::Partition;
+use crate::model::scope::dns_suffix;
+
+/// The endpoint that the environment or the profile sets for a service, with the precedence of the SDK: what the
+/// program itself set, then `AWS_ENDPOINT_URL_<SERVICE>`, then `AWS_ENDPOINT_URL`. `service` is the SDK's id
+/// of it, like `EC2` or `SQS`.
+#[must_use]
+pub fn custom_endpoint(config: &SdkConfig, service: &str) -> Option<String> {
+    let general = config.endpoint_url().map(str::to_owned);
+    if config.get_origin("endpoint_url").is_client_config() {
+        return general;
+    }
+    let key = ServiceConfigKey::builder()
+        .service_id(service)
+        .env("AWS_ENDPOINT_URL")
+        .profile("endpoint_url")
+        .build()
+        .ok()?;
+    config
+        .service_config()
+        .and_then(|settings| settings.load_config(key))
+        .or(general)
+}
+
+/// The endpoint of EC2 for this configuration. GovCloud's ordinary endpoints are its FIPS endpoints.
+pub(super) fn ec2_endpoint(config: &SdkConfig) -> String {
+    if let Some(custom) = custom_endpoint(config, "EC2") {
+        return custom;
+    }
+    let region = config.region().map_or("us-east-1", |region| region.as_ref());
+    let fips = config.use_fips() == Some(true) && !region.starts_with("us-gov-");
+    standard(region, fips)
+}
+
+fn standard(region: &str, fips: bool) -> String {
+    let host = if fips { "ec2-fips" } else { "ec2" };
+    let suffix = partition_of(region).as_ref().map_or("amazonaws.com", dns_suffix);
+    format!("https://{host}.{region}.{suffix}")
+}
+
+/// The partition of a Region, by what its name begins with (AWS SDK partitions.json).
+fn partition_of(region: &str) -> Option<Partition> {
+    const BEGINNINGS: [(&str, &str); 7] = [
+        ("cn-", "aws-cn"),
+        ("us-gov-", "aws-us-gov"),
+        ("us-iso-", "aws-iso"),
+        ("us-isob-", "aws-iso-b"),
+        ("eu-isoe-", "aws-iso-e"),
+        ("us-isof-", "aws-iso-f"),
+        ("eusc-", "aws-eusc"),
+    ];
+    let name = BEGINNINGS
+        .iter()
+        .find(|(beginning, _)| region.starts_with(beginning))
+        .map_or("aws", |(_, partition)| partition);
+    name.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aws_types::region::Region;
+
+    #[test]
+    fn endpoints_follow_the_region() {
+        for (region, fips, endpoint) in [
+            ("us-west-2", false, "https://ec2.us-west-2.amazonaws.com"),
+            ("us-west-2", true, "https://ec2-fips.us-west-2.amazonaws.com"),
+            ("us-gov-west-1", true, "https://ec2.us-gov-west-1.amazonaws.com"),
+            ("cn-north-1", false, "https://ec2.cn-north-1.amazonaws.com.cn"),
+            ("us-iso-east-1", false, "https://ec2.us-iso-east-1.c2s.ic.gov"),
+            ("us-isob-east-1", false, "https://ec2.us-isob-east-1.sc2s.sgov.gov"),
+            ("eusc-de-east-1", false, "https://ec2.eusc-de-east-1.amazonaws.eu"),
+        ] {
+            let config = SdkConfig::builder().region(Region::new(region)).use_fips(fips).build();
+            assert_eq!(ec2_endpoint(&config), endpoint);
+        }
+    }
+
+    #[test]
+    fn an_endpoint_that_was_set_wins() {
+        let config = SdkConfig::builder().endpoint_url("http://127.0.0.1:4566").build();
+        assert_eq!(ec2_endpoint(&config), "http://127.0.0.1:4566");
+    }
+}

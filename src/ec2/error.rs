@@ -1,0 +1,139 @@
+//! EC2's error codes, as questions.
+
+use std::fmt;
+
+use aws_runtime::retries::classifiers::THROTTLING_ERRORS;
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
+use aws_smithy_runtime_api::client::result::SdkError;
+use aws_smithy_types::error::display::DisplayErrorContext;
+use aws_smithy_types::error::metadata::{ErrorMetadata, ProvideErrorMetadata};
+
+/// Why a call has no result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// EC2 said no.
+    #[error("EC2 refused: {code} ({status}): {message}")]
+    Refused {
+        /// The HTTP status.
+        status: u16,
+        /// EC2's code, like `UnauthorizedOperation`; empty if the answer had none.
+        code: String,
+        /// EC2's words.
+        message: String,
+    },
+    /// No answer came: no connection, no credentials, or no time left.
+    #[error("no answer from EC2: {0}")]
+    Unreachable(String),
+    /// An answer came that is not what EC2 says to this call.
+    #[error("unreadable answer from EC2: {0}")]
+    Unreadable(String),
+}
+
+impl Error {
+    /// EC2's error code, if it gave one.
+    #[must_use]
+    pub fn code(&self) -> Option<&str> {
+        match self {
+            Self::Refused { code, .. } if !code.is_empty() => Some(code),
+            _ => None,
+        }
+    }
+
+    /// Whether there were too many calls.
+    #[must_use]
+    pub fn is_throttled(&self) -> bool {
+        matches!(self, Self::Refused { status: 429, .. })
+            || self.code().is_some_and(|code| THROTTLING_ERRORS.contains(&code))
+    }
+
+    /// Whether the caller may not do this.
+    #[must_use]
+    pub fn is_denied(&self) -> bool {
+        matches!(
+            self.code(),
+            Some("UnauthorizedOperation" | "AccessDenied" | "AccessDeniedException" | "AuthFailure" | "OptInRequired")
+        )
+    }
+
+    /// Whether the same call may succeed if it is made again soon. Credentials that have just run out count: the
+    /// next call takes new ones.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Unreachable(_) | Self::Unreadable(_) => true,
+            Self::Refused { status, code, .. } => {
+                *status >= 500
+                    || self.is_throttled()
+                    || matches!(
+                        code.as_str(),
+                        "RequestExpired" | "ExpiredToken" | "ExpiredTokenException" | "RequestTimeout"
+                    )
+            }
+        }
+    }
+}
+
+/// What EC2 answered instead of a result, in the form that the SDK's retry classifiers read.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    pub(super) status: u16,
+    pub(super) metadata: ErrorMetadata,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.metadata, self.status)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl ProvideErrorMetadata for Refusal {
+    fn meta(&self) -> &ErrorMetadata {
+        &self.metadata
+    }
+}
+
+impl From<SdkError<Refusal, HttpResponse>> for Error {
+    fn from(e: SdkError<Refusal, HttpResponse>) -> Self {
+        match &e {
+            SdkError::ServiceError(context) => Self::Refused {
+                status: context.err().status,
+                code: context.err().code().unwrap_or_default().to_owned(),
+                message: context.err().message().unwrap_or_default().to_owned(),
+            },
+            SdkError::ResponseError(_) => Self::Unreadable(DisplayErrorContext(&e).to_string()),
+            _ => Self::Unreachable(DisplayErrorContext(&e).to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_answer_questions() {
+        let refused = |status, code: &str| Error::Refused {
+            status,
+            code: code.to_owned(),
+            message: String::new(),
+        };
+        for (error, throttled, denied, transient) in [
+            (refused(503, "RequestLimitExceeded"), true, false, true),
+            (refused(400, "Throttling"), true, false, true),
+            (refused(429, ""), true, false, true),
+            (refused(500, "InternalError"), false, false, true),
+            (refused(400, "RequestExpired"), false, false, true),
+            (refused(403, "UnauthorizedOperation"), false, true, false),
+            (refused(400, "InvalidParameterValue"), false, false, false),
+            (Error::Unreachable(String::new()), false, false, true),
+        ] {
+            assert_eq!(
+                (error.is_throttled(), error.is_denied(), error.is_transient()),
+                (throttled, denied, transient),
+                "{error:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The form that a query request is: `Action=...&Version=...&Key.1=...`.
+
+/// The parameters of a call, in the order in which they were added.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Params(Vec<(String, String)>);
+
+impl Params {
+    /// No parameters yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same with one more.
+    #[must_use]
+    pub fn with(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.0.push((key.into(), value.into()));
+        self
+    }
+
+    /// The same with a list: `key.1`, `key.2` and so on.
+    #[must_use]
+    pub fn with_list<'a>(self, key: &str, values: impl IntoIterator<Item = &'a str>) -> Self {
+        values
+            .into_iter()
+            .zip(1..)
+            .fold(self, |params, (value, n)| params.with(format!("{key}.{n}"), value))
+    }
+
+    /// The same with tags: `key.1.Key`, `key.1.Value` and so on.
+    #[must_use]
+    pub fn with_tags(self, key: &str, tags: &crate::model::tags::Tags) -> Self {
+        tags.0.iter().zip(1..).fold(self, |params, ((name, value), n)| {
+            params
+                .with(format!("{key}.{n}.Key"), name)
+                .with(format!("{key}.{n}.Value"), value)
+        })
+    }
+
+    /// The body of the request for an action.
+    pub(super) fn body(&self, action: &str, version: &str) -> String {
+        let mut body = format!("Action={action}&Version={version}");
+        for (key, value) in &self.0 {
+            body.push('&');
+            encode(key, &mut body);
+            body.push('=');
+            encode(value, &mut body);
+        }
+        body
+    }
+}
+
+/// Percent-encodes all but the unreserved characters of RFC 3986.
+fn encode(text: &str, into: &mut String) {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            into.push(byte as char);
+        } else {
+            into.push('%');
+            into.push(HEX[usize::from(byte >> 4)] as char);
+            into.push(HEX[usize::from(byte & 15)] as char);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::tags::Tags;
+
+    #[test]
+    fn a_form_says_what_was_put_in() {
+        let tags = Tags::default()
+            .with("kubernetes.io/cluster/a", "owned")
+            .with("ü", "a b&c");
+        let params = Params::new()
+            .with("X", "1")
+            .with_list("Id", ["i-1", "i-2"])
+            .with_tags("Tag", &tags);
+        assert_eq!(
+            params.body("Do", "v"),
+            "Action=Do&Version=v&X=1&Id.1=i-1&Id.2=i-2&Tag.1.Key=kubernetes.io%2Fcluster%2Fa&Tag.1.Value=owned\
+             &Tag.2.Key=%C3%BC&Tag.2.Value=a%20b%26c"
+        );
+    }
+}

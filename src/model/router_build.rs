@@ -1,0 +1,61 @@
+//! How a router binary is known for one, and its version read, without running it.
+
+/// What every build of the router carries in its bytes.
+pub const MARK: &str = concat!("<kibus-router ", env!("CARGO_PKG_VERSION"), ">");
+
+/// What is searched for. It leaves out the bracket that opens the mark, so that a program that searches does not
+/// look like one that is marked.
+const NEEDLE: &[u8] = b"kibus-router ";
+
+/// The longest version that is taken for one.
+const LONGEST: usize = 64;
+
+/// The version in a router binary's bytes; nothing if there is no mark in them.
+#[must_use]
+pub fn version_in(bytes: &[u8]) -> Option<&str> {
+    bytes
+        .windows(NEEDLE.len())
+        .enumerate()
+        .filter(|(at, window)| *window == NEEDLE && *at > 0 && bytes[at - 1] == b'<')
+        .find_map(|(at, _)| version_at(&bytes[at + NEEDLE.len()..]))
+}
+
+fn version_at(bytes: &[u8]) -> Option<&str> {
+    let end = bytes.iter().take(LONGEST + 1).position(|b| *b == b'>')?;
+    let version = std::str::from_utf8(&bytes[..end]).ok()?;
+    let fits = |c: char| c.is_ascii_alphanumeric() || ".-+".contains(c);
+    (version.starts_with(|c: char| c.is_ascii_digit()) && version.chars().all(fits)).then_some(version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_read_from_bytes() {
+        let long = format!("<kibus-router 1{}>", "0".repeat(LONGEST));
+        for (bytes, version) in [
+            (&b"\x7fELF\0\xff<kibus-router 0.1.0>\xfe"[..], Some("0.1.0")),
+            (b"<kibus-router 1.2.3-rc.1+x>", Some("1.2.3-rc.1+x")),
+            (
+                b"kibus-router <kibus-router \0<kibus-router x><kibus-router 2.0.0>",
+                Some("2.0.0"),
+            ),
+            (b"kibus-router 0.1.0>", None),
+            (b"<kibus-router 0.1.0", None),
+            (b"<kibus-router >", None),
+            (b"<kibus-router", None),
+            (b"", None),
+            (long.as_bytes(), None),
+        ] {
+            assert_eq!(version_in(bytes), version, "{}", String::from_utf8_lossy(bytes));
+        }
+    }
+
+    #[test]
+    fn the_mark_is_found_and_the_needle_is_none() {
+        assert_eq!(version_in(MARK.as_bytes()), Some(env!("CARGO_PKG_VERSION")));
+        let twice = [NEEDLE, b"0.0.1>"].concat();
+        assert_eq!(version_in(&twice), None);
+    }
+}
