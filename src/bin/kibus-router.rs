@@ -1,3 +1,6 @@
-//! The function.
+//! The function: see [`kibus::router`].
 
-fn main() {}
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), lambda_runtime::Error> {
+    kibus::router::run().await
+}

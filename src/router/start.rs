@@ -1,0 +1,143 @@
+//! The start of the function's process, and its loop.
+
+use std::env;
+use std::io::Write;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use aws_config::{BehaviorVersion, SdkConfig};
+use aws_smithy_runtime::client::defaults::default_http_client_plugin_v2;
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponentsBuilder;
+use aws_smithy_runtime_api::client::runtime_plugin::RuntimePlugin;
+use aws_smithy_types::retry::RetryConfig;
+use aws_smithy_types::timeout::TimeoutConfig;
+use lambda_runtime::{LambdaEvent, service_fn};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+
+use super::Router;
+use super::clock::Deadline;
+use super::invocation::{Work, invoke, scope_of};
+use super::sqs::Sqs;
+use crate::ec2;
+use crate::model::name::{BusName, QueuePrefix};
+use crate::model::router_build::MARK;
+
+/// The environment variable that names the bus.
+const BUS: &str = "KIBUS_BUS";
+/// The environment variable that holds the prefix of the cluster queues; it may be empty.
+const QUEUE_PREFIX: &str = "KIBUS_QUEUE_PREFIX";
+
+/// How long a connection may take to come about, and how long one try of a call may take.
+const CONNECT: Duration = Duration::from_secs(1);
+const TRY: Duration = Duration::from_secs(3);
+
+type Live = Router<ec2::Client, Sqs>;
+
+/// What is there before the first invocation tells where it is.
+struct Function {
+    bus: BusName,
+    prefix: QueuePrefix,
+    config: SdkConfig,
+    ec2: ec2::Client,
+    sqs: aws_sdk_sqs::Client,
+    router: OnceCell<Arc<Live>>,
+}
+
+/// Runs the function until Lambda ends it.
+///
+/// # Errors
+/// When the environment is not that of a router, or Lambda's runtime API fails.
+pub async fn run() -> Result<(), lambda_runtime::Error> {
+    let bus = env::var(BUS).map_err(|_| format!("`{BUS}` is not set"))?.parse()?;
+    let prefix = env::var(QUEUE_PREFIX)
+        .map_err(|_| format!("`{QUEUE_PREFIX}` is not set"))?
+        .parse()?;
+    let config = configuration().await;
+    let function = Function {
+        bus,
+        prefix,
+        ec2: ec2::Client::new(&config),
+        sqs: aws_sdk_sqs::Client::new(&config),
+        config,
+        router: OnceCell::new(),
+    };
+    print(&[json!({"level": "info", "message": "started", "build": MARK})]);
+    let function = &function;
+    lambda_runtime::run(service_fn(move |event: LambdaEvent<Box<RawValue>>| async move {
+        function.handle(event).await
+    }))
+    .await
+}
+
+impl Function {
+    async fn handle(&self, event: LambdaEvent<Box<RawValue>>) -> Result<Value, lambda_runtime::Error> {
+        let LambdaEvent { payload, context } = event;
+        let router = self
+            .router
+            .get_or_try_init(|| async { self.router(&context.invoked_function_arn) })
+            .await?;
+        let work = Work::read(payload.get(), now())?;
+        let deadline = Deadline::at(context.deadline);
+        let end = invoke(router, &work, deadline, &context.request_id, now).await;
+        print(&end.report.decisions);
+        print(&[end.report.metrics]);
+        if end.failed {
+            return Err("the event could not be brought to its end; the log says why".into());
+        }
+        Ok(end.answer)
+    }
+
+    fn router(&self, arn: &str) -> Result<Arc<Live>, lambda_runtime::Error> {
+        let scope = scope_of(arn, &self.bus).ok_or_else(|| format!("`{arn}` is not the ARN of a function"))?;
+        let endpoint = ec2::custom_endpoint(&self.config, "SQS");
+        let queues = Sqs::new(self.sqs.clone(), scope.clone(), endpoint);
+        let router = Router::new(scope, self.prefix.clone(), self.ec2.clone(), queues);
+        Ok(Arc::new(router))
+    }
+}
+
+/// The SDK's configuration: one HTTP client for all, so that the TLS roots are loaded once; no retries of its own,
+/// since the router knows better how much time there is.
+async fn configuration() -> SdkConfig {
+    let timeouts = TimeoutConfig::builder()
+        .connect_timeout(CONNECT)
+        .operation_attempt_timeout(TRY)
+        .build();
+    let mut loader = aws_config::defaults(BehaviorVersion::latest())
+        .retry_config(RetryConfig::disabled())
+        .timeout_config(timeouts);
+    if let Some(client) = http_client() {
+        loader = loader.http_client(client);
+    }
+    loader.load().await
+}
+
+/// The SDK's own HTTP client, taken out of where it would make one for each service.
+fn http_client() -> Option<SharedHttpClient> {
+    let plugin = default_http_client_plugin_v2(BehaviorVersion::latest())?;
+    plugin
+        .runtime_components(&RuntimeComponentsBuilder::new("router"))
+        .http_client()
+}
+
+/// Milliseconds of the Unix epoch.
+fn now() -> i64 {
+    SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .ok()
+        .and_then(|time| i64::try_from(time.as_millis()).ok())
+        .unwrap_or_default()
+}
+
+/// Writes lines to where Lambda takes logs from. A line that cannot be written is nothing that a message should
+/// wait for.
+fn print(lines: &[Value]) {
+    let mut out = std::io::stdout().lock();
+    for line in lines {
+        let _ = writeln!(out, "{line}");
+    }
+    let _ = out.flush();
+}
