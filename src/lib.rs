@@ -12,3 +12,4 @@ pub mod error;
 pub mod model;
 #[cfg(feature = "router")]
 pub mod router;
+pub mod ui;

@@ -1,0 +1,180 @@
+//! The one JSON document that a command writes to stdout, for one hub and for many.
+//! `docs/plan.schema.json` describes it.
+
+use serde_json::{Map, Value, json};
+
+use crate::error::{Error, Hint};
+use crate::model::field::FieldValue;
+use crate::model::name::{AccountId, BusName, ClusterName, QueueName, Region, RoleName};
+use crate::plan::{Action, Change, Plan};
+
+/// The version of the document's shape. Members may be added under the same number; what is there keeps its meaning.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// What a command has to say about every hub that it looked at.
+#[derive(Clone, Debug, Default)]
+pub struct Report<'a> {
+    /// The hubs.
+    pub hubs: Vec<HubReport<'a>>,
+}
+
+/// What there is to say about one hub.
+#[derive(Clone, Debug)]
+pub struct HubReport<'a> {
+    /// The bus.
+    pub bus: BusName,
+    /// Its account.
+    pub account: AccountId,
+    /// Its Region.
+    pub region: Region,
+    /// What would be changed, or was.
+    pub plan: &'a Plan,
+    /// The clusters that the command was about.
+    pub clusters: Vec<ClusterReport>,
+    /// What a check found.
+    pub problems: Vec<Problem>,
+    /// What deserves a look but stops nothing; what could not be read belongs here or into `problems`.
+    pub warnings: Vec<String>,
+    /// Whether the plan was carried out, completely.
+    pub applied: bool,
+    /// How it ended, if not well.
+    pub error: Option<&'a Error>,
+}
+
+/// A cluster and what serves it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterReport {
+    /// The cluster.
+    pub name: ClusterName,
+    /// Its queue, as Karpenter's `interruptionQueue` wants it.
+    pub queue_name: QueueName,
+    /// The ARN of the queue.
+    pub queue_arn: String,
+    /// The role that its controller runs as, if it is known.
+    pub controller_role: Option<RoleName>,
+}
+
+/// Something that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The stable code.
+    pub code: String,
+    /// What it is about.
+    pub subject: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl Report<'_> {
+    /// The document.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        let hubs: Vec<Value> = self.hubs.iter().map(HubReport::to_json).collect();
+        json!({ "format_version": FORMAT_VERSION, "hubs": hubs })
+    }
+}
+
+/// The document of an error that came before any hub was known: no hubs, and the error beside them.
+#[must_use]
+pub fn error_document(error: &Error) -> Value {
+    json!({ "format_version": FORMAT_VERSION, "hubs": [], "error": error_json(error) })
+}
+
+impl HubReport<'_> {
+    fn to_json(&self) -> Value {
+        let Self {
+            bus,
+            account,
+            region,
+            plan,
+            clusters,
+            problems,
+            warnings,
+            applied,
+            error,
+        } = self;
+        let mut hub = json!({
+            "bus": bus.as_str(),
+            "account": account.as_str(),
+            "region": region.as_str(),
+            "changes": plan.changes.iter().map(change_json).collect::<Vec<_>>(),
+            "clusters": clusters.iter().map(ClusterReport::to_json).collect::<Vec<_>>(),
+            "problems": problems.iter().map(Problem::to_json).collect::<Vec<_>>(),
+            "warnings": warnings,
+            "summary": summary_json(plan),
+            "applied": applied,
+        });
+        if let Some(error) = error {
+            hub["error"] = error_json(error);
+        }
+        hub
+    }
+}
+
+impl ClusterReport {
+    fn to_json(&self) -> Value {
+        json!({
+            "name": self.name.as_str(),
+            "queue_name": self.queue_name.as_str(),
+            "queue_arn": self.queue_arn,
+            "controller_role": self.controller_role.as_ref().map(RoleName::as_str),
+        })
+    }
+}
+
+impl Problem {
+    fn to_json(&self) -> Value {
+        json!({ "code": self.code, "subject": self.subject, "message": self.message })
+    }
+}
+
+fn summary_json(plan: &Plan) -> Value {
+    let count = |action| plan.count(action);
+    json!({
+        "create": count(Action::Create),
+        "update": count(Action::Update),
+        "delete": count(Action::Delete),
+        "replace": count(Action::Replace),
+    })
+}
+
+fn change_json(change: &Change) -> Value {
+    let fields: Vec<Value> = change
+        .fields
+        .iter()
+        .map(|field| json!({ "path": field.path, "from": value_json(&field.from), "to": value_json(&field.to) }))
+        .collect();
+    json!({
+        "action": change.action.as_str(),
+        "kind": change.id.kind(),
+        "name": change.id.name(),
+        "fields": fields,
+    })
+}
+
+fn value_json(value: &FieldValue) -> Value {
+    match value {
+        FieldValue::Unset => Value::Null,
+        FieldValue::Text(text) => json!(text),
+        FieldValue::Number(number) => json!(number),
+        FieldValue::Flag(flag) => json!(flag),
+        FieldValue::List(items) => json!(items),
+        FieldValue::Document(document) => document.0.clone(),
+        FieldValue::Code(code) => json!({ "version": code.version, "sha256": code.sha256, "live": code.live }),
+    }
+}
+
+fn error_json(error: &Error) -> Value {
+    let hint = |Hint { text, command }: &Hint| json!({ "text": text, "command": command });
+    let mut object = Map::new();
+    object.insert("kind".to_owned(), json!(error.kind.as_str()));
+    object.insert("message".to_owned(), json!(error.message));
+    object.insert("notes".to_owned(), json!(error.notes));
+    object.insert("hints".to_owned(), error.hints.iter().map(hint).collect());
+    if let Some(progress) = error.progress {
+        object.insert("done".to_owned(), json!(progress.done));
+        object.insert("failed".to_owned(), json!(progress.failed));
+        object.insert("not_tried".to_owned(), json!(progress.not_tried));
+    }
+    Value::Object(object)
+}

@@ -1,0 +1,319 @@
+//! Turns values and events into text, JSON, prompts and progress. It knows no AWS.
+//!
+//! stdout is data, stderr is talk: with `--output text` a plan is data, with `--output json` the one document is,
+//! and the plan moves to stderr.
+
+pub mod json;
+pub mod paint;
+mod progress;
+mod prompt;
+pub mod table;
+mod terminal;
+pub mod text;
+
+use std::io::{self, Write};
+
+use console::Term;
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget};
+use serde_json::Value;
+
+pub use json::{ClusterReport, HubReport, Problem, Report};
+pub use progress::Progress;
+pub use table::{Align, Table};
+
+use crate::error::Error;
+use crate::model::name::{AccountId, BusName, Region};
+use crate::model::scope::Scope;
+use crate::plan::Plan;
+use paint::Paint;
+use terminal::{Environment, Terminals};
+use text::Look;
+
+/// What is written to stdout.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Output {
+    /// Text for people.
+    #[default]
+    Text,
+    /// One JSON document, as docs/plan.schema.json describes it.
+    Json,
+}
+
+/// When there is colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set; everywhere if CLICOLOR_FORCE is.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Which hub a text is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heading {
+    /// The bus.
+    pub bus: BusName,
+    /// Its account.
+    pub account: AccountId,
+    /// Its Region.
+    pub region: Region,
+}
+
+impl From<&Scope> for Heading {
+    fn from(scope: &Scope) -> Self {
+        Self {
+            bus: scope.bus.clone(),
+            account: scope.account.clone(),
+            region: scope.region.clone(),
+        }
+    }
+}
+
+/// The message of the error that a closed stdout gives; nobody is told, because nobody listens.
+const STDOUT_CLOSED: &str = "standard output is closed";
+
+/// The person or the pipeline in front of kibus.
+#[derive(Debug)]
+pub struct Ui {
+    output: Output,
+    verbose: u8,
+    terminals: Terminals,
+    /// Whether stderr is a terminal that can move its cursor.
+    moves: bool,
+    stdout_paint: Paint,
+    stderr_paint: Paint,
+    bars: MultiProgress,
+}
+
+impl Ui {
+    /// Looks at the three streams and the environment (`NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE`, `TERM`). How the
+    /// process paints is set once, here.
+    #[must_use]
+    pub fn new(output: Output, color: Color, verbose: u8) -> Self {
+        let (terminals, environment) = (Terminals::detect(), Environment::detect());
+        let stdout_colors = environment.colors(color, terminals.stdout);
+        let stderr_colors = environment.colors(color, terminals.stderr);
+        console::set_colors_enabled(stdout_colors);
+        console::set_colors_enabled_stderr(stderr_colors);
+        let moves = terminals.stderr && !environment.dumb;
+        let target = if moves {
+            ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        Self {
+            output,
+            verbose,
+            terminals,
+            moves,
+            stdout_paint: Paint::new(stdout_colors),
+            stderr_paint: Paint::new(stderr_colors),
+            bars: MultiProgress::with_draw_target(target),
+        }
+    }
+
+    /// What goes to stdout.
+    #[must_use]
+    pub fn output(&self) -> Output {
+        self.output
+    }
+
+    /// Whether someone is there to answer: stdin and stderr are terminals.
+    #[must_use]
+    pub fn can_ask(&self) -> bool {
+        self.terminals.stdin && self.terminals.stderr
+    }
+
+    /// How text for stdout is to look.
+    #[must_use]
+    pub fn stdout_look(&self) -> Look {
+        self.look(self.stdout_paint, self.terminals.stdout, &Term::stdout())
+    }
+
+    /// How text for stderr is to look.
+    #[must_use]
+    pub fn stderr_look(&self) -> Look {
+        self.look(self.stderr_paint, self.terminals.stderr, &Term::stderr())
+    }
+
+    fn look(&self, paint: Paint, terminal: bool, term: &Term) -> Look {
+        Look {
+            paint,
+            width: terminal
+                .then(|| term.size_checked())
+                .flatten()
+                .map(|(_, columns)| columns.into()),
+            verbose: self.verbose,
+        }
+    }
+
+    /// Writes text and a newline to stdout.
+    ///
+    /// # Errors
+    /// When stdout cannot be written to, like a full disk. A reader that has gone away is an error too, which
+    /// [`Ui::show_error`] passes over in silence.
+    pub fn out(&self, text: &str) -> Result<(), Error> {
+        self.bars.suspend(|| write_line(&mut io::stdout().lock(), text))
+    }
+
+    /// Writes a line to stderr.
+    pub fn say(&self, text: &str) {
+        say(&self.bars, text);
+    }
+
+    /// Writes a line to stderr that deserves a look but stops nothing.
+    pub fn warn(&self, text: &str) {
+        self.say(&format!(
+            "{} {}",
+            self.stderr_paint.yellow("warning:"),
+            text::escape(text)
+        ));
+    }
+
+    /// Shows what a plan would change: on stdout, or on stderr where stdout is one JSON document. A plan without
+    /// changes shows nothing.
+    ///
+    /// # Errors
+    /// As [`Ui::out`].
+    pub fn show_plan(&self, heading: &Heading, plan: &Plan) -> Result<(), Error> {
+        let look = match self.output {
+            Output::Text => self.stdout_look(),
+            Output::Json => self.stderr_look(),
+        };
+        let text = text::plan(heading, plan, look);
+        if text.is_empty() {
+            return Ok(());
+        }
+        match self.output {
+            Output::Text => self.out(&text),
+            Output::Json => {
+                self.say(&text);
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes what a command has to say as JSON, if that was asked for.
+    ///
+    /// # Errors
+    /// As [`Ui::out`].
+    pub fn report(&self, report: &Report<'_>) -> Result<(), Error> {
+        self.document(&report.to_json())
+    }
+
+    /// Writes an error that came before any hub was known as JSON, if that was asked for. Like every error it is
+    /// also shown, with [`Ui::show_error`].
+    ///
+    /// # Errors
+    /// As [`Ui::out`].
+    pub fn report_error(&self, error: &Error) -> Result<(), Error> {
+        self.document(&json::error_document(error))
+    }
+
+    fn document(&self, document: &Value) -> Result<(), Error> {
+        match self.output {
+            Output::Text => Ok(()),
+            Output::Json => self.out(&format!("{document:#}")),
+        }
+    }
+
+    /// Shows an error on stderr.
+    pub fn show_error(&self, error: &Error) {
+        if error.message != STDOUT_CLOSED {
+            self.say(&text::error(error, self.stderr_look()));
+        }
+    }
+
+    /// Asks whether to go on. Only `y` or `yes` is yes; Ctrl-C and the end of input are no. It blocks its thread.
+    ///
+    /// # Errors
+    /// When the terminal cannot be read.
+    pub fn confirm(&self, question: &str) -> Result<bool, Error> {
+        self.bars.suspend(|| prompt::confirm(question))
+    }
+
+    /// Asks for a word to be typed, where a mere yes comes too easily. It blocks its thread.
+    ///
+    /// # Errors
+    /// When the terminal cannot be read.
+    pub fn confirm_typed(&self, question: &str, word: &str) -> Result<bool, Error> {
+        self.bars.suspend(|| prompt::confirm_typed(question, word))
+    }
+
+    /// Tells what happens while a plan runs.
+    #[must_use]
+    pub fn progress(&self, plan: &Plan) -> Progress {
+        Progress::new(self.bars.clone(), self.stderr_paint, self.moves, plan)
+    }
+
+    /// Says on a terminal that something is under way, for as long as the answer lives.
+    #[must_use]
+    pub fn spinner(&self, text: &str) -> Spinner {
+        let bar = self.bars.add(ProgressBar::new_spinner());
+        bar.set_style(progress::style("{spinner} {msg}{since}"));
+        bar.set_message(text::escape(text).into_owned());
+        bar.enable_steady_tick(progress::TICK);
+        Spinner(bar)
+    }
+}
+
+/// Something under way; it leaves the screen when this is dropped.
+#[derive(Debug)]
+pub struct Spinner(ProgressBar);
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// A line on stderr, above whatever moves there. Where stderr cannot be written to, nobody can be told.
+fn say(bars: &MultiProgress, text: &str) {
+    bars.suspend(|| {
+        let _ = writeln!(io::stderr().lock(), "{text}");
+    });
+}
+
+fn write_line(to: &mut impl Write, text: &str) -> Result<(), Error> {
+    writeln!(to, "{text}").and_then(|()| to.flush()).map_err(|e| {
+        if e.kind() == io::ErrorKind::BrokenPipe {
+            return Error::failed(STDOUT_CLOSED);
+        }
+        Error::failed("the output could not be written to standard output")
+            .note(e.to_string())
+            .note("the output is cut short; it says nothing about what was changed")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    struct Refuses(io::ErrorKind);
+
+    impl Write for Refuses {
+        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn output_that_goes_nowhere_is_an_error() {
+        let closed = write_line(&mut Refuses(io::ErrorKind::BrokenPipe), "x").unwrap_err();
+        assert_eq!(
+            (closed.kind, closed.message.as_str()),
+            (ErrorKind::Failed, STDOUT_CLOSED)
+        );
+        let full = write_line(&mut Refuses(io::ErrorKind::StorageFull), "x").unwrap_err();
+        assert_eq!(full.kind, ErrorKind::Failed);
+        assert_ne!(full.message, STDOUT_CLOSED);
+    }
+}

@@ -1,0 +1,93 @@
+//! What the three streams are, and what the environment says about colour.
+
+use std::env;
+use std::io::{IsTerminal, stderr, stdin, stdout};
+
+use super::Color;
+
+/// Which streams lead to a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Terminals {
+    pub(super) stdin: bool,
+    pub(super) stdout: bool,
+    pub(super) stderr: bool,
+}
+
+impl Terminals {
+    pub(super) fn detect() -> Self {
+        Self {
+            stdin: stdin().is_terminal(),
+            stdout: stdout().is_terminal(),
+            stderr: stderr().is_terminal(),
+        }
+    }
+}
+
+/// What the environment says about the terminal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Environment {
+    /// `NO_COLOR` is set (no-color.org), or `CLICOLOR` is `0`.
+    pub(super) no_color: bool,
+    /// `CLICOLOR_FORCE` is set and not `0` (bixense.com/clicolors).
+    pub(super) force_color: bool,
+    /// The terminal cannot move its cursor.
+    pub(super) dumb: bool,
+}
+
+impl Environment {
+    pub(super) fn detect() -> Self {
+        Self::of(|name| env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
+    }
+
+    fn of(variable: impl Fn(&str) -> Option<String>) -> Self {
+        let set = |name| variable(name).is_some_and(|value| !value.is_empty());
+        let is = |name, other| variable(name).is_some_and(|value| value == other);
+        Self {
+            no_color: set("NO_COLOR") || is("CLICOLOR", "0"),
+            force_color: set("CLICOLOR_FORCE") && !is("CLICOLOR_FORCE", "0"),
+            dumb: is("TERM", "dumb"),
+        }
+    }
+
+    /// Whether a stream gets colour. The flag decides; then `NO_COLOR`, then `CLICOLOR_FORCE`, then the terminal.
+    pub(super) fn colors(self, choice: Color, terminal: bool) -> bool {
+        match choice {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto if self.no_color => false,
+            Color::Auto => self.force_color || (terminal && !self.dumb),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_flag_then_the_environment_then_the_terminal_decide() {
+        for (choice, environment, terminal, colors) in [
+            (Color::Auto, "", true, true),
+            (Color::Auto, "", false, false),
+            (Color::Auto, "NO_COLOR=1", true, false),
+            (Color::Auto, "NO_COLOR=", true, true),
+            (Color::Auto, "CLICOLOR=0", true, false),
+            (Color::Auto, "CLICOLOR_FORCE=1", false, true),
+            (Color::Auto, "CLICOLOR_FORCE=0", false, false),
+            (Color::Auto, "NO_COLOR=1 CLICOLOR_FORCE=1", false, false),
+            (Color::Auto, "TERM=dumb", true, false),
+            (Color::Always, "NO_COLOR=1", false, true),
+            (Color::Never, "CLICOLOR_FORCE=1", true, false),
+        ] {
+            let variable = |name: &str| {
+                environment
+                    .split(' ')
+                    .filter_map(|pair| pair.split_once('='))
+                    .find(|(key, _)| *key == name)
+                    .map(|(_, value)| value.to_owned())
+            };
+            let got = Environment::of(variable).colors(choice, terminal);
+            assert_eq!(got, colors, "{choice:?} with `{environment}`, terminal: {terminal}");
+        }
+    }
+}

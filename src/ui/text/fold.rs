@@ -1,0 +1,37 @@
+//! Lines that would be too long.
+
+use console::measure_text_width;
+
+/// Breaks text at spaces into lines of at most `width` columns; a word that is longer stands alone on its line.
+#[must_use]
+pub fn fold(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if measure_text_width(line) + 1 + measure_text_width(word) <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_at_spaces_and_lose_nothing() {
+        for (text, width, lines) in [
+            ("a b c", 10, vec!["a b c"]),
+            ("aa bb cc", 5, vec!["aa bb", "cc"]),
+            ("aa bbbbbbbb cc", 5, vec!["aa", "bbbbbbbb", "cc"]),
+            ("ää öö üü", 5, vec!["ää öö", "üü"]),
+            ("", 5, vec![""]),
+        ] {
+            assert_eq!(fold(text, width), lines, "`{text}` at {width}");
+        }
+    }
+}

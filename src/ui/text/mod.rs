@@ -1,0 +1,32 @@
+//! Values as text. Pure: every function gives a whole text, which the tests read.
+
+mod document;
+mod error;
+mod escape;
+mod fold;
+mod group;
+mod plan;
+mod summary;
+#[cfg(test)]
+mod tests;
+mod value;
+
+pub use error::error;
+pub use escape::escape;
+pub use fold::fold;
+pub use plan::{counts, heading, plan};
+pub use summary::{kind, name, summary};
+pub use value::{bytes, days, seconds, value};
+
+use super::paint::Paint;
+
+/// How a text is to look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Look {
+    /// With colour or without.
+    pub paint: Paint,
+    /// How many columns there are; nothing where lines are not read on a terminal and so are never folded.
+    pub width: Option<usize>,
+    /// How much to show; from 1 on every field and document in full.
+    pub verbose: u8,
+}

@@ -1,0 +1,215 @@
+//! What matters about a resource, in a few words.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::escape::escape;
+use super::value::{days, seconds};
+use crate::model::document::Document;
+use crate::model::resource::{
+    Encryption, EventSourceMapping, Function, FunctionSettings, Queue, Resource, ResourceId, Role, RolePolicy, Rule,
+};
+
+/// What people call the kind.
+#[must_use]
+pub fn kind(id: &ResourceId) -> &'static str {
+    match id {
+        ResourceId::Queue(_) => "queue",
+        ResourceId::Role(_) => "role",
+        ResourceId::RolePolicy(..) => "role policy",
+        ResourceId::LogGroup(_) => "log group",
+        ResourceId::Function(_) => "function",
+        ResourceId::Alias(..) => "alias",
+        ResourceId::EventSourceMapping(..) => "mapping",
+        ResourceId::Rule(_) => "rule",
+    }
+}
+
+/// The resource's name as people read it.
+#[must_use]
+pub fn name(id: &ResourceId) -> String {
+    id.name().replace(" -> ", " → ")
+}
+
+/// What matters about it.
+#[must_use]
+pub fn summary(resource: &Resource) -> String {
+    match resource {
+        Resource::Queue(queue) => of_queue(queue),
+        Resource::Role(role) => of_role(role),
+        Resource::RolePolicy(policy) => of_policy(policy),
+        Resource::LogGroup(group) => group
+            .retention_days
+            .map_or("kept for ever".to_owned(), |kept| days(kept.into())),
+        Resource::Function(function) => of_function(function),
+        Resource::Alias(alias) => match alias.version {
+            Some(version) => format!("version {version}"),
+            None => format!("router {}", escape(&alias.settings.code.version)),
+        },
+        Resource::EventSourceMapping(mapping) => of_mapping(mapping),
+        Resource::Rule(rule) => of_rule(rule),
+    }
+}
+
+fn of_queue(queue: &Queue) -> String {
+    let mut parts = vec![seconds(queue.retention.into()), encryption(&queue.encryption)];
+    if let Some(redrive) = &queue.redrive {
+        parts.push(format!("dead letters after {} receives", redrive.max_receives));
+    }
+    if let Some(allow) = &queue.redrive_allow {
+        parts.push(dead_letters_of(allow));
+    }
+    if queue.redrive.is_none() && queue.redrive_allow.is_none() && queue.policy.as_ref().is_some_and(is_tls_only) {
+        parts.push("TLS only".to_owned());
+    }
+    parts.join(", ")
+}
+
+fn encryption(encryption: &Encryption) -> String {
+    match encryption {
+        Encryption::None => "not encrypted".to_owned(),
+        Encryption::SqsManaged => "SSE-SQS".to_owned(),
+        Encryption::Kms(key) => format!("KMS {}", last(key.as_str(), ':')),
+        Encryption::OtherKms(key) => format!("KMS {}", escape(key)),
+    }
+}
+
+fn dead_letters_of(allow: &Document) -> String {
+    match allow.0.get("redrivePermission").and_then(Value::as_str) {
+        Some("byQueue") => {
+            let sources = texts(allow.0.get("sourceQueueArns"));
+            let names: Vec<_> = sources.iter().map(|arn| escape(last(arn, ':'))).collect();
+            format!("from {} only", names.join(", "))
+        }
+        Some("denyAll") => "from no queue".to_owned(),
+        _ => "from any queue".to_owned(),
+    }
+}
+
+fn is_tls_only(policy: &Document) -> bool {
+    policy.statements().iter().any(|statement| {
+        let secure = statement.pointer("/Condition/Bool/aws:SecureTransport");
+        statement.get("Effect").and_then(Value::as_str) == Some("Deny")
+            && texts(secure).first().is_some_and(|text| text == "false")
+    })
+}
+
+fn of_role(role: &Role) -> String {
+    let takers: BTreeSet<String> = role
+        .trust
+        .statements()
+        .iter()
+        .filter_map(|statement| statement.get("Principal"))
+        .flat_map(|principal| match principal {
+            Value::Object(kinds) => kinds.values().flat_map(|who| texts(Some(who))).collect(),
+            other => texts(Some(other)),
+        })
+        .collect();
+    let mut parts: Vec<String> = takers.iter().map(|taker| escape(taker).into_owned()).collect();
+    if role.path.as_str() != "/" {
+        parts.push(format!("path {}", role.path));
+    }
+    if let Some(boundary) = &role.permissions_boundary {
+        parts.push(format!("bounded by {}", last(boundary.as_str(), '/')));
+    }
+    parts.join(", ")
+}
+
+fn of_policy(policy: &RolePolicy) -> String {
+    if policy.role.as_str() == policy.name.as_str() {
+        return match policy.document.statements().len() {
+            1 => "1 statement".to_owned(),
+            count => format!("{count} statements"),
+        };
+    }
+    let actions: Vec<String> = policy
+        .document
+        .statements()
+        .iter()
+        .flat_map(|statement| texts(statement.get("Action")))
+        .map(|action| plain_action(&action))
+        .collect();
+    match queue_of(policy) {
+        Some(queue) => format!("{} {}", actions.join(", "), escape(&queue)),
+        None => actions.join(", "),
+    }
+}
+
+/// What an action does, in a word that goes before the queue's name.
+fn plain_action(action: &str) -> String {
+    match action {
+        "sqs:ReceiveMessage" => "receive from".to_owned(),
+        "sqs:DeleteMessage" => "delete".to_owned(),
+        "sqs:GetQueueUrl" => "look up".to_owned(),
+        "sqs:GetQueueAttributes" => "ask about".to_owned(),
+        "kms:Decrypt" => "decrypt".to_owned(),
+        other => escape(other).into_owned(),
+    }
+}
+
+/// The queue that a role policy is about: the first that it names.
+pub(super) fn queue_of(policy: &RolePolicy) -> Option<String> {
+    policy
+        .document
+        .statements()
+        .iter()
+        .flat_map(|statement| texts(statement.get("Resource")))
+        .find(|arn| arn.contains(":sqs:"))
+        .map(|arn| last(&arn, ':').to_owned())
+}
+
+fn of_function(function: &Function) -> String {
+    let FunctionSettings {
+        runtime,
+        architecture,
+        memory,
+        code,
+        ..
+    } = &function.settings;
+    let mut text = format!(
+        "{}, {}, {architecture}, {memory} MB",
+        escape(&code.version),
+        escape(runtime)
+    );
+    if let Some(reserved) = function.reserved_concurrency {
+        text.push_str(&format!(", {reserved} at once reserved"));
+    }
+    text
+}
+
+fn of_mapping(mapping: &EventSourceMapping) -> String {
+    let mut text = format!("batch {}, {}", mapping.batch_size, seconds(mapping.window.into()));
+    if let Some(maximum) = mapping.maximum_concurrency {
+        text.push_str(&format!(", {maximum} at once"));
+    }
+    if !mapping.enabled {
+        text.push_str(", disabled");
+    }
+    text
+}
+
+fn of_rule(rule: &Rule) -> String {
+    let target = match &rule.target {
+        Some(target) => format!("→ {}", escape(last(&target.arn, ':'))),
+        None => "no target".to_owned(),
+    };
+    let about = rule.description.strip_prefix("Kibus: ").unwrap_or(&rule.description);
+    let disabled = if rule.enabled { "" } else { ", disabled" };
+    format!("{target}, {}{disabled}", escape(about))
+}
+
+/// What stands after the last separator.
+fn last(text: &str, separator: char) -> &str {
+    text.rsplit(separator).next().unwrap_or(text)
+}
+
+/// The texts of a place in a document that may hold one or several.
+fn texts(value: Option<&Value>) -> Vec<String> {
+    match value {
+        Some(Value::Array(items)) => items.iter().flat_map(|item| texts(Some(item))).collect(),
+        Some(Value::String(text)) => vec![text.clone()],
+        Some(other) => vec![other.to_string()],
+        None => Vec::new(),
+    }
+}

@@ -1,0 +1,1 @@
+//! Whole texts of real plans.

@@ -1,0 +1,139 @@
+//! Field values in the units of people, so that two that differ never look the same.
+
+use crate::model::field::FieldValue;
+use crate::model::resource::Code;
+
+use super::escape::escape;
+
+/// A value of the field at `path`, on one line. A document is only named; its lines are [`super::document`]'s.
+#[must_use]
+pub fn value(path: &str, value: &FieldValue) -> String {
+    match value {
+        FieldValue::Unset if path == "retention_days" => "for ever".to_owned(),
+        FieldValue::Unset => "not set".to_owned(),
+        FieldValue::Text(text) if text.is_empty() => "empty".to_owned(),
+        FieldValue::Text(text) => escape(text).into_owned(),
+        FieldValue::Number(number) => number_of(path, *number),
+        FieldValue::Flag(flag) => if *flag { "yes" } else { "no" }.to_owned(),
+        FieldValue::List(items) if items.is_empty() => "none".to_owned(),
+        FieldValue::List(items) => {
+            let items: Vec<_> = items.iter().map(|item| escape(item)).collect();
+            items.join(", ")
+        }
+        FieldValue::Document(_) => "a document".to_owned(),
+        FieldValue::Code(code) => code_of(code),
+    }
+}
+
+fn number_of(path: &str, number: u64) -> String {
+    match path {
+        "retention" | "visibility" | "delay" | "receive_wait" | "window" | "timeout" | "target.retry_age" => {
+            seconds(number)
+        }
+        "retention_days" => days(number),
+        "max_message_size" => bytes(number),
+        "memory" => format!("{number} MB"),
+        _ => number.to_string(),
+    }
+}
+
+/// A span of time: whole days or hours where it is some, otherwise seconds.
+#[must_use]
+pub fn seconds(seconds: u64) -> String {
+    match seconds {
+        0 => "0 s".to_owned(),
+        s if s.is_multiple_of(86_400) => days(s / 86_400),
+        s if s.is_multiple_of(3_600) => format!("{} h", s / 3_600),
+        s => format!("{s} s"),
+    }
+}
+
+/// A number of days.
+#[must_use]
+pub fn days(days: u64) -> String {
+    if days == 1 {
+        "1 day".to_owned()
+    } else {
+        format!("{days} days")
+    }
+}
+
+/// A size: whole MiB or KiB where it is some, otherwise bytes.
+#[must_use]
+pub fn bytes(bytes: u64) -> String {
+    const KIB: u64 = 1_024;
+    match bytes {
+        b if b >= KIB * KIB && b.is_multiple_of(KIB * KIB) => format!("{} MiB", b / (KIB * KIB)),
+        b if b >= KIB && b.is_multiple_of(KIB) => format!("{} KiB", b / KIB),
+        b => format!("{b} bytes"),
+    }
+}
+
+fn code_of(code: &Code) -> String {
+    let version = escape(&code.version);
+    if code.sha256 == code.live {
+        format!("{version} (sha256 {})", short(&code.sha256))
+    } else {
+        format!(
+            "{version} (sha256 {}, but what runs is {})",
+            short(&code.sha256),
+            short(&code.live)
+        )
+    }
+}
+
+/// As much of a hash as tells two of them apart.
+fn short(hash: &str) -> String {
+    escape(&hash.chars().take(12).collect::<String>()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_the_units_of_their_field() {
+        for (path, number, shown) in [
+            ("retention", 1_209_600, "14 days"),
+            ("retention", 86_400, "1 day"),
+            ("retention", 7_200, "2 h"),
+            ("retention", 300, "300 s"),
+            ("retention", 86_401, "86401 s"),
+            ("delay", 0, "0 s"),
+            ("retention_days", 14, "14 days"),
+            ("max_message_size", 1_048_576, "1 MiB"),
+            ("max_message_size", 262_144, "256 KiB"),
+            ("max_message_size", 1_000, "1000 bytes"),
+            ("memory", 256, "256 MB"),
+            ("batch_size", 100, "100"),
+        ] {
+            assert_eq!(value(path, &FieldValue::Number(number)), shown, "{path} {number}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_number_has_words() {
+        let list = |items: &[&str]| FieldValue::List(items.iter().map(|item| (*item).to_owned()).collect());
+        let changed = Code {
+            live: "ffff".to_owned(),
+            ..Code::of_archive("0.1.0", "0123456789abcdef")
+        };
+        for (path, given, shown) in [
+            ("permissions_boundary", FieldValue::Unset, "not set"),
+            ("retention_days", FieldValue::Unset, "for ever"),
+            ("enabled", FieldValue::Flag(false), "no"),
+            ("duplicates", list(&[]), "none"),
+            ("duplicates", list(&["a", "b"]), "a, b"),
+            ("tags.team", "".into(), "empty"),
+            ("tags.team", "a\u{1b}[2J".into(), "a\\u{1b}[2J"),
+            (
+                "code",
+                changed.into(),
+                "0.1.0 (sha256 0123456789ab, but what runs is ffff)",
+            ),
+            ("code", Code::of_archive("0.1.0", "aa").into(), "0.1.0 (sha256 aa)"),
+        ] {
+            assert_eq!(value(path, &given), shown, "{path}");
+        }
+    }
+}
