@@ -1,6 +1,8 @@
 //! Kibus brings EC2 interruptions to the right Karpenter, for any number of EKS clusters in an account.
 
 pub mod apply;
+#[cfg(feature = "cli")]
+pub mod aws;
 pub mod cloud;
 pub mod error;
 pub mod model;

@@ -1,0 +1,60 @@
+//! Documents as AWS hands them back.
+
+use serde_json::Value;
+
+use crate::model::document::Document;
+
+/// The document that this text is. Text that is not JSON is kept as a JSON string, so that it is seen to differ.
+pub(super) fn read(text: &str) -> Document {
+    Document::parse(text).unwrap_or_else(|_| Document(Value::String(text.to_owned())))
+}
+
+/// The same for IAM, which encodes its documents as parts of a URL (RFC 3986).
+pub(super) fn read_encoded(text: &str) -> Document {
+    read(&decoded(text))
+}
+
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let escaped = match tail {
+            [a, b, ..] if *first == b'%' => hex(*a).zip(hex(*b)).map(|(a, b)| a << 4 | b),
+            _ => None,
+        };
+        bytes.push(escaped.unwrap_or(*first));
+        rest = if escaped.is_some() { &tail[2..] } else { tail };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit)
+        .to_digit(16)
+        .and_then(|digit| u8::try_from(digit).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_is_decoded_once() {
+        for (encoded, text) in [
+            ("%7B%22a%22%3A%20%22b%22%7D", r#"{"a": "b"}"#),
+            ("%22%C3%BC%22", "\"ü\""),
+            ("%22100%2525%22", "\"100%25\""),
+            ("\"a+b\"", "\"a+b\""),
+            ("\"%zz%\"", "\"%zz%\""),
+            ("%", "%"),
+        ] {
+            assert_eq!(decoded(encoded), text);
+        }
+    }
+
+    #[test]
+    fn what_is_no_document_is_kept() {
+        assert_eq!(read("{"), Document(Value::String("{".to_owned())));
+        assert_ne!(read("{"), read("{}"));
+    }
+}

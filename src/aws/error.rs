@@ -1,0 +1,218 @@
+//! What AWS answers instead of doing what it was asked. The only place that knows its error codes, and the few
+//! texts that a code alone does not tell apart.
+
+use std::error::Error as StdError;
+
+use aws_smithy_runtime_api::client::result::SdkError;
+use aws_smithy_types::error::metadata::ProvideErrorMetadata;
+
+use super::settle::Reason;
+use crate::cloud::{Fault, FaultKind};
+
+/// Turns the answer to a call into what is to be made of it.
+pub(super) trait Answer<T> {
+    /// The answer, or the fault; `action` is the call as IAM names it.
+    fn answer(self, action: &str) -> Result<T, Fault>;
+}
+
+impl<T, E, R> Answer<T> for Result<T, SdkError<E, R>>
+where
+    E: ProvideErrorMetadata + StdError + 'static,
+    R: std::fmt::Debug + 'static,
+{
+    fn answer(self, action: &str) -> Result<T, Fault> {
+        self.map_err(|e| match &e {
+            SdkError::ServiceError(service) => {
+                let text = || chain(service.err()).pop().unwrap_or_default();
+                let message = service.err().message().map_or_else(text, str::to_owned);
+                refusal(action, service.err().code(), &message)
+            }
+            _ => silence(action, &e),
+        })
+    }
+}
+
+/// What is absent is an answer when one only wants to know, or wants it gone.
+pub(super) fn if_present<T>(answer: Result<T, Fault>) -> Result<Option<T>, Fault> {
+    match answer {
+        Ok(found) => Ok(Some(found)),
+        Err(fault) if fault.kind == FaultKind::Gone => Ok(None),
+        Err(fault) => Err(fault),
+    }
+}
+
+/// A refusal that has no code: found here, or told in an answer that is not an error.
+pub(super) fn rejected(action: &str, message: impl Into<String>) -> Fault {
+    Fault {
+        kind: FaultKind::Rejected,
+        action: action.to_owned(),
+        code: None,
+        message: message.into(),
+    }
+}
+
+/// A refusal with this code and message.
+pub(super) fn refusal(action: &str, code: Option<&str>, message: &str) -> Fault {
+    let kind = kind(action, code.map(bare).unwrap_or_default(), message);
+    // A call can be refused for want of another one, like `iam:PassRole`; then that is the one to be granted.
+    let needed = match &kind {
+        FaultKind::Denied { .. } => after(message, "not authorized to perform: ")
+            .filter(|named| !named.eq_ignore_ascii_case(action) && named.contains(':')),
+        _ => None,
+    };
+    Fault {
+        kind,
+        action: needed.unwrap_or_else(|| action.to_owned()),
+        code: code.map(|code| bare(code).to_owned()),
+        message: message.to_owned(),
+    }
+}
+
+/// A code without what the protocols put around it: `AWS.SimpleQueueService.`, a namespace and `#`, `;Sender`.
+fn bare(code: &str) -> &str {
+    let code = code.split_once(';').map_or(code, |(code, _)| code);
+    let code = code.rsplit_once('#').map_or(code, |(_, code)| code);
+    code.strip_prefix("AWS.SimpleQueueService.").unwrap_or(code)
+}
+
+fn kind(action: &str, code: &str, message: &str) -> FaultKind {
+    match code {
+        "AccessDenied"
+        | "AccessDeniedException"
+        | "UnauthorizedOperation"
+        | "UnauthorizedAccess"
+        | "AuthorizationError"
+        | "AuthorizationErrorException"
+        | "NotAuthorized"
+        | "KmsAccessDenied"
+        | "KMSAccessDeniedException"
+        | "KMS.AccessDeniedException" => FaultKind::Denied {
+            principal: after(message, "User: "),
+            resource: after(message, "on resource: ").or_else(|| after(message, "Access to the resource ")),
+        },
+        "ExpiredToken" | "ExpiredTokenException" | "RequestExpired" => FaultKind::ExpiredCredentials,
+        "InvalidClientTokenId"
+        | "UnrecognizedClientException"
+        | "SignatureDoesNotMatch"
+        | "InvalidSignatureException"
+        | "InvalidSignature"
+        | "InvalidAccessKeyId"
+        | "AuthFailure"
+        | "IncompleteSignature"
+        | "IncompleteSignatureException"
+        | "InvalidSecurity"
+        | "MissingAuthenticationToken"
+        | "MissingAuthenticationTokenException" => FaultKind::BadCredentials,
+        "Throttling"
+        | "ThrottlingException"
+        | "ThrottledException"
+        | "RequestThrottled"
+        | "RequestThrottledException"
+        | "RequestLimitExceeded"
+        | "TooManyRequestsException"
+        | "SlowDown"
+        | "PriorRequestNotComplete"
+        | "KmsThrottled" => FaultKind::Throttled,
+        "NonExistentQueue"
+        | "QueueDoesNotExist"
+        | "NoSuchEntity"
+        | "NoSuchEntityException"
+        | "ResourceNotFoundException" => FaultKind::Gone,
+        "QueueAlreadyExists"
+        | "QueueNameExists"
+        | "EntityAlreadyExists"
+        | "EntityAlreadyExistsException"
+        | "ResourceAlreadyExistsException" => FaultKind::Exists,
+        // Lambda has one code for "there is one already" and for "not now".
+        "ResourceConflictException" | "ConflictException"
+            if action.contains(":Create") && message.contains("already exist") =>
+        {
+            FaultKind::Exists
+        }
+        "LimitExceeded"
+        | "LimitExceededException"
+        | "OverLimit"
+        | "CodeStorageExceededException"
+        | "ServiceQuotaExceededException" => FaultKind::Limit,
+        _ => FaultKind::Rejected,
+    }
+}
+
+/// Why it is worth trying again soon, if it is: AWS has taken an earlier change and has not come to terms with it.
+pub(super) fn settling(fault: &Fault) -> Option<Reason> {
+    let says = |text: &str| fault.message.contains(text);
+    match fault.code.as_deref()? {
+        "QueueDeletedRecently" => Some(Reason::QueueDeletedRecently),
+        "InvalidParameterValueException" if says("cannot be assumed") => Some(Reason::RoleNotAssumable),
+        "InvalidParameterValueException" if says("does not have permissions to call") => Some(Reason::RolePermissions),
+        "MalformedPolicyDocument" | "MalformedPolicyDocumentException" | "InvalidParameterValueException"
+            if says("nvalid principal") =>
+        {
+            Some(Reason::PrincipalUnknown)
+        }
+        "DeleteConflict" | "DeleteConflictException" if says("must delete policies first") => {
+            Some(Reason::PoliciesLeaving)
+        }
+        "ResourceConflictException" if says("in progress") || says("state: Pending") => Some(Reason::FunctionBusy),
+        "ResourceInUseException" => Some(Reason::MappingBusy),
+        "ConcurrentModification" | "ConcurrentModificationException" | "OperationAbortedException" => {
+            Some(Reason::ConcurrentChange)
+        }
+        _ => None,
+    }
+}
+
+/// Whether something else still uses what was to be deleted.
+pub(super) fn in_use(fault: &Fault) -> bool {
+    matches!(
+        fault.code.as_deref(),
+        Some("ResourceConflictException" | "ConflictException")
+    )
+}
+
+/// The word after a phrase, without the punctuation that ends a sentence.
+fn after(message: &str, phrase: &str) -> Option<String> {
+    let word = message.split_once(phrase)?.1.split_whitespace().next()?;
+    let word = word.trim_matches(|c| matches!(c, '"' | '\'' | ',' | '.' | ';'));
+    (!word.is_empty()).then(|| word.to_owned())
+}
+
+/// What to make of a call that got no answer that could be read.
+fn silence<E, R>(action: &str, e: &SdkError<E, R>) -> Fault
+where
+    E: StdError + 'static,
+    R: std::fmt::Debug + 'static,
+{
+    let texts = chain(e);
+    let says = |text: &str| texts.iter().any(|line| line.contains(text));
+    let kind = match e {
+        _ if says("the credential provider was not enabled") || says("no providers in chain provided credentials") => {
+            FaultKind::NoCredentials
+        }
+        _ if says("token has expired") || says("token is expired") || says("ExpiredToken") => {
+            FaultKind::ExpiredCredentials
+        }
+        _ if says("credentials provider") || says("while loading credentials") || says("credentials error") => {
+            FaultKind::BadCredentials
+        }
+        SdkError::TimeoutError(_) | SdkError::DispatchFailure(_) => FaultKind::Unreachable,
+        _ => FaultKind::Rejected,
+    };
+    Fault {
+        kind,
+        action: action.to_owned(),
+        code: None,
+        // The outer texts name the SDK's own stages; what happened is at the bottom.
+        message: texts.into_iter().last().unwrap_or_default(),
+    }
+}
+
+/// The texts of an error and of all that it came from, outermost first.
+fn chain(e: &(dyn StdError + 'static)) -> Vec<String> {
+    std::iter::successors(Some(e), |&e| e.source())
+        .map(ToString::to_string)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,256 @@
+use super::*;
+
+fn denied(principal: Option<&str>, resource: Option<&str>) -> FaultKind {
+    FaultKind::Denied {
+        principal: principal.map(str::to_owned),
+        resource: resource.map(str::to_owned),
+    }
+}
+
+#[test]
+fn codes_are_answers_to_questions() {
+    let exists = "Function already exist: kibus-router";
+    let busy = "The operation cannot be performed at this time. An update is in progress for resource: x";
+    for (action, code, message, kind) in [
+        (
+            "sqs:GetQueueAttributes",
+            "AWS.SimpleQueueService.NonExistentQueue",
+            "",
+            FaultKind::Gone,
+        ),
+        ("sqs:GetQueueAttributes", "QueueDoesNotExist", "", FaultKind::Gone),
+        (
+            "sqs:GetQueueAttributes",
+            "com.amazonaws.sqs#QueueDoesNotExist",
+            "",
+            FaultKind::Gone,
+        ),
+        (
+            "sqs:TagQueue",
+            "AWS.SimpleQueueService.NonExistentQueue;Sender",
+            "",
+            FaultKind::Gone,
+        ),
+        ("sqs:CreateQueue", "QueueAlreadyExists", "", FaultKind::Exists),
+        ("sqs:CreateQueue", "QueueNameExists", "", FaultKind::Exists),
+        ("iam:GetRole", "NoSuchEntity", "", FaultKind::Gone),
+        ("iam:CreateRole", "EntityAlreadyExists", "", FaultKind::Exists),
+        ("iam:CreateRole", "LimitExceeded", "", FaultKind::Limit),
+        ("iam:DeleteRole", "DeleteConflict", "", FaultKind::Rejected),
+        (
+            "logs:CreateLogGroup",
+            "ResourceAlreadyExistsException",
+            "",
+            FaultKind::Exists,
+        ),
+        (
+            "lambda:CreateFunction",
+            "ResourceConflictException",
+            exists,
+            FaultKind::Exists,
+        ),
+        (
+            "lambda:CreateFunction",
+            "CodeStorageExceededException",
+            "",
+            FaultKind::Limit,
+        ),
+        (
+            "lambda:UpdateFunctionCode",
+            "ResourceConflictException",
+            busy,
+            FaultKind::Rejected,
+        ),
+        (
+            "events:PutRule",
+            "InvalidEventPatternException",
+            "",
+            FaultKind::Rejected,
+        ),
+        ("iam:GetRole", "Throttling", "", FaultKind::Throttled),
+        ("sqs:ListQueueTags", "RequestThrottled", "", FaultKind::Throttled),
+        (
+            "sts:GetCallerIdentity",
+            "ExpiredToken",
+            "",
+            FaultKind::ExpiredCredentials,
+        ),
+        (
+            "sts:GetCallerIdentity",
+            "InvalidClientTokenId",
+            "",
+            FaultKind::BadCredentials,
+        ),
+        (
+            "sts:GetCallerIdentity",
+            "SignatureDoesNotMatch",
+            "",
+            FaultKind::BadCredentials,
+        ),
+    ] {
+        assert_eq!(refusal(action, Some(code), message).kind, kind, "{action} {code}");
+    }
+}
+
+#[test]
+fn a_denial_says_who_and_what() {
+    let user = "arn:aws:iam::111122223333:user/operator";
+    let session = "arn:aws:sts::111122223333:assumed-role/Admin/me";
+    for (action, code, message, kind, needed) in [
+        (
+            "iam:CreateRole",
+            "AccessDenied",
+            format!(
+                "User: {user} is not authorized to perform: iam:CreateRole on resource: \
+                 arn:aws:iam::111122223333:role/x because no identity-based policy allows the iam:CreateRole action"
+            ),
+            denied(Some(user), Some("arn:aws:iam::111122223333:role/x")),
+            "iam:CreateRole",
+        ),
+        (
+            "sqs:CreateQueue",
+            "AccessDeniedException",
+            format!(
+                "User: {session} is not authorized to perform: sqs:createqueue on resource: \
+                 arn:aws:sqs:us-west-2:111122223333:x."
+            ),
+            denied(Some(session), Some("arn:aws:sqs:us-west-2:111122223333:x")),
+            "sqs:CreateQueue",
+        ),
+        (
+            "sqs:CreateQueue",
+            "AccessDenied",
+            "Access to the resource https://sqs.us-west-2.amazonaws.com/ is denied.".to_owned(),
+            denied(None, Some("https://sqs.us-west-2.amazonaws.com/")),
+            "sqs:CreateQueue",
+        ),
+        (
+            "tag:GetResources",
+            "AccessDeniedException",
+            format!("User: {user} is not authorized to perform: tag:GetResources because no policy allows it"),
+            denied(Some(user), None),
+            "tag:GetResources",
+        ),
+        (
+            "lambda:CreateFunction",
+            "AccessDeniedException",
+            format!(
+                "User: {user} is not authorized to perform: iam:PassRole on resource: \
+                 arn:aws:iam::111122223333:role/x because no identity-based policy allows the iam:PassRole action"
+            ),
+            denied(Some(user), Some("arn:aws:iam::111122223333:role/x")),
+            "iam:PassRole",
+        ),
+        (
+            "ec2:DescribeTags",
+            "UnauthorizedOperation",
+            "You are not authorized to perform this operation.".to_owned(),
+            denied(None, None),
+            "ec2:DescribeTags",
+        ),
+        (
+            "ec2:CreateTags",
+            "UnauthorizedOperation",
+            format!(
+                "You are not authorized to perform this operation. User: {user} is not authorized to perform: \
+                 ec2:CreateTags on resource: arn:aws:ec2:us-west-2:111122223333:instance/i-1 with an explicit deny. \
+                 Encoded authorization failure message: AbC"
+            ),
+            denied(Some(user), Some("arn:aws:ec2:us-west-2:111122223333:instance/i-1")),
+            "ec2:CreateTags",
+        ),
+    ] {
+        let fault = refusal(action, Some(code), &message);
+        assert_eq!((fault.kind, fault.action.as_str()), (kind, needed), "{message}");
+    }
+}
+
+#[test]
+fn what_is_settling_is_told_from_what_is_wrong() {
+    let invalid = "InvalidParameterValueException";
+    for (code, message, reason) in [
+        (
+            invalid,
+            "The role defined for the function cannot be assumed by Lambda.",
+            Some(Reason::RoleNotAssumable),
+        ),
+        (
+            invalid,
+            "The function execution role does not have permissions to call ReceiveMessage on SQS",
+            Some(Reason::RolePermissions),
+        ),
+        (
+            invalid,
+            "Queue visibility timeout: 30 seconds is less than Function timeout: 60 seconds",
+            None,
+        ),
+        (
+            "AWS.SimpleQueueService.QueueDeletedRecently",
+            "",
+            Some(Reason::QueueDeletedRecently),
+        ),
+        ("QueueDeletedRecently", "", Some(Reason::QueueDeletedRecently)),
+        (
+            "MalformedPolicyDocument",
+            "Invalid principal in policy: \"AWS\":\"...\"",
+            Some(Reason::PrincipalUnknown),
+        ),
+        ("MalformedPolicyDocument", "Syntax errors in policy.", None),
+        (
+            "ResourceConflictException",
+            "An update is in progress for resource: x",
+            Some(Reason::FunctionBusy),
+        ),
+        (
+            "ResourceConflictException",
+            "The function is currently in the following state: Pending",
+            Some(Reason::FunctionBusy),
+        ),
+        ("ResourceConflictException", "Function already exist: x", None),
+        ("ResourceInUseException", "", Some(Reason::MappingBusy)),
+        (
+            "DeleteConflict",
+            "Cannot delete entity, must delete policies first.",
+            Some(Reason::PoliciesLeaving),
+        ),
+        (
+            "DeleteConflict",
+            "Cannot delete entity, must detach all policies first.",
+            None,
+        ),
+        ("ConcurrentModificationException", "", Some(Reason::ConcurrentChange)),
+        ("AccessDenied", "", None),
+    ] {
+        assert_eq!(
+            settling(&refusal("x:Y", Some(code), message)),
+            reason,
+            "{code} {message}"
+        );
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Text(&'static str, #[source] Option<Box<Text>>);
+
+#[test]
+fn silence_is_told_apart_by_its_cause() {
+    for (text, kind) in [
+        ("the credential provider was not enabled", FaultKind::NoCredentials),
+        (
+            "the SSO token has expired and cannot be refreshed",
+            FaultKind::ExpiredCredentials,
+        ),
+        (
+            "the credentials provider was not properly configured",
+            FaultKind::BadCredentials,
+        ),
+        ("Connection refused (os error 111)", FaultKind::Unreachable),
+    ] {
+        let cause = Text("dispatch failure", Some(Box::new(Text(text, None))));
+        let answer: Result<(), SdkError<aws_sdk_sts::operation::get_caller_identity::GetCallerIdentityError, ()>> =
+            Err(SdkError::timeout_error(cause));
+        let fault = answer.answer("sts:GetCallerIdentity").unwrap_err();
+        assert_eq!((fault.kind, fault.message.as_str()), (kind, text));
+    }
+}

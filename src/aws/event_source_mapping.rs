@@ -1,0 +1,219 @@
+//! Event source mappings.
+//!
+//! They have no names. All that read the queue are listed, and ours are those that point to the alias; the one
+//! with the lowest UUID is the one, and the others are its duplicates.
+
+use aws_sdk_lambda::types::{EventSourceMappingConfiguration, FunctionResponseType, ScalingConfig};
+
+use super::AwsCloud;
+use super::error::{Answer, if_present, rejected};
+use super::settle::{Reason, Tried, Waiting, settled, taken};
+use super::tags::touches;
+use crate::cloud::{Fault, FaultKind};
+use crate::model::name::{FunctionName, QueueName};
+use crate::model::resource::EventSourceMapping;
+use crate::plan::FieldChange;
+
+/// Which mapping: from which queue, to which alias of which function.
+pub(super) type Key<'a> = (&'a QueueName, &'a FunctionName, &'a str);
+
+const GET: &str = "lambda:GetEventSourceMapping";
+
+pub(super) async fn read(cloud: &AwsCloud, key: Key<'_>) -> Result<Option<EventSourceMapping>, Fault> {
+    let mut mappings = list(cloud, key).await?;
+    mappings.retain(|mapping| mapping.state() != Some("Deleting"));
+    let Some((first, others)) = mappings.split_first() else {
+        return Ok(None);
+    };
+    let unsigned = |number: Option<i32>| number.and_then(|number| u32::try_from(number).ok());
+    Ok(Some(EventSourceMapping {
+        queue: key.0.clone(),
+        function: key.1.clone(),
+        alias: key.2.to_owned(),
+        batch_size: unsigned(first.batch_size()).unwrap_or_default(),
+        window: unsigned(first.maximum_batching_window_in_seconds()).unwrap_or_default(),
+        maximum_concurrency: unsigned(first.scaling_config().and_then(ScalingConfig::maximum_concurrency)),
+        report_batch_item_failures: first
+            .function_response_types()
+            .contains(&FunctionResponseType::ReportBatchItemFailures),
+        // One that is being set up or changed will read, unless it was told not to.
+        enabled: !matches!(first.state(), Some("Disabled" | "Disabling")),
+        duplicates: others
+            .iter()
+            .filter_map(|other| other.uuid().map(str::to_owned))
+            .collect(),
+    }))
+}
+
+pub(super) async fn create(cloud: &AwsCloud, mapping: &EventSourceMapping, waiting: Waiting<'_>) -> Result<(), Fault> {
+    let action = "lambda:CreateEventSourceMapping";
+    // Lambda refuses a second one as long as the first is not quite gone.
+    let leaving = list(cloud, key(mapping)).await?;
+    for uuid in leaving
+        .iter()
+        .filter(|other| other.state() == Some("Deleting"))
+        .filter_map(|other| other.uuid())
+    {
+        gone(cloud, uuid, waiting).await?;
+    }
+    let made = taken(action, waiting, || {
+        let call = cloud
+            .lambda
+            .create_event_source_mapping()
+            .event_source_arn(cloud.scope.queue_arn(&mapping.queue))
+            .function_name(cloud.scope.alias_arn(&mapping.function, &mapping.alias))
+            .batch_size(signed(mapping.batch_size))
+            .maximum_batching_window_in_seconds(signed(mapping.window))
+            .set_function_response_types(Some(response_types(mapping)))
+            .set_scaling_config(mapping.maximum_concurrency.map(|_| scaling(mapping)))
+            .enabled(mapping.enabled);
+        async move { call.send().await.answer(action) }
+    })
+    .await?;
+    let uuid = made.uuid.ok_or_else(|| rejected(action, "the answer holds no UUID"))?;
+    in_force(cloud, &uuid, waiting).await
+}
+
+pub(super) async fn update(
+    cloud: &AwsCloud,
+    from: &EventSourceMapping,
+    mapping: &EventSourceMapping,
+    fields: &[FieldChange],
+    waiting: Waiting<'_>,
+) -> Result<(), Fault> {
+    let action = "lambda:UpdateEventSourceMapping";
+    let theirs = list(cloud, key(mapping)).await?;
+    let uuid = theirs
+        .iter()
+        .filter_map(|found| found.uuid())
+        .find(|uuid| !from.duplicates.iter().any(|d| d == uuid));
+    let uuid = uuid.ok_or_else(|| Fault {
+        kind: FaultKind::Gone,
+        ..rejected(action, "the event source mapping is gone")
+    })?;
+    let paths = [
+        "batch_size",
+        "window",
+        "maximum_concurrency",
+        "report_batch_item_failures",
+        "enabled",
+    ];
+    if touches(fields, &paths) {
+        taken(action, waiting, || {
+            let call = cloud
+                .lambda
+                .update_event_source_mapping()
+                .uuid(uuid)
+                .function_name(cloud.scope.alias_arn(&mapping.function, &mapping.alias))
+                .batch_size(signed(mapping.batch_size))
+                .maximum_batching_window_in_seconds(signed(mapping.window))
+                .set_function_response_types(Some(response_types(mapping)))
+                .scaling_config(scaling(mapping))
+                .enabled(mapping.enabled);
+            async move { call.send().await.answer(action) }
+        })
+        .await?;
+        in_force(cloud, uuid, waiting).await?;
+    }
+    for duplicate in &from.duplicates {
+        remove(cloud, duplicate, waiting).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn delete(cloud: &AwsCloud, key: Key<'_>, waiting: Waiting<'_>) -> Result<(), Fault> {
+    for mapping in list(cloud, key).await? {
+        if let Some(uuid) = mapping.uuid() {
+            remove(cloud, uuid, waiting).await?;
+        }
+    }
+    Ok(())
+}
+
+/// All mappings of this queue to this alias, those on their way out too, by UUID.
+async fn list(
+    cloud: &AwsCloud,
+    (queue, function, alias): Key<'_>,
+) -> Result<Vec<EventSourceMappingConfiguration>, Fault> {
+    let call = cloud
+        .lambda
+        .list_event_source_mappings()
+        .event_source_arn(cloud.scope.queue_arn(queue));
+    let mut answers = call.into_paginator().items().send();
+    let mut found = Vec::new();
+    while let Some(mapping) = answers.next().await {
+        found.push(mapping.answer("lambda:ListEventSourceMappings")?);
+    }
+    let wanted = cloud.scope.alias_arn(function, alias);
+    let exact = |mapping: &EventSourceMappingConfiguration| mapping.function_arn() == Some(&wanted);
+    // Behind an endpoint that is not AWS's, the alias may have become the version that it points to (moto).
+    let version = format!("{}:", cloud.scope.function_arn(function));
+    let near = |mapping: &EventSourceMappingConfiguration| {
+        let qualifier = mapping.function_arn().and_then(|arn| arn.strip_prefix(&version));
+        qualifier.is_some_and(|qualifier| qualifier.parse::<u64>().is_ok())
+    };
+    if cloud.endpoint.is_some() && !found.iter().any(exact) {
+        found.retain(near);
+    } else {
+        found.retain(exact);
+    }
+    found.sort_by(|a, b| a.uuid().cmp(&b.uuid()));
+    Ok(found)
+}
+
+async fn remove(cloud: &AwsCloud, uuid: &str, waiting: Waiting<'_>) -> Result<(), Fault> {
+    let action = "lambda:DeleteEventSourceMapping";
+    let answer = taken(action, waiting, || {
+        let call = cloud.lambda.delete_event_source_mapping().uuid(uuid);
+        async move { call.send().await.answer(action) }
+    });
+    match if_present(answer.await)? {
+        Some(_) => gone(cloud, uuid, waiting).await,
+        None => Ok(()),
+    }
+}
+
+async fn gone(cloud: &AwsCloud, uuid: &str, waiting: Waiting<'_>) -> Result<(), Fault> {
+    settled(GET, waiting, || async move {
+        let call = cloud.lambda.get_event_source_mapping().uuid(uuid);
+        Ok(match if_present(call.send().await.answer(GET))? {
+            Some(_) => Tried::NotYet(Reason::MappingLeaving),
+            None => Tried::Done(()),
+        })
+    })
+    .await
+}
+
+async fn in_force(cloud: &AwsCloud, uuid: &str, waiting: Waiting<'_>) -> Result<(), Fault> {
+    settled(GET, waiting, || async move {
+        let call = cloud.lambda.get_event_source_mapping().uuid(uuid);
+        Ok(match call.send().await.answer(GET)?.state() {
+            Some("Enabled" | "Disabled") => Tried::Done(()),
+            _ => Tried::NotYet(Reason::MappingBusy),
+        })
+    })
+    .await
+}
+
+fn key(mapping: &EventSourceMapping) -> Key<'_> {
+    (&mapping.queue, &mapping.function, &mapping.alias)
+}
+
+fn response_types(mapping: &EventSourceMapping) -> Vec<FunctionResponseType> {
+    let reports = mapping.report_batch_item_failures;
+    reports
+        .then_some(FunctionResponseType::ReportBatchItemFailures)
+        .into_iter()
+        .collect()
+}
+
+/// An empty one takes the bound away.
+fn scaling(mapping: &EventSourceMapping) -> ScalingConfig {
+    ScalingConfig::builder()
+        .set_maximum_concurrency(mapping.maximum_concurrency.map(signed))
+        .build()
+}
+
+fn signed(number: u32) -> i32 {
+    number.try_into().unwrap_or(i32::MAX)
+}

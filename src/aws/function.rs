@@ -1,0 +1,289 @@
+//! Lambda functions.
+//!
+//! What the code is said to be stands in two tags; what it is, Lambda reports. The tags are written last, so that
+//! an interruption leaves a difference that the next plan sees.
+
+use std::collections::BTreeMap;
+
+use aws_sdk_lambda::primitives::Blob;
+use aws_sdk_lambda::types::{
+    Architecture as LambdaArchitecture, Environment, FunctionCode, FunctionConfiguration, LastUpdateStatus, Runtime,
+    State,
+};
+use sha2::{Digest, Sha256};
+
+use super::AwsCloud;
+use super::error::{Answer, if_present, refusal, rejected};
+use super::settle::{Reason, Tried, Waiting, settled, taken};
+use super::tags::{TagChanges, touches};
+use crate::cloud::{Fault, FaultKind};
+use crate::model::name::FunctionName;
+use crate::model::resource::{Architecture, Code, Function, FunctionSettings};
+use crate::model::tags::{ROUTER_SHA256, ROUTER_VERSION, Tags};
+use crate::plan::FieldChange;
+
+const CODE: [&str; 2] = [FunctionSettings::CODE, "architecture"];
+const CONFIGURATION: [&str; 6] = ["role", "runtime", "handler", "memory", "timeout", "environment"];
+
+pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName) -> Result<Option<Function>, Fault> {
+    let call = cloud.lambda.get_function().function_name(name.as_str());
+    let Some(answer) = if_present(call.send().await.answer("lambda:GetFunction"))? else {
+        return Ok(None);
+    };
+    if let Some(e) = &answer.tags_error {
+        return Err(refusal("lambda:ListTags", Some(e.error_code()), e.message()));
+    }
+    let mut tags: Tags = answer.tags.unwrap_or_default().into_iter().collect();
+    let version = tags.0.remove(ROUTER_VERSION).unwrap_or_default();
+    let sha256 = tags.0.remove(ROUTER_SHA256).unwrap_or_default();
+    let reserved = answer.concurrency.and_then(|c| c.reserved_concurrent_executions);
+    Ok(Some(Function {
+        name: name.clone(),
+        settings: settings(&answer.configuration.unwrap_or_else(nothing), version, sha256),
+        reserved_concurrency: reserved.map(unsigned),
+        tags,
+    }))
+}
+
+/// What a version of a function consists of, with what its code is said to be.
+pub(super) fn settings(configuration: &FunctionConfiguration, version: String, sha256: String) -> FunctionSettings {
+    let environment = configuration
+        .environment()
+        .and_then(|environment| environment.variables());
+    let architecture = configuration.architectures().first().map(LambdaArchitecture::as_str);
+    FunctionSettings {
+        role: configuration.role().unwrap_or_default().to_owned(),
+        runtime: configuration
+            .runtime()
+            .map(Runtime::as_str)
+            .unwrap_or_default()
+            .to_owned(),
+        // Lambda's own default, where an answer does not say.
+        architecture: architecture
+            .and_then(|name| name.parse().ok())
+            .unwrap_or(Architecture::X86_64),
+        handler: configuration.handler().unwrap_or_default().to_owned(),
+        memory: configuration.memory_size().map_or(0, unsigned),
+        timeout: configuration.timeout().map_or(0, unsigned),
+        environment: environment.cloned().unwrap_or_default().into_iter().collect(),
+        code: Code {
+            version,
+            sha256,
+            live: hex_of(configuration.code_sha256().unwrap_or_default()),
+        },
+    }
+}
+
+/// A configuration that says nothing.
+pub(super) fn nothing() -> FunctionConfiguration {
+    FunctionConfiguration::builder().build()
+}
+
+pub(super) async fn create(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) -> Result<(), Fault> {
+    let action = "lambda:CreateFunction";
+    let settings = &function.settings;
+    let archive = archive(cloud, action, &settings.code)?;
+    let mut tags = function.tags.0.clone();
+    tags.extend(code_tags(&settings.code));
+    taken(action, waiting, || {
+        let call = cloud
+            .lambda
+            .create_function()
+            .function_name(function.name.as_str())
+            .code(FunctionCode::builder().zip_file(archive.clone()).build())
+            .architectures(settings.architecture.as_str().into())
+            .role(&settings.role)
+            .runtime(settings.runtime.as_str().into())
+            .handler(&settings.handler)
+            .memory_size(signed(settings.memory))
+            .timeout(signed(settings.timeout))
+            .environment(environment(settings))
+            .set_tags(Some(tags.clone().into_iter().collect()));
+        async move { call.send().await.answer(action) }
+    })
+    .await?;
+    settle(cloud, &function.name, None, waiting).await?;
+    match function.reserved_concurrency {
+        Some(_) => reserve(cloud, function).await,
+        None => Ok(()),
+    }
+}
+
+pub(super) async fn update(
+    cloud: &AwsCloud,
+    function: &Function,
+    fields: &[FieldChange],
+    waiting: Waiting<'_>,
+) -> Result<(), Fault> {
+    let name = function.name.as_str();
+    let settings = &function.settings;
+    let mut tags = TagChanges::among(fields);
+    if touches(fields, &CODE) {
+        let action = "lambda:UpdateFunctionCode";
+        let archive = archive(cloud, action, &settings.code)?;
+        taken(action, waiting, || {
+            let call = cloud
+                .lambda
+                .update_function_code()
+                .function_name(name)
+                .zip_file(archive.clone());
+            let call = call.architectures(settings.architecture.as_str().into());
+            async move { call.send().await.answer(action) }
+        })
+        .await?;
+        settle(cloud, &function.name, None, waiting).await?;
+        tags.set.extend(code_tags(&settings.code));
+    }
+    if touches(fields, &CONFIGURATION) {
+        let action = "lambda:UpdateFunctionConfiguration";
+        taken(action, waiting, || {
+            let call = cloud
+                .lambda
+                .update_function_configuration()
+                .function_name(name)
+                .role(&settings.role)
+                .runtime(settings.runtime.as_str().into())
+                .handler(&settings.handler)
+                .memory_size(signed(settings.memory))
+                .timeout(signed(settings.timeout))
+                .environment(environment(settings));
+            async move { call.send().await.answer(action) }
+        })
+        .await?;
+        settle(cloud, &function.name, None, waiting).await?;
+    }
+    if touches(fields, &[Function::RESERVED_CONCURRENCY]) {
+        reserve(cloud, function).await?;
+    }
+    let arn = cloud.scope.function_arn(&function.name);
+    if !tags.set.is_empty() {
+        let call = cloud
+            .lambda
+            .tag_resource()
+            .resource(&arn)
+            .set_tags(Some(tags.set.into_iter().collect()));
+        call.send().await.answer("lambda:TagResource")?;
+    }
+    if !tags.remove.is_empty() {
+        let call = cloud
+            .lambda
+            .untag_resource()
+            .resource(&arn)
+            .set_tag_keys(Some(tags.remove));
+        call.send().await.answer("lambda:UntagResource")?;
+    }
+    Ok(())
+}
+
+pub(super) async fn delete(cloud: &AwsCloud, name: &FunctionName, waiting: Waiting<'_>) -> Result<(), Fault> {
+    let answer = taken("lambda:DeleteFunction", waiting, || {
+        let call = cloud.lambda.delete_function().function_name(name.as_str());
+        async move { call.send().await.answer("lambda:DeleteFunction") }
+    });
+    if_present(answer.await).map(drop)
+}
+
+/// Waits until Lambda has done what it was told about a function, or about a version of it; gives its
+/// configuration.
+pub(super) async fn settle(
+    cloud: &AwsCloud,
+    name: &FunctionName,
+    version: Option<&str>,
+    waiting: Waiting<'_>,
+) -> Result<FunctionConfiguration, Fault> {
+    let action = "lambda:GetFunction";
+    settled(action, waiting, || async move {
+        let call = cloud.lambda.get_function().function_name(name.as_str());
+        let answer = call
+            .set_qualifier(version.map(str::to_owned))
+            .send()
+            .await
+            .answer(action)?;
+        let configuration = answer.configuration.unwrap_or_else(nothing);
+        match (configuration.state(), configuration.last_update_status()) {
+            (Some(State::Failed), _) => Err(failed(configuration.state_reason())),
+            (_, Some(LastUpdateStatus::Failed)) => Err(failed(configuration.last_update_status_reason())),
+            (Some(State::Pending), _) | (_, Some(LastUpdateStatus::InProgress)) => {
+                Ok(Tried::NotYet(Reason::FunctionBusy))
+            }
+            _ => Ok(Tried::Done(configuration)),
+        }
+    })
+    .await
+}
+
+fn failed(reason: Option<&str>) -> Fault {
+    let reason = reason.unwrap_or("Lambda could not set the function up and gave no reason");
+    rejected("lambda:GetFunction", reason)
+}
+
+async fn reserve(cloud: &AwsCloud, function: &Function) -> Result<(), Fault> {
+    let name = function.name.as_str();
+    match function.reserved_concurrency {
+        Some(number) => {
+            let call = cloud.lambda.put_function_concurrency().function_name(name);
+            let call = call.reserved_concurrent_executions(signed(number));
+            call.send().await.answer("lambda:PutFunctionConcurrency").map(drop)
+        }
+        None => {
+            let call = cloud.lambda.delete_function_concurrency().function_name(name);
+            call.send().await.answer("lambda:DeleteFunctionConcurrency").map(drop)
+        }
+    }
+}
+
+/// The archive that was planned: what was shown is what is given, or nothing is.
+fn archive(cloud: &AwsCloud, action: &str, planned: &Code) -> Result<Blob, Fault> {
+    let unplanned = |has: &str| {
+        let planned = &planned.sha256;
+        Fault {
+            kind: FaultKind::Rejected,
+            ..rejected(
+                action,
+                format!("the plan wants the archive with SHA-256 {planned}, and {has}"),
+            )
+        }
+    };
+    let archive = cloud
+        .archive
+        .as_deref()
+        .ok_or_else(|| unplanned("there is none at hand"))?;
+    let sha256 = hex(&Sha256::digest(archive));
+    if sha256 == planned.sha256 {
+        Ok(Blob::new(archive))
+    } else {
+        Err(unplanned(&format!("the one at hand has {sha256}")))
+    }
+}
+
+fn code_tags(code: &Code) -> BTreeMap<String, String> {
+    BTreeMap::from([
+        (ROUTER_VERSION.to_owned(), code.version.clone()),
+        (ROUTER_SHA256.to_owned(), code.sha256.clone()),
+    ])
+}
+
+fn environment(settings: &FunctionSettings) -> Environment {
+    let variables = settings.environment.clone().into_iter().collect();
+    Environment::builder().set_variables(Some(variables)).build()
+}
+
+/// The hex of a hash that Lambda gives in base64; empty if it cannot be read.
+fn hex_of(base64: &str) -> String {
+    aws_smithy_types::base64::decode(base64)
+        .map(|bytes| hex(&bytes))
+        .unwrap_or_default()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Lambda's numbers are never negative, whatever their type.
+fn unsigned(number: i32) -> u32 {
+    number.try_into().unwrap_or_default()
+}
+
+fn signed(number: u32) -> i32 {
+    number.try_into().unwrap_or(i32::MAX)
+}

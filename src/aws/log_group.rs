@@ -1,0 +1,106 @@
+//! CloudWatch log groups.
+
+use super::AwsCloud;
+use super::error::{Answer, if_present};
+use super::settle::{Waiting, taken};
+use super::tags::{TagChanges, touches};
+use crate::cloud::Fault;
+use crate::model::name::LogGroupName;
+use crate::model::resource::LogGroup;
+use crate::plan::FieldChange;
+
+pub(super) async fn read(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option<LogGroup>, Fault> {
+    let call = cloud.logs.describe_log_groups().log_group_name_prefix(name.as_str());
+    let mut groups = call.into_paginator().items().send();
+    let group = loop {
+        match groups.next().await {
+            None => return Ok(None),
+            Some(answer) => {
+                let group = answer.answer("logs:DescribeLogGroups")?;
+                if group.log_group_name() == Some(name.as_str()) {
+                    break group;
+                }
+            }
+        }
+    };
+    let call = cloud
+        .logs
+        .list_tags_for_resource()
+        .resource_arn(cloud.scope.log_group_arn(name));
+    let tags = if_present(call.send().await.answer("logs:ListTagsForResource"))?;
+    Ok(tags.map(|tags| LogGroup {
+        name: name.clone(),
+        retention_days: group.retention_in_days.and_then(|days| u32::try_from(days).ok()),
+        tags: tags.tags.unwrap_or_default().into_iter().collect(),
+    }))
+}
+
+pub(super) async fn create(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<'_>) -> Result<(), Fault> {
+    taken("logs:CreateLogGroup", waiting, || {
+        let call = cloud.logs.create_log_group().log_group_name(group.name.as_str());
+        let call = call.set_tags(Some(group.tags.0.clone().into_iter().collect()));
+        async move { call.send().await.answer("logs:CreateLogGroup") }
+    })
+    .await?;
+    match group.retention_days {
+        Some(_) => keep(cloud, group, waiting).await,
+        None => Ok(()),
+    }
+}
+
+pub(super) async fn update(
+    cloud: &AwsCloud,
+    group: &LogGroup,
+    fields: &[FieldChange],
+    waiting: Waiting<'_>,
+) -> Result<(), Fault> {
+    if touches(fields, &["retention_days"]) {
+        keep(cloud, group, waiting).await?;
+    }
+    let arn = cloud.scope.log_group_arn(&group.name);
+    let tags = TagChanges::among(fields);
+    if !tags.set.is_empty() {
+        let call = cloud
+            .logs
+            .tag_resource()
+            .resource_arn(&arn)
+            .set_tags(Some(tags.set.into_iter().collect()));
+        call.send().await.answer("logs:TagResource")?;
+    }
+    if !tags.remove.is_empty() {
+        let call = cloud
+            .logs
+            .untag_resource()
+            .resource_arn(&arn)
+            .set_tag_keys(Some(tags.remove));
+        call.send().await.answer("logs:UntagResource")?;
+    }
+    Ok(())
+}
+
+pub(super) async fn delete(cloud: &AwsCloud, name: &LogGroupName, waiting: Waiting<'_>) -> Result<(), Fault> {
+    let answer = taken("logs:DeleteLogGroup", waiting, || {
+        let call = cloud.logs.delete_log_group().log_group_name(name.as_str());
+        async move { call.send().await.answer("logs:DeleteLogGroup") }
+    });
+    if_present(answer.await).map(drop)
+}
+
+/// Sets how long events are kept.
+async fn keep(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<'_>) -> Result<(), Fault> {
+    let name = group.name.as_str();
+    match group.retention_days {
+        Some(days) => {
+            taken("logs:PutRetentionPolicy", waiting, || {
+                let call = cloud.logs.put_retention_policy().log_group_name(name);
+                let call = call.retention_in_days(days.try_into().unwrap_or(i32::MAX));
+                async move { call.send().await.answer("logs:PutRetentionPolicy").map(drop) }
+            })
+            .await
+        }
+        None => {
+            let call = cloud.logs.delete_retention_policy().log_group_name(name);
+            call.send().await.answer("logs:DeleteRetentionPolicy").map(drop)
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! AWS, the real one or what speaks like it. The only place that names the provisioning SDKs; one kind of resource
+//! per file, with a read and a write.
+
+mod alias;
+mod calls;
+mod discovery;
+mod document;
+mod error;
+mod event_source_mapping;
+mod function;
+mod log_group;
+mod queue;
+mod role;
+mod role_policy;
+mod rule;
+mod session;
+mod settle;
+mod tags;
+
+use std::collections::BTreeSet;
+
+pub use calls::TARGET as CALL_TARGET;
+pub use session::{Connect, ConnectError, Session};
+
+use crate::cloud::{Cloud, Fault, FaultKind};
+use crate::model::name::{BusName, QueueName, QueuePrefix, RoleName};
+use crate::model::resource::{Resource, ResourceId};
+use crate::model::scope::Scope;
+use crate::plan::{FieldChange, Op};
+use settle::Waiting;
+
+/// One bus's account and Region on AWS.
+#[derive(Clone, Debug)]
+pub struct AwsCloud {
+    scope: Scope,
+    endpoint: Option<String>,
+    archive: Option<Vec<u8>>,
+    sqs: aws_sdk_sqs::Client,
+    iam: aws_sdk_iam::Client,
+    logs: aws_sdk_cloudwatchlogs::Client,
+    lambda: aws_sdk_lambda::Client,
+    events: aws_sdk_eventbridge::Client,
+    tagging: aws_sdk_resourcegroupstagging::Client,
+}
+
+impl AwsCloud {
+    /// The account and Region of a session, as the place of a bus.
+    #[must_use]
+    pub fn new(session: &Session, bus: BusName) -> Self {
+        let config = session.config();
+        macro_rules! client {
+            ($sdk:ident) => {
+                $sdk::Client::from_conf(
+                    $sdk::config::Builder::from(config)
+                        .interceptor(calls::Calls)
+                        .build(),
+                )
+            };
+        }
+        Self {
+            scope: session.scope(bus),
+            endpoint: config.endpoint_url().map(str::to_owned),
+            archive: None,
+            sqs: client!(aws_sdk_sqs),
+            iam: client!(aws_sdk_iam),
+            logs: client!(aws_sdk_cloudwatchlogs),
+            lambda: client!(aws_sdk_lambda),
+            events: client!(aws_sdk_eventbridge),
+            tagging: client!(aws_sdk_resourcegroupstagging),
+        }
+    }
+
+    /// The same with the archive to give to a function. Without it, or with another than the one that was planned,
+    /// no function's code is written.
+    #[must_use]
+    pub fn with_archive(mut self, archive: Vec<u8>) -> Self {
+        self.archive = Some(archive);
+        self
+    }
+
+    /// Where the bus is.
+    #[must_use]
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    fn queue_url(&self, queue: &QueueName) -> String {
+        self.scope.queue_url(self.endpoint.as_deref(), queue)
+    }
+
+    async fn create(&self, resource: &Resource, waiting: Waiting<'_>) -> Result<(), Fault> {
+        match resource {
+            Resource::Queue(r) => queue::create(self, r, waiting).await,
+            Resource::Role(r) => role::create(self, r, waiting).await,
+            Resource::LogGroup(r) => log_group::create(self, r, waiting).await,
+            Resource::Function(r) => function::create(self, r, waiting).await,
+            Resource::Alias(r) => alias::create(self, r, waiting).await,
+            Resource::EventSourceMapping(r) => event_source_mapping::create(self, r, waiting).await,
+            // These two calls would overwrite what came between the plan and now.
+            Resource::RolePolicy(r) => {
+                self.still_absent("iam:PutRolePolicy", resource).await?;
+                role_policy::create(self, r, waiting).await
+            }
+            Resource::Rule(r) => {
+                self.still_absent("events:PutRule", resource).await?;
+                rule::create(self, r, waiting).await
+            }
+        }
+    }
+
+    async fn update(
+        &self,
+        from: &Resource,
+        to: &Resource,
+        fields: &[FieldChange],
+        waiting: Waiting<'_>,
+    ) -> Result<(), Fault> {
+        match (from, to) {
+            (_, Resource::Queue(r)) => queue::update(self, r, fields).await,
+            (_, Resource::Role(r)) => role::update(self, r, fields, waiting).await,
+            (_, Resource::RolePolicy(r)) => role_policy::update(self, r, waiting).await,
+            (_, Resource::LogGroup(r)) => log_group::update(self, r, fields, waiting).await,
+            (_, Resource::Function(r)) => function::update(self, r, fields, waiting).await,
+            (_, Resource::Alias(r)) => alias::update(self, r, waiting).await,
+            (Resource::EventSourceMapping(from), Resource::EventSourceMapping(r)) => {
+                event_source_mapping::update(self, from, r, fields, waiting).await
+            }
+            (_, Resource::EventSourceMapping(_)) => unreachable!("an update is between two of a kind"),
+            (_, Resource::Rule(r)) => rule::update(self, r, fields, waiting).await,
+        }
+    }
+
+    async fn delete(&self, id: &ResourceId, waiting: Waiting<'_>) -> Result<(), Fault> {
+        match id {
+            ResourceId::Queue(name) => queue::delete(self, name).await,
+            ResourceId::Role(name) => role::delete(self, name, waiting).await,
+            ResourceId::RolePolicy(role, name) => role_policy::delete(self, role, name).await,
+            ResourceId::LogGroup(name) => log_group::delete(self, name, waiting).await,
+            ResourceId::Function(name) => function::delete(self, name, waiting).await,
+            ResourceId::Alias(function, name) => alias::delete(self, function, name).await,
+            ResourceId::EventSourceMapping(queue, function, alias) => {
+                event_source_mapping::delete(self, (queue, function, alias), waiting).await
+            }
+            ResourceId::Rule(name) => rule::delete(self, name, waiting).await,
+        }
+    }
+
+    async fn still_absent(&self, action: &str, resource: &Resource) -> Result<(), Fault> {
+        let id = resource.id();
+        match self.read(&id).await? {
+            None => Ok(()),
+            Some(_) => Err(Fault {
+                kind: FaultKind::Exists,
+                ..error::rejected(action, format!("{id} exists already"))
+            }),
+        }
+    }
+}
+
+impl Cloud for AwsCloud {
+    async fn read(&self, id: &ResourceId) -> Result<Option<Resource>, Fault> {
+        Ok(match id {
+            ResourceId::Queue(name) => queue::read(self, name).await?.map(Resource::Queue),
+            ResourceId::Role(name) => role::read(self, name).await?.map(Resource::Role),
+            ResourceId::RolePolicy(role, name) => role_policy::read(self, role, name).await?.map(Resource::RolePolicy),
+            ResourceId::LogGroup(name) => log_group::read(self, name).await?.map(Resource::LogGroup),
+            ResourceId::Function(name) => function::read(self, name).await?.map(Resource::Function),
+            ResourceId::Alias(function, name) => alias::read(self, function, name).await?.map(Resource::Alias),
+            ResourceId::EventSourceMapping(queue, function, alias) => {
+                let mapping = event_source_mapping::read(self, (queue, function, alias)).await?;
+                mapping.map(Resource::EventSourceMapping)
+            }
+            ResourceId::Rule(name) => rule::read(self, name).await?.map(Resource::Rule),
+        })
+    }
+
+    async fn write(&self, op: &Op, waiting: &(dyn Fn(&str) + Sync)) -> Result<(), Fault> {
+        match op {
+            Op::Create(resource) => self.create(resource, waiting).await,
+            Op::Update { from, to, fields } => self.update(from, to, fields, waiting).await,
+            Op::Delete(resource) => self.delete(&resource.id(), waiting).await,
+        }
+    }
+
+    async fn cluster_queues(&self, prefix: &QueuePrefix) -> Result<BTreeSet<QueueName>, Fault> {
+        discovery::cluster_queues(self, prefix).await
+    }
+
+    async fn role_names(&self) -> Result<BTreeSet<RoleName>, Fault> {
+        discovery::role_names(self).await
+    }
+}

@@ -1,0 +1,129 @@
+//! IAM roles.
+
+use aws_sdk_iam::types::Tag;
+
+use super::AwsCloud;
+use super::document;
+use super::error::{Answer, if_present, rejected};
+use super::settle::{Waiting, taken};
+use super::tags::{TagChanges, touches};
+use crate::cloud::Fault;
+use crate::model::name::RoleName;
+use crate::model::resource::Role;
+use crate::plan::FieldChange;
+
+pub(super) async fn read(cloud: &AwsCloud, name: &RoleName) -> Result<Option<Role>, Fault> {
+    let call = cloud.iam.get_role().role_name(name.as_str());
+    let Some(answer) = if_present(call.send().await.answer("iam:GetRole"))? else {
+        return Ok(None);
+    };
+    let odd = |what: &str, value: &str| {
+        rejected(
+            "iam:GetRole",
+            format!("role `{name}` has a {what} that kibus cannot name: `{value}`"),
+        )
+    };
+    let role = answer
+        .role
+        .ok_or_else(|| rejected("iam:GetRole", "the answer holds no role"))?;
+    let boundary = role
+        .permissions_boundary
+        .and_then(|boundary| boundary.permissions_boundary_arn);
+    Ok(Some(Role {
+        name: name.clone(),
+        path: role.path.parse().map_err(|_| odd("path", &role.path))?,
+        trust: document::read_encoded(&role.assume_role_policy_document.unwrap_or_default()),
+        permissions_boundary: boundary
+            .map(|arn| arn.parse().map_err(|_| odd("permissions boundary", &arn)))
+            .transpose()?,
+        tags: role
+            .tags
+            .unwrap_or_default()
+            .into_iter()
+            .map(|tag| (tag.key, tag.value))
+            .collect(),
+    }))
+}
+
+pub(super) async fn create(cloud: &AwsCloud, role: &Role, waiting: Waiting<'_>) -> Result<(), Fault> {
+    let tags = role
+        .tags
+        .0
+        .iter()
+        .map(|(key, value)| tag(key, value))
+        .collect::<Result<Vec<_>, _>>()?;
+    taken("iam:CreateRole", waiting, || {
+        let call = cloud
+            .iam
+            .create_role()
+            .role_name(role.name.as_str())
+            .path(role.path.as_str())
+            .assume_role_policy_document(role.trust.compact())
+            .set_permissions_boundary(role.permissions_boundary.as_ref().map(ToString::to_string))
+            .set_tags(Some(tags.clone()));
+        async move { call.send().await.answer("iam:CreateRole") }
+    })
+    .await?;
+    Ok(())
+}
+
+/// A path cannot change in place; a plan replaces the role for that.
+pub(super) async fn update(
+    cloud: &AwsCloud,
+    role: &Role,
+    fields: &[FieldChange],
+    waiting: Waiting<'_>,
+) -> Result<(), Fault> {
+    let name = role.name.as_str();
+    if touches(fields, &["trust"]) {
+        let action = "iam:UpdateAssumeRolePolicy";
+        taken(action, waiting, || {
+            let call = cloud.iam.update_assume_role_policy().role_name(name);
+            let call = call.policy_document(role.trust.compact());
+            async move { call.send().await.answer(action) }
+        })
+        .await?;
+    }
+    if touches(fields, &["permissions_boundary"]) {
+        match &role.permissions_boundary {
+            Some(boundary) => {
+                let call = cloud.iam.put_role_permissions_boundary().role_name(name);
+                let call = call.permissions_boundary(boundary.as_str());
+                call.send().await.answer("iam:PutRolePermissionsBoundary")?;
+            }
+            None => {
+                let call = cloud.iam.delete_role_permissions_boundary().role_name(name);
+                call.send().await.answer("iam:DeleteRolePermissionsBoundary")?;
+            }
+        }
+    }
+    let tags = TagChanges::among(fields);
+    if !tags.set.is_empty() {
+        let set = tags
+            .set
+            .iter()
+            .map(|(key, value)| tag(key, value))
+            .collect::<Result<_, _>>()?;
+        let call = cloud.iam.tag_role().role_name(name).set_tags(Some(set));
+        call.send().await.answer("iam:TagRole")?;
+    }
+    if !tags.remove.is_empty() {
+        let call = cloud.iam.untag_role().role_name(name).set_tag_keys(Some(tags.remove));
+        call.send().await.answer("iam:UntagRole")?;
+    }
+    Ok(())
+}
+
+/// Its inline policies have to be gone before.
+pub(super) async fn delete(cloud: &AwsCloud, name: &RoleName, waiting: Waiting<'_>) -> Result<(), Fault> {
+    let answer = taken("iam:DeleteRole", waiting, || {
+        let call = cloud.iam.delete_role().role_name(name.as_str());
+        async move { call.send().await.answer("iam:DeleteRole") }
+    });
+    if_present(answer.await).map(drop)
+}
+
+fn tag(key: &str, value: &str) -> Result<Tag, Fault> {
+    let tag = Tag::builder().key(key).value(value).build();
+    tag.map_err(|e| rejected("iam:TagRole", e.to_string()))
+}

@@ -1,0 +1,57 @@
+//! Inline policies of IAM roles.
+
+use super::AwsCloud;
+use super::document;
+use super::error::{Answer, if_present};
+use super::settle::{Reason, Tried, Waiting, settled, taken};
+use crate::cloud::{Fault, FaultKind};
+use crate::model::name::{PolicyName, RoleName};
+use crate::model::resource::RolePolicy;
+
+const PUT: &str = "iam:PutRolePolicy";
+
+pub(super) async fn read(cloud: &AwsCloud, role: &RoleName, name: &PolicyName) -> Result<Option<RolePolicy>, Fault> {
+    let call = cloud
+        .iam
+        .get_role_policy()
+        .role_name(role.as_str())
+        .policy_name(name.as_str());
+    let answer = if_present(call.send().await.answer("iam:GetRolePolicy"))?;
+    Ok(answer.map(|answer| RolePolicy {
+        role: role.clone(),
+        name: name.clone(),
+        document: document::read_encoded(&answer.policy_document),
+    }))
+}
+
+/// IAM may not find the role yet, if it is as new.
+pub(super) async fn create(cloud: &AwsCloud, policy: &RolePolicy, waiting: Waiting<'_>) -> Result<(), Fault> {
+    settled(PUT, waiting, || async move {
+        match put(cloud, policy).await {
+            Err(fault) if fault.kind == FaultKind::Gone => Ok(Tried::NotYet(Reason::RoleUnknown)),
+            answer => answer.map(Tried::Done),
+        }
+    })
+    .await
+}
+
+pub(super) async fn update(cloud: &AwsCloud, policy: &RolePolicy, waiting: Waiting<'_>) -> Result<(), Fault> {
+    taken(PUT, waiting, || put(cloud, policy)).await
+}
+
+pub(super) async fn delete(cloud: &AwsCloud, role: &RoleName, name: &PolicyName) -> Result<(), Fault> {
+    let call = cloud
+        .iam
+        .delete_role_policy()
+        .role_name(role.as_str())
+        .policy_name(name.as_str());
+    if_present(call.send().await.answer("iam:DeleteRolePolicy")).map(drop)
+}
+
+async fn put(cloud: &AwsCloud, policy: &RolePolicy) -> Result<(), Fault> {
+    let call = cloud.iam.put_role_policy().role_name(policy.role.as_str());
+    let call = call
+        .policy_name(policy.name.as_str())
+        .policy_document(policy.document.compact());
+    call.send().await.answer(PUT).map(drop)
+}

@@ -1,0 +1,248 @@
+//! EventBridge rules of the default bus, each with our one target.
+
+use std::collections::BTreeMap;
+
+use aws_sdk_eventbridge::types::{DeadLetterConfig, RetryPolicy, RuleState, Tag, Target as AwsTarget};
+use serde_json::Value;
+
+use super::AwsCloud;
+use super::document;
+use super::error::{Answer, if_present, refusal, rejected};
+use super::settle::{Waiting, taken};
+use super::tags::{TagChanges, touches};
+use crate::cloud::Fault;
+use crate::model::document::Document;
+use crate::model::name::RuleName;
+use crate::model::resource::{Rule, Target};
+use crate::plan::FieldChange;
+
+/// How long EventBridge tries, in seconds, and how often, unless a target says otherwise (EventBridge User Guide,
+/// "How EventBridge retries delivering events").
+const DEFAULT_RETRY: (u32, u32) = (86_400, 185);
+
+pub(super) async fn read(cloud: &AwsCloud, name: &RuleName) -> Result<Option<Rule>, Fault> {
+    let call = cloud.events.describe_rule().name(name.as_str());
+    let Some(rule) = if_present(call.send().await.answer("events:DescribeRule"))? else {
+        return Ok(None);
+    };
+    let tags = async {
+        let call = cloud
+            .events
+            .list_tags_for_resource()
+            .resource_arn(cloud.scope.rule_arn(name));
+        if_present(call.send().await.answer("events:ListTagsForResource"))
+    };
+    let (Some(targets), Some(tags)) = tokio::try_join!(async { if_present(targets(cloud, name).await) }, tags)? else {
+        return Ok(None);
+    };
+    let (ours, others): (Vec<_>, Vec<_>) = targets.into_iter().partition(|target| target.id == Rule::TARGET_ID);
+    Ok(Some(Rule {
+        name: name.clone(),
+        description: rule.description.unwrap_or_default(),
+        // A rule by schedule has no pattern.
+        pattern: rule
+            .event_pattern
+            .as_deref()
+            .map_or(Document(Value::Null), document::read),
+        enabled: rule.state != Some(RuleState::Disabled),
+        target: ours.first().map(target),
+        foreign_targets: others.into_iter().map(|other| other.id).collect(),
+        tags: tags
+            .tags
+            .unwrap_or_default()
+            .into_iter()
+            .map(|tag| (tag.key, tag.value))
+            .collect(),
+    }))
+}
+
+pub(super) async fn create(cloud: &AwsCloud, rule: &Rule, waiting: Waiting<'_>) -> Result<(), Fault> {
+    put_rule(cloud, rule, Some(tags(&rule.tags.0)?), waiting).await?;
+    match &rule.target {
+        Some(target) => put_target(cloud, rule, target, waiting).await,
+        None => Ok(()),
+    }
+}
+
+pub(super) async fn update(
+    cloud: &AwsCloud,
+    rule: &Rule,
+    fields: &[FieldChange],
+    waiting: Waiting<'_>,
+) -> Result<(), Fault> {
+    if touches(fields, &["description", "pattern", "enabled"]) {
+        // The tags of a rule that exists are not changed by this call, or all replaced, depending on who answers.
+        put_rule(cloud, rule, None, waiting).await?;
+    }
+    if touches(fields, &["target"]) {
+        match &rule.target {
+            Some(target) => put_target(cloud, rule, target, waiting).await?,
+            None => remove_target(cloud, &rule.name, waiting).await?,
+        }
+    }
+    let arn = cloud.scope.rule_arn(&rule.name);
+    let changes = TagChanges::among(fields);
+    if !changes.set.is_empty() {
+        let call = cloud
+            .events
+            .tag_resource()
+            .resource_arn(&arn)
+            .set_tags(Some(tags(&changes.set)?));
+        call.send().await.answer("events:TagResource")?;
+    }
+    if !changes.remove.is_empty() {
+        let call = cloud
+            .events
+            .untag_resource()
+            .resource_arn(&arn)
+            .set_tag_keys(Some(changes.remove));
+        call.send().await.answer("events:UntagResource")?;
+    }
+    Ok(())
+}
+
+/// Takes away our target and then the rule; EventBridge refuses if somebody else's target is left.
+pub(super) async fn delete(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'_>) -> Result<(), Fault> {
+    if if_present(remove_target(cloud, name, waiting).await)?.is_none() {
+        return Ok(());
+    }
+    let answer = taken("events:DeleteRule", waiting, || {
+        let call = cloud.events.delete_rule().name(name.as_str());
+        async move { call.send().await.answer("events:DeleteRule") }
+    });
+    if_present(answer.await).map(drop)
+}
+
+async fn targets(cloud: &AwsCloud, name: &RuleName) -> Result<Vec<AwsTarget>, Fault> {
+    let mut targets = Vec::new();
+    let mut page = None;
+    loop {
+        let call = cloud
+            .events
+            .list_targets_by_rule()
+            .rule(name.as_str())
+            .set_next_token(page);
+        let answer = call.send().await.answer("events:ListTargetsByRule")?;
+        targets.extend(answer.targets.unwrap_or_default());
+        page = answer.next_token.filter(|token| !token.is_empty());
+        if page.is_none() {
+            return Ok(targets);
+        }
+    }
+}
+
+async fn put_rule(cloud: &AwsCloud, rule: &Rule, tags: Option<Vec<Tag>>, waiting: Waiting<'_>) -> Result<(), Fault> {
+    let state = if rule.enabled {
+        RuleState::Enabled
+    } else {
+        RuleState::Disabled
+    };
+    taken("events:PutRule", waiting, || {
+        // What is not said is lost, so everything is said.
+        let call = cloud
+            .events
+            .put_rule()
+            .name(rule.name.as_str())
+            .description(&rule.description)
+            .event_pattern(rule.pattern.compact())
+            .state(state.clone())
+            .set_tags(tags.clone());
+        async move { call.send().await.answer("events:PutRule").map(drop) }
+    })
+    .await
+}
+
+async fn put_target(cloud: &AwsCloud, rule: &Rule, target: &Target, waiting: Waiting<'_>) -> Result<(), Fault> {
+    let action = "events:PutTargets";
+    let signed = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
+    let retry = RetryPolicy::builder()
+        .maximum_event_age_in_seconds(signed(target.retry_age))
+        .maximum_retry_attempts(signed(target.retries));
+    let dead_letters = target
+        .dead_letters
+        .as_ref()
+        .map(|arn| DeadLetterConfig::builder().arn(arn).build());
+    let target = AwsTarget::builder()
+        .id(Rule::TARGET_ID)
+        .arn(&target.arn)
+        .retry_policy(retry.build())
+        .set_dead_letter_config(dead_letters)
+        .build()
+        .map_err(|e| rejected(action, e.to_string()))?;
+    taken(action, waiting, || {
+        let call = cloud
+            .events
+            .put_targets()
+            .rule(rule.name.as_str())
+            .targets(target.clone());
+        async move {
+            // The call succeeds even if it did not do what it was for.
+            let answer = call.send().await.answer(action)?;
+            let failed = answer.failed_entries.unwrap_or_default().into_iter().next();
+            match failed {
+                Some(failed) => Err(refusal(
+                    action,
+                    failed.error_code(),
+                    failed.error_message().unwrap_or("the target was not taken"),
+                )),
+                None if answer.failed_entry_count > 0 => Err(rejected(action, "the target was not taken")),
+                None => Ok(()),
+            }
+        }
+    })
+    .await
+}
+
+async fn remove_target(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'_>) -> Result<(), Fault> {
+    let action = "events:RemoveTargets";
+    taken(action, waiting, || {
+        let call = cloud.events.remove_targets().rule(name.as_str()).ids(Rule::TARGET_ID);
+        async move {
+            let answer = call.send().await.answer(action)?;
+            match answer.failed_entries.unwrap_or_default().into_iter().next() {
+                Some(failed) => Err(refusal(
+                    action,
+                    failed.error_code(),
+                    failed.error_message().unwrap_or("the target stays"),
+                )),
+                None => Ok(()),
+            }
+        }
+    })
+    .await
+}
+
+/// Our target as it is.
+fn target(target: &AwsTarget) -> Target {
+    let retry = target.retry_policy();
+    let number = |value: Option<i32>, default| value.and_then(|value| u32::try_from(value).ok()).unwrap_or(default);
+    let transformer = target
+        .input_transformer()
+        .map(|transformer| transformer.input_template());
+    let rewrites = [
+        ("Input", target.input()),
+        ("InputPath", target.input_path()),
+        ("InputTransformer", transformer),
+    ];
+    Target {
+        arn: target.arn.clone(),
+        retry_age: number(
+            retry.and_then(RetryPolicy::maximum_event_age_in_seconds),
+            DEFAULT_RETRY.0,
+        ),
+        retries: number(retry.and_then(RetryPolicy::maximum_retry_attempts), DEFAULT_RETRY.1),
+        dead_letters: target
+            .dead_letter_config()
+            .and_then(DeadLetterConfig::arn)
+            .map(str::to_owned),
+        rewrite: rewrites
+            .into_iter()
+            .find_map(|(kind, text)| Some(format!("{kind} {}", text?))),
+    }
+}
+
+fn tags(tags: &BTreeMap<String, String>) -> Result<Vec<Tag>, Fault> {
+    let tag = |(key, value): (&String, &String)| Tag::builder().key(key).value(value).build();
+    let tags = tags.iter().map(tag).collect::<Result<_, _>>();
+    tags.map_err(|e| rejected("events:TagResource", e.to_string()))
+}

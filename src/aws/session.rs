@@ -1,0 +1,256 @@
+//! Who calls, and where: credentials, Region, account and partition, asked once before anything else.
+
+use std::time::Duration;
+
+use aws_config::retry::RetryConfig;
+use aws_config::timeout::TimeoutConfig;
+use aws_config::{BehaviorVersion, SdkConfig};
+use aws_sdk_sts::config::{Credentials, SharedCredentialsProvider};
+
+use super::calls::Calls;
+use super::error::{Answer, rejected};
+use crate::cloud::{Fault, FaultKind};
+use crate::error::Error;
+use crate::model::name::{AccountId, BusName, NameError, Partition, Region};
+use crate::model::scope::Scope;
+
+/// How to get to AWS, as far as it was said.
+#[derive(Clone, Debug, Default)]
+pub struct Connect {
+    /// The Region; else the environment's, else the profile's.
+    pub region: Option<Region>,
+    /// The profile; else the environment's, else `default`.
+    pub profile: Option<String>,
+    /// The endpoint of every service; else the environment's or the profile's, else AWS's own.
+    pub endpoint_url: Option<String>,
+    /// Ignore the environment and all profiles, and use credentials that mean nothing outside an emulator.
+    pub isolated: bool,
+    /// In isolation, the account to be in: emulators take a key id of twelve digits for one.
+    pub account: Option<AccountId>,
+}
+
+/// A caller that AWS knows, in a Region.
+#[derive(Clone, Debug)]
+pub struct Session {
+    config: SdkConfig,
+    /// The caller's account.
+    pub account: AccountId,
+    /// The partition that the account is in, from the caller's ARN.
+    pub partition: Partition,
+    /// The Region.
+    pub region: Region,
+    /// The caller's ARN.
+    pub caller: String,
+}
+
+/// Why there is no session.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectError {
+    /// Neither the command line nor the environment nor the profile names a Region.
+    #[error("no AWS Region is chosen")]
+    NoRegion,
+    /// What the environment, the profile or the answer names cannot be a Region, an account or a partition.
+    #[error(transparent)]
+    BadName(#[from] NameError),
+    /// AWS has no endpoint of that name, or the name cannot be resolved from here.
+    #[error("no AWS endpoint is found for Region `{region}`")]
+    NoEndpoint {
+        /// The Region.
+        region: Region,
+        /// What the system said.
+        cause: String,
+    },
+    /// The question who the caller is was not answered.
+    #[error("{fault}")]
+    Refused {
+        /// What happened.
+        fault: Fault,
+        /// The endpoint, if it is not AWS's own.
+        endpoint: Option<String>,
+        /// The profile, if one was chosen.
+        profile: Option<String>,
+    },
+}
+
+impl Connect {
+    /// Finds credentials and a Region, and asks who the caller is.
+    ///
+    /// # Errors
+    /// When there is no Region, or no answer to that question.
+    pub async fn connect(&self) -> Result<Session, ConnectError> {
+        let config = if self.isolated {
+            self.isolated_config()
+        } else {
+            self.shared_config().await
+        };
+        let region: Region = config.region().ok_or(ConnectError::NoRegion)?.as_ref().parse()?;
+        let endpoint = config.endpoint_url().map(str::to_owned);
+        let refused = |fault: Fault| match fault.kind {
+            FaultKind::Unreachable if endpoint.is_none() && fault.message.contains("lookup") => {
+                ConnectError::NoEndpoint {
+                    region: region.clone(),
+                    cause: fault.message,
+                }
+            }
+            _ => ConnectError::Refused {
+                fault,
+                endpoint: endpoint.clone(),
+                profile: self.profile.clone(),
+            },
+        };
+        let (account, caller) = identity(&config).await.map_err(refused)?;
+        let partition = caller.split(':').nth(1).unwrap_or_default().parse()?;
+        Ok(Session {
+            account: account.parse()?,
+            partition,
+            region,
+            caller,
+            config,
+        })
+    }
+
+    async fn shared_config(&self) -> SdkConfig {
+        let mut loader = aws_config::defaults(behavior())
+            .retry_config(retries())
+            .timeout_config(timeouts());
+        if let Some(region) = &self.region {
+            loader = loader.region(aws_config::Region::new(region.to_string()));
+        }
+        if let Some(profile) = &self.profile {
+            loader = loader.profile_name(profile);
+        }
+        if let Some(endpoint) = &self.endpoint_url {
+            loader = loader.endpoint_url(endpoint);
+        }
+        loader.load().await
+    }
+
+    fn isolated_config(&self) -> SdkConfig {
+        let key = self.account.as_ref().map_or("test", AccountId::as_str);
+        let credentials = Credentials::new(key, "test", None, None, "isolated");
+        let mut config = SdkConfig::builder()
+            .behavior_version(behavior())
+            .retry_config(retries())
+            .timeout_config(timeouts())
+            .credentials_provider(SharedCredentialsProvider::new(credentials));
+        config.set_region(
+            self.region
+                .as_ref()
+                .map(|region| aws_config::Region::new(region.to_string())),
+        );
+        config.set_endpoint_url(self.endpoint_url.clone());
+        config.build()
+    }
+}
+
+impl Session {
+    /// A bus in this session's account and Region.
+    #[must_use]
+    pub fn scope(&self, bus: BusName) -> Scope {
+        Scope {
+            bus,
+            account: self.account.clone(),
+            region: self.region.clone(),
+            partition: self.partition.clone(),
+        }
+    }
+
+    /// The endpoint of every service, if it is not AWS's own.
+    #[must_use]
+    pub fn endpoint_url(&self) -> Option<&str> {
+        self.config.endpoint_url()
+    }
+
+    /// What the clients of every service are made from.
+    pub(super) fn config(&self) -> &SdkConfig {
+        &self.config
+    }
+}
+
+/// The account and the ARN of the caller. The first call of all: where nobody answers, it should fail soon.
+async fn identity(config: &SdkConfig) -> Result<(String, String), Fault> {
+    let action = "sts:GetCallerIdentity";
+    let config = aws_sdk_sts::config::Builder::from(config)
+        .interceptor(Calls)
+        .retry_config(RetryConfig::standard().with_max_attempts(2))
+        .timeout_config(timeouts().to_builder().read_timeout(Duration::from_secs(10)).build())
+        .build();
+    let answer = aws_sdk_sts::Client::from_conf(config)
+        .get_caller_identity()
+        .send()
+        .await
+        .answer(action)?;
+    answer
+        .account
+        .zip(answer.arn)
+        .ok_or_else(|| rejected(action, "the answer names no account"))
+}
+
+/// A dated set of the SDK's defaults, so that an update of the SDK changes none.
+fn behavior() -> BehaviorVersion {
+    BehaviorVersion::v2026_01_12()
+}
+
+/// Enough to outlast the throttling of a busy account.
+fn retries() -> RetryConfig {
+    RetryConfig::standard().with_max_attempts(6)
+}
+
+/// Connecting is quick or does not succeed; an answer may take as long as an archive takes to upload.
+fn timeouts() -> TimeoutConfig {
+    TimeoutConfig::builder()
+        .connect_timeout(Duration::from_secs(4))
+        .read_timeout(Duration::from_secs(90))
+        .build()
+}
+
+impl From<ConnectError> for Error {
+    fn from(e: ConnectError) -> Self {
+        let message = e.to_string();
+        match e {
+            ConnectError::NoRegion => Self::usage(message)
+                .note("neither the command line nor the environment nor the profile names one")
+                .hint("choose one with --region, or set AWS_REGION"),
+            ConnectError::BadName(e) => e.into(),
+            ConnectError::NoEndpoint { cause, .. } => Self::failed(message)
+                .note(cause)
+                .hint("see that the Region is written correctly and that this machine can reach AWS"),
+            ConnectError::Refused {
+                fault,
+                endpoint,
+                profile,
+            } => refused(&fault, endpoint.as_deref(), profile.as_deref()),
+        }
+    }
+}
+
+fn refused(fault: &Fault, endpoint: Option<&str>, profile: Option<&str>) -> Error {
+    let with_profile = |command: &str| match profile {
+        Some(profile) => format!("{command} --profile {profile}"),
+        None => command.to_owned(),
+    };
+    let log_in = with_profile("aws sso login");
+    match &fault.kind {
+        FaultKind::NoCredentials => Error::failed("no AWS credentials are found")
+            .note("looked in the environment, in the profile, and where a container or an instance has them")
+            .hint("choose a profile with --profile, or set AWS_PROFILE")
+            .hint_command("or log in:", log_in),
+        FaultKind::ExpiredCredentials => Error::failed("the AWS credentials have expired")
+            .note(&fault.message)
+            .hint_command("log in again:", log_in),
+        FaultKind::BadCredentials => Error::failed("AWS does not take these credentials")
+            .note(&fault.message)
+            .hint("a Region that the account has not enabled gives the same answer")
+            .hint_command("see who you are with:", with_profile("aws sts get-caller-identity")),
+        FaultKind::Unreachable => match endpoint {
+            Some(endpoint) => Error::failed(format!("endpoint `{endpoint}` does not answer"))
+                .note(&fault.message)
+                .hint("see that it is running, or choose another with --endpoint-url"),
+            None => Error::failed("AWS does not answer")
+                .note(&fault.message)
+                .hint("see that this machine can reach AWS, through a proxy or a VPC endpoint if it must"),
+        },
+        _ => Error::failed("AWS does not say who is calling")
+            .note(format!("AWS refused {}: {}", fault.action, fault.message)),
+    }
+}
