@@ -153,11 +153,17 @@ pub enum Op {
 }
 
 impl Op {
-    /// The resource that it is about.
+    /// The resource that it is about: as it is wanted, or as it was seen if it goes.
+    #[must_use]
+    pub fn resource(&self) -> &Resource {
+        match self {
+            Self::Create(resource) | Self::Update { to: resource, .. } | Self::Delete(resource) => resource,
+        }
+    }
+
+    /// Which resource it is about.
     #[must_use]
     pub fn id(&self) -> ResourceId {
-        match self {
-            Self::Create(resource) | Self::Update { to: resource, .. } | Self::Delete(resource) => resource.id(),
-        }
+        self.resource().id()
     }
 }

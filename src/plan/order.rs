@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::Plan;
-use super::change::{Action, Change, Op};
+use super::change::{Action, Change, FieldChange, Op};
 use crate::model::field::FieldValue;
-use crate::model::name::QueueName;
-use crate::model::resource::{Resource, ResourceId};
+use crate::model::name::{PolicyName, RoleName};
+use crate::model::resource::{Function, Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::tags::CONTROLLER_ROLE;
 
@@ -22,47 +22,49 @@ pub struct Step {
 }
 
 /// Splits changes into steps, orders the steps, and the changes by their first step.
+///
+/// # Panics
+/// When steps wait for each other in a circle: a mistake in [`must_precede`], which the laws in the tests look for.
 pub(super) fn ordered(scope: &Scope, changes: Vec<Change>, unknown: Vec<ResourceId>) -> Plan {
-    let ops: Vec<(usize, Op)> = changes
+    let nodes: Vec<Node> = changes
         .iter()
         .enumerate()
-        .flat_map(|(at, change)| ops(at, change))
+        .flat_map(|(at, change)| ops(change).into_iter().map(move |op| (at, op)))
+        .map(|(at, op)| Node::new(scope, at, op))
         .collect();
-    let before = |a: usize, b: usize| must_precede(scope, &ops[a].1, &ops[b].1);
-    let sorted = topological(ops.len(), before);
-
-    let place = |index: usize| sorted.iter().position(|other| *other == index);
-    let mut change_order: Vec<usize> = Vec::new();
-    for index in &sorted {
-        if !change_order.contains(&ops[*index].0) {
-            change_order.push(ops[*index].0);
-        }
-    }
-    let steps = sorted
+    let before: Vec<Vec<usize>> = nodes
         .iter()
-        .map(|index| Step {
-            change: change_order
-                .iter()
-                .position(|change| *change == ops[*index].0)
-                .unwrap_or_default(),
-            op: ops[*index].1.clone(),
-            after: (0..ops.len())
-                .filter(|other| before(*other, *index))
-                .filter_map(place)
-                .collect(),
-        })
+        .map(|b| (0..nodes.len()).filter(|a| must_precede(&nodes[*a], b)).collect())
         .collect();
-    let mut changes: Vec<Option<Change>> = changes.into_iter().map(Some).collect();
-    let changes = change_order.iter().filter_map(|at| changes[*at].take()).collect();
-    Plan {
-        changes,
-        steps,
-        unknown,
+    let sorted = topological(&before);
+    let mut place = vec![0; nodes.len()];
+    for (at, node) in sorted.iter().enumerate() {
+        place[*node] = at;
     }
+
+    let mut changes: Vec<Option<Change>> = changes.into_iter().map(Some).collect();
+    let mut change_place = vec![0; changes.len()];
+    let mut plan = Plan {
+        unknown,
+        ..Plan::default()
+    };
+    for at in &sorted {
+        let node = &nodes[*at];
+        if let Some(change) = changes[node.change].take() {
+            change_place[node.change] = plan.changes.len();
+            plan.changes.push(change);
+        }
+        plan.steps.push(Step {
+            change: change_place[node.change],
+            op: node.op.clone(),
+            after: before[*at].iter().map(|other| place[*other]).collect(),
+        });
+    }
+    plan
 }
 
-fn ops(at: usize, change: &Change) -> Vec<(usize, Op)> {
-    let ops = match (change.action, &change.before, &change.after) {
+fn ops(change: &Change) -> Vec<Op> {
+    match (change.action, &change.before, &change.after) {
         (Action::Create, _, Some(after)) => vec![Op::Create(after.clone())],
         (Action::Delete, Some(before), _) => vec![Op::Delete(before.clone())],
         (Action::Replace, Some(before), Some(after)) => vec![Op::Delete(before.clone()), Op::Create(after.clone())],
@@ -74,120 +76,142 @@ fn ops(at: usize, change: &Change) -> Vec<(usize, Op)> {
             }]
         }
         _ => unreachable!("a change has what its action needs: its constructors see to it"),
-    };
-    ops.into_iter().map(|op| (at, op)).collect()
+    }
+}
+
+/// A step that has no place yet, with what its place depends on.
+struct Node {
+    change: usize,
+    op: Op,
+    id: ResourceId,
+    /// Whether it is about the dead-letter queue, which remembers what was chosen for the hub.
+    is_memory: bool,
+    /// Whether it is about the policy of the router's role.
+    is_router_policy: bool,
+    /// If it is about a cluster's queue: the name that the policy of the cluster's controller has, on any role.
+    policy: Option<PolicyName>,
+    /// Whether a queue has remembered a role until now, and will not remember it any more.
+    forgets_a_role: bool,
+}
+
+impl Node {
+    fn new(scope: &Scope, change: usize, op: Op) -> Self {
+        let id = op.id();
+        let policy = match op.resource() {
+            Resource::Queue(queue) => queue
+                .tags
+                .cluster_of(&scope.bus)
+                .map(|cluster| scope.controller_policy(&cluster)),
+            _ => None,
+        };
+        let role_tag = format!("tags.{CONTROLLER_ROLE}");
+        let forgets = |field: &FieldChange| field.path == role_tag && field.from != FieldValue::Unset;
+        Self {
+            change,
+            is_memory: id == ResourceId::Queue(scope.dead_letter_queue()),
+            is_router_policy: id == ResourceId::RolePolicy(scope.router_role(), scope.router_policy()),
+            policy,
+            forgets_a_role: matches!(&op, Op::Update { fields, .. } if fields.iter().any(forgets)),
+            op,
+            id,
+        }
+    }
+
+    fn resource(&self) -> &Resource {
+        self.op.resource()
+    }
 }
 
 /// Whether step `a` must be done before step `b`.
-fn must_precede(scope: &Scope, a: &Op, b: &Op) -> bool {
-    let memory = ResourceId::Queue(scope.dead_letter_queue());
-    match (a, b) {
+fn must_precede(a: &Node, b: &Node) -> bool {
+    match (&a.op, &b.op) {
         // A replacement: first the old one goes.
-        (Op::Delete(old), Op::Create(new)) if old.id() == new.id() => true,
-        (Op::Delete(old), Op::Delete(other)) => needs(scope, old, &other.id()),
+        (Op::Delete(_), Op::Create(_)) if a.id == b.id => true,
+        (Op::Delete(_), Op::Delete(_)) => needs(a, b),
         // What was chosen is remembered before anything follows from it.
-        (Op::Delete(_), _) if b.id() == memory => false,
-        (_, Op::Delete(_)) if a.id() == memory => true,
+        (Op::Delete(_), _) if b.is_memory => false,
+        (_, Op::Delete(_)) if a.is_memory => true,
+        // On a change of role the new policy comes first, then the old one goes ...
+        (_, Op::Delete(_)) => same_cluster_policy(a, b),
+        // ... and the queue's tag, which remembers the role, changes last.
+        (_, _) if is_policy_of(a, b) => b.forgets_a_role,
         // What uses something goes before that is changed to do without its user.
-        (Op::Delete(old), Op::Create(_) | Op::Update { .. }) => needs(scope, old, &b.id()),
-        // On a change of role the new policy comes first, then the old one goes.
-        (Op::Create(new) | Op::Update { to: new, .. }, Op::Delete(old)) => same_cluster_policy(new, old),
-        // ... and the tag that remembers the role comes last.
-        (Op::Create(x) | Op::Update { to: x, .. }, Op::Create(y) | Op::Update { to: y, .. }) => {
-            if forgets_a_role(a) && policy_of_queue(y, &a.id()) {
-                return false;
-            }
-            (forgets_a_role(b) && policy_of_queue(x, &b.id())) || needs(scope, y, &x.id())
-        }
+        (Op::Delete(_), _) => needs(a, b),
+        (_, _) if is_policy_of(b, a) => !a.forgets_a_role,
+        (_, _) => needs(b, a),
     }
 }
 
 /// Whether a resource can only be there while the other is.
-fn needs(scope: &Scope, resource: &Resource, other: &ResourceId) -> bool {
-    // The dead-letter queue remembers what was chosen, so it comes before everything and goes after everything.
-    let memory = ResourceId::Queue(scope.dead_letter_queue());
-    if *other == memory {
-        return resource.id() != memory;
+fn needs(node: &Node, other: &Node) -> bool {
+    if other.is_memory || node.is_memory {
+        // It comes before everything and goes after everything.
+        return !node.is_memory;
     }
-    match (resource, other) {
-        (Resource::RolePolicy(policy), ResourceId::Role(role)) => policy.role == *role,
+    match (node.resource(), other.resource()) {
+        (Resource::RolePolicy(policy), Resource::Role(role)) => policy.role == role.name,
         // A cluster's queue remembers the role, so it comes before the policy and goes after it.
-        (Resource::RolePolicy(policy), ResourceId::Queue(queue)) => names_queue(policy, queue),
-        (Resource::Function(function), ResourceId::Role(role)) => function.settings.role.ends_with(&format!("/{role}")),
-        // Lambda takes a function on a role without permissions, but not a mapping.
-        (Resource::Function(function), ResourceId::RolePolicy(role, _)) => {
-            function.settings.role.ends_with(&format!("/{role}"))
-        }
+        (Resource::RolePolicy(_), Resource::Queue(_)) => is_policy_of(node, other),
+        (Resource::Function(function), Resource::Role(role)) => runs_as(function, &role.name),
         // Lambda makes a log group of its own, not ours, if a function runs before there is one.
-        (Resource::Function(function), ResourceId::LogGroup(group)) => {
-            group.as_str().strip_prefix("/aws/lambda/") == Some(function.name.as_str())
+        (Resource::Function(function), Resource::LogGroup(group)) => {
+            group.name.as_str().strip_prefix("/aws/lambda/") == Some(function.name.as_str())
         }
-        (Resource::Alias(alias), ResourceId::Function(function)) => alias.function == *function,
-        (Resource::EventSourceMapping(mapping), ResourceId::Alias(function, alias)) => {
-            mapping.function == *function && mapping.alias == *alias
+        // Lambda takes a function on a role without permissions, but not a mapping.
+        (Resource::Function(_) | Resource::EventSourceMapping(_), Resource::RolePolicy(_)) => other.is_router_policy,
+        (Resource::Alias(alias), Resource::Function(function)) => alias.function == function.name,
+        (Resource::EventSourceMapping(mapping), Resource::Alias(alias)) => {
+            mapping.function == alias.function && mapping.alias == alias.name
         }
-        (Resource::EventSourceMapping(mapping), ResourceId::Function(function)) => mapping.function == *function,
-        (Resource::EventSourceMapping(mapping), ResourceId::Queue(queue)) => mapping.queue == *queue,
+        (Resource::EventSourceMapping(mapping), Resource::Function(function)) => mapping.function == function.name,
+        (Resource::EventSourceMapping(mapping), Resource::Queue(queue)) => mapping.queue == queue.name,
         // Without its target a rule sends nothing, and a target that is not there is a lost event.
-        (Resource::Rule(rule), ResourceId::Queue(queue)) => rule
+        (Resource::Rule(rule), Resource::Queue(queue)) => rule
             .target
             .as_ref()
-            .is_some_and(|target| last_part(&target.arn) == queue.as_str()),
+            .is_some_and(|target| target.arn.rsplit(':').next() == Some(queue.name.as_str())),
         _ => false,
     }
 }
 
+fn runs_as(function: &Function, role: &RoleName) -> bool {
+    function.settings.role.rsplit('/').next() == Some(role.as_str())
+}
+
+/// Whether `policy` is the policy of the controller whose queue `queue` is. The names tell, not the policy's
+/// document, which someone may have edited.
+fn is_policy_of(policy: &Node, queue: &Node) -> bool {
+    matches!(policy.resource(), Resource::RolePolicy(policy) if Some(&policy.name) == queue.policy.as_ref())
+}
+
 /// Whether both are the policy of one cluster, on two roles: it has the same name on each.
-fn same_cluster_policy(new: &Resource, old: &Resource) -> bool {
-    match (new, old) {
+fn same_cluster_policy(new: &Node, old: &Node) -> bool {
+    match (new.resource(), old.resource()) {
         (Resource::RolePolicy(new), Resource::RolePolicy(old)) => new.name == old.name && new.role != old.role,
         _ => false,
     }
 }
 
-/// Whether this updates a queue that has remembered a role until now, and will not remember it any more.
-fn forgets_a_role(op: &Op) -> bool {
-    let Op::Update { fields, .. } = op else { return false };
-    let path = format!("tags.{CONTROLLER_ROLE}");
-    fields
-        .iter()
-        .any(|field| field.path == path && field.from != FieldValue::Unset)
-}
-
-fn policy_of_queue(resource: &Resource, queue: &ResourceId) -> bool {
-    match (resource, queue) {
-        (Resource::RolePolicy(policy), ResourceId::Queue(queue)) => names_queue(policy, queue),
-        _ => false,
+/// The places of `before`, each after all that `before` has for it, otherwise in their own order.
+fn topological(before: &[Vec<usize>]) -> Vec<usize> {
+    let mut followers = vec![Vec::new(); before.len()];
+    for (at, earlier) in before.iter().enumerate() {
+        for other in earlier {
+            followers[*other].push(at);
+        }
     }
-}
-
-fn names_queue(policy: &crate::model::resource::RolePolicy, queue: &QueueName) -> bool {
-    policy
-        .document
-        .statements()
-        .iter()
-        .filter_map(|statement| statement.get("Resource").and_then(serde_json::Value::as_str))
-        .any(|arn| arn.contains(":sqs:") && last_part(arn) == queue.as_str())
-}
-
-fn last_part(arn: &str) -> &str {
-    arn.rsplit(':').next().unwrap_or(arn)
-}
-
-/// The numbers below `count`, each after all that must precede it, otherwise in their own order.
-fn topological(count: usize, precedes: impl Fn(usize, usize) -> bool) -> Vec<usize> {
-    let mut sorted = Vec::with_capacity(count);
-    let mut left: Vec<usize> = (0..count).collect();
-    while !left.is_empty() {
-        let free = left
-            .iter()
-            .position(|b| !left.iter().any(|a| a != b && precedes(*a, *b)));
-        #[expect(
-            clippy::expect_used,
-            reason = "a cycle is a bug in `must_precede`, and the laws are tested over it"
-        )]
-        let free = free.expect("steps that can be ordered");
-        sorted.push(left.remove(free));
+    let mut waits_for: Vec<usize> = before.iter().map(Vec::len).collect();
+    let mut free: BTreeSet<usize> = (0..before.len()).filter(|at| waits_for[*at] == 0).collect();
+    let mut sorted = Vec::with_capacity(before.len());
+    while let Some(next) = free.pop_first() {
+        sorted.push(next);
+        for follower in &followers[next] {
+            waits_for[*follower] -= 1;
+            if waits_for[*follower] == 0 {
+                free.insert(*follower);
+            }
+        }
     }
+    assert_eq!(sorted.len(), before.len(), "steps wait for each other in a circle");
     sorted
 }
