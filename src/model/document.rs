@@ -1,9 +1,10 @@
 //! JSON documents (policies, patterns) and when two of them say the same.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A policy or a pattern. Two are equal if they say the same, however they are written: the order of a list, a
-/// list of one against the thing itself, and the order of statements carry no meaning in either language.
+/// list of one against the thing itself, and the order of statements carry no meaning in either language. (They do
+/// in a pattern's `numeric` ranges, which no document of ours has.)
 #[derive(Clone, Debug)]
 pub struct Document(pub Value);
 
@@ -48,18 +49,54 @@ impl PartialEq for Document {
 impl Eq for Document {}
 
 /// The one form of all documents that say the same.
-fn normal(value: &Value) -> Value {
+fn normal(document: &Value) -> Value {
+    let mut document = document.clone();
+    if let Some(statements) = document.get_mut("Statement") {
+        as_kibus_writes(statements);
+    }
+    unordered(&document)
+}
+
+/// Brings a policy's statements to the form that kibus writes, where the language has several for the same (IAM user
+/// guide, policy elements): one statement without a list, everyone as `{"AWS": "*"}`, and what a condition compares
+/// with as a number or a boolean. In a pattern each of these would mean something else.
+fn as_kibus_writes(statements: &mut Value) {
+    if statements.is_object() {
+        *statements = json!([statements.take()]);
+    }
+    for statement in statements.as_array_mut().into_iter().flatten() {
+        if let Some(principal) = statement.get_mut("Principal")
+            && (*principal == json!({"AWS": "*"}) || *principal == json!({"AWS": ["*"]}))
+        {
+            *principal = json!("*");
+        }
+        if let Some(condition) = statement.get_mut("Condition") {
+            as_texts(condition);
+        }
+    }
+}
+
+fn as_texts(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(as_texts),
+        Value::Object(members) => members.values_mut().for_each(as_texts),
+        Value::Bool(_) | Value::Number(_) => *value = Value::String(value.to_string()),
+        Value::String(_) | Value::Null => {}
+    }
+}
+
+fn unordered(value: &Value) -> Value {
     match value {
         Value::Array(items) => {
-            let mut items: Vec<Value> = items.iter().map(normal).collect();
-            items.sort_by_key(sort_key);
+            let mut items: Vec<Value> = items.iter().map(unordered).collect();
+            items.sort_by_cached_key(sort_key);
             items.dedup();
             match items.as_slice() {
                 [one] if !one.is_object() => one.clone(),
                 _ => Value::Array(items),
             }
         }
-        Value::Object(members) => members.iter().map(|(k, v)| (k.clone(), normal(v))).collect(),
+        Value::Object(members) => members.iter().map(|(k, v)| (k.clone(), unordered(v))).collect(),
         other => other.clone(),
     }
 }
@@ -73,7 +110,6 @@ fn sort_key(value: &Value) -> (String, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn documents_compare_by_what_they_say() {
@@ -112,6 +148,39 @@ mod tests {
         ] {
             assert_eq!(Document(policy.clone()) == Document(other), same, "{name}");
         }
+    }
+
+    #[test]
+    fn a_policy_has_several_forms_of_the_same() {
+        let policy = |principal: Value, value: Value| {
+            json!({"Statement": [{
+                "Principal": principal,
+                "Condition": {"Bool": {"aws:SecureTransport": value}},
+            }]})
+        };
+        let ours = policy(json!("*"), json!("false"));
+        let mut bare = ours.clone();
+        bare["Statement"] = bare["Statement"][0].take();
+        for (name, other, same) in [
+            ("one statement without a list", bare, true),
+            ("everyone by kind", policy(json!({"AWS": "*"}), json!("false")), true),
+            (
+                "everyone by kind, in a list",
+                policy(json!({"AWS": ["*"]}), json!(["false"])),
+                true,
+            ),
+            ("a boolean", policy(json!("*"), json!(false)), true),
+            ("the other boolean", policy(json!("*"), json!(true)), false),
+            ("every service", policy(json!({"Service": "*"}), json!("false")), false),
+            ("someone", policy(json!({"AWS": "111122223333"}), json!("false")), false),
+        ] {
+            assert_eq!(Document(ours.clone()) == Document(other), same, "{name}");
+        }
+        assert_ne!(
+            Document(json!({"detail": {"n": [1]}})),
+            Document(json!({"detail": {"n": ["1"]}})),
+            "a pattern's number is no text"
+        );
     }
 
     #[test]
