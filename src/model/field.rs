@@ -25,7 +25,7 @@ pub enum FieldValue {
     Number(u64),
     /// On or off.
     Flag(bool),
-    /// Several texts without order.
+    /// Several texts without order; none at all is [`FieldValue::Unset`].
     List(BTreeSet<String>),
     /// A policy or a pattern.
     Document(Document),
@@ -84,7 +84,7 @@ impl From<Document> for FieldValue {
 
 impl From<BTreeSet<String>> for FieldValue {
     fn from(list: BTreeSet<String>) -> Self {
-        Self::List(list)
+        if list.is_empty() { Self::Unset } else { Self::List(list) }
     }
 }
 
