@@ -160,7 +160,7 @@ pub fn is_ours(scope: &Scope, resource: &Resource, observed: &Observed) -> bool 
             .is_some_and(|tags| tags.belong_to(&scope.bus))
     };
     match resource {
-        Resource::RolePolicy(policy) if policy.role == scope.router_role() => {
+        Resource::RolePolicy(policy) if policy.role == scope.router_role() && policy.name == scope.router_policy() => {
             tagged(&ResourceId::Role(policy.role.clone()))
         }
         Resource::RolePolicy(policy) => policy::all_ours(&policy.document),
