@@ -103,3 +103,6 @@ fn policies_go_with_their_role(changes: &mut Vec<Change>, wanted: &World, observ
 fn replaces(id: &ResourceId, path: &str) -> bool {
     matches!(id, ResourceId::Role(_)) && path == Role::PATH
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,279 @@
+//! What a plan may never do: for each refusal a world that provokes it, and its neighbour that does not.
+
+use std::collections::BTreeSet;
+
+use super::Bench;
+use crate::model::choice::HubChoices;
+use crate::model::document::Document;
+use crate::model::name::ClusterName;
+use crate::model::resource::Code;
+use crate::model::tags::{BUS, CLUSTER, Tags};
+use crate::model::world::Seen;
+use crate::plan::{check, check_prefix, check_queue_name};
+use serde_json::json;
+
+const ROLE: &str = "kibus-router-us-west-2";
+const LIVE: &str = "kibus-router:live";
+const MAPPING: &str = "kibus-hub -> kibus-router:live";
+const SPOT: &str = "kibus-spot-interruption";
+const REBALANCE: &str = "kibus-rebalance-recommendation";
+const CONTROLLER: &str = "controller/kibus-us-west-2-base";
+
+type Row = (&'static str, fn(&mut Bench), &'static [&'static str]);
+
+fn disown(tags: &mut Tags) {
+    tags.0.remove(BUS);
+}
+
+fn statement(sid: &str) -> Document {
+    Document(json!({"Statement": [{"Sid": sid, "Effect": "Allow"}]}))
+}
+
+const CHANGED: &[Row] = &[
+    ("nothing", |_| {}, &[]),
+    (
+        "a queue without our tag",
+        |b| b.queue("kibus-hub", |q| disown(&mut q.tags)),
+        &["queue `kibus-hub` exists and is not part of bus `kibus`"],
+    ),
+    (
+        "a queue of another bus",
+        |b| {
+            b.queue("kibus-hub", |q| {
+                q.tags.0.insert(BUS.to_owned(), "other".to_owned());
+            });
+        },
+        &["queue `kibus-hub` exists and is not part of bus `kibus`"],
+    ),
+    ("a queue of ours", |b| b.queue("kibus-hub", |q| q.retention = 60), &[]),
+    (
+        "a role that is not ours, which has our policy's name",
+        |b| {
+            b.role(ROLE, |r| disown(&mut r.tags));
+            b.role_policy(ROLE, |p| p.document = statement("KibusX"));
+        },
+        &[
+            "role `kibus-router-us-west-2` exists and is not part of bus `kibus`",
+            "role policy `kibus-router-us-west-2` exists and holds statements that kibus did not write",
+        ],
+    ),
+    (
+        "the policy of our role, whatever it says",
+        |b| b.role_policy(ROLE, |p| p.document = statement("Theirs")),
+        &[],
+    ),
+    (
+        "a log group that is not ours",
+        |b| b.log_group("/aws/lambda/kibus-router", |l| disown(&mut l.tags)),
+        &["log group `/aws/lambda/kibus-router` exists and is not part of bus `kibus`"],
+    ),
+    (
+        "a function that is not ours, with an alias; the mapping is on a queue of ours",
+        |b| {
+            b.function("kibus-router", |f| disown(&mut f.tags));
+            b.alias(LIVE, |a| a.settings.memory = 1);
+            b.mapping(MAPPING, |m| m.batch_size = 1);
+        },
+        &[
+            "function `kibus-router` exists and is not part of bus `kibus`",
+            "alias `kibus-router:live` exists and is not part of bus `kibus`",
+        ],
+    ),
+    (
+        "a mapping from another's queue to another's function",
+        |b| {
+            b.function("kibus-router", |f| disown(&mut f.tags));
+            b.queue("kibus-hub", |q| disown(&mut q.tags));
+            b.mapping(MAPPING, |m| m.batch_size = 1);
+        },
+        &[
+            "queue `kibus-hub` exists and is not part of bus `kibus`",
+            "function `kibus-router` exists and is not part of bus `kibus`",
+            "event source mapping `kibus-hub -> kibus-router:live` exists and is not part of bus `kibus`",
+        ],
+    ),
+    (
+        "an alias and a mapping of ours",
+        |b| {
+            b.alias(LIVE, |a| a.settings.memory = 1);
+            b.mapping(MAPPING, |m| m.batch_size = 1);
+        },
+        &[],
+    ),
+    (
+        "a rule that is not ours",
+        |b| b.rule(SPOT, |r| disown(&mut r.tags)),
+        &["rule `kibus-spot-interruption` exists and is not part of bus `kibus`"],
+    ),
+    (
+        "a controller's policy with a statement of somebody else's",
+        |b| {
+            b.role_policy(CONTROLLER, |p| {
+                p.document.0["Statement"]
+                    .as_array_mut()
+                    .unwrap()
+                    .push(json!({"Sid": "Theirs"}));
+            });
+        },
+        &["role policy `controller/kibus-us-west-2-base` exists and holds statements that kibus did not write"],
+    ),
+    (
+        "a controller's policy with another statement of ours",
+        |b| b.role_policy(CONTROLLER, |p| p.document = statement("KibusX")),
+        &[],
+    ),
+    (
+        "a queue that serves another cluster",
+        |b| {
+            b.queue("karpenter-base", |q| {
+                q.tags.0.insert(CLUSTER.to_owned(), "tenant-1".to_owned());
+            });
+        },
+        &["queue `karpenter-base` serves cluster `tenant-1`"],
+    ),
+    (
+        "a queue that has lost the tag of its cluster",
+        |b| {
+            b.queue("karpenter-base", |q| {
+                q.tags.0.remove(CLUSTER);
+            });
+        },
+        &[],
+    ),
+    (
+        "another's target on a rule that stays",
+        |b| {
+            b.rule(SPOT, |r| {
+                r.enabled = false;
+                r.foreign_targets.insert("theirs".to_owned());
+            });
+        },
+        &[],
+    ),
+    (
+        "another's target on a rule that goes",
+        |b| rebalance(b, &["theirs"]),
+        &["rule `kibus-rebalance-recommendation` has targets that are not ours: `theirs`"],
+    ),
+    ("a rule that goes, with our target alone", |b| rebalance(b, &[]), &[]),
+    (
+        "a newer router",
+        |b| b.function("kibus-router", |f| f.settings.code = Code::of_archive("0.10.0", "bb")),
+        &["router 0.10.0 is live, which is newer than 0.2.0"],
+    ),
+    (
+        "an older router",
+        |b| b.function("kibus-router", |f| f.settings.code = Code::of_archive("0.1.9", "bb")),
+        &[],
+    ),
+    (
+        "a newer router that was changed behind its back",
+        |b| {
+            b.function("kibus-router", |f| {
+                f.settings.code = Code::of_archive("0.3.0", "bb");
+                f.settings.code.live = "cc".to_owned();
+            });
+        },
+        &["router 0.3.0 is live, which is newer than 0.2.0"],
+    ),
+    (
+        "this router, changed behind its back",
+        |b| b.function("kibus-router", |f| f.settings.code.live = "cc".to_owned()),
+        &[],
+    ),
+    (
+        "a router of another build, with other memory",
+        |b| {
+            b.function("kibus-router", |f| {
+                f.settings.code = Code::of_archive("0.2.0", "bb");
+                f.settings.memory = 1;
+            });
+        },
+        &[],
+    ),
+];
+
+/// A bus that has the rule on request, which is not wanted any more.
+fn rebalance(b: &mut Bench, foreign_targets: &[&str]) {
+    let before = HubChoices {
+        rebalance: Some(true),
+        ..HubChoices::default()
+    };
+    let after = std::mem::replace(&mut b.choices, before);
+    for resource in b.wanted().resources() {
+        b.see(resource.clone());
+    }
+    b.choices = after;
+    b.rule(REBALANCE, |r| {
+        r.foreign_targets = foreign_targets.iter().map(|id| (*id).to_owned()).collect();
+    });
+}
+
+#[test]
+fn what_is_not_ours_is_refused_by_name() {
+    for (name, edit, expected) in CHANGED {
+        let mut bench = Bench::new();
+        edit(&mut bench);
+        let mut refusals: Vec<String> = check(&bench.scope, &bench.plan(), &bench.observed)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let mut expected: Vec<String> = expected.iter().map(|text| (*text).to_owned()).collect();
+        refusals.sort();
+        expected.sort();
+        assert_eq!(refusals, expected, "{name}");
+    }
+}
+
+#[test]
+fn what_is_not_ours_is_not_deleted_either() {
+    let mut bench = Bench::new();
+    assert_eq!(check(&bench.scope, &bench.teardown(), &bench.observed), []);
+    bench.queue("kibus-probe", |q| disown(&mut q.tags));
+    bench.rule(SPOT, |r| disown(&mut r.tags));
+    bench.role_policy(CONTROLLER, |p| p.document = statement("Theirs"));
+    bench.answer("log-group", "/aws/lambda/kibus-router", Seen::Absent);
+    let refused = check(&bench.scope, &bench.teardown(), &bench.observed);
+    assert_eq!(refused.len(), 3, "{refused:?}");
+}
+
+#[test]
+fn a_cluster_cannot_take_a_name_of_the_hub() {
+    let bench = Bench::new();
+    for (prefix, cluster, taken) in [
+        ("", "kibus-hub", false),
+        ("", "kibus-hub-dlq", false),
+        ("kibus-", "probe", false),
+        ("karpenter-", "kibus-hub", true),
+        ("", "kibus", true),
+    ] {
+        let cluster: ClusterName = cluster.parse().unwrap();
+        let queue = bench.scope.cluster_queue(&prefix.parse().unwrap(), &cluster);
+        let checked = check_queue_name(&bench.scope, &cluster, &queue).map_err(|refusal| refusal.to_string());
+        let refusal = format!("the queue of cluster `{cluster}` would be `{queue}`, which is a queue of the hub");
+        assert_eq!(checked, if taken { Ok(()) } else { Err(refusal) });
+    }
+}
+
+#[test]
+fn the_prefix_stays_while_clusters_are_registered() {
+    let prefix = |prefix: Option<&str>| HubChoices {
+        queue_prefix: prefix.map(|prefix| prefix.parse().unwrap()),
+        ..HubChoices::default()
+    };
+    for (name, before, after, clusters, taken) in [
+        ("no cluster", None, Some("x-"), vec![], true),
+        ("a cluster", None, Some("x-"), vec!["base", "a"], false),
+        ("the default by name", None, Some("karpenter-"), vec!["base"], true),
+        ("to none", Some("x-"), Some(""), vec!["base"], false),
+        ("back to the default", Some("x-"), None, vec!["base"], false),
+        ("the same", Some("x-"), Some("x-"), vec!["base"], true),
+    ] {
+        let registered: BTreeSet<ClusterName> = clusters.iter().map(|name| name.parse().unwrap()).collect();
+        let checked = check_prefix(&prefix(before), &prefix(after), registered);
+        assert_eq!(checked.is_ok(), taken, "{name}");
+        if let Err(refusal) = checked {
+            assert!(refusal.to_string().contains("`base`"), "{name}: {refusal}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! A healthy bus with one cluster, and what a plan draws when one thing is otherwise.
+
+mod checks;
+mod fields;
+mod order;
+
+use crate::model::choice::HubChoices;
+use crate::model::cluster::Cluster;
+use crate::model::hub::{self, Hub};
+use crate::model::name::RoleName;
+use crate::model::resource::{
+    Alias, Code, EventSourceMapping, Function, LogGroup, Queue, Resource, ResourceId, Role, RolePolicy, Rule,
+};
+use crate::model::scope::Scope;
+use crate::model::scope::tests::scope;
+use crate::model::world::{Observed, Seen, World};
+use crate::plan::{Action, Change, Plan, plan};
+
+/// The code that a healthy function has.
+fn code() -> Code {
+    Code::of_archive("0.2.0", "aa")
+}
+
+/// A wanted world and an observed one: the same until a test overrides one thing.
+struct Bench {
+    scope: Scope,
+    choices: HubChoices,
+    code: Code,
+    role: Option<RoleName>,
+    observed: Observed,
+}
+
+macro_rules! edits {
+    ($($(#[$doc:meta])* $method:ident: $kind:ident;)*) => {$(
+        $(#[$doc])*
+        fn $method(&mut self, name: &str, edit: impl FnOnce(&mut $kind)) {
+            let found = self.observed.resources().find_map(|resource| match resource {
+                Resource::$kind(inner) if resource.id().name() == name => Some(inner.clone()),
+                _ => None,
+            });
+            let mut resource = found.unwrap_or_else(|| panic!("no {} `{name}` was seen", stringify!($method)));
+            edit(&mut resource);
+            self.see(Resource::$kind(resource));
+        }
+    )*};
+}
+
+impl Bench {
+    fn new() -> Self {
+        let mut bench = Self {
+            scope: scope(),
+            choices: HubChoices::default(),
+            code: code(),
+            role: Some("controller".parse().unwrap()),
+            observed: hub::ids(&scope()).into_iter().map(|id| (id, Seen::Absent)).collect(),
+        };
+        for resource in bench.wanted().resources() {
+            bench.see(resource.clone());
+        }
+        bench
+    }
+
+    edits! {
+        queue: Queue;
+        role: Role;
+        role_policy: RolePolicy;
+        log_group: LogGroup;
+        function: Function;
+        alias: Alias;
+        mapping: EventSourceMapping;
+        rule: Rule;
+    }
+
+    fn see(&mut self, resource: Resource) {
+        self.observed.insert(resource.id(), Seen::Present(Box::new(resource)));
+    }
+
+    /// Changes the answer for everything of this kind and name.
+    fn answer(&mut self, kind: &str, name: &str, seen: Seen) {
+        let id = self
+            .observed
+            .iter()
+            .map(|(id, _)| id.clone())
+            .find(|id| id.kind() == kind && id.name() == name)
+            .unwrap_or_else(|| panic!("nobody asked about {kind} `{name}`"));
+        self.observed.insert(id, seen);
+    }
+
+    fn wanted(&self) -> World {
+        let hub = Hub::new(&self.scope, self.choices.clone(), self.code.clone());
+        let cluster = Cluster::new(
+            &self.scope,
+            &hub::default_queue_prefix(),
+            "base".parse().unwrap(),
+            self.role.clone(),
+            Default::default(),
+        );
+        let mut world = hub.world();
+        world.extend(cluster.world(&self.scope, hub.kms_key()));
+        world
+    }
+
+    /// What turns the observed world into the wanted one. What is newly wanted was asked about and is absent.
+    fn plan(&self) -> Plan {
+        let wanted = self.wanted();
+        let mut observed: Observed = wanted.ids().map(|id| (id.clone(), Seen::Absent)).collect();
+        observed.extend(self.observed.clone());
+        plan(&self.scope, &wanted, &observed)
+    }
+
+    /// What takes everything away.
+    fn teardown(&self) -> Plan {
+        plan(&self.scope, &World::default(), &self.observed)
+    }
+}
+
+/// A plan in one line: `+role` creates, `~queue(retention)` updates, `-rule` deletes, `±role(path)` replaces.
+fn drawing(plan: &Plan) -> String {
+    plan.changes.iter().map(draw).collect::<Vec<_>>().join(" ")
+}
+
+fn draw(change: &Change) -> String {
+    let sign = match change.action {
+        Action::Create => "+",
+        Action::Update => "~",
+        Action::Delete => "-",
+        Action::Replace => "±",
+    };
+    let paths: Vec<&str> = change.fields.iter().map(|field| field.path.as_str()).collect();
+    match change.action {
+        Action::Update | Action::Replace if !paths.is_empty() => {
+            format!("{sign}{}({})", change.id.kind(), paths.join(","))
+        }
+        _ => format!("{sign}{}", change.id.kind()),
+    }
+}
+
+/// The place of the step that does this (`+`, `~` or `-`) to the resource of this kind and name.
+fn step(plan: &Plan, sign: char, id: &ResourceId) -> Option<usize> {
+    use crate::plan::Op;
+    plan.steps.iter().position(|step| {
+        let done = match step.op {
+            Op::Create(_) => '+',
+            Op::Update { .. } => '~',
+            Op::Delete(_) => '-',
+        };
+        done == sign && step.op.id() == *id
+    })
+}

@@ -1,0 +1,325 @@
+//! The order of steps, as laws over many pairs of worlds: every state that one cluster can be found in, over every
+//! wanted one, and hubs of which anything is missing or changed.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::{code, step};
+use crate::model::choice::HubChoices;
+use crate::model::cluster::Cluster;
+use crate::model::document::Document;
+use crate::model::hub::{self, Hub};
+use crate::model::resource::{Resource, ResourceId};
+use crate::model::scope::tests::scope;
+use crate::model::world::{Observed, Seen, World};
+use crate::plan::{Op, Plan, plan};
+
+const ROLES: [Option<&str>; 3] = [None, Some("a"), Some("b")];
+const QUEUES: usize = 8;
+const POLICIES: usize = 3;
+/// How many ways there are to want and to find one cluster.
+const CLUSTERS: usize = 4 * QUEUES * POLICIES * POLICIES;
+
+/// A wanted world, and an observed one.
+#[derive(Clone, Debug, Default)]
+struct Pair {
+    wanted: World,
+    observed: Observed,
+}
+
+impl Pair {
+    fn plan(&self) -> Plan {
+        plan(&scope(), &self.wanted, &self.observed)
+    }
+
+    fn see(&mut self, resource: Resource) {
+        self.observed.insert(resource.id(), Seen::Present(Box::new(resource)));
+    }
+
+    /// Adds a cluster: wanted with no role, with either, or not at all; its queue absent or remembering any role,
+    /// changed or not; on each role its policy absent, as it was, or edited until it does not name its queue.
+    fn cluster(&mut self, name: &str, mut state: usize) {
+        let mut next = |count: usize| {
+            let digit = state % count;
+            state /= count;
+            digit
+        };
+        let cluster = |role: Option<&str>| {
+            let role = role.map(|role| role.parse().unwrap());
+            Cluster::new(
+                &scope(),
+                &hub::default_queue_prefix(),
+                name.parse().unwrap(),
+                role,
+                Default::default(),
+            )
+        };
+        if let Some(role) = ROLES.get(next(4)) {
+            self.wanted.extend(cluster(*role).world(&scope(), None));
+        }
+        self.observed
+            .insert(ResourceId::Queue(cluster(None).queue), Seen::Absent);
+        let queue = next(QUEUES);
+        if let Some(role) = ROLES.get(queue / 2) {
+            for resource in cluster(*role).world(&scope(), None).resources() {
+                if let Resource::Queue(mut seen) = resource.clone() {
+                    seen.delay += u32::from(queue % 2 == 1);
+                    self.see(Resource::Queue(seen));
+                }
+            }
+        }
+        for role in ["a", "b"] {
+            let policy = next(POLICIES);
+            for resource in cluster(Some(role)).world(&scope(), None).resources() {
+                if let Resource::RolePolicy(mut seen) = resource.clone() {
+                    if policy == 1 {
+                        seen.document = Document(serde_json::json!({"Statement": {"Sid": "KibusX"}}));
+                    }
+                    match policy {
+                        0 => self.observed.insert(resource.id(), Seen::Absent),
+                        _ => self.see(Resource::RolePolicy(seen)),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds a hub: wanted or not, found after other choices, of which the bits of `missing` are absent and those of
+    /// `drifted` were changed.
+    fn hub(&mut self, wanted: Option<&HubChoices>, found: &HubChoices, missing: u32, drifted: u32) {
+        let hub = |choices: &HubChoices| Hub::new(&scope(), choices.clone(), code()).world();
+        if let Some(choices) = wanted {
+            self.wanted.extend(hub(choices));
+        }
+        for id in hub::ids(&scope()) {
+            self.observed.insert(id, Seen::Absent);
+        }
+        for (bit, resource) in hub(found).resources().enumerate() {
+            if missing & (1 << bit) == 0 {
+                self.see(if drifted & (1 << bit) == 0 {
+                    resource.clone()
+                } else {
+                    changed(resource.clone())
+                });
+            }
+        }
+    }
+}
+
+fn changed(mut resource: Resource) -> Resource {
+    match &mut resource {
+        Resource::Queue(r) => r.delay += 1,
+        Resource::Role(r) => r.trust = Document(serde_json::json!({})),
+        Resource::RolePolicy(r) => r.document = Document(serde_json::json!({})),
+        Resource::LogGroup(r) => r.retention_days = None,
+        Resource::Function(r) => r.settings.memory += 1,
+        Resource::Alias(r) => r.settings.memory += 1,
+        Resource::EventSourceMapping(r) => r.batch_size += 1,
+        Resource::Rule(r) => r.enabled = false,
+    }
+    resource
+}
+
+fn hub_choices() -> Vec<HubChoices> {
+    let default = HubChoices::default;
+    vec![
+        default(),
+        HubChoices {
+            rebalance: Some(true),
+            ..default()
+        },
+        HubChoices {
+            role_path: Some("/x/".parse().unwrap()),
+            ..default()
+        },
+        HubChoices {
+            memory: Some("512".parse().unwrap()),
+            queue_prefix: Some("x-".parse().unwrap()),
+            ..default()
+        },
+        HubChoices {
+            kms_key: Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap()),
+            role_path: Some("/x/".parse().unwrap()),
+            rebalance: Some(true),
+            ..default()
+        },
+    ]
+}
+
+/// Every step that must be done before this one, whichever way.
+fn all_before(plan: &Plan, at: usize) -> BTreeSet<usize> {
+    let mut found = BTreeSet::new();
+    let mut left = vec![at];
+    while let Some(step) = left.pop() {
+        left.extend(plan.steps[step].after.iter().filter(|earlier| found.insert(**earlier)));
+    }
+    found
+}
+
+/// What refers to what on a bus, as kind and how the name ends.
+const REFERS: &[(&str, &str, &str, &str)] = &[
+    ("queue", "kibus-hub", "queue", "kibus-hub-dlq"),
+    ("rule", "", "queue", "kibus-hub-dlq"),
+    ("rule", "", "queue", "kibus-hub"),
+    (
+        "role-policy",
+        "kibus-router-us-west-2",
+        "role",
+        "kibus-router-us-west-2",
+    ),
+    ("function", "kibus-router", "role", "kibus-router-us-west-2"),
+    ("function", "kibus-router", "role-policy", "kibus-router-us-west-2"),
+    ("function", "kibus-router", "log-group", "/aws/lambda/kibus-router"),
+    ("alias", "kibus-router:live", "function", "kibus-router"),
+    ("event-source-mapping", "", "alias", "kibus-router:live"),
+    ("event-source-mapping", "", "function", "kibus-router"),
+    ("event-source-mapping", "", "queue", "kibus-hub"),
+    ("event-source-mapping", "", "role-policy", "kibus-router-us-west-2"),
+    ("role-policy", "kibus-us-west-2-base", "queue", "karpenter-base"),
+    ("role-policy", "kibus-us-west-2-tenant", "queue", "karpenter-tenant"),
+];
+
+fn refers(user: &ResourceId, used: &ResourceId) -> bool {
+    REFERS.iter().any(|(kind, name, used_kind, used_name)| {
+        user.kind() == *kind && user.name().ends_with(name) && used.kind() == *used_kind && used.name() == *used_name
+    })
+}
+
+/// Whether this changes the role that a queue remembers, from one.
+fn forgets(op: &Op) -> bool {
+    matches!(op, Op::Update { from, fields, .. }
+        if from.tags().is_some_and(|tags| tags.controller_role().is_some())
+            && fields.iter().any(|field| field.path == "tags.kibus:controller-role"))
+}
+
+/// All laws, over one plan.
+fn hold(plan: &Plan) {
+    let memory = ResourceId::Queue(scope().dead_letter_queue());
+    let before: Vec<_> = (0..plan.steps.len()).map(|at| all_before(plan, at)).collect();
+    for (at, step) in plan.steps.iter().enumerate() {
+        assert!(
+            step.after.iter().all(|earlier| *earlier < at),
+            "{} waits for a later step",
+            step.op.id()
+        );
+        assert_eq!(plan.changes[step.change].id, step.op.id());
+    }
+    for (b, late) in plan.steps.iter().enumerate() {
+        for (a, early) in plan.steps.iter().enumerate() {
+            let (x, y) = (early.op.id(), late.op.id());
+            let waits = before[b].contains(&a);
+            let must = match (&early.op, &late.op) {
+                (Op::Delete(_), Op::Delete(_)) => refers(&x, &y) || y == memory && x != y,
+                (Op::Delete(_), Op::Create(_)) => x == y,
+                (_, Op::Delete(_)) => x == memory,
+                (Op::Delete(_), Op::Update { .. }) => forgets(&late.op) && refers(&x, &y),
+                _ if forgets(&late.op) && refers(&x, &y) => true,
+                _ => x == memory && x != y || refers(&y, &x) && !forgets(&early.op),
+            };
+            assert!(
+                !must || waits,
+                "{x} must be done before {y}:\n{:?}\n{:?}",
+                early.op,
+                late.op
+            );
+            let other_role =
+                matches!((&x, &y), (ResourceId::RolePolicy(r, p), ResourceId::RolePolicy(s, q)) if p == q && r != s);
+            if other_role && matches!(late.op, Op::Delete(_)) && !matches!(early.op, Op::Delete(_)) {
+                assert!(waits, "{x} must be there before {y} goes");
+            }
+        }
+    }
+    let made: BTreeSet<usize> = plan.steps.iter().map(|step| step.change).collect();
+    assert_eq!(made.len(), plan.changes.len(), "every change has a step");
+}
+
+#[test]
+fn every_state_of_a_cluster_can_become_every_other() {
+    for state in 0..CLUSTERS {
+        let mut pair = Pair::default();
+        pair.cluster("base", state);
+        hold(&pair.plan());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_pair_of_worlds_can_be_ordered(
+        wanted in prop::option::weighted(0.8, prop::sample::select(hub_choices())),
+        found in prop::sample::select(hub_choices()),
+        missing in any::<u32>(),
+        present in any::<u32>(),
+        drifted in any::<u32>(),
+        clusters in (0..CLUSTERS, 0..CLUSTERS),
+    ) {
+        let mut pair = Pair::default();
+        pair.hub(wanted.as_ref(), &found, missing & !present, drifted);
+        pair.cluster("base", clusters.0);
+        pair.cluster("tenant", clusters.1);
+        hold(&pair.plan());
+    }
+}
+
+/// A plan for one cluster that was found with this role and is wanted with that one.
+fn change_of_role(from: Option<&str>, to: Option<&str>) -> Plan {
+    let mut pair = Pair::default();
+    for role in ["a", "b"] {
+        let id = Cluster::policy_id(&scope(), &"base".parse().unwrap(), &role.parse().unwrap());
+        pair.observed.insert(id, Seen::Absent);
+    }
+    let world = |role: Option<&str>| {
+        let role = role.map(|role| role.parse().unwrap());
+        Cluster::new(
+            &scope(),
+            &hub::default_queue_prefix(),
+            "base".parse().unwrap(),
+            role,
+            Default::default(),
+        )
+        .world(&scope(), None)
+    };
+    for resource in world(from).resources() {
+        pair.see(resource.clone());
+    }
+    pair.wanted = world(to);
+    pair.plan()
+}
+
+#[test]
+fn what_remembers_a_role_outlives_what_it_names() {
+    let policy = |role: &str| Cluster::policy_id(&scope(), &"base".parse().unwrap(), &role.parse().unwrap());
+    let queue = ResourceId::Queue("karpenter-base".parse().unwrap());
+    for (name, from, to, steps) in [
+        (
+            "another role",
+            Some("a"),
+            Some("b"),
+            vec![('+', policy("b")), ('-', policy("a")), ('~', queue.clone())],
+        ),
+        (
+            "a role at last",
+            None,
+            Some("a"),
+            vec![('~', queue.clone()), ('+', policy("a"))],
+        ),
+        (
+            "no role any more",
+            Some("a"),
+            None,
+            vec![('-', policy("a")), ('~', queue.clone())],
+        ),
+    ] {
+        let plan = change_of_role(from, to);
+        let places: Vec<_> = steps.iter().map(|(sign, id)| step(&plan, *sign, id)).collect();
+        assert_eq!(places, (0..steps.len()).map(Some).collect::<Vec<_>>(), "{name}");
+        for at in 1..plan.steps.len() {
+            assert!(
+                all_before(&plan, at).contains(&(at - 1)),
+                "{name}: step {at} does not wait"
+            );
+        }
+    }
+}
