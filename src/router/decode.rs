@@ -4,12 +4,10 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use aws_smithy_types::DateTime;
-use aws_smithy_types::date_time::Format;
-
 use super::health::Entities;
 use super::instance::InstanceId;
 use super::json::{self, Edit, Members};
+use super::repair::Repair;
 use super::verdict::Drop;
 use crate::model::name::ClusterName;
 use crate::model::scope::Scope;
@@ -18,24 +16,10 @@ use crate::model::signal::{PROBE_DETAIL_TYPE, PROBE_SOURCE, Signal};
 /// The largest message that SQS takes, in bytes.
 pub(super) const LARGEST: usize = 1024 * 1024;
 
-const CAPACITY_RESERVATION: &str = "EC2 Capacity Reservation Instance Interruption Warning";
-const CAPACITY_RESERVATION_OLD: &str = "EC2 Interruptible Capacity Reservation Instance Interruption Warning";
+pub(super) const CAPACITY_RESERVATION: &str = "EC2 Capacity Reservation Instance Interruption Warning";
+pub(super) const CAPACITY_RESERVATION_OLD: &str =
+    "EC2 Interruptible Capacity Reservation Instance Interruption Warning";
 const STATES: [&str; 4] = ["stopping", "stopped", "shutting-down", "terminated"];
-
-/// A shape that Karpenter's parsers are known to throw away, put right.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Repair {
-    /// `version` was not `"0"`.
-    Version,
-    /// The detail-type was the older one of a capacity reservation.
-    DetailType,
-    /// `resources` was not a list of strings.
-    Resources,
-    /// `time` was no time.
-    Time,
-    /// An instance was named by its ARN, or the list of entities was none.
-    Entity,
-}
 
 /// One event that a cluster may want.
 #[derive(Debug)]
@@ -48,8 +32,8 @@ pub struct Event<'a> {
     pub repairs: Vec<Repair>,
     /// What it is about.
     pub subject: Subject,
-    body: &'a str,
-    edits: Vec<Edit>,
+    pub(super) body: &'a str,
+    pub(super) edits: Vec<Edit>,
     health: Option<Entities<'a>>,
 }
 
@@ -172,44 +156,6 @@ impl<'a> Event<'a> {
         Ok(())
     }
 
-    fn repair_envelope(&mut self, envelope: &Members<'a>, detail_type: &str, arrived: i64) {
-        if envelope.text("version").as_deref() != Some("0") {
-            self.put(envelope, "version", "\"0\"", Repair::Version);
-        }
-        if detail_type == CAPACITY_RESERVATION_OLD {
-            let new = json::quoted(CAPACITY_RESERVATION);
-            self.put(envelope, "detail-type", &new, Repair::DetailType);
-        }
-        self.time = envelope
-            .text("time")
-            .and_then(|time| DateTime::from_str(&time, Format::DateTimeWithOffset).ok())
-            .and_then(|time| time.to_millis().ok());
-        if self.time.is_none()
-            && let Ok(time) = DateTime::from_secs(arrived.div_euclid(1000)).fmt(Format::DateTime)
-        {
-            self.put(envelope, "time", &json::quoted(&time), Repair::Time);
-        }
-        if let Some(value) = envelope.get("resources")
-            && serde_json::from_str::<Vec<Cow<'_, str>>>(value.get()).is_err()
-        {
-            let new = strings(value);
-            self.put(envelope, "resources", &new, Repair::Resources);
-        }
-    }
-
-    fn put(&mut self, envelope: &Members<'a>, key: &str, new: &str, repair: Repair) {
-        let edit = match envelope.written(key) {
-            Some(value) => Edit::replace(self.body, value, new.to_owned()),
-            None => Edit::add(self.body, envelope, key, new),
-        };
-        self.repair(repair, edit);
-    }
-
-    fn repair(&mut self, repair: Repair, edit: Edit) {
-        self.repairs.push(repair);
-        self.edits.push(edit);
-    }
-
     /// The event as one cluster gets it: with those of its entities only that stand at these places. Byte for byte
     /// what arrived, if nothing had to be split off or put right.
     #[must_use]
@@ -225,14 +171,5 @@ impl<'a> Event<'a> {
     }
 }
 
-/// A list of the strings that a value is or has.
-fn strings(value: &serde_json::value::RawValue) -> String {
-    let one = || vec![value];
-    let strings: Vec<&str> = json::elements(value)
-        .unwrap_or_else(one)
-        .into_iter()
-        .filter(|element| json::text(element).is_some())
-        .map(serde_json::value::RawValue::get)
-        .collect();
-    format!("[{}]", strings.join(","))
-}
+#[cfg(test)]
+mod tests;

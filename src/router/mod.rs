@@ -12,15 +12,19 @@ mod health;
 mod instance;
 mod invocation;
 mod json;
+#[cfg(test)]
+mod laws;
 mod locate;
 mod owner;
 mod registry;
+mod repair;
 mod report;
 mod route;
 mod services;
 mod sqs;
 mod start;
 mod verdict;
+mod work;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -29,9 +33,10 @@ use std::time::Instant;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 pub use clock::{Clock, Deadline, visibility};
-pub use decode::{Event, Repair, Subject, decode};
+pub use decode::{Event, Subject, decode};
 pub use instance::InstanceId;
 pub use owner::{Owner, owner};
+pub use repair::Repair;
 pub use report::Report;
 pub use route::{Item, Message, Outcome, route};
 pub use services::{Fault, InstanceTags, Queues};

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use serde_json::{Map, Value, json};
 
-use super::route::{Message, Outcome, counted};
+use super::route::{Message, Outcome};
 use super::verdict::Verdict;
 use super::{Calls, Item};
 use crate::model::name::BusName;
@@ -68,7 +68,9 @@ fn counts(messages: &[Message], outcome: &Outcome, calls: &Calls) -> BTreeMap<&'
         Verdict::Dropped(drop) => Some(drop.metric()),
         Verdict::GivenBack(why) => Some(why.metric()),
     });
-    counts.extend(counted(reasons));
+    for reason in reasons {
+        *counts.entry(reason).or_default() += 1;
+    }
     counts
 }
 
@@ -134,4 +136,117 @@ fn decisions(request: &str, messages: &[Message], items: &[Item]) -> Vec<Value> 
             })
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Drop, GiveBack, InstanceId};
+    use super::*;
+    use crate::model::signal::Signal;
+
+    fn item(message: usize, cluster: &str, verdict: Verdict) -> Item {
+        Item {
+            message,
+            signal: Some(Signal::ScheduledChange),
+            instance: InstanceId::parse(&format!("i-{message}")),
+            cluster: cluster.parse().ok(),
+            verdict,
+        }
+    }
+
+    fn report(items: Vec<Item>, delays: Vec<i64>) -> Report {
+        let message = |n: usize| Message {
+            id: format!("m{n}"),
+            receipt: "secret".to_owned(),
+            body: "secret".to_owned(),
+            receives: 2,
+            arrived: 0,
+        };
+        let outcome = Outcome {
+            copies: items.iter().filter(|item| item.verdict == Verdict::Delivered).count(),
+            items,
+            delays,
+            repairs: Vec::new(),
+        };
+        let messages: Vec<Message> = (0..3).map(message).collect();
+        let bus = "kibus".parse().unwrap();
+        Report::new(&bus, "request", &messages, &outcome, &Calls::default(), 5)
+    }
+
+    #[test]
+    fn a_line_says_what_was_lost_and_by_whom() {
+        let unregistered = Verdict::Dropped(Drop::Unregistered);
+        let lines = report(
+            vec![
+                item(0, "a", Verdict::Delivered),
+                item(0, "b", unregistered),
+                item(0, "b", unregistered),
+                item(1, "", Verdict::Dropped(Drop::NoKarpenterMarker)),
+                item(2, "a", Verdict::GivenBack(GiveBack::SendThrottled)),
+            ],
+            Vec::new(),
+        )
+        .decisions;
+        let line = |what, reason, cluster, message, items: usize| {
+            json!({
+                "level": "warn", "message": what, "reason": reason, "signal": "scheduled-change", "cluster": cluster,
+                "instances": vec![format!("i-{message}"); items], "items": items, "receives": 2,
+                "message_id": format!("m{message}"), "request": "request",
+            })
+        };
+        assert_eq!(
+            lines,
+            [
+                line("dropped", "unregistered", "b", 0, 2),
+                line("given back", "send throttled", "a", 2, 1),
+            ]
+        );
+    }
+
+    #[test]
+    fn every_metric_that_is_declared_has_a_value() {
+        for (delays, values) in [(vec![], None), (vec![7, 9], Some(2)), (vec![1; 300], Some(VALUES))] {
+            let items = vec![
+                item(0, "a", Verdict::Delivered),
+                item(1, "b", Verdict::Dropped(Drop::Unregistered)),
+                item(2, "b", Verdict::GivenBack(GiveBack::NoTagsYet)),
+            ];
+            let line = report(items, delays).metrics;
+            let directive = &line["_aws"]["CloudWatchMetrics"][0];
+            assert_eq!(
+                (&directive["Namespace"], &directive["Dimensions"]),
+                (&json!("Kibus"), &json!([["bus"]]))
+            );
+            assert_eq!((&line["bus"], &line["_aws"]["Timestamp"]), (&json!("kibus"), &json!(5)));
+            let names = directive["Metrics"].as_array().unwrap();
+            assert!(names.len() < VALUES);
+            for name in names {
+                let value = &line[name["Name"].as_str().unwrap()];
+                assert!(value.is_number() || value.is_array(), "{name}: {value}");
+            }
+            assert_eq!(line["Delay"].as_array().map(Vec::len), values);
+            for (name, count) in [
+                ("Received", 3),
+                ("Delivered", 1),
+                ("Dropped", 1),
+                ("DroppedUnregistered", 1),
+            ] {
+                assert_eq!(line[name], json!(count), "{name}");
+            }
+            assert_eq!(
+                (&line["GivenBack"], &line["GivenBackNoTagsYet"]),
+                (&json!(1), &json!(1))
+            );
+        }
+    }
+
+    #[test]
+    fn reasons_and_their_metrics_are_told_apart() {
+        let drops = Drop::ALL.iter().map(|reason| (reason.as_str(), reason.metric()));
+        let back = GiveBack::ALL.iter().map(|reason| (reason.as_str(), reason.metric()));
+        let all: Vec<_> = drops.chain(back).collect();
+        let names: std::collections::HashSet<_> = all.iter().map(|(name, _)| name).collect();
+        let metrics: std::collections::HashSet<_> = all.iter().map(|(_, metric)| metric).collect();
+        assert_eq!((names.len(), metrics.len()), (all.len(), all.len()));
+    }
 }

@@ -1,0 +1,388 @@
+//! Every shape that is known to arrive, and what a cluster gets of it.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::model::scope::tests::scope;
+
+/// 2026-11-20T14:02:31Z, the time of the sample events.
+const TIME: i64 = 1_795_183_351_000;
+const A: &str = "i-0a1b2c3d4e5f60718";
+const B: &str = "i-0c3d4e5f60718293a";
+
+/// An event with the usual envelope.
+fn event(source: &str, detail_type: &str, detail: Value) -> Value {
+    json!({
+        "version": "0",
+        "id": "1e5527d7-bb36-4607-3370-4164db56a40e",
+        "detail-type": detail_type,
+        "source": source,
+        "account": "111122223333",
+        "time": "2026-11-20T14:02:31Z",
+        "region": "us-west-2",
+        "resources": ["arn:aws:ec2:us-west-2b:instance/i-0a1b2c3d4e5f60718"],
+        "detail": detail,
+    })
+}
+
+fn spot() -> Value {
+    let detail = json!({"instance-id": A, "instance-action": "terminate"});
+    event("aws.ec2", "EC2 Spot Instance Interruption Warning", detail)
+}
+
+fn state(state: &str) -> Value {
+    let detail = json!({"instance-id": A, "state": state});
+    event("aws.ec2", "EC2 Instance State-change Notification", detail)
+}
+
+/// A health event about these entities, which its resources name too.
+fn health(entities: &[&str]) -> Value {
+    let affected: Vec<Value> = entities
+        .iter()
+        .map(|entity| json!({"entityValue": entity, "status": "PENDING"}))
+        .collect();
+    let detail = json!({
+        "eventArn": "arn:aws:health:us-west-2::event/EC2/X/X_1",
+        "service": "EC2",
+        "eventTypeCategory": "scheduledChange",
+        "eventRegion": "us-west-2",
+        "affectedEntities": affected,
+        "affectedAccount": "111122223333",
+        "page": "1",
+        "totalPages": "2",
+        "backupEvent": "false",
+    });
+    with(
+        event("aws.health", "AWS Health Event", detail),
+        "/resources",
+        json!(entities),
+    )
+}
+
+/// The event with another value at a place.
+fn with(mut event: Value, place: &str, value: Value) -> Value {
+    let (parent, key) = place.rsplit_once('/').unwrap();
+    let parent = event.pointer_mut(parent).unwrap().as_object_mut().unwrap();
+    parent.insert(key.to_owned(), value);
+    event
+}
+
+fn without(mut event: Value, key: &str) -> Value {
+    event.as_object_mut().unwrap().remove(key);
+    event
+}
+
+fn arn(id: &str) -> String {
+    format!("arn:aws:ec2:us-west-2:111122223333:instance/{id}")
+}
+
+/// What all entities together get.
+fn whole(event: &Event<'_>) -> String {
+    event.copy_of(&(0..100).collect()).into_owned()
+}
+
+#[test]
+fn what_karpenter_acts_on_is_forwarded_byte_for_byte() {
+    let ec2 = |kind: &str| event("aws.ec2", kind, json!({"instance-id": A}));
+    for (what, event, signal) in [
+        ("spot", spot(), Signal::SpotInterruption),
+        ("stopping", state("stopping"), Signal::StateChange),
+        ("stopped", state("stopped"), Signal::StateChange),
+        ("shutting down", state("shutting-down"), Signal::StateChange),
+        ("terminated", state("terminated"), Signal::StateChange),
+        (
+            "capacity reservation",
+            ec2(CAPACITY_RESERVATION),
+            Signal::CapacityReservation,
+        ),
+        (
+            "rebalance",
+            ec2("EC2 Instance Rebalance Recommendation"),
+            Signal::Rebalance,
+        ),
+        ("health", health(&[A]), Signal::ScheduledChange),
+        ("health of two", health(&[A, B]), Signal::ScheduledChange),
+        ("no resources", without(spot(), "resources"), Signal::SpotInterruption),
+        (
+            "null resources",
+            with(spot(), "/resources", Value::Null),
+            Signal::SpotInterruption,
+        ),
+        ("no account", without(spot(), "account"), Signal::SpotInterruption),
+        (
+            "more than is known",
+            with(spot(), "/detail/more", json!([1.50])),
+            Signal::SpotInterruption,
+        ),
+    ] {
+        for body in [event.to_string(), format!(" {event:#}\n")] {
+            let event = decode(&body, 0, &scope()).unwrap_or_else(|drop| panic!("{what}: {drop:?}"));
+            assert_eq!(event.signal, signal, "{what}");
+            assert_eq!(event.time, Some(TIME), "{what}");
+            assert_eq!(event.repairs, [], "{what}");
+            assert_eq!(whole(&event), body, "{what}");
+        }
+    }
+}
+
+#[test]
+fn what_no_cluster_can_want_is_dropped_by_name() {
+    let detail = |place: &str, value: Value| with(health(&[A]), &format!("/detail/{place}"), value);
+    let other = event(
+        "aws.ec2",
+        "EC2 Spot Instance Request Fulfillment",
+        json!({"instance-id": A}),
+    );
+    let duplicate = spot().to_string().replacen('{', "{\"source\":\"aws.ec2\",", 1);
+    for (what, body, drop) in [
+        ("nothing", String::new(), Drop::NotAnEvent),
+        ("no JSON", "not json".to_owned(), Drop::NotAnEvent),
+        ("a list", "[]".to_owned(), Drop::NotAnEvent),
+        ("an empty object", "{}".to_owned(), Drop::NotAnEvent),
+        ("a member twice", duplicate, Drop::NotAnEvent),
+        ("no source", without(spot(), "source").to_string(), Drop::NotAnEvent),
+        (
+            "no detail-type",
+            without(spot(), "detail-type").to_string(),
+            Drop::NotAnEvent,
+        ),
+        ("no detail", without(spot(), "detail").to_string(), Drop::NotAnEvent),
+        (
+            "a detail that is text",
+            with(spot(), "/detail", json!("x")).to_string(),
+            Drop::NotAnEvent,
+        ),
+        (
+            "an account that is a number",
+            with(spot(), "/account", json!(1)).to_string(),
+            Drop::NotAnEvent,
+        ),
+        ("another kind", other.to_string(), Drop::NotForKarpenter),
+        (
+            "another source",
+            with(spot(), "/source", json!("aws.x")).to_string(),
+            Drop::NotForKarpenter,
+        ),
+        ("running", state("running").to_string(), Drop::NotForKarpenter),
+        ("pending", state("pending").to_string(), Drop::NotForKarpenter),
+        (
+            "an issue",
+            detail("eventTypeCategory", json!("issue")).to_string(),
+            Drop::NotForKarpenter,
+        ),
+        (
+            "another service",
+            detail("service", json!("LAMBDA")).to_string(),
+            Drop::NotForKarpenter,
+        ),
+        (
+            "a backup copy",
+            detail("eventRegion", json!("us-east-1")).to_string(),
+            Drop::OtherRegion,
+        ),
+        (
+            "another Region",
+            with(spot(), "/region", json!("us-east-1")).to_string(),
+            Drop::OtherRegion,
+        ),
+        (
+            "an organisation's view",
+            detail("affectedAccount", json!("444455556666")).to_string(),
+            Drop::OtherAccount,
+        ),
+        (
+            "another account",
+            with(spot(), "/account", json!("444455556666")).to_string(),
+            Drop::OtherAccount,
+        ),
+        (
+            "no entities",
+            detail("affectedEntities", json!([])).to_string(),
+            Drop::NoInstance,
+        ),
+        (
+            "null entities",
+            detail("affectedEntities", Value::Null).to_string(),
+            Drop::NoInstance,
+        ),
+        (
+            "no instance",
+            with(spot(), "/detail", json!({})).to_string(),
+            Drop::NoInstance,
+        ),
+        (
+            "a wildcard",
+            with(spot(), "/detail/instance-id", json!("i-*")).to_string(),
+            Drop::NoInstance,
+        ),
+        ("more than a queue takes", "x".repeat(LARGEST + 1), Drop::TooLarge),
+    ] {
+        assert_eq!(decode(&body, 0, &scope()).err(), Some(drop), "{what}");
+    }
+}
+
+#[test]
+fn a_shape_that_karpenter_throws_away_is_put_right_and_nothing_else_changes() {
+    let old = event("aws.ec2", CAPACITY_RESERVATION_OLD, json!({"instance-id": A}));
+    let new = event("aws.ec2", CAPACITY_RESERVATION, json!({"instance-id": A}));
+    let mut single = health(&[A]);
+    single["detail"]["affectedEntities"] = json!({"entityValue": A});
+    let mut listed = health(&[A]);
+    listed["detail"]["affectedEntities"] = json!([{"entityValue": A}]);
+    let mixed = with(spot(), "/resources", json!([1, "x", null]));
+    for (what, arrived, expected, repair) in [
+        (
+            "no version",
+            without(state("stopping"), "version"),
+            state("stopping"),
+            Repair::Version,
+        ),
+        (
+            "null version",
+            with(spot(), "/version", Value::Null),
+            spot(),
+            Repair::Version,
+        ),
+        (
+            "a number as version",
+            with(spot(), "/version", json!(0)),
+            spot(),
+            Repair::Version,
+        ),
+        ("the older detail-type", old, new, Repair::DetailType),
+        (
+            "resources that are text",
+            with(spot(), "/resources", json!("x")),
+            with(spot(), "/resources", json!(["x"])),
+            Repair::Resources,
+        ),
+        (
+            "resources that are more",
+            mixed,
+            with(spot(), "/resources", json!(["x"])),
+            Repair::Resources,
+        ),
+        (
+            "resources that are an object",
+            with(spot(), "/resources", json!({"a": 1})),
+            with(spot(), "/resources", json!([])),
+            Repair::Resources,
+        ),
+        ("no time", without(spot(), "time"), spot(), Repair::Time),
+        (
+            "no time at all",
+            with(spot(), "/time", json!("yesterday")),
+            spot(),
+            Repair::Time,
+        ),
+        (
+            "an ARN",
+            with(spot(), "/detail/instance-id", json!(arn(A))),
+            spot(),
+            Repair::Entity,
+        ),
+        (
+            "an entity's ARN",
+            with(health(&[&arn(A), B]), "/resources", json!([])),
+            with(health(&[A, B]), "/resources", json!([])),
+            Repair::Entity,
+        ),
+        ("an entity without a list", single, listed, Repair::Entity),
+    ] {
+        let body = arrived.to_string();
+        let event = decode(&body, TIME + 999, &scope()).unwrap_or_else(|drop| panic!("{what}: {drop:?}"));
+        assert_eq!(event.repairs, [repair], "{what}");
+        let copy: Value = serde_json::from_str(&whole(&event)).unwrap();
+        assert_eq!(copy, expected, "{what}");
+    }
+}
+
+#[test]
+fn a_copy_holds_its_own_entities_only() {
+    let entities = [
+        A,
+        &arn(B),
+        "vol-0a1b2c3d",
+        "arn:aws:ec2:us-east-1:111122223333:instance/i-1",
+        A,
+    ];
+    let body = format!("{:#}", health(&entities));
+    let event = decode(&body, 0, &scope()).unwrap();
+    let (a, b) = (InstanceId::parse(A).unwrap(), InstanceId::parse(B).unwrap());
+    assert_eq!(
+        event.subject,
+        Subject::Instances(vec![
+            Ok(a.clone()),
+            Ok(b),
+            Err(Drop::NoInstance),
+            Err(Drop::OtherRegion),
+            Ok(a),
+        ])
+    );
+    for (places, affected, resources) in [
+        (vec![0, 4], vec![A, A], vec![json!(A), json!(A)]),
+        (vec![1], vec![B], vec![json!(arn(B))]),
+        (vec![0, 1, 4], vec![A, B, A], vec![json!(A), json!(arn(B)), json!(A)]),
+    ] {
+        let copy: Value = serde_json::from_str(&event.copy_of(&places.iter().copied().collect())).unwrap();
+        let mut expected = health(&affected);
+        expected["resources"] = json!(resources);
+        assert_eq!(copy, expected, "{places:?}");
+    }
+}
+
+#[test]
+fn a_split_leaves_the_rest_as_it_is_written() {
+    let body = "{ \"source\":\"aws.health\",\"detail-type\" : \"AWS Health Event\", \"version\":\"0\",\
+                \"time\":\"2026-11-20T14:02:31Z\",\"resources\": \"i-2\",\"x\": 1.0e0, \"detail\":\
+                {\"service\":\"EC2\" ,\"eventTypeCategory\":\"scheduledChange\",\"affectedEntities\":\
+                [ {\"entityValue\":\"i-1\" ,\"n\":1.50}, {\"entityValue\":\"i-2\"} ],\"\\u0065\":\"\\u00fc\"} }";
+    let event = decode(body, 0, &scope()).unwrap();
+    let expected = body.replace("\"i-2\",\"x\"", "[],\"x\"").replace(
+        "[ {\"entityValue\":\"i-1\" ,\"n\":1.50}, {\"entityValue\":\"i-2\"} ]",
+        "[{\"entityValue\":\"i-1\" ,\"n\":1.50}]",
+    );
+    assert_eq!(event.copy_of(&HashSet::from([0])), expected);
+}
+
+#[test]
+fn a_probe_names_its_cluster_or_none() {
+    let probe = |detail| event(PROBE_SOURCE, PROBE_DETAIL_TYPE, detail).to_string();
+    for (detail, subject) in [
+        (
+            json!({"cluster": "base"}),
+            Ok(Subject::Probe(Some("base".parse().unwrap()))),
+        ),
+        (json!({"cluster": ""}), Ok(Subject::Probe(None))),
+        (json!({"cluster": null}), Ok(Subject::Probe(None))),
+        (json!({}), Ok(Subject::Probe(None))),
+        (json!({"cluster": "a b"}), Err(Drop::NoClusterNamed)),
+        (json!({"cluster": 1}), Err(Drop::NoClusterNamed)),
+    ] {
+        let body = probe(detail);
+        assert_eq!(decode(&body, 0, &scope()).map(|event| event.subject), subject, "{body}");
+    }
+}
+
+proptest::proptest! {
+    /// Whatever a message holds, it has a meaning or a reason, and never a panic.
+    #[test]
+    fn no_message_is_too_broken(cut in 0..1000_usize, put in 0..1000_usize, text in ".{0,6}") {
+        let mut body = health(&[A, &arn(B), "vol-1"]).to_string();
+        for at in [cut, put] {
+            let at = body.floor_char_boundary(at % (body.len() + 1));
+            body.insert_str(at, &text);
+        }
+        let end = body.floor_char_boundary(body.len().min(cut));
+        for body in [body.as_str(), &body[..end], &text] {
+            if let Ok(event) = decode(body, 0, &scope()) {
+                for places in [vec![], vec![0], vec![1, 2], vec![0, 1, 2]] {
+                    let copy = event.copy_of(&places.into_iter().collect());
+                    proptest::prop_assert!(serde_json::from_str::<Value>(&copy).is_ok(), "{copy}");
+                }
+            }
+        }
+    }
+}
