@@ -1,0 +1,165 @@
+//! `kibus add-cluster`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::carry_out::{Intent, Question, carry_out};
+use super::context::Context;
+use super::{Ending, clusters, controller_role, explain};
+use crate::error::Error;
+use crate::model::choice::{ClusterChoices, HubChoices, UserTags};
+use crate::model::cluster::Cluster;
+use crate::model::karpenter::{HELM_VALUE, KarpenterVersion};
+use crate::model::name::{ClusterName, RoleName};
+use crate::model::resource::{Resource, ResourceId};
+use crate::model::tags::Tags;
+use crate::model::world::{Observed, World};
+use crate::plan;
+
+/// Register clusters: a queue each, and the permission for its Karpenter controller to read it.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The EKS clusters' names.
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<ClusterName>,
+    /// The IAM role that the cluster's Karpenter controller runs as; looked for by the usual names if not given.
+    #[arg(long, env = "KIBUS_CONTROLLER_ROLE", value_name = "ROLE", conflicts_with = "no_controller_role")]
+    controller_role: Option<RoleName>,
+    /// Leave IAM alone, and print the statement that the controller's role needs.
+    #[arg(long, env = "KIBUS_NO_CONTROLLER_ROLE", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    no_controller_role: Option<bool>,
+    /// The version of Karpenter that the cluster runs, which decides what it has to be told.
+    #[arg(long, env = "KIBUS_KARPENTER_VERSION", value_name = "VERSION")]
+    karpenter_version: Option<KarpenterVersion>,
+    /// A tag for the queue; may be given several times, and then replaces what was chosen before.
+    #[arg(long = "tag", value_name = "KEY=VALUE")]
+    tags: Vec<String>,
+}
+
+/// Observe the clusters' queues and policies, plan the wanted ones, carry it out.
+pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Error> {
+    let names: BTreeSet<ClusterName> = args.names.iter().cloned().collect();
+    if args.controller_role.is_some() && names.len() > 1 {
+        return Err(Error::usage("--controller-role names the role of one cluster, and several clusters are given")
+            .hint("add the clusters one at a time"));
+    }
+    let hub = context.read([ResourceId::Queue(context.scope.dead_letter_queue())]).await?;
+    let choices = context.hub_choices(&hub)?;
+
+    let prefix = clusters::prefix(&choices);
+    let queues: BTreeMap<&ClusterName, ResourceId> = names
+        .iter()
+        .map(|name| {
+            let queue = context.scope.cluster_queue(&prefix, name);
+            plan::check_queue_name(&context.scope, name, &queue)
+                .map(|()| (name, ResourceId::Queue(queue)))
+                .map_err(|refusal| explain::refused(&context, &[refusal]))
+        })
+        .collect::<Result<_, _>>()?;
+    let mut observed = context.read(queues.values().cloned()).await?;
+    let wanted = wanted_clusters(&args, &context, &choices, &queues, &observed).await?;
+
+    let mut policies = BTreeSet::new();
+    for cluster in &wanted {
+        let tags = tags_of(&observed, &queues[&cluster.name]);
+        policies.extend(tags.and_then(|tags| clusters::remembered_policy(&context, &cluster.name, tags)));
+        let role = cluster.controller_role.as_ref();
+        policies.extend(role.map(|role| Cluster::policy_id(&context.scope, &cluster.name, role)));
+    }
+    observed.extend(context.read(policies).await?);
+
+    let key = clusters::key(&choices);
+    let mut world = World::default();
+    for cluster in &wanted {
+        world.extend(cluster.world(&context.scope, key));
+    }
+    let report = |cluster: &Cluster| {
+        clusters::report(&context, &cluster.name, &cluster.queue, cluster.controller_role.as_ref())
+    };
+    let list = names.iter().map(ClusterName::as_str).collect::<Vec<_>>().join(", ");
+    let are = if names.len() == 1 { "is as it" } else { "are as they" };
+    let intent = Intent {
+        plan: plan::plan(&context.scope, &world, &observed),
+        observed,
+        clusters: wanted.iter().map(report).collect(),
+        warnings: Vec::new(),
+        nothing: format!("No changes: {list} {are} should be."),
+        next: next(&context, &wanted, &choices),
+        question: Question::YesNo,
+    };
+    carry_out(&context, intent).await
+}
+
+/// Each cluster with its role and options decided: given now, or remembered, or found.
+async fn wanted_clusters(
+    args: &Args,
+    context: &Context<'_>,
+    choices: &HubChoices,
+    queues: &BTreeMap<&ClusterName, ResourceId>,
+    observed: &Observed,
+) -> Result<Vec<Cluster>, Error> {
+    let given = ClusterChoices {
+        tags: if args.tags.is_empty() { None } else { Some(UserTags::parse(&args.tags)?) },
+        karpenter_version: args.karpenter_version,
+    };
+    let prefix = clusters::prefix(choices);
+    let mut wanted = Vec::new();
+    let mut without_role = Vec::new();
+    for (name, queue) in queues {
+        let tags = tags_of(observed, queue);
+        let chosen = given.clone().or(tags.map(ClusterChoices::remembered).transpose()?.unwrap_or_default());
+        let remembered = tags.and_then(Tags::controller_role);
+        let role = match (&args.controller_role, args.no_controller_role, remembered) {
+            (Some(role), _, _) => {
+                controller_role::check(context, name, role).await?;
+                Some(role.clone())
+            }
+            (None, Some(true), _) => None,
+            (None, _, Some(role)) => Some(role),
+            // A cluster that is registered without a role stays without one until a role is asked for.
+            (None, None, None) if tags.is_some_and(|tags| tags.belong_to(&context.scope.bus)) => None,
+            (None, _, None) => {
+                without_role.push((*name).clone());
+                None
+            }
+        };
+        wanted.push(Cluster::new(&context.scope, &prefix, (*name).clone(), role, chosen));
+    }
+    if !without_role.is_empty() {
+        let mut found = controller_role::find(context, &without_role).await?;
+        for cluster in &mut wanted {
+            if let Some(role) = found.remove(&cluster.name) {
+                cluster.controller_role = Some(role);
+            }
+        }
+    }
+    Ok(wanted)
+}
+
+fn tags_of<'a>(observed: &'a Observed, queue: &ResourceId) -> Option<&'a Tags> {
+    observed.resource(queue).and_then(Resource::tags)
+}
+
+/// What is left to do by hand: tell each Karpenter its queue.
+fn next(context: &Context<'_>, wanted: &[Cluster], choices: &HubChoices) -> String {
+    let mut text = String::new();
+    for cluster in wanted {
+        if cluster.controller_role.is_none() {
+            let document = cluster.controller_document(&context.scope, clusters::key(choices));
+            text.push_str(&format!(
+                "The controller role of {} needs this policy:\n{}\n",
+                cluster.name,
+                indented(&document.pretty())
+            ));
+        }
+        let value = cluster.choices.karpenter_version.map_or(HELM_VALUE, KarpenterVersion::helm_value);
+        text.push_str(&format!(
+            "Tell Karpenter in {} to read its queue, with the Helm value\n    {value}: {}\n",
+            cluster.name, cluster.queue
+        ));
+    }
+    text.trim_end().to_owned()
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
+}

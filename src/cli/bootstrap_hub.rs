@@ -1,0 +1,145 @@
+//! `kibus bootstrap-hub`.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use super::carry_out::{Intent, Question, carry_out};
+use super::clusters::{self, Registered};
+use super::context::Context;
+use super::{Ending, explain};
+use crate::error::Error;
+use crate::model::choice::{
+    HubChoices, LogRetention, Memory, OrNone, ReservedConcurrency, Retention, UserTags,
+};
+use crate::model::hub::{self, Hub};
+use crate::model::name::{ClusterName, KmsKey, PermissionsBoundary, QueuePrefix, RolePath};
+use crate::model::resource::{Architecture, Code, Resource, ResourceId};
+use crate::model::world::Observed;
+use crate::package;
+use crate::plan;
+
+/// Set up the hub of this account and Region, or bring it up to date.
+///
+/// The hub is what every cluster shares: the rules, the hub queue with its dead-letter queue, and the router
+/// function. What was chosen before stays chosen unless it is given again.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// A tag for everything that takes tags; may be given several times, and then replaces what was chosen before.
+    #[arg(long = "tag", value_name = "KEY=VALUE")]
+    tags: Vec<String>,
+    /// Encrypt queues with this KMS key instead of SQS's own; `none` goes back.
+    #[arg(long, env = "KIBUS_KMS_KEY", value_name = "ARN")]
+    kms_key: Option<OrNone<KmsKey>>,
+    /// How long the hub queue keeps an event that the router did not get to, in seconds. [default: 86400]
+    #[arg(long, env = "KIBUS_RETENTION", value_name = "SECONDS")]
+    retention: Option<Retention>,
+    /// The policy that bounds the router's role; `none` takes it away.
+    #[arg(long, env = "KIBUS_PERMISSIONS_BOUNDARY", value_name = "ARN")]
+    permissions_boundary: Option<OrNone<PermissionsBoundary>>,
+    /// The path of the router's role. [default: /]
+    #[arg(long, env = "KIBUS_ROLE_PATH", value_name = "PATH")]
+    role_path: Option<RolePath>,
+    /// What the names of clusters' queues begin with; may be empty. [default: karpenter-]
+    #[arg(long, env = "KIBUS_QUEUE_PREFIX", value_name = "PREFIX")]
+    queue_prefix: Option<QueuePrefix>,
+    /// The router's memory, in MB. [default: 256]
+    #[arg(long, env = "KIBUS_MEMORY", value_name = "MB")]
+    memory: Option<Memory>,
+    /// What the router runs on: x86_64 or arm64. [default: x86_64]
+    #[arg(long, env = "KIBUS_ARCH", value_name = "ARCH")]
+    arch: Option<Architecture>,
+    /// Set aside this many concurrent invocations for the router; `none` takes it back.
+    #[arg(long, env = "KIBUS_RESERVED_CONCURRENCY", value_name = "N")]
+    reserved_concurrency: Option<OrNone<ReservedConcurrency>>,
+    /// How long the router's log is kept, in days. [default: 14]
+    #[arg(long, env = "KIBUS_LOG_RETENTION", value_name = "DAYS")]
+    log_retention: Option<LogRetention>,
+    /// Send rebalance recommendations too, which Karpenter only reports. [default: false]
+    #[arg(long, env = "KIBUS_REBALANCE", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    rebalance: Option<bool>,
+    /// The router binary. [default: kibus-router beside this executable]
+    #[arg(long, env = "KIBUS_ROUTER_BINARY", value_name = "FILE")]
+    router_binary: Option<PathBuf>,
+}
+
+impl Args {
+    fn choices(&self) -> Result<HubChoices, Error> {
+        Ok(HubChoices {
+            tags: if self.tags.is_empty() { None } else { Some(UserTags::parse(&self.tags)?) },
+            kms_key: self.kms_key.clone(),
+            retention: self.retention,
+            permissions_boundary: self.permissions_boundary.clone(),
+            role_path: self.role_path.clone(),
+            queue_prefix: self.queue_prefix.clone(),
+            memory: self.memory,
+            architecture: self.arch,
+            reserved_concurrency: self.reserved_concurrency.clone(),
+            log_retention: self.log_retention,
+            rebalance: self.rebalance,
+        })
+    }
+}
+
+/// Observe the hub, plan the one that is wanted, carry it out.
+pub(super) async fn run(args: Args, mut context: Context<'_>) -> Result<Ending, Error> {
+    let observed = {
+        let _reading = context.ui.spinner("reading the hub");
+        context.read(hub::ids(&context.scope)).await?
+    };
+    let before = context.hub_choices(&observed).ok();
+    let choices = args.choices()?.or(before.clone().unwrap_or_default());
+    if let Some(before) = &before {
+        keep_prefix(&context, before, &choices).await?;
+    }
+    let code = code(&args, &choices, &mut context, &observed)?;
+    let wanted = Hub::new(&context.scope, choices, code).world();
+    let intent = Intent {
+        plan: plan::plan(&context.scope, &wanted, &observed),
+        observed,
+        clusters: Vec::new(),
+        warnings: Vec::new(),
+        nothing: format!("No changes: hub {} is as it should be.", context.scope.bus),
+        next: if before.is_none() { format!("Next:\n    {}", context.command("add-cluster NAME")) } else { String::new() },
+        question: Question::YesNo,
+    };
+    carry_out(&context, intent).await
+}
+
+/// Refuses a change of the queue prefix under registered clusters.
+async fn keep_prefix(context: &Context<'_>, before: &HubChoices, after: &HubChoices) -> Result<(), Error> {
+    if clusters::prefix(before) == clusters::prefix(after) {
+        return Ok(());
+    }
+    let registered = Registered::find(context, before).await?;
+    let names: BTreeSet<ClusterName> = registered.clusters.into_keys().collect();
+    plan::check_prefix(before, after, names).map_err(|refusal| explain::refused(context, &[refusal]))
+}
+
+/// The code that the function is to have: what it has, if that is the router of the wanted version and untouched,
+/// else a freshly packed router.
+fn code(
+    args: &Args,
+    choices: &HubChoices,
+    context: &mut Context<'_>,
+    observed: &Observed,
+) -> Result<Code, Error> {
+    let architecture = choices.architecture.unwrap_or(Architecture::X86_64);
+    let live = match observed.resource(&ResourceId::Function(context.scope.router_function())) {
+        Some(Resource::Function(function)) => Some(&function.settings),
+        _ => None,
+    };
+    let ours = Code::of_archive(env!("CARGO_PKG_VERSION"), "");
+    if let Some(live) = live
+        && args.router_binary.is_none()
+        && live.architecture == architecture
+        && ours.satisfied_by(&live.code)
+    {
+        return Ok(live.code.clone());
+    }
+    let package = match &args.router_binary {
+        Some(path) => package::package(path, false, architecture)?,
+        None => package::package(&package::beside_executable(), true, architecture)?,
+    };
+    context.cloud = context.cloud.clone().with_archive(package.archive);
+    Ok(package.code)
+}

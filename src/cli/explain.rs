@@ -1,0 +1,157 @@
+//! The words for what goes wrong between a command and the cloud.
+
+use super::context::Context;
+use crate::apply::Outcome;
+use crate::cloud::{Fault, FaultKind};
+use crate::error::{Error, ErrorKind};
+use crate::model::resource::ResourceId;
+use crate::plan::{Action, Change, Refusal};
+
+/// There is no hub on this bus.
+pub(super) fn no_hub(context: &Context<'_>) -> Error {
+    let scope = &context.scope;
+    Error::failed(format!("there is no hub `{}` in {} of account {}", scope.bus, scope.region, scope.account))
+        .hint_command("to set one up:", context.command("bootstrap-hub"))
+        .hint("if there is one elsewhere, say where with --bus, --region or --profile")
+}
+
+/// Something could not be read, so nothing can be planned.
+pub(super) fn unreadable(context: &Context<'_>, id: &ResourceId, fault: &Fault) -> Error {
+    let message = match fault.kind {
+        FaultKind::Denied { .. } => format!("not allowed to read {id}"),
+        _ => format!("cannot read {id}"),
+    };
+    because(context, Error::failed(message), fault).note("nothing was changed")
+}
+
+/// A call that is not about one resource did not succeed.
+pub(super) fn call_failed(context: &Context<'_>, what: &str, fault: &Fault) -> Error {
+    because(context, Error::failed(format!("cannot {what}")), fault).note("nothing was changed")
+}
+
+/// A change was not made.
+pub(super) fn failed_change(context: &Context<'_>, change: &Change, fault: &Fault, outcome: &Outcome) -> Error {
+    let verb = match change.action {
+        Action::Create => "create",
+        Action::Update => "change",
+        Action::Replace => "replace",
+        Action::Delete => "delete",
+    };
+    let message = match fault.kind {
+        FaultKind::Denied { .. } => format!("not allowed to {verb} {}", change.id),
+        _ => format!("could not {verb} {}", change.id),
+    };
+    let progress = outcome.progress();
+    let total = progress.done + progress.failed + progress.not_tried;
+    let mut error = because(context, Error::failed(message), fault).note(format!(
+        "{} of {total} changes are done, {} failed, {} were not tried; nothing needs undoing",
+        progress.done, progress.failed, progress.not_tried
+    ));
+    for (_, other) in outcome.failed.iter().skip(1) {
+        error = error.note(format!("at the same time, {} answered: {}", other.action, other.message));
+    }
+    error.progress = Some(progress);
+    let when = match fault.kind {
+        FaultKind::Denied { .. } => "when the permission is there, run again:",
+        FaultKind::Exists | FaultKind::Gone => "the plan is out of date; to make a new one, run again:",
+        _ => "to go on where it stopped, run again:",
+    };
+    error.hint_command(when, context.command_line.as_str())
+}
+
+/// Someone asked to stop, and what was in flight is finished.
+pub(super) fn stopped(context: &Context<'_>, kind: ErrorKind, outcome: &Outcome) -> Error {
+    let progress = outcome.progress();
+    let mut error = Error::new(kind, "stopped before the end")
+        .note(format!(
+            "{} changes are done, {} were not tried; nothing needs undoing",
+            progress.done, progress.not_tried
+        ))
+        .hint_command("to go on where it stopped, run again:", context.command_line.as_str());
+    error.progress = Some(progress);
+    error
+}
+
+/// Someone asked to stop twice, and calls in flight were left alone.
+pub(super) fn cut_short(context: &Context<'_>, kind: ErrorKind) -> Error {
+    Error::new(kind, "stopped at once")
+        .note("calls in flight may or may not have been carried out; nothing needs undoing")
+        .hint_command("to go on where it stopped, run again:", context.command_line.as_str())
+}
+
+/// The plan is not carried out.
+pub(super) fn refused(context: &Context<'_>, refusals: &[Refusal]) -> Error {
+    let mut error = match refusals {
+        [one] => Error::refused(one.to_string()),
+        several => several
+            .iter()
+            .fold(Error::refused("this plan is refused"), |error, refusal| error.note(refusal.to_string())),
+    }
+    .note("nothing was changed");
+    for refusal in refusals {
+        let hint = hint(context, refusal);
+        if !error.hints.contains(&hint) {
+            error.hints.push(hint);
+        }
+    }
+    error
+}
+
+fn hint(context: &Context<'_>, refusal: &Refusal) -> crate::error::Hint {
+    let text = |text: &str| crate::error::Hint { text: text.to_owned(), command: None };
+    match refusal {
+        Refusal::NotOurs(..) => text("rename or remove what is in the way, or choose another bus with --bus"),
+        Refusal::ForeignStatements(_) => text("move the other statements to a policy of another name"),
+        Refusal::OthersQueue { .. } => text("choose another queue prefix, or remove that cluster first"),
+        Refusal::HubQueue(..) => text("choose another queue prefix or another bus"),
+        Refusal::PrefixInUse { clusters } => crate::error::Hint {
+            text: "queues are named after the prefix; to change it, remove the clusters, and add them again after:"
+                .to_owned(),
+            command: Some(context.command(&format!(
+                "remove-cluster {}",
+                clusters.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+            ))),
+        },
+        Refusal::ForeignTargets { .. } => text("remove the targets first, if nobody needs them"),
+        Refusal::OlderRouter { live, .. } => {
+            crate::error::Hint { text: format!("use kibus {live} or newer"), command: None }
+        }
+    }
+}
+
+/// Why a call did not succeed, and what helps against that.
+fn because(context: &Context<'_>, error: Error, fault: &Fault) -> Error {
+    let action = &fault.action;
+    match &fault.kind {
+        FaultKind::Denied { principal, resource } => {
+            let whom = principal.as_ref().map_or_else(String::new, |principal| format!(" for {principal}"));
+            let what = resource.as_ref().map_or_else(String::new, |resource| format!(" on {resource}"));
+            error.note(format!("AWS refused {action}{whom}{what}"))
+        }
+        FaultKind::NoCredentials => error
+            .note(format!("no credentials were found for {action}"))
+            .hint("give some by the environment, a profile (--profile) or a role"),
+        FaultKind::ExpiredCredentials => error
+            .note(format!("{action}: the credentials are not valid any more"))
+            .hint_command("to sign in again, where single sign-on is used:", "aws sso login"),
+        FaultKind::BadCredentials => error
+            .note(format!("{action}: AWS does not know these credentials"))
+            .hint("check the access key, or choose a profile with --profile"),
+        FaultKind::Unreachable => error
+            .note(format!("{action}: {}", fault.message))
+            .hint(format!("check the network, and that {} has this service", context.scope.region)),
+        FaultKind::Throttled => error
+            .note(format!("{action}: AWS allows no more calls for now, also after waiting and trying again"))
+            .hint("run again with a smaller --concurrency"),
+        FaultKind::Exists => error.note(format!("{action}: it was made meanwhile by somebody else")),
+        FaultKind::Gone => error.note(format!("{action}: it was removed meanwhile by somebody else")),
+        FaultKind::Unsettled => error.note(format!("{action}: {}", fault.message)),
+        FaultKind::Limit => error
+            .note(format!("{action}: a limit of the account is reached: {}", fault.message))
+            .hint("remove what is not needed, or ask AWS for more in Service Quotas"),
+        FaultKind::Rejected => {
+            let code = fault.code.as_ref().map_or_else(String::new, |code| format!(" ({code})"));
+            error.note(format!("{action} answered{code}: {}", fault.message))
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The command line: one file a subcommand, with its arguments (their comments are the help) and one short recipe.
+
+mod add_cluster;
+mod bootstrap_hub;
+mod carry_out;
+mod clusters;
+mod context;
+mod controller_role;
+mod demo;
+mod explain;
+mod global;
+mod remove_cluster;
+mod sandbox;
+mod stop;
+mod teardown;
+mod verify;
+
+use std::ffi::OsString;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::error::{Error, ErrorKind};
+use crate::ui::Ui;
+use context::Context;
+use global::Global;
+
+/// One event bus that brings EC2 interruptions to the right Karpenter, for any number of EKS clusters in an account.
+#[derive(Debug, Parser)]
+#[command(name = "kibus", version, arg_required_else_help = true, subcommand_required = true, propagate_version = true)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    BootstrapHub(bootstrap_hub::Args),
+    AddCluster(add_cluster::Args),
+    RemoveCluster(remove_cluster::Args),
+    Verify(verify::Args),
+    Teardown(teardown::Args),
+    Sandbox(sandbox::Args),
+}
+
+/// How a command ended that has said all it had to say, as far as its report goes.
+enum Ending {
+    /// Done, or nothing to do.
+    Done,
+    /// Differences or problems were found.
+    Differences,
+    /// Not well; the report holds the error already, and a person is still to be told.
+    Failed(Box<Error>),
+}
+
+/// Parses, runs, reports, and gives the exit code.
+#[must_use]
+pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let parsed = Cli::command().try_get_matches_from(&args).and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
+        Ok(cli) => cli,
+        Err(e) => return show_usage(&e),
+    };
+    let ui = Ui::new(cli.global.output, cli.global.color, cli.global.verbose);
+    global::start_log(cli.global.verbose);
+    let result = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| Error::failed("cannot start").note(e.to_string()))
+        .and_then(|runtime| runtime.block_on(run(cli, &ui, &global::command_line(&args))));
+    match result {
+        Ok(Ending::Done) => 0,
+        Ok(Ending::Differences) => ErrorKind::Differences.exit_code(),
+        Ok(Ending::Failed(error)) => {
+            ui.show_error(&error);
+            error.kind.exit_code()
+        }
+        Err(error) => {
+            ui.show_error(&error);
+            match ui.report_error(&error) {
+                Ok(()) => error.kind.exit_code(),
+                Err(_) => ErrorKind::Failed.exit_code(),
+            }
+        }
+    }
+}
+
+async fn run(cli: Cli, ui: &Ui, command_line: &str) -> Result<Ending, Error> {
+    run_at(cli, ui, command_line, None).await
+}
+
+/// Runs a command; with an `endpoint`, on the local AWS that answers there and nowhere else.
+async fn run_at(cli: Cli, ui: &Ui, command_line: &str, endpoint: Option<String>) -> Result<Ending, Error> {
+    let Cli { global, command } = cli;
+    let open = || Context::open(&global, ui, command_line, endpoint.clone());
+    match command {
+        Command::BootstrapHub(args) => bootstrap_hub::run(args, open().await?).await,
+        Command::AddCluster(args) => add_cluster::run(args, open().await?).await,
+        Command::RemoveCluster(args) => remove_cluster::run(args, open().await?).await,
+        Command::Verify(args) => verify::run(args, open().await?).await,
+        Command::Teardown(args) => teardown::run(args, open().await?).await,
+        Command::Sandbox(args) => sandbox::run(args, ui).await,
+    }
+}
+
+/// Help and version are data; anything else that clap says is a usage error, which has an exit code of its own.
+fn show_usage(e: &clap::Error) -> u8 {
+    let shown = e.print();
+    match (e.use_stderr(), shown) {
+        (false, Ok(())) => 0,
+        (false, Err(_)) => ErrorKind::Failed.exit_code(),
+        (true, _) => ErrorKind::Usage.exit_code(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+}

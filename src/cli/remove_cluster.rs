@@ -1,0 +1,61 @@
+//! `kibus remove-cluster`.
+
+use std::collections::BTreeSet;
+
+use super::carry_out::{Intent, Question, carry_out};
+use super::context::Context;
+use super::{Ending, clusters};
+use crate::error::Error;
+use crate::model::name::ClusterName;
+use crate::model::resource::{Resource, ResourceId};
+use crate::model::world::World;
+use crate::plan;
+
+/// Take clusters off the bus: the policy on the controller role goes, then the queue.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The EKS clusters' names.
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<ClusterName>,
+}
+
+/// Observe the clusters' queues and policies, plan their end, carry it out.
+pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Error> {
+    let names: BTreeSet<ClusterName> = args.names.into_iter().collect();
+    let hub = context.read([ResourceId::Queue(context.scope.dead_letter_queue())]).await?;
+    let choices = context.hub_choices(&hub)?;
+
+    let prefix = clusters::prefix(&choices);
+    let queue = |name: &ClusterName| context.scope.cluster_queue(&prefix, name);
+    let mut observed = context.read(names.iter().map(|name| ResourceId::Queue(queue(name)))).await?;
+    let mut policies = BTreeSet::new();
+    let mut reports = Vec::new();
+    for name in &names {
+        let tags = observed.resource(&ResourceId::Queue(queue(name))).and_then(Resource::tags);
+        policies.extend(tags.and_then(|tags| clusters::remembered_policy(&context, name, tags)));
+        let role = tags.and_then(crate::model::tags::Tags::controller_role);
+        reports.push(clusters::report(&context, name, &queue(name), role.as_ref()));
+    }
+    observed.extend(context.read(policies).await?);
+
+    let list = names.iter().map(ClusterName::as_str).collect::<Vec<_>>().join(", ");
+    let are = if names.len() == 1 { "is" } else { "are" };
+    let intent = Intent {
+        plan: plan::plan(&context.scope, &World::default(), &observed),
+        observed,
+        clusters: reports,
+        warnings: vec![first_take_the_queue_out(&list)],
+        nothing: format!("No changes: {list} {are} not on bus {}.", context.scope.bus),
+        next: String::new(),
+        question: Question::YesNo,
+    };
+    carry_out(&context, intent).await
+}
+
+/// The step that must come before a queue goes.
+pub(super) fn first_take_the_queue_out(clusters: &str) -> String {
+    format!(
+        "first take the queue out of Karpenter's Helm values in {clusters}: Karpenter v0.33 to v1.3 panics at its next \
+         start without its queue"
+    )
+}

@@ -1,0 +1,65 @@
+//! `kibus teardown`.
+
+use super::Ending;
+use super::carry_out::{Intent, Question, carry_out};
+use super::clusters::Registered;
+use super::context::Context;
+use super::remove_cluster::first_take_the_queue_out;
+use crate::error::Error;
+use crate::model::choice::HubChoices;
+use crate::model::hub;
+use crate::model::name::ClusterName;
+use crate::model::world::{Observed, Seen, World};
+use crate::plan;
+
+/// Remove the hub and every cluster on it; leaves nothing of the bus.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {}
+
+/// Observe everything, plan nothing in its place, carry it out.
+pub(super) async fn run(_args: Args, context: Context<'_>) -> Result<Ending, Error> {
+    let reading = context.ui.spinner("reading the hub");
+    let hub = context.read(hub::ids(&context.scope)).await?;
+    drop(reading);
+    // Without the hub's memory, clusters can still be found by their tags.
+    let choices = context.hub_choices(&hub).unwrap_or_else(|_| HubChoices::default());
+    let mut registered = Registered::find(&context, &choices).await?;
+    registered.read_policies(&context).await;
+    if let Some((id, fault)) = registered.faults.first() {
+        return Err(super::explain::unreadable(&context, id, fault));
+    }
+    let mut all = hub;
+    all.extend(registered.observed.clone());
+    let (observed, foreign) = only_ours(&context, &all);
+
+    let list = registered.clusters.keys().map(ClusterName::as_str).collect::<Vec<_>>().join(", ");
+    let mut warnings = foreign;
+    if !list.is_empty() {
+        warnings.insert(0, first_take_the_queue_out(&list));
+    }
+    let intent = Intent {
+        plan: plan::plan(&context.scope, &World::default(), &observed),
+        observed,
+        clusters: registered.report(&context, &choices),
+        warnings,
+        nothing: format!("No changes: there is nothing of bus {}.", context.scope.bus),
+        next: String::new(),
+        question: Question::Typed(context.scope.bus.to_string()),
+    };
+    carry_out(&context, intent).await
+}
+
+/// What is ours of all that was seen, and a warning for each thing that has a name of ours and is not.
+fn only_ours(context: &Context<'_>, all: &Observed) -> (Observed, Vec<String>) {
+    let mut ours = Observed::default();
+    let mut warnings = Vec::new();
+    for (id, seen) in all.iter() {
+        match seen {
+            Seen::Present(resource) if !plan::is_ours(&context.scope, resource, all) => {
+                warnings.push(format!("{id} is not part of bus `{}` and stays", context.scope.bus));
+            }
+            _ => ours.insert(id.clone(), seen.clone()),
+        }
+    }
+    (ours, warnings)
+}
