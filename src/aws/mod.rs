@@ -16,6 +16,7 @@ mod rule;
 mod session;
 mod settle;
 mod tags;
+mod traffic;
 
 use std::collections::BTreeSet;
 

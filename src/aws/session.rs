@@ -162,7 +162,8 @@ impl Session {
     }
 
     /// What the clients of every service are made from.
-    pub(super) fn config(&self) -> &SdkConfig {
+    #[must_use]
+    pub fn config(&self) -> &SdkConfig {
         &self.config
     }
 }

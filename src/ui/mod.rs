@@ -159,6 +159,20 @@ impl Ui {
         self.bars.suspend(|| write_line(&mut io::stdout().lock(), text))
     }
 
+    /// Writes what a command has to say in words: to stdout, or to stderr where stdout is one JSON document.
+    ///
+    /// # Errors
+    /// As [`Ui::out`].
+    pub fn result(&self, text: &str) -> Result<(), Error> {
+        match self.output {
+            Output::Text => self.out(text),
+            Output::Json => {
+                self.say(text);
+                Ok(())
+            }
+        }
+    }
+
     /// Writes a line to stderr.
     pub fn say(&self, text: &str) {
         say(&self.bars, text);
@@ -187,13 +201,7 @@ impl Ui {
         if text.is_empty() {
             return Ok(());
         }
-        match self.output {
-            Output::Text => self.out(&text),
-            Output::Json => {
-                self.say(&text);
-                Ok(())
-            }
-        }
+        self.result(&text)
     }
 
     /// Writes what a command has to say as JSON, if that was asked for.
