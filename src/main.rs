@@ -1,3 +1,7 @@
-//! The command line.
+//! The command line: parse, run, end with an exit code.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ExitCode::from(kibus::cli::main(std::env::args_os()))
+}

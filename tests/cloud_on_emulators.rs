@@ -105,7 +105,14 @@ impl Bench {
     async fn observe(&self, world: &World) -> Observed {
         let mut ids: BTreeSet<ResourceId> = kibus::model::hub::ids(&self.scope).into_iter().collect();
         ids.extend(world.ids().cloned());
-        ids.extend(self.cloud.cluster_queues(&default_queue_prefix()).await.unwrap().into_iter().map(ResourceId::Queue));
+        ids.extend(
+            self.cloud
+                .cluster_queues(&default_queue_prefix())
+                .await
+                .unwrap()
+                .into_iter()
+                .map(ResourceId::Queue),
+        );
         let mut observed = Observed::default();
         for id in ids {
             let seen = match self.cloud.read(&id).await.unwrap() {
@@ -121,7 +128,10 @@ impl Bench {
         if replaces(resource, variant) {
             return;
         }
-        for (what, wanted) in [(format!("with another {field}"), variant), (format!("{field} as before"), resource)] {
+        for (what, wanted) in [
+            (format!("with another {field}"), variant),
+            (format!("{field} as before"), resource),
+        ] {
             let from = self.cloud.read(&wanted.id()).await.unwrap().unwrap();
             let fields = diff(wanted, &from);
             self.write(&Op::Update {
@@ -171,12 +181,21 @@ impl Bench {
 
     async fn assert_is(&self, what: &str, wanted: &Resource) {
         let id = wanted.id();
-        let read = self.cloud.read(&id).await.unwrap().unwrap_or_else(|| panic!("{id} {what} is absent"));
+        let read = self
+            .cloud
+            .read(&id)
+            .await
+            .unwrap()
+            .unwrap_or_else(|| panic!("{id} {what} is absent"));
         let differences: Vec<_> = diff(wanted, &read)
             .into_iter()
             .filter(|field| !self.cannot_tell(&field.path))
             .collect();
-        assert!(differences.is_empty(), "{id} {what} on {:?}: {differences:#?}", self.kind);
+        assert!(
+            differences.is_empty(),
+            "{id} {what} on {:?}: {differences:#?}",
+            self.kind
+        );
     }
 
     /// What this emulator forgets.
@@ -214,7 +233,9 @@ fn variants(resource: &Resource) -> Vec<(String, Resource)> {
             variants.queue("policy", |q| q.policy = None);
             variants.queue("policy", |q| q.policy = Some(policy("Other")));
             variants.queue("encryption", |q| q.encryption = Encryption::Kms(KEY.parse().unwrap()));
-            variants.queue("encryption", |q| q.encryption = Encryption::OtherKms("alias/aws/sqs".to_owned()));
+            variants.queue("encryption", |q| {
+                q.encryption = Encryption::OtherKms("alias/aws/sqs".to_owned())
+            });
             variants.queue("redrive", |q| q.redrive = None);
             variants.queue("redrive.max_receives", |q| {
                 q.redrive = q.redrive.take().map(|r| Redrive { max_receives: 3, ..r });
@@ -227,7 +248,9 @@ fn variants(resource: &Resource) -> Vec<(String, Resource)> {
         Resource::Role(_) => {
             variants.role("path", |r| r.path = "/a/b/".parse().unwrap());
             variants.role("trust", |r| r.trust = trust("ü%20+ec2.amazonaws.com"));
-            variants.role("permissions_boundary", |r| r.permissions_boundary = Some(BOUNDARY.parse().unwrap()));
+            variants.role("permissions_boundary", |r| {
+                r.permissions_boundary = Some(BOUNDARY.parse().unwrap())
+            });
         }
         Resource::RolePolicy(_) => {
             variants.change("document", |r| {
@@ -255,7 +278,9 @@ fn variants(resource: &Resource) -> Vec<(String, Resource)> {
             variants.function("environment.X", |f| {
                 f.settings.environment.insert("X".to_owned(), "y".to_owned());
             });
-            variants.function("code", |f| f.settings.code = Code::of_archive("0.2.0", sha256(ARCHIVES[1])));
+            variants.function("code", |f| {
+                f.settings.code = Code::of_archive("0.2.0", sha256(ARCHIVES[1]))
+            });
             variants.function("reserved_concurrency", |f| f.reserved_concurrency = Some(7));
         }
         // What an alias points to is changed with the function; that has a test of its own.
@@ -270,12 +295,16 @@ fn variants(resource: &Resource) -> Vec<(String, Resource)> {
         }
         Resource::Rule(_) => {
             variants.rule("description", |r| r.description = "other".to_owned());
-            variants.rule("pattern", |r| r.pattern = Document(json!({"source": ["other", "another"]})));
+            variants.rule("pattern", |r| {
+                r.pattern = Document(json!({"source": ["other", "another"]}))
+            });
             variants.rule("enabled", |r| r.enabled = false);
             variants.rule("target", |r| r.target = None);
             variants.rule("target.retries", |r| r.target.as_mut().unwrap().retries = 0);
             variants.rule("target.retry_age", |r| r.target.as_mut().unwrap().retry_age = 60);
-            variants.rule("target.dead_letters", |r| r.target.as_mut().unwrap().dead_letters = None);
+            variants.rule("target.dead_letters", |r| {
+                r.target.as_mut().unwrap().dead_letters = None
+            });
             variants.rule("target.arn", |r| r.target.as_mut().unwrap().arn.push('x'));
         }
     }

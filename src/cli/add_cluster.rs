@@ -22,7 +22,12 @@ pub(super) struct Args {
     #[arg(required = true, value_name = "NAME")]
     names: Vec<ClusterName>,
     /// The IAM role that the cluster's Karpenter controller runs as; looked for by the usual names if not given.
-    #[arg(long, env = "KIBUS_CONTROLLER_ROLE", value_name = "ROLE", conflicts_with = "no_controller_role")]
+    #[arg(
+        long,
+        env = "KIBUS_CONTROLLER_ROLE",
+        value_name = "ROLE",
+        conflicts_with = "no_controller_role"
+    )]
     controller_role: Option<RoleName>,
     /// Leave IAM alone, and print the statement that the controller's role needs.
     #[arg(long, env = "KIBUS_NO_CONTROLLER_ROLE", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
@@ -39,10 +44,14 @@ pub(super) struct Args {
 pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Error> {
     let names: BTreeSet<ClusterName> = args.names.iter().cloned().collect();
     if args.controller_role.is_some() && names.len() > 1 {
-        return Err(Error::usage("--controller-role names the role of one cluster, and several clusters are given")
-            .hint("add the clusters one at a time"));
+        return Err(
+            Error::usage("--controller-role names the role of one cluster, and several clusters are given")
+                .hint("add the clusters one at a time"),
+        );
     }
-    let hub = context.read([ResourceId::Queue(context.scope.dead_letter_queue())]).await?;
+    let hub = context
+        .read([ResourceId::Queue(context.scope.dead_letter_queue())])
+        .await?;
     let choices = context.hub_choices(&hub)?;
 
     let prefix = clusters::prefix(&choices);
@@ -73,7 +82,12 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
         world.extend(cluster.world(&context.scope, key));
     }
     let report = |cluster: &Cluster| {
-        clusters::report(&context, &cluster.name, &cluster.queue, cluster.controller_role.as_ref())
+        clusters::report(
+            &context,
+            &cluster.name,
+            &cluster.queue,
+            cluster.controller_role.as_ref(),
+        )
     };
     let list = names.iter().map(ClusterName::as_str).collect::<Vec<_>>().join(", ");
     let are = if names.len() == 1 { "is as it" } else { "are as they" };
@@ -98,7 +112,11 @@ async fn wanted_clusters(
     observed: &Observed,
 ) -> Result<Vec<Cluster>, Error> {
     let given = ClusterChoices {
-        tags: if args.tags.is_empty() { None } else { Some(UserTags::parse(&args.tags)?) },
+        tags: if args.tags.is_empty() {
+            None
+        } else {
+            Some(UserTags::parse(&args.tags)?)
+        },
         karpenter_version: args.karpenter_version,
     };
     let prefix = clusters::prefix(choices);
@@ -106,7 +124,9 @@ async fn wanted_clusters(
     let mut without_role = Vec::new();
     for (name, queue) in queues {
         let tags = tags_of(observed, queue);
-        let chosen = given.clone().or(tags.map(ClusterChoices::remembered).transpose()?.unwrap_or_default());
+        let chosen = given
+            .clone()
+            .or(tags.map(ClusterChoices::remembered).transpose()?.unwrap_or_default());
         let remembered = tags.and_then(Tags::controller_role);
         let role = match (&args.controller_role, args.no_controller_role, remembered) {
             (Some(role), _, _) => {
@@ -151,7 +171,10 @@ fn next(context: &Context<'_>, wanted: &[Cluster], choices: &HubChoices) -> Stri
                 indented(&document.pretty())
             ));
         }
-        let value = cluster.choices.karpenter_version.map_or(HELM_VALUE, KarpenterVersion::helm_value);
+        let value = cluster
+            .choices
+            .karpenter_version
+            .map_or(HELM_VALUE, KarpenterVersion::helm_value);
         text.push_str(&format!(
             "Tell Karpenter in {} to read its queue, with the Helm value\n    {value}: {}\n",
             cluster.name, cluster.queue
@@ -161,5 +184,8 @@ fn next(context: &Context<'_>, wanted: &[Cluster], choices: &HubChoices) -> Stri
 }
 
 fn indented(text: &str) -> String {
-    text.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
+    text.lines()
+        .map(|line| format!("    {line}"))
+        .collect::<Vec<_>>()
+        .join("\n")
 }

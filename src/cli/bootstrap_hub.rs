@@ -8,9 +8,7 @@ use super::clusters::{self, Registered};
 use super::context::Context;
 use super::{Ending, explain};
 use crate::error::Error;
-use crate::model::choice::{
-    HubChoices, LogRetention, Memory, OrNone, ReservedConcurrency, Retention, UserTags,
-};
+use crate::model::choice::{HubChoices, LogRetention, Memory, OrNone, ReservedConcurrency, Retention, UserTags};
 use crate::model::hub::{self, Hub};
 use crate::model::name::{ClusterName, KmsKey, PermissionsBoundary, QueuePrefix, RolePath};
 use crate::model::resource::{Architecture, Code, Resource, ResourceId};
@@ -65,7 +63,11 @@ pub(super) struct Args {
 impl Args {
     fn choices(&self) -> Result<HubChoices, Error> {
         Ok(HubChoices {
-            tags: if self.tags.is_empty() { None } else { Some(UserTags::parse(&self.tags)?) },
+            tags: if self.tags.is_empty() {
+                None
+            } else {
+                Some(UserTags::parse(&self.tags)?)
+            },
             kms_key: self.kms_key.clone(),
             retention: self.retention,
             permissions_boundary: self.permissions_boundary.clone(),
@@ -99,7 +101,11 @@ pub(super) async fn run(args: Args, mut context: Context<'_>) -> Result<Ending, 
         clusters: Vec::new(),
         warnings: Vec::new(),
         nothing: format!("No changes: hub {} is as it should be.", context.scope.bus),
-        next: if before.is_none() { format!("Next:\n    {}", context.command("add-cluster NAME")) } else { String::new() },
+        next: if before.is_none() {
+            format!("Next:\n    {}", context.command("add-cluster NAME"))
+        } else {
+            String::new()
+        },
         question: Question::YesNo,
     };
     carry_out(&context, intent).await
@@ -117,12 +123,7 @@ async fn keep_prefix(context: &Context<'_>, before: &HubChoices, after: &HubChoi
 
 /// The code that the function is to have: what it has, if that is the router of the wanted version and untouched,
 /// else a freshly packed router.
-fn code(
-    args: &Args,
-    choices: &HubChoices,
-    context: &mut Context<'_>,
-    observed: &Observed,
-) -> Result<Code, Error> {
+fn code(args: &Args, choices: &HubChoices, context: &mut Context<'_>, observed: &Observed) -> Result<Code, Error> {
     let architecture = choices.architecture.unwrap_or(Architecture::X86_64);
     let live = match observed.resource(&ResourceId::Function(context.scope.router_function())) {
         Some(Resource::Function(function)) => Some(&function.settings),

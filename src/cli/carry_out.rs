@@ -52,7 +52,11 @@ pub(super) async fn carry_out(context: &Context<'_>, intent: Intent) -> Result<E
         context.ui.warn(warning);
     }
     if context.dry_run {
-        let ending = if context.detailed_exitcode { Ending::Differences } else { Ending::Done };
+        let ending = if context.detailed_exitcode {
+            Ending::Differences
+        } else {
+            Ending::Done
+        };
         return report(context, &intent, false, Ok(ending));
     }
     if let Err(error) = confirm(context, &intent.question) {
@@ -78,15 +82,16 @@ fn confirm(context: &Context<'_>, question: &Question) -> Result<(), Error> {
     }
     let not_confirmed = || Error::new(ErrorKind::NotConfirmed, "not confirmed; nothing was changed");
     if !context.ui.can_ask() {
-        return Err(not_confirmed()
-            .note("there is no terminal to ask on")
-            .hint_command("to make these changes without being asked:", format!("{} --yes", context.command_line)));
+        return Err(not_confirmed().note("there is no terminal to ask on").hint_command(
+            "to make these changes without being asked:",
+            format!("{} --yes", context.command_line),
+        ));
     }
     let yes = match question {
         Question::YesNo => context.ui.confirm("Apply?")?,
-        Question::Typed(word) => {
-            context.ui.confirm_typed(&format!("This cannot be undone. Type `{word}` to go on"), word)?
-        }
+        Question::Typed(word) => context
+            .ui
+            .confirm_typed(&format!("This cannot be undone. Type `{word}` to go on"), word)?,
     };
     if yes { Ok(()) } else { Err(not_confirmed()) }
 }

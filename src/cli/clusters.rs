@@ -45,9 +45,14 @@ impl Registered {
         let hub: BTreeSet<QueueName> = context.scope.hub_queues().into();
         let ids = candidates.difference(&hub).cloned().map(ResourceId::Queue);
         let read = cloud::observe(&context.cloud, ids, context.limit).await;
-        let mut registered = Self { faults: read.faults, ..Self::default() };
+        let mut registered = Self {
+            faults: read.faults,
+            ..Self::default()
+        };
         for (id, seen) in read.observed.iter() {
-            let Some(Resource::Queue(queue)) = read.observed.resource(id) else { continue };
+            let Some(Resource::Queue(queue)) = read.observed.resource(id) else {
+                continue;
+            };
             // A queue that says it is a cluster's but has another name was not made by kibus.
             if let Some(cluster) = queue.tags.cluster_of(&context.scope.bus)
                 && context.scope.cluster_queue(&prefix, &cluster) == queue.name
@@ -61,8 +66,11 @@ impl Registered {
 
     /// Reads the policy that each cluster's queue remembers a role for.
     pub(super) async fn read_policies(&mut self, context: &Context<'_>) {
-        let ids: Vec<ResourceId> =
-            self.clusters.iter().filter_map(|(cluster, tags)| remembered_policy(context, cluster, tags)).collect();
+        let ids: Vec<ResourceId> = self
+            .clusters
+            .iter()
+            .filter_map(|(cluster, tags)| remembered_policy(context, cluster, tags))
+            .collect();
         let read = cloud::observe(&context.cloud, ids, context.limit).await;
         self.observed.extend(read.observed);
         self.faults.extend(read.faults);
@@ -99,12 +107,19 @@ pub(super) fn remembered(
     tags: &Tags,
 ) -> Result<Cluster, BadMemory> {
     let chosen = ClusterChoices::remembered(tags)?;
-    Ok(Cluster::new(&context.scope, &prefix(choices), name.clone(), tags.controller_role(), chosen))
+    Ok(Cluster::new(
+        &context.scope,
+        &prefix(choices),
+        name.clone(),
+        tags.controller_role(),
+        chosen,
+    ))
 }
 
 /// The policy of a cluster on the role that its queue's tags remember.
 pub(super) fn remembered_policy(context: &Context<'_>, cluster: &ClusterName, tags: &Tags) -> Option<ResourceId> {
-    tags.controller_role().map(|role| Cluster::policy_id(&context.scope, cluster, &role))
+    tags.controller_role()
+        .map(|role| Cluster::policy_id(&context.scope, cluster, &role))
 }
 
 /// A cluster as JSON output lists it.
@@ -135,6 +150,9 @@ impl Context<'_> {
     pub(super) async fn role_names(&self) -> Result<BTreeSet<RoleName>, Error> {
         use crate::cloud::Cloud;
         let _reading = self.ui.spinner("listing roles");
-        self.cloud.role_names().await.map_err(|fault| explain::call_failed(self, "list the roles", &fault))
+        self.cloud
+            .role_names()
+            .await
+            .map_err(|fault| explain::call_failed(self, "list the roles", &fault))
     }
 }

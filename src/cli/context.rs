@@ -31,7 +31,12 @@ pub(super) struct Context<'a> {
 
 impl<'a> Context<'a> {
     /// Finds out where we are and who we are.
-    pub(super) async fn open(global: &Global, ui: &'a Ui, command_line: &str, endpoint: Option<String>) -> Result<Self, Error> {
+    pub(super) async fn open(
+        global: &Global,
+        ui: &'a Ui,
+        command_line: &str,
+        endpoint: Option<String>,
+    ) -> Result<Self, Error> {
         let session = connect(global, endpoint).await?;
         let scope = session.scope(global.bus.clone());
         Ok(Self {
@@ -69,7 +74,9 @@ impl<'a> Context<'a> {
     /// What the hub remembers; an error that says how to set one up if there is none.
     pub(super) fn hub_choices(&self, observed: &Observed) -> Result<HubChoices, Error> {
         let id = ResourceId::Queue(self.scope.dead_letter_queue());
-        let ours = observed.resource(&id).filter(|resource| plan::is_ours(&self.scope, resource, observed));
+        let ours = observed
+            .resource(&id)
+            .filter(|resource| plan::is_ours(&self.scope, resource, observed));
         match ours.and_then(Resource::tags) {
             Some(tags) => Ok(HubChoices::remembered(tags)?),
             None => Err(explain::no_hub(self)),

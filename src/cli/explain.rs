@@ -10,9 +10,12 @@ use crate::plan::{Action, Change, Refusal};
 /// There is no hub on this bus.
 pub(super) fn no_hub(context: &Context<'_>) -> Error {
     let scope = &context.scope;
-    Error::failed(format!("there is no hub `{}` in {} of account {}", scope.bus, scope.region, scope.account))
-        .hint_command("to set one up:", context.command("bootstrap-hub"))
-        .hint("if there is one elsewhere, say where with --bus, --region or --profile")
+    Error::failed(format!(
+        "there is no hub `{}` in {} of account {}",
+        scope.bus, scope.region, scope.account
+    ))
+    .hint_command("to set one up:", context.command("bootstrap-hub"))
+    .hint("if there is one elsewhere, say where with --bus, --region or --profile")
 }
 
 /// Something could not be read, so nothing can be planned.
@@ -48,7 +51,10 @@ pub(super) fn failed_change(context: &Context<'_>, change: &Change, fault: &Faul
         progress.done, progress.failed, progress.not_tried
     ));
     for (_, other) in outcome.failed.iter().skip(1) {
-        error = error.note(format!("at the same time, {} answered: {}", other.action, other.message));
+        error = error.note(format!(
+            "at the same time, {} answered: {}",
+            other.action, other.message
+        ));
     }
     error.progress = Some(progress);
     let when = match fault.kind {
@@ -85,7 +91,9 @@ pub(super) fn refused(context: &Context<'_>, refusals: &[Refusal]) -> Error {
         [one] => Error::refused(one.to_string()),
         several => several
             .iter()
-            .fold(Error::refused("this plan is refused"), |error, refusal| error.note(refusal.to_string())),
+            .fold(Error::refused("this plan is refused"), |error, refusal| {
+                error.note(refusal.to_string())
+            }),
     }
     .note("nothing was changed");
     for refusal in refusals {
@@ -98,7 +106,10 @@ pub(super) fn refused(context: &Context<'_>, refusals: &[Refusal]) -> Error {
 }
 
 fn hint(context: &Context<'_>, refusal: &Refusal) -> crate::error::Hint {
-    let text = |text: &str| crate::error::Hint { text: text.to_owned(), command: None };
+    let text = |text: &str| crate::error::Hint {
+        text: text.to_owned(),
+        command: None,
+    };
     match refusal {
         Refusal::NotOurs(..) => text("rename or remove what is in the way, or choose another bus with --bus"),
         Refusal::ForeignStatements(_) => text("move the other statements to a policy of another name"),
@@ -113,9 +124,10 @@ fn hint(context: &Context<'_>, refusal: &Refusal) -> crate::error::Hint {
             ))),
         },
         Refusal::ForeignTargets { .. } => text("remove the targets first, if nobody needs them"),
-        Refusal::OlderRouter { live, .. } => {
-            crate::error::Hint { text: format!("use kibus {live} or newer"), command: None }
-        }
+        Refusal::OlderRouter { live, .. } => crate::error::Hint {
+            text: format!("use kibus {live} or newer"),
+            command: None,
+        },
     }
 }
 
@@ -124,8 +136,12 @@ fn because(context: &Context<'_>, error: Error, fault: &Fault) -> Error {
     let action = &fault.action;
     match &fault.kind {
         FaultKind::Denied { principal, resource } => {
-            let whom = principal.as_ref().map_or_else(String::new, |principal| format!(" for {principal}"));
-            let what = resource.as_ref().map_or_else(String::new, |resource| format!(" on {resource}"));
+            let whom = principal
+                .as_ref()
+                .map_or_else(String::new, |principal| format!(" for {principal}"));
+            let what = resource
+                .as_ref()
+                .map_or_else(String::new, |resource| format!(" on {resource}"));
             error.note(format!("AWS refused {action}{whom}{what}"))
         }
         FaultKind::NoCredentials => error
@@ -137,20 +153,29 @@ fn because(context: &Context<'_>, error: Error, fault: &Fault) -> Error {
         FaultKind::BadCredentials => error
             .note(format!("{action}: AWS does not know these credentials"))
             .hint("check the access key, or choose a profile with --profile"),
-        FaultKind::Unreachable => error
-            .note(format!("{action}: {}", fault.message))
-            .hint(format!("check the network, and that {} has this service", context.scope.region)),
+        FaultKind::Unreachable => error.note(format!("{action}: {}", fault.message)).hint(format!(
+            "check the network, and that {} has this service",
+            context.scope.region
+        )),
         FaultKind::Throttled => error
-            .note(format!("{action}: AWS allows no more calls for now, also after waiting and trying again"))
+            .note(format!(
+                "{action}: AWS allows no more calls for now, also after waiting and trying again"
+            ))
             .hint("run again with a smaller --concurrency"),
         FaultKind::Exists => error.note(format!("{action}: it was made meanwhile by somebody else")),
         FaultKind::Gone => error.note(format!("{action}: it was removed meanwhile by somebody else")),
         FaultKind::Unsettled => error.note(format!("{action}: {}", fault.message)),
         FaultKind::Limit => error
-            .note(format!("{action}: a limit of the account is reached: {}", fault.message))
+            .note(format!(
+                "{action}: a limit of the account is reached: {}",
+                fault.message
+            ))
             .hint("remove what is not needed, or ask AWS for more in Service Quotas"),
         FaultKind::Rejected => {
-            let code = fault.code.as_ref().map_or_else(String::new, |code| format!(" ({code})"));
+            let code = fault
+                .code
+                .as_ref()
+                .map_or_else(String::new, |code| format!(" ({code})"));
             error.note(format!("{action} answered{code}: {}", fault.message))
         }
     }

@@ -11,7 +11,13 @@ use crate::ui::{Color, Output};
 #[derive(Clone, Debug, Args)]
 pub(super) struct Global {
     /// The bus; every name of its resources begins with it.
-    #[arg(long, global = true, env = "KIBUS_BUS", default_value = "kibus", help_heading = "Global options")]
+    #[arg(
+        long,
+        global = true,
+        env = "KIBUS_BUS",
+        default_value = "kibus",
+        help_heading = "Global options"
+    )]
     pub(super) bus: BusName,
     /// The Region; otherwise AWS_REGION or the profile's.
     #[arg(long, global = true, env = "KIBUS_REGION", help_heading = "Global options")]
@@ -20,13 +26,33 @@ pub(super) struct Global {
     #[arg(long, global = true, env = "KIBUS_PROFILE", help_heading = "Global options")]
     pub(super) profile: Option<String>,
     /// Send every call to this address.
-    #[arg(long, global = true, env = "KIBUS_ENDPOINT_URL", value_name = "URL", help_heading = "Global options")]
+    #[arg(
+        long,
+        global = true,
+        env = "KIBUS_ENDPOINT_URL",
+        value_name = "URL",
+        help_heading = "Global options"
+    )]
     pub(super) endpoint_url: Option<String>,
     /// What standard output holds: text, or one JSON document.
-    #[arg(long, global = true, env = "KIBUS_OUTPUT", value_enum, default_value = "text", help_heading = "Global options")]
+    #[arg(
+        long,
+        global = true,
+        env = "KIBUS_OUTPUT",
+        value_enum,
+        default_value = "text",
+        help_heading = "Global options"
+    )]
     pub(super) output: Output,
     /// Whether text is coloured.
-    #[arg(long, global = true, env = "KIBUS_COLOR", value_enum, default_value = "auto", help_heading = "Global options")]
+    #[arg(
+        long,
+        global = true,
+        env = "KIBUS_COLOR",
+        value_enum,
+        default_value = "auto",
+        help_heading = "Global options"
+    )]
     pub(super) color: Color,
     /// How many calls to AWS may run at the same time.
     #[arg(long, global = true, env = "KIBUS_CONCURRENCY", value_name = "N", default_value = "8",
@@ -69,7 +95,10 @@ pub(super) fn start_log(verbose: u8) {
 /// The command line as one would type it again.
 pub(super) fn command_line(args: &[OsString]) -> String {
     let words = args.iter().skip(1).map(|arg| quoted(&arg.to_string_lossy()));
-    std::iter::once("kibus".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+    std::iter::once("kibus".to_owned())
+        .chain(words)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn quoted(word: &str) -> String {

@@ -26,7 +26,13 @@ use global::Global;
 
 /// One event bus that brings EC2 interruptions to the right Karpenter, for any number of EKS clusters in an account.
 #[derive(Debug, Parser)]
-#[command(name = "kibus", version, arg_required_else_help = true, subcommand_required = true, propagate_version = true)]
+#[command(
+    name = "kibus",
+    version,
+    arg_required_else_help = true,
+    subcommand_required = true,
+    propagate_version = true
+)]
 struct Cli {
     #[command(flatten)]
     global: Global,
@@ -58,7 +64,9 @@ enum Ending {
 #[must_use]
 pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
     let args: Vec<OsString> = args.into_iter().collect();
-    let parsed = Cli::command().try_get_matches_from(&args).and_then(|matches| Cli::from_arg_matches(&matches));
+    let parsed = Cli::command()
+        .try_get_matches_from(&args)
+        .and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {
         Ok(cli) => cli,
         Err(e) => return show_usage(&e),

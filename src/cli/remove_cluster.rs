@@ -22,16 +22,22 @@ pub(super) struct Args {
 /// Observe the clusters' queues and policies, plan their end, carry it out.
 pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Error> {
     let names: BTreeSet<ClusterName> = args.names.into_iter().collect();
-    let hub = context.read([ResourceId::Queue(context.scope.dead_letter_queue())]).await?;
+    let hub = context
+        .read([ResourceId::Queue(context.scope.dead_letter_queue())])
+        .await?;
     let choices = context.hub_choices(&hub)?;
 
     let prefix = clusters::prefix(&choices);
     let queue = |name: &ClusterName| context.scope.cluster_queue(&prefix, name);
-    let mut observed = context.read(names.iter().map(|name| ResourceId::Queue(queue(name)))).await?;
+    let mut observed = context
+        .read(names.iter().map(|name| ResourceId::Queue(queue(name))))
+        .await?;
     let mut policies = BTreeSet::new();
     let mut reports = Vec::new();
     for name in &names {
-        let tags = observed.resource(&ResourceId::Queue(queue(name))).and_then(Resource::tags);
+        let tags = observed
+            .resource(&ResourceId::Queue(queue(name)))
+            .and_then(Resource::tags);
         policies.extend(tags.and_then(|tags| clusters::remembered_policy(&context, name, tags)));
         let role = tags.and_then(crate::model::tags::Tags::controller_role);
         reports.push(clusters::report(&context, name, &queue(name), role.as_ref()));

@@ -65,11 +65,17 @@ async fn up(ui: &Ui) -> Result<(), Error> {
 async fn env(ui: &Ui) -> Result<(), Error> {
     let environment = Sandbox::open()?.endpoint().await?.environment(DEFAULT_REGION);
     if ui.output() == Output::Json {
-        let set: serde_json::Map<_, _> =
-            environment.set.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
+        let set: serde_json::Map<_, _> = environment
+            .set
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value.into()))
+            .collect();
         return ui.out(&json!({ "set": set, "unset": environment.unset }).to_string());
     }
-    let set = environment.set.iter().map(|(name, value)| format!("export {name}={value}"));
+    let set = environment
+        .set
+        .iter()
+        .map(|(name, value)| format!("export {name}={value}"));
     let unset = environment.unset.iter().map(|name| format!("unset {name}"));
     ui.out(&set.chain(unset).collect::<Vec<_>>().join("\n"))
 }

@@ -32,7 +32,12 @@ pub(super) async fn run(_args: Args, context: Context<'_>) -> Result<Ending, Err
     all.extend(registered.observed.clone());
     let (observed, foreign) = only_ours(&context, &all);
 
-    let list = registered.clusters.keys().map(ClusterName::as_str).collect::<Vec<_>>().join(", ");
+    let list = registered
+        .clusters
+        .keys()
+        .map(ClusterName::as_str)
+        .collect::<Vec<_>>()
+        .join(", ");
     let mut warnings = foreign;
     if !list.is_empty() {
         warnings.insert(0, first_take_the_queue_out(&list));

@@ -45,7 +45,11 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
     let plan = plan::plan(&context.scope, &wanted, &observed);
 
     let refusals = plan::check(&context.scope, &plan, &observed);
-    problems.extend(refusals.iter().map(|refusal| problem("refused", "", &refusal.to_string())));
+    problems.extend(
+        refusals
+            .iter()
+            .map(|refusal| problem("refused", "", &refusal.to_string())),
+    );
     let faults: Vec<_> = hub.faults.iter().chain(&registered.faults).collect();
     for (id, fault) in &faults {
         problems.push(problem("unreadable", &id.to_string(), &fault.to_string()));
@@ -65,9 +69,16 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
     show(&context, &plan, &problems, &registered)?;
     if let Some((id, fault)) = faults.first() {
         let error = explain::unreadable(&context, id, fault);
-        return Ok(Ending::Failed(Box::new(Error { kind: ErrorKind::Failed, ..error })));
+        return Ok(Ending::Failed(Box::new(Error {
+            kind: ErrorKind::Failed,
+            ..error
+        })));
     }
-    Ok(if plan.is_empty() && problems.is_empty() { Ending::Done } else { Ending::Differences })
+    Ok(if plan.is_empty() && problems.is_empty() {
+        Ending::Done
+    } else {
+        Ending::Differences
+    })
 }
 
 /// Narrows what was found to what was asked about; what is not there is a problem.
@@ -77,7 +88,9 @@ fn keep_only(registered: &mut Registered, names: &[ClusterName]) -> Vec<Problem>
     }
     let asked: BTreeSet<&ClusterName> = names.iter().collect();
     let missing = asked.iter().filter(|name| !registered.clusters.contains_key(**name));
-    let problems = missing.map(|name| problem("not-registered", name.as_str(), "the cluster is not registered")).collect();
+    let problems = missing
+        .map(|name| problem("not-registered", name.as_str(), "the cluster is not registered"))
+        .collect();
     registered.clusters.retain(|name, _| asked.contains(name));
     let kept: Observed = registered
         .observed
@@ -85,7 +98,8 @@ fn keep_only(registered: &mut Registered, names: &[ClusterName]) -> Vec<Problem>
         .filter(|(id, _)| {
             let tags = registered.observed.resource(id).and_then(Resource::tags);
             tags.is_some_and(|tags| {
-                tags.get(crate::model::tags::CLUSTER).is_some_and(|name| asked.iter().any(|n| n.as_str() == name))
+                tags.get(crate::model::tags::CLUSTER)
+                    .is_some_and(|name| asked.iter().any(|n| n.as_str() == name))
             })
         })
         .map(|(id, seen)| (id.clone(), seen.clone()))
@@ -106,15 +120,14 @@ fn code(context: &Context<'_>, observed: &Observed) -> Code {
 }
 
 fn problem(code: &str, subject: &str, message: &str) -> Problem {
-    Problem { code: code.to_owned(), subject: subject.to_owned(), message: message.to_owned() }
+    Problem {
+        code: code.to_owned(),
+        subject: subject.to_owned(),
+        message: message.to_owned(),
+    }
 }
 
-fn show(
-    context: &Context<'_>,
-    plan: &Plan,
-    problems: &[Problem],
-    registered: &Registered,
-) -> Result<(), Error> {
+fn show(context: &Context<'_>, plan: &Plan, problems: &[Problem], registered: &Registered) -> Result<(), Error> {
     let ui = context.ui;
     let clusters = registered.clusters.len();
     if plan.is_empty() && problems.is_empty() {
@@ -129,9 +142,17 @@ fn show(
     for problem in problems {
         ui.result(&format!("  ! {} {}", problem.subject, problem.message).replace("!  ", "! "))?;
     }
-    let mends: BTreeSet<String> = plan.changes.iter().map(|change| mend(context, registered, change)).collect();
+    let mends: BTreeSet<String> = plan
+        .changes
+        .iter()
+        .map(|change| mend(context, registered, change))
+        .collect();
     let count = plan.changes.len() + problems.len();
-    let mut text = if count == 1 { "1 finding.".to_owned() } else { format!("{count} findings.") };
+    let mut text = if count == 1 {
+        "1 finding.".to_owned()
+    } else {
+        format!("{count} findings.")
+    };
     if !mends.is_empty() {
         text.push_str(" To mend:");
         for command in mends {

@@ -47,19 +47,34 @@ impl<'a> Signals<'a> {
     pub(super) fn of_every_kind(&self, actor: &Actor) -> Vec<Sent> {
         let ec2 = |what: &str, detail_type: &str, mut detail: Value| {
             detail["instance-id"] = json!(actor.instance);
-            let resources = [format!("arn:aws:ec2:{}a:instance/{}", self.scope.region, actor.instance)];
+            let resources = [format!(
+                "arn:aws:ec2:{}a:instance/{}",
+                self.scope.region, actor.instance
+            )];
             self.sent(what, actor, "aws.ec2", detail_type, &resources, detail)
         };
         let probe = json!({ "cluster": actor.name.as_str() });
         vec![
-            ec2("spot interruption", "EC2 Spot Instance Interruption Warning", json!({ "instance-action": "terminate" })),
-            ec2("state change to stopping", "EC2 Instance State-change Notification", json!({ "state": "stopping" })),
+            ec2(
+                "spot interruption",
+                "EC2 Spot Instance Interruption Warning",
+                json!({ "instance-action": "terminate" }),
+            ),
+            ec2(
+                "state change to stopping",
+                "EC2 Instance State-change Notification",
+                json!({ "state": "stopping" }),
+            ),
             ec2(
                 "capacity reservation interruption",
                 "EC2 Capacity Reservation Instance Interruption Warning",
                 json!({ "instance-action": "terminate" }),
             ),
-            ec2("rebalance recommendation", "EC2 Instance Rebalance Recommendation", json!({})),
+            ec2(
+                "rebalance recommendation",
+                "EC2 Instance Rebalance Recommendation",
+                json!({}),
+            ),
             self.health("scheduled change", &[(actor, &actor.instance)], &[]),
             self.sent("probe", actor, PROBE_SOURCE, PROBE_DETAIL_TYPE, &[], probe),
         ]
@@ -85,13 +100,23 @@ impl<'a> Signals<'a> {
             &[],
             detail,
         );
-        Sent { to: BTreeMap::new(), dropped: Some(("DroppedNotForKarpenter", "not for Karpenter")), ..sent }
+        Sent {
+            to: BTreeMap::new(),
+            dropped: Some(("DroppedNotForKarpenter", "not for Karpenter")),
+            ..sent
+        }
     }
 
     /// An interruption of an instance that no Karpenter launched.
     pub(super) fn of_nobody(&self, stranger: &str) -> Sent {
         let detail = json!({ "instance-id": stranger, "instance-action": "terminate" });
-        let event = self.event("of-nobody", "aws.ec2", "EC2 Spot Instance Interruption Warning", &[], detail);
+        let event = self.event(
+            "of-nobody",
+            "aws.ec2",
+            "EC2 Spot Instance Interruption Warning",
+            &[],
+            detail,
+        );
         Sent {
             what: "spot interruption (no cluster's)".to_owned(),
             event,
@@ -101,10 +126,15 @@ impl<'a> Signals<'a> {
     }
 
     fn health(&self, what: &str, actors: &[(&Actor, &String)], others: &[&str]) -> Sent {
-        let instances: Vec<String> =
-            actors.iter().map(|(_, id)| (*id).clone()).chain(others.iter().map(|id| (*id).to_owned())).collect();
-        let entities: Vec<Value> =
-            instances.iter().map(|id| json!({ "entityValue": id, "status": "PENDING" })).collect();
+        let instances: Vec<String> = actors
+            .iter()
+            .map(|(_, id)| (*id).clone())
+            .chain(others.iter().map(|id| (*id).to_owned()))
+            .collect();
+        let entities: Vec<Value> = instances
+            .iter()
+            .map(|id| json!({ "entityValue": id, "status": "PENDING" }))
+            .collect();
         let detail = json!({
             "service": "EC2",
             "eventTypeCode": "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED",
@@ -121,9 +151,16 @@ impl<'a> Signals<'a> {
         let names: Vec<&str> = actors.iter().map(|(actor, _)| actor.name.as_str()).collect();
         let id = format!("{what}-{}", names.join("-")).replace(' ', "-");
         Sent {
-            what: if names.len() == 1 { format!("{what} ({})", names[0]) } else { what.to_owned() },
+            what: if names.len() == 1 {
+                format!("{what} ({})", names[0])
+            } else {
+                what.to_owned()
+            },
             event: self.event(&id, "aws.health", "AWS Health Event", &instances, detail),
-            to: actors.iter().map(|(actor, id)| (actor.name.clone(), vec![(*id).clone()])).collect(),
+            to: actors
+                .iter()
+                .map(|(actor, id)| (actor.name.clone(), vec![(*id).clone()]))
+                .collect(),
             dropped: None,
         }
     }

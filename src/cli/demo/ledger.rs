@@ -30,15 +30,27 @@ impl Ledger {
             if sent.is_probe() {
                 stage.cloud().put_event(&sent.event).await.map_err(fault)?;
             } else {
-                stage.cloud().send_message(&hub, &sent.event.to_string()).await.map_err(fault)?;
+                stage
+                    .cloud()
+                    .send_message(&hub, &sent.event.to_string())
+                    .await
+                    .map_err(fault)?;
             }
         }
         let clusters: BTreeSet<ClusterName> = sent.iter().flat_map(|sent| sent.to.keys().cloned()).collect();
-        let mut ledger = Self { received: BTreeMap::new(), counted: BTreeMap::new(), sent };
+        let mut ledger = Self {
+            received: BTreeMap::new(),
+            counted: BTreeMap::new(),
+            sent,
+        };
         let wanted = ledger.sent.len() as u64;
         let counted = stage
             .until("that the router takes every event", async || {
-                let lines = stage.cloud().log_lines(&stage.scope().router_log_group()).await.map_err(fault)?;
+                let lines = stage
+                    .cloud()
+                    .log_lines(&stage.scope().router_log_group())
+                    .await
+                    .map_err(fault)?;
                 let counted = count(&lines);
                 Ok((counted.get("Received") >= Some(&wanted)).then_some(counted))
             })
@@ -47,7 +59,10 @@ impl Ledger {
         for cluster in clusters {
             let queue = stage.scope().cluster_queue(&default_queue_prefix(), &cluster);
             let bodies = stage.cloud().receive_messages(&queue).await.map_err(fault)?;
-            let events = bodies.iter().map(|body| serde_json::from_str(body).unwrap_or_default()).collect();
+            let events = bodies
+                .iter()
+                .map(|body| serde_json::from_str(body).unwrap_or_default())
+                .collect();
             ledger.received.insert(cluster, events);
         }
         Ok(ledger)
@@ -64,7 +79,11 @@ impl Ledger {
             let mut row = vec![sent.what.clone()];
             row.extend(self.received.values().map(|events| {
                 let copies: Vec<String> = events.iter().filter(|event| is(event, sent)).map(instances).collect();
-                if copies.is_empty() { "-".to_owned() } else { copies.join(" and ") }
+                if copies.is_empty() {
+                    "-".to_owned()
+                } else {
+                    copies.join(" and ")
+                }
             }));
             row.push(sent.dropped.map_or_else(String::new, |(_, reason)| reason.to_owned()));
             table.row(row);
@@ -77,7 +96,9 @@ impl Ledger {
     pub(super) fn balance(&self) -> Result<String, Error> {
         let wrong = self.wrong();
         if !wrong.is_empty() {
-            return Err(wrong.into_iter().fold(Error::failed("the bus did not do what it should"), Error::note));
+            return Err(wrong
+                .into_iter()
+                .fold(Error::failed("the bus did not do what it should"), Error::note));
         }
         let delivered = self.sent.iter().filter(|sent| !sent.to.is_empty()).count();
         let split = self.sent.iter().filter(|sent| sent.to.len() > 1).count();
@@ -102,7 +123,9 @@ impl Ledger {
                     _ => {}
                 }
             }
-            let strangers = events.iter().filter(|event| !self.sent.iter().any(|sent| is(event, sent)));
+            let strangers = events
+                .iter()
+                .filter(|event| !self.sent.iter().any(|sent| is(event, sent)));
             wrong.extend(strangers.map(|event| format!("{cluster} received what nobody sent: {event}")));
         }
         let mut expected: BTreeMap<&str, u64> = BTreeMap::new();
@@ -110,11 +133,21 @@ impl Ledger {
             *expected.entry(metric).or_default() += 1;
         }
         let mut all: BTreeSet<&str> = expected.keys().copied().collect();
-        all.extend(self.counted.keys().map(String::as_str).filter(|name| name.starts_with("Dropped") && *name != "Dropped"));
+        all.extend(
+            self.counted
+                .keys()
+                .map(String::as_str)
+                .filter(|name| name.starts_with("Dropped") && *name != "Dropped"),
+        );
         for metric in all {
-            let (counted, expected) = (self.counted.get(metric).copied().unwrap_or(0), expected.get(metric).copied().unwrap_or(0));
+            let (counted, expected) = (
+                self.counted.get(metric).copied().unwrap_or(0),
+                expected.get(metric).copied().unwrap_or(0),
+            );
             if counted != expected {
-                wrong.push(format!("the router counted {counted} for {metric}, and it should be {expected}"));
+                wrong.push(format!(
+                    "the router counted {counted} for {metric}, and it should be {expected}"
+                ));
             }
         }
         wrong
@@ -133,17 +166,26 @@ fn is(event: &Value, sent: &Sent) -> bool {
 fn instances(event: &Value) -> String {
     let entities = event["detail"]["affectedEntities"].as_array();
     let ids: Vec<&str> = match entities {
-        Some(entities) => entities.iter().filter_map(|entity| entity["entityValue"].as_str()).collect(),
+        Some(entities) => entities
+            .iter()
+            .filter_map(|entity| entity["entityValue"].as_str())
+            .collect(),
         None => event["detail"]["instance-id"].as_str().into_iter().collect(),
     };
-    if ids.is_empty() { "probe".to_owned() } else { ids.join(", ") }
+    if ids.is_empty() {
+        "probe".to_owned()
+    } else {
+        ids.join(", ")
+    }
 }
 
 /// The sums of the metrics in a log.
 fn count(lines: &[String]) -> BTreeMap<String, u64> {
     let mut sums = BTreeMap::new();
     for line in lines {
-        let Ok(Value::Object(members)) = serde_json::from_str(line) else { continue };
+        let Ok(Value::Object(members)) = serde_json::from_str(line) else {
+            continue;
+        };
         if !members.contains_key("_aws") {
             continue;
         }

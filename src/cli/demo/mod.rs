@@ -20,10 +20,13 @@ pub(super) async fn run(ui: &Ui) -> Result<Ending, Error> {
     let server = Sandbox::open()?.start_private(&[], &telling(ui)).await?;
     let stage = Stage::set(ui, server.endpoint()).await?;
 
-    stage.tell("Two clusters run in this account: base and tenant-1, each with Karpenter and an instance of its own.")?;
+    stage
+        .tell("Two clusters run in this account: base and tenant-1, each with Karpenter and an instance of its own.")?;
     let base = stage.cluster("base").await?;
     let tenant = stage.cluster("tenant-1").await?;
-    let stranger = stage.instance("an instance that no Karpenter launched", &[("Name", "web")]).await?;
+    let stranger = stage
+        .instance("an instance that no Karpenter launched", &[("Name", "web")])
+        .await?;
     let before = stage.everything().await?;
 
     stage.tell("One hub serves them all.")?;

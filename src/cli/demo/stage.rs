@@ -12,12 +12,12 @@ use crate::cloud::{Cloud, Fault, observe};
 use crate::ec2;
 use crate::error::Error;
 use crate::model::cluster::Cluster;
+use crate::model::hub;
 use crate::model::name::{ClusterName, PermissionsBoundary, QueuePrefix, RoleName};
 use crate::model::policy;
 use crate::model::resource::{Resource, ResourceId, Role};
 use crate::model::scope::Scope;
 use crate::model::tags::Tags;
-use crate::model::hub;
 use crate::plan::Op;
 use crate::sandbox::{DEFAULT_REGION, Endpoint};
 use crate::ui::Ui;
@@ -52,7 +52,13 @@ impl<'a> Stage<'a> {
         let session = connect.connect().await?;
         let cloud = AwsCloud::new(&session, "kibus".parse()?);
         let scope = cloud.scope().clone();
-        Ok(Self { ui, endpoint, cloud, ec2: ec2::Client::new(session.config()), scope })
+        Ok(Self {
+            ui,
+            endpoint,
+            cloud,
+            ec2: ec2::Client::new(session.config()),
+            scope,
+        })
     }
 
     pub(super) fn scope(&self) -> &Scope {
@@ -76,7 +82,14 @@ impl<'a> Stage<'a> {
             .try_get_matches_from(words)
             .and_then(|matches| Cli::from_arg_matches(&matches))
             .map_err(|e| Error::usage(e.to_string()))?;
-        match Box::pin(run_at(cli, self.ui, &format!("kibus {arguments}"), Some(self.endpoint.url()))).await? {
+        match Box::pin(run_at(
+            cli,
+            self.ui,
+            &format!("kibus {arguments}"),
+            Some(self.endpoint.url()),
+        ))
+        .await?
+        {
             Ending::Done => Ok(()),
             Ending::Differences => Err(Error::failed(format!("`kibus {arguments}` found differences"))),
             Ending::Failed(error) => Err(*error),
@@ -93,7 +106,10 @@ impl<'a> Stage<'a> {
             permissions_boundary: None::<PermissionsBoundary>,
             tags: Tags::default(),
         });
-        self.cloud.write(&Op::Create(role), &|_| {}).await.map_err(|fault| not_set("a controller role", &fault))?;
+        self.cloud
+            .write(&Op::Create(role), &|_| {})
+            .await
+            .map_err(|fault| not_set("a controller role", &fault))?;
         let owned = format!("kubernetes.io/cluster/{name}");
         let tags = [
             (owned.as_str(), "owned"),
@@ -111,11 +127,16 @@ impl<'a> Stage<'a> {
             image: "ami-12345678".to_owned(),
             instance_type: "m5.large".to_owned(),
             count: 1,
-            tags: tags.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
+            tags: tags
+                .iter()
+                .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+                .collect(),
         };
         let launched = ec2::run_instances::run_instances(&self.ec2, &launch).await;
         let ids = launched.map_err(|e| Error::failed(format!("cannot launch {what}")).note(e.to_string()))?;
-        ids.into_iter().next().ok_or_else(|| Error::failed(format!("cannot launch {what}")))
+        ids.into_iter()
+            .next()
+            .ok_or_else(|| Error::failed(format!("cannot launch {what}")))
     }
 
     /// Everything that kibus could make or change in this account, by name.
@@ -134,7 +155,10 @@ impl<'a> Stage<'a> {
         if let Some((_, first)) = read.faults.into_iter().next() {
             return Err(fault(first));
         }
-        let names = queues.into_iter().map(ResourceId::Queue).chain(roles.into_iter().map(ResourceId::Role));
+        let names = queues
+            .into_iter()
+            .map(ResourceId::Queue)
+            .chain(roles.into_iter().map(ResourceId::Role));
         let seen = read.observed.resources().map(Resource::id);
         Ok(names.chain(seen).map(|id| id.to_string()).collect())
     }
@@ -151,7 +175,10 @@ impl<'a> Stage<'a> {
                 return Ok(answer);
             }
             if Instant::now() > deadline {
-                return Err(Error::failed(format!("{what} did not happen within {} s", PATIENCE.as_secs())));
+                return Err(Error::failed(format!(
+                    "{what} did not happen within {} s",
+                    PATIENCE.as_secs()
+                )));
             }
             sleep(Duration::from_millis(200)).await;
         }
