@@ -77,7 +77,7 @@ impl Work {
                     id: "direct".to_owned(),
                     receipt: String::new(),
                     body: payload.to_owned(),
-                    receives: u32::MAX,
+                    receives: None,
                     arrived: now,
                 }],
                 queue: None,
@@ -90,7 +90,7 @@ impl Work {
             id: record.message_id,
             receipt: record.receipt_handle,
             body: record.body,
-            receives: record.attributes.approximate_receive_count.parse().unwrap_or(1),
+            receives: Some(record.attributes.approximate_receive_count.parse().unwrap_or(1)),
             arrived: record.attributes.sent_timestamp.parse().unwrap_or(now),
         });
         Ok(Self {
@@ -163,7 +163,7 @@ async fn hide<T: InstanceTags, Q: Queues>(
         let (router, queue) = (Arc::clone(router), queue.clone());
         let waits: Vec<(String, u32)> = batch
             .iter()
-            .map(|message| (message.receipt.clone(), visibility(message.receives)))
+            .map(|message| (message.receipt.clone(), visibility(message.receives.unwrap_or(1))))
             .collect();
         tasks.spawn(async move {
             let waits: Vec<(&str, u32)> = waits.iter().map(|(receipt, wait)| (receipt.as_str(), *wait)).collect();
@@ -208,17 +208,17 @@ mod tests {
                 id: "m".to_owned(),
                 receipt: "r".to_owned(),
                 body: "{}".to_owned(),
-                receives: 3,
+                receives: Some(3),
                 arrived: 1_795_183_351_183,
             }]
         );
         for direct in ["{\"source\": \"aws.ec2\"}", "{}", "[]", "\"x\""] {
             let work = Work::read(direct, 7).unwrap();
-            assert_eq!(work.queue, None, "{direct}");
+            assert_eq!((work.queue, work.messages[0].receives), (None, None), "{direct}");
             assert_eq!((work.messages[0].body.as_str(), work.messages[0].arrived), (direct, 7));
         }
         let bare = Work::read("{\"Records\": [{\"messageId\": \"m\"}]}", 7).unwrap();
-        assert_eq!((bare.messages[0].receives, bare.messages[0].arrived), (1, 7));
+        assert_eq!((bare.messages[0].receives, bare.messages[0].arrived), (Some(1), 7));
         assert!(Work::read("{\"Records\": [{}]}", 7).is_err());
     }
 

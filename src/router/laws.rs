@@ -224,7 +224,7 @@ fn tags_of(n: usize) -> Option<Tags> {
 }
 
 /// A message, which is known by its number: a spot warning, or a health event of several instances.
-fn message(number: usize, instances: &[usize], receives: u32) -> Message {
+fn message(number: usize, instances: &[usize], receives: impl Into<Option<u32>>) -> Message {
     let (source, kind, detail) = match instances {
         [n] => (
             "aws.ec2",
@@ -251,7 +251,7 @@ fn message(number: usize, instances: &[usize], receives: u32) -> Message {
             "time": "2026-11-20T14:02:31Z", "detail": detail,
         })
         .to_string(),
-        receives,
+        receives: receives.into(),
         arrived: 0,
     }
 }
@@ -529,12 +529,12 @@ fn an_answer_of_a_queue_becomes_a_verdict() {
 #[test]
 fn no_tags_are_no_proof_the_first_time() {
     for (receives, verdict) in [
-        (1, Verdict::GivenBack(GiveBack::NoTagsYet)),
-        (2, Verdict::Dropped(Drop::NoTagsSeen)),
-        (u32::MAX, Verdict::Dropped(Drop::NoTagsSeen)),
+        (Some(1), Verdict::GivenBack(GiveBack::NoTagsYet)),
+        (Some(2), Verdict::Dropped(Drop::NoTagsSeen)),
+        (None, Verdict::Dropped(Drop::NoTagsSeen)),
     ] {
         let outcome = run(&healthy(), &Steady::with(1000), &[message(0, &[4], receives)]);
-        assert_eq!(outcome.items[0].verdict, verdict, "received {receives} times");
+        assert_eq!(outcome.items[0].verdict, verdict, "received {receives:?} times");
     }
 }
 

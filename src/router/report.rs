@@ -159,7 +159,7 @@ mod tests {
             id: format!("m{n}"),
             receipt: "secret".to_owned(),
             body: "secret".to_owned(),
-            receives: 2,
+            receives: Some(2),
             arrived: 0,
         };
         let outcome = Outcome {

@@ -24,8 +24,8 @@ pub struct Message {
     pub receipt: String,
     /// One EventBridge event.
     pub body: String,
-    /// How often it has been received, this time included.
-    pub receives: u32,
+    /// How often it has been received, this time included; none if it came from no queue.
+    pub receives: Option<u32>,
     /// When the queue took it, in milliseconds of the Unix epoch.
     pub arrived: i64,
 }

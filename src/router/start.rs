@@ -12,7 +12,7 @@ use aws_smithy_runtime_api::client::runtime_components::RuntimeComponentsBuilder
 use aws_smithy_runtime_api::client::runtime_plugin::RuntimePlugin;
 use aws_smithy_types::retry::RetryConfig;
 use aws_smithy_types::timeout::TimeoutConfig;
-use lambda_runtime::{LambdaEvent, service_fn};
+use lambda_runtime::{Diagnostic, LambdaEvent, service_fn};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
@@ -73,29 +73,41 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
 }
 
 impl Function {
-    async fn handle(&self, event: LambdaEvent<Box<RawValue>>) -> Result<Value, lambda_runtime::Error> {
+    async fn handle(&self, event: LambdaEvent<Box<RawValue>>) -> Result<Value, Diagnostic> {
         let LambdaEvent { payload, context } = event;
         let router = self
             .router
             .get_or_try_init(|| async { self.router(&context.invoked_function_arn) })
             .await?;
-        let work = Work::read(payload.get(), now())?;
+        let work = Work::read(payload.get(), now()).map_err(|e| failed("NotABatch", e.to_string()))?;
         let deadline = Deadline::at(context.deadline);
         let end = invoke(router, &work, deadline, &context.request_id, now).await;
         print(&end.report.decisions);
         print(&[end.report.metrics]);
         if end.failed {
-            return Err("the event could not be brought to its end; the log says why".into());
+            return Err(failed(
+                "GivenBack",
+                "the event could not be brought to its end; the log says why",
+            ));
         }
         Ok(end.answer)
     }
 
-    fn router(&self, arn: &str) -> Result<Arc<Live>, lambda_runtime::Error> {
-        let scope = scope_of(arn, &self.bus).ok_or_else(|| format!("`{arn}` is not the ARN of a function"))?;
+    fn router(&self, arn: &str) -> Result<Arc<Live>, Diagnostic> {
+        let unknown = || failed("UnknownFunction", format!("`{arn}` is not the ARN of a function"));
+        let scope = scope_of(arn, &self.bus).ok_or_else(unknown)?;
         let endpoint = ec2::custom_endpoint(&self.config, "SQS");
         let queues = Sqs::new(self.sqs.clone(), scope.clone(), endpoint);
         let router = Router::new(scope, self.prefix.clone(), self.ec2.clone(), queues);
         Ok(Arc::new(router))
+    }
+}
+
+/// How an invocation fails as a whole.
+fn failed(kind: &str, message: impl Into<String>) -> Diagnostic {
+    Diagnostic {
+        error_type: kind.to_owned(),
+        error_message: message.into(),
     }
 }
 

@@ -204,11 +204,13 @@ impl<T, Q> Router<T, Q> {
     }
 }
 
-/// No tags are no proof that an instance is nobody's, so what is urgent is tried once more. An instance that has
+/// No tags are no proof that an instance is nobody's, so what is urgent is tried once more if it came from a queue. An instance that has
 /// stopped may have lost its tags, and is looked after without the message.
-fn no_tags(signal: Option<Signal>, receives: u32) -> Verdict {
+fn no_tags(signal: Option<Signal>, receives: Option<u32>) -> Verdict {
     match signal {
-        Some(Signal::SpotInterruption | Signal::ScheduledChange | Signal::CapacityReservation) if receives <= 1 => {
+        Some(Signal::SpotInterruption | Signal::ScheduledChange | Signal::CapacityReservation)
+            if receives.is_some_and(|n| n <= 1) =>
+        {
             Verdict::GivenBack(GiveBack::NoTagsYet)
         }
         _ => Verdict::Dropped(Drop::NoTagsSeen),
@@ -218,4 +220,15 @@ fn no_tags(signal: Option<Signal>, receives: u32) -> Verdict {
 /// What a function gives, unless it panics: then only what it was about is given back.
 fn guarded<R>(f: impl FnOnce() -> R) -> Result<R, GiveBack> {
     catch_unwind(AssertUnwindSafe(f)).map_err(|_| GiveBack::Panicked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_a_reason_to_give_back() {
+        assert_eq!(guarded(|| 1), Ok(1));
+        assert_eq!(guarded(|| -> u8 { panic!("in the middle") }), Err(GiveBack::Panicked));
+    }
 }
