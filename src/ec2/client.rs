@@ -129,3 +129,107 @@ fn answer(response: &HttpResponse) -> Result<String, OrchestratorError<Refusal>>
         metadata: xml::error(text),
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::time::Duration;
+
+    use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
+    use aws_types::region::Region;
+
+    use super::*;
+
+    /// Answers one connection after the other, and gives what each had asked.
+    fn serve(listener: &TcpListener, answers: &[(u16, String)]) -> Vec<String> {
+        let mut requests = Vec::new();
+        for (status, body) in answers {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = Vec::new();
+            let mut buffer = [0; 4096];
+            while !String::from_utf8_lossy(&request).contains("Action=") {
+                let read = stream.read(&mut buffer).unwrap();
+                request.extend_from_slice(&buffer[..read]);
+            }
+            let length = body.len();
+            let head = format!("HTTP/1.1 {status} X\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n");
+            stream.write_all((head + body).as_bytes()).unwrap();
+            requests.push(String::from_utf8(request).unwrap());
+        }
+        requests
+    }
+
+    fn config(endpoint: &str) -> SdkConfig {
+        SdkConfig::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .region(Region::new("us-west-2"))
+            .endpoint_url(endpoint)
+            .credentials_provider(SharedCredentialsProvider::new(Credentials::new(
+                "id", "secret", None, None, "test",
+            )))
+            .retry_config(RetryConfig::standard().with_initial_backoff(Duration::from_millis(1)))
+            .build()
+    }
+
+    #[test]
+    fn answers_are_results_errors_or_tried_again() {
+        let error = |code: &str| format!("<Response><Errors><Error><Code>{code}</Code></Error></Errors></Response>");
+        let result = "<DoResponse><a/></DoResponse>".to_owned();
+        let throttled = (503, error("RequestLimitExceeded"));
+        let also_throttled = (400, error("Throttling"));
+        type Judge = fn(&Result<String, Error>) -> bool;
+        let rows: [(&str, Vec<(u16, String)>, Judge); 7] = [
+            ("a result", vec![(200, result.clone())], |answer| answer.is_ok()),
+            (
+                "throttled once",
+                vec![throttled.clone(), (200, result.clone())],
+                |answer| answer.is_ok(),
+            ),
+            (
+                "throttled with a 400",
+                vec![also_throttled, (200, result.clone())],
+                |answer| answer.is_ok(),
+            ),
+            (
+                "a server's error",
+                vec![(500, String::new()), (200, result)],
+                |answer| answer.is_ok(),
+            ),
+            (
+                "throttled for good",
+                vec![throttled.clone(), throttled.clone(), throttled],
+                |answer| answer.as_ref().is_err_and(Error::is_throttled),
+            ),
+            ("denied", vec![(403, error("UnauthorizedOperation"))], |answer| {
+                answer.as_ref().is_err_and(Error::is_denied)
+            }),
+            ("something else", vec![(200, "<html/>".to_owned())], |answer| {
+                matches!(answer, Err(Error::Unreadable(_)))
+            }),
+        ];
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        for (what, answers, judge) in rows {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let endpoint = format!("http://{}", listener.local_addr().unwrap());
+            let expected = answers.len();
+            let server = std::thread::spawn(move || serve(&listener, &answers));
+            let client = Client::new(&config(&endpoint));
+            let answer = runtime.block_on(client.call("Do", &Params::new().with("A", "b c")));
+            assert!(judge(&answer), "{what}: {answer:?}");
+            let requests = server.join().unwrap();
+            assert_eq!(requests.len(), expected, "{what}");
+            for request in requests {
+                assert!(request.starts_with("POST / HTTP/1.1\r\n"), "{what}: {request}");
+                assert!(
+                    request.ends_with("\r\n\r\nAction=Do&Version=2016-11-15&A=b%20c"),
+                    "{what}: {request}"
+                );
+                assert!(request.contains("/us-west-2/ec2/aws4_request"), "{what}: {request}");
+            }
+        }
+    }
+}
