@@ -178,8 +178,8 @@ mod tests {
         let result = "<DoResponse><a/></DoResponse>".to_owned();
         let throttled = (503, error("RequestLimitExceeded"));
         let also_throttled = (400, error("Throttling"));
-        type Judge = fn(&Result<String, Error>) -> bool;
-        let rows: [(&str, Vec<(u16, String)>, Judge); 7] = [
+        type Row = (&'static str, Vec<(u16, String)>, fn(&Result<String, Error>) -> bool);
+        let rows: [Row; 7] = [
             ("a result", vec![(200, result.clone())], |answer| answer.is_ok()),
             (
                 "throttled once",

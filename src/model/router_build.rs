@@ -1,4 +1,9 @@
-//! How a router binary is known for one, and its version read, without running it.
+//! What a router binary is known by, and what it is told through its environment.
+
+/// The environment variable that names the bus.
+pub const BUS_VARIABLE: &str = "KIBUS_BUS";
+/// The environment variable that holds the prefix of the cluster queues. It must be there, and may be empty.
+pub const QUEUE_PREFIX_VARIABLE: &str = "KIBUS_QUEUE_PREFIX";
 
 /// What every build of the router carries in its bytes.
 pub const MARK: &str = concat!("<kibus-router ", env!("CARGO_PKG_VERSION"), ">");

@@ -23,12 +23,7 @@ use super::invocation::{Work, invoke, scope_of};
 use super::sqs::Sqs;
 use crate::ec2;
 use crate::model::name::{BusName, QueuePrefix};
-use crate::model::router_build::MARK;
-
-/// The environment variable that names the bus.
-const BUS: &str = "KIBUS_BUS";
-/// The environment variable that holds the prefix of the cluster queues; it may be empty.
-const QUEUE_PREFIX: &str = "KIBUS_QUEUE_PREFIX";
+use crate::model::router_build::{BUS_VARIABLE, MARK, QUEUE_PREFIX_VARIABLE};
 
 /// How long a connection may take to come about, and how long one try of a call may take.
 const CONNECT: Duration = Duration::from_secs(1);
@@ -51,9 +46,11 @@ struct Function {
 /// # Errors
 /// When the environment is not that of a router, or Lambda's runtime API fails.
 pub async fn run() -> Result<(), lambda_runtime::Error> {
-    let bus = env::var(BUS).map_err(|_| format!("`{BUS}` is not set"))?.parse()?;
-    let prefix = env::var(QUEUE_PREFIX)
-        .map_err(|_| format!("`{QUEUE_PREFIX}` is not set"))?
+    let bus = env::var(BUS_VARIABLE)
+        .map_err(|_| format!("`{BUS_VARIABLE}` is not set"))?
+        .parse()?;
+    let prefix = env::var(QUEUE_PREFIX_VARIABLE)
+        .map_err(|_| format!("`{QUEUE_PREFIX_VARIABLE}` is not set"))?
         .parse()?;
     let config = configuration().await;
     let function = Function {
