@@ -9,15 +9,12 @@ use super::resource::{
     Alias, Architecture, Code, Encryption, EventSourceMapping, Function, FunctionSettings, LogGroup, Queue, Redrive,
     Resource, ResourceId, Role, RolePolicy, Rule, Target,
 };
+use super::router_build::{BUS_VARIABLE, QUEUE_PREFIX_VARIABLE};
 use super::scope::{LIVE, Scope};
 use super::signal::Signal;
 use super::tags::{CLUSTER, Tags};
 use super::world::World;
 
-/// The environment variable that tells the router its bus.
-pub const ENV_BUS: &str = "KIBUS_BUS";
-/// The environment variable that tells the router what cluster queues begin with.
-pub const ENV_QUEUE_PREFIX: &str = "KIBUS_QUEUE_PREFIX";
 
 /// What the probe queue carries in place of a cluster: the router may send only to queues with a cluster tag, and
 /// no cluster can have this name.
@@ -213,8 +210,8 @@ impl Hub {
             memory: self.choices.memory.map_or(256, super::choice::Bounded::get),
             timeout: FUNCTION_TIMEOUT,
             environment: BTreeMap::from([
-                (ENV_BUS.to_owned(), self.scope.bus.to_string()),
-                (ENV_QUEUE_PREFIX.to_owned(), self.queue_prefix().to_string()),
+                (BUS_VARIABLE.to_owned(), self.scope.bus.to_string()),
+                (QUEUE_PREFIX_VARIABLE.to_owned(), self.queue_prefix().to_string()),
             ]),
             code: self.code.clone(),
         }
