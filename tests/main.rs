@@ -3,3 +3,7 @@
 
 mod cloud_on_emulators;
 mod emulator;
+//! Everything that is tested from outside, in one binary.
+
+mod laws;
+mod module_arrows;

@@ -166,3 +166,6 @@ impl<'a> Run<'a> {
         self.outcome
     }
 }
+
+#[cfg(test)]
+mod tests;

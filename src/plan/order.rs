@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::Plan;
 use super::change::{Action, Change, FieldChange, Op};
 use crate::model::field::FieldValue;
-use crate::model::name::{PolicyName, RoleName};
-use crate::model::resource::{Function, Resource, ResourceId};
+use crate::model::name::PolicyName;
+use crate::model::resource::{Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::tags::CONTROLLER_ROLE;
 
@@ -79,15 +79,40 @@ fn ops(change: &Change) -> Vec<Op> {
     }
 }
 
+/// Which part of the hub a resource is, where others need that part whatever they look like when they are seen: a rule
+/// may have lost its target, a function its role.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// The dead-letter queue, which remembers what was chosen for the hub.
+    Memory,
+    HubQueue,
+    RouterRole,
+    RouterPolicy,
+    Other,
+}
+
+impl Part {
+    fn of(scope: &Scope, id: &ResourceId) -> Self {
+        match id {
+            ResourceId::Queue(queue) if *queue == scope.dead_letter_queue() => Self::Memory,
+            ResourceId::Queue(queue) if *queue == scope.hub_queue() => Self::HubQueue,
+            ResourceId::Role(role) if *role == scope.router_role() => Self::RouterRole,
+            ResourceId::RolePolicy(role, policy)
+                if *role == scope.router_role() && *policy == scope.router_policy() =>
+            {
+                Self::RouterPolicy
+            }
+            _ => Self::Other,
+        }
+    }
+}
+
 /// A step that has no place yet, with what its place depends on.
 struct Node {
     change: usize,
     op: Op,
     id: ResourceId,
-    /// Whether it is about the dead-letter queue, which remembers what was chosen for the hub.
-    is_memory: bool,
-    /// Whether it is about the policy of the router's role.
-    is_router_policy: bool,
+    part: Part,
     /// If it is about a cluster's queue: the name that the policy of the cluster's controller has, on any role.
     policy: Option<PolicyName>,
     /// Whether a queue has remembered a role until now, and will not remember it any more.
@@ -108,8 +133,7 @@ impl Node {
         let forgets = |field: &FieldChange| field.path == role_tag && field.from != FieldValue::Unset;
         Self {
             change,
-            is_memory: id == ResourceId::Queue(scope.dead_letter_queue()),
-            is_router_policy: id == ResourceId::RolePolicy(scope.router_role(), scope.router_policy()),
+            part: Part::of(scope, &id),
             policy,
             forgets_a_role: matches!(&op, Op::Update { fields, .. } if fields.iter().any(forgets)),
             op,
@@ -129,8 +153,8 @@ fn must_precede(a: &Node, b: &Node) -> bool {
         (Op::Delete(_), Op::Create(_)) if a.id == b.id => true,
         (Op::Delete(_), Op::Delete(_)) => needs(a, b),
         // What was chosen is remembered before anything follows from it.
-        (Op::Delete(_), _) if b.is_memory => false,
-        (_, Op::Delete(_)) if a.is_memory => true,
+        (Op::Delete(_), _) if b.part == Part::Memory => false,
+        (_, Op::Delete(_)) if a.part == Part::Memory => true,
         // On a change of role the new policy comes first, then the old one goes ...
         (_, Op::Delete(_)) => same_cluster_policy(a, b),
         // ... and the queue's tag, which remembers the role, changes last.
@@ -144,38 +168,31 @@ fn must_precede(a: &Node, b: &Node) -> bool {
 
 /// Whether a resource can only be there while the other is.
 fn needs(node: &Node, other: &Node) -> bool {
-    if other.is_memory || node.is_memory {
-        // It comes before everything and goes after everything.
-        return !node.is_memory;
-    }
     match (node.resource(), other.resource()) {
+        // It comes before everything and goes after everything.
+        _ if node.part == Part::Memory => false,
+        _ if other.part == Part::Memory => true,
         (Resource::RolePolicy(policy), Resource::Role(role)) => policy.role == role.name,
         // A cluster's queue remembers the role, so it comes before the policy and goes after it.
         (Resource::RolePolicy(_), Resource::Queue(_)) => is_policy_of(node, other),
-        (Resource::Function(function), Resource::Role(role)) => runs_as(function, &role.name),
+        (Resource::Function(_), Resource::Role(_)) => other.part == Part::RouterRole,
+        // Lambda takes a function on a role without permissions, but not a mapping.
+        (Resource::Function(_) | Resource::EventSourceMapping(_), Resource::RolePolicy(_)) => {
+            other.part == Part::RouterPolicy
+        }
         // Lambda makes a log group of its own, not ours, if a function runs before there is one.
         (Resource::Function(function), Resource::LogGroup(group)) => {
             group.name.as_str().strip_prefix("/aws/lambda/") == Some(function.name.as_str())
         }
-        // Lambda takes a function on a role without permissions, but not a mapping.
-        (Resource::Function(_) | Resource::EventSourceMapping(_), Resource::RolePolicy(_)) => other.is_router_policy,
         (Resource::Alias(alias), Resource::Function(function)) => alias.function == function.name,
+        (Resource::EventSourceMapping(mapping), Resource::Function(function)) => mapping.function == function.name,
         (Resource::EventSourceMapping(mapping), Resource::Alias(alias)) => {
             mapping.function == alias.function && mapping.alias == alias.name
         }
-        (Resource::EventSourceMapping(mapping), Resource::Function(function)) => mapping.function == function.name,
-        (Resource::EventSourceMapping(mapping), Resource::Queue(queue)) => mapping.queue == queue.name,
         // Without its target a rule sends nothing, and a target that is not there is a lost event.
-        (Resource::Rule(rule), Resource::Queue(queue)) => rule
-            .target
-            .as_ref()
-            .is_some_and(|target| target.arn.rsplit(':').next() == Some(queue.name.as_str())),
+        (Resource::EventSourceMapping(_) | Resource::Rule(_), Resource::Queue(_)) => other.part == Part::HubQueue,
         _ => false,
     }
-}
-
-fn runs_as(function: &Function, role: &RoleName) -> bool {
-    function.settings.role.rsplit('/').next() == Some(role.as_str())
 }
 
 /// Whether `policy` is the policy of the controller whose queue `queue` is. The names tell, not the policy's

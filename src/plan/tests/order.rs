@@ -113,10 +113,10 @@ fn changed(mut resource: Resource) -> Resource {
         Resource::Role(r) => r.trust = Document(serde_json::json!({})),
         Resource::RolePolicy(r) => r.document = Document(serde_json::json!({})),
         Resource::LogGroup(r) => r.retention_days = None,
-        Resource::Function(r) => r.settings.memory += 1,
+        Resource::Function(r) => r.settings.role.push('x'),
         Resource::Alias(r) => r.settings.memory += 1,
         Resource::EventSourceMapping(r) => r.batch_size += 1,
-        Resource::Rule(r) => r.enabled = false,
+        Resource::Rule(r) => r.target = None,
     }
     resource
 }

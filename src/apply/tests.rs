@@ -1,0 +1,314 @@
+//! What applying promises, over any plan: made-up steps that wait for any earlier ones, of which any may fail.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::cloud::FaultKind;
+use crate::model::name::{QueueName, QueuePrefix, RoleName};
+use crate::model::resource::{LogGroup, Resource, ResourceId};
+use crate::plan::{Op, Step};
+
+/// What happened, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Moment {
+    /// A step reached the cloud.
+    Called(usize),
+    /// The cloud answered; whether it was done.
+    Answered(usize, bool),
+    /// A change was spoken of.
+    Told(usize, &'static str),
+    /// Someone asked to stop.
+    Stop,
+}
+
+/// What a step does in the cloud.
+#[derive(Clone, Debug)]
+struct Behaviour {
+    /// How often others take their turn before the answer; each time a reason to wait is told.
+    turns: usize,
+    fails: bool,
+    /// Whether someone asks to stop while it runs.
+    stops: bool,
+}
+
+/// A cloud that does as the steps' behaviours say, and takes down what happens.
+struct Scripted<'a> {
+    plan: &'a Plan,
+    script: Vec<Behaviour>,
+    moments: Mutex<Vec<Moment>>,
+    stop: watch::Sender<bool>,
+}
+
+impl Scripted<'_> {
+    fn add(&self, moment: Moment) {
+        self.moments.lock().unwrap().push(moment);
+    }
+}
+
+impl Cloud for Scripted<'_> {
+    async fn read(&self, _: &ResourceId) -> Result<Option<Resource>, Fault> {
+        unreachable!("applying reads nothing")
+    }
+
+    async fn write(&self, op: &Op, waiting: &(dyn Fn(&str) + Sync)) -> Result<(), Fault> {
+        let at = self.plan.steps.iter().position(|step| step.op == *op).unwrap();
+        self.add(Moment::Called(at));
+        for turn in 0..self.script[at].turns {
+            waiting(&format!("turn {turn}"));
+            tokio::task::yield_now().await;
+        }
+        if self.script[at].stops {
+            self.add(Moment::Stop);
+            self.stop.send_replace(true);
+        }
+        self.add(Moment::Answered(at, !self.script[at].fails));
+        if self.script[at].fails { Err(fault()) } else { Ok(()) }
+    }
+
+    async fn cluster_queues(&self, _: &QueuePrefix) -> Result<BTreeSet<QueueName>, Fault> {
+        unreachable!("applying looks for nothing")
+    }
+
+    async fn role_names(&self) -> Result<BTreeSet<RoleName>, Fault> {
+        unreachable!("applying looks for nothing")
+    }
+}
+
+impl Listener for Scripted<'_> {
+    fn event(&self, place: usize, change: &Change, event: Event) {
+        assert_eq!(self.plan.changes[place], *change);
+        self.add(Moment::Told(
+            place,
+            match event {
+                Event::Started => "started",
+                Event::Waiting(_) => "waiting",
+                Event::Done(_) => "done",
+                Event::Failed(_) => "failed",
+            },
+        ));
+    }
+}
+
+fn fault() -> Fault {
+    Fault {
+        kind: FaultKind::Rejected,
+        action: "test:Write".to_owned(),
+        code: None,
+        message: "no".to_owned(),
+    }
+}
+
+fn resource(change: usize) -> Resource {
+    Resource::LogGroup(LogGroup {
+        name: format!("g{change}").parse().unwrap(),
+        retention_days: None,
+        tags: Default::default(),
+    })
+}
+
+/// A plan of changes that take one step, or two if they replace; each step waits for the earlier ones whose bits are
+/// set, and the second step of a replacement for the first.
+fn made_up(changes: &[(bool, u32)]) -> Plan {
+    let mut plan = Plan::default();
+    for (change, (replaces, waits_for)) in changes.iter().enumerate() {
+        let (old, new) = (Change::delete(resource(change)), Change::create(resource(change)));
+        let mut ops = vec![Op::Create(resource(change))];
+        if *replaces {
+            ops.insert(0, Op::Delete(resource(change)));
+        }
+        plan.changes.push(if *replaces { old } else { new });
+        for op in ops {
+            let at = plan.steps.len();
+            let of_the_same = at.checked_sub(1).filter(|before| plan.steps[*before].change == change);
+            let after = (0..at).filter(|earlier| waits_for & (1 << (earlier % 32)) != 0);
+            let after = after.chain(of_the_same).collect();
+            plan.steps.push(Step { change, op, after });
+        }
+    }
+    plan
+}
+
+fn run(plan: &Plan, script: &[Behaviour], limit: usize) -> (Outcome, Vec<Moment>) {
+    let cloud = Scripted {
+        plan,
+        script: script.to_vec(),
+        moments: Mutex::default(),
+        stop: watch::Sender::new(false),
+    };
+    let stop = cloud.stop.subscribe();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let outcome = runtime.block_on(apply(plan, &cloud, limit, stop, &cloud));
+    (outcome, cloud.moments.into_inner().unwrap())
+}
+
+/// All promises, over one run.
+fn hold(plan: &Plan, limit: usize, outcome: &Outcome, moments: &[Moment]) {
+    let mut in_flight: BTreeSet<usize> = BTreeSet::new();
+    let mut done = BTreeSet::new();
+    // The answers of one turn are looked at together, so a step may begin until the one that ended it is told of.
+    let mut over = false;
+    for moment in moments {
+        match moment {
+            Moment::Called(step) => {
+                assert!(!over, "step {step} begins after a failure or a stop");
+                assert!(plan.steps[*step].after.is_subset(&done), "step {step} does not wait");
+                assert!(in_flight.insert(*step), "step {step} runs twice");
+                assert!(in_flight.len() <= limit, "{} run at the same time", in_flight.len());
+            }
+            Moment::Answered(step, well) => {
+                in_flight.remove(step);
+                if *well {
+                    done.insert(*step);
+                }
+            }
+            Moment::Told(_, what) => over |= *what == "failed",
+            Moment::Stop => {}
+        }
+    }
+    assert!(in_flight.is_empty(), "{in_flight:?} are left in flight");
+
+    for place in 0..plan.changes.len() {
+        let of_it = |step: &usize| plan.steps[*step].change == place;
+        let steps: Vec<usize> = (0..plan.steps.len()).filter(of_it).collect();
+        let failed = outcome.failed.iter().filter(|(failed, _)| *failed == place).count();
+        let accounts = [
+            usize::from(outcome.done.contains(&place)),
+            failed,
+            usize::from(outcome.not_tried.contains(&place)),
+        ];
+        assert_eq!(
+            accounts.iter().sum::<usize>(),
+            1,
+            "change {place} is accounted for {accounts:?}"
+        );
+        assert_eq!(
+            outcome.done.contains(&place),
+            steps.iter().all(|step| done.contains(step)),
+            "change {place}"
+        );
+
+        let told: Vec<&str> = moments
+            .iter()
+            .filter_map(|moment| match moment {
+                Moment::Told(of, what) if *of == place => Some(*what),
+                _ => None,
+            })
+            .filter(|what| *what != "waiting")
+            .collect();
+        let begun = moments
+            .iter()
+            .any(|moment| matches!(moment, Moment::Called(step) if of_it(step)));
+        let expected: &[&str] = match (begun, accounts) {
+            (false, _) => &[],
+            (true, [1, ..]) => &["started", "done"],
+            (true, [_, 1, _]) => &["started", "failed"],
+            // Half a replacement: what was begun is not gone on with.
+            (true, _) => &["started"],
+        };
+        assert_eq!(told, expected, "change {place}");
+        let first = moments
+            .iter()
+            .position(|moment| matches!(moment, Moment::Told(of, _) if *of == place));
+        if let Some(first) = first {
+            assert_eq!(moments[first], Moment::Told(place, "started"));
+        }
+    }
+    let progress = outcome.progress();
+    assert_eq!(progress.done + progress.failed + progress.not_tried, plan.changes.len());
+    assert_eq!(outcome.is_complete(), outcome.done.len() == plan.changes.len());
+}
+
+fn behaviour() -> impl Strategy<Value = Behaviour> {
+    (0..4_usize, prop::bool::weighted(0.05), prop::bool::weighted(0.05)).prop_map(|(turns, fails, stops)| Behaviour {
+        turns,
+        fails,
+        stops,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_plan_is_applied_as_promised(
+        changes in prop::collection::vec((prop::bool::weighted(0.2), prop_oneof![Just(0), any::<u32>()]), 0..20),
+        script in prop::collection::vec(behaviour(), 40),
+        limit in 1..10_usize,
+    ) {
+        let plan = made_up(&changes);
+        let (outcome, moments) = run(&plan, &script, limit);
+        hold(&plan, limit, &outcome, &moments);
+        let troubled = (0..plan.steps.len()).any(|step| script[step].fails || script[step].stops);
+        prop_assert!(troubled || outcome.is_complete());
+    }
+}
+
+const WELL: Behaviour = Behaviour {
+    turns: 1,
+    fails: false,
+    stops: false,
+};
+
+#[test]
+fn what_may_run_at_the_same_time_does() {
+    let plan = made_up(&[(false, 0); 5]);
+    for limit in [1, 3, 8] {
+        let (_, moments) = run(&plan, &[const { WELL }; 5], limit);
+        let called = |moment: &&Moment| matches!(moment, Moment::Called(_));
+        let at_once = moments
+            .iter()
+            .take_while(|m| !matches!(m, Moment::Answered(..)))
+            .filter(called)
+            .count();
+        assert_eq!(at_once, limit.min(5), "limit {limit}");
+    }
+}
+
+#[test]
+fn a_limit_of_nothing_is_one_at_a_time() {
+    let plan = made_up(&[(false, 0); 3]);
+    let (outcome, _) = run(&plan, &[const { WELL }; 3], 0);
+    assert!(outcome.is_complete());
+}
+
+#[test]
+fn what_has_begun_is_finished_and_nothing_else_begins() {
+    let plan = made_up(&[(false, 0), (false, 0), (false, 0)]);
+    let slow = Behaviour { turns: 3, ..WELL };
+    for (name, first, done, failed, stopped) in [
+        ("a failure", Behaviour { fails: true, ..WELL }, vec![1], vec![0], false),
+        ("a stop", Behaviour { stops: true, ..WELL }, vec![0, 1], vec![], true),
+    ] {
+        let (outcome, moments) = run(&plan, &[first, slow.clone(), WELL], 2);
+        assert_eq!(outcome.done, done.into_iter().collect(), "{name}");
+        assert_eq!(
+            outcome.failed.iter().map(|(place, _)| *place).collect::<Vec<_>>(),
+            failed,
+            "{name}"
+        );
+        assert_eq!(outcome.not_tried, [2].into(), "{name}");
+        assert_eq!(outcome.stopped, stopped, "{name}");
+        assert!(!moments.contains(&Moment::Called(2)), "{name}");
+    }
+}
+
+#[test]
+fn a_stop_that_comes_too_late_is_none() {
+    let plan = made_up(&[(false, 0)]);
+    let (outcome, _) = run(&plan, &[Behaviour { stops: true, ..WELL }], 2);
+    assert!(outcome.is_complete() && !outcome.stopped);
+}
+
+#[test]
+fn half_a_replacement_is_not_done() {
+    let plan = made_up(&[(true, 0)]);
+    let (outcome, moments) = run(&plan, &[Behaviour { stops: true, ..WELL }, WELL], 2);
+    assert_eq!((outcome.not_tried.len(), outcome.stopped), (1, true));
+    assert!(!moments.contains(&Moment::Told(0, "done")));
+    let (outcome, moments) = run(&plan, &[WELL, Behaviour { fails: true, ..WELL }], 2);
+    assert_eq!(outcome.failed, [(0, fault())]);
+    assert!(moments.contains(&Moment::Told(0, "failed")));
+}

@@ -1,0 +1,370 @@
+//! A cloud in memory that is as strict as AWS or stricter, fails on demand, and takes down every write that breaks
+//! a law.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard};
+
+use kibus::cloud::{Cloud, Fault, FaultKind};
+use kibus::model::name::{QueueName, QueuePrefix, RoleName};
+use kibus::model::policy;
+use kibus::model::resource::{Resource, ResourceId};
+use kibus::model::scope::Scope;
+use kibus::model::tags::{CLUSTER, Tags};
+use kibus::plan::{FieldChange, Op, Plan};
+use tokio::sync::watch;
+
+/// How a write goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// It fails and nothing is done.
+    Nothing,
+    /// It fails when everything but the tags is done; where there is only one call, nothing.
+    AllButTags,
+    /// It fails when only the tags are done; where there is only one call, nothing.
+    OnlyTags,
+    /// All is done, and the answer is lost.
+    AnswerLost,
+    /// All is well, and someone asks to stop.
+    Stop,
+}
+
+/// When a write goes wrong, and whether it takes the whole process with it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Interruption {
+    /// Which write, counted from 0.
+    pub at: usize,
+    /// How.
+    pub trouble: Trouble,
+    /// Whether no later write has any effect, as if the process was killed.
+    pub killed: bool,
+}
+
+type World = BTreeMap<ResourceId, Resource>;
+
+#[derive(Default)]
+struct State {
+    resources: World,
+    shown: Vec<Op>,
+    writes: usize,
+    interruption: Option<Interruption>,
+    breaches: Vec<String>,
+}
+
+/// An account, as far as one bus is concerned.
+pub(super) struct Account {
+    scope: Scope,
+    state: Mutex<State>,
+    stop: watch::Sender<bool>,
+}
+
+impl Account {
+    /// An account with these resources.
+    pub(super) fn new(scope: &Scope, resources: World) -> Self {
+        Self {
+            scope: scope.clone(),
+            state: Mutex::new(State {
+                resources,
+                ..State::default()
+            }),
+            stop: watch::Sender::new(false),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    /// Everything that is there.
+    pub(super) fn resources(&self) -> World {
+        self.state().resources.clone()
+    }
+
+    /// Takes down what a person was shown: the only writes that may follow, once each.
+    pub(super) fn show(&self, plan: &Plan, interruption: Option<Interruption>) -> watch::Receiver<bool> {
+        let mut state = self.state();
+        state.shown = plan.steps.iter().map(|step| step.op.clone()).collect();
+        state.writes = 0;
+        state.interruption = interruption;
+        self.stop.send_replace(false);
+        self.stop.subscribe()
+    }
+
+    /// The writes that broke a law.
+    pub(super) fn breaches(&self) -> Vec<String> {
+        self.state().breaches.clone()
+    }
+}
+
+impl Cloud for Account {
+    async fn read(&self, id: &ResourceId) -> Result<Option<Resource>, Fault> {
+        Ok(self.state().resources.get(id).cloned())
+    }
+
+    async fn write(&self, op: &Op, waiting: &(dyn Fn(&str) + Sync)) -> Result<(), Fault> {
+        // Others take their turn between the call and its effect.
+        tokio::task::yield_now().await;
+        waiting("settling");
+        tokio::task::yield_now().await;
+        let mut state = self.state();
+        let at = state.writes;
+        state.writes += 1;
+        let interruption = state.interruption.filter(|interruption| interruption.at <= at);
+        match interruption {
+            Some(now) if now.at == at => {
+                if let Err(breach) = allowed(&self.scope, &mut state, op) {
+                    return Err(breached(&mut state, op, breach));
+                }
+                let partly = match now.trouble {
+                    Trouble::Nothing => false,
+                    Trouble::AllButTags | Trouble::OnlyTags => take_half(&mut state.resources, op, now.trouble),
+                    Trouble::AnswerLost | Trouble::Stop => true,
+                };
+                if partly && matches!(now.trouble, Trouble::AnswerLost | Trouble::Stop) {
+                    take(&mut state.resources, op);
+                }
+                if now.trouble == Trouble::Stop {
+                    self.stop.send_replace(true);
+                    return Ok(());
+                }
+                Err(fault("injected"))
+            }
+            Some(earlier) if earlier.killed => Err(fault("killed")),
+            _ => {
+                if let Err(breach) = allowed(&self.scope, &mut state, op) {
+                    return Err(breached(&mut state, op, breach));
+                }
+                take(&mut state.resources, op);
+                Ok(())
+            }
+        }
+    }
+
+    async fn cluster_queues(&self, prefix: &QueuePrefix) -> Result<BTreeSet<QueueName>, Fault> {
+        let state = self.state();
+        Ok(state
+            .resources
+            .values()
+            .filter_map(|resource| match resource {
+                Resource::Queue(queue) => Some(queue),
+                _ => None,
+            })
+            .filter(|queue| queue.name.as_str().starts_with(prefix.as_str()) || queue.tags.get(CLUSTER).is_some())
+            .map(|queue| queue.name.clone())
+            .collect())
+    }
+
+    async fn role_names(&self) -> Result<BTreeSet<RoleName>, Fault> {
+        Ok(BTreeSet::new())
+    }
+}
+
+fn fault(message: &str) -> Fault {
+    Fault {
+        kind: FaultKind::Rejected,
+        action: "test:Write".to_owned(),
+        code: None,
+        message: message.to_owned(),
+    }
+}
+
+fn breached(state: &mut State, op: &Op, breach: String) -> Fault {
+    let breach = format!("{}: {breach}", op.id());
+    state.breaches.push(breach.clone());
+    fault(&breach)
+}
+
+/// Whether this write may be: it was shown, it is about something of ours, and nothing is left hanging.
+fn allowed(scope: &Scope, state: &mut State, op: &Op) -> Result<(), String> {
+    let Some(place) = state.shown.iter().position(|shown| shown == op) else {
+        return Err("was not shown, or is done twice".to_owned());
+    };
+    state.shown.swap_remove(place);
+    let resources = &state.resources;
+    let there = resources.get(&op.id());
+    match (op, there) {
+        (Op::Create(_), Some(_)) => return Err("exists".to_owned()),
+        (Op::Create(after), None) => {
+            if after.tags().is_some_and(|tags| !tags.belong_to(&scope.bus)) {
+                return Err("would not be known as ours".to_owned());
+            }
+        }
+        (Op::Update { .. } | Op::Delete(_), None) => return Err("is gone".to_owned()),
+        (Op::Update { from, .. }, Some(there)) if from.as_ref() != there => {
+            return Err("is not what was seen".to_owned());
+        }
+        (Op::Delete(_) | Op::Update { .. }, Some(there)) => {
+            if !ours(scope, resources, there) {
+                return Err("is not ours".to_owned());
+            }
+        }
+    }
+    match op {
+        Op::Delete(before) => match users(scope, resources, before).next() {
+            Some(user) => Err(format!("goes while {user} needs it")),
+            None => Ok(()),
+        },
+        Op::Create(after) | Op::Update { to: after, .. } => {
+            match needed(scope, after).find(|id| !resources.contains_key(id)) {
+                Some(missing) => Err(format!("needs {missing}, which is not there")),
+                None => Ok(()),
+            }
+        }
+    }
+}
+
+fn ours(scope: &Scope, resources: &World, resource: &Resource) -> bool {
+    let tagged = |id: &ResourceId| {
+        let tags = resources.get(id).and_then(Resource::tags);
+        tags.is_some_and(|tags| tags.belong_to(&scope.bus))
+    };
+    match resource {
+        Resource::RolePolicy(r) => policy::all_ours(&r.document) || tagged(&ResourceId::Role(r.role.clone())),
+        Resource::Alias(r) => tagged(&ResourceId::Function(r.function.clone())),
+        Resource::EventSourceMapping(r) => tagged(&ResourceId::Queue(r.queue.clone())),
+        _ => tagged(&resource.id()),
+    }
+}
+
+/// What must be there for this to be there.
+fn needed(scope: &Scope, resource: &Resource) -> impl Iterator<Item = ResourceId> {
+    let dead_letters = ResourceId::Queue(scope.dead_letter_queue());
+    let router_policy = ResourceId::RolePolicy(scope.router_role(), scope.router_policy());
+    let ids = match resource {
+        Resource::Queue(queue) if queue.redrive.is_some() => vec![dead_letters],
+        Resource::Rule(_) => vec![dead_letters, ResourceId::Queue(scope.hub_queue())],
+        Resource::RolePolicy(policy) if policy.role == scope.router_role() => {
+            vec![ResourceId::Role(policy.role.clone())]
+        }
+        // What remembers the role: the queue of the cluster that the policy is for.
+        Resource::RolePolicy(policy) => {
+            let name = policy.name.as_str().rsplit('-').next().unwrap_or_default();
+            vec![ResourceId::Queue(format!("karpenter-{name}").parse().unwrap())]
+        }
+        Resource::Function(_) => vec![
+            ResourceId::Role(scope.router_role()),
+            ResourceId::LogGroup(scope.router_log_group()),
+        ],
+        Resource::Alias(alias) => vec![ResourceId::Function(alias.function.clone())],
+        Resource::EventSourceMapping(mapping) => vec![
+            ResourceId::Queue(mapping.queue.clone()),
+            ResourceId::Alias(mapping.function.clone(), mapping.alias.clone()),
+            router_policy,
+        ],
+        _ => Vec::new(),
+    };
+    ids.into_iter()
+}
+
+/// What of ours needs this. A role is replaced under its function, and its policy under the mapping.
+fn users<'a>(scope: &Scope, resources: &'a World, used: &Resource) -> impl Iterator<Item = ResourceId> {
+    let users: Vec<ResourceId> = resources
+        .values()
+        .filter(|user| ours(scope, resources, user))
+        .filter(|user| needed(scope, user).any(|id| id == used.id()))
+        .filter(|user| {
+            !matches!(
+                (user, used),
+                (Resource::Function(_), Resource::Role(_)) | (Resource::EventSourceMapping(_), Resource::RolePolicy(_))
+            )
+        })
+        .map(Resource::id)
+        .collect();
+    users.into_iter()
+}
+
+fn take(resources: &mut World, op: &Op) {
+    let after = match op {
+        Op::Create(after) => after.clone(),
+        Op::Update { from, to, fields } => updated(from, to, fields),
+        Op::Delete(before) => {
+            resources.remove(&before.id());
+            return;
+        }
+    };
+    let after = match after {
+        // Publishing freezes what the function is, not what was wished for.
+        Resource::Alias(mut alias) => {
+            if let Some(Resource::Function(function)) = resources.get(&ResourceId::Function(alias.function.clone())) {
+                alias.settings = function.settings.clone();
+            }
+            alias.version = Some(alias.version.unwrap_or(0) + 1);
+            Resource::Alias(alias)
+        }
+        other => other,
+    };
+    resources.insert(after.id(), after);
+}
+
+/// What an update makes of a resource: only the fields that the plan names change.
+fn updated(from: &Resource, to: &Resource, fields: &[FieldChange]) -> Resource {
+    let named = |path: &str| fields.iter().any(|field| field.path == path);
+    let mut after = to.clone();
+    if let (Some(tags), Some(before)) = (tags_mut(&mut after), from.tags()) {
+        let wanted = std::mem::replace(tags, before.clone());
+        for (key, _) in before.0.iter().filter(|(key, _)| named(&format!("tags.{key}"))) {
+            tags.0.remove(key);
+        }
+        tags.0
+            .extend(wanted.0.into_iter().filter(|(key, _)| named(&format!("tags.{key}"))));
+    }
+    match (&mut after, from) {
+        (Resource::Function(after), Resource::Function(before)) if !named("code") => {
+            after.settings.code = before.settings.code.clone();
+        }
+        (Resource::Rule(after), Resource::Rule(before)) => after.foreign_targets = before.foreign_targets.clone(),
+        (Resource::Alias(after), Resource::Alias(before)) => after.version = before.version,
+        _ => {}
+    }
+    after
+}
+
+/// Does half of what an operation of several calls does.
+fn take_half(resources: &mut World, op: &Op, trouble: Trouble) -> bool {
+    let half = match op {
+        Op::Update { from, to, fields } => {
+            let after = updated(from, to, fields);
+            let (mut half, tags) = match trouble {
+                Trouble::OnlyTags => (from.as_ref().clone(), after.tags().cloned()),
+                _ => (after, from.tags().cloned()),
+            };
+            if let (Some(place), Some(tags)) = (tags_mut(&mut half), tags) {
+                *place = tags;
+            }
+            Some(half)
+        }
+        // The target, the retention and the reserved concurrency are calls of their own.
+        Op::Create(Resource::Rule(rule)) | Op::Delete(Resource::Rule(rule)) => {
+            let mut rule = rule.clone();
+            rule.target = None;
+            Some(Resource::Rule(rule))
+        }
+        Op::Create(Resource::LogGroup(group)) => {
+            let mut group = group.clone();
+            group.retention_days = None;
+            Some(Resource::LogGroup(group))
+        }
+        Op::Create(Resource::Function(function)) => {
+            let mut function = function.clone();
+            function.reserved_concurrency = None;
+            Some(Resource::Function(function))
+        }
+        Op::Create(_) | Op::Delete(_) => None,
+    };
+    if let Some(half) = half {
+        resources.insert(half.id(), half);
+        return true;
+    }
+    false
+}
+
+/// The tags of a resource, to change.
+pub(super) fn tags_mut(resource: &mut Resource) -> Option<&mut Tags> {
+    match resource {
+        Resource::Queue(r) => Some(&mut r.tags),
+        Resource::Role(r) => Some(&mut r.tags),
+        Resource::LogGroup(r) => Some(&mut r.tags),
+        Resource::Function(r) => Some(&mut r.tags),
+        Resource::Rule(r) => Some(&mut r.tags),
+        Resource::RolePolicy(_) | Resource::Alias(_) | Resource::EventSourceMapping(_) => None,
+    }
+}

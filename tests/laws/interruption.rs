@@ -1,0 +1,284 @@
+//! The law itself: over every account that commands can leave behind, every next command, every step at which it
+//! can be interrupted, and every way.
+
+use std::collections::BTreeMap;
+
+use kibus::model::choice::{HubChoices, UserTags};
+use kibus::model::resource::{Resource, ResourceId, RolePolicy};
+use kibus::model::scope::Scope;
+use kibus::model::tags::Tags;
+use proptest::prelude::*;
+
+use super::account::{Account, Interruption, Trouble, tags_mut};
+use super::command::{Command, RoleFlag};
+use Command::{AddCluster, BootstrapHub, RemoveCluster, Teardown};
+use RoleFlag::{NotGiven, Role};
+
+type World = BTreeMap<ResourceId, Resource>;
+
+fn scope() -> Scope {
+    Scope {
+        bus: "kibus".parse().unwrap(),
+        account: "111122223333".parse().unwrap(),
+        region: "us-west-2".parse().unwrap(),
+        partition: "aws".parse().unwrap(),
+    }
+}
+
+fn choices(choose: impl FnOnce(&mut HubChoices)) -> HubChoices {
+    let mut choices = HubChoices::default();
+    choose(&mut choices);
+    choices
+}
+
+fn hub() -> Command {
+    BootstrapHub(HubChoices::default(), "0.1.0")
+}
+
+/// A hub for which everything was chosen.
+fn choosy_hub() -> Command {
+    let chosen = choices(|c| {
+        c.tags = Some(UserTags::parse(&["team=a".to_owned()]).unwrap());
+        c.kms_key = Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap());
+        c.retention = Some("7200".parse().unwrap());
+        c.permissions_boundary = Some("arn:aws:iam::111122223333:policy/x".parse().unwrap());
+        c.role_path = Some("/x/".parse().unwrap());
+        c.memory = Some("512".parse().unwrap());
+        c.architecture = Some("arm64".parse().unwrap());
+        c.reserved_concurrency = Some("5".parse().unwrap());
+        c.log_retention = Some("30".parse().unwrap());
+        c.rebalance = Some(true);
+    });
+    BootstrapHub(chosen, "0.1.0")
+}
+
+/// What leads to each account that a law starts from.
+fn histories() -> Vec<Vec<Command>> {
+    let one = AddCluster(vec![("base", Role("a"))]);
+    let three = AddCluster(vec![("base", Role("a")), ("one", Role("b")), ("two", RoleFlag::None)]);
+    vec![
+        vec![],
+        vec![hub()],
+        vec![choosy_hub()],
+        vec![hub(), one.clone()],
+        vec![choosy_hub(), one],
+        vec![hub(), three],
+    ]
+}
+
+/// The commands that are interrupted.
+fn commands() -> Vec<Command> {
+    let choose = |choose: fn(&mut HubChoices)| BootstrapHub(choices(choose), "0.1.0");
+    vec![
+        hub(),
+        choosy_hub(),
+        BootstrapHub(HubChoices::default(), "0.2.0"),
+        choose(|c| c.tags = Some(UserTags::parse(&["team=b".to_owned(), "x=y".to_owned()]).unwrap())),
+        choose(|c| c.kms_key = Some("none".parse().unwrap())),
+        choose(|c| c.retention = Some("9000".parse().unwrap())),
+        choose(|c| c.permissions_boundary = Some("none".parse().unwrap())),
+        choose(|c| c.role_path = Some("/".parse().unwrap())),
+        choose(|c| c.role_path = Some("/y/".parse().unwrap())),
+        choose(|c| c.queue_prefix = Some("karpenter-".parse().unwrap())),
+        choose(|c| c.reserved_concurrency = Some("none".parse().unwrap())),
+        choose(|c| c.rebalance = Some(false)),
+        choose(|c| c.rebalance = Some(true)),
+        AddCluster(vec![("base", NotGiven)]),
+        AddCluster(vec![("base", RoleFlag::None)]),
+        AddCluster(vec![("base", Role("b")), ("two", Role("a"))]),
+        RemoveCluster(vec!["base"]),
+        RemoveCluster(vec!["base", "one", "two", "never"]),
+        Teardown,
+    ]
+}
+
+/// What is in the account and no business of ours, though some of it looks like it.
+fn of_others() -> World {
+    let hub = kibus::model::hub::Hub::new(
+        &Scope {
+            bus: "other".parse().unwrap(),
+            ..scope()
+        },
+        HubChoices::default(),
+        kibus::model::resource::Code::of_archive("9.0.0", "ff"),
+    );
+    let mut world: World = hub
+        .world()
+        .resources()
+        .map(|resource| (resource.id(), resource.clone()))
+        .collect();
+    let queue = world
+        .values()
+        .find(|resource| matches!(resource, Resource::Queue(_)))
+        .cloned();
+    if let Some(Resource::Queue(mut queue)) = queue {
+        queue.name = "karpenter-theirs".parse().unwrap();
+        queue.tags = Tags::default();
+        world.insert(ResourceId::Queue(queue.name.clone()), Resource::Queue(queue));
+    }
+    let policy = RolePolicy {
+        role: "a".parse().unwrap(),
+        name: "theirs".parse().unwrap(),
+        document: kibus::model::document::Document(serde_json::json!({"Statement": []})),
+    };
+    let policy = Resource::RolePolicy(policy);
+    world.insert(policy.id(), policy);
+    world
+}
+
+fn wait<T>(run: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap()
+        .block_on(run)
+}
+
+/// The account that these commands leave behind, on which others have put tags of their own.
+fn account_after(history: &[Command]) -> World {
+    let account = Account::new(&scope(), of_others());
+    for command in history {
+        let run = wait(command.run(&scope(), &account, 4, None));
+        assert!(run.outcome.is_complete(), "{command:?}: {:?}", run.outcome.failed);
+    }
+    assert_eq!(account.breaches(), [""; 0], "{history:?}");
+    let mut world = account.resources();
+    for tags in world.values_mut().filter_map(tags_mut) {
+        tags.0.insert("cost-center".to_owned(), "7".to_owned());
+    }
+    world
+}
+
+/// What the law compares: everything but the number of the alias's version, which every publishing raises.
+fn comparable(mut world: World) -> World {
+    for resource in world.values_mut() {
+        if let Resource::Alias(alias) = resource {
+            alias.version = None;
+        }
+    }
+    world
+}
+
+/// Interrupts a command, repeats it, and compares with what it does when nothing happens.
+fn goes_on_where_it_stood(start: &World, command: &Command, limit: usize, now: Interruption, end: &World) {
+    let name = format!("{command:?}, {limit} at a time, {now:?}");
+    let account = Account::new(&scope(), start.clone());
+    let first = wait(command.run(&scope(), &account, limit, Some(now)));
+    assert_eq!(account.breaches(), [""; 0], "{name}");
+    let second = wait(command.run(&scope(), &account, limit, None));
+    assert_eq!(account.breaches(), [""; 0], "{name}, again");
+    assert!(second.outcome.is_complete(), "{name}, again: {:?}", second.outcome);
+    if now.trouble == Trouble::Stop || !now.killed {
+        let left: Vec<_> = second.plan.changes.iter().map(|change| change.id.clone()).collect();
+        let redone: Vec<_> = first
+            .outcome
+            .done
+            .iter()
+            .map(|at| &first.plan.changes[*at].id)
+            .collect();
+        assert!(
+            !left.iter().any(|id| redone.contains(&id)),
+            "{name}: {left:?} and {redone:?} were done before"
+        );
+    }
+    let third = wait(command.plan(&scope(), &account));
+    assert!(third.is_empty(), "{name}: the plan after it is {:?}", third.changes);
+    assert_eq!(comparable(account.resources()), *end, "{name}");
+}
+
+#[test]
+fn any_command_may_be_interrupted_and_repeated() {
+    const ALONE: [Trouble; 5] = [
+        Trouble::Nothing,
+        Trouble::AllButTags,
+        Trouble::OnlyTags,
+        Trouble::AnswerLost,
+        Trouble::Stop,
+    ];
+    for history in histories() {
+        let start = account_after(&history);
+        for command in commands() {
+            let account = Account::new(&scope(), start.clone());
+            let run = wait(command.run(&scope(), &account, 1, None));
+            assert_eq!(account.breaches(), [""; 0], "{command:?} after {history:?}");
+            assert!(run.outcome.is_complete(), "{command:?}: {:?}", run.outcome);
+            let end = comparable(account.resources());
+            for at in 0..run.plan.steps.len() {
+                for trouble in ALONE {
+                    let now = Interruption {
+                        at,
+                        trouble,
+                        killed: false,
+                    };
+                    goes_on_where_it_stood(&start, &command, 1, now, &end);
+                }
+                for (trouble, killed) in [
+                    (Trouble::Nothing, true),
+                    (Trouble::AnswerLost, false),
+                    (Trouble::Stop, false),
+                ] {
+                    goes_on_where_it_stood(&start, &command, 8, Interruption { at, trouble, killed }, &end);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_teardown_leaves_the_account_as_it_was() {
+    for history in histories() {
+        let account = Account::new(&scope(), account_after(&history));
+        let run = wait(Teardown.run(&scope(), &account, 8, None));
+        assert!(run.outcome.is_complete(), "{history:?}: {:?}", run.outcome);
+        let left: Vec<_> = account.resources().into_keys().collect();
+        assert_eq!(left, of_others().into_keys().collect::<Vec<_>>(), "after {history:?}");
+    }
+}
+
+fn trouble() -> impl Strategy<Value = Option<Interruption>> {
+    let ways = vec![
+        Trouble::Nothing,
+        Trouble::AllButTags,
+        Trouble::OnlyTags,
+        Trouble::AnswerLost,
+        Trouble::Stop,
+    ];
+    let some = (0..20_usize, prop::sample::select(ways), any::<bool>());
+    prop::option::weighted(
+        0.7,
+        some.prop_map(|(at, trouble, killed)| Interruption { at, trouble, killed }),
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 128, ..ProptestConfig::default() })]
+
+    /// A long life: commands in any order, each interrupted a few times and repeated until it is through.
+    #[test]
+    fn a_bus_survives_any_history(
+        life in prop::collection::vec(
+            (prop::sample::select(commands()), prop::collection::vec(trouble(), 0..4), 1..9_usize),
+            1..6,
+        ),
+    ) {
+        let account = Account::new(&scope(), of_others());
+        let mut version = "0.1.0";
+        for (command, troubles, limit) in life {
+            // An older router over a newer one is refused, which is another law.
+            let command = match command {
+                BootstrapHub(flags, offered) => {
+                    version = version.max(offered);
+                    BootstrapHub(flags, version)
+                }
+                other => other,
+            };
+            for trouble in troubles.into_iter().chain([None]) {
+                wait(command.run(&scope(), &account, limit, trouble));
+            }
+            prop_assert_eq!(account.breaches(), Vec::<String>::new());
+            prop_assert!(wait(command.plan(&scope(), &account)).is_empty(), "{:?}", command);
+        }
+        wait(Teardown.run(&scope(), &account, 8, None));
+        prop_assert_eq!(account.breaches(), Vec::<String>::new());
+        prop_assert_eq!(account.resources(), of_others());
+    }
+}

@@ -1,0 +1,292 @@
+//! Which module may name which, held over the source: the picture of the modules, as data.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+const ALL: &[&str] = &[
+    "apply", "aws", "cli", "cloud", "ec2", "model", "plan", "router", "sandbox", "ui",
+];
+const ALL_BUT_ROUTER: &[&str] = &["apply", "aws", "cloud", "ec2", "model", "plan", "sandbox", "ui"];
+
+/// Each module, and what of ours it may name beside itself and `error`. A module that is not here fails the test:
+/// someone must decide where it stands.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("error", &[]),
+    ("model", &[]),
+    ("plan", &["model"]),
+    ("cloud", &["model", "plan"]),
+    ("aws", &["cloud", "model", "plan"]),
+    ("apply", &["cloud", "model", "plan"]),
+    ("ui", &["model", "plan", "apply"]),
+    ("cli", ALL_BUT_ROUTER),
+    ("ec2", &[]),
+    ("router", &["model", "ec2"]),
+    ("sandbox", &["ec2"]),
+    ("lib", ALL),
+    ("main", &["cli", "ui"]),
+    ("bin", &["router"]),
+];
+
+/// Words of the source that stand in some modules only.
+const WORDS: &[(&str, &[&str])] = &[
+    ("aws_sdk_cloudwatchlogs", &["aws"]),
+    ("aws_sdk_eventbridge", &["aws"]),
+    ("aws_sdk_iam", &["aws"]),
+    ("aws_sdk_lambda", &["aws"]),
+    ("aws_sdk_resourcegroupstagging", &["aws"]),
+    ("aws_sdk_sts", &["aws"]),
+    ("aws_sdk_sqs", &["aws", "router"]),
+    ("print!", &["ui", "main"]),
+    ("println!", &["ui", "main"]),
+    ("eprint!", &["ui", "main"]),
+    ("eprintln!", &["ui", "main"]),
+];
+
+/// Modules that only decide, and the words that would say otherwise.
+const PURE: (&[&str], &[&str]) = (&["model", "plan"], &["async", "await", "tokio"]);
+
+#[test]
+fn modules_name_only_what_they_may() {
+    let mut files = Vec::new();
+    read_all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), "", &mut files);
+    assert!(!files.is_empty(), "there is no source to look at");
+    let found: Vec<String> = files.iter().flat_map(|(path, text)| violations(path, text)).collect();
+    assert!(found.is_empty(), "\n{}", found.join("\n"));
+}
+
+#[test]
+fn a_violation_is_seen() {
+    for (path, text, expected) in [
+        ("plan/diff.rs", "use crate::model::world::World;", &[] as &[&str]),
+        ("plan/diff.rs", "use crate::cloud::Cloud;", &["plan names cloud"]),
+        (
+            "plan/diff.rs",
+            "use crate::{model::world, aws, error::Error};",
+            &["plan names aws"],
+        ),
+        (
+            "plan/diff.rs",
+            "use crate::{\n    model::{self, tags},\n    ui::{a, b::{c}},\n};",
+            &["plan names ui"],
+        ),
+        ("plan/diff.rs", "fn f(x: &crate::cli::Args) {}", &["plan names cli"]),
+        ("plan/diff.rs", "use super::super::apply::Event;", &["plan names apply"]),
+        ("plan/mod.rs", "use super::{model, apply};", &["plan names apply"]),
+        ("plan/diff.rs", "use super::order;", &[]),
+        ("plan/diff.rs", "mod tests { use super::super::order; }", &[]),
+        (
+            "plan/diff.rs",
+            "mod tests { use super::super::super::cli; }",
+            &["plan names cli"],
+        ),
+        (
+            "plan/diff.rs",
+            "fn f() { mod x { } } use super::super::ui;",
+            &["plan names ui"],
+        ),
+        ("cloud.rs", "use super::aws;", &["cloud names aws"]),
+        ("aws/queue.rs", "pub(crate) fn f() {} pub(super) fn g() {}", &[]),
+        (
+            "model/name.rs",
+            "// use crate::ui;\n/* crate::ui */ const X: &str = \"crate::ui \\\" crate::cli\";",
+            &[],
+        ),
+        (
+            "model/name.rs",
+            "const X: &str = r#\"crate::ui\"#; const Y: char = '\"'; use crate::ui;",
+            &["model names ui"],
+        ),
+        (
+            "model/name.rs",
+            "fn f<'a>(x: &'a str) {} use crate::ui;",
+            &["model names ui"],
+        ),
+        ("model/name.rs", "pub async fn f() {}", &["model says async"]),
+        ("plan/mod.rs", "use tokio::sync::watch;", &["plan says tokio"]),
+        ("plan/mod.rs", "use aws_sdk_sqs::Client;", &["plan says aws_sdk_sqs"]),
+        ("router/deliver.rs", "use aws_sdk_sqs::Client;", &[]),
+        ("router/deliver.rs", "use crate::cloud::Cloud;", &["router names cloud"]),
+        ("cli/mod.rs", "use aws_sdk_iam::Client;", &["cli says aws_sdk_iam"]),
+        ("cli/mod.rs", "use crate::router::decode;", &["cli names router"]),
+        ("cli/mod.rs", "println!(\"x\");", &["cli says println!"]),
+        ("ui/mod.rs", "println!(\"x\");", &[]),
+        ("main.rs", "fn main() { kibus::cli::run() }", &[]),
+        ("bin/kibus-router.rs", "use kibus::{aws, router};", &["bin names aws"]),
+        ("helpers/mod.rs", "", &["helpers is not in the table of modules"]),
+        ("model/new.rs", "use crate::fleet;", &["model names fleet"]),
+    ] {
+        let found: Vec<String> = violations(path, text)
+            .iter()
+            .map(|v| v[v.find(": ").unwrap() + 2..].to_owned())
+            .collect();
+        assert_eq!(found, expected, "{path}: {text}");
+    }
+}
+
+/// What in a file breaks the rules; the path is relative to `src`.
+fn violations(path: &str, text: &str) -> Vec<String> {
+    let module = path.split(['/', '.']).next().unwrap_or_default();
+    let Some((_, may)) = ARROWS.iter().find(|(name, _)| *name == module) else {
+        return vec![format!("src/{path}: {module} is not in the table of modules")];
+    };
+    let tokens = tokens(text);
+    let names = named_modules(path, &tokens)
+        .into_iter()
+        .filter(|name| name != module && name != "error" && !may.contains(&name.as_str()))
+        .map(|name| format!("src/{path}: {module} names {name}"));
+    let says = words(&tokens)
+        .into_iter()
+        .filter(|word| {
+            let reserved = WORDS
+                .iter()
+                .any(|(reserved, by)| reserved == word && !by.contains(&module));
+            reserved || PURE.0.contains(&module) && PURE.1.contains(&word.as_str())
+        })
+        .map(|word| format!("src/{path}: {module} says {word}"));
+    names.chain(says).collect()
+}
+
+/// Every word, macros with their `!`.
+fn words(tokens: &[String]) -> BTreeSet<String> {
+    let next = tokens.iter().skip(1).map(String::as_str).chain([""]);
+    tokens
+        .iter()
+        .zip(next)
+        .map(|(word, next)| if next == "!" { format!("{word}!") } else { word.clone() })
+        .collect()
+}
+
+/// The modules at the root of the crate that paths in a file lead to.
+fn named_modules(path: &str, tokens: &[String]) -> BTreeSet<String> {
+    let binary = path == "main.rs" || path.starts_with("bin/");
+    let parts = path.trim_end_matches(".rs").split('/');
+    let depth = parts.filter(|part| !["mod", "lib", "main"].contains(part)).count();
+    let mut inner: Vec<usize> = Vec::new();
+    let mut braces = 0;
+    let mut found = BTreeSet::new();
+    let token = |at: usize| tokens.get(at).map_or("", String::as_str);
+    let mut at = 0;
+    while at < tokens.len() {
+        let starts_path = at == 0 || token(at - 1) != "::";
+        match token(at) {
+            "{" => {
+                braces += 1;
+                if at >= 2 && token(at - 2) == "mod" {
+                    inner.push(braces);
+                }
+            }
+            "}" => {
+                inner.pop_if(|opened| *opened == braces);
+                braces -= 1;
+            }
+            "crate" if starts_path => found.extend(heads(tokens, at + 1)),
+            "kibus" if binary && starts_path => found.extend(heads(tokens, at + 1)),
+            "super" if starts_path => {
+                let mut up = 1;
+                while token(at + 1) == "::" && token(at + 2) == "super" {
+                    up += 1;
+                    at += 2;
+                }
+                if up >= depth + inner.len() {
+                    found.extend(heads(tokens, at + 1));
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    found
+}
+
+/// What a path, or each path of a group, goes on with.
+fn heads(tokens: &[String], mut at: usize) -> Vec<String> {
+    let token = |at: usize| tokens.get(at).map_or("", String::as_str);
+    if token(at) != "::" {
+        return Vec::new();
+    }
+    at += 1;
+    if token(at) != "{" {
+        return vec![token(at).to_owned()];
+    }
+    let mut found = Vec::new();
+    let mut braces = 0;
+    loop {
+        match token(at) {
+            "{" => braces += 1,
+            "}" => braces -= 1,
+            head if braces == 1 && ["{", ","].contains(&token(at - 1)) => found.push(head.to_owned()),
+            _ => {}
+        }
+        if braces == 0 || at >= tokens.len() {
+            return found;
+        }
+        at += 1;
+    }
+}
+
+/// Words and signs of a source, without comments and texts.
+fn tokens(source: &str) -> Vec<String> {
+    let mut tokens = Vec::new();
+    let mut rest = source;
+    while let Some(first) = rest.chars().next() {
+        let raw = rest
+            .strip_prefix('r')
+            .map(|raw| raw.len() - raw.trim_start_matches('#').len());
+        let length = if rest.starts_with("//") {
+            rest.find('\n').unwrap_or(rest.len())
+        } else if rest.starts_with("/*") {
+            rest.find("*/").map_or(rest.len(), |end| end + 2)
+        } else if let Some(marks) = raw.filter(|marks| rest[1 + marks..].starts_with('"')) {
+            let end = format!("\"{}", "#".repeat(marks));
+            let begin = marks + 2;
+            rest[begin..].find(&end).map_or(rest.len(), |at| begin + at + end.len())
+        } else if first == '"' {
+            quoted(rest, '"')
+        } else if first == '\'' && (rest.starts_with("'\\") || rest.chars().nth(2) == Some('\'')) {
+            quoted(rest, '\'')
+        } else if first.is_alphanumeric() || first == '_' {
+            let word: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            let length = word.len();
+            tokens.push(word);
+            length
+        } else if rest.starts_with("::") {
+            tokens.push("::".to_owned());
+            2
+        } else {
+            if !first.is_whitespace() {
+                tokens.push(first.to_string());
+            }
+            first.len_utf8()
+        };
+        rest = &rest[length..];
+    }
+    tokens
+}
+
+/// The length of a quoted text with its quotes.
+fn quoted(text: &str, quote: char) -> usize {
+    let mut escaped = false;
+    for (at, c) in text.char_indices().skip(1) {
+        if c == quote && !escaped {
+            return at + c.len_utf8();
+        }
+        escaped = c == '\\' && !escaped;
+    }
+    text.len()
+}
+
+fn read_all(folder: &Path, prefix: &str, files: &mut Vec<(String, String)>) {
+    let entries: BTreeMap<String, _> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .map(|entry| (entry.file_name().into_string().unwrap(), entry.path()))
+        .collect();
+    for (name, path) in entries {
+        if path.is_dir() {
+            read_all(&path, &format!("{prefix}{name}/"), files);
+        } else if name.ends_with(".rs") {
+            files.push((format!("{prefix}{name}"), fs::read_to_string(&path).unwrap()));
+        }
+    }
+}
