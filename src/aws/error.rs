@@ -124,9 +124,7 @@ fn kind(action: &str, code: &str, message: &str) -> FaultKind {
         | "EntityAlreadyExistsException"
         | "ResourceAlreadyExistsException" => FaultKind::Exists,
         // Lambda has one code for "there is one already" and for "not now".
-        "ResourceConflictException" | "ConflictException"
-            if action.contains(":Create") && message.contains("already exist") =>
-        {
+        "ResourceConflictException" | "ConflictException" if action.contains(":Create") && !is_busy(message) => {
             FaultKind::Exists
         }
         "LimitExceeded"
@@ -153,13 +151,18 @@ pub(super) fn settling(fault: &Fault) -> Option<Reason> {
         "DeleteConflict" | "DeleteConflictException" if says("must delete policies first") => {
             Some(Reason::PoliciesLeaving)
         }
-        "ResourceConflictException" if says("in progress") || says("state: Pending") => Some(Reason::FunctionBusy),
+        "ResourceConflictException" if is_busy(&fault.message) => Some(Reason::FunctionBusy),
         "ResourceInUseException" => Some(Reason::MappingBusy),
         "ConcurrentModification" | "ConcurrentModificationException" | "OperationAbortedException" => {
             Some(Reason::ConcurrentChange)
         }
         _ => None,
     }
+}
+
+/// Whether Lambda refuses because it has not done with what it was told before.
+fn is_busy(message: &str) -> bool {
+    message.contains("in progress") || message.contains("state: Pending")
 }
 
 /// Whether something else still uses what was to be deleted.

@@ -47,14 +47,17 @@ pub(super) async fn read(cloud: &AwsCloud, key: Key<'_>) -> Result<Option<EventS
 
 pub(super) async fn create(cloud: &AwsCloud, mapping: &EventSourceMapping, waiting: Waiting<'_>) -> Result<(), Fault> {
     let action = "lambda:CreateEventSourceMapping";
-    // Lambda refuses a second one as long as the first is not quite gone.
-    let leaving = list(cloud, key(mapping)).await?;
-    for uuid in leaving
-        .iter()
-        .filter(|other| other.state() == Some("Deleting"))
-        .filter_map(|other| other.uuid())
-    {
-        gone(cloud, uuid, waiting).await?;
+    // Not everybody refuses a second one; and one that is not quite gone is in the way of the next.
+    for other in list(cloud, key(mapping)).await? {
+        match (other.state(), other.uuid()) {
+            (Some("Deleting"), Some(uuid)) => gone(cloud, uuid, waiting).await?,
+            _ => {
+                return Err(Fault {
+                    kind: FaultKind::Exists,
+                    ..rejected(action, "the event source mapping exists already")
+                });
+            }
+        }
     }
     let made = taken(action, waiting, || {
         let call = cloud
