@@ -178,3 +178,121 @@ fn error_json(error: &Error) -> Value {
     }
     Value::Object(object)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Progress;
+    use crate::model::choice::HubChoices;
+    use crate::model::scope::tests::scope;
+    use crate::model::world::World;
+    use crate::ui::Heading;
+    use crate::ui::text::tests::{between, cluster_world, drifted_world, hub_world, is_like};
+
+    /// Why a document is not what the schema describes; nothing if it is.
+    fn objection(document: &Value) -> Option<String> {
+        let schema = serde_json::from_str(include_str!("../../docs/plan.schema.json")).unwrap();
+        let mut compiler = boon::Compiler::new();
+        compiler.add_resource("plan.schema.json", schema).unwrap();
+        let mut schemas = boon::Schemas::new();
+        let index = compiler.compile("plan.schema.json", &mut schemas).unwrap();
+        schemas.validate(document, index).err().map(|e| e.to_string())
+    }
+
+    fn report<'a>(plan: &'a Plan, error: Option<&'a Error>) -> Report<'a> {
+        let Heading { bus, account, region } = Heading::from(&scope());
+        let cluster = |name: &str, role: Option<&str>| ClusterReport {
+            name: name.parse().unwrap(),
+            queue_name: format!("karpenter-{name}").parse().unwrap(),
+            queue_arn: format!("arn:aws:sqs:us-west-2:111122223333:karpenter-{name}"),
+            controller_role: role.map(|role| role.parse().unwrap()),
+        };
+        Report {
+            hubs: vec![HubReport {
+                bus,
+                account,
+                region,
+                plan,
+                clusters: vec![
+                    cluster("base", Some("KarpenterServiceAccount-base")),
+                    cluster("other", None),
+                ],
+                problems: vec![Problem {
+                    code: "K203".to_owned(),
+                    subject: "rule `kibus-scheduled-change`".to_owned(),
+                    message: "pattern changed".to_owned(),
+                }],
+                warnings: vec!["a warning".to_owned()],
+                applied: error.is_none(),
+                error,
+            }],
+        }
+    }
+
+    fn failure() -> Error {
+        let mut error = Error::failed("not allowed to create role `r`")
+            .note("AWS refused iam:CreateRole")
+            .hint("ask whoever may")
+            .hint_command("then run again:", "kibus bootstrap-hub");
+        error.progress = Some(Progress {
+            done: 2,
+            failed: 1,
+            not_tried: 10,
+        });
+        error
+    }
+
+    #[test]
+    fn a_report_reads_like_this() {
+        let world = cluster_world("base");
+        let plan = between(&World::default(), &world);
+        let failure = failure();
+        is_like("report.json", &format!("{:#}", report(&plan, Some(&failure)).to_json()));
+    }
+
+    #[test]
+    fn the_schema_describes_what_is_written() {
+        let hub = hub_world(HubChoices::default());
+        let moved = hub_world(HubChoices {
+            role_path: Some("/team/".parse().unwrap()),
+            ..HubChoices::default()
+        });
+        let failure = failure();
+        for (name, plan) in [
+            ("no change", between(&hub, &hub)),
+            ("create", between(&World::default(), &hub)),
+            ("delete", between(&hub, &World::default())),
+            ("replace", between(&hub, &moved)),
+            ("update", between(&drifted_world(&hub), &hub)),
+        ] {
+            for error in [None, Some(&failure)] {
+                assert_eq!(objection(&report(&plan, error).to_json()), None, "{name}");
+            }
+        }
+        assert_eq!(objection(&Report::default().to_json()), None, "no hub");
+        assert_eq!(objection(&error_document(&Error::usage("no"))), None, "an early error");
+    }
+
+    #[test]
+    fn the_schema_refuses_what_is_not_written() {
+        let plan = between(&World::default(), &hub_world(HubChoices::default()));
+        let failure = failure();
+        let document = report(&plan, Some(&failure)).to_json();
+        for (at, wrong) in [
+            ("/format_version", json!(2)),
+            ("/hubs/0/applied", json!("yes")),
+            ("/hubs/0/account", json!(111_122_223_333_u64)),
+            ("/hubs/0/changes/0/action", json!("make")),
+            ("/hubs/0/changes/0/kind", json!("bucket")),
+            ("/hubs/0/changes/0/fields/0", json!({"path": "retention"})),
+            ("/hubs/0/summary", json!({"create": 1})),
+            ("/hubs/0/error/kind", json!("bad")),
+            ("/hubs/0/error/hints/0", json!("a text")),
+            ("/hubs/0/clusters/0", json!({"name": "base"})),
+        ] {
+            let mut document = document.clone();
+            *document.pointer_mut(at).unwrap() = wrong;
+            assert!(objection(&document).is_some(), "{at} is taken");
+        }
+    }
+}

@@ -261,7 +261,7 @@ impl Ui {
     #[must_use]
     pub fn spinner(&self, text: &str) -> Spinner {
         let bar = self.bars.add(ProgressBar::new_spinner());
-        bar.set_style(progress::style("{spinner} {msg}{since}"));
+        bar.set_style(progress::style(progress::SPINNER));
         bar.set_message(text::escape(text).into_owned());
         bar.enable_steady_tick(progress::TICK);
         Spinner(bar)

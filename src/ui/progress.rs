@@ -14,6 +14,12 @@ use crate::plan::{Action, Change, Plan};
 
 /// How often a moving line moves.
 pub(super) const TICK: Duration = Duration::from_millis(100);
+/// How many changes are made.
+const TOTAL: &str = "  {bar:24} {pos} of {len}";
+/// A change that is being made.
+const RUNNING: &str = "  {spinner} {msg}{since}";
+/// Anything else that is under way.
+pub(super) const SPINNER: &str = "{spinner} {msg}{since}";
 
 /// Tells a person on stderr what happens to each change of a plan.
 #[derive(Debug)]
@@ -37,7 +43,7 @@ impl Progress {
         let width = plan.changes.iter().map(|change| done(change).chars().count());
         let moving = terminal.then(|| {
             let total = bars.add(ProgressBar::new(plan.changes.len() as u64));
-            total.set_style(style("  {bar:24} {pos} of {len}"));
+            total.set_style(style(TOTAL));
             total.tick();
             Moving {
                 running: Mutex::default(),
@@ -119,7 +125,7 @@ impl Moving {
         match event {
             Event::Started => {
                 let bar = bars.insert_before(&self.total, ProgressBar::new_spinner());
-                bar.set_style(style("  {spinner} {msg}{since}"));
+                bar.set_style(style(RUNNING));
                 bar.set_message(format!("{} {}", doing(change.action), called(change)));
                 bar.enable_steady_tick(TICK);
                 running.insert(place, bar);
@@ -191,5 +197,52 @@ fn tenths(took: Duration) -> String {
         format!("{:.1} s", took.as_secs_f64())
     } else {
         format!("{} s", took.as_secs())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::choice::HubChoices;
+    use crate::model::world::World;
+    use crate::ui::text::tests::{between, hub_world};
+
+    fn first(plan: &Plan) -> &Change {
+        &plan.changes[0]
+    }
+
+    #[test]
+    fn without_a_terminal_every_event_that_matters_is_one_plain_line() {
+        let hub = hub_world(HubChoices::default());
+        let create = between(&World::default(), &hub);
+        let delete = between(&hub, &World::default());
+        let done = || Event::Done(Duration::from_millis(234));
+        for (plan, event, line) in [
+            (&create, Event::Started, None),
+            (&create, done(), Some("created queue kibus-hub-dlq 0.2 s")),
+            (&delete, done(), Some("deleted queue kibus-probe 0.2 s")),
+            (
+                &create,
+                Event::Waiting("not\u{1b}yet".to_owned()),
+                Some("waiting: queue kibus-hub-dlq: not\\u{1b}yet"),
+            ),
+        ] {
+            let progress = Progress::new(MultiProgress::new(), Paint::default(), false, plan);
+            assert_eq!(progress.line(first(plan), &event).as_deref(), line, "{event:?}");
+        }
+    }
+
+    #[test]
+    fn every_template_is_one() {
+        for template in [TOTAL, RUNNING, SPINNER] {
+            assert!(ProgressStyle::with_template(template).is_ok(), "{template}");
+        }
+    }
+
+    #[test]
+    fn times_are_short() {
+        for (millis, shown) in [(0, "0.0 s"), (234, "0.2 s"), (59_900, "59.9 s"), (72_400, "72 s")] {
+            assert_eq!(tenths(Duration::from_millis(millis)), shown);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Policies and patterns as lines, and how two of them differ.
 
-use similar::{ChangeTag, TextDiff};
+use similar::{ChangeTag, DiffTag, TextDiff};
 
 use super::escape::escape;
 use crate::model::document::Document;
@@ -15,15 +15,24 @@ pub(super) fn whole(document: &Document, sign: char, paint: Paint) -> Vec<String
     lines.lines().map(|line| signed(sign, line, paint)).collect()
 }
 
+/// A document in full, a line each, to be copied.
+pub(super) fn plain(document: &Document) -> Vec<String> {
+    let lines = document.pretty();
+    lines.lines().map(|line| escape(line).into_owned()).collect()
+}
+
 /// The lines that differ between two documents, with some around them, or with all when `full`.
 pub(super) fn diff(from: &Document, to: &Document, full: bool, paint: Paint) -> Vec<String> {
     let (from, to) = (from.pretty() + "\n", to.pretty() + "\n");
     let diff = TextDiff::from_lines(from.as_str(), to.as_str());
     let context = if full { usize::MAX / 4 } else { CONTEXT };
     let mut lines = Vec::new();
-    for (place, ops) in diff.grouped_ops(context).iter().enumerate() {
-        if place > 0 {
-            lines.push(paint.dim("..."));
+    for ops in diff.grouped_ops(context) {
+        // In a long policy the lines around a change do not say which statement it is in.
+        let hidden = ops.first().map_or(0, |op| op.new_range().start) > 0;
+        let changed = ops.iter().find(|op| op.tag() != DiffTag::Equal);
+        if hidden && let Some(first) = changed.map(|op| op.new_range().start) {
+            lines.push(paint.dim(&format!("... {}", escape(&place(&to, first))).trim_end()));
         }
         for change in ops.iter().flat_map(|op| diff.iter_changes(op)) {
             let sign = match change.tag() {
@@ -35,6 +44,36 @@ pub(super) fn diff(from: &Document, to: &Document, full: bool, paint: Paint) -> 
         }
     }
     lines
+}
+
+/// What a line of a document stands in: keys from the outside in, and for a statement its `Sid`.
+fn place(text: &str, line: usize) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let depth = |at: usize| lines[at].len() - lines[at].trim_start().len();
+    let mut keys = Vec::new();
+    let mut inside = depth(line);
+    for at in (0..line).rev() {
+        if depth(at) >= inside {
+            continue;
+        }
+        inside = depth(at);
+        let opening = lines[at].trim();
+        if opening == "{" {
+            let members = (at + 1..lines.len()).take_while(|member| depth(*member) > inside);
+            let mut own = members.filter(|member| depth(*member) == inside + 2);
+            keys.extend(own.find_map(|member| member_text(lines[member], "Sid")));
+        } else if let Some((key, _)) = opening.split_once("\": ") {
+            keys.push(key.trim_start_matches('"').to_owned());
+        }
+    }
+    keys.reverse();
+    keys.join(" / ")
+}
+
+/// The text of a member that stands whole on its line.
+fn member_text(line: &str, key: &str) -> Option<String> {
+    let value = line.trim().strip_prefix(&format!("\"{key}\": "))?;
+    serde_json::from_str(value.trim_end_matches(',')).ok()
 }
 
 fn signed(sign: char, line: &str, paint: Paint) -> String {
@@ -67,8 +106,7 @@ mod tests {
 
     #[test]
     fn far_changes_are_parted_and_full_shows_all_between() {
-        let document =
-            |first: u32, last: u32| json!({"a": first, "b": 0, "c": 0, "d": 0, "e": 0, "f": 0, "g": 0, "h": last});
+        let document = |first: u32, last: u32| json!({"a": first, "b": 0, "c": 0, "d": 0, "e": 0, "f": 0, "g": 0, "h": 0, "i": last});
         let short = lines(document(1, 1), document(2, 2), false);
         assert!(short.contains("\n...\n") && !short.contains("\"e\""), "{short}");
         let full = lines(document(1, 1), document(2, 2), true);

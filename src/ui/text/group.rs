@@ -57,7 +57,11 @@ pub(super) fn groups(plan: &Plan) -> Vec<Group<'_>> {
             }),
         }
     }
-    groups.sort_by_cached_key(|group| group.owner.as_ref().map(|owner| counted(owner.name())));
+    groups.sort_by(|a, b| {
+        let key = |group: &Group<'_>| group.owner.as_ref().map(|owner| owner.name().to_owned());
+        let (a, b) = (key(a), key(b));
+        a.as_deref().map(counted).cmp(&b.as_deref().map(counted))
+    });
     groups
 }
 
@@ -98,31 +102,18 @@ fn owner(change: &Change, clusters: &BTreeMap<String, String>) -> Option<Owner> 
     )
 }
 
-/// A name taken apart into text and numbers, so that names sort as people count.
-fn counted(name: &str) -> Vec<(String, u64)> {
-    let mut parts = vec![(String::new(), 0)];
-    let mut number = String::new();
-    for c in name.chars() {
-        if c.is_ascii_digit() {
-            number.push(c);
-            continue;
-        }
-        if !number.is_empty() {
-            parts.push((String::new(), 0));
-            let before = parts.len() - 2;
-            parts[before].1 = number.parse().unwrap_or(u64::MAX);
-            number.clear();
-        }
-        if let Some(part) = parts.last_mut() {
-            part.0.push(c);
-        }
+/// A name taken apart into text and the number after it, so that names sort as people count; the name itself
+/// decides between `a-1` and `a-01`.
+fn counted(name: &str) -> (Vec<(&str, u64)>, &str) {
+    let mut parts = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let (text, after) = rest.split_at(rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len()));
+        let (number, after) = after.split_at(after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len()));
+        parts.push((text, number.parse().unwrap_or(0)));
+        rest = after;
     }
-    if let Some(part) = parts.last_mut() {
-        part.1 = number.parse().unwrap_or(0);
-    }
-    // The name itself decides between `a-1` and `a-01`.
-    parts.push((name.to_owned(), 0));
-    parts
+    (parts, name)
 }
 
 #[cfg(test)]
@@ -132,7 +123,7 @@ mod tests {
     #[test]
     fn names_sort_as_people_count() {
         let mut names = ["t-10", "t-2", "base", "t-1", "t-1-b", "t", "t-01"];
-        names.sort_by_cached_key(|name| counted(name));
+        names.sort_by_key(|name| counted(name));
         assert_eq!(names, ["base", "t", "t-01", "t-1", "t-1-b", "t-2", "t-10"]);
     }
 }

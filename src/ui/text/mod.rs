@@ -8,7 +8,7 @@ mod group;
 mod plan;
 mod summary;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod value;
 
 pub use error::error;

@@ -3,7 +3,7 @@
 use super::escape::escape;
 use super::fold::fold;
 use super::group::{Group, groups};
-use super::summary::{kind, name, summary};
+use super::summary::{kind, rest_of_name, short_name, summary};
 use super::{Look, document, value};
 use crate::model::field::FieldValue;
 use crate::plan::{Action, Change, FieldChange, Plan};
@@ -58,7 +58,7 @@ pub fn plan(about: &Heading, plan: &Plan, look: Look) -> String {
         lines.push(String::new());
     }
     for id in &plan.unknown {
-        let what = columns.line(kind(id), &escape(&name(id)), &[]);
+        let what = columns.line(kind(id), &escape(&short_name(id)), &[]);
         let sign = look.paint.yellow("?");
         lines.push(format!("  {sign} {what}  could not be read; nothing is planned for it"));
     }
@@ -105,7 +105,7 @@ impl Columns {
         Self {
             kind: ids().map(|id| kind(id).chars().count()).max().unwrap_or(0),
             name: ids()
-                .map(|id| name(id).chars().count())
+                .map(|id| short_name(id).chars().count())
                 .filter(|width| *width <= NAME_COLUMN)
                 .max()
                 .unwrap_or(0),
@@ -144,39 +144,75 @@ fn change_lines(change: &Change, columns: Columns, look: Look) -> Vec<String> {
     let shows_fields = shows_fields(change);
     let about = match change.after.as_ref().or(change.before.as_ref()) {
         Some(resource) if !shows_fields => summary(resource),
-        _ => String::new(),
+        _ => rest_of_name(&change.id),
     };
     let about = match look.width {
         Some(width) => fold(&about, width.saturating_sub(columns.last()).max(NARROW)),
         None => vec![about],
     };
-    let line = columns.line(kind(&change.id), &escape(&name(&change.id)), &about);
+    let line = columns.line(kind(&change.id), &escape(&short_name(&change.id)), &about);
     let mut lines = vec![format!("  {} {line}", sign(change.action, look.paint))];
     if shows_fields || look.verbose > 0 {
-        let width = change.fields.iter().map(|field| field.path.chars().count()).max();
-        let width = width.unwrap_or(0).min(NAME_COLUMN);
-        lines.extend(change.fields.iter().flat_map(|field| field_lines(field, width, look)));
+        let fields = || {
+            change
+                .fields
+                .iter()
+                .filter(|field| shows_fields || says_something(field))
+        };
+        let width = fields().map(|field| field.path.chars().count()).max().unwrap_or(0);
+        lines.extend(fields().flat_map(|field| match change.action {
+            Action::Create => value_lines(&field.path, &field.to, width),
+            Action::Delete => value_lines(&field.path, &field.from, width),
+            Action::Update | Action::Replace => field_lines(field, width, look),
+        }));
     }
     lines
 }
 
-fn field_lines(field: &FieldChange, width: usize, look: Look) -> Vec<String> {
-    let path = escape(&field.path).into_owned();
-    let below = |lines: Vec<String>| {
-        std::iter::once(format!("      {path}"))
-            .chain(lines.into_iter().map(|line| format!("        {line}")))
-            .collect()
+/// Whether a field of something that comes or goes is more than an empty list.
+fn says_something(field: &FieldChange) -> bool {
+    let empty = |value: &FieldValue| match value {
+        FieldValue::Unset => true,
+        FieldValue::List(items) => items.is_empty(),
+        _ => false,
     };
+    !(empty(&field.from) && empty(&field.to))
+}
+
+/// A path and lines below it.
+fn below(path: &str, lines: Vec<String>) -> Vec<String> {
+    std::iter::once(format!("      {}", escape(path)))
+        .chain(lines.into_iter().map(|line| format!("        {line}")))
+        .collect()
+}
+
+/// A field of something that comes or goes as a whole.
+fn value_lines(path: &str, of: &FieldValue, width: usize) -> Vec<String> {
+    match of {
+        FieldValue::Document(document) => below(path, document::plain(document)),
+        other => {
+            let path_shown = escape(path);
+            vec![format!(
+                "      {path_shown}{}  {}",
+                gap(&path_shown, width),
+                value(path, other)
+            )]
+        }
+    }
+}
+
+fn field_lines(field: &FieldChange, width: usize, look: Look) -> Vec<String> {
     let (from, to) = (&field.from, &field.to);
     match (from, to) {
         (FieldValue::Document(from), FieldValue::Document(to)) => {
-            return below(document::diff(from, to, look.verbose > 0, look.paint));
+            return below(&field.path, document::diff(from, to, look.verbose > 0, look.paint));
         }
-        (FieldValue::Document(from), _) => return below(document::whole(from, '-', look.paint)),
-        (_, FieldValue::Document(to)) => return below(document::whole(to, '+', look.paint)),
+        (FieldValue::Document(from), _) => return below(&field.path, document::whole(from, '-', look.paint)),
+        (_, FieldValue::Document(to)) => return below(&field.path, document::whole(to, '+', look.paint)),
         _ => {}
     }
     let (old, new) = (value(&field.path, from), value(&field.path, to));
+    let path = escape(&field.path);
     let at = format!("      {path}{}  ", gap(&path, width));
     let line = match (from, to) {
         (FieldValue::Unset, _) if field.path.starts_with("tags.") => format!("{at}{new}"),
@@ -185,10 +221,11 @@ fn field_lines(field: &FieldChange, width: usize, look: Look) -> Vec<String> {
     if line.chars().count() <= look.width.unwrap_or(COMFORTABLE) {
         return vec![line];
     }
-    below(vec![
+    let lines = vec![
         look.paint.red(&format!("- {old}")),
         look.paint.green(&format!("+ {new}")),
-    ])
+    ];
+    below(&field.path, lines)
 }
 
 /// The groups to show one by one, and lines that name the rest, where many clusters only come or only go.
@@ -212,7 +249,7 @@ fn fold_groups<'a, 'b>(groups: &'b [Group<'a>], look: Look) -> (Vec<&'b Group<'a
             .collect();
         lines.push(String::new());
         lines.push(format!(
-            "  ... and {} more clusters with {changes} to {}; -v shows all:",
+            "  ... and {} more clusters, {changes} to {}; -v shows all:",
             rest.len(),
             action.as_str()
         ));

@@ -32,6 +32,22 @@ pub fn name(id: &ResourceId) -> String {
     id.name().replace(" -> ", " → ")
 }
 
+/// The name as it stands in a plan: of a policy on someone's role only the role, because the summary has the rest.
+pub(super) fn short_name(id: &ResourceId) -> String {
+    match id {
+        ResourceId::RolePolicy(role, _) => role.to_string(),
+        _ => name(id),
+    }
+}
+
+/// What is left to say of a resource whose fields are shown anyway: what its short name left out.
+pub(super) fn rest_of_name(id: &ResourceId) -> String {
+    match id {
+        ResourceId::RolePolicy(role, policy) if role.as_str() != policy.as_str() => policy.to_string(),
+        _ => String::new(),
+    }
+}
+
 /// What matters about it.
 #[must_use]
 pub fn summary(resource: &Resource) -> String {
@@ -130,16 +146,13 @@ fn of_policy(policy: &RolePolicy) -> String {
         .flat_map(|statement| texts(statement.get("Action")))
         .map(|action| plain_action(&action))
         .collect();
-    match queue_of(policy) {
-        Some(queue) => format!("{} {}", actions.join(", "), escape(&queue)),
-        None => actions.join(", "),
-    }
+    format!("{}: {}", policy.name, actions.join(", "))
 }
 
-/// What an action does, in a word that goes before the queue's name.
+/// What an action does, in a word.
 fn plain_action(action: &str) -> String {
     match action {
-        "sqs:ReceiveMessage" => "receive from".to_owned(),
+        "sqs:ReceiveMessage" => "receive".to_owned(),
         "sqs:DeleteMessage" => "delete".to_owned(),
         "sqs:GetQueueUrl" => "look up".to_owned(),
         "sqs:GetQueueAttributes" => "ask about".to_owned(),
