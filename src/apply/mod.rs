@@ -3,6 +3,7 @@
 //! what has begun is finished, whether something failed or someone asked to stop.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
@@ -73,26 +74,34 @@ pub async fn apply(
     listener: &impl Listener,
 ) -> Outcome {
     let mut run = Run::new(plan);
+    let failed = AtomicBool::new(false);
+    let over = || failed.load(Ordering::Relaxed) || *stop.borrow();
     let mut in_flight = FuturesUnordered::new();
     loop {
-        while in_flight.len() < limit.max(1) && run.outcome.failed.is_empty() && !*stop.borrow() {
+        while in_flight.len() < limit.max(1) && !over() {
             let Some(step) = run.next() else { break };
             let place = plan.steps[step].change;
-            if run.begun.insert(place) {
-                listener.event(place, &plan.changes[place], Event::Started);
-            }
+            let is_first = run.begun.insert(place);
+            let (failed, over) = (&failed, &over);
             in_flight.push(async move {
+                // Between being chosen and its turn, another step may have failed.
+                if over() {
+                    return None;
+                }
+                if is_first {
+                    listener.event(place, &plan.changes[place], Event::Started);
+                }
                 let began = Instant::now();
                 let waiting = |reason: &str| {
                     listener.event(place, &plan.changes[place], Event::Waiting(reason.to_owned()));
                 };
                 let answer = cloud.write(&plan.steps[step].op, &waiting).await;
-                (step, answer, began.elapsed())
+                failed.fetch_or(answer.is_err(), Ordering::Relaxed);
+                Some((step, answer, began.elapsed()))
             });
         }
-        let Some((step, answer, took)) = in_flight.next().await else {
-            break;
-        };
+        let Some(ended) = in_flight.next().await else { break };
+        let Some((step, answer, took)) = ended else { continue };
         let place = plan.steps[step].change;
         let event = match answer {
             Ok(()) => run.finished(step, took).map(Event::Done),

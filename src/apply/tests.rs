@@ -148,7 +148,6 @@ fn run(plan: &Plan, script: &[Behaviour], limit: usize) -> (Outcome, Vec<Moment>
 fn hold(plan: &Plan, limit: usize, outcome: &Outcome, moments: &[Moment]) {
     let mut in_flight: BTreeSet<usize> = BTreeSet::new();
     let mut done = BTreeSet::new();
-    // The answers of one turn are looked at together, so a step may begin until the one that ended it is told of.
     let mut over = false;
     for moment in moments {
         match moment {
@@ -160,12 +159,13 @@ fn hold(plan: &Plan, limit: usize, outcome: &Outcome, moments: &[Moment]) {
             }
             Moment::Answered(step, well) => {
                 in_flight.remove(step);
+                over |= !well;
                 if *well {
                     done.insert(*step);
                 }
             }
-            Moment::Told(_, what) => over |= *what == "failed",
-            Moment::Stop => {}
+            Moment::Stop => over = true,
+            Moment::Told(..) => {}
         }
     }
     assert!(in_flight.is_empty(), "{in_flight:?} are left in flight");
