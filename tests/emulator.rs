@@ -1,10 +1,13 @@
 //! A local server that speaks AWS's APIs, for one test.
 
-use std::net::TcpListener;
+use std::fs::File;
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use kibus::aws::{Connect, Session};
+use kibus::sandbox::{PrivateServer, Sandbox};
 use tempfile::TempDir;
 
 /// The account that tests are in, where a server lets the caller choose.
@@ -25,36 +28,36 @@ pub(crate) struct Emulator {
     pub(crate) kind: Kind,
     /// Where it listens.
     pub(crate) endpoint: String,
-    server: Child,
-    _files: TempDir,
+    _server: Server,
+}
+
+#[expect(dead_code, reason = "held for what happens when they are dropped")]
+enum Server {
+    Ministack(PrivateServer),
+    Moto(Moto),
 }
 
 impl Emulator {
     /// Starts a server of its own on a free port, and waits until it answers.
     pub(crate) async fn start(kind: Kind) -> Self {
-        let files = TempDir::new().unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let endpoint = format!("http://127.0.0.1:{port}");
-        let server = command(kind, port, &endpoint)
-            .env("TMPDIR", files.path())
-            .env("HOME", files.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let emulator = Self {
-            kind,
-            endpoint,
-            server,
-            _files: files,
-        };
-        let begun = Instant::now();
-        while connects(port).is_err() {
-            assert!(begun.elapsed() < Duration::from_secs(60), "{kind:?} does not listen");
-            tokio::time::sleep(Duration::from_millis(50)).await;
+        match kind {
+            Kind::Ministack => {
+                let server = Sandbox::open().unwrap().start_private(&[], &|_| {}).await.unwrap();
+                Self {
+                    kind,
+                    endpoint: server.endpoint().url(),
+                    _server: Server::Ministack(server),
+                }
+            }
+            Kind::Moto => {
+                let server = Moto::start().await;
+                Self {
+                    kind,
+                    endpoint: format!("http://127.0.0.1:{}", server.port),
+                    _server: Server::Moto(server),
+                }
+            }
         }
-        emulator
     }
 
     /// A session with it.
@@ -74,42 +77,78 @@ impl Emulator {
     }
 }
 
-impl Drop for Emulator {
+/// A moto server.
+struct Moto {
+    port: u16,
+    server: Child,
+    _files: TempDir,
+}
+
+impl Moto {
+    async fn start() -> Self {
+        let executable = installed_moto();
+        let files = TempDir::new().unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let server = Command::new(executable)
+            .args(["-H", "127.0.0.1", "-p", &port.to_string()])
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("TMPDIR", files.path())
+            .env("HOME", files.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let moto = Self {
+            port,
+            server,
+            _files: files,
+        };
+        let begun = Instant::now();
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "moto does not listen");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        moto
+    }
+}
+
+impl Drop for Moto {
     fn drop(&mut self) {
         self.server.kill().unwrap();
         self.server.wait().unwrap();
     }
 }
 
-/// What starts a server. The executables come from the environment.
-fn command(kind: Kind, port: u16, endpoint: &str) -> Command {
-    let executable = |variable: &str| {
-        std::env::var(variable).unwrap_or_else(|_| panic!("{variable} must name the executable of {kind:?}"))
-    };
-    let mut command;
-    match kind {
-        Kind::Ministack => {
-            command = Command::new(executable("KIBUS_TEST_MINISTACK"));
-            command.env_clear();
-            command.envs([
-                ("BIND_HOST", "127.0.0.1"),
-                ("GATEWAY_PORT", &port.to_string()),
-                ("IOT_MTLS_ENABLED", "0"),
-                ("SFTP_ENABLED", "0"),
-                ("AWS_ENDPOINT_URL", endpoint),
-                ("DOCKER_HOST", "unix:///nonexistent"),
-            ]);
-        }
-        Kind::Moto => {
-            command = Command::new(executable("KIBUS_TEST_MOTO"));
-            command.env_clear();
-            command.args(["-H", "127.0.0.1", "-p", &port.to_string()]);
-        }
+/// The executable of moto, installed once beside the build's other products. A stamp that is written last says that
+/// it is whole, and a lock keeps two test runs from installing at the same time.
+fn installed_moto() -> PathBuf {
+    let requirements = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/moto.txt");
+    let wanted = std::fs::read_to_string(requirements).unwrap();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("moto");
+    let lock = File::create(folder.with_extension("lock")).unwrap();
+    lock.lock().unwrap();
+    let stamp = folder.join("installed.txt");
+    if std::fs::read_to_string(&stamp).ok().as_ref() != Some(&wanted) {
+        let run = |program: &Path, args: &[&str]| {
+            let output = Command::new(program).args(args).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(
+                output.status.success(),
+                "cannot install moto: {} {args:?}: {said}",
+                program.display()
+            );
+        };
+        run(
+            Path::new("python3"),
+            &["-m", "venv", "--clear", &folder.to_string_lossy()],
+        );
+        run(
+            &folder.join("bin/pip"),
+            &["install", "--quiet", "--requirement", requirements],
+        );
+        std::fs::write(&stamp, wanted).unwrap();
     }
-    command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
-    command
-}
-
-fn connects(port: u16) -> std::io::Result<()> {
-    std::net::TcpStream::connect(("127.0.0.1", port)).map(drop)
+    folder.join("bin/moto_server")
 }

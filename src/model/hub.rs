@@ -15,7 +15,6 @@ use super::signal::Signal;
 use super::tags::{CLUSTER, Tags};
 use super::world::World;
 
-
 /// What the probe queue carries in place of a cluster: the router may send only to queues with a cluster tag, and
 /// no cluster can have this name.
 pub const PROBE_CLUSTER: &str = "-";

@@ -256,7 +256,7 @@ fn needed(scope: &Scope, resource: &Resource) -> impl Iterator<Item = ResourceId
 }
 
 /// What of ours needs this. A role is replaced under its function, and its policy under the mapping.
-fn users<'a>(scope: &Scope, resources: &'a World, used: &Resource) -> impl Iterator<Item = ResourceId> {
+fn users(scope: &Scope, resources: &World, used: &Resource) -> impl Iterator<Item = ResourceId> {
     let users: Vec<ResourceId> = resources
         .values()
         .filter(|user| ours(scope, resources, user))
