@@ -1,28 +1,17 @@
 //! The law of reading and writing, for every kind of resource and every field: what was written is what is read,
 //! what was deleted is absent, and deleting it again is no error.
 
-use std::collections::BTreeSet;
-
-use kibus::aws::AwsCloud;
 use kibus::cloud::{Cloud, FaultKind};
-use kibus::model::choice::{ClusterChoices, HubChoices, OrNone, UserTags};
-use kibus::model::cluster::Cluster;
+use kibus::model::choice::{HubChoices, OrNone, UserTags};
 use kibus::model::document::Document;
-use kibus::model::hub::{Hub, default_queue_prefix};
-use kibus::model::resource::{Architecture, Code, Encryption, Redrive, Resource, ResourceId, Role};
-use kibus::model::scope::Scope;
-use kibus::model::world::{Observed, Seen, World};
-use kibus::plan::{Op, diff, plan};
+use kibus::model::resource::{Architecture, Code, Encryption, Redrive, Resource, Role};
+use kibus::model::world::World;
+use kibus::plan::{Op, diff};
 use serde_json::json;
-use sha2::{Digest, Sha256};
 
+use crate::bench::{ARCHIVES, Bench, sha256};
 use crate::emulator::{Emulator, Kind};
 
-/// Two archives; neither is ever run.
-const ARCHIVES: [&[u8]; 2] = [
-    b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
-    b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0x",
-];
 const KEY: &str = "arn:aws:kms:us-west-2:111122223333:key/1";
 const BOUNDARY: &str = "arn:aws:iam::111122223333:policy/boundary";
 
@@ -55,75 +44,7 @@ async fn law(kind: Kind) {
     bench.reach(&bench.hub(everything_chosen())).await;
 }
 
-/// A cloud on an emulator, and what that emulator cannot do.
-struct Bench {
-    cloud: AwsCloud,
-    scope: Scope,
-    kind: Kind,
-}
-
 impl Bench {
-    async fn new(emulator: &Emulator) -> Self {
-        let session = emulator.session().await;
-        let cloud = AwsCloud::new(&session, "kibus".parse().unwrap()).with_archive(ARCHIVES[0].to_vec());
-        Self {
-            scope: cloud.scope().clone(),
-            cloud,
-            kind: emulator.kind,
-        }
-    }
-
-    /// The world of a hub and one cluster.
-    fn hub(&self, choices: HubChoices) -> World {
-        let hub = Hub::new(&self.scope, choices, Code::of_archive("0.1.0", sha256(ARCHIVES[0])));
-        let mut world = hub.world();
-        let cluster = Cluster::new(
-            &self.scope,
-            &hub.queue_prefix(),
-            "base".parse().unwrap(),
-            None,
-            ClusterChoices::default(),
-        );
-        world.extend(cluster.world(&self.scope, hub.kms_key()));
-        world
-    }
-
-    /// Turns what is there into this world, step by step; then there is nothing left to change.
-    async fn reach(&self, world: &World) {
-        let plan = plan(&self.scope, world, &self.observe(world).await);
-        for step in &plan.steps {
-            self.write(&step.op).await;
-        }
-        for resource in world.resources() {
-            self.assert_is("reached", resource).await;
-        }
-        for change in plan.changes.iter().filter(|change| change.after.is_none()) {
-            assert_eq!(self.cloud.read(&change.id).await, Ok(None), "{} is deleted", change.id);
-        }
-    }
-
-    async fn observe(&self, world: &World) -> Observed {
-        let mut ids: BTreeSet<ResourceId> = kibus::model::hub::ids(&self.scope).into_iter().collect();
-        ids.extend(world.ids().cloned());
-        ids.extend(
-            self.cloud
-                .cluster_queues(&default_queue_prefix())
-                .await
-                .unwrap()
-                .into_iter()
-                .map(ResourceId::Queue),
-        );
-        let mut observed = Observed::default();
-        for id in ids {
-            let seen = match self.cloud.read(&id).await.unwrap() {
-                Some(resource) => Seen::Present(Box::new(resource)),
-                None => Seen::Absent,
-            };
-            observed.insert(id, seen);
-        }
-        observed
-    }
-
     async fn update_and_back(&self, resource: &Resource, field: &str, variant: &Resource) {
         if replaces(resource, variant) {
             return;
@@ -158,55 +79,6 @@ impl Bench {
             self.write(&Op::Delete(resource.clone())).await;
             assert_eq!(self.cloud.read(&id).await, Ok(None), "{id} after its {time} delete");
         }
-    }
-
-    async fn write(&self, op: &Op) {
-        if let Err(fault) = self.archived(op).write(op, &|_| {}).await {
-            let fields = if let Op::Update { fields, .. } = op {
-                fields.as_slice()
-            } else {
-                &[]
-            };
-            panic!("{} on {:?}: {fault:?} at {fields:?}", op.id(), self.kind);
-        }
-    }
-
-    /// The cloud with the archive that this step wants.
-    fn archived(&self, op: &Op) -> AwsCloud {
-        let wanted = match op {
-            Op::Create(Resource::Function(function)) => Some(&function.settings.code.sha256),
-            Op::Update {
-                to: Resource::Function(function),
-                ..
-            } => Some(&function.settings.code.sha256),
-            _ => None,
-        };
-        let archive = ARCHIVES.into_iter().find(|archive| Some(&sha256(archive)) == wanted);
-        self.cloud.clone().with_archive(archive.unwrap_or_default().to_vec())
-    }
-
-    async fn assert_is(&self, what: &str, wanted: &Resource) {
-        let id = wanted.id();
-        let read = self
-            .cloud
-            .read(&id)
-            .await
-            .unwrap()
-            .unwrap_or_else(|| panic!("{id} {what} is absent"));
-        let differences: Vec<_> = diff(wanted, &read)
-            .into_iter()
-            .filter(|field| !self.cannot_tell(&field.path))
-            .collect();
-        assert!(
-            differences.is_empty(),
-            "{id} {what} on {:?}: {differences:#?}",
-            self.kind
-        );
-    }
-
-    /// What this emulator forgets.
-    fn cannot_tell(&self, path: &str) -> bool {
-        self.kind == Kind::Moto && ["redrive_allow", "architecture"].contains(&path)
     }
 }
 
@@ -398,8 +270,4 @@ fn trust(service: &str) -> Document {
         "Version": "2012-10-17",
         "Statement": [{"Effect": "Allow", "Principal": {"Service": service}, "Action": "sts:AssumeRole"}],
     }))
-}
-
-fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

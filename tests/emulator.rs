@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use aws_sdk_sts::config::{Credentials, SharedCredentialsProvider};
 use kibus::aws::{Connect, Session};
 use kibus::sandbox::{PrivateServer, Sandbox};
 use tempfile::TempDir;
@@ -63,6 +64,18 @@ impl Emulator {
     /// A session with it.
     pub(crate) async fn session(&self) -> Session {
         self.connect().connect().await.unwrap()
+    }
+
+    /// What clients that go past kibus are made from.
+    pub(crate) fn sdk(&self) -> aws_config::SdkConfig {
+        let account = if self.kind == Kind::Ministack { ACCOUNT } else { "test" };
+        let credentials = Credentials::new(account, "test", None, None, "test");
+        aws_config::SdkConfig::builder()
+            .behavior_version(aws_config::BehaviorVersion::v2026_01_12())
+            .region(aws_config::Region::new("us-west-2"))
+            .endpoint_url(&self.endpoint)
+            .credentials_provider(SharedCredentialsProvider::new(credentials))
+            .build()
     }
 
     /// How to get to it.

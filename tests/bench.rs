@@ -1,0 +1,147 @@
+//! A cloud on an emulator, to try plans on.
+
+use std::collections::BTreeSet;
+
+use kibus::aws::AwsCloud;
+use kibus::cloud::Cloud;
+use kibus::model::choice::{ClusterChoices, HubChoices};
+use kibus::model::cluster::Cluster;
+use kibus::model::hub::{Hub, default_queue_prefix};
+use kibus::model::resource::{Code, Resource, ResourceId};
+use kibus::model::scope::Scope;
+use kibus::model::world::{Observed, Seen, World};
+use kibus::plan::{Op, diff, plan};
+use sha2::{Digest, Sha256};
+
+use crate::emulator::{Emulator, Kind};
+
+/// Two archives; neither is ever run.
+pub(crate) const ARCHIVES: [&[u8]; 2] = [
+    b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
+    b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0x",
+];
+/// A cloud on an emulator, and what that emulator cannot do.
+pub(crate) struct Bench {
+    /// The cloud.
+    pub(crate) cloud: AwsCloud,
+    /// Where it is.
+    pub(crate) scope: Scope,
+    kind: Kind,
+}
+
+impl Bench {
+    pub(crate) async fn new(emulator: &Emulator) -> Self {
+        let session = emulator.session().await;
+        let cloud = AwsCloud::new(&session, "kibus".parse().unwrap()).with_archive(ARCHIVES[0].to_vec());
+        Self {
+            scope: cloud.scope().clone(),
+            cloud,
+            kind: emulator.kind,
+        }
+    }
+
+    /// The world of a hub and one cluster.
+    pub(crate) fn hub(&self, choices: HubChoices) -> World {
+        let hub = Hub::new(&self.scope, choices, Code::of_archive("0.1.0", sha256(ARCHIVES[0])));
+        let mut world = hub.world();
+        let cluster = Cluster::new(
+            &self.scope,
+            &hub.queue_prefix(),
+            "base".parse().unwrap(),
+            None,
+            ClusterChoices::default(),
+        );
+        world.extend(cluster.world(&self.scope, hub.kms_key()));
+        world
+    }
+
+    /// Turns what is there into this world, step by step; then there is nothing left to change.
+    pub(crate) async fn reach(&self, world: &World) {
+        let plan = plan(&self.scope, world, &self.observe(world).await);
+        for step in &plan.steps {
+            self.write(&step.op).await;
+        }
+        for resource in world.resources() {
+            self.assert_is("reached", resource).await;
+        }
+        for change in plan.changes.iter().filter(|change| change.after.is_none()) {
+            assert_eq!(self.cloud.read(&change.id).await, Ok(None), "{} is deleted", change.id);
+        }
+    }
+
+    async fn observe(&self, world: &World) -> Observed {
+        let mut ids: BTreeSet<ResourceId> = kibus::model::hub::ids(&self.scope).into_iter().collect();
+        ids.extend(world.ids().cloned());
+        ids.extend(
+            self.cloud
+                .cluster_queues(&default_queue_prefix())
+                .await
+                .unwrap()
+                .into_iter()
+                .map(ResourceId::Queue),
+        );
+        let mut observed = Observed::default();
+        for id in ids {
+            let seen = match self.cloud.read(&id).await.unwrap() {
+                Some(resource) => Seen::Present(Box::new(resource)),
+                None => Seen::Absent,
+            };
+            observed.insert(id, seen);
+        }
+        observed
+    }
+
+    pub(crate) async fn write(&self, op: &Op) {
+        if let Err(fault) = self.archived(op).write(op, &|_| {}).await {
+            let fields = if let Op::Update { fields, .. } = op {
+                fields.as_slice()
+            } else {
+                &[]
+            };
+            panic!("{} on {:?}: {fault:?} at {fields:?}", op.id(), self.kind);
+        }
+    }
+
+    /// The cloud with the archive that this step wants.
+    pub(crate) fn archived(&self, op: &Op) -> AwsCloud {
+        let wanted = match op {
+            Op::Create(Resource::Function(function)) => Some(&function.settings.code.sha256),
+            Op::Update {
+                to: Resource::Function(function),
+                ..
+            } => Some(&function.settings.code.sha256),
+            _ => None,
+        };
+        let archive = ARCHIVES.into_iter().find(|archive| Some(&sha256(archive)) == wanted);
+        self.cloud.clone().with_archive(archive.unwrap_or_default().to_vec())
+    }
+
+    pub(crate) async fn assert_is(&self, what: &str, wanted: &Resource) {
+        let id = wanted.id();
+        let read = self
+            .cloud
+            .read(&id)
+            .await
+            .unwrap()
+            .unwrap_or_else(|| panic!("{id} {what} is absent"));
+        let differences: Vec<_> = diff(wanted, &read)
+            .into_iter()
+            .filter(|field| !self.cannot_tell(&field.path))
+            .collect();
+        assert!(
+            differences.is_empty(),
+            "{id} {what} on {:?}: {differences:#?}",
+            self.kind
+        );
+    }
+
+    /// What this emulator forgets.
+    fn cannot_tell(&self, path: &str) -> bool {
+        self.kind == Kind::Moto && ["redrive_allow", "architecture"].contains(&path)
+    }
+}
+
+/// The SHA-256 in hex.
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}

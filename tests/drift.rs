@@ -1,0 +1,213 @@
+//! What others did behind our back is read as a difference, and mended without touching what is theirs.
+
+use kibus::cloud::{Cloud, FaultKind};
+use kibus::model::choice::HubChoices;
+use kibus::model::document::Document;
+use kibus::model::resource::{Code, Resource, ResourceId, Rule};
+use kibus::model::scope::LIVE;
+use kibus::model::world::World;
+use kibus::plan::{Op, diff};
+
+use crate::bench::{ARCHIVES, Bench, sha256};
+use crate::emulator::{Emulator, Kind};
+
+async fn hub_on_ministack() -> (Emulator, Bench, World) {
+    let emulator = Emulator::start(Kind::Ministack).await;
+    let bench = Bench::new(&emulator).await;
+    let hub = bench.hub(HubChoices::default());
+    bench.reach(&hub).await;
+    (emulator, bench, hub)
+}
+
+/// The same hub with this code.
+fn with_code(hub: &World, code: &Code) -> World {
+    let mut world = hub.clone();
+    for mut resource in hub.resources().cloned() {
+        match &mut resource {
+            Resource::Function(function) => function.settings.code = code.clone(),
+            Resource::Alias(alias) => alias.settings.code = code.clone(),
+            _ => continue,
+        }
+        world.insert(resource);
+    }
+    world
+}
+
+#[tokio::test]
+async fn two_versions_stay_behind_the_one_in_use() {
+    let (emulator, bench, hub) = hub_on_ministack().await;
+    for turn in 1..=4 {
+        let code = Code::of_archive(format!("0.{turn}.1"), sha256(ARCHIVES[turn % 2]));
+        bench.reach(&with_code(&hub, &code)).await;
+    }
+    let lambda = aws_sdk_lambda::Client::new(&emulator.sdk());
+    let answer = lambda
+        .list_versions_by_function()
+        .function_name("kibus-router")
+        .send()
+        .await
+        .unwrap();
+    let versions: Vec<_> = answer
+        .versions()
+        .iter()
+        .filter_map(|version| version.version())
+        .collect();
+    assert_eq!(versions, ["$LATEST", "3", "4", "5"]);
+}
+
+#[tokio::test]
+async fn a_version_that_somebody_else_published_is_published_again() {
+    let (emulator, bench, hub) = hub_on_ministack().await;
+    let lambda = aws_sdk_lambda::Client::new(&emulator.sdk());
+    let changed = with_code(&hub, &Code::of_archive("0.2.0", sha256(ARCHIVES[1])));
+    let id = ResourceId::Function(bench.scope.router_function());
+    let from = bench.cloud.read(&id).await.unwrap().unwrap();
+    let to = changed.get(&id).unwrap().clone();
+    let fields = diff(&to, &from);
+    let from = Box::new(from);
+    bench.write(&Op::Update { from, to, fields }).await;
+    let theirs = lambda
+        .publish_version()
+        .function_name("kibus-router")
+        .description("mine")
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(theirs.version(), Some("2"));
+    bench.reach(&changed).await;
+}
+
+#[tokio::test]
+async fn an_alias_without_its_version_is_mended() {
+    let (emulator, bench, hub) = hub_on_ministack().await;
+    let lambda = aws_sdk_lambda::Client::new(&emulator.sdk());
+    let call = lambda
+        .update_alias()
+        .function_name("kibus-router")
+        .name(LIVE)
+        .function_version("77");
+    call.send().await.unwrap();
+    let id = ResourceId::Alias(bench.scope.router_function(), LIVE.to_owned());
+    let read = bench.cloud.read(&id).await.unwrap().unwrap();
+    assert!(!diff(hub.get(&id).unwrap(), &read).is_empty(), "{read:?}");
+    bench.reach(&hub).await;
+}
+
+#[tokio::test]
+async fn a_second_mapping_is_seen_and_removed() {
+    let (emulator, bench, hub) = hub_on_ministack().await;
+    let lambda = aws_sdk_lambda::Client::new(&emulator.sdk());
+    let scope = &bench.scope;
+    let id = ResourceId::EventSourceMapping(scope.hub_queue(), scope.router_function(), LIVE.to_owned());
+    for alias in [LIVE, "other"] {
+        if alias != LIVE {
+            let call = lambda
+                .create_alias()
+                .function_name("kibus-router")
+                .name(alias)
+                .function_version("1");
+            call.send().await.unwrap();
+        }
+        let call = lambda
+            .create_event_source_mapping()
+            .event_source_arn(scope.queue_arn(&scope.hub_queue()));
+        call.function_name(scope.alias_arn(&scope.router_function(), alias))
+            .send()
+            .await
+            .unwrap();
+    }
+    match bench.cloud.read(&id).await {
+        Ok(Some(Resource::EventSourceMapping(mapping))) => assert_eq!(mapping.duplicates.len(), 1),
+        other => panic!("{other:?}"),
+    }
+    bench.reach(&hub).await;
+    let left = lambda.list_event_source_mappings().send().await.unwrap();
+    assert_eq!(
+        left.event_source_mappings().len(),
+        2,
+        "ours, and that of the other alias"
+    );
+}
+
+#[tokio::test]
+async fn a_foreign_target_stays() {
+    let (emulator, bench, hub) = hub_on_ministack().await;
+    let events = aws_sdk_eventbridge::Client::new(&emulator.sdk());
+    let name = bench.scope.rule(kibus::model::signal::Signal::Probe);
+    let theirs = aws_sdk_eventbridge::types::Target::builder()
+        .id("theirs")
+        .arn("arn:aws:sqs:us-west-2:1:x");
+    let call = events
+        .put_targets()
+        .rule(name.as_str())
+        .targets(theirs.build().unwrap());
+    call.send().await.unwrap();
+    let call = events.put_rule().name(name.as_str()).schedule_expression("rate(1 day)");
+    call.send().await.unwrap();
+    bench.reach(&hub).await;
+    match bench.cloud.read(&ResourceId::Rule(name)).await {
+        Ok(Some(Resource::Rule(Rule { foreign_targets, .. }))) => {
+            assert_eq!(foreign_targets.into_iter().collect::<Vec<_>>(), ["theirs"]);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_policy_that_is_no_document_is_read_and_mended() {
+    let (emulator, bench, hub) = hub_on_ministack().await;
+    let sqs = aws_sdk_sqs::Client::new(&emulator.sdk());
+    let queue = bench.scope.hub_queue();
+    let call = sqs
+        .set_queue_attributes()
+        .queue_url(bench.scope.queue_url(Some(&emulator.endpoint), &queue));
+    let call = call.attributes(aws_sdk_sqs::types::QueueAttributeName::Policy, "{");
+    call.send().await.unwrap();
+    match bench.cloud.read(&ResourceId::Queue(queue)).await {
+        Ok(Some(Resource::Queue(queue))) => assert_eq!(queue.policy, Some(Document("{".into()))),
+        other => panic!("{other:?}"),
+    }
+    bench.reach(&hub).await;
+}
+
+#[tokio::test]
+async fn no_other_archive_is_given_than_the_one_that_was_planned() {
+    let (_emulator, bench, hub) = hub_on_ministack().await;
+    let id = ResourceId::Function(bench.scope.router_function());
+    let before = bench.cloud.read(&id).await.unwrap().unwrap();
+    let changed = with_code(&hub, &Code::of_archive("0.2.0", sha256(ARCHIVES[1])));
+    let to = changed.get(&id).unwrap().clone();
+    let fields = diff(&to, &before);
+    let from = Box::new(before.clone());
+    let fault = bench
+        .cloud
+        .write(&Op::Update { from, to, fields }, &|_| {})
+        .await
+        .unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Rejected);
+    assert_eq!(bench.cloud.read(&id).await, Ok(Some(before)));
+}
+
+#[tokio::test]
+async fn clusters_are_found_by_tag_and_by_prefix() {
+    let (emulator, bench, _) = hub_on_ministack().await;
+    let sqs = aws_sdk_sqs::Client::new(&emulator.sdk());
+    for name in ["karpenter-untagged", "unrelated"] {
+        sqs.create_queue().queue_name(name).send().await.unwrap();
+    }
+    for (prefix, expected) in [
+        (
+            "karpenter-",
+            vec!["karpenter-base", "karpenter-untagged", "kibus-probe"],
+        ),
+        ("unrelated", vec!["karpenter-base", "kibus-probe", "unrelated"]),
+    ] {
+        let found = bench.cloud.cluster_queues(&prefix.parse().unwrap()).await.unwrap();
+        let found: Vec<_> = found.iter().map(|name| name.as_str()).collect();
+        assert_eq!(found, expected, "prefix {prefix}");
+    }
+    assert_eq!(
+        bench.cloud.role_names().await.unwrap().into_iter().collect::<Vec<_>>(),
+        [bench.scope.router_role()]
+    );
+}

@@ -1,0 +1,52 @@
+//! Who is calling, and what is said when that cannot be known.
+
+use kibus::aws::{Connect, ConnectError};
+use kibus::error::{Error, ErrorKind};
+
+use crate::emulator::{ACCOUNT, Emulator, Kind};
+
+#[tokio::test]
+async fn a_session_knows_account_region_and_partition() {
+    for (kind, account) in [(Kind::Ministack, ACCOUNT), (Kind::Moto, "123456789012")] {
+        let emulator = Emulator::start(kind).await;
+        let session = emulator.session().await;
+        let known = (
+            session.account.as_str(),
+            session.region.as_str(),
+            session.partition.as_str(),
+        );
+        assert_eq!(known, (account, "us-west-2", "aws"), "{kind:?}");
+        assert_eq!(session.endpoint_url(), Some(emulator.endpoint.as_str()));
+    }
+}
+
+#[tokio::test]
+async fn nobody_answers() {
+    // A port that was free a moment ago, and that nothing listens on.
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let connect = Connect {
+        region: Some("us-west-2".parse().unwrap()),
+        endpoint_url: Some(format!("http://127.0.0.1:{port}")),
+        isolated: true,
+        ..Connect::default()
+    };
+    let error = Error::from(connect.connect().await.unwrap_err());
+    assert_eq!(error.kind, ErrorKind::Failed);
+    assert_eq!(
+        error.message,
+        format!("endpoint `http://127.0.0.1:{port}` does not answer")
+    );
+}
+
+#[tokio::test]
+async fn no_region_is_chosen() {
+    let connect = Connect {
+        isolated: true,
+        ..Connect::default()
+    };
+    assert_eq!(connect.connect().await.unwrap_err(), ConnectError::NoRegion);
+}
