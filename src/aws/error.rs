@@ -3,6 +3,7 @@
 
 use std::error::Error as StdError;
 
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 
@@ -15,16 +16,16 @@ pub(super) trait Answer<T> {
     fn answer(self, action: &str) -> Result<T, Fault>;
 }
 
-impl<T, E, R> Answer<T> for Result<T, SdkError<E, R>>
+impl<T, E> Answer<T> for Result<T, SdkError<E, HttpResponse>>
 where
     E: ProvideErrorMetadata + StdError + 'static,
-    R: std::fmt::Debug + 'static,
 {
     fn answer(self, action: &str) -> Result<T, Fault> {
         self.map_err(|e| match &e {
             SdkError::ServiceError(service) => {
-                let text = || chain(service.err()).pop().unwrap_or_default();
-                let message = service.err().message().map_or_else(text, str::to_owned);
+                // Whoever answers without a code is not AWS, but a proxy or another server.
+                let status = || format!("an answer that is not AWS's, with HTTP status {}", service.raw().status());
+                let message = service.err().message().map_or_else(status, str::to_owned);
                 refusal(action, service.err().code(), &message)
             }
             _ => silence(action, &e),
@@ -181,11 +182,7 @@ fn after(message: &str, phrase: &str) -> Option<String> {
 }
 
 /// What to make of a call that got no answer that could be read.
-fn silence<E, R>(action: &str, e: &SdkError<E, R>) -> Fault
-where
-    E: StdError + 'static,
-    R: std::fmt::Debug + 'static,
-{
+fn silence<E: StdError + 'static>(action: &str, e: &SdkError<E, HttpResponse>) -> Fault {
     let texts = chain(e);
     let says = |text: &str| texts.iter().any(|line| line.contains(text));
     let kind = match e {

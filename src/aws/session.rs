@@ -5,7 +5,10 @@ use std::time::Duration;
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, SdkConfig};
-use aws_sdk_sts::config::{Credentials, SharedCredentialsProvider};
+use aws_sdk_sts::config::{
+    Credentials, RuntimeComponentsBuilder, RuntimePlugin, SharedCredentialsProvider, SharedHttpClient,
+};
+use aws_smithy_runtime::client::defaults::default_http_client_plugin_v2;
 
 use super::calls::Calls;
 use super::error::{Answer, rejected};
@@ -113,6 +116,9 @@ impl Connect {
         let mut loader = aws_config::defaults(behavior())
             .retry_config(retries())
             .timeout_config(timeouts());
+        if let Some(client) = http_client() {
+            loader = loader.http_client(client);
+        }
         if let Some(region) = &self.region {
             loader = loader.region(aws_config::Region::new(region.to_string()));
         }
@@ -133,6 +139,7 @@ impl Connect {
             .retry_config(retries())
             .timeout_config(timeouts())
             .credentials_provider(SharedCredentialsProvider::new(credentials));
+        config.set_http_client(http_client());
         config.set_region(
             self.region
                 .as_ref()
@@ -185,6 +192,12 @@ async fn identity(config: &SdkConfig) -> Result<(String, String), Fault> {
         .account
         .zip(answer.arn)
         .ok_or_else(|| rejected(action, "the answer names no account"))
+}
+
+/// One HTTP client for all services, so that the certificates of the system are read once.
+fn http_client() -> Option<SharedHttpClient> {
+    let plugin = default_http_client_plugin_v2(behavior())?;
+    plugin.runtime_components(&RuntimeComponentsBuilder::new("kibus")).http_client()
 }
 
 /// A dated set of the SDK's defaults, so that an update of the SDK changes none.
@@ -251,7 +264,13 @@ fn refused(fault: &Fault, endpoint: Option<&str>, profile: Option<&str>) -> Erro
                 .note(&fault.message)
                 .hint("see that this machine can reach AWS, through a proxy or a VPC endpoint if it must"),
         },
-        _ => Error::failed("AWS does not say who is calling")
-            .note(format!("AWS refused {}: {}", fault.action, fault.message)),
+        _ => {
+            let error = Error::failed("AWS does not say who is calling");
+            let error = error.note(format!("{} was answered with: {}", fault.action, fault.message));
+            match endpoint {
+                Some(endpoint) => error.hint(format!("see that `{endpoint}` speaks AWS's APIs")),
+                None => error,
+            }
+        }
     }
 }
