@@ -1,8 +1,6 @@
 //! What is tested from outside, in one binary: laws over made-up worlds, and kibus against local servers that speak
 //! AWS's APIs.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-//! What needs more than pure code: kibus against local servers that speak AWS's APIs.
-#![expect(clippy::unwrap_used, reason = "a test may fail where it stands")]
 
 mod bench;
 mod cloud_on_emulators;

@@ -4,6 +4,7 @@ use aws_smithy_runtime_api::box_error::BoxError;
 use aws_smithy_runtime_api::client::interceptors::context::BeforeSerializationInterceptorContextRef;
 use aws_smithy_runtime_api::client::interceptors::{Intercept, dyn_dispatch_hint};
 use aws_smithy_runtime_api::client::orchestrator::Metadata;
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_types::config_bag::ConfigBag;
 
 /// The target that the lines are logged under.
@@ -19,9 +20,11 @@ impl Intercept for Calls {
         "kibus calls"
     }
 
-    fn read_before_execution(
+    // The first hook that knows which operation this is.
+    fn read_before_serialization(
         &self,
         _: &BeforeSerializationInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
         config: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         if let Some(call) = config.load::<Metadata>() {

@@ -24,7 +24,12 @@ where
         self.map_err(|e| match &e {
             SdkError::ServiceError(service) => {
                 // Whoever answers without a code is not AWS, but a proxy or another server.
-                let status = || format!("an answer that is not AWS's, with HTTP status {}", service.raw().status());
+                let status = || {
+                    format!(
+                        "an answer that is not AWS's, with HTTP status {}",
+                        service.raw().status()
+                    )
+                };
                 let message = service.err().message().map_or_else(status, str::to_owned);
                 refusal(action, service.err().code(), &message)
             }

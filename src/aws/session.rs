@@ -197,7 +197,9 @@ async fn identity(config: &SdkConfig) -> Result<(String, String), Fault> {
 /// One HTTP client for all services, so that the certificates of the system are read once.
 fn http_client() -> Option<SharedHttpClient> {
     let plugin = default_http_client_plugin_v2(behavior())?;
-    plugin.runtime_components(&RuntimeComponentsBuilder::new("kibus")).http_client()
+    plugin
+        .runtime_components(&RuntimeComponentsBuilder::new("kibus"))
+        .http_client()
 }
 
 /// A dated set of the SDK's defaults, so that an update of the SDK changes none.

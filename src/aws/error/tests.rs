@@ -250,8 +250,7 @@ fn silence_is_told_apart_by_its_cause() {
         ("Connection refused (os error 111)", FaultKind::Unreachable),
     ] {
         let cause = Text("dispatch failure", Some(Box::new(Text(text, None))));
-        let answer: Result<(), SdkError<GetCallerIdentityError, HttpResponse>> =
-            Err(SdkError::timeout_error(cause));
+        let answer: Result<(), SdkError<GetCallerIdentityError, HttpResponse>> = Err(SdkError::timeout_error(cause));
         let fault = answer.answer("sts:GetCallerIdentity").unwrap_err();
         assert_eq!((fault.kind, fault.message.as_str()), (kind, text));
     }
