@@ -108,35 +108,34 @@ impl Cloud for Account {
         let mut state = self.state();
         let at = state.writes;
         state.writes += 1;
-        let interruption = state.interruption.filter(|interruption| interruption.at <= at);
-        match interruption {
-            Some(now) if now.at == at => {
-                if let Err(breach) = allowed(&self.scope, &mut state, op) {
-                    return Err(breached(&mut state, op, breach));
-                }
-                let partly = match now.trouble {
-                    Trouble::Nothing => false,
-                    Trouble::AllButTags | Trouble::OnlyTags => take_half(&mut state.resources, op, now.trouble),
-                    Trouble::AnswerLost | Trouble::Stop => true,
-                };
-                if partly && matches!(now.trouble, Trouble::AnswerLost | Trouble::Stop) {
-                    take(&mut state.resources, op);
-                }
-                if now.trouble == Trouble::Stop {
-                    self.stop.send_replace(true);
-                    return Ok(());
-                }
-                Err(fault("injected"))
-            }
-            Some(earlier) if earlier.killed => Err(fault("killed")),
-            _ => {
-                if let Err(breach) = allowed(&self.scope, &mut state, op) {
-                    return Err(breached(&mut state, op, breach));
-                }
+        let now = state.interruption.filter(|now| now.at <= at);
+        if now.is_some_and(|earlier| earlier.at < at && earlier.killed) {
+            return Err(fault("killed"));
+        }
+        if let Err(breach) = allowed(&self.scope, &mut state, op) {
+            let breach = format!("{}: {breach}", op.id());
+            state.breaches.push(breach.clone());
+            return Err(fault(&breach));
+        }
+        match now.filter(|now| now.at == at).map(|now| now.trouble) {
+            None => take(&mut state.resources, op),
+            Some(Trouble::Stop) => {
                 take(&mut state.resources, op);
-                Ok(())
+                self.stop.send_replace(true);
+            }
+            Some(trouble) => {
+                match trouble {
+                    Trouble::AnswerLost => take(&mut state.resources, op),
+                    Trouble::AllButTags | Trouble::OnlyTags => {
+                        let half = half(op, trouble);
+                        state.resources.extend(half.map(|half| (half.id(), half)));
+                    }
+                    Trouble::Nothing | Trouble::Stop => {}
+                }
+                return Err(fault("injected"));
             }
         }
+        Ok(())
     }
 
     async fn cluster_queues(&self, prefix: &QueuePrefix) -> Result<BTreeSet<QueueName>, Fault> {
@@ -165,12 +164,6 @@ fn fault(message: &str) -> Fault {
         code: None,
         message: message.to_owned(),
     }
-}
-
-fn breached(state: &mut State, op: &Op, breach: String) -> Fault {
-    let breach = format!("{}: {breach}", op.id());
-    state.breaches.push(breach.clone());
-    fault(&breach)
 }
 
 /// Whether this write may be: it was shown, it is about something of ours, and nothing is left hanging.
@@ -318,9 +311,27 @@ fn updated(from: &Resource, to: &Resource, fields: &[FieldChange]) -> Resource {
     after
 }
 
-/// Does half of what an operation of several calls does.
-fn take_half(resources: &mut World, op: &Op, trouble: Trouble) -> bool {
-    let half = match op {
+/// The ways in which this can be half done.
+pub(super) fn halves(op: &Op) -> Vec<Trouble> {
+    match op {
+        Op::Update { fields, .. } => {
+            let tags = fields.iter().filter(|field| field.path.starts_with("tags.")).count();
+            if (1..fields.len()).contains(&tags) {
+                vec![Trouble::AllButTags, Trouble::OnlyTags]
+            } else {
+                Vec::new()
+            }
+        }
+        _ => half(op, Trouble::AllButTags)
+            .map(|_| Trouble::AllButTags)
+            .into_iter()
+            .collect(),
+    }
+}
+
+/// What is there when an operation of several calls is half done; nothing for one of a single call.
+fn half(op: &Op, trouble: Trouble) -> Option<Resource> {
+    match op {
         Op::Update { from, to, fields } => {
             let after = updated(from, to, fields);
             let (mut half, tags) = match trouble {
@@ -349,12 +360,7 @@ fn take_half(resources: &mut World, op: &Op, trouble: Trouble) -> bool {
             Some(Resource::Function(function))
         }
         Op::Create(_) | Op::Delete(_) => None,
-    };
-    if let Some(half) = half {
-        resources.insert(half.id(), half);
-        return true;
     }
-    false
 }
 
 /// The tags of a resource, to change.
