@@ -203,12 +203,14 @@ fn silence<E: StdError + 'static>(action: &str, e: &SdkError<E, HttpResponse>) -
         SdkError::TimeoutError(_) | SdkError::DispatchFailure(_) => FaultKind::Unreachable,
         _ => FaultKind::Rejected,
     };
+    // The outer texts name the SDK's own stages; what happened is at the bottom. For credentials the bottom alone,
+    // like "no such file", does not say of what.
+    let telling = if kind == FaultKind::Unreachable { 1 } else { 2 };
     Fault {
         kind,
         action: action.to_owned(),
         code: None,
-        // The outer texts name the SDK's own stages; what happened is at the bottom.
-        message: texts.into_iter().last().unwrap_or_default(),
+        message: texts[texts.len().saturating_sub(telling)..].join(": "),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use aws_config::profile::ProfileFileCredentialsProvider;
+use aws_config::provider_config::ProviderConfig;
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, SdkConfig};
@@ -128,7 +130,11 @@ impl Connect {
         if let Some(endpoint) = &self.endpoint_url {
             loader = loader.endpoint_url(endpoint);
         }
-        loader.load().await
+        let config = loader.load().await;
+        match &self.profile {
+            Some(profile) => with_profile(config, profile),
+            None => config,
+        }
     }
 
     fn isolated_config(&self) -> SdkConfig {
@@ -194,6 +200,23 @@ async fn identity(config: &SdkConfig) -> Result<(String, String), Fault> {
         .ok_or_else(|| rejected(action, "the answer names no account"))
 }
 
+/// A profile that was asked for counts before credentials in the environment, as with AWS's own tools; for the SDK
+/// it is the other way round.
+fn with_profile(config: SdkConfig, profile: &str) -> SdkConfig {
+    let mut surroundings = ProviderConfig::without_region().with_region(config.region().cloned());
+    if let Some(client) = config.http_client() {
+        surroundings = surroundings.with_http_client(client);
+    }
+    let provider = ProfileFileCredentialsProvider::builder()
+        .configure(&surroundings)
+        .profile_name(profile)
+        .build();
+    config
+        .into_builder()
+        .credentials_provider(SharedCredentialsProvider::new(provider))
+        .build()
+}
+
 /// One HTTP client for all services, so that the certificates of the system are read once.
 fn http_client() -> Option<SharedHttpClient> {
     let plugin = default_http_client_plugin_v2(behavior())?;
@@ -254,6 +277,9 @@ fn refused(fault: &Fault, endpoint: Option<&str>, profile: Option<&str>) -> Erro
         FaultKind::ExpiredCredentials => Error::failed("the AWS credentials have expired")
             .note(&fault.message)
             .hint_command("log in again:", log_in),
+        FaultKind::BadCredentials if fault.code.is_none() => Error::failed("the AWS credentials cannot be loaded")
+            .note(&fault.message)
+            .hint_command("if they come from IAM Identity Center, log in:", log_in),
         FaultKind::BadCredentials => Error::failed("AWS does not take these credentials")
             .note(&fault.message)
             .hint("a Region that the account has not enabled gives the same answer")

@@ -237,21 +237,31 @@ struct Text(&'static str, #[source] Option<Box<Text>>);
 
 #[test]
 fn silence_is_told_apart_by_its_cause() {
-    for (text, kind) in [
-        ("the credential provider was not enabled", FaultKind::NoCredentials),
+    for (text, kind, message) in [
+        (
+            "the credential provider was not enabled",
+            FaultKind::NoCredentials,
+            "dispatch failure: the credential provider was not enabled",
+        ),
         (
             "the SSO token has expired and cannot be refreshed",
             FaultKind::ExpiredCredentials,
+            "dispatch failure: the SSO token has expired and cannot be refreshed",
         ),
         (
             "the credentials provider was not properly configured",
             FaultKind::BadCredentials,
+            "dispatch failure: the credentials provider was not properly configured",
         ),
-        ("Connection refused (os error 111)", FaultKind::Unreachable),
+        (
+            "Connection refused (os error 111)",
+            FaultKind::Unreachable,
+            "Connection refused (os error 111)",
+        ),
     ] {
         let cause = Text("dispatch failure", Some(Box::new(Text(text, None))));
         let answer: Result<(), SdkError<GetCallerIdentityError, HttpResponse>> = Err(SdkError::timeout_error(cause));
         let fault = answer.answer("sts:GetCallerIdentity").unwrap_err();
-        assert_eq!((fault.kind, fault.message.as_str()), (kind, text));
+        assert_eq!((fault.kind, fault.message.as_str()), (kind, message));
     }
 }
