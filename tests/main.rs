@@ -6,8 +6,6 @@ mod bench;
 mod cloud_on_emulators;
 mod drift;
 mod emulator;
-#![expect(clippy::unwrap_used, reason = "a test ends where something is not as it must be")]
-
 mod laws;
 mod module_arrows;
 mod sessions;
