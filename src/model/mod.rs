@@ -12,6 +12,7 @@ pub mod policy;
 pub mod resource;
 pub mod router_build;
 pub mod scope;
+pub mod self_test;
 pub mod signal;
 pub mod tags;
 pub mod template;

@@ -20,6 +20,7 @@ mod registry;
 mod repair;
 mod report;
 mod route;
+mod self_test;
 mod services;
 mod sqs;
 mod start;
