@@ -9,3 +9,4 @@ mod emulator;
 mod laws;
 mod module_arrows;
 mod sessions;
+mod replace_router;

@@ -1,67 +1,132 @@
 //! Aliases of Lambda functions, and the versions behind them.
 //!
-//! A version has no tags. What its code is said to be stands in its description, written when it is published.
+//! A version has no tags. What its code is said to be stands in its description, written when it is published. An
+//! alias only ever moves to a version that has passed its self-test, and remembers in its own description where it
+//! comes from.
+
+use std::collections::BTreeSet;
 
 use aws_sdk_lambda::types::FunctionConfiguration;
 
 use super::AwsCloud;
 use super::error::{Answer, if_present, in_use, rejected};
 use super::function;
+use super::self_test;
 use super::settle::{Waiting, taken};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::FunctionName;
-use crate::model::resource::{Alias, Code};
+use crate::model::resource::{Alias, Code, FunctionSettings, History};
 
-/// How many versions before the one in use stay, for a way back.
-const KEPT: usize = 2;
+impl AwsCloud {
+    /// What a published version of a function consists of; nothing if there is no such version.
+    ///
+    /// # Errors
+    /// When the call is refused or not answered.
+    pub async fn version(&self, name: &FunctionName, number: u64) -> Result<Option<FunctionSettings>, Fault> {
+        let call = self.lambda.get_function().function_name(name.as_str());
+        let answer = call.qualifier(number.to_string()).send().await;
+        let version = if_present(answer.answer("lambda:GetFunction"))?;
+        Ok(version
+            .and_then(|version| version.configuration)
+            .map(|configuration| published(&configuration)))
+    }
+}
 
 pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName, alias: &str) -> Result<Option<Alias>, Fault> {
     let call = cloud.lambda.get_alias().function_name(name.as_str()).name(alias);
     let Some(answer) = if_present(call.send().await.answer("lambda:GetAlias"))? else {
         return Ok(None);
     };
-    let number = answer.function_version.unwrap_or_default();
+    let number = answer.function_version.as_deref().unwrap_or_default();
     let call = cloud
         .lambda
         .get_function()
         .function_name(name.as_str())
-        .qualifier(&number);
+        .qualifier(number);
     let version = if_present(call.send().await.answer("lambda:GetFunction"))?;
     // An alias can outlive its version; it is there, and nothing about it is right.
     let configuration = version
         .and_then(|version| version.configuration)
         .unwrap_or_else(function::nothing);
-    let (version, sha256) = said(configuration.description().unwrap_or_default());
+    let number: Option<u64> = number.parse().ok();
+    let description = answer.description.unwrap_or_default();
     Ok(Some(Alias {
         function: name.clone(),
         name: alias.to_owned(),
-        settings: function::settings(&configuration, version, sha256),
-        version: number.parse().ok(),
+        settings: published(&configuration),
+        version: number,
+        history: number
+            .map(|number| History::remembered(&description, number))
+            .unwrap_or_default(),
     }))
+}
+
+/// What a published version consists of.
+fn published(configuration: &FunctionConfiguration) -> FunctionSettings {
+    let (version, sha256) = said(configuration.description().unwrap_or_default());
+    function::settings(configuration, version, sha256)
 }
 
 pub(super) async fn create(cloud: &AwsCloud, alias: &Alias, waiting: Waiting<'_>) -> Result<(), Fault> {
     let action = "lambda:CreateAlias";
     let version = publish(cloud, &alias.function, waiting).await?;
+    prove(cloud, alias, version, None, waiting).await?;
+    let history = History::default();
     taken(action, waiting, || {
         let call = cloud.lambda.create_alias().function_name(alias.function.as_str());
         let call = call.name(&alias.name).function_version(version.to_string());
+        let call = call.description(history.describe(version));
         async move { call.send().await.answer(action) }
     })
     .await?;
-    prune(cloud, &alias.function, version).await
+    prune(cloud, &alias.function, version, &history).await
 }
 
-pub(super) async fn update(cloud: &AwsCloud, alias: &Alias, waiting: Waiting<'_>) -> Result<(), Fault> {
+/// Moves the alias: to what the function is now, or back to the version that the plan names.
+pub(super) async fn update(cloud: &AwsCloud, from: &Alias, to: &Alias, waiting: Waiting<'_>) -> Result<(), Fault> {
+    if let (Some(version), Some(_)) = (to.version, to.history.back_from) {
+        self_test::pass(cloud, to, version, from.version, waiting).await??;
+        // What came after stays: it is to be mended, or to be gone forward to.
+        return point(cloud, to, version, &to.history, waiting).await;
+    }
+    let version = publish(cloud, &to.function, waiting).await?;
+    prove(cloud, to, version, from.version, waiting).await?;
+    let history = from.forward_to(version);
+    point(cloud, to, version, &history, waiting).await?;
+    prune(cloud, &to.function, version, &history).await
+}
+
+/// Lets a version that was just published take its self-test.
+async fn prove(
+    cloud: &AwsCloud,
+    alias: &Alias,
+    version: u64,
+    live: Option<u64>,
+    waiting: Waiting<'_>,
+) -> Result<(), Fault> {
+    let verdict = self_test::pass(cloud, alias, version, live, waiting).await?;
+    if verdict.is_err() {
+        function::doubt(cloud, &alias.function).await;
+    }
+    verdict
+}
+
+async fn point(
+    cloud: &AwsCloud,
+    alias: &Alias,
+    version: u64,
+    history: &History,
+    waiting: Waiting<'_>,
+) -> Result<(), Fault> {
     let action = "lambda:UpdateAlias";
-    let version = publish(cloud, &alias.function, waiting).await?;
     taken(action, waiting, || {
         let call = cloud.lambda.update_alias().function_name(alias.function.as_str());
         let call = call.name(&alias.name).function_version(version.to_string());
+        let call = call.description(history.describe(version));
         async move { call.send().await.answer(action) }
     })
-    .await?;
-    prune(cloud, &alias.function, version).await
+    .await
+    .map(drop)
 }
 
 /// Its versions stay; they go with the function.
@@ -134,24 +199,19 @@ async fn publish_as(
     function::settle(cloud, name, published.version(), waiting).await
 }
 
-/// Removes the versions that are too old to go back to.
-async fn prune(cloud: &AwsCloud, name: &FunctionName, live: u64) -> Result<(), Fault> {
+/// Removes the versions that came before and are none to go back to: too old, or never in use.
+async fn prune(cloud: &AwsCloud, name: &FunctionName, live: u64, history: &History) -> Result<(), Fault> {
     let call = cloud.lambda.list_versions_by_function().function_name(name.as_str());
     let mut versions = call.into_paginator().items().send();
-    let mut older = Vec::new();
+    let mut ours = BTreeSet::new();
     while let Some(version) = versions.next().await {
         let version = version.answer("lambda:ListVersionsByFunction")?;
+        let (said, _) = said(version.description().unwrap_or_default());
         // `$LATEST` has no number.
-        older.extend(
-            version
-                .version()
-                .and_then(|number| number.parse::<u64>().ok())
-                .filter(|number| *number < live),
-        );
+        let number = version.version().and_then(|number| number.parse::<u64>().ok());
+        ours.extend(number.filter(|_| !said.is_empty()));
     }
-    older.sort_unstable();
-    older.truncate(older.len().saturating_sub(KEPT));
-    for number in older {
+    for number in ours.range(..live).filter(|number| !history.before.contains(number)) {
         let call = cloud
             .lambda
             .delete_function()

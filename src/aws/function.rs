@@ -183,6 +183,16 @@ pub(super) async fn delete(cloud: &AwsCloud, name: &FunctionName, waiting: Waiti
     if_present(answer.await).map(drop)
 }
 
+/// Takes back what the code is said to be, so that the next plan gives it again: another build of the same version
+/// would otherwise be no difference.
+pub(super) async fn doubt(cloud: &AwsCloud, name: &FunctionName) {
+    let call = cloud.lambda.untag_resource().resource(cloud.scope.function_arn(name));
+    // There is a worse fault to tell. If this fails too, the same code is tried again first.
+    if let Err(fault) = call.tag_keys(ROUTER_SHA256).send().await.answer("lambda:UntagResource") {
+        tracing::debug!("{fault}");
+    }
+}
+
 /// Waits until Lambda has done what it was told about a function, or about a version of it; gives its
 /// configuration.
 pub(super) async fn settle(

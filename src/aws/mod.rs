@@ -8,11 +8,13 @@ mod document;
 mod error;
 mod event_source_mapping;
 mod function;
+mod invoke;
 mod log_group;
 mod queue;
 mod role;
 mod role_policy;
 mod rule;
+mod self_test;
 mod session;
 mod settle;
 mod tags;
@@ -122,11 +124,13 @@ impl AwsCloud {
             (_, Resource::RolePolicy(r)) => role_policy::update(self, r, waiting).await,
             (_, Resource::LogGroup(r)) => log_group::update(self, r, fields, waiting).await,
             (_, Resource::Function(r)) => function::update(self, r, fields, waiting).await,
-            (_, Resource::Alias(r)) => alias::update(self, r, waiting).await,
+            (Resource::Alias(from), Resource::Alias(r)) => alias::update(self, from, r, waiting).await,
             (Resource::EventSourceMapping(from), Resource::EventSourceMapping(r)) => {
                 event_source_mapping::update(self, from, r, fields, waiting).await
             }
-            (_, Resource::EventSourceMapping(_)) => unreachable!("an update is between two of a kind"),
+            (_, Resource::Alias(_) | Resource::EventSourceMapping(_)) => {
+                unreachable!("an update is between two of a kind")
+            }
             (_, Resource::Rule(r)) => rule::update(self, r, fields, waiting).await,
         }
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::carry_out::{Intent, Question, carry_out};
 use super::clusters::{self, Registered};
 use super::context::Context;
-use super::{Ending, explain};
+use super::{Ending, explain, rollback};
 use crate::error::Error;
 use crate::model::choice::{HubChoices, LogRetention, Memory, OrNone, ReservedConcurrency, Retention, UserTags};
 use crate::model::hub::{self, Hub};
@@ -58,6 +58,14 @@ pub(super) struct Args {
     /// The router binary. [default: kibus-router beside this executable]
     #[arg(long, env = "KIBUS_ROUTER_BINARY", value_name = "FILE")]
     router_binary: Option<PathBuf>,
+    /// Put an older router in the place of a newer one.
+    #[arg(long)]
+    allow_downgrade: bool,
+    /// Let the version of the router that was live before be live again, or this one of those that are kept; change
+    /// nothing else. The next bootstrap-hub without it goes forward again.
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "previous", value_name = "VERSION",
+        conflicts_with_all = ["allow_downgrade", "tags"])]
+    router_rollback: Option<rollback::To>,
 }
 
 impl Args {
@@ -88,6 +96,10 @@ pub(super) async fn run(args: Args, mut context: Context<'_>) -> Result<Ending, 
         let _reading = context.ui.spinner("reading the hub");
         context.read(hub::ids(&context.scope)).await?
     };
+    if let Some(to) = args.router_rollback {
+        return rollback::run(to, &context, observed).await;
+    }
+    context.allowed.downgrade = args.allow_downgrade;
     let before = context.hub_choices(&observed).ok();
     let choices = args.choices()?.or(before.clone().unwrap_or_default());
     if let Some(before) = &before {
@@ -97,9 +109,9 @@ pub(super) async fn run(args: Args, mut context: Context<'_>) -> Result<Ending, 
     let wanted = Hub::new(&context.scope, choices, code).world();
     let intent = Intent {
         plan: plan::plan(&context.scope, &wanted, &observed),
-        observed,
         clusters: Vec::new(),
-        warnings: Vec::new(),
+        warnings: rollback::standing(&context.scope, &observed).into_iter().collect(),
+        observed,
         nothing: format!("No changes: hub {} is as it should be.", context.scope.bus),
         next: if before.is_none() {
             format!("Next:\n    {}", context.command("add-cluster NAME"))

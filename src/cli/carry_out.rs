@@ -38,7 +38,7 @@ pub(super) enum Question {
 
 /// Checks, shows, confirms, applies, reports.
 pub(super) async fn carry_out(context: &Context<'_>, intent: Intent) -> Result<Ending, Error> {
-    let refusals = plan::check(&context.scope, &intent.plan, &intent.observed);
+    let refusals = plan::check_allowing(&context.scope, &intent.plan, &intent.observed, context.allowed);
     if !refusals.is_empty() {
         return report(context, &intent, false, Err(explain::refused(context, &refusals)));
     }
@@ -134,6 +134,7 @@ fn report(
         plan: &intent.plan,
         clusters: intent.clusters.clone(),
         problems: Vec::new(),
+        probes: Vec::new(),
         warnings: intent.warnings.clone(),
         applied,
         error: result.as_ref().err(),

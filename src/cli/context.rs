@@ -9,7 +9,7 @@ use crate::model::choice::HubChoices;
 use crate::model::resource::{Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::world::Observed;
-use crate::plan;
+use crate::plan::{self, Allowed};
 use crate::sandbox::{DEFAULT_REGION, Sandbox};
 use crate::ui::{Heading, Ui};
 
@@ -23,6 +23,8 @@ pub(super) struct Context<'a> {
     pub(super) yes: bool,
     pub(super) dry_run: bool,
     pub(super) detailed_exitcode: bool,
+    /// What the command was allowed to do that is refused otherwise.
+    pub(super) allowed: Allowed,
     /// The command as one would type it again.
     pub(super) command_line: String,
     /// What a command that is told to the user must also carry to reach the same bus.
@@ -47,6 +49,7 @@ impl<'a> Context<'a> {
             yes: global.yes,
             dry_run: global.dry_run,
             detailed_exitcode: global.detailed_exitcode,
+            allowed: Allowed::default(),
             command_line: command_line.to_owned(),
             global_flags: global_flags(global),
         })

@@ -125,9 +125,12 @@ fn hint(context: &Context<'_>, refusal: &Refusal) -> crate::error::Hint {
         },
         Refusal::ForeignTargets { .. } => text("remove the targets first, if nobody needs them"),
         Refusal::OlderRouter { live, .. } => crate::error::Hint {
-            text: format!("use kibus {live} or newer"),
+            text: format!(
+                "use kibus {live} or newer, or, to put the older router in its place, give --allow-downgrade"
+            ),
             command: None,
         },
+        Refusal::OtherSettings { .. } => text("go back on those settings first, or mend the newer router instead"),
     }
 }
 

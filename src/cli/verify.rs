@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::clusters::Registered;
 use super::context::Context;
-use super::{Ending, explain};
+use super::{Ending, explain, probe, rollback};
 use crate::cloud;
 use crate::error::{Error, ErrorKind};
 use crate::model::hub::{self, Hub};
@@ -22,6 +22,10 @@ pub(super) struct Args {
     /// Only these clusters, and the hub.
     #[arg(value_name = "NAME")]
     names: Vec<ClusterName>,
+    /// Send a probe: through the bus itself, or, with NAMEs, to the queue of each of those clusters, and see whether
+    /// something reads it.
+    #[arg(long)]
+    probe: bool,
 }
 
 /// Observe everything, plan what would mend it, and report instead of carrying it out.
@@ -54,6 +58,15 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
     for (id, fault) in &faults {
         problems.push(problem("unreadable", &id.to_string(), &fault.to_string()));
     }
+    let probed = match args.probe {
+        true => probe::run(&context, &choices, &registered, !args.names.is_empty()).await?,
+        false => Vec::new(),
+    };
+    problems.extend(probed.iter().filter_map(probe::Probed::problem));
+    let warnings: Vec<String> = rollback::standing(&context.scope, &observed).into_iter().collect();
+    for warning in &warnings {
+        context.ui.warn(warning);
+    }
     let report = HubReport {
         bus: context.scope.bus.clone(),
         account: context.scope.account.clone(),
@@ -61,7 +74,8 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
         plan: &plan,
         clusters: registered.report(&context, &choices),
         problems: problems.clone(),
-        warnings: Vec::new(),
+        probes: probed.iter().map(probe::Probed::report).collect(),
+        warnings,
         applied: false,
         error: None,
     };

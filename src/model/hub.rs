@@ -6,8 +6,8 @@ use super::choice::HubChoices;
 use super::name::{KmsKey, QueuePrefix, RolePath, RuleName};
 use super::policy;
 use super::resource::{
-    Alias, Architecture, Code, Encryption, EventSourceMapping, Function, FunctionSettings, LogGroup, Queue, Redrive,
-    Resource, ResourceId, Role, RolePolicy, Rule, Target,
+    Alias, Architecture, Code, Encryption, EventSourceMapping, Function, FunctionSettings, History, LogGroup, Queue,
+    Redrive, Resource, ResourceId, Role, RolePolicy, Rule, Target,
 };
 use super::router_build::{BUS_VARIABLE, QUEUE_PREFIX_VARIABLE};
 use super::scope::{LIVE, Scope};
@@ -107,6 +107,7 @@ impl Hub {
                 name: LIVE.to_owned(),
                 settings,
                 version: None,
+                history: History::default(),
             }),
             Resource::EventSourceMapping(EventSourceMapping {
                 queue: self.scope.hub_queue(),

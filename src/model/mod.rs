@@ -9,6 +9,7 @@ pub mod hub;
 pub mod karpenter;
 pub mod name;
 pub mod policy;
+pub mod reader;
 pub mod resource;
 pub mod router_build;
 pub mod scope;

@@ -8,7 +8,7 @@ use crate::model::choice::HubChoices;
 use crate::model::field::FieldValue;
 use crate::model::name::{ClusterName, QueueName, RuleName};
 use crate::model::policy;
-use crate::model::resource::{Function, FunctionSettings, Resource, ResourceId};
+use crate::model::resource::{Alias, Function, FunctionSettings, Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::tags::CLUSTER;
 use crate::model::world::Observed;
@@ -55,6 +55,22 @@ pub enum Refusal {
         /// The version that would replace it.
         offered: String,
     },
+    /// The version to go back to was published with settings that the hub does not have any more; it would route by
+    /// them.
+    #[error("version {version} of the router was published with other settings: {}", list(.fields))]
+    OtherSettings {
+        /// The version's number.
+        version: u64,
+        /// Where the settings differ.
+        fields: BTreeSet<String>,
+    },
+}
+
+/// What someone has allowed that is refused otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Allowed {
+    /// An older router may replace a newer one.
+    pub downgrade: bool,
 }
 
 fn list(items: &BTreeSet<impl ToString>) -> String {
@@ -68,9 +84,16 @@ fn list(items: &BTreeSet<impl ToString>) -> String {
 /// What a plan must not do, of all that it would do. Empty means that it may be carried out.
 #[must_use]
 pub fn check(scope: &Scope, plan: &Plan, observed: &Observed) -> Vec<Refusal> {
+    check_allowing(scope, plan, observed, Allowed::default())
+}
+
+/// The same, but for what was allowed.
+#[must_use]
+pub fn check_allowing(scope: &Scope, plan: &Plan, observed: &Observed, allowed: Allowed) -> Vec<Refusal> {
     plan.changes
         .iter()
         .filter_map(|change| check_change(scope, change, observed))
+        .filter(|refusal| !(allowed.downgrade && matches!(refusal, Refusal::OlderRouter { .. })))
         .collect()
 }
 
@@ -126,6 +149,9 @@ fn check_change(scope: &Scope, change: &Change, observed: &Observed) -> Option<R
             })
         }
         (Resource::Function(live), Some(Resource::Function(wanted))) => older_router(change, live, wanted),
+        (Resource::Alias(_), Some(Resource::Alias(wanted))) if wanted.history.back_from.is_some() => {
+            other_settings(change, wanted)
+        }
         _ => None,
     }
 }
@@ -142,9 +168,27 @@ fn older_router(change: &Change, live: &Function, wanted: &Function) -> Option<R
     })
 }
 
-/// The numbers of a version, for comparing; what is no number counts as nothing.
-fn version(text: &str) -> Vec<u64> {
-    text.split('.').map(|part| part.parse().unwrap_or(0)).collect()
+/// A version for comparing: its numbers, where what is no number counts as nothing; a release comes after all that
+/// led to it.
+fn version(text: &str) -> (Vec<u64>, bool) {
+    let (numbers, release) = match text.split_once('-') {
+        Some((numbers, _)) => (numbers, false),
+        None => (text, true),
+    };
+    let numbers = numbers.split('.').map(|part| part.parse().unwrap_or(0)).collect();
+    (numbers, release)
+}
+
+/// An older version of the code is what going back is for, and its size is its own affair. But its environment names
+/// the queues that it sends to, and its role must still be there.
+fn other_settings(change: &Change, wanted: &Alias) -> Option<Refusal> {
+    let decides = |path: &str| path == "role" || path.starts_with("environment.");
+    let paths = change.fields.iter().map(|field| &field.path);
+    let fields: BTreeSet<String> = paths.filter(|path| decides(path)).cloned().collect();
+    (!fields.is_empty()).then(|| Refusal::OtherSettings {
+        version: wanted.version.unwrap_or_default(),
+        fields,
+    })
 }
 
 /// Whether a resource that was seen belongs to this bus: by its tags, or by what names it.

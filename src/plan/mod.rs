@@ -9,7 +9,7 @@ mod order;
 use std::collections::BTreeSet;
 
 pub use change::{Action, Change, FieldChange, Op};
-pub use check::{Refusal, check, check_prefix, check_queue_name, is_ours};
+pub use check::{Allowed, Refusal, check, check_allowing, check_prefix, check_queue_name, is_ours};
 pub use diff::diff;
 pub use order::Step;
 

@@ -217,11 +217,7 @@ fn samples(scope: &Scope, prefix: &QueuePrefix) -> Result<Vec<Sample>, NameError
             &first_queue,
         ),
         same("a probe of the bus", probe(json!({})), &scope.probe_queue()),
-        same(
-            "a probe of a cluster",
-            probe(json!({"cluster": second})),
-            &second_queue,
-        ),
+        same("a probe of a cluster", probe(json!({"cluster": second})), &second_queue),
     ])
 }
 

@@ -33,6 +33,8 @@ pub struct HubReport<'a> {
     pub clusters: Vec<ClusterReport>,
     /// What a check found.
     pub problems: Vec<Problem>,
+    /// What probes found out.
+    pub probes: Vec<ProbeReport>,
     /// What deserves a look but stops nothing; what could not be read belongs here or into `problems`.
     pub warnings: Vec<String>,
     /// Whether the plan was carried out, completely.
@@ -65,6 +67,19 @@ pub struct Problem {
     pub message: String,
 }
 
+/// What a probe found out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProbeReport {
+    /// The cluster that was probed; nothing for the bus itself.
+    pub cluster: Option<ClusterName>,
+    /// The queue that the probe was bound for.
+    pub queue_name: QueueName,
+    /// The stable word for what was found out.
+    pub verdict: &'static str,
+    /// How long it took, in milliseconds.
+    pub milliseconds: u64,
+}
+
 impl Report<'_> {
     /// The document.
     #[must_use]
@@ -89,6 +104,7 @@ impl HubReport<'_> {
             plan,
             clusters,
             problems,
+            probes,
             warnings,
             applied,
             error,
@@ -104,6 +120,9 @@ impl HubReport<'_> {
             "summary": summary_json(plan),
             "applied": applied,
         });
+        if !probes.is_empty() {
+            hub["probes"] = probes.iter().map(ProbeReport::to_json).collect();
+        }
         if let Some(error) = error {
             hub["error"] = error_json(error);
         }
@@ -118,6 +137,17 @@ impl ClusterReport {
             "queue_name": self.queue_name.as_str(),
             "queue_arn": self.queue_arn,
             "controller_role": self.controller_role.as_ref().map(RoleName::as_str),
+        })
+    }
+}
+
+impl ProbeReport {
+    fn to_json(&self) -> Value {
+        json!({
+            "cluster": self.cluster.as_ref().map(ClusterName::as_str),
+            "queue_name": self.queue_name.as_str(),
+            "verdict": self.verdict,
+            "milliseconds": self.milliseconds,
         })
     }
 }

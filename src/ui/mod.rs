@@ -17,7 +17,7 @@ use console::Term;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget};
 use serde_json::Value;
 
-pub use json::{ClusterReport, HubReport, Problem, Report};
+pub use json::{ClusterReport, HubReport, ProbeReport, Problem, Report};
 pub use progress::Progress;
 pub use table::{Align, Table};
 

@@ -1,12 +1,13 @@
-//! The alias that the event source mapping points to.
+//! The alias that the event source mapping points to, and the way back from it.
 
 use super::function::FunctionSettings;
-use crate::model::field::Field;
+use crate::model::field::{Field, field};
 use crate::model::name::FunctionName;
 
 /// An alias of a function, known by what the version that it points to consists of.
 ///
-/// Which number that version has is Lambda's choice, so it is read and shown but never wanted.
+/// Which number a newly published version has is Lambda's choice, so it is read and shown but never wanted. Only
+/// going back wants a version by its number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alias {
     /// The function.
@@ -17,16 +18,258 @@ pub struct Alias {
     pub settings: FunctionSettings,
     /// The number of the version that it points to.
     pub version: Option<u64>,
+    /// What it remembers of the versions that it has pointed to.
+    pub history: History,
 }
 
+/// What an alias remembers of the versions that it has pointed to. It stands in the alias's description, so it
+/// changes in the same call that moves the alias, or not at all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    /// The versions that were in use before and are kept, the latest first.
+    pub before: Vec<u64>,
+    /// The version that was in use until someone chose to go back.
+    pub back_from: Option<u64>,
+}
+
+/// How many versions before the one in use are kept.
+pub const KEPT: usize = 2;
+
 impl Alias {
+    /// The path of the field that says that an older version is in use on purpose.
+    pub const ROLLBACK: &str = "rollback";
+
     pub(super) fn fields(&self) -> Vec<Field> {
         let Self {
             function: _, // names the resource
             name: _,     // names the resource
             settings,
-            version: _, // Lambda's choice
+            version,
+            history: History { before: _, back_from }, // what was before is no difference
         } = self;
-        settings.fields()
+        let mut fields = settings.fields();
+        let rollback = back_from.map(|from| match version {
+            Some(version) => format!("from version {from} to version {version}"),
+            None => format!("from version {from}"),
+        });
+        fields.push(field(Self::ROLLBACK, rollback));
+        fields
+    }
+
+    /// What it remembers once it has moved forward to this version. A version that was gone back from is not one
+    /// to go back to.
+    #[must_use]
+    pub fn forward_to(&self, version: u64) -> History {
+        let current = self.version.into_iter();
+        let mut before: Vec<u64> = current
+            .chain(self.history.before.iter().copied())
+            .filter(|number| *number != version)
+            .collect();
+        before.dedup();
+        before.truncate(KEPT);
+        History {
+            before,
+            back_from: None,
+        }
+    }
+
+    /// Where going back leads: to this version, or else to the one before. Nothing, if it is there already.
+    ///
+    /// # Errors
+    /// When no such version is kept.
+    pub fn way_back(&self, to: Option<u64>) -> Result<Option<u64>, NoWayBack> {
+        let none = || NoWayBack {
+            wanted: to,
+            kept: self.history.before.clone(),
+        };
+        match to {
+            // Going back twice in a row is going back once: a command that was cut short can be given again.
+            None if self.history.back_from.is_some() => Ok(None),
+            None => self.history.before.first().copied().map(Some).ok_or_else(none),
+            Some(_) if self.version == to => Ok(None),
+            Some(version) if self.history.before.contains(&version) => Ok(Some(version)),
+            Some(_) => Err(none()),
+        }
+    }
+
+    /// The same alias when it has gone back to this version, which consists of these settings.
+    #[must_use]
+    pub fn gone_back(&self, to: u64, settings: FunctionSettings) -> Self {
+        Self {
+            function: self.function.clone(),
+            name: self.name.clone(),
+            settings,
+            version: Some(to),
+            history: History {
+                before: self.history.before.iter().copied().filter(|kept| *kept < to).collect(),
+                back_from: self.history.back_from.or(self.version),
+            },
+        }
+    }
+}
+
+/// There is no version to go back to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", match .wanted {
+    Some(version) => format!("version {version} of the router is none to go back to"),
+    None => "there is no version of the router to go back to".to_owned(),
+})]
+pub struct NoWayBack {
+    /// The version that was asked for.
+    pub wanted: Option<u64>,
+    /// The versions that are kept.
+    pub kept: Vec<u64>,
+}
+
+impl History {
+    /// The description of an alias that points to this version and remembers this.
+    #[must_use]
+    pub fn describe(&self, version: u64) -> String {
+        let mut text = format!("{VERSION}{version}");
+        if let Some(from) = self.back_from {
+            text.push_str(&format!("{BACK_FROM}{from}"));
+        }
+        if !self.before.is_empty() {
+            let before: Vec<String> = self.before.iter().map(u64::to_string).collect();
+            text.push_str(&format!("{BEFORE}{}", before.join(" ")));
+        }
+        text
+    }
+
+    /// What the description of an alias that points to this version remembers. Nothing, if it is about another
+    /// version: then someone else has moved the alias.
+    #[must_use]
+    pub fn remembered(description: &str, version: u64) -> Self {
+        read(description)
+            .filter(|(described, _)| *described == version)
+            .map(|(_, history)| history)
+            .unwrap_or_default()
+    }
+}
+
+const VERSION: &str = "kibus: version ";
+const BACK_FROM: &str = ", back from ";
+const BEFORE: &str = ", before ";
+
+/// The version that a description is about, and what it remembers.
+fn read(description: &str) -> Option<(u64, History)> {
+    let rest = description.strip_prefix(VERSION)?;
+    let (rest, before) = match rest.split_once(BEFORE) {
+        Some((rest, before)) => (
+            rest,
+            before
+                .split(' ')
+                .map(|number| number.parse().ok())
+                .collect::<Option<_>>()?,
+        ),
+        None => (rest, Vec::new()),
+    };
+    let (version, back_from) = match rest.split_once(BACK_FROM) {
+        Some((version, from)) => (version, Some(from.parse().ok()?)),
+        None => (rest, None),
+    };
+    Some((version.parse().ok()?, History { before, back_from }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::choice::HubChoices;
+    use crate::model::hub::Hub;
+    use crate::model::resource::{Code, Resource};
+    use crate::model::scope::tests::scope;
+
+    fn alias(version: u64, back_from: Option<u64>, before: &[u64]) -> Alias {
+        let world = Hub::new(&scope(), HubChoices::default(), Code::of_archive("0.1.0", "aa")).world();
+        let found = world.resources().find_map(|resource| match resource {
+            Resource::Alias(alias) => Some(alias.clone()),
+            _ => None,
+        });
+        Alias {
+            version: Some(version),
+            history: History {
+                before: before.to_vec(),
+                back_from,
+            },
+            ..found.unwrap()
+        }
+    }
+
+    #[test]
+    fn a_description_remembers_until_someone_else_moves_the_alias() {
+        for (back_from, before, text) in [
+            (None, &[][..], "kibus: version 5"),
+            (None, &[4, 2][..], "kibus: version 5, before 4 2"),
+            (Some(6), &[][..], "kibus: version 5, back from 6"),
+            (Some(6), &[4][..], "kibus: version 5, back from 6, before 4"),
+        ] {
+            let history = alias(5, back_from, before).history;
+            assert_eq!(history.describe(5), text);
+            assert_eq!(History::remembered(text, 5), history, "{text}");
+            assert_eq!(History::remembered(text, 4), History::default(), "{text}");
+        }
+        for text in [
+            "",
+            "mine",
+            "kibus: version x",
+            "kibus: version 5, before ",
+            "kibus: version 5, before 4 x",
+        ] {
+            assert_eq!(History::remembered(text, 5), History::default(), "{text}");
+        }
+    }
+
+    #[test]
+    fn moving_forward_remembers_what_worked() {
+        for (version, back_from, before, next, remembered) in [
+            (1, None, &[][..], 2, &[1][..]),
+            (3, None, &[2, 1][..], 4, &[3, 2][..]),
+            // A version that failed its self-test was never in use.
+            (3, None, &[2, 1][..], 5, &[3, 2][..]),
+            (2, Some(3), &[1][..], 4, &[2, 1][..]),
+            (2, Some(3), &[1][..], 3, &[2, 1][..]),
+            (3, None, &[2, 1][..], 3, &[2, 1][..]),
+        ] {
+            let history = alias(version, back_from, before).forward_to(next);
+            assert_eq!(
+                (history.before.as_slice(), history.back_from),
+                (remembered, None),
+                "{version} to {next}"
+            );
+        }
+    }
+
+    #[test]
+    fn going_back_again_goes_no_further_unless_told() {
+        let none = |wanted, kept: &[u64]| {
+            Err(NoWayBack {
+                wanted,
+                kept: kept.to_vec(),
+            })
+        };
+        for (name, alias, to, leads) in [
+            ("to the one before", alias(3, None, &[2, 1]), None, Ok(Some(2))),
+            ("again", alias(2, Some(3), &[1]), None, Ok(None)),
+            ("on, by number", alias(2, Some(3), &[1]), Some(1), Ok(Some(1))),
+            ("to where it is", alias(3, None, &[2, 1]), Some(3), Ok(None)),
+            ("nothing before", alias(1, None, &[]), None, none(None, &[])),
+            (
+                "one that is not kept",
+                alias(5, None, &[4, 3]),
+                Some(1),
+                none(Some(1), &[4, 3]),
+            ),
+            ("forward", alias(2, Some(3), &[1]), Some(3), none(Some(3), &[1])),
+        ] {
+            assert_eq!(alias.way_back(to), leads, "{name}");
+        }
+    }
+
+    #[test]
+    fn an_alias_that_has_gone_back_remembers_from_where() {
+        let settings = alias(2, None, &[]).settings;
+        let once = alias(3, None, &[2, 1]).gone_back(2, settings.clone());
+        assert_eq!(once, alias(2, Some(3), &[1]));
+        assert_eq!(once.gone_back(1, settings), alias(1, Some(3), &[]));
     }
 }

@@ -13,7 +13,7 @@ mod rule;
 
 use std::fmt;
 
-pub use alias::Alias;
+pub use alias::{Alias, History, KEPT, NoWayBack};
 pub use event_source_mapping::EventSourceMapping;
 pub use function::{Architecture, Code, Function, FunctionSettings};
 pub use log_group::LogGroup;

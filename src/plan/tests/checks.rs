@@ -6,10 +6,10 @@ use super::Bench;
 use crate::model::choice::HubChoices;
 use crate::model::document::Document;
 use crate::model::name::ClusterName;
-use crate::model::resource::Code;
+use crate::model::resource::{Alias, Code, FunctionSettings, Resource};
 use crate::model::tags::{BUS, CLUSTER, Tags};
-use crate::model::world::Seen;
-use crate::plan::{check, check_prefix, check_queue_name};
+use crate::model::world::{Observed, Seen, World};
+use crate::plan::{Allowed, check, check_allowing, check_prefix, check_queue_name, plan};
 use serde_json::json;
 
 const ROLE: &str = "kibus-router-us-west-2";
@@ -182,6 +182,24 @@ const CHANGED: &[Row] = &[
         &[],
     ),
     (
+        "what led to a release of this router",
+        |b| {
+            b.function("kibus-router", |f| {
+                f.settings.code = Code::of_archive("0.2.0-rc.1", "bb")
+            })
+        },
+        &[],
+    ),
+    (
+        "what leads to a later release",
+        |b| {
+            b.function("kibus-router", |f| {
+                f.settings.code = Code::of_archive("0.2.1-rc.1", "bb")
+            })
+        },
+        &["router 0.2.1-rc.1 is live, which is newer than 0.2.0"],
+    ),
+    (
         "a router of another build, with other memory",
         |b| {
             b.function("kibus-router", |f| {
@@ -275,5 +293,77 @@ fn the_prefix_stays_while_clusters_are_registered() {
         if let Err(refusal) = checked {
             assert!(refusal.to_string().contains("`base`"), "{name}: {refusal}");
         }
+    }
+}
+
+#[test]
+fn only_a_downgrade_can_be_allowed() {
+    let mut bench = Bench::new();
+    bench.function("kibus-router", |f| f.settings.code = Code::of_archive("0.3.0", "bb"));
+    bench.queue("kibus-hub", |q| disown(&mut q.tags));
+    let left = |downgrade| {
+        let refusals = check_allowing(&bench.scope, &bench.plan(), &bench.observed, Allowed { downgrade });
+        refusals.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let not_ours = "queue `kibus-hub` exists and is not part of bus `kibus`";
+    assert_eq!(
+        left(false),
+        [not_ours, "router 0.3.0 is live, which is newer than 0.2.0"]
+    );
+    assert_eq!(left(true), [not_ours]);
+}
+
+type Back = (&'static str, fn(&mut FunctionSettings), &'static [&'static str]);
+
+/// Going back to a version: what that version consists of, and why it is refused.
+const BACK: &[Back] = &[
+    ("older code", |s| s.code = Code::of_archive("0.1.0", "bb"), &[]),
+    (
+        "of another size",
+        |s| {
+            s.memory = 512;
+            s.timeout = 5;
+        },
+        &[],
+    ),
+    (
+        "which sends to other queues",
+        |s| {
+            s.environment.insert("KIBUS_QUEUE_PREFIX".to_owned(), "x-".to_owned());
+        },
+        &["version 1 of the router was published with other settings: `environment.KIBUS_QUEUE_PREFIX`"],
+    ),
+    (
+        "which runs as another role, and knows no prefix",
+        |s| {
+            s.role.push('x');
+            s.environment.remove("KIBUS_QUEUE_PREFIX");
+        },
+        &["version 1 of the router was published with other settings: `environment.KIBUS_QUEUE_PREFIX`, `role`"],
+    ),
+];
+
+#[test]
+fn going_back_keeps_what_decides_where_events_go() {
+    for (name, edit, expected) in BACK {
+        let mut bench = Bench::new();
+        bench.alias(LIVE, |a| {
+            a.version = Some(2);
+            a.history.before = vec![1];
+        });
+        let live = bench.observed.resources().find_map(|resource| match resource {
+            Resource::Alias(alias) => Some(alias.clone()),
+            _ => None,
+        });
+        let live = live.unwrap();
+        let mut settings = live.settings.clone();
+        edit(&mut settings);
+        let back = Resource::Alias(live.gone_back(1, settings));
+        let only = Observed::from_iter([(back.id(), Seen::Present(Box::new(Resource::Alias(live))))]);
+        let plan = plan(&bench.scope, &World::from_iter([back]), &only);
+        assert!(plan.changes[0].touches(Alias::ROLLBACK), "{name}");
+        let refusals = check(&bench.scope, &plan, &bench.observed);
+        let refusals: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+        assert_eq!(refusals, *expected, "{name}");
     }
 }

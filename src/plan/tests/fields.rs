@@ -263,6 +263,21 @@ const DRIFT: &[Row] = &[
          environment.KIBUS_QUEUE_PREFIX)",
     ),
     (
+        "an alias that someone went back with",
+        |b| {
+            b.alias(LIVE, |a| {
+                a.version = Some(2);
+                a.history.back_from = Some(3);
+            });
+        },
+        "~alias(rollback)",
+    ),
+    (
+        "what an alias remembers of before",
+        |b| b.alias(LIVE, |a| a.history.before = vec![1]),
+        "",
+    ),
+    (
         "the number of the alias's version is Lambda's",
         |b| b.alias(LIVE, |a| a.version = Some(7)),
         "",

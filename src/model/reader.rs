@@ -1,0 +1,138 @@
+//! Whether something reads a queue, judged from what can be seen without taking anything from it.
+//!
+//! SQS says how many messages wait and how many are in flight, both approximately and up to a minute late. A message
+//! can also be looked at without hiding it from anyone (a receive with a visibility timeout of zero), which shows at
+//! once whether a certain one is still there.
+
+use std::time::Duration;
+
+/// How long a queue is watched before the verdict is given, whatever was seen.
+pub const LONGEST: Duration = Duration::from_secs(90);
+/// After how long without change SQS's numbers are right (SQS developer guide: about a minute).
+const SETTLED: Duration = Duration::from_secs(60);
+
+/// What was seen at one time of a queue that a probe has been delivered to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// How long after the delivery.
+    pub at: Duration,
+    /// How many messages wait.
+    pub waiting: u64,
+    /// How many messages were received and not deleted yet.
+    pub in_flight: u64,
+    /// Whether a look showed the probe in the queue; nothing if there was no look, or none that tells.
+    pub there: Option<bool>,
+}
+
+/// What is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Something took the probe.
+    Read,
+    /// The probe waits, and nothing came for it.
+    NotRead,
+    /// Nothing that was seen decides it.
+    Unknown,
+}
+
+/// The verdict on these samples, which are in the order of time; nothing as long as another one may decide it.
+#[must_use]
+pub fn judge(samples: &[Sample]) -> Option<Verdict> {
+    let last = samples.last()?;
+    let looks: Vec<bool> = samples.iter().filter_map(|sample| sample.there).collect();
+    // One look may come too early: a message just delivered is not everywhere yet.
+    if looks.ends_with(&[false, false]) {
+        return Some(Verdict::Read);
+    }
+    // Only a receive puts a message in flight. A look of ours does not, but that is not worth relying on.
+    let seen = samples.iter().position(|sample| sample.there == Some(true));
+    let before_any_look_succeeded = &samples[..seen.unwrap_or(samples.len())];
+    if before_any_look_succeeded.iter().any(|sample| sample.in_flight > 0) {
+        return Some(Verdict::Read);
+    }
+    if last.at < LONGEST {
+        return None;
+    }
+    let mut settled = samples.iter().filter(|sample| sample.at >= SETTLED).peekable();
+    Some(match last.there {
+        Some(true) => Verdict::NotRead,
+        Some(false) => Verdict::Unknown,
+        None if settled.peek().is_none() => Verdict::Unknown,
+        None if settled.clone().all(|sample| sample.waiting > 0) => Verdict::NotRead,
+        None if looks.is_empty() && settled.all(|sample| sample.waiting == 0) => Verdict::Read,
+        None => Verdict::Unknown,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GONE: Option<bool> = Some(false);
+    const THERE: Option<bool> = Some(true);
+
+    #[test]
+    fn what_was_seen_decides() {
+        type Row = (&'static str, &'static [(u64, u64, u64, Option<bool>)], Option<Verdict>);
+        let rows: &[Row] = &[
+            ("nothing yet", &[], None),
+            ("one look in vain", &[(1, 0, 0, GONE)], None),
+            (
+                "two looks in vain",
+                &[(1, 0, 0, GONE), (4, 0, 0, GONE)],
+                Some(Verdict::Read),
+            ),
+            (
+                "there at first, then gone",
+                &[(1, 0, 0, THERE), (4, 0, 0, GONE), (7, 0, 0, GONE)],
+                Some(Verdict::Read),
+            ),
+            ("gone, then there after all", &[(1, 0, 0, GONE), (4, 0, 0, THERE)], None),
+            ("in flight", &[(1, 0, 1, None)], Some(Verdict::Read)),
+            (
+                "in flight after a look of ours",
+                &[(1, 0, 0, THERE), (4, 0, 1, None)],
+                None,
+            ),
+            ("waiting, and time is left", &[(1, 1, 0, None), (60, 1, 0, None)], None),
+            (
+                "waiting to the end",
+                &[(1, 0, 0, THERE), (30, 1, 0, None), (90, 1, 0, THERE)],
+                Some(Verdict::NotRead),
+            ),
+            (
+                "waiting to the end, without a look",
+                &[(1, 1, 0, None), (60, 1, 0, None), (90, 1, 0, None)],
+                Some(Verdict::NotRead),
+            ),
+            (
+                "never counted, without a look",
+                &[(1, 0, 0, None), (60, 0, 0, None), (90, 0, 0, None)],
+                Some(Verdict::Read),
+            ),
+            (
+                "counted late and to no end",
+                &[(1, 0, 0, None), (60, 0, 0, None), (75, 3, 0, None), (90, 0, 0, None)],
+                Some(Verdict::Unknown),
+            ),
+            (
+                "a look in vain at the very end",
+                &[(1, 1, 0, None), (60, 1, 0, None), (90, 1, 0, GONE)],
+                Some(Verdict::Unknown),
+            ),
+            ("one answer too late", &[(95, 0, 0, GONE)], Some(Verdict::Unknown)),
+        ];
+        for (name, samples, verdict) in rows {
+            let samples: Vec<Sample> = samples
+                .iter()
+                .map(|(at, waiting, in_flight, there)| Sample {
+                    at: Duration::from_secs(*at),
+                    waiting: *waiting,
+                    in_flight: *in_flight,
+                    there: *there,
+                })
+                .collect();
+            assert_eq!(judge(&samples), *verdict, "{name}");
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! The router is replaced, and gone back from, on the emulator that really runs it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use kibus::aws::{AwsCloud, Connect};
+use kibus::cloud::Cloud;
+use kibus::model::hub;
+use kibus::model::resource::{Alias, Resource, ResourceId, Role};
+use kibus::model::scope::LIVE;
+use kibus::model::tags::Tags;
+use kibus::plan::Op;
+use kibus::sandbox::{PrivateServer, Sandbox};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The version of the router that is built with this test.
+const OURS: &str = env!("CARGO_PKG_VERSION");
+
+/// A hub on an emulator of its own.
+struct Stage {
+    server: PrivateServer,
+    cloud: AwsCloud,
+    files: TempDir,
+}
+
+impl Stage {
+    async fn open() -> Self {
+        let server = Sandbox::open().unwrap().start_private(&[], &|_| {}).await.unwrap();
+        let connect = Connect {
+            region: Some("us-west-2".parse().unwrap()),
+            endpoint_url: Some(server.endpoint().url()),
+            isolated: true,
+            ..Connect::default()
+        };
+        let session = connect.connect().await.unwrap();
+        Self {
+            cloud: AwsCloud::new(&session, "kibus".parse().unwrap()),
+            server,
+            files: TempDir::new().unwrap(),
+        }
+    }
+
+    fn kibus(&self, arguments: &str) -> Ran {
+        let output = Command::new(env!("CARGO_BIN_EXE_kibus"))
+            .args(arguments.split_whitespace())
+            .args(["--region", "us-west-2", "--endpoint-url", &self.server.endpoint().url()])
+            .env_clear()
+            .env("AWS_ACCESS_KEY_ID", "test")
+            .env("AWS_SECRET_ACCESS_KEY", "test")
+            .output()
+            .unwrap();
+        Ran::of(&output)
+    }
+
+    /// The router as built, with one text in it replaced by another of the same length.
+    fn router(&self, name: &str, text: &str, other: &str) -> PathBuf {
+        assert_eq!(text.len(), other.len());
+        let mut binary = std::fs::read(env!("CARGO_BIN_EXE_kibus-router")).unwrap();
+        let places: Vec<usize> = (0..binary.len() - text.len())
+            .filter(|at| binary[*at..].starts_with(text.as_bytes()))
+            .collect();
+        assert!(!places.is_empty(), "{text} is not in the router");
+        for at in places {
+            binary[at..at + text.len()].copy_from_slice(other.as_bytes());
+        }
+        let path = self.files.path().join(name);
+        std::fs::write(&path, binary).unwrap();
+        path
+    }
+
+    fn router_of_version(&self, version: &str) -> PathBuf {
+        self.router(
+            version,
+            &format!("<kibus-router {OURS}>"),
+            &format!("<kibus-router {version}>"),
+        )
+    }
+
+    async fn live(&self) -> Option<Alias> {
+        let id = ResourceId::Alias(self.cloud.scope().router_function(), LIVE.to_owned());
+        match self.cloud.read(&id).await.unwrap() {
+            Some(Resource::Alias(alias)) => Some(alias),
+            _ => None,
+        }
+    }
+
+    /// Which version is live, of which router, and from which version someone went back to it.
+    async fn standing(&self) -> (u64, String, Option<u64>) {
+        let alias = self.live().await.unwrap();
+        (
+            alias.version.unwrap(),
+            alias.settings.code.version,
+            alias.history.back_from,
+        )
+    }
+
+    async fn versions(&self) -> Vec<u64> {
+        let function = self.cloud.scope().router_function();
+        let mut there = Vec::new();
+        for number in 1..12 {
+            if self.cloud.version(&function, number).await.unwrap().is_some() {
+                there.push(number);
+            }
+        }
+        there
+    }
+}
+
+#[derive(Debug)]
+struct Ran {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl Ran {
+    fn of(output: &Output) -> Self {
+        Self {
+            code: output.status.code(),
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// It ended like this, and said all of these.
+    #[track_caller]
+    fn is(&self, code: i32, says: &[&str]) {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        let said = format!("{}{}", self.out, self.err);
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        for text in says {
+            assert!(said.contains(text), "{text:?} is not said: {self:#?}");
+        }
+    }
+}
+
+fn with(router: &Path, more: &str) -> String {
+    format!("bootstrap-hub --yes {more} --router-binary {}", router.display())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_router_that_fails_its_self_test_never_goes_live() {
+    let stage = Stage::open().await;
+    let bad = stage.router("bad", "KIBUS_QUEUE_PREFIX", "KIBUS_QUEUE_PREFIT");
+    let failure = ["did not pass its self-test", "KIBUS_QUEUE_PREFIT", "run again"];
+
+    // Not even the first one. Another build of the same version then takes its place.
+    stage.kibus(&with(&bad, "")).is(1, &failure);
+    assert_eq!(stage.live().await, None);
+    stage.kibus("bootstrap-hub --yes").is(0, &[]);
+    let first = stage.standing().await;
+    assert_eq!((first.1.as_str(), first.2), (OURS, None));
+
+    let bad = stage.router("bad", "KIBUS_QUEUE_PREFIX", "KIBUS_QUEUE_PREFIT");
+    let newer = stage.router_of_version("9.0.0");
+    let newer_and_bad = {
+        let mut binary = std::fs::read(&newer).unwrap();
+        let (text, other) = (b"KIBUS_QUEUE_PREFIX", b"KIBUS_QUEUE_PREFIT");
+        for at in 0..binary.len() - text.len() {
+            if binary[at..].starts_with(text) {
+                binary[at..at + text.len()].copy_from_slice(other);
+            }
+        }
+        std::fs::write(&bad, binary).unwrap();
+        bad
+    };
+    for _ in 0..2 {
+        let stays = format!("alias `live` stays at version {}", first.0);
+        stage
+            .kibus(&with(&newer_and_bad, ""))
+            .is(1, &[&failure[..], &[&stays]].concat());
+        assert_eq!(stage.standing().await, first);
+    }
+    stage
+        .kibus("verify")
+        .is(2, &["the function holds router 9.0.0", "did not pass its self-test"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_router_is_replaced_and_gone_back_from() {
+    let stage = Stage::open().await;
+    let newer = stage.router_of_version("9.0.0");
+    let newest = stage.router_of_version("9.1.0");
+    stage.kibus("bootstrap-hub --yes").is(0, &[]);
+    stage
+        .kibus("bootstrap-hub --yes --router-rollback")
+        .is(4, &["there is no version of the router to go back to"]);
+    stage.kibus(&with(&newer, "")).is(0, &["updated 2"]);
+    stage.kibus(&with(&newest, "")).is(0, &["updated 2"]);
+    assert_eq!(stage.standing().await, (3, "9.1.0".to_owned(), None));
+
+    // An older router does not replace a newer one unasked.
+    let refused = "router 9.1.0 is live, which is newer than 9.0.0";
+    stage.kibus(&with(&newer, "")).is(4, &[refused, "--allow-downgrade"]);
+
+    // Back once, however often it is said; nothing without a yes.
+    stage
+        .kibus("bootstrap-hub --router-rollback")
+        .is(3, &["from version 3 to version 2"]);
+    assert_eq!(stage.standing().await.0, 3);
+    stage
+        .kibus("bootstrap-hub --yes --router-rollback")
+        .is(0, &["updated 1", "goes forward again"]);
+    let back = (2, "9.0.0".to_owned(), Some(3));
+    assert_eq!(stage.standing().await, back);
+    stage.kibus("bootstrap-hub --yes --router-rollback").is(
+        0,
+        &[
+            "No changes",
+            "version 2 of the function, router 9.0.0, is live on purpose",
+        ],
+    );
+    assert_eq!(stage.standing().await, back);
+    stage
+        .kibus("verify")
+        .is(2, &["live on purpose: someone went back to it from version 3"]);
+    stage
+        .kibus("bootstrap-hub --yes --router-rollback=7")
+        .is(4, &["version 7", "kept are: 1"]);
+    stage.kibus("bootstrap-hub --yes --router-rollback=1").is(0, &[]);
+    assert_eq!(stage.standing().await, (1, OURS.to_owned(), Some(3)));
+
+    // Forward again, once.
+    let forward = with(&newest, "");
+    stage.kibus(&forward).is(0, &["updated 1", "on purpose"]);
+    assert_eq!(stage.standing().await, (3, "9.1.0".to_owned(), None));
+    stage.kibus(&forward).is(0, &["No changes"]);
+
+    // Down, when that is wanted.
+    stage.kibus(&with(&newer, "--allow-downgrade")).is(0, &["updated 2"]);
+    assert_eq!(stage.standing().await.1, "9.0.0");
+    for version in ["9.2.0", "9.3.0", "9.4.0"] {
+        stage.kibus(&with(&stage.router_of_version(version), "")).is(0, &[]);
+    }
+    let live = stage.live().await.unwrap();
+    assert_eq!(live.settings.code.version, "9.4.0");
+    assert_eq!(live.history.before.len(), 2);
+    let mut kept = live.history.before.clone();
+    kept.extend(live.version);
+    kept.sort_unstable();
+    assert_eq!(stage.versions().await, kept);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_probe_comes_through_and_tells_who_reads() {
+    let stage = Stage::open().await;
+    stage.kibus("bootstrap-hub --yes").is(0, &[]);
+    let role = Role {
+        name: "KarpenterServiceAccount-base".parse().unwrap(),
+        path: "/".parse().unwrap(),
+        trust: kibus::model::policy::router_trust(),
+        permissions_boundary: None,
+        tags: Tags::default(),
+    };
+    let role = Op::Create(Resource::Role(role));
+    stage.cloud.write(&role, &|_| {}).await.unwrap();
+    stage.kibus("add-cluster base --yes").is(0, &[]);
+
+    let bus = stage.kibus("verify --probe --output json");
+    bus.is(0, &[]);
+    let report: Value = serde_json::from_str(&bus.out).unwrap();
+    assert_eq!(report["hubs"][0]["probes"][0]["verdict"], "came-through");
+
+    let unread = stage.kibus("verify --probe base");
+    unread.is(
+        2,
+        &[
+            "nothing reads queue `karpenter-base`: a probe waits there",
+            "kubectl -n karpenter get deployment karpenter",
+        ],
+    );
+    let queue = stage
+        .cloud
+        .scope()
+        .cluster_queue(&hub::default_queue_prefix(), &"base".parse().unwrap());
+    assert_eq!(
+        stage.cloud.message_counts(&queue).await.unwrap(),
+        (1, 0),
+        "the probe is hidden from nobody"
+    );
+
+    // A reader like Karpenter: it takes what comes, and deletes what it does not know.
+    let over = Arc::new(AtomicBool::new(false));
+    let reader = tokio::spawn({
+        let (cloud, over) = (stage.cloud.clone(), Arc::clone(&over));
+        async move {
+            let mut taken = Vec::new();
+            while !over.load(Ordering::Relaxed) {
+                taken.extend(cloud.receive_messages(&queue).await.unwrap());
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            taken
+        }
+    });
+    let read = stage.kibus("verify --probe base");
+    over.store(true, Ordering::Relaxed);
+    read.is(0, &["Karpenter is reading queue `karpenter-base`"]);
+    let taken = reader.await.unwrap();
+    let times: Vec<Value> = taken
+        .iter()
+        .map(|body| serde_json::from_str::<Value>(body).unwrap()["time"].clone())
+        .collect();
+    assert_eq!(times.len(), 2, "{taken:?}");
+    assert!(
+        times.iter().all(Value::is_string),
+        "Karpenter measures by `time`: {taken:?}"
+    );
+
+    stage
+        .kibus("verify --probe other")
+        .is(2, &["other the cluster is not registered"]);
+}
