@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::carry_out::{Intent, Question, carry_out};
 use super::context::Context;
+use super::karpenter::{self, Controller};
 use super::{Ending, clusters, controller_role, explain};
 use crate::error::Error;
 use crate::model::choice::{ClusterChoices, HubChoices, UserTags};
 use crate::model::cluster::Cluster;
-use crate::model::karpenter::{HELM_VALUE, KarpenterVersion};
+use crate::model::karpenter::KarpenterVersion;
 use crate::model::name::{ClusterName, RoleName};
 use crate::model::resource::{Resource, ResourceId};
 use crate::model::tags::Tags;
@@ -95,6 +96,7 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
         plan: plan::plan(&context.scope, &world, &observed),
         observed,
         clusters: wanted.iter().map(report).collect(),
+        first: Vec::new(),
         warnings: Vec::new(),
         nothing: format!("No changes: {list} {are} should be."),
         next: next(&context, &wanted, &choices),
@@ -159,28 +161,26 @@ fn tags_of<'a>(observed: &'a Observed, queue: &ResourceId) -> Option<&'a Tags> {
     observed.resource(queue).and_then(Resource::tags)
 }
 
-/// What is left to do by hand: tell each Karpenter its queue.
+/// What is left to do by hand: where IAM was left alone, the policy; and each Karpenter is told its queue.
 fn next(context: &Context<'_>, wanted: &[Cluster], choices: &HubChoices) -> String {
     let mut text = String::new();
-    for cluster in wanted {
-        if cluster.controller_role.is_none() {
-            let document = cluster.controller_document(&context.scope, clusters::key(choices));
-            text.push_str(&format!(
-                "The controller role of {} needs this policy:\n{}\n",
-                cluster.name,
-                indented(&document.pretty())
-            ));
-        }
-        let value = cluster
-            .choices
-            .karpenter_version
-            .map_or(HELM_VALUE, KarpenterVersion::helm_value);
+    for cluster in wanted.iter().filter(|cluster| cluster.controller_role.is_none()) {
+        let document = cluster.controller_document(&context.scope, clusters::key(choices));
         text.push_str(&format!(
-            "Tell Karpenter in {} to read its queue, with the Helm value\n    {value}: {}\n",
-            cluster.name, cluster.queue
+            "The controller role of {} needs this policy:\n{}\n",
+            cluster.name,
+            indented(&document.pretty())
         ));
     }
-    text.trim_end().to_owned()
+    let controllers: Vec<Controller> = wanted
+        .iter()
+        .map(|cluster| Controller {
+            cluster: cluster.name.clone(),
+            queue: cluster.queue.clone(),
+            version: cluster.choices.karpenter_version,
+        })
+        .collect();
+    text + &karpenter::tell(context, &controllers)
 }
 
 fn indented(text: &str) -> String {

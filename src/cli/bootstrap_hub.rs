@@ -110,6 +110,7 @@ pub(super) async fn run(args: Args, mut context: Context<'_>) -> Result<Ending, 
     let intent = Intent {
         plan: plan::plan(&context.scope, &wanted, &observed),
         clusters: Vec::new(),
+        first: Vec::new(),
         warnings: rollback::standing(&context.scope, &observed).into_iter().collect(),
         observed,
         nothing: format!("No changes: hub {} is as it should be.", context.scope.bus),

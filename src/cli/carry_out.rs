@@ -18,6 +18,8 @@ pub(super) struct Intent {
     pub(super) observed: Observed,
     /// The clusters that it is about.
     pub(super) clusters: Vec<ClusterReport>,
+    /// The steps that somebody must take before the plan is carried out.
+    pub(super) first: Vec<String>,
     /// What must be known before saying yes.
     pub(super) warnings: Vec<String>,
     /// What to say when there is nothing to change.
@@ -46,6 +48,9 @@ pub(super) async fn carry_out(context: &Context<'_>, intent: Intent) -> Result<E
         let ending = report(context, &intent, false, Ok(Ending::Done))?;
         context.ui.result(&intent.nothing)?;
         return Ok(ending);
+    }
+    for step in &intent.first {
+        context.ui.warn(step);
     }
     context.ui.show_plan(&context.heading(), &intent.plan)?;
     for warning in &intent.warnings {
@@ -135,7 +140,7 @@ fn report(
         clusters: intent.clusters.clone(),
         problems: Vec::new(),
         probes: Vec::new(),
-        warnings: intent.warnings.clone(),
+        warnings: intent.first.iter().chain(&intent.warnings).cloned().collect(),
         applied,
         error: result.as_ref().err(),
     };

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::model::choice::{BadMemory, ClusterChoices, HubChoices};
 use crate::model::cluster::Cluster;
 use crate::model::hub;
+use crate::model::karpenter::KarpenterVersion;
 use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
 use crate::model::resource::{Resource, ResourceId};
 use crate::model::tags::Tags;
@@ -120,6 +121,12 @@ pub(super) fn remembered(
 pub(super) fn remembered_policy(context: &Context<'_>, cluster: &ClusterName, tags: &Tags) -> Option<ResourceId> {
     tags.controller_role()
         .map(|role| Cluster::policy_id(&context.scope, cluster, &role))
+}
+
+/// The version of Karpenter that a queue's tags remember. For what is only said and not done, a tag that cannot be
+/// understood is as good as none.
+pub(super) fn karpenter_version(tags: &Tags) -> Option<KarpenterVersion> {
+    ClusterChoices::remembered(tags).ok()?.karpenter_version
 }
 
 /// A cluster as JSON output lists it.

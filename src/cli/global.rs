@@ -101,7 +101,8 @@ pub(super) fn command_line(args: &[OsString]) -> String {
         .join(" ")
 }
 
-fn quoted(word: &str) -> String {
+/// A word as a shell takes it.
+pub(super) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=/.:,@+%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

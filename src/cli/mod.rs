@@ -9,6 +9,7 @@ mod controller_role;
 mod demo;
 mod explain;
 mod global;
+mod karpenter;
 mod probe;
 mod remove_cluster;
 mod rollback;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::carry_out::{Intent, Question, carry_out};
 use super::context::Context;
+use super::karpenter::{self, Controller};
 use super::{Ending, clusters};
 use crate::error::Error;
 use crate::model::name::ClusterName;
@@ -34,12 +35,18 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
         .await?;
     let mut policies = BTreeSet::new();
     let mut reports = Vec::new();
+    let mut controllers = Vec::new();
     for name in &names {
         let tags = observed
             .resource(&ResourceId::Queue(queue(name)))
             .and_then(Resource::tags);
         policies.extend(tags.and_then(|tags| clusters::remembered_policy(&context, name, tags)));
         let role = tags.and_then(crate::model::tags::Tags::controller_role);
+        controllers.extend(tags.map(|tags| Controller {
+            cluster: name.clone(),
+            queue: queue(name),
+            version: clusters::karpenter_version(tags),
+        }));
         reports.push(clusters::report(&context, name, &queue(name), role.as_ref()));
     }
     observed.extend(context.read(policies).await?);
@@ -50,18 +57,11 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
         plan: plan::plan(&context.scope, &World::default(), &observed),
         observed,
         clusters: reports,
-        warnings: vec![first_take_the_queue_out(&list)],
+        first: karpenter::let_go(&controllers),
+        warnings: Vec::new(),
         nothing: format!("No changes: {list} {are} not on bus {}.", context.scope.bus),
         next: String::new(),
         question: Question::YesNo,
     };
     carry_out(&context, intent).await
-}
-
-/// The step that must come before a queue goes.
-pub(super) fn first_take_the_queue_out(clusters: &str) -> String {
-    format!(
-        "first take the queue out of Karpenter's Helm values in {clusters}: Karpenter v0.33 to v1.3 panics at its next \
-         start without its queue"
-    )
 }

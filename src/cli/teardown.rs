@@ -2,13 +2,12 @@
 
 use super::Ending;
 use super::carry_out::{Intent, Question, carry_out};
-use super::clusters::Registered;
+use super::clusters::{self, Registered};
 use super::context::Context;
-use super::remove_cluster::first_take_the_queue_out;
+use super::karpenter::{self, Controller};
 use crate::error::Error;
 use crate::model::choice::HubChoices;
 use crate::model::hub;
-use crate::model::name::ClusterName;
 use crate::model::world::{Observed, Seen, World};
 use crate::plan;
 
@@ -32,21 +31,22 @@ pub(super) async fn run(_args: Args, context: Context<'_>) -> Result<Ending, Err
     all.extend(registered.observed.clone());
     let (observed, foreign) = only_ours(&context, &all);
 
-    let list = registered
+    let prefix = clusters::prefix(&choices);
+    let controllers: Vec<Controller> = registered
         .clusters
-        .keys()
-        .map(ClusterName::as_str)
-        .collect::<Vec<_>>()
-        .join(", ");
-    let mut warnings = foreign;
-    if !list.is_empty() {
-        warnings.insert(0, first_take_the_queue_out(&list));
-    }
+        .iter()
+        .map(|(name, tags)| Controller {
+            cluster: name.clone(),
+            queue: context.scope.cluster_queue(&prefix, name),
+            version: clusters::karpenter_version(tags),
+        })
+        .collect();
     let intent = Intent {
         plan: plan::plan(&context.scope, &World::default(), &observed),
         observed,
         clusters: registered.report(&context, &choices),
-        warnings,
+        first: karpenter::let_go(&controllers),
+        warnings: foreign,
         nothing: format!("No changes: there is nothing of bus {}.", context.scope.bus),
         next: String::new(),
         question: Question::Typed(context.scope.bus.to_string()),

@@ -26,20 +26,37 @@ impl KarpenterVersion {
         ((0, 33)..(1, 4)).contains(&(self.major, self.minor))
     }
 
-    /// The Helm value that names the queue. v0.32 reads either key; from v0.33 the old one is ignored silently
-    /// (eksctl #7697).
+    /// Where it reads the name of its queue.
     #[must_use]
-    pub fn helm_value(self) -> &'static str {
-        if (self.major, self.minor) < (0, 32) {
-            "settings.aws.interruptionQueueName"
-        } else {
-            HELM_VALUE
+    pub fn setting(self) -> Setting {
+        match (self.major, self.minor) {
+            (0, ..=31) => Setting::ConfigMap,
+            (0, 32) => Setting::Both,
+            _ => Setting::HelmValue,
         }
+    }
+
+    /// The version of the Helm chart that installs it, if it is known to the patch. Charts before v0.35 have a `v`
+    /// in front (Karpenter's upgrade guide, "Upgrading to 0.35.0").
+    #[must_use]
+    pub fn chart_version(self) -> Option<String> {
+        self.patch?;
+        let v = if (self.major, self.minor) < (0, 35) { "v" } else { "" };
+        Some(format!("{v}{self}"))
     }
 }
 
-/// The Helm value that names the queue in Karpenter v0.33 and later.
-pub const HELM_VALUE: &str = "settings.interruptionQueue";
+/// Where Karpenter reads the name of its queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Setting {
+    /// v0.19 to v0.31: `aws.interruptionQueueName` in the ConfigMap `karpenter-global-settings`, at its start.
+    ConfigMap,
+    /// v0.32: the ConfigMap, or what later versions read.
+    Both,
+    /// v0.33 and later: `INTERRUPTION_QUEUE`, from the Helm value `settings.interruptionQueue`. The older key is
+    /// ignored silently (eksctl #7697).
+    HelmValue,
+}
 
 impl FromStr for KarpenterVersion {
     type Err = NameError;
@@ -75,19 +92,20 @@ mod tests {
 
     #[test]
     fn versions_decide() {
-        for (version, asks, panics, value) in [
-            ("0.19.0", true, false, "settings.aws.interruptionQueueName"),
-            ("v0.31.4", true, false, "settings.aws.interruptionQueueName"),
-            ("0.32.1", true, false, "settings.interruptionQueue"),
-            ("0.33.0", false, true, "settings.interruptionQueue"),
-            ("1.3.9", false, true, "settings.interruptionQueue"),
-            ("1.4", false, false, "settings.interruptionQueue"),
-            ("1.14.1", false, false, "settings.interruptionQueue"),
+        for (version, asks, panics, setting, chart) in [
+            ("0.19.0", true, false, Setting::ConfigMap, Some("v0.19.0")),
+            ("v0.31.4", true, false, Setting::ConfigMap, Some("v0.31.4")),
+            ("0.32.1", true, false, Setting::Both, Some("v0.32.1")),
+            ("0.33.0", false, true, Setting::HelmValue, Some("v0.33.0")),
+            ("0.35.0", false, true, Setting::HelmValue, Some("0.35.0")),
+            ("1.3.9", false, true, Setting::HelmValue, Some("1.3.9")),
+            ("1.4", false, false, Setting::HelmValue, None),
+            ("1.14.1", false, false, Setting::HelmValue, Some("1.14.1")),
         ] {
             let v: KarpenterVersion = version.parse().unwrap();
             assert_eq!(
-                (v.asks_queue_attributes(), v.panics_without_queue(), v.helm_value()),
-                (asks, panics, value),
+                (v.asks_queue_attributes(), v.panics_without_queue(), v.setting(), v.chart_version().as_deref()),
+                (asks, panics, setting, chart),
                 "{version}"
             );
         }

@@ -10,6 +10,8 @@ pub mod karpenter;
 pub mod name;
 pub mod policy;
 pub mod reader;
+#[cfg(feature = "cli")]
+pub mod queue_setting;
 pub mod resource;
 pub mod router_build;
 pub mod scope;

@@ -21,6 +21,20 @@ impl Template {
         Self(serde_json::from_str(text).expect("a built-in template is JSON"))
     }
 
+    /// The same from YAML.
+    ///
+    /// # Panics
+    /// When the text is not YAML, or more than JSON can say.
+    #[cfg(feature = "cli")]
+    #[must_use]
+    pub fn builtin_yaml(text: &str) -> Self {
+        #[expect(
+            clippy::expect_used,
+            reason = "templates are compiled in, and a test parses every one"
+        )]
+        Self(serde_yaml::from_str(text).expect("a built-in template is YAML"))
+    }
+
     /// The document with every `${name}` replaced. A string that is nothing but `${name}` becomes the value
     /// itself, so a list stays a list; inside a longer string only text can stand.
     ///
