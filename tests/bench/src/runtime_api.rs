@@ -1,0 +1,128 @@
+//! The stand-in of Lambda's Runtime API: hands over one prepared event after the other, and notes when each is answered.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+
+/// An invocation that was answered.
+pub struct Answered {
+    /// When the function took the event.
+    pub begun: Instant,
+    /// When its answer was there.
+    pub ended: Instant,
+}
+
+/// The Runtime API of one function process.
+pub struct RuntimeApi {
+    /// Where it answers.
+    pub address: SocketAddr,
+    events: mpsc::UnboundedSender<Bytes>,
+    answers: mpsc::UnboundedReceiver<Result<Answered, String>>,
+}
+
+struct State {
+    events: tokio::sync::Mutex<mpsc::UnboundedReceiver<Bytes>>,
+    begun: Mutex<Option<Instant>>,
+    answers: mpsc::UnboundedSender<Result<Answered, String>>,
+}
+
+impl RuntimeApi {
+    /// Listens on a free port of 127.0.0.1.
+    pub async fn listen() -> io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        let (events, waiting) = mpsc::unbounded_channel();
+        let (told, answers) = mpsc::unbounded_channel();
+        let state = Arc::new(State {
+            events: tokio::sync::Mutex::new(waiting),
+            begun: Mutex::new(None),
+            answers: told,
+        });
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let state = Arc::clone(&state);
+                let _ = stream.set_nodelay(true);
+                tokio::spawn(async move {
+                    let service = service_fn(|request| state.answer(request));
+                    let _ = hyper::server::conn::http1::Builder::new()
+                        .serve_connection(TokioIo::new(stream), service)
+                        .await;
+                });
+            }
+        });
+        Ok(Self {
+            address,
+            events,
+            answers,
+        })
+    }
+
+    /// Has the function invoked with these events, one after the other, and waits until each is answered well.
+    pub async fn invoke(&mut self, events: &[Bytes]) -> Result<Vec<Answered>, String> {
+        for event in events {
+            self.events.send(event.clone()).map_err(|e| e.to_string())?;
+        }
+        let mut answered = Vec::with_capacity(events.len());
+        for _ in events {
+            let answer = tokio::time::timeout(Duration::from_secs(120), self.answers.recv()).await;
+            let answer = answer.map_err(|_| "no answer within two minutes")?;
+            answered.push(answer.ok_or("the Runtime API has ended")??);
+        }
+        Ok(answered)
+    }
+}
+
+impl State {
+    async fn answer(&self, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, hyper::Error> {
+        if request.uri().path().ends_with("/next") {
+            let Some(event) = self.events.lock().await.recv().await else {
+                return Ok(Response::builder()
+                    .status(410)
+                    .body(Full::default())
+                    .expect("a response"));
+            };
+            let deadline = SystemTime::now() + Duration::from_secs(60);
+            let deadline = deadline
+                .duration_since(UNIX_EPOCH)
+                .expect("a clock after 1970")
+                .as_millis();
+            *self.begun.lock().unwrap() = Some(Instant::now());
+            return Ok(Response::builder()
+                .header("content-type", "application/json")
+                .header("lambda-runtime-aws-request-id", "8476a536-e9f4-11e8-9739-2dfe598c3fcd")
+                .header("lambda-runtime-deadline-ms", deadline.to_string())
+                .header(
+                    "lambda-runtime-invoked-function-arn",
+                    "arn:aws:lambda:us-west-2:111122223333:function:kibus-router:live",
+                )
+                .body(Full::new(event))
+                .expect("a response"));
+        }
+        let well = request.uri().path().ends_with("/response");
+        let body = request.into_body().collect().await?.to_bytes();
+        let ended = Instant::now();
+        let text = String::from_utf8_lossy(&body);
+        let all = serde_json::from_slice::<serde_json::Value>(&body)
+            .is_ok_and(|answer| answer["batchItemFailures"].as_array().is_some_and(Vec::is_empty));
+        let begun = self.begun.lock().unwrap().take();
+        let answered = match begun {
+            Some(begun) if well && all => Ok(Answered { begun, ended }),
+            _ => Err(format!("the function answers: {text}")),
+        };
+        let _ = self.answers.send(answered);
+        Ok(Response::builder()
+            .status(202)
+            .body(Full::default())
+            .expect("a response"))
+    }
+}
