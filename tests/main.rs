@@ -8,5 +8,5 @@ mod drift;
 mod emulator;
 mod laws;
 mod module_arrows;
-mod sessions;
 mod replace_router;
+mod sessions;

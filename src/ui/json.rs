@@ -252,6 +252,7 @@ mod tests {
                     subject: "rule `kibus-scheduled-change`".to_owned(),
                     message: "pattern changed".to_owned(),
                 }],
+                probes: Vec::new(),
                 warnings: vec!["a warning".to_owned()],
                 applied: error.is_none(),
                 error,

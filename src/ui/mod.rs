@@ -232,7 +232,8 @@ impl Ui {
         }
     }
 
-    /// Asks whether to go on. Only `y` or `yes` is yes; Ctrl-C and the end of input are no. It blocks its thread.
+    /// Asks whether to go on. Only `y` or `yes` is yes; Ctrl-C is no, and so is a terminal that goes
+    /// away. It blocks its thread. Ctrl-C also raises SIGINT, for whoever listens.
     ///
     /// # Errors
     /// When the terminal cannot be read.
@@ -251,7 +252,8 @@ impl Ui {
     /// Tells what happens while a plan runs.
     #[must_use]
     pub fn progress(&self, plan: &Plan) -> Progress {
-        Progress::new(self.bars.clone(), self.stderr_paint, self.moves, plan)
+        let columns = self.stderr_look().width;
+        Progress::new(self.bars.clone(), self.stderr_paint, self.moves, columns, plan)
     }
 
     /// Says on a terminal that something is under way, for as long as the answer lives.
@@ -289,7 +291,7 @@ fn write_line(to: &mut impl Write, text: &str) -> Result<(), Error> {
         }
         Error::failed("the output could not be written to standard output")
             .note(e.to_string())
-            .note("the output is cut short; it says nothing about what was changed")
+            .note("the output is incomplete; what was changed stays changed")
     })
 }
 

@@ -14,6 +14,8 @@ use crate::plan::{Action, Change, Plan};
 
 /// How often a moving line moves.
 pub(super) const TICK: Duration = Duration::from_millis(100);
+/// The room that a finished line needs for its mark and its time.
+const BESIDE: usize = 14;
 /// How many changes are made.
 const TOTAL: &str = "  {bar:24} {pos} of {len}";
 /// A change that is being made.
@@ -39,7 +41,7 @@ struct Moving {
 }
 
 impl Progress {
-    pub(super) fn new(bars: MultiProgress, paint: Paint, terminal: bool, plan: &Plan) -> Self {
+    pub(super) fn new(bars: MultiProgress, paint: Paint, terminal: bool, columns: Option<usize>, plan: &Plan) -> Self {
         let width = plan.changes.iter().map(|change| done(change).chars().count());
         let moving = terminal.then(|| {
             let total = bars.add(ProgressBar::new(plan.changes.len() as u64));
@@ -53,7 +55,10 @@ impl Progress {
         Self {
             bars,
             paint,
-            width: width.max().unwrap_or(0).min(80),
+            width: width
+                .max()
+                .unwrap_or(0)
+                .min(columns.unwrap_or(80).saturating_sub(BESIDE)),
             moving,
         }
     }
@@ -227,7 +232,7 @@ mod tests {
                 Some("waiting: queue kibus-hub-dlq: not\\u{1b}yet"),
             ),
         ] {
-            let progress = Progress::new(MultiProgress::new(), Paint::default(), false, plan);
+            let progress = Progress::new(MultiProgress::new(), Paint::default(), false, None, plan);
             assert_eq!(progress.line(first(plan), &event).as_deref(), line, "{event:?}");
         }
     }

@@ -10,13 +10,13 @@ use dialoguer::theme::Theme;
 use super::text::escape;
 use crate::error::Error;
 
-/// Asks a question that only `y` or `yes` answers with yes. Ctrl-C and the end of input are no.
+/// Asks a question that only `y` or `yes` answers with yes. Ctrl-C is no, and so is a terminal that goes away.
 pub(super) fn confirm(question: &str) -> Result<bool, Error> {
     let answer = ask(&format!("{} [y/N]", escape(question)))?;
     Ok(is_yes(&answer))
 }
 
-/// Asks a question that only this word answers with yes. Ctrl-C and the end of input are no.
+/// Asks a question that only this word answers with yes. Ctrl-C is no, and so is a terminal that goes away.
 pub(super) fn confirm_typed(question: &str, word: &str) -> Result<bool, Error> {
     let answer = ask(&format!("{} Type {} to go on:", escape(question), escape(word)))?;
     Ok(answer.trim() == word)
@@ -35,7 +35,11 @@ fn ask(prompt: &str) -> Result<String, Error> {
         .interact_text_on(&Term::stderr());
     match answer {
         Ok(answer) => Ok(answer),
-        Err(dialoguer::Error::IO(e)) if is_end(e.kind()) => Ok(String::new()),
+        Err(dialoguer::Error::IO(e)) if is_end(e.kind()) => {
+            // The next line does not belong behind the question; a terminal that is gone needs no line.
+            let _ = Term::stderr().write_line("");
+            Ok(String::new())
+        }
         Err(dialoguer::Error::IO(e)) => Err(Error::failed("the answer could not be read").note(e.to_string())),
     }
 }

@@ -32,7 +32,8 @@ pub(super) fn diff(from: &Document, to: &Document, full: bool, paint: Paint) -> 
         let hidden = ops.first().map_or(0, |op| op.new_range().start) > 0;
         let changed = ops.iter().find(|op| op.tag() != DiffTag::Equal);
         if hidden && let Some(first) = changed.map(|op| op.new_range().start) {
-            lines.push(paint.dim(format!("... {}", escape(&place(&to, first))).trim_end()));
+            let header = format!("... {}", escape(&place(&to, first)));
+            lines.push(paint.dim(header.trim_end()));
         }
         for change in ops.iter().flat_map(|op| diff.iter_changes(op)) {
             let sign = match change.tag() {

@@ -146,12 +146,23 @@ fn change_lines(change: &Change, columns: Columns, look: Look) -> Vec<String> {
         Some(resource) if !shows_fields => summary(resource),
         _ => rest_of_name(&change.id),
     };
-    let about = match look.width {
-        Some(width) => fold(&about, width.saturating_sub(columns.last()).max(NARROW)),
-        None => vec![about],
+    let room = look.width.map(|width| width.saturating_sub(columns.last()));
+    let (beside, beneath) = match room {
+        None => (vec![about], Vec::new()),
+        Some(room) if room >= NARROW => (fold(&about, room), Vec::new()),
+        Some(_) if about.is_empty() => (Vec::new(), Vec::new()),
+        Some(_) => (
+            Vec::new(),
+            fold(&about, look.width.unwrap_or(COMFORTABLE).saturating_sub(6)),
+        ),
     };
-    let line = columns.line(kind(&change.id), &escape(&short_name(&change.id)), &about);
-    let mut lines = vec![format!("  {} {line}", sign(change.action, look.paint))];
+    let line = columns.line(kind(&change.id), &escape(&short_name(&change.id)), &beside);
+    let mut lines = vec![
+        format!("  {} {line}", sign(change.action, look.paint))
+            .trim_end()
+            .to_owned(),
+    ];
+    lines.extend(beneath.into_iter().map(|line| format!("      {line}")));
     if shows_fields || look.verbose > 0 {
         let fields = || {
             change

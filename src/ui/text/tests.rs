@@ -123,6 +123,7 @@ fn a_first_hub() {
     let plan = between(&World::default(), &hub_world(HubChoices::default()));
     is_like("first-hub.txt", &shown(&plan, Look::default()));
     is_like("first-hub-narrow.txt", &shown(&plan, look(0, Some(80))));
+    is_like("first-hub-very-narrow.txt", &shown(&plan, look(0, Some(60))));
     is_like("first-hub-verbose.txt", &shown(&plan, look(1, None)));
 }
 
