@@ -3,7 +3,7 @@
 use super::escape::escape;
 use super::fold::fold;
 use super::group::{Group, groups};
-use super::summary::{kind, rest_of_name, short_name, summary};
+use super::summary::{kind, name, rest_of_name, short_name, summary};
 use super::{Look, document, value};
 use crate::model::field::FieldValue;
 use crate::plan::{Action, Change, FieldChange, Plan};
@@ -58,7 +58,7 @@ pub fn plan(about: &Heading, plan: &Plan, look: Look) -> String {
         lines.push(String::new());
     }
     for id in &plan.unknown {
-        let what = columns.line(kind(id), &escape(&short_name(id)), &[]);
+        let what = columns.line(kind(id), &escape(&name(id)), &[]);
         let sign = look.paint.yellow("?");
         lines.push(format!("  {sign} {what}  could not be read; nothing is planned for it"));
     }
@@ -144,6 +144,7 @@ fn change_lines(change: &Change, columns: Columns, look: Look) -> Vec<String> {
     let shows_fields = shows_fields(change);
     let about = match change.after.as_ref().or(change.before.as_ref()) {
         Some(resource) if !shows_fields => summary(resource),
+        _ if change.fields.is_empty() => "stays as it is, but goes and comes back with its role".to_owned(),
         _ => rest_of_name(&change.id),
     };
     let room = look.width.map(|width| width.saturating_sub(columns.last()));

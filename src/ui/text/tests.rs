@@ -150,6 +150,20 @@ fn every_option_of_a_hub() {
 }
 
 #[test]
+fn a_policy_that_only_follows_its_role_says_so() {
+    let moved = HubChoices {
+        role_path: Some("/team/".parse().unwrap()),
+        ..HubChoices::default()
+    };
+    let text = shown(
+        &between(&hub_world(HubChoices::default()), &hub_world(moved)),
+        Look::default(),
+    );
+    let line = "± role policy  kibus-router-us-west-2  stays as it is, but goes and comes back with its role";
+    assert!(text.contains(line), "{text}");
+}
+
+#[test]
 fn clusters_stand_apart_from_the_hub_and_from_each_other() {
     let mut after = hub_world(HubChoices::default());
     let before = drifted(&after, |resource| {
