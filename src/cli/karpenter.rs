@@ -39,11 +39,7 @@ pub(super) fn tell(context: &Context<'_>, controllers: &[Controller]) -> String 
     text.join("\n")
 }
 
-fn tell_version(
-    version: Option<KarpenterVersion>,
-    group: &[&Controller],
-    command: impl Fn(&str) -> String,
-) -> String {
+fn tell_version(version: Option<KarpenterVersion>, group: &[&Controller], command: impl Fn(&str) -> String) -> String {
     let karpenter = name(version);
     let setting = version.map_or(Setting::HelmValue, KarpenterVersion::setting);
     let any = ANY_QUEUE.parse().ok();

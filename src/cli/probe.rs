@@ -11,7 +11,7 @@ use super::explain;
 use crate::cloud::Fault;
 use crate::error::Error;
 use crate::model::choice::{ClusterChoices, HubChoices};
-use crate::model::karpenter::{HELM_VALUE, KarpenterVersion};
+use crate::model::karpenter::{KarpenterVersion, Setting};
 use crate::model::name::{ClusterName, QueueName};
 use crate::model::reader::{self, LONGEST, Sample, Verdict};
 use crate::model::scope::LIVE;
@@ -234,11 +234,17 @@ fn look_into(queue: &QueueName, tags: &Tags) -> String {
     let version = ClusterChoices::remembered(tags)
         .ok()
         .and_then(|chosen| chosen.karpenter_version);
-    let key = version.map_or(HELM_VALUE, KarpenterVersion::helm_value);
-    let shows = if key == HELM_VALUE {
-        r#"kubectl -n karpenter get deployment karpenter -o jsonpath='{.spec.template.spec.containers[*].env[?(@.name=="INTERRUPTION_QUEUE")].value}'"#
+    let setting = version.map_or(Setting::HelmValue, KarpenterVersion::setting);
+    let (key, shows) = if setting == Setting::HelmValue {
+        (
+            "settings.interruptionQueue",
+            r#"kubectl -n karpenter get deployment karpenter -o jsonpath='{.spec.template.spec.containers[*].env[?(@.name=="INTERRUPTION_QUEUE")].value}'"#,
+        )
     } else {
-        r"kubectl -n karpenter get configmap karpenter-global-settings -o jsonpath='{.data.aws\.interruptionQueueName}'"
+        (
+            "settings.aws.interruptionQueueName",
+            r"kubectl -n karpenter get configmap karpenter-global-settings -o jsonpath='{.data.aws\.interruptionQueueName}'",
+        )
     };
     format!(
         "  In that cluster, this shows which queue Karpenter reads; it should be {queue} (its Helm value is {key}, and \

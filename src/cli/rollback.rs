@@ -47,6 +47,7 @@ pub(super) async fn run(To(to): To, context: &Context<'_>, observed: Observed) -
         plan,
         observed,
         clusters: Vec::new(),
+        first: Vec::new(),
         warnings: Vec::new(),
         nothing: format!("No changes: {}.", state(&live)),
         next: format!(

@@ -104,7 +104,12 @@ mod tests {
         ] {
             let v: KarpenterVersion = version.parse().unwrap();
             assert_eq!(
-                (v.asks_queue_attributes(), v.panics_without_queue(), v.setting(), v.chart_version().as_deref()),
+                (
+                    v.asks_queue_attributes(),
+                    v.panics_without_queue(),
+                    v.setting(),
+                    v.chart_version().as_deref()
+                ),
                 (asks, panics, setting, chart),
                 "{version}"
             );

@@ -9,9 +9,9 @@ pub mod hub;
 pub mod karpenter;
 pub mod name;
 pub mod policy;
-pub mod reader;
 #[cfg(feature = "cli")]
 pub mod queue_setting;
+pub mod reader;
 pub mod resource;
 pub mod router_build;
 pub mod scope;

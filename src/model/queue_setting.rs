@@ -91,7 +91,15 @@ fn patch(namespace: &str, queue: Value) -> Vec<String> {
 }
 
 fn restart(namespace: &str) -> Vec<String> {
-    words(&["kubectl", "rollout", "restart", "deployment", "karpenter", "-n", namespace])
+    words(&[
+        "kubectl",
+        "rollout",
+        "restart",
+        "deployment",
+        "karpenter",
+        "-n",
+        namespace,
+    ])
 }
 
 fn words(words: &[&str]) -> Vec<String> {

@@ -181,7 +181,11 @@ impl Ui {
     /// Writes to stderr what deserves a look but stops nothing; it may have several lines.
     pub fn warn(&self, text: &str) {
         let lines: Vec<_> = text.lines().map(text::escape).collect();
-        self.say(&format!("{} {}", self.stderr_paint.yellow("warning:"), lines.join("\n")));
+        self.say(&format!(
+            "{} {}",
+            self.stderr_paint.yellow("warning:"),
+            lines.join("\n")
+        ));
     }
 
     /// Shows what a plan would change: on stdout, or on stderr where stdout is one JSON document. A plan without
