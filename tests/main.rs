@@ -10,3 +10,4 @@ mod laws;
 mod module_arrows;
 mod replace_router;
 mod sessions;
+mod options;

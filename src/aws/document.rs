@@ -14,7 +14,8 @@ pub(super) fn read_encoded(text: &str) -> Document {
     read(&decoded(text))
 }
 
-fn decoded(text: &str) -> String {
+/// The text that IAM encoded.
+pub(super) fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {

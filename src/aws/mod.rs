@@ -1,6 +1,7 @@
 //! AWS, the real one or what speaks like it. The only place that names the provisioning SDKs; one kind of resource
 //! per file, with a read and a write.
 
+mod account;
 mod alias;
 mod calls;
 mod discovery;

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::carry_out::{Intent, Question, carry_out};
 use super::context::Context;
 use super::karpenter::{self, Controller};
-use super::{Ending, clusters, controller_role, explain};
+use super::{Ending, clusters, controller_policies, controller_role, explain};
 use crate::error::Error;
 use crate::model::choice::{ClusterChoices, HubChoices, UserTags};
 use crate::model::cluster::Cluster;
 use crate::model::karpenter::KarpenterVersion;
-use crate::model::name::{ClusterName, RoleName};
+use crate::model::name::{ClusterName, KmsKey, RoleName};
+use crate::model::policy;
 use crate::model::resource::{Resource, ResourceId};
 use crate::model::tags::Tags;
 use crate::model::world::{Observed, World};
@@ -36,8 +37,9 @@ pub(super) struct Args {
     /// The version of Karpenter that the cluster runs, which decides what it has to be told.
     #[arg(long, env = "KIBUS_KARPENTER_VERSION", value_name = "VERSION")]
     karpenter_version: Option<KarpenterVersion>,
-    /// A tag for the queue; may be given several times, and then replaces what was chosen before.
-    #[arg(long = "tag", value_name = "KEY=VALUE")]
+    /// A tag for the queue; may be given several times. Tags that were chosen before and are not given again are
+    /// removed; `none` removes them all.
+    #[arg(long = "tag", env = "KIBUS_TAG", value_name = "KEY=VALUE", value_delimiter = ',')]
     tags: Vec<String>,
 }
 
@@ -82,6 +84,13 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
     for cluster in &wanted {
         world.extend(cluster.world(&context.scope, key));
     }
+    let roles = {
+        let _reading = context.ui.spinner("reading what else stands on the controller roles");
+        controller_policies::look(&context, &world).await
+    };
+    if !roles.refusals.is_empty() {
+        return Err(explain::refused(&context, &roles.refusals));
+    }
     let report = |cluster: &Cluster| {
         clusters::report(
             &context,
@@ -97,7 +106,7 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
         observed,
         clusters: wanted.iter().map(report).collect(),
         first: Vec::new(),
-        warnings: Vec::new(),
+        warnings: roles.warnings(),
         nothing: format!("No changes: {list} {are} should be."),
         next: next(&context, &wanted, &choices),
         question: Question::YesNo,
@@ -163,15 +172,7 @@ fn tags_of<'a>(observed: &'a Observed, queue: &ResourceId) -> Option<&'a Tags> {
 
 /// What is left to do by hand: where IAM was left alone, the policy; and each Karpenter is told its queue.
 fn next(context: &Context<'_>, wanted: &[Cluster], choices: &HubChoices) -> String {
-    let mut text = String::new();
-    for cluster in wanted.iter().filter(|cluster| cluster.controller_role.is_none()) {
-        let document = cluster.controller_document(&context.scope, clusters::key(choices));
-        text.push_str(&format!(
-            "The controller role of {} needs this policy:\n{}\n",
-            cluster.name,
-            indented(&document.pretty())
-        ));
-    }
+    let text = policies(context, wanted, clusters::key(choices));
     let controllers: Vec<Controller> = wanted
         .iter()
         .map(|cluster| Controller {
@@ -183,7 +184,39 @@ fn next(context: &Context<'_>, wanted: &[Cluster], choices: &HubChoices) -> Stri
     text + &karpenter::tell(context, &controllers)
 }
 
-fn indented(text: &str) -> String {
+/// The policies that the roles of clusters need where IAM was left alone. Several clusters share a text.
+fn policies(context: &Context<'_>, wanted: &[Cluster], key: Option<&KmsKey>) -> String {
+    let mut alike: BTreeMap<bool, Vec<&Cluster>> = BTreeMap::new();
+    for cluster in wanted.iter().filter(|cluster| cluster.controller_role.is_none()) {
+        let version = cluster.choices.karpenter_version;
+        let asks = version.is_some_and(KarpenterVersion::asks_queue_attributes);
+        alike.entry(asks).or_default().push(cluster);
+    }
+    let mut text = String::new();
+    for (asks, clusters) in alike {
+        let (whose, queue) = match clusters.as_slice() {
+            [one] => (
+                format!("The controller role of {} needs this policy", one.name),
+                &one.queue,
+            ),
+            several => {
+                let names: Vec<&str> = several.iter().map(|one| one.name.as_str()).collect();
+                let whose = format!(
+                    "The controller roles of {} need this policy, each for its own queue, like {} of the first",
+                    names.join(", "),
+                    several[0].queue
+                );
+                (whose, &several[0].queue)
+            }
+        };
+        let document = policy::controller(&context.scope, queue, asks, key);
+        text.push_str(&format!("{whose}:\n{}\n", indented(&document.pretty())));
+    }
+    text
+}
+
+/// Text in from the margin, as a document that one copies.
+pub(super) fn indented(text: &str) -> String {
     text.lines()
         .map(|line| format!("    {line}"))
         .collect::<Vec<_>>()

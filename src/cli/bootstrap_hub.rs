@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::carry_out::{Intent, Question, carry_out};
 use super::clusters::{self, Registered};
 use super::context::Context;
-use super::{Ending, explain, rollback};
+use super::{Ending, explain, hub_options, rollback};
 use crate::error::Error;
 use crate::model::choice::{HubChoices, LogRetention, Memory, OrNone, ReservedConcurrency, Retention, UserTags};
 use crate::model::hub::{self, Hub};
@@ -22,8 +22,9 @@ use crate::plan;
 /// function. What was chosen before stays chosen unless it is given again.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// A tag for everything that takes tags; may be given several times, and then replaces what was chosen before.
-    #[arg(long = "tag", value_name = "KEY=VALUE")]
+    /// A tag for everything of the hub that takes tags; may be given several times. Tags that were chosen before and
+    /// are not given again are removed; `none` removes them all.
+    #[arg(long = "tag", env = "KIBUS_TAG", value_name = "KEY=VALUE", value_delimiter = ',')]
     tags: Vec<String>,
     /// Encrypt queues with this KMS key instead of SQS's own; `none` goes back.
     #[arg(long, env = "KIBUS_KMS_KEY", value_name = "ARN")]
@@ -92,7 +93,7 @@ impl Args {
 
 /// Observe the hub, plan the one that is wanted, carry it out.
 pub(super) async fn run(args: Args, mut context: Context<'_>) -> Result<Ending, Error> {
-    let observed = {
+    let mut observed = {
         let _reading = context.ui.spinner("reading the hub");
         context.read(hub::ids(&context.scope)).await?
     };
@@ -106,12 +107,17 @@ pub(super) async fn run(args: Args, mut context: Context<'_>) -> Result<Ending, 
         keep_prefix(&context, before, &choices).await?;
     }
     let code = code(&args, &choices, &mut context, &observed)?;
-    let wanted = Hub::new(&context.scope, choices, code).world();
+    let mut wanted = Hub::new(&context.scope, choices.clone(), code).world();
+    let mut warnings = Vec::new();
+    warnings.extend(rollback::standing(&context.scope, &observed));
+    warnings.extend(hub_options::check_concurrency(&context, &wanted, &observed).await?);
+    warnings.extend(hub_options::check_key(&context, before.as_ref(), &choices)?);
+    let clusters = hub_options::with_clusters(&context, before.as_ref(), &choices, &mut wanted, &mut observed).await?;
     let intent = Intent {
         plan: plan::plan(&context.scope, &wanted, &observed),
-        clusters: Vec::new(),
+        clusters,
         first: Vec::new(),
-        warnings: rollback::standing(&context.scope, &observed).into_iter().collect(),
+        warnings,
         observed,
         nothing: format!("No changes: hub {} is as it should be.", context.scope.bus),
         next: if before.is_none() {

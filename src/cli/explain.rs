@@ -50,7 +50,17 @@ pub(super) fn failed_change(context: &Context<'_>, change: &Change, fault: &Faul
         "{} of {total} changes are done, {} failed, {} were not tried; nothing needs undoing",
         progress.done, progress.failed, progress.not_tried
     ));
-    for (_, other) in outcome.failed.iter().skip(1) {
+    let (alike, others): (Vec<_>, Vec<_>) = outcome
+        .failed
+        .iter()
+        .skip(1)
+        .partition(|(_, other)| (&other.action, &other.code) == (&fault.action, &fault.code));
+    match alike.len() {
+        0 => {}
+        1 => error = error.note("one more failed in the same way"),
+        more => error = error.note(format!("{more} more failed in the same way")),
+    }
+    for (_, other) in others {
         error = error.note(format!(
             "at the same time, {} answered: {}",
             other.action, other.message
@@ -70,8 +80,10 @@ pub(super) fn stopped(context: &Context<'_>, kind: ErrorKind, outcome: &Outcome)
     let progress = outcome.progress();
     let mut error = Error::new(kind, "stopped before the end")
         .note(format!(
-            "{} changes are done, {} were not tried; nothing needs undoing",
-            progress.done, progress.not_tried
+            "{} of {} changes are done, {} were not tried; nothing needs undoing",
+            progress.done,
+            progress.done + progress.failed + progress.not_tried,
+            progress.not_tried
         ))
         .hint_command("to go on where it stopped, run again:", context.command_line.as_str());
     error.progress = Some(progress);
@@ -124,6 +136,23 @@ fn hint(context: &Context<'_>, refusal: &Refusal) -> crate::error::Hint {
             ))),
         },
         Refusal::ForeignTargets { .. } => text("remove the targets first, if nobody needs them"),
+        Refusal::NoRoleSpace { .. } => text(
+            "remove inline policies of the role that nobody needs, or make them managed policies, which have space of \
+             their own; white space does not count",
+        ),
+        Refusal::TooMuchReserved { most: 0, .. } => text(
+            "Lambda keeps 100 for functions that have none set aside; ask AWS for more concurrency in Service Quotas, or \
+             leave --reserved-concurrency away",
+        ),
+        Refusal::TooMuchReserved { most, .. } => crate::error::Hint {
+            text: "Lambda keeps 100 for functions that have none set aside; ask AWS for more concurrency in Service \
+                   Quotas, or take less:"
+                .to_owned(),
+            command: Some(context.command(&format!("bootstrap-hub --reserved-concurrency {most}"))),
+        },
+        Refusal::KeyElsewhere { .. } => {
+            text("choose a key of this Region, or `--kms-key none` for SQS's own encryption")
+        }
         Refusal::OlderRouter { live, .. } => crate::error::Hint {
             text: format!(
                 "use kibus {live} or newer, or, to put the older router in its place, give --allow-downgrade"
@@ -145,7 +174,9 @@ fn because(context: &Context<'_>, error: Error, fault: &Fault) -> Error {
             let what = resource
                 .as_ref()
                 .map_or_else(String::new, |resource| format!(" on {resource}"));
-            error.note(format!("AWS refused {action}{whom}{what}"))
+            error
+                .note(format!("AWS refused {action}{whom}{what}"))
+                .hint_command("what an operator needs:", context.command("policy operator"))
         }
         FaultKind::NoCredentials => error
             .note(format!("no credentials were found for {action}"))
@@ -169,11 +200,21 @@ fn because(context: &Context<'_>, error: Error, fault: &Fault) -> Error {
         FaultKind::Gone => error.note(format!("{action}: it was removed meanwhile by somebody else")),
         FaultKind::Unsettled => error.note(format!("{action}: {}", fault.message)),
         FaultKind::Limit => error
-            .note(format!(
-                "{action}: a limit of the account is reached: {}",
-                fault.message
-            ))
-            .hint("remove what is not needed, or ask AWS for more in Service Quotas"),
+            .note(format!("{action}: a limit is reached: {}", fault.message))
+            .hint(limit_hint(action, &fault.message)),
+        FaultKind::Rejected if fault.code.as_deref() == Some("FunctionFailed") => error
+            .note(format!("Lambda gave the function up: {}", fault.message))
+            .hint_command(
+                "a function that Lambda has given up stays so; when the reason is gone, remove it, to be made anew:",
+                format!(
+                    "aws lambda delete-function --region {} --function-name {}",
+                    context.scope.region,
+                    context.scope.router_function()
+                ),
+            ),
+        FaultKind::Rejected if is_malformed(fault) => error
+            .note(format!("{action}: AWS does not take the policy: {}", fault.message))
+            .hint("see the policy with --dry-run -v; a principal or key in it that does not exist is the usual reason"),
         FaultKind::Rejected => {
             let code = fault
                 .code
@@ -181,5 +222,33 @@ fn because(context: &Context<'_>, error: Error, fault: &Fault) -> Error {
                 .map_or_else(String::new, |code| format!(" ({code})"));
             error.note(format!("{action} answered{code}: {}", fault.message))
         }
+    }
+}
+
+/// Whether AWS calls a policy malformed: IAM by a code of its own, SQS as an attribute's value.
+fn is_malformed(fault: &Fault) -> bool {
+    match fault.code.as_deref() {
+        Some("MalformedPolicyDocument" | "MalformedPolicyDocumentException") => true,
+        Some("InvalidAttributeValue" | "InvalidParameterValue") => fault.message.contains("Policy"),
+        _ => false,
+    }
+}
+
+/// What helps when a limit is reached; it depends on which.
+fn limit_hint(action: &str, message: &str) -> &'static str {
+    match action {
+        "iam:PutRolePolicy" => {
+            "all inline policies of a role share 10240 characters: remove those that nobody needs, or make them managed \
+             policies"
+        }
+        "events:PutRule" => {
+            "remove rules that nobody needs, like those of clusters that are on the bus now, or ask AWS for more in \
+             Service Quotas"
+        }
+        "events:PutTargets" => "remove targets that nobody needs; EventBridge takes no more than 5 a rule",
+        _ if message.contains("UnreservedConcurrentExecution") => {
+            "set less aside with --reserved-concurrency, or ask AWS for more in Service Quotas"
+        }
+        _ => "remove what is not needed, or ask AWS for more in Service Quotas",
     }
 }

@@ -5,10 +5,12 @@ mod bootstrap_hub;
 mod carry_out;
 mod clusters;
 mod context;
+mod controller_policies;
 mod controller_role;
 mod demo;
 mod explain;
 mod global;
+mod hub_options;
 mod karpenter;
 mod probe;
 mod remove_cluster;
@@ -23,7 +25,7 @@ use std::ffi::OsString;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::error::{Error, ErrorKind};
-use crate::ui::Ui;
+use crate::ui::{self, Ui};
 use context::Context;
 use global::Global;
 
@@ -118,11 +120,20 @@ async fn run_at(cli: Cli, ui: &Ui, command_line: &str, endpoint: Option<String>)
 
 /// Help and version are data; anything else that clap says is a usage error, which has an exit code of its own.
 fn show_usage(e: &clap::Error) -> u8 {
-    let shown = e.print();
-    match (e.use_stderr(), shown) {
-        (false, Ok(())) => 0,
-        (false, Err(_)) => ErrorKind::Failed.exit_code(),
-        (true, _) => ErrorKind::Usage.exit_code(),
+    if e.use_stderr() {
+        // What was typed comes back in the message, and a terminal must not obey it.
+        let text = e.render().to_string();
+        let lines: Vec<_> = text.trim_end().lines().map(ui::text::escape).collect();
+        Ui::new(ui::Output::Text, ui::Color::Auto, 0).say(&lines.join("\n"));
+        return ErrorKind::Usage.exit_code();
+    }
+    match e.print() {
+        Ok(()) => 0,
+        Err(failed) => {
+            let ui = Ui::new(ui::Output::Text, ui::Color::Auto, 0);
+            ui.show_error(&ui::not_written(&failed));
+            ErrorKind::Failed.exit_code()
+        }
     }
 }
 

@@ -127,16 +127,25 @@ impl fmt::Display for LogRetention {
     }
 }
 
+/// How long the value of a tag may be, where a service counts bytes.
+const MEMORY: usize = 256;
+
 /// The user's own tags.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserTags(BTreeMap<String, String>);
 
 impl UserTags {
-    /// Checks the tags of repeated `--tag K=V`.
+    /// Checks the tags of repeated `--tag K=V`; `none` alone is no tags at all.
     ///
     /// # Errors
-    /// When one has no `=`, begins with what kibus or AWS keeps for itself, or holds what not every service takes.
+    /// When one has no `=`, begins with what kibus or AWS keeps for itself, or holds what not every service takes; and
+    /// when there are more keys than one tag can remember.
     pub fn parse(given: &[String]) -> Result<Self, NameError> {
+        if let [none] = given
+            && none == "none"
+        {
+            return Ok(Self::default());
+        }
         let refuse = |value: &str| NameError {
             kind: "tag",
             value: value.to_owned(),
@@ -158,6 +167,14 @@ impl UserTags {
             })
             .collect::<Result<_, _>>()
             .map(Self)
+            .and_then(|tags| match tags.keys() {
+                keys if keys.len() <= MEMORY => Ok(tags),
+                keys => Err(NameError {
+                    kind: "set of tags",
+                    value: keys,
+                    expected: "fewer or shorter keys: all of them together, with a space between, up to 256 long",
+                }),
+            })
     }
 
     /// These, as tags to put on a resource.
@@ -169,6 +186,12 @@ impl UserTags {
     /// The keys, as a tag remembers them. A key holds no space, so spaces part them.
     fn keys(&self) -> String {
         self.0.keys().map(String::as_str).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The tag that remembers which tags of a resource the user chose, so that they can be taken away again.
+    #[must_use]
+    pub fn memory(&self) -> Tags {
+        memo("tag", Some(self.keys())).into_iter().collect()
     }
 
     fn remembered(keys: &str, tags: &Tags) -> Self {
@@ -416,6 +439,17 @@ mod tests {
         ] {
             assert_eq!(UserTags::parse(&[tag.to_owned()]).is_ok(), taken, "{tag}");
         }
+    }
+
+    #[test]
+    fn no_tags_at_all_is_a_choice() {
+        let none = UserTags::parse(&["none".to_owned()]).unwrap();
+        assert_eq!(none, UserTags::default());
+        assert!(UserTags::parse(&["none".to_owned(), "a=b".to_owned()]).is_err());
+        let remembered = HubChoices::remembered(&none.memory()).unwrap();
+        assert_eq!(remembered.tags, Some(none));
+        let many: Vec<String> = (0..90).map(|i| format!("k{i}=v")).collect();
+        assert!(UserTags::parse(&many).is_err());
     }
 
     #[test]

@@ -141,7 +141,13 @@ impl Hub {
             .as_ref()
             .map(super::choice::UserTags::tags)
             .unwrap_or_default();
-        Tags::of(&self.scope.bus).with_all(&user)
+        let memory = self
+            .choices
+            .tags
+            .as_ref()
+            .map(super::choice::UserTags::memory)
+            .unwrap_or_default();
+        Tags::of(&self.scope.bus).with_all(&user).with_all(&memory)
     }
 
     fn dead_letter_queue(&self) -> Queue {

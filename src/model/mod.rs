@@ -6,6 +6,7 @@ pub mod cluster;
 pub mod document;
 pub mod field;
 pub mod hub;
+pub mod inline_policy;
 pub mod karpenter;
 pub mod name;
 pub mod policy;

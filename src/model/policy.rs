@@ -72,6 +72,14 @@ pub fn controller(scope: &Scope, queue: &QueueName, asks_attributes: bool, key: 
     )
 }
 
+/// What the policy of a customer key must have so that the rules can send to queues that it encrypts (SQS developer
+/// guide, "Key management"). The router and the controllers have it in policies of their own.
+#[must_use]
+pub fn key_statement(scope: &Scope) -> Document {
+    Template::builtin(include_str!("../../templates/policies/key.json"))
+        .fill(&[("account", scope.account.as_str().into())])
+}
+
 /// Whether every statement of a policy is marked as ours; a policy without statements is not.
 #[must_use]
 pub fn all_ours(policy: &Document) -> bool {

@@ -6,7 +6,7 @@ use super::Plan;
 use super::change::{Action, Change};
 use crate::model::choice::HubChoices;
 use crate::model::field::FieldValue;
-use crate::model::name::{ClusterName, QueueName, RuleName};
+use crate::model::name::{ClusterName, KmsKey, QueueName, Region, RoleName, RuleName};
 use crate::model::policy;
 use crate::model::resource::{Alias, Function, FunctionSettings, Resource, ResourceId};
 use crate::model::scope::Scope;
@@ -46,6 +46,35 @@ pub enum Refusal {
         rule: RuleName,
         /// The ids of the targets.
         targets: BTreeSet<String>,
+    },
+    /// A role has no room for the policies that are wanted on it.
+    #[error(
+        "role `{role}` has no room for the policy of its cluster: it needs {needed} characters, and {left} are left of {}",
+        super::ROLE_SPACE
+    )]
+    NoRoleSpace {
+        /// The role.
+        role: RoleName,
+        /// The characters that the wanted policies take together.
+        needed: usize,
+        /// The characters that the policies of others leave.
+        left: usize,
+    },
+    /// Too little concurrency would be left for all other functions of the account.
+    #[error("the account cannot set {wanted} concurrent invocations aside for the router: {most} is the most")]
+    TooMuchReserved {
+        /// How many are wanted.
+        wanted: u32,
+        /// How many can be had.
+        most: u32,
+    },
+    /// A key that the queues cannot be encrypted with.
+    #[error("KMS key `{key}` is not of {region}: a queue's key must be of the queue's own Region")]
+    KeyElsewhere {
+        /// The key.
+        key: KmsKey,
+        /// The Region of the queues.
+        region: Region,
     },
     /// The live router is newer than the one that would replace it.
     #[error("router {live} is live, which is newer than {offered}")]
@@ -123,6 +152,22 @@ pub fn check_prefix(before: &HubChoices, after: &HubChoices, registered: BTreeSe
         return Err(Refusal::PrefixInUse { clusters: registered });
     }
     Ok(())
+}
+
+/// Whether queues of this Region can be encrypted with a key: SQS takes none from elsewhere (SQS developer guide, "Key
+/// management").
+///
+/// # Errors
+/// When they cannot.
+pub fn check_key(scope: &Scope, key: &KmsKey) -> Result<(), Refusal> {
+    let arn = format!("arn:{}:kms:{}:", scope.partition, scope.region);
+    if key.as_str().starts_with(&arn) {
+        return Ok(());
+    }
+    Err(Refusal::KeyElsewhere {
+        key: key.clone(),
+        region: scope.region.clone(),
+    })
 }
 
 fn check_change(scope: &Scope, change: &Change, observed: &Observed) -> Option<Refusal> {

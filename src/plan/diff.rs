@@ -1,6 +1,6 @@
 //! How two resources of the same id differ.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::change::FieldChange;
 use crate::model::field::FieldValue;
@@ -39,13 +39,16 @@ pub fn diff(wanted: &Resource, observed: &Resource) -> Vec<FieldChange> {
     changes
 }
 
-/// Wanted tags that are not so, and tags in our namespace that are not wanted. All other tags are somebody else's.
+/// Wanted tags that are not so, and tags that are not wanted but ours: in our namespace, or remembered as chosen by
+/// the user. All other tags are somebody else's.
 fn tag_changes(wanted: &Tags, observed: &Tags) -> Vec<FieldChange> {
     let value = |tags: &Tags, key: &str| tags.get(key).into();
+    let chosen: BTreeSet<&str> = observed.option("tag").unwrap_or_default().split_whitespace().collect();
+    let ours = |key: &str| key.starts_with(NAMESPACE) || chosen.contains(key);
     let stray = observed
         .0
         .keys()
-        .filter(|key| key.starts_with(NAMESPACE) && !wanted.0.contains_key(*key));
+        .filter(|key| ours(key) && !wanted.0.contains_key(*key));
     wanted
         .0
         .keys()

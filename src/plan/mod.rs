@@ -3,13 +3,17 @@
 
 mod change;
 mod check;
+mod concurrency;
+mod controller_role;
 mod diff;
 mod order;
 
 use std::collections::BTreeSet;
 
 pub use change::{Action, Change, FieldChange, Op};
-pub use check::{Allowed, Refusal, check, check_allowing, check_prefix, check_queue_name, is_ours};
+pub use check::{Allowed, Refusal, check, check_allowing, check_key, check_prefix, check_queue_name, is_ours};
+pub use concurrency::check_concurrency;
+pub use controller_role::{OtherQueues, ROLE_SPACE, check_space, other_queues};
 pub use diff::diff;
 pub use order::Step;
 

@@ -289,14 +289,20 @@ fn say(bars: &MultiProgress, text: &str) {
 }
 
 fn write_line(to: &mut impl Write, text: &str) -> Result<(), Error> {
-    writeln!(to, "{text}").and_then(|()| to.flush()).map_err(|e| {
-        if e.kind() == io::ErrorKind::BrokenPipe {
-            return Error::failed(STDOUT_CLOSED);
-        }
-        Error::failed("the output could not be written to standard output")
-            .note(e.to_string())
-            .note("the output is incomplete; what was changed stays changed")
-    })
+    writeln!(to, "{text}")
+        .and_then(|()| to.flush())
+        .map_err(|e| not_written(&e))
+}
+
+/// The error of standard output that takes no more: its reader has gone away, or its disk is full.
+#[must_use]
+pub fn not_written(e: &io::Error) -> Error {
+    if e.kind() == io::ErrorKind::BrokenPipe {
+        return Error::failed(STDOUT_CLOSED);
+    }
+    Error::failed("the output could not be written to standard output")
+        .note(e.to_string())
+        .note("the output is incomplete; what was changed stays changed")
 }
 
 #[cfg(test)]

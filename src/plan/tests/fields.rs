@@ -390,6 +390,17 @@ const DRIFT: &[Row] = &[
         "~queue(tags.kibus:controller-role)",
     ),
     (
+        "a tag that the user chose once and does not choose any more",
+        |b| {
+            b.rule(SPOT, |r| {
+                r.tags.0.insert("kibus:option:tag".to_owned(), "gone team".to_owned());
+                r.tags.0.insert("team".to_owned(), "a".to_owned());
+                r.tags.0.insert("cost-center".to_owned(), "7".to_owned());
+            });
+        },
+        "~rule(tags.kibus:option:tag,tags.team)",
+    ),
+    (
         "a tag of ours that is gone",
         |b| {
             b.queue("kibus-probe", |q| {
@@ -414,9 +425,12 @@ const CHOICES: &[Row] = &[
     (
         "tags of the user",
         |b| b.choices.tags = Some(UserTags::parse(&["team=a".to_owned()]).unwrap()),
-        "~queue(tags.kibus:option:tag,tags.team) ~queue(tags.team) ~queue(tags.team) ~role(tags.team) \
-         ~log-group(tags.team) ~function(tags.team) ~rule(tags.team) ~rule(tags.team) ~rule(tags.team) \
-         ~rule(tags.team) ~rule(tags.team)",
+        "~queue(tags.kibus:option:tag,tags.team) ~queue(tags.kibus:option:tag,tags.team) \
+         ~queue(tags.kibus:option:tag,tags.team) ~role(tags.kibus:option:tag,tags.team) \
+         ~log-group(tags.kibus:option:tag,tags.team) ~function(tags.kibus:option:tag,tags.team) \
+         ~rule(tags.kibus:option:tag,tags.team) ~rule(tags.kibus:option:tag,tags.team) \
+         ~rule(tags.kibus:option:tag,tags.team) ~rule(tags.kibus:option:tag,tags.team) \
+         ~rule(tags.kibus:option:tag,tags.team)",
     ),
     (
         "a customer key",

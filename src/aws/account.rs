@@ -1,0 +1,51 @@
+//! What is asked of the account and not of a resource that is planned.
+
+use super::AwsCloud;
+use super::document::decoded;
+use super::error::{Answer, if_present};
+use crate::cloud::Fault;
+use crate::model::inline_policy::InlinePolicy;
+use crate::model::name::RoleName;
+
+impl AwsCloud {
+    /// All inline policies of a role, whoever wrote them; none if there is no such role.
+    ///
+    /// # Errors
+    /// When they cannot be listed or read.
+    pub async fn inline_policies(&self, role: &RoleName) -> Result<Vec<InlinePolicy>, Fault> {
+        let call = self.iam.list_role_policies().role_name(role.as_str());
+        let mut answers = call.into_paginator().items().send();
+        let mut names = Vec::new();
+        while let Some(name) = answers.next().await {
+            match if_present(name.answer("iam:ListRolePolicies"))? {
+                Some(name) => names.push(name),
+                None => return Ok(Vec::new()),
+            }
+        }
+        let mut policies = Vec::new();
+        for name in names {
+            let call = self.iam.get_role_policy().role_name(role.as_str()).policy_name(&name);
+            // What went between the two calls takes no space any more.
+            if let Some(answer) = if_present(call.send().await.answer("iam:GetRolePolicy"))? {
+                policies.push(InlinePolicy {
+                    name,
+                    text: decoded(&answer.policy_document),
+                });
+            }
+        }
+        Ok(policies)
+    }
+
+    /// How many concurrent invocations of the account and Region are set aside for no function; nothing if the answer
+    /// does not say.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    pub async fn unreserved_concurrency(&self) -> Result<Option<u32>, Fault> {
+        let answer = self.lambda.get_account_settings().send().await;
+        let limit = answer.answer("lambda:GetAccountSettings")?.account_limit;
+        Ok(limit
+            .and_then(|limit| limit.unreserved_concurrent_executions)
+            .and_then(|number| number.try_into().ok()))
+    }
+}
