@@ -10,4 +10,5 @@ mod laws;
 mod module_arrows;
 mod replace_router;
 mod sessions;
+mod errors;
 mod options;

@@ -94,7 +94,7 @@ fn kind(action: &str, code: &str, message: &str) -> FaultKind {
         | "KMSAccessDeniedException"
         | "KMS.AccessDeniedException" => FaultKind::Denied {
             principal: after(message, "User: "),
-            resource: after(message, "on resource: ").or_else(|| after(message, "Access to the resource ")),
+            resource: resource(message).or_else(|| after(message, "Access to the resource ")),
         },
         "ExpiredToken" | "ExpiredTokenException" | "RequestExpired" => FaultKind::ExpiredCredentials,
         "InvalidClientTokenId"
@@ -138,6 +138,8 @@ fn kind(action: &str, code: &str, message: &str) -> FaultKind {
         | "OverLimit"
         | "CodeStorageExceededException"
         | "ServiceQuotaExceededException" => FaultKind::Limit,
+        // What Lambda answers when too little concurrency would be left for all other functions.
+        "InvalidParameterValueException" if message.contains("UnreservedConcurrentExecution") => FaultKind::Limit,
         _ => FaultKind::Rejected,
     }
 }
@@ -177,6 +179,18 @@ pub(super) fn in_use(fault: &Fault) -> bool {
         fault.code.as_deref(),
         Some("ResourceConflictException" | "ConflictException")
     )
+}
+
+/// What a denial is about: an ARN, or in some services a kind and a name, like `role x`.
+fn resource(message: &str) -> Option<String> {
+    let first = after(message, "on resource: ")?;
+    if first.contains(':') {
+        return Some(first);
+    }
+    match after(message, &format!("on resource: {first} ")) {
+        Some(name) if !matches!(name.as_str(), "because" | "with") => Some(format!("{first} {name}")),
+        _ => Some(first),
+    }
 }
 
 /// The word after a phrase, without the punctuation that ends a sentence.

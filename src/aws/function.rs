@@ -211,7 +211,10 @@ pub(super) async fn settle(
             .answer(action)?;
         let configuration = answer.configuration.unwrap_or_else(nothing);
         match (configuration.state(), configuration.last_update_status()) {
-            (Some(State::Failed), _) => Err(failed(configuration.state_reason())),
+            (Some(State::Failed), _) => Err(Fault {
+                code: Some(FUNCTION_FAILED.to_owned()),
+                ..failed(configuration.state_reason())
+            }),
             (_, Some(LastUpdateStatus::Failed)) => Err(failed(configuration.last_update_status_reason())),
             (Some(State::Pending), _) | (_, Some(LastUpdateStatus::InProgress)) => {
                 Ok(Tried::NotYet(Reason::FunctionBusy))
@@ -221,6 +224,10 @@ pub(super) async fn settle(
     })
     .await
 }
+
+/// Stands for a code where the call that tells of it succeeded. Lambda leaves such a function as it is; one whose
+/// last update failed can be updated again.
+const FUNCTION_FAILED: &str = "FunctionFailed";
 
 fn failed(reason: Option<&str>) -> Fault {
     let reason = reason.unwrap_or("Lambda could not set the function up and gave no reason");

@@ -95,6 +95,36 @@ fn codes_are_answers_to_questions() {
 }
 
 #[test]
+fn a_limit_of_concurrency_is_a_limit() {
+    let message = "Specified ReservedConcurrentExecutions for function decreases account's \
+                   UnreservedConcurrentExecution below its minimum value of [100].";
+    let fault = refusal(
+        "lambda:PutFunctionConcurrency",
+        Some("InvalidParameterValueException"),
+        message,
+    );
+    assert_eq!(fault.kind, FaultKind::Limit);
+}
+
+#[test]
+fn a_denial_names_what_it_is_about() {
+    for (about, resource) in [
+        ("role x because no policy allows it", "role x"),
+        ("role x", "role x"),
+        ("x because no policy allows it", "x"),
+        ("arn:aws:iam::1:role/x because", "arn:aws:iam::1:role/x"),
+        ("\"*\"", "*"),
+    ] {
+        let message = format!("User: u is not authorized to perform: iam:GetRole on resource: {about}");
+        assert_eq!(
+            refusal("iam:GetRole", Some("AccessDenied"), &message).kind,
+            denied(Some("u"), Some(resource)),
+            "{about}"
+        );
+    }
+}
+
+#[test]
 fn a_denial_says_who_and_what() {
     let user = "arn:aws:iam::111122223333:user/operator";
     let session = "arn:aws:sts::111122223333:assumed-role/Admin/me";
