@@ -32,7 +32,9 @@ pub(crate) struct Bench {
 impl Bench {
     pub(crate) async fn new(emulator: &Emulator) -> Self {
         let session = emulator.session().await;
-        let cloud = AwsCloud::new(&session, "kibus".parse().unwrap()).with_archive(ARCHIVES[0].to_vec());
+        let cloud = AwsCloud::new(&session, "kibus".parse().unwrap())
+            .with_archive(ARCHIVES[0].to_vec())
+            .without_self_test();
         Self {
             scope: cloud.scope().clone(),
             cloud,

@@ -189,12 +189,12 @@ async fn a_router_is_replaced_and_gone_back_from() {
     stage
         .kibus("bootstrap-hub --yes --router-rollback")
         .is(4, &["there is no version of the router to go back to"]);
-    stage.kibus(&with(&newer, "")).is(0, &["updated 2"]);
-    stage.kibus(&with(&newest, "")).is(0, &["updated 2"]);
+    stage.kibus(&with(&newer, "")).is(0, &["Updated 2"]);
+    stage.kibus(&with(&newest, "")).is(0, &["Updated 2"]);
     assert_eq!(stage.standing().await, (3, "9.1.0".to_owned(), None));
 
     // An older router does not replace a newer one unasked.
-    let refused = "router 9.1.0 is live, which is newer than 9.0.0";
+    let refused = "the function holds router 9.1.0, which is newer than 9.0.0";
     stage.kibus(&with(&newer, "")).is(4, &[refused, "--allow-downgrade"]);
 
     // Back once, however often it is said; nothing without a yes.
@@ -204,7 +204,7 @@ async fn a_router_is_replaced_and_gone_back_from() {
     assert_eq!(stage.standing().await.0, 3);
     stage
         .kibus("bootstrap-hub --yes --router-rollback")
-        .is(0, &["updated 1", "goes forward again"]);
+        .is(0, &["Updated 1", "goes forward again"]);
     let back = (2, "9.0.0".to_owned(), Some(3));
     assert_eq!(stage.standing().await, back);
     stage.kibus("bootstrap-hub --yes --router-rollback").is(
@@ -226,12 +226,12 @@ async fn a_router_is_replaced_and_gone_back_from() {
 
     // Forward again, once.
     let forward = with(&newest, "");
-    stage.kibus(&forward).is(0, &["updated 1", "on purpose"]);
+    stage.kibus(&forward).is(0, &["Updated 1", "on purpose"]);
     assert_eq!(stage.standing().await, (3, "9.1.0".to_owned(), None));
     stage.kibus(&forward).is(0, &["No changes"]);
 
     // Down, when that is wanted.
-    stage.kibus(&with(&newer, "--allow-downgrade")).is(0, &["updated 2"]);
+    stage.kibus(&with(&newer, "--allow-downgrade")).is(0, &["Updated 2"]);
     assert_eq!(stage.standing().await.1, "9.0.0");
     for version in ["9.2.0", "9.3.0", "9.4.0"] {
         stage.kibus(&with(&stage.router_of_version(version), "")).is(0, &[]);

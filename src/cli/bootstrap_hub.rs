@@ -65,7 +65,7 @@ pub(super) struct Args {
     /// Let the version of the router that was live before be live again, or this one of those that are kept; change
     /// nothing else. The next bootstrap-hub without it goes forward again.
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "previous", value_name = "VERSION",
-        conflicts_with_all = ["allow_downgrade", "tags"])]
+        conflicts_with = "allow_downgrade")]
     router_rollback: Option<rollback::To>,
 }
 
@@ -98,6 +98,11 @@ pub(super) async fn run(args: Args, mut context: Context<'_>) -> Result<Ending, 
         context.read(hub::ids(&context.scope)).await?
     };
     if let Some(to) = args.router_rollback {
+        if args.choices()? != HubChoices::default() {
+            context
+                .ui
+                .warn("going back changes the live version and nothing else; other options are not looked at");
+        }
         return rollback::run(to, &context, observed).await;
     }
     context.allowed.downgrade = args.allow_downgrade;

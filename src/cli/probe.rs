@@ -7,7 +7,6 @@ use tokio::time::sleep;
 
 use super::clusters::{self, Registered};
 use super::context::Context;
-use super::explain;
 use crate::cloud::Fault;
 use crate::error::Error;
 use crate::model::choice::{ClusterChoices, HubChoices};
@@ -55,13 +54,11 @@ pub(super) async fn run(
             let queue = context.scope.cluster_queue(&clusters::prefix(choices), name);
             of_cluster(context, name.clone(), queue)
         });
-        let probed = futures_util::future::join_all(probes).await;
-        probed.into_iter().collect::<Result<Vec<_>, _>>()
+        futures_util::future::join_all(probes).await
     } else {
         let _watching = context.ui.spinner("waiting for a probe of the bus");
-        of_bus(context).await.map(|probed| vec![probed])
-    }
-    .map_err(|fault| explain::call_failed(context, "probe", &fault))?;
+        vec![of_bus(context).await]
+    };
     for probed in &probed {
         if probed.problem().is_none() {
             context.ui.result(&format!("  {}", probed.sentence()))?;
@@ -74,43 +71,47 @@ pub(super) async fn run(
     Ok(probed)
 }
 
-async fn of_bus(context: &Context<'_>) -> Result<Probed, Fault> {
+async fn of_bus(context: &Context<'_>) -> Probed {
     let queue = context.scope.probe_queue();
-    let probe = name();
     let began = Instant::now();
-    context.cloud.put_event(&event(json!({ "probe": probe }))).await?;
-    let mut found = Found::Lost;
-    while began.elapsed() < BUS_LIMIT {
-        if context.cloud.take_probe(&queue, &probe).await? {
-            found = Found::CameThrough;
-            break;
-        }
-    }
-    Ok(Probed {
+    let found = put_and_take(context, &queue, began).await;
+    Probed {
         cluster: None,
-        queue,
         took: began.elapsed(),
-        found,
-    })
+        found: found.unwrap_or_else(|fault| Found::CannotTell(fault.to_string())),
+        queue,
+    }
 }
 
-async fn of_cluster(context: &Context<'_>, cluster: ClusterName, queue: QueueName) -> Result<Probed, Fault> {
+async fn put_and_take(context: &Context<'_>, queue: &QueueName, began: Instant) -> Result<Found, Fault> {
+    let probe = name();
+    context.cloud.put_event(&event(json!({ "probe": probe }))).await?;
+    while began.elapsed() < BUS_LIMIT {
+        if context.cloud.take_probe(queue, &probe).await? {
+            return Ok(Found::CameThrough);
+        }
+    }
+    Ok(Found::Lost)
+}
+
+async fn of_cluster(context: &Context<'_>, cluster: ClusterName, queue: QueueName) -> Probed {
     let probe = name();
     let began = Instant::now();
     // Handed over directly, the router answers when the probe is in the queue; by way of the bus nobody would know.
     let event = event(json!({ "cluster": cluster.as_str(), "probe": probe }));
     let function = context.scope.router_function();
-    let found = match context.cloud.route_probe(&function, LIVE, &event).await? {
-        Err(words) => Found::NotDelivered(words),
-        Ok(counts) if counts["Delivered"] != 1 => Found::NotDelivered(reasons(&counts)),
-        Ok(_) => watch(context, &queue, &probe).await,
+    let found = match context.cloud.route_probe(&function, LIVE, &event).await {
+        Err(fault) => Found::CannotTell(fault.to_string()),
+        Ok(Err(words)) => Found::NotDelivered(words),
+        Ok(Ok(counts)) if counts["Delivered"] != 1 => Found::NotDelivered(reasons(&counts)),
+        Ok(Ok(_)) => watch(context, &queue, &probe).await,
     };
-    Ok(Probed {
+    Probed {
         cluster: Some(cluster),
         queue,
         took: began.elapsed(),
         found,
-    })
+    }
 }
 
 /// Watches a queue that a probe was just delivered to, until it is clear what becomes of it.
@@ -191,6 +192,9 @@ impl Probed {
             Found::NotDelivered(why) => format!("the router did not deliver a probe to queue `{queue}`: {why}"),
             Found::Read => format!("Karpenter is reading queue `{queue}`: something took a probe within {took}"),
             Found::NotRead => format!("nothing reads queue `{queue}`: a probe waits there since {took}"),
+            Found::CannotTell(why) if self.cluster.is_none() => {
+                format!("cannot tell whether a probe comes through the bus: {why}")
+            }
             Found::CannotTell(why) => format!("cannot tell whether something reads queue `{queue}`: {why}"),
         }
     }
@@ -202,7 +206,7 @@ impl Probed {
             Found::Lost => "probe-lost",
             Found::NotDelivered(_) => "probe-not-delivered",
             Found::NotRead => "queue-not-read",
-            Found::CannotTell(_) => "queue-reader-unknown",
+            Found::CannotTell(_) => "probe-unknown",
         };
         Some(Problem {
             code: code.to_owned(),

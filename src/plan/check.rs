@@ -76,10 +76,10 @@ pub enum Refusal {
         /// The Region of the queues.
         region: Region,
     },
-    /// The live router is newer than the one that would replace it.
-    #[error("router {live} is live, which is newer than {offered}")]
+    /// The function's router is newer than the one that would replace it.
+    #[error("the function holds router {live}, which is newer than {offered}")]
     OlderRouter {
-        /// The version that is live.
+        /// The version that the function holds.
         live: String,
         /// The version that would replace it.
         offered: String,

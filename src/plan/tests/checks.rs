@@ -159,7 +159,7 @@ const CHANGED: &[Row] = &[
     (
         "a newer router",
         |b| b.function("kibus-router", |f| f.settings.code = Code::of_archive("0.10.0", "bb")),
-        &["router 0.10.0 is live, which is newer than 0.2.0"],
+        &["the function holds router 0.10.0, which is newer than 0.2.0"],
     ),
     (
         "an older router",
@@ -174,7 +174,7 @@ const CHANGED: &[Row] = &[
                 f.settings.code.live = "cc".to_owned();
             });
         },
-        &["router 0.3.0 is live, which is newer than 0.2.0"],
+        &["the function holds router 0.3.0, which is newer than 0.2.0"],
     ),
     (
         "this router, changed behind its back",
@@ -197,7 +197,7 @@ const CHANGED: &[Row] = &[
                 f.settings.code = Code::of_archive("0.2.1-rc.1", "bb")
             })
         },
-        &["router 0.2.1-rc.1 is live, which is newer than 0.2.0"],
+        &["the function holds router 0.2.1-rc.1, which is newer than 0.2.0"],
     ),
     (
         "a router of another build, with other memory",
@@ -308,7 +308,7 @@ fn only_a_downgrade_can_be_allowed() {
     let not_ours = "queue `kibus-hub` exists and is not part of bus `kibus`";
     assert_eq!(
         left(false),
-        [not_ours, "router 0.3.0 is live, which is newer than 0.2.0"]
+        [not_ours, "the function holds router 0.3.0, which is newer than 0.2.0"]
     );
     assert_eq!(left(true), [not_ours]);
 }
