@@ -312,6 +312,63 @@ async fn a_tag_that_is_not_chosen_any_more_goes_and_those_of_others_stay() {
 }
 
 #[tokio::test]
+async fn a_clusters_options_are_heard_in_the_same_order_and_remembered_to_its_end() {
+    let bench = Bench::new().await;
+    bench.role("KarpenterServiceAccount-base", None).await;
+    bench.done(&["bootstrap-hub", "--yes"]);
+    let variables = [
+        ("KIBUS_KARPENTER_VERSION", "1.0.0"),
+        ("KIBUS_NO_CONTROLLER_ROLE", "true"),
+    ];
+    let flags = ["--karpenter-version=0.31.4", "--no-controller-role=false"];
+    let dry = |more: &[&str], environment: &[(&str, &str)]| {
+        let arguments: Vec<&str> = ["add-cluster", "base", "--dry-run"]
+            .iter()
+            .chain(more)
+            .copied()
+            .collect();
+        let plan = planned(&bench.json(&arguments, environment).0);
+        let tag = |key: &str| {
+            plan.get(&(
+                "queue".to_owned(),
+                "karpenter-base".to_owned(),
+                format!("tags.kibus:{key}"),
+            ))
+            .cloned()
+        };
+        (tag("option:karpenter-version"), tag("controller-role"))
+    };
+    let role = Some(json!("KarpenterServiceAccount-base"));
+    assert_eq!(dry(&[], &[]), (None, role.clone()), "by default");
+    assert_eq!(
+        dry(&[], &variables),
+        (Some(json!("1.0.0")), None),
+        "from the environment"
+    );
+    assert_eq!(dry(&flags, &variables), (Some(json!("0.31.4")), role), "from flags");
+
+    let add: Vec<&str> = ["add-cluster", "base", "--yes"].into_iter().chain(flags).collect();
+    bench.done(&add);
+    assert_eq!(dry(&[], &[]), (None, None), "what was chosen is remembered");
+    assert_eq!(
+        dry(&[], &variables),
+        (Some(json!("1.0.0")), Some(Value::Null)),
+        "the environment, after flags"
+    );
+
+    for (version, says) in [
+        ("0.31.4", "kubectl patch configmap"),
+        ("1.0.0", "it panics at its next start"),
+    ] {
+        bench.done(&["add-cluster", "base", "--yes", "--karpenter-version", version]);
+        for command in [&["remove-cluster", "base", "--dry-run"][..], &["teardown", "--dry-run"]] {
+            let warnings = bench.json(command, &[]).0["hubs"][0]["warnings"].to_string();
+            assert!(warnings.contains(says), "{command:?} of {version}: {warnings}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn clusters_follow_the_hubs_key() {
     const KEY: &str = "arn:aws:kms:us-west-2:111122223333:key/a";
     let bench = Bench::new().await;
