@@ -92,7 +92,7 @@ fn who_and_where_is_settled_first() {
             ],
             &keys[..],
             1,
-            "profile `nope` gives no credentials",
+            "no AWS credentials are found",
         ),
     ] {
         let output = kibus(&arguments, Stdio::piped(), environment);
