@@ -12,3 +12,4 @@ mod module_arrows;
 mod options;
 mod replace_router;
 mod sessions;
+mod scenario;

@@ -1,0 +1,239 @@
+//! An account on the server, asked and changed behind kibus's back.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use http_body_util::BodyExt;
+use hyper::Request;
+use hyper::body::Bytes;
+use serde_json::{Value, json};
+
+use super::wire::forward;
+
+const REGION: &str = "us-west-2";
+
+/// One account on the server.
+pub(super) struct Account {
+    pub(super) id: String,
+    pub(super) server: u16,
+}
+
+impl Account {
+    /// Makes a call: a member of a JSON or query protocol by its name, or a REST one by its method and path.
+    /// `parameters` are `{...}` for JSON, `A=b C=d` for a query; `MAPPING` in a path is the only mapping's id.
+    pub(super) async fn call(&self, service: &str, operation: &str, parameters: &str) -> String {
+        let target = match service {
+            "sqs" => Some("AmazonSQS"),
+            "events" => Some("AWSEvents"),
+            "logs" => Some("Logs_20140328"),
+            _ => None,
+        };
+        let scope = format!("{}/20260101/{REGION}/{service}/aws4_request", self.id);
+        let request = Request::builder()
+            .header("host", format!("127.0.0.1:{}", self.server))
+            .header(
+                "authorization",
+                format!("AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=0"),
+            );
+        let (request, body) = if let Some(target) = target {
+            let request = request.header("x-amz-target", format!("{target}.{operation}"));
+            let request = request.header("content-type", "application/x-amz-json-1.0");
+            (request.method("POST").uri("/"), self.with_urls(parameters))
+        } else if service == "lambda" {
+            let (path, body) = parameters.split_once(' ').unwrap_or((parameters, ""));
+            let path = match path.split_once("MAPPING") {
+                Some((before, after)) => format!("{before}{}{after}", self.mapping().await),
+                None => path.to_owned(),
+            };
+            (
+                request.method(operation).uri(format!("/2015-03-31/{path}")),
+                body.to_owned(),
+            )
+        } else {
+            let request = request.header("content-type", "application/x-www-form-urlencoded");
+            let pairs = parameters.split_whitespace().filter_map(|pair| pair.split_once('='));
+            let form = pairs.map(|(key, value)| format!("&{key}={}", encoded(value)));
+            (
+                request.method("POST").uri("/"),
+                format!("Action={operation}{}", form.collect::<String>()),
+            )
+        };
+        let answer = forward(self.server, request.body(Bytes::from(body)).unwrap())
+            .await
+            .unwrap();
+        let status = answer.status();
+        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        let text = String::from_utf8(body.to_vec()).unwrap();
+        assert!(
+            status.is_success(),
+            "{service} {operation} {parameters}: {status} {text}"
+        );
+        text
+    }
+
+    async fn mapping(&self) -> String {
+        let list = Box::pin(self.json("lambda", "GET", "event-source-mappings/")).await;
+        list["EventSourceMappings"][0]["UUID"].as_str().unwrap().to_owned()
+    }
+
+    /// A queue may be named instead of giving its URL.
+    fn with_urls(&self, parameters: &str) -> String {
+        let Self { id, server } = self;
+        let mut parameters: Value = serde_json::from_str(parameters).expect(parameters);
+        if let Some(queue) = parameters["QueueUrl"].as_str() {
+            parameters["QueueUrl"] = json!(format!("http://127.0.0.1:{server}/{id}/{queue}"));
+        }
+        // What a queue holds is text.
+        if parameters["MessageBody"].is_object() {
+            parameters["MessageBody"] = json!(parameters["MessageBody"].to_string());
+        }
+        parameters.to_string()
+    }
+
+    async fn json(&self, service: &str, operation: &str, parameters: &str) -> Value {
+        serde_json::from_str(&self.call(service, operation, parameters).await).unwrap_or_default()
+    }
+
+    /// Waits until the hub queue is empty, nothing of it in flight either.
+    pub(super) async fn settle(&self, queue: &str) {
+        let begun = Instant::now();
+        let parameters = json!({"QueueUrl": queue, "AttributeNames": ["All"]}).to_string();
+        loop {
+            let answer = self.json("sqs", "GetQueueAttributes", &parameters).await;
+            let count = |name: &str| answer["Attributes"][name].as_str().unwrap().to_owned();
+            let counts = [
+                count("ApproximateNumberOfMessages"),
+                count("ApproximateNumberOfMessagesNotVisible"),
+            ];
+            if counts == ["0", "0"] {
+                return;
+            }
+            assert!(
+                begun.elapsed() < Duration::from_secs(60),
+                "{queue} still holds {counts:?}"
+            );
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// The messages that wait in a queue, each on a line, sorted.
+    pub(super) async fn messages(&self, queue: &str) -> Vec<String> {
+        let parameters = json!({"QueueUrl": queue, "MaxNumberOfMessages": 10}).to_string();
+        let answer = self.json("sqs", "ReceiveMessage", &parameters).await;
+        let messages = answer["Messages"].as_array().cloned().unwrap_or_default();
+        let mut bodies: Vec<_> = messages
+            .iter()
+            .map(|message| message["Body"].as_str().unwrap().to_owned())
+            .collect();
+        bodies.sort();
+        bodies
+    }
+
+    /// The functions, as they are when Lambda has done with them.
+    async fn functions(&self) -> String {
+        let begun = Instant::now();
+        loop {
+            let functions = self.call("lambda", "GET", "functions/").await;
+            if !functions.contains("Pending") && !functions.contains("InProgress") {
+                return functions;
+            }
+            assert!(
+                begun.elapsed() < Duration::from_secs(60),
+                "a function does not settle: {functions}"
+            );
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// Everything that is in the account, as far as kibus could touch it.
+    pub(super) async fn dump(&self) -> BTreeMap<String, String> {
+        let mut dump = BTreeMap::new();
+        let queues = self.json("sqs", "ListQueues", "{}").await;
+        for url in strings(&queues["QueueUrls"]) {
+            let name = url.rsplit('/').next().unwrap();
+            let all = json!({"QueueUrl": name, "AttributeNames": ["All"]}).to_string();
+            let one = json!({"QueueUrl": name}).to_string();
+            dump.insert(
+                format!("queue {name}"),
+                self.call("sqs", "GetQueueAttributes", &all).await,
+            );
+            dump.insert(
+                format!("queue tags {name}"),
+                self.call("sqs", "ListQueueTags", &one).await,
+            );
+        }
+        let rules = self.json("events", "ListRules", "{}").await;
+        for rule in rules["Rules"].as_array().unwrap() {
+            let name = rule["Name"].as_str().unwrap();
+            dump.insert(format!("rule {name}"), rule.to_string());
+            let (of_rule, of_arn) = (
+                json!({"Rule": name}).to_string(),
+                json!({"ResourceARN": rule["Arn"]}).to_string(),
+            );
+            dump.insert(
+                format!("targets {name}"),
+                self.call("events", "ListTargetsByRule", &of_rule).await,
+            );
+            dump.insert(
+                format!("rule tags {name}"),
+                self.call("events", "ListTagsForResource", &of_arn).await,
+            );
+        }
+        for role in between(&self.call("iam", "ListRoles", "").await, "<RoleName>", "</RoleName>") {
+            let name = format!("RoleName={role}");
+            for operation in [
+                "GetRole",
+                "ListRoleTags",
+                "ListAttachedRolePolicies",
+                "ListRolePolicies",
+            ] {
+                let answer = self.call("iam", operation, &name).await;
+                dump.insert(format!("{operation} {role}"), without_request_id(&answer));
+                if operation == "ListRolePolicies" {
+                    for policy in between(&answer, "<member>", "</member>") {
+                        let answer = self
+                            .call("iam", "GetRolePolicy", &format!("{name} PolicyName={policy}"))
+                            .await;
+                        dump.insert(format!("policy {role} {policy}"), without_request_id(&answer));
+                    }
+                }
+            }
+        }
+        dump.insert("functions".to_owned(), self.functions().await);
+        let mappings = self.call("lambda", "GET", "event-source-mappings/").await;
+        dump.insert("mappings".to_owned(), mappings);
+        dump.insert(
+            "log groups".to_owned(),
+            self.call("logs", "DescribeLogGroups", "{}").await,
+        );
+        dump
+    }
+}
+
+fn strings(list: &Value) -> Vec<&str> {
+    list.as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
+}
+
+fn between(text: &str, begin: &str, end: &str) -> Vec<String> {
+    let parts = text.split(begin).skip(1);
+    parts
+        .filter_map(|part| part.split_once(end))
+        .map(|(name, _)| name.to_owned())
+        .collect()
+}
+
+fn without_request_id(answer: &str) -> String {
+    answer.split("<ResponseMetadata>").next().unwrap_or_default().to_owned()
+}
+
+fn encoded(text: &str) -> String {
+    let encode = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(encode).collect()
+}

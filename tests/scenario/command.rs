@@ -1,0 +1,139 @@
+//! Runs kibus as a person without a terminal would.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::process::{Child, Command};
+use tokio::sync::{oneshot, watch};
+use tokio::time::timeout;
+
+use super::Scenario;
+use super::wire::Interference;
+
+/// Longer than any wait of kibus that a scenario lets it come to.
+const LONGEST: Duration = Duration::from_secs(150);
+
+/// What a command is sent once a request of it is held.
+pub(super) struct Signals {
+    what: String,
+    held: oneshot::Receiver<()>,
+    go_on: oneshot::Sender<()>,
+}
+
+impl Signals {
+    /// The signals, and the interference that holds the request.
+    pub(super) fn when_held(what: &str) -> (Self, Interference) {
+        let (arrived, held) = oneshot::channel();
+        let (go_on, leave) = oneshot::channel();
+        let what = what.to_owned();
+        (Self { what, held, go_on }, Interference::Hold(arrived, leave))
+    }
+
+    async fn send(self, child: &mut Child, mut said: watch::Receiver<String>) {
+        tokio::select! {
+            held = self.held => held.unwrap(),
+            _ = child.wait() => panic!("it ended before it got the signal:\n{}", *said.borrow()),
+        }
+        match self.what.as_str() {
+            "kill" => child.start_kill().unwrap(),
+            what => {
+                let signal = if what == "terminate" { "TERM" } else { "INT" };
+                signal_to(child, signal).await;
+                said.wait_for(|said| said.contains("stopping")).await.unwrap();
+                if what == "interrupt-twice" {
+                    signal_to(child, signal).await;
+                    child.wait().await.unwrap();
+                }
+            }
+        }
+        // Whoever was killed does not wait for it.
+        let _ = self.go_on.send(());
+    }
+}
+
+async fn signal_to(child: &Child, signal: &str) {
+    let script = format!("kill -s {signal} {}", child.id().unwrap());
+    assert!(
+        Command::new("sh")
+            .args(["-c", &script])
+            .status()
+            .await
+            .unwrap()
+            .success()
+    );
+}
+
+/// Runs `[NAME=VALUE ...] kibus ARGUMENT ...`; gives what it printed and how it ended.
+pub(super) async fn run(line: &str, scenario: &mut Scenario) -> String {
+    let words = words(line);
+    let begin = words.iter().position(|word| word == "kibus").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kibus"));
+    command
+        .args(&words[begin + 1..])
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .env("HOME", scenario.directory.path())
+        .env("AWS_ACCESS_KEY_ID", &scenario.account.id)
+        .env("AWS_SECRET_ACCESS_KEY", "test")
+        .env("AWS_REGION", "us-west-2")
+        .env("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{}", scenario.proxy.port))
+        // Nothing here is an instance.
+        .env("AWS_EC2_METADATA_DISABLED", "true")
+        .current_dir(scenario.directory.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    for pair in &words[..begin] {
+        match pair.split_once('=').unwrap() {
+            (name, "") => command.env_remove(name),
+            (name, value) => command.env(name, value),
+        };
+    }
+    let mut child = command.spawn().unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    let stdout = tokio::spawn(async move {
+        let mut text = String::new();
+        stdout.read_to_string(&mut text).await.unwrap();
+        text
+    });
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let (say, said) = watch::channel(String::new());
+    let stderr = tokio::spawn(async move {
+        while let Some(line) = lines.next_line().await.unwrap() {
+            say.send_modify(|text| text.push_str(format!("! {line}").trim_end_matches(' ')));
+            say.send_modify(|text| text.push('\n'));
+        }
+        say.borrow().clone()
+    });
+    let signals = scenario.signals.take();
+    let ending = timeout(LONGEST, async {
+        if let Some(signals) = signals {
+            signals.send(&mut child, said).await;
+        }
+        child.wait().await.unwrap()
+    });
+    let ending = ending.await.unwrap_or_else(|_| panic!("`{line}` does not end"));
+    let (stdout, stderr) = (stdout.await.unwrap(), stderr.await.unwrap());
+    match ending.code() {
+        Some(code) => format!("{stdout}{stderr}exit {code}"),
+        // How far it came to speak is chance.
+        None => "killed".to_owned(),
+    }
+}
+
+/// The words of a command line, as a shell takes them: quotes hold words together.
+fn words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quote = None;
+    for c in line.chars() {
+        match quote {
+            Some(q) if c == q => quote = None,
+            None if c == '\'' || c == '"' => quote = Some(c),
+            None if c == ' ' => words.push(String::new()),
+            _ => words.last_mut().unwrap().push(c),
+        }
+    }
+    words
+}

@@ -1,0 +1,262 @@
+//! Scenarios: scripts of commands with all that they print, in `tests/scenarios`, on a local AWS with the real router.
+//!
+//! Lines that begin with `#` are prose, with `$` a command, with `%` something else that happens; what follows such a
+//! line is what comes of it, standard error with `!` before each line. `KIBUS_TEST_UPDATE=1` writes what came.
+//!
+//! - `% sqs|iam|events|logs|lambda|ec2 OPERATION PARAMETERS`: a call of somebody else
+//! - `% quietly COMMAND`: a command that ends well, and whose output and calls are shown elsewhere
+//! - `% writes`: the calls since the last time that can change something, sorted; `% writes in order` as they came
+//! - `% remember`, `% compare`: everything in the account, and what is not as it was
+//! - `% refuse OPERATION TIMES STATUS CODE MESSAGE`: these calls of kibus are refused
+//! - `% lose OPERATION TIMES`: they are carried out, and the answer is lost
+//! - `% interrupt|interrupt-twice|terminate|kill during OPERATION`: the next command gets a signal then
+//! - `% file NAME text|cut|arm64`: a file that is no router, half of one, one for another architecture
+//! - `% settle`: the hub queue is empty; `% messages QUEUE`: what waits in a queue
+
+mod account;
+mod command;
+mod normal;
+mod wire;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use kibus::sandbox::{PrivateServer, Sandbox};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+use account::Account;
+use command::Signals;
+use wire::{Interference, Proxy};
+
+/// How scenarios write their account, whichever it is.
+const ACCOUNT: &str = "111122223333";
+
+macro_rules! scenarios {
+    ($($name:ident)*) => {
+        const ALL: &[&str] = &[$(stringify!($name)),*];
+        $(#[test] fn $name() { play(stringify!($name)); })*
+    };
+}
+
+scenarios! {
+    bad_input
+    clusters
+    controller_roles
+    drift_of_a_cluster
+    drift_of_the_hub
+    events
+    first_hub
+    interrupted
+    json
+    no_answer
+    no_hub
+    not_ours
+    router_binaries
+    settling
+    teardown
+    two_buses
+}
+
+#[test]
+fn every_file_is_played() {
+    let files = std::fs::read_dir(directory()).unwrap();
+    let mut files: Vec<_> = files
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .collect();
+    files.sort();
+    let mut names: Vec<_> = ALL.iter().map(|name| format!("{name}.txt")).collect();
+    names.sort();
+    assert_eq!(files, names);
+}
+
+fn directory() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios")
+}
+
+/// The one server of this process, which ends with it, and what everything runs on.
+fn server() -> (&'static Runtime, u16) {
+    static SERVER: OnceLock<(Runtime, PrivateServer)> = OnceLock::new();
+    let (runtime, server) = SERVER.get_or_init(|| {
+        let runtime = Runtime::new().unwrap();
+        let sandbox = Sandbox::open().unwrap();
+        let server = runtime.block_on(sandbox.start_private(&[], &|_| {})).unwrap();
+        (runtime, server)
+    });
+    (runtime, server.endpoint().port)
+}
+
+/// Plays a scenario and compares all that comes of it with the file.
+fn play(name: &str) {
+    let path = directory().join(format!("{name}.txt"));
+    let wanted = std::fs::read_to_string(&path).unwrap();
+    let (runtime, port) = server();
+    let got = runtime.block_on(async { Scenario::new(name, port).await.play(&wanted).await });
+    if wanted == got {
+        return;
+    }
+    if std::env::var_os("KIBUS_TEST_UPDATE").is_some() {
+        std::fs::write(&path, got).unwrap();
+        return;
+    }
+    let diff = similar::TextDiff::from_lines(&wanted, &got);
+    panic!(
+        "{}\n{}",
+        path.display(),
+        diff.unified_diff().header("the file", "what came")
+    );
+}
+
+/// A scenario being played: an account of its own, and a way to the server of its own.
+struct Scenario {
+    account: Account,
+    proxy: Proxy,
+    directory: TempDir,
+    signals: Option<Signals>,
+    remembered: BTreeMap<String, String>,
+}
+
+impl Scenario {
+    async fn new(name: &str, server: u16) -> Self {
+        let at = ALL.iter().position(|other| *other == name).unwrap();
+        Self {
+            account: Account {
+                id: format!("{:012}", 100_000_000_000 + at),
+                server,
+            },
+            proxy: Proxy::start(server).await,
+            directory: TempDir::new().unwrap(),
+            signals: None,
+            remembered: BTreeMap::new(),
+        }
+    }
+
+    async fn play(mut self, text: &str) -> String {
+        let mut played = String::new();
+        let mut was_prose = true;
+        for line in text.lines() {
+            let is_prose = line.starts_with('#');
+            if !is_prose && !line.starts_with("$ ") && !line.starts_with("% ") {
+                continue;
+            }
+            if is_prose && !was_prose && !played.ends_with("\n\n") {
+                played.push('\n');
+            }
+            was_prose = is_prose;
+            played.push_str(&format!("{line}\n"));
+            if !is_prose {
+                let came = self.step(&line.replace(ACCOUNT, &self.account.id)).await;
+                let came = normal::normal(&came, &self.account.id, self.proxy.port, self.directory.path());
+                if !came.trim().is_empty() {
+                    played.push_str(&format!("{}\n\n", came.trim_end()));
+                }
+            }
+        }
+        assert_eq!(self.proxy.take_interferences(), Vec::<String>::new(), "never asked for");
+        format!("{}\n", played.trim_end())
+    }
+
+    async fn step(&mut self, line: &str) -> String {
+        if let Some(command) = line.strip_prefix("$ ") {
+            return command::run(command, self).await;
+        }
+        if let Some(command) = line.strip_prefix("% quietly ") {
+            let came = command::run(command, self).await;
+            assert!(came.ends_with("exit 0"), "{line}\n{came}");
+            self.proxy.take_writes();
+            return String::new();
+        }
+        let words: Vec<&str> = line.split(' ').skip(1).collect();
+        match *words.as_slice() {
+            [
+                service @ ("sqs" | "iam" | "events" | "logs" | "lambda" | "ec2"),
+                operation,
+                ..,
+            ] => {
+                let parameters = words[2..].join(" ");
+                self.account.call(service, operation, &parameters).await;
+                String::new()
+            }
+            ["writes", ..] => {
+                let mut writes = self.proxy.take_writes();
+                if words.len() == 1 {
+                    writes.sort();
+                }
+                if writes.is_empty() {
+                    "none".to_owned()
+                } else {
+                    writes.join("\n")
+                }
+            }
+            ["remember"] => {
+                self.remembered = self.account.dump().await;
+                String::new()
+            }
+            ["compare"] => differences(&self.remembered, &self.account.dump().await),
+            ["refuse", operation, times, status, code, ..] => {
+                let refusal = Interference::Refuse(
+                    times.parse().unwrap(),
+                    status.parse().unwrap(),
+                    code.to_owned(),
+                    words[5..].join(" "),
+                );
+                self.proxy.interfere(operation, refusal);
+                String::new()
+            }
+            ["lose", operation, times] => {
+                self.proxy
+                    .interfere(operation, Interference::Lose(times.parse().unwrap()));
+                String::new()
+            }
+            [signal, "during", operation] => {
+                let (signals, hold) = Signals::when_held(signal);
+                self.proxy.interfere(operation, hold);
+                self.signals = Some(signals);
+                String::new()
+            }
+            ["file", name, what] => {
+                std::fs::write(self.directory.path().join(name), no_router(what)).unwrap();
+                String::new()
+            }
+            ["settle"] => {
+                self.account.settle("kibus-hub").await;
+                String::new()
+            }
+            ["messages", queue] => match self.account.messages(queue).await.join("\n") {
+                none if none.is_empty() => "none".to_owned(),
+                some => some,
+            },
+            _ => panic!("what is `{line}`?"),
+        }
+    }
+}
+
+/// What is on one side only, or not the same on both.
+fn differences(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> String {
+    let changed = before
+        .keys()
+        .chain(after.keys())
+        .filter(|key| before.get(*key) != after.get(*key));
+    let changed: std::collections::BTreeSet<_> = changed.map(String::as_str).collect();
+    match changed.into_iter().collect::<Vec<_>>().join("\n") {
+        none if none.is_empty() => "all as it was".to_owned(),
+        some => some,
+    }
+}
+
+/// A file that is not the router that it could be taken for.
+fn no_router(what: &str) -> Vec<u8> {
+    let mut router = std::fs::read(env!("CARGO_BIN_EXE_kibus-router")).unwrap();
+    match what {
+        "text" => b"not a program".to_vec(),
+        "cut" => router[..router.len() / 2].to_vec(),
+        "arm64" => {
+            // e_machine of the ELF header: EM_AARCH64.
+            router[18] = 183;
+            router
+        }
+        "kibus" => std::fs::read(env!("CARGO_BIN_EXE_kibus")).unwrap(),
+        other => panic!("what is a router that is `{other}`?"),
+    }
+}

@@ -1,0 +1,83 @@
+//! What differs from run to run, written as if it did not.
+
+use std::path::Path;
+
+use super::ACCOUNT;
+
+/// The text with what varies replaced: the account, the port, directories, our version, times, hashes, ids.
+pub(super) fn normal(text: &str, account: &str, port: u16, directory: &Path) -> String {
+    let beside = Path::new(env!("CARGO_BIN_EXE_kibus")).parent().unwrap();
+    let text = text
+        .replace(account, ACCOUNT)
+        .replace(&format!("127.0.0.1:{port}"), "127.0.0.1:PORT")
+        .replace(&directory.display().to_string(), "DIRECTORY")
+        .replace(&beside.display().to_string(), "BIN")
+        .replace(env!("CARGO_PKG_VERSION"), "VERSION");
+    let lines: Vec<String> = text.lines().map(|line| durations(&moments(&words(line)))).collect();
+    sorted_progress(lines).join("\n")
+}
+
+/// Words of hexadecimal digits that are a hash or a UUID.
+fn words(line: &str) -> String {
+    let mut done = String::new();
+    let mut word = String::new();
+    for c in line.chars().chain(['\n']) {
+        if c.is_ascii_hexdigit() || c == '-' {
+            word.push(c);
+            continue;
+        }
+        let is_uuid = word.len() == 36 && word.matches('-').count() == 4;
+        let is_hash = word.len() == 64;
+        done.push_str(match (is_uuid, is_hash) {
+            (true, _) => "UUID",
+            (_, true) => "SHA256",
+            _ => &word,
+        });
+        word.clear();
+        done.push(c);
+    }
+    done.pop();
+    done
+}
+
+/// Moments as EventBridge writes them.
+fn moments(line: &str) -> String {
+    let is_moment = |text: &str| {
+        let shape = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c });
+        shape.eq("0000-00-00T00:00:00Z".chars())
+    };
+    let parts = line.split('"').map(|part| if is_moment(part) { "TIME" } else { part });
+    parts.collect::<Vec<_>>().join("\"")
+}
+
+/// `0.3 s` and the like.
+fn durations(line: &str) -> String {
+    let mut parts: Vec<String> = line.split(' ').map(str::to_owned).collect();
+    for at in 1..parts.len() {
+        let is_unit = matches!(parts[at].trim_end_matches(['.', ')']), "s");
+        if is_unit && parts[at - 1].contains('.') && parts[at - 1].parse::<f64>().is_ok() {
+            parts[at - 1] = "N".to_owned();
+        }
+    }
+    parts.join(" ")
+}
+
+/// Changes that are made at the same time are told in the order in which they end.
+fn sorted_progress(lines: Vec<String>) -> Vec<String> {
+    const TOLD: [&str; 6] = [
+        "! created ",
+        "! updated ",
+        "! replaced ",
+        "! deleted ",
+        "! failed ",
+        "! waiting: ",
+    ];
+    let is_told = |line: &String| TOLD.iter().any(|beginning| line.starts_with(beginning));
+    let mut done: Vec<String> = Vec::new();
+    for group in lines.chunk_by(|a, b| is_told(a) && is_told(b)) {
+        let mut group = group.to_vec();
+        group.sort();
+        done.extend(group);
+    }
+    done
+}

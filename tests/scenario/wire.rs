@@ -1,0 +1,233 @@
+//! HTTP between a command and the server: each request with the operation that it asks for.
+
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex};
+
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+
+type Answer = Response<Full<Bytes>>;
+type Broken = Box<dyn std::error::Error + Send + Sync>;
+
+/// What is done to requests of an operation instead of letting them pass.
+pub(super) enum Interference {
+    /// They are refused, so many times, with a status, a code and a message.
+    Refuse(usize, u16, String, String),
+    /// They are carried out, and the connection ends without the answer, so many times.
+    Lose(usize),
+    /// The next one is told, and its answer waits for leave.
+    Hold(oneshot::Sender<()>, oneshot::Receiver<()>),
+}
+
+#[derive(Default)]
+struct State {
+    writes: Vec<String>,
+    interferences: Vec<(String, Interference)>,
+}
+
+/// A proxy on the loopback interface that remembers what passes.
+#[derive(Clone)]
+pub(super) struct Proxy {
+    /// Where it listens.
+    pub(super) port: u16,
+    state: Arc<Mutex<State>>,
+}
+
+impl Proxy {
+    /// Begins to pass requests to the server on this port.
+    pub(super) async fn start(server: u16) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let proxy = Self {
+            port: listener.local_addr().unwrap().port(),
+            state: Arc::default(),
+        };
+        let state = Arc::clone(&proxy.state);
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let state = Arc::clone(&state);
+                let service = service_fn(move |request| pass(Arc::clone(&state), server, request));
+                let connection =
+                    hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+                // A connection that breaks is a client's that was killed, or one that was meant to.
+                tokio::spawn(async move { drop(connection.await) });
+            }
+        });
+        proxy
+    }
+
+    /// Interferes with requests of an operation, like `sqs:CreateQueue` or `lambda:POST/functions`.
+    pub(super) fn interfere(&self, operation: &str, interference: Interference) {
+        self.state
+            .lock()
+            .unwrap()
+            .interferences
+            .push((operation.to_owned(), interference));
+    }
+
+    /// The operations asked for since the last time that can change something, each with what it is about.
+    pub(super) fn take_writes(&self) -> Vec<String> {
+        std::mem::take(&mut self.state.lock().unwrap().writes)
+    }
+
+    /// The operations that were to be interfered with and are not yet.
+    pub(super) fn take_interferences(&self) -> Vec<String> {
+        let left = std::mem::take(&mut self.state.lock().unwrap().interferences);
+        left.into_iter().map(|(operation, _)| operation).collect()
+    }
+}
+
+async fn pass(state: Arc<Mutex<State>>, server: u16, request: Request<Incoming>) -> Result<Answer, Broken> {
+    let (parts, body) = request.into_parts();
+    let request = Request::from_parts(parts, body.collect().await?.to_bytes());
+    let (operation, subject) = operation(&request);
+    let interference = {
+        let mut state = state.lock().unwrap();
+        if !is_reading(&operation) {
+            state
+                .writes
+                .push(format!("{operation} {subject}").trim_end().to_owned());
+        }
+        next(&mut state.interferences, &operation)
+    };
+    match interference {
+        None => forward(server, request).await,
+        Some(Interference::Refuse(_, status, code, message)) => Ok(refusal(&operation, status, &code, &message)),
+        Some(Interference::Lose(_)) => {
+            forward(server, request).await?;
+            Err("lost".into())
+        }
+        Some(Interference::Hold(arrived, leave)) => {
+            let answer = forward(server, request).await?;
+            let _ = arrived.send(());
+            let _ = leave.await;
+            Ok(answer)
+        }
+    }
+}
+
+/// Whether an operation is the one that is meant; one that ends in `*` means all that begin so.
+fn is(operation: &str, meant: &str) -> bool {
+    match meant.strip_suffix('*') {
+        Some(beginning) => operation.starts_with(beginning),
+        None => operation == meant,
+    }
+}
+
+/// The next interference with an operation, used up.
+fn next(all: &mut Vec<(String, Interference)>, operation: &str) -> Option<Interference> {
+    let at = all.iter().position(|(of, _)| is(operation, of))?;
+    match &mut all[at].1 {
+        Interference::Refuse(times, status, code, message) if *times > 1 => {
+            *times -= 1;
+            Some(Interference::Refuse(1, *status, code.clone(), message.clone()))
+        }
+        Interference::Lose(times) if *times > 1 => {
+            *times -= 1;
+            Some(Interference::Lose(1))
+        }
+        _ => Some(all.remove(at).1),
+    }
+}
+
+/// Sends a request to the server and gives its answer whole.
+pub(super) async fn forward(server: u16, request: Request<Bytes>) -> Result<Answer, Broken> {
+    let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, server)).await?;
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+    tokio::spawn(async move { drop(connection.await) });
+    let (mut parts, body) = sender.send_request(request.map(Full::new)).await?.into_parts();
+    let body = body.collect().await?.to_bytes();
+    parts.headers.remove("transfer-encoding");
+    parts.headers.insert(CONTENT_LENGTH, body.len().into());
+    Ok(Response::from_parts(parts, Full::new(body)))
+}
+
+/// The operation as `service:Operation`, for REST services as `service:METHOD/path`, and what it is about.
+fn operation(request: &Request<Bytes>) -> (String, String) {
+    let service = service(request.headers());
+    let body = request.body();
+    if let Some(target) = request.headers().get("x-amz-target") {
+        let name = target.to_str().unwrap().rsplit('.').next().unwrap().to_owned();
+        let body: Value = serde_json::from_slice(body).unwrap_or_default();
+        return (
+            format!("{service}:{name}"),
+            subject(|key| body[key].as_str().map(str::to_owned)),
+        );
+    }
+    let form = String::from_utf8_lossy(body).into_owned();
+    let field = |key: &str| {
+        let pair = form
+            .split('&')
+            .filter_map(|pair| pair.split_once('='))
+            .find(|(k, _)| *k == key);
+        pair.map(|(_, value)| value.to_owned())
+    };
+    if let Some(action) = field("Action") {
+        return (format!("{service}:{action}"), subject(field));
+    }
+    let path = request.uri().path().replace("%3A", ":");
+    let path = path.trim_matches('/').split_once('/').map_or("", |(_date, path)| path);
+    (format!("{service}:{}/{path}", request.method()), String::new())
+}
+
+/// The service that the request is signed for.
+fn service(headers: &HeaderMap) -> String {
+    let signature = headers.get("authorization").map_or("", |value| value.to_str().unwrap());
+    signature.split('/').nth(3).unwrap_or("unsigned").to_owned()
+}
+
+fn subject(field: impl Fn(&str) -> Option<String>) -> String {
+    const MEMBERS: [&str; 9] = [
+        "QueueName",
+        "QueueUrl",
+        "Name",
+        "Rule",
+        "logGroupName",
+        "ResourceARN",
+        "resourceArn",
+        "RoleName",
+        "PolicyName",
+    ];
+    let named = MEMBERS.iter().filter_map(|member| field(member));
+    let short = named.map(|name| match name.rsplit_once("://") {
+        Some((_, url)) => url.rsplit('/').next().unwrap_or_default().to_owned(),
+        None => name,
+    });
+    short.collect::<Vec<_>>().join(" ")
+}
+
+fn is_reading(operation: &str) -> bool {
+    let name = operation.split_once(':').map_or("", |(_, name)| name);
+    ["Get", "List", "Describe", "GET/"]
+        .iter()
+        .any(|beginning| name.starts_with(beginning))
+}
+
+/// A refusal in the words of the service's protocol.
+fn refusal(operation: &str, status: u16, code: &str, message: &str) -> Answer {
+    let is_xml = ["iam:", "sts:"].iter().any(|service| operation.starts_with(service));
+    let (kind, body) = if is_xml {
+        let error = format!("<Error><Type>Sender</Type><Code>{code}</Code><Message>{message}</Message></Error>");
+        (
+            "text/xml",
+            format!("<ErrorResponse>{error}<RequestId>r</RequestId></ErrorResponse>"),
+        )
+    } else {
+        (
+            "application/x-amz-json-1.0",
+            json!({"__type": code, "message": message, "Message": message}).to_string(),
+        )
+    };
+    Response::builder()
+        .status(StatusCode::from_u16(status).unwrap())
+        .header(CONTENT_TYPE, kind)
+        .header("x-amzn-errortype", code)
+        .body(Full::new(body.into()))
+        .unwrap()
+}
