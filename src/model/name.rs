@@ -7,7 +7,7 @@ use crate::error::Error;
 
 /// A name that AWS, EKS or kibus would not take.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{}` is not a valid {kind}", .value.escape_debug())]
+#[error("`{}` is not a valid {kind}: it has to be {expected}", .value.escape_debug())]
 pub struct NameError {
     /// What it was meant to be: "cluster name", "Region", ...
     pub kind: &'static str,
@@ -19,7 +19,9 @@ pub struct NameError {
 
 impl From<NameError> for Error {
     fn from(e: NameError) -> Self {
-        Error::usage(e.to_string()).note(format!("a {} is {}", e.kind, e.expected))
+        let NameError { kind, value, expected } = e;
+        Error::usage(format!("`{}` is not a valid {kind}", value.escape_debug()))
+            .note(format!("a {kind} is {expected}"))
     }
 }
 
@@ -207,6 +209,10 @@ mod tests {
     #[test]
     fn an_error_shows_no_escape_sequence() {
         let e = "a\u{1b}[31m".parse::<ClusterName>().unwrap_err();
-        assert_eq!(e.to_string(), "`a\\u{1b}[31m` is not a valid cluster name");
+        assert!(
+            e.to_string()
+                .starts_with("`a\\u{1b}[31m` is not a valid cluster name: "),
+            "{e}"
+        );
     }
 }
