@@ -70,9 +70,16 @@ pub fn bytes(bytes: u64) -> String {
 }
 
 fn code_of(code: &Code) -> String {
-    let version = escape(&code.version);
-    if code.sha256 == code.live {
+    let version = match code.version.as_str() {
+        "" => "unknown version".into(),
+        version => escape(version),
+    };
+    if code.live.is_empty() {
+        version.into_owned()
+    } else if code.sha256 == code.live {
         format!("{version} (sha256 {})", short(&code.sha256))
+    } else if code.sha256.is_empty() {
+        format!("{version} (sha256 {})", short(&code.live))
     } else {
         format!(
             "{version} (sha256 {}, but what runs is {})",
