@@ -78,6 +78,9 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
         policies.extend(role.map(|role| Cluster::policy_id(&context.scope, &cluster.name, role)));
     }
     observed.extend(context.read(policies).await?);
+    for cluster in &wanted {
+        still_there(&context, cluster, queues.get(&cluster.name), &observed).await?;
+    }
 
     let key = clusters::key(&choices);
     let mut world = World::default();
@@ -164,6 +167,28 @@ async fn wanted_clusters(
         }
     }
     Ok(wanted)
+}
+
+/// Checks that a role that is only remembered exists, if the policy on it does not.
+async fn still_there(
+    context: &Context<'_>,
+    cluster: &Cluster,
+    queue: Option<&ResourceId>,
+    observed: &Observed,
+) -> Result<(), Error> {
+    let remembered = queue
+        .and_then(|queue| tags_of(observed, queue))
+        .and_then(Tags::controller_role);
+    match &cluster.controller_role {
+        Some(role) if remembered.as_ref() == Some(role) => {
+            let policy = Cluster::policy_id(&context.scope, &cluster.name, role);
+            if observed.resource(&policy).is_none() {
+                controller_role::check(context, &cluster.name, role).await?;
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
 }
 
 fn tags_of<'a>(observed: &'a Observed, queue: &ResourceId) -> Option<&'a Tags> {

@@ -77,7 +77,7 @@ pub(super) async fn carry_out(context: &Context<'_>, intent: Intent) -> Result<E
             }
             Ok(ending)
         }
-        Err(error) => report(context, &intent, true, Err(error)),
+        Err(error) => report(context, &intent, false, Err(error)),
     }
 }
 

@@ -24,12 +24,23 @@ pub(super) fn unreadable(context: &Context<'_>, id: &ResourceId, fault: &Fault) 
         FaultKind::Denied { .. } => format!("not allowed to read {id}"),
         _ => format!("cannot read {id}"),
     };
-    because(context, Error::failed(message), fault).note("nothing was changed")
+    not_read(context, Error::failed(message), fault)
 }
 
 /// A call that is not about one resource did not succeed.
 pub(super) fn call_failed(context: &Context<'_>, what: &str, fault: &Fault) -> Error {
-    because(context, Error::failed(format!("cannot {what}")), fault).note("nothing was changed")
+    not_read(context, Error::failed(format!("cannot {what}")), fault)
+}
+
+fn not_read(context: &Context<'_>, error: Error, fault: &Fault) -> Error {
+    let error = because(context, error, fault).note("nothing was changed");
+    match fault.kind {
+        FaultKind::Denied { .. } => error.hint_command(
+            "when the permission is there, run again:",
+            context.command_line.as_str(),
+        ),
+        _ => error,
+    }
 }
 
 /// A change was not made.
@@ -196,7 +207,9 @@ fn because(context: &Context<'_>, error: Error, fault: &Fault) -> Error {
                 "{action}: AWS allows no more calls for now, also after waiting and trying again"
             ))
             .hint("run again with a smaller --concurrency"),
-        FaultKind::Exists => error.note(format!("{action}: it was made meanwhile by somebody else")),
+        FaultKind::Exists => error.note(format!(
+            "{action}: it exists by now, made by somebody else or by a call whose answer was lost"
+        )),
         FaultKind::Gone => error.note(format!("{action}: it was removed meanwhile by somebody else")),
         FaultKind::Unsettled => error.note(format!("{action}: {}", fault.message)),
         FaultKind::Limit => error

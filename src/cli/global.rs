@@ -31,6 +31,7 @@ pub(super) struct Global {
         global = true,
         env = "KIBUS_ENDPOINT_URL",
         value_name = "URL",
+        value_parser = endpoint_url,
         help_heading = "Global options"
     )]
     pub(super) endpoint_url: Option<String>,
@@ -76,6 +77,14 @@ pub(super) struct Global {
     /// Say more: -v shows every document of a plan, -vv also every call to AWS.
     #[arg(long, short = 'v', global = true, action = clap::ArgAction::Count, help_heading = "Global options")]
     pub(super) verbose: u8,
+}
+
+fn endpoint_url(text: &str) -> Result<String, &'static str> {
+    let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+    match rest {
+        Some(rest) if !rest.is_empty() => Ok(text.to_owned()),
+        _ => Err("an endpoint begins with http:// or https:// and a host"),
+    }
 }
 
 /// Lets `-vv` show the calls to AWS on standard error; `KIBUS_LOG` takes a filter of its own.

@@ -145,16 +145,21 @@ fn show(context: &Context<'_>, plan: &Plan, problems: &[Problem], registered: &R
     let ui = context.ui;
     let clusters = registered.clusters.len();
     if plan.is_empty() && problems.is_empty() {
-        return ui.result(&format!(
-            "No differences: hub {} and its {clusters} clusters are as they should be.",
-            context.scope.bus
-        ));
+        let bus = &context.scope.bus;
+        return ui.result(&match clusters {
+            0 => format!("No differences: hub {bus} is as it should be, and has no clusters."),
+            1 => format!("No differences: hub {bus} and its cluster are as they should be."),
+            _ => format!("No differences: hub {bus} and its {clusters} clusters are as they should be."),
+        });
     }
     if !plan.is_empty() {
         ui.show_plan(&context.heading(), plan)?;
     }
     for problem in problems {
-        ui.result(&format!("  ! {} {}", problem.subject, problem.message).replace("!  ", "! "))?;
+        ui.result(&match problem.subject.as_str() {
+            "" => format!("  ! {}", problem.message),
+            subject => format!("  ! {subject}: {}", problem.message),
+        })?;
     }
     let mends: BTreeSet<String> = plan
         .changes
