@@ -79,7 +79,7 @@ impl Account {
     /// A queue may be named instead of giving its URL.
     fn with_urls(&self, parameters: &str) -> String {
         let Self { id, server } = self;
-        let mut parameters: Value = serde_json::from_str(parameters).expect(parameters);
+        let mut parameters: Value = serde_json::from_str(parameters).unwrap_or_else(|e| panic!("{parameters}: {e}"));
         if let Some(queue) = parameters["QueueUrl"].as_str() {
             parameters["QueueUrl"] = json!(format!("http://127.0.0.1:{server}/{id}/{queue}"));
         }

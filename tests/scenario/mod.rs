@@ -10,7 +10,8 @@
 //! - `% refuse OPERATION TIMES STATUS CODE MESSAGE`: these calls of kibus are refused
 //! - `% lose OPERATION TIMES`: they are carried out, and the answer is lost
 //! - `% interrupt|interrupt-twice|terminate|kill during OPERATION`: the next command gets a signal then
-//! - `% file NAME text|cut|arm64`: a file that is no router, half of one, one for another architecture
+//! - `% file NAME text|cut|arm64|kibus`: a file that is no program, half a router, one for another architecture, kibus
+//! - `% profile NAME ACCOUNT`: a profile with keys of that account
 //! - `% settle`: the hub queue is empty; `% messages QUEUE`: what waits in a queue
 
 mod account;
@@ -217,6 +218,12 @@ impl Scenario {
             }
             ["file", name, what] => {
                 std::fs::write(self.directory.path().join(name), no_router(what)).unwrap();
+                String::new()
+            }
+            ["profile", name, account] => {
+                let keys = format!("[{name}]\naws_access_key_id = {account}\naws_secret_access_key = test\n");
+                std::fs::create_dir(self.directory.path().join(".aws")).unwrap();
+                std::fs::write(self.directory.path().join(".aws/credentials"), keys).unwrap();
                 String::new()
             }
             ["settle"] => {

@@ -17,7 +17,7 @@ pub(super) fn normal(text: &str, account: &str, port: u16, directory: &Path) -> 
     sorted_progress(lines).join("\n")
 }
 
-/// Words of hexadecimal digits that are a hash or a UUID.
+/// Words of hexadecimal digits that are a hash, the beginning of one, or a UUID.
 fn words(line: &str) -> String {
     let mut done = String::new();
     let mut word = String::new();
@@ -27,10 +27,11 @@ fn words(line: &str) -> String {
             continue;
         }
         let is_uuid = word.len() == 36 && word.matches('-').count() == 4;
-        let is_hash = word.len() == 64;
-        done.push_str(match (is_uuid, is_hash) {
-            (true, _) => "UUID",
-            (_, true) => "SHA256",
+        let is_cut = word.len() == 12 && (done.ends_with("(sha256 ") || done.ends_with("runs is "));
+        done.push_str(match word.len() {
+            64 => "SHA256",
+            _ if is_uuid => "UUID",
+            _ if is_cut => "HASH",
             _ => &word,
         });
         word.clear();
