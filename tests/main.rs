@@ -11,5 +11,5 @@ mod laws;
 mod module_arrows;
 mod options;
 mod replace_router;
-mod sessions;
 mod scenario;
+mod sessions;

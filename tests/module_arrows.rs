@@ -7,7 +7,9 @@ use std::path::Path;
 const ALL: &[&str] = &[
     "apply", "aws", "cli", "cloud", "ec2", "model", "package", "plan", "router", "sandbox", "ui",
 ];
-const ALL_BUT_ROUTER: &[&str] = &["apply", "aws", "cloud", "ec2", "model", "package", "plan", "sandbox", "ui"];
+const ALL_BUT_ROUTER: &[&str] = &[
+    "apply", "aws", "cloud", "ec2", "model", "package", "plan", "sandbox", "ui",
+];
 
 /// Each module, and what of ours it may name beside itself and `error`. A module that is not here fails the test:
 /// someone must decide where it stands.
