@@ -134,7 +134,7 @@ pub(super) async fn delete(cloud: &AwsCloud, key: Key<'_>, waiting: Waiting<'_>)
 }
 
 /// All mappings of this queue to this alias, those on their way out too, by UUID.
-async fn list(
+pub(super) async fn list(
     cloud: &AwsCloud,
     (queue, function, alias): Key<'_>,
 ) -> Result<Vec<EventSourceMappingConfiguration>, Fault> {

@@ -18,6 +18,7 @@ mod rule;
 mod self_test;
 mod session;
 mod settle;
+mod state;
 mod tags;
 mod traffic;
 

@@ -141,6 +141,7 @@ fn report(
         problems: Vec::new(),
         probes: Vec::new(),
         warnings: intent.first.iter().chain(&intent.warnings).cloned().collect(),
+        status: None,
         applied,
         error: result.as_ref().err(),
     };

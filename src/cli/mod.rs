@@ -4,6 +4,7 @@ mod add_cluster;
 mod bootstrap_hub;
 mod carry_out;
 mod clusters;
+mod completions;
 mod context;
 mod controller_policies;
 mod controller_role;
@@ -12,10 +13,15 @@ mod explain;
 mod global;
 mod hub_options;
 mod karpenter;
+mod look;
+mod man;
+mod policy;
 mod probe;
+mod reference;
 mod remove_cluster;
 mod rollback;
 mod sandbox;
+mod status;
 mod stop;
 mod teardown;
 mod verify;
@@ -51,8 +57,13 @@ enum Command {
     AddCluster(add_cluster::Args),
     RemoveCluster(remove_cluster::Args),
     Verify(verify::Args),
+    Status(status::Args),
     Teardown(teardown::Args),
+    Policy(policy::Args),
     Sandbox(sandbox::Args),
+    Completions(completions::Args),
+    Man(man::Args),
+    Reference(reference::Args),
 }
 
 /// How a command ended that has said all it had to say, as far as its report goes.
@@ -113,8 +124,13 @@ async fn run_at(cli: Cli, ui: &Ui, command_line: &str, endpoint: Option<String>)
         Command::AddCluster(args) => add_cluster::run(args, open().await?).await,
         Command::RemoveCluster(args) => remove_cluster::run(args, open().await?).await,
         Command::Verify(args) => verify::run(args, open().await?).await,
+        Command::Status(args) => status::run(args, open().await?).await,
         Command::Teardown(args) => teardown::run(args, open().await?).await,
+        Command::Policy(args) => policy::run(args, open().await?).await,
         Command::Sandbox(args) => sandbox::run(args, ui).await,
+        Command::Completions(args) => completions::run(&args, ui),
+        Command::Man(args) => man::run(args, ui),
+        Command::Reference(args) => reference::run(&args, ui),
     }
 }
 

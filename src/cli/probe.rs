@@ -16,6 +16,7 @@ use crate::model::reader::{self, LONGEST, Sample, Verdict};
 use crate::model::scope::LIVE;
 use crate::model::signal::{PROBE_DETAIL_TYPE, PROBE_SOURCE};
 use crate::model::tags::Tags;
+use crate::plan::finding::Code;
 use crate::ui::json::{ProbeReport, Problem};
 
 /// How long a probe of the bus may take: a function's cold start, the window of its mapping, and retries.
@@ -203,15 +204,16 @@ impl Probed {
     pub(super) fn problem(&self) -> Option<Problem> {
         let code = match self.found {
             Found::CameThrough | Found::Read => return None,
-            Found::Lost => "probe-lost",
-            Found::NotDelivered(_) => "probe-not-delivered",
-            Found::NotRead => "queue-not-read",
-            Found::CannotTell(_) => "probe-unknown",
+            Found::Lost => Code::ProbeLost,
+            Found::NotDelivered(_) => Code::ProbeNotDelivered,
+            Found::NotRead => Code::QueueNotRead,
+            Found::CannotTell(_) => Code::ProbeUnknown,
         };
         Some(Problem {
-            code: code.to_owned(),
+            code: code.to_string(),
             subject: self.cluster.as_ref().map_or_else(String::new, ToString::to_string),
             message: self.sentence(),
+            mend: String::new(),
         })
     }
 

@@ -1,22 +1,31 @@
 //! `kibus verify`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-use super::clusters::Registered;
+use super::clusters::{Registered, remembered_policy};
 use super::context::Context;
-use super::{Ending, explain, probe, rollback};
-use crate::cloud;
-use crate::error::{Error, ErrorKind};
-use crate::model::hub::{self, Hub};
-use crate::model::name::ClusterName;
+use super::look::{Look, State, depths};
+use super::{Ending, controller_policies, probe, rollback};
+use crate::cloud::{Fault, FaultKind};
+use crate::error::Error;
+use crate::model::hub::Hub;
+use crate::model::name::{ClusterName, QueueName};
 use crate::model::resource::{Code, Resource, ResourceId};
+use crate::model::state::Depth;
 use crate::model::world::Observed;
-use crate::plan::{self, Change, Plan};
+use crate::plan::finding::{self, Finding, Mend, Subject};
+use crate::plan::{self, Plan};
 use crate::ui::json::{HubReport, Problem, Report};
+use crate::ui::text;
+
+/// How long a queue gets to show that somebody reads it.
+const SECOND_LOOK: Duration = Duration::from_secs(2);
 
 /// Check that the hub and its clusters are as they should be; changes nothing.
 ///
-/// Ends with 0 if all is well, with 2 if something differs, and with 1 if something could not be read.
+/// Each finding has a code, which docs/findings.md explains. Ends with 0 if all is well, with 2 if there are
+/// findings, and with 1 if something could not be read.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Only these clusters, and the hub.
@@ -30,81 +39,126 @@ pub(super) struct Args {
 
 /// Observe everything, plan what would mend it, and report instead of carrying it out.
 pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Error> {
-    let reading = context.ui.spinner("reading the hub");
-    let hub = cloud::observe(&context.cloud, hub::ids(&context.scope), context.limit).await;
-    drop(reading);
-    let memory = ResourceId::Queue(context.scope.dead_letter_queue());
-    if let Some((id, fault)) = hub.faults.iter().find(|(id, _)| *id == memory) {
-        return Err(explain::unreadable(&context, id, fault));
+    let mut look = Look::take(&context).await?;
+    let missing = keep_only(&mut look.registered, &args.names);
+    look.registered.read_policies(&context).await;
+    let (plan, mut findings) = drift(&context, &look)?;
+    if look.undiscovered.is_none() {
+        findings.extend(missing.into_iter().map(finding::not_registered));
     }
-    let choices = context.hub_choices(&hub.observed)?;
-    let mut registered = Registered::find(&context, &choices).await?;
-    let mut problems = keep_only(&mut registered, &args.names);
-    registered.read_policies(&context).await;
 
-    let mut wanted = Hub::new(&context.scope, choices.clone(), code(&context, &hub.observed)).world();
-    wanted.extend(registered.world(&context, &choices)?);
-    let mut observed = hub.observed;
-    observed.extend(registered.observed.clone());
-    let plan = plan::plan(&context.scope, &wanted, &observed);
-
-    let refusals = plan::check(&context.scope, &plan, &observed);
-    problems.extend(
-        refusals
-            .iter()
-            .map(|refusal| problem("refused", "", &refusal.to_string())),
-    );
-    let faults: Vec<_> = hub.faults.iter().chain(&registered.faults).collect();
-    for (id, fault) in &faults {
-        problems.push(problem("unreadable", &id.to_string(), &fault.to_string()));
-    }
+    let state = look.state(&context).await;
+    let all = look.faults.iter().chain(&look.registered.faults).chain(&state.faults);
+    let mut unreadable: Vec<Finding> = all.map(|(id, fault)| of_fault(id, fault)).collect();
+    unreadable.extend(look.undiscovered.iter().map(of_discovery));
+    let seen = second_look(&context, state).await;
+    findings.extend(finding::traffic(&context.scope, &seen, &look.cluster_queues(&context)));
+    let error = super::look::incomplete(&context, unreadable.len());
+    findings.extend(unreadable);
     let probed = match args.probe {
-        true => probe::run(&context, &choices, &registered, !args.names.is_empty()).await?,
+        true => probe::run(&context, &look.choices, &look.registered, !args.names.is_empty()).await?,
         false => Vec::new(),
     };
-    problems.extend(probed.iter().filter_map(probe::Probed::problem));
-    let warnings: Vec<String> = rollback::standing(&context.scope, &observed).into_iter().collect();
-    for warning in &warnings {
-        context.ui.warn(warning);
-    }
+    let of_probes: Vec<Problem> = probed.iter().filter_map(probe::Probed::problem).collect();
+    let mut warnings = warnings(&context, &seen);
+    warnings.extend(rollback::standing(&context.scope, &look.observed));
+    let policies = look.registered.world(&context, &look.choices)?;
+    warnings.extend(controller_policies::look(&context, &policies).await.warnings());
+
     let report = HubReport {
         bus: context.scope.bus.clone(),
         account: context.scope.account.clone(),
         region: context.scope.region.clone(),
         plan: &plan,
-        clusters: registered.report(&context, &choices),
-        problems: problems.clone(),
+        clusters: look.registered.report(&context, &look.choices),
+        problems: findings
+            .iter()
+            .map(|finding| problem(&context, &look, finding))
+            .chain(of_probes.iter().cloned())
+            .collect(),
         probes: probed.iter().map(probe::Probed::report).collect(),
         warnings,
+        status: None,
         applied: false,
-        error: None,
+        error: error.as_ref(),
     };
-    context.ui.report(&Report { hubs: vec![report] })?;
-    show(&context, &plan, &problems, &registered)?;
-    if let Some((id, fault)) = faults.first() {
-        let error = explain::unreadable(&context, id, fault);
-        return Ok(Ending::Failed(Box::new(Error {
-            kind: ErrorKind::Failed,
-            ..error
-        })));
+    for warning in &report.warnings {
+        context.ui.warn(warning);
     }
-    Ok(if plan.is_empty() && problems.is_empty() {
-        Ending::Done
-    } else {
-        Ending::Differences
+    context.ui.report(&Report { hubs: vec![report] })?;
+    show(&context, &plan, &findings, &look)?;
+    Ok(match error {
+        Some(error) => Ending::Failed(Box::new(error)),
+        None if findings.is_empty() && of_probes.is_empty() => Ending::Done,
+        None => Ending::Differences,
     })
 }
 
-/// Narrows what was found to what was asked about; what is not there is a problem.
-fn keep_only(registered: &mut Registered, names: &[ClusterName]) -> Vec<Problem> {
+/// What differs from what the hub and its clusters remember that they should be, and what would be refused.
+fn drift(context: &Context<'_>, look: &Look) -> Result<(Plan, Vec<Finding>), Error> {
+    let scope = &context.scope;
+    let mut wanted = Hub::new(scope, look.choices.clone(), code(context, &look.observed)).world();
+    wanted.extend(look.registered.world(context, &look.choices)?);
+    let mut observed = look.observed.clone();
+    observed.extend(look.registered.observed.clone());
+    let plan = plan::plan(scope, &wanted, &observed);
+    let refusals = plan::check(scope, &plan, &observed);
+    let mut findings = finding::changed(scope, &plan, &refusals, &owners(context, look));
+    findings.extend(finding::refused(scope, &refusals));
+    Ok((plan, findings))
+}
+
+/// Which cluster's a resource is.
+fn owners(context: &Context<'_>, look: &Look) -> BTreeMap<ResourceId, ClusterName> {
+    let policies = look.registered.clusters.iter().filter_map(|(name, tags)| {
+        let policy = remembered_policy(context, name, tags)?;
+        Some((policy, name.clone()))
+    });
+    let queues = look.cluster_queues(context);
+    let queues = queues.into_iter().map(|(queue, name)| (ResourceId::Queue(queue), name));
+    queues.chain(policies).collect()
+}
+
+/// Looks again at the queues in which messages wait: one message that is seen once may just have come.
+async fn second_look(context: &Context<'_>, state: State) -> finding::Look {
+    let waits = |(_, depth): &(&QueueName, &Depth)| depth.waiting > 0;
+    let again: Vec<QueueName> = state
+        .depths
+        .iter()
+        .filter(waits)
+        .map(|(queue, _)| queue.clone())
+        .collect();
+    let second = if again.is_empty() {
+        State::default()
+    } else {
+        let _waiting = context
+            .ui
+            .spinner("messages wait: looking again in a moment whether somebody takes them");
+        tokio::time::sleep(SECOND_LOOK).await;
+        depths(context, again).await
+    };
+    finding::Look {
+        queues: state
+            .depths
+            .into_iter()
+            .map(|(queue, first)| {
+                let last = second.depths.get(&queue).copied().unwrap_or(first);
+                (queue, (first, last))
+            })
+            .collect(),
+        mapping: state.mapping,
+        version: state.version,
+    }
+}
+
+/// Narrows what was found to what was asked about; gives the clusters that are not there.
+fn keep_only(registered: &mut Registered, names: &[ClusterName]) -> Vec<ClusterName> {
     if names.is_empty() {
         return Vec::new();
     }
     let asked: BTreeSet<&ClusterName> = names.iter().collect();
     let missing = asked.iter().filter(|name| !registered.clusters.contains_key(**name));
-    let problems = missing
-        .map(|name| problem("not-registered", name.as_str(), "the cluster is not registered"))
-        .collect();
+    let missing = missing.map(|name| (*name).clone()).collect();
     registered.clusters.retain(|name, _| asked.contains(name));
     let kept: Observed = registered
         .observed
@@ -119,7 +173,7 @@ fn keep_only(registered: &mut Registered, names: &[ClusterName]) -> Vec<Problem>
         .map(|(id, seen)| (id.clone(), seen.clone()))
         .collect();
     registered.observed = kept;
-    problems
+    missing
 }
 
 /// The code that the function should have: the router of our version, whichever build of it is there.
@@ -133,69 +187,99 @@ fn code(context: &Context<'_>, observed: &Observed) -> Code {
     }
 }
 
-fn problem(code: &str, subject: &str, message: &str) -> Problem {
-    Problem {
-        code: code.to_owned(),
-        subject: subject.to_owned(),
-        message: message.to_owned(),
-    }
-}
-
-fn show(context: &Context<'_>, plan: &Plan, problems: &[Problem], registered: &Registered) -> Result<(), Error> {
-    let ui = context.ui;
-    let clusters = registered.clusters.len();
-    if plan.is_empty() && problems.is_empty() {
-        let bus = &context.scope.bus;
-        return ui.result(&match clusters {
-            0 => format!("No differences: hub {bus} is as it should be, and has no clusters."),
-            1 => format!("No differences: hub {bus} and its cluster are as they should be."),
-            _ => format!("No differences: hub {bus} and its {clusters} clusters are as they should be."),
-        });
-    }
-    if !plan.is_empty() {
-        ui.show_plan(&context.heading(), plan)?;
-    }
-    for problem in problems {
-        ui.result(&match problem.subject.as_str() {
-            "" => format!("  ! {}", problem.message),
-            subject => format!("  ! {subject}: {}", problem.message),
-        })?;
-    }
-    let mends: BTreeSet<String> = plan
-        .changes
-        .iter()
-        .map(|change| mend(context, registered, change))
-        .collect();
-    let count = plan.changes.len() + problems.len();
-    let mut text = if count == 1 {
-        "1 finding.".to_owned()
+fn of_fault(id: &ResourceId, fault: &Fault) -> Finding {
+    let denied = matches!(fault.kind, FaultKind::Denied { .. });
+    let (why, mend) = if denied {
+        (
+            format!("AWS refused {}", fault.action),
+            "ask for what `kibus policy operator` prints",
+        )
     } else {
-        format!("{count} findings.")
+        (fault.to_string(), "run it again; -vv shows every call")
     };
-    if !mends.is_empty() {
-        text.push_str(" To mend:");
-        for command in mends {
-            text.push_str(&format!("\n    {command}"));
-        }
-    }
-    ui.result(&text)
+    finding::unreadable(
+        Subject::Resource(id.clone()),
+        denied,
+        why,
+        Mend::ByHand(mend.to_owned()),
+    )
 }
 
-/// The command that makes a change: a cluster's things by add-cluster, all else by bootstrap-hub.
-fn mend(context: &Context<'_>, registered: &Registered, change: &Change) -> String {
-    let of_cluster = registered.clusters.iter().find(|(name, tags)| match &change.id {
-        ResourceId::Queue(_) => change
-            .before
-            .as_ref()
-            .and_then(Resource::tags)
-            .is_some_and(|tags| tags.cluster_of(&context.scope.bus).as_ref() == Some(*name)),
-        ResourceId::RolePolicy(role, policy) => {
-            tags.controller_role().as_ref() == Some(role) && *policy == context.scope.controller_policy(name)
-        }
-        _ => false,
-    });
-    match of_cluster {
-        Some((name, _)) => context.command(&format!("add-cluster {name}")),
-        None => context.command("bootstrap-hub"),
+fn of_discovery(error: &Error) -> Finding {
+    let why = std::iter::once(&error.message).chain(error.notes.first()).cloned();
+    let why = why.collect::<Vec<_>>().join(": ");
+    let mend = Mend::ByHand("run it again; -vv shows every call".to_owned());
+    finding::unreadable(
+        Subject::Other("clusters".to_owned()),
+        why.contains("refused"),
+        why,
+        mend,
+    )
+}
+
+/// What deserves a look and is no finding.
+fn warnings(context: &Context<'_>, seen: &finding::Look) -> Vec<String> {
+    let probe = context.scope.probe_queue();
+    let left = seen.queues.get(&probe).filter(|(_, last)| last.waiting > 0);
+    let left = left.map(|_| format!("queue `{probe}` holds what an earlier probe left; it goes by itself in minutes"));
+    left.into_iter().collect()
+}
+
+fn problem(context: &Context<'_>, look: &Look, finding: &Finding) -> Problem {
+    let (kind, name) = finding.subject.words();
+    Problem {
+        code: finding.code.to_string(),
+        subject: format!("{kind} {name}").trim_start().to_owned(),
+        message: finding.message.clone(),
+        mend: match &finding.mend {
+            Mend::ByHand(text) => text.clone(),
+            mend => commands(context, look, [mend]).join("\n"),
+        },
     }
+}
+
+/// The commands that mend these, the hub's first, each once.
+fn commands<'a>(context: &Context<'_>, look: &Look, mends: impl IntoIterator<Item = &'a Mend>) -> Vec<String> {
+    let mut clusters: BTreeSet<&str> = BTreeSet::new();
+    let (mut hub, mut others) = (None, BTreeSet::new());
+    for mend in mends {
+        match mend {
+            // A hub that has lost its memory does not remember its prefix either.
+            Mend::BootstrapHub => hub = Some("bootstrap-hub".to_owned() + &forgotten_prefix(look)),
+            Mend::AddCluster(name) => drop(clusters.insert(name.as_str())),
+            Mend::Command(command) => drop(others.insert(command.clone())),
+            Mend::ByHand(_) => {}
+        }
+    }
+    let clusters: Vec<&str> = clusters.into_iter().collect();
+    let add = (!clusters.is_empty()).then(|| format!("add-cluster {}", clusters.join(" ")));
+    let ours = hub.into_iter().chain(add).map(|command| context.command(&command));
+    ours.chain(others).collect()
+}
+
+fn forgotten_prefix(look: &Look) -> String {
+    let prefix = look.choices.queue_prefix.as_ref().filter(|_| look.forgot);
+    prefix.map_or_else(String::new, |prefix| format!(" --queue-prefix={prefix}"))
+}
+
+fn show(context: &Context<'_>, plan: &Plan, findings: &[Finding], look: &Look) -> Result<(), Error> {
+    let ui = context.ui;
+    let clusters = match (look.registered.clusters.len(), &look.undiscovered) {
+        (_, Some(_)) => "its clusters are not known".to_owned(),
+        (1, None) => "1 cluster".to_owned(),
+        (count, None) => format!("{count} clusters"),
+    };
+    if findings.is_empty() {
+        let bus = &context.scope.bus;
+        return ui.result(&format!("No findings: hub {bus} and {clusters} are as they should be."));
+    }
+    let mends = commands(context, look, findings.iter().map(|finding| &finding.mend));
+    ui.result(&text::findings(
+        &context.heading(),
+        &clusters,
+        plan,
+        findings,
+        &mends,
+        ui.result_look(),
+    ))
 }

@@ -9,6 +9,7 @@ pub mod hub;
 pub mod inline_policy;
 pub mod karpenter;
 pub mod name;
+pub mod operator_policy;
 pub mod policy;
 #[cfg(feature = "cli")]
 pub mod queue_setting;
@@ -18,6 +19,7 @@ pub mod router_build;
 pub mod scope;
 pub mod self_test;
 pub mod signal;
+pub mod state;
 pub mod tags;
 pub mod template;
 pub mod world;

@@ -93,7 +93,8 @@ pub fn all_ours(policy: &Document) -> bool {
     !statements.is_empty() && statements.iter().all(ours)
 }
 
-fn with_key(mut policy: Document, statement: &str, key: Option<&KmsKey>) -> Document {
+/// The policy with a statement more, if there is a customer key.
+pub(super) fn with_key(mut policy: Document, statement: &str, key: Option<&KmsKey>) -> Document {
     if let Some(key) = key
         && let Some(Value::Array(statements)) = policy.0.get_mut("Statement")
     {

@@ -103,6 +103,42 @@ impl Scope {
         self.arn("sqs", "*")
     }
 
+    /// What matches the ARN of every queue whose name begins with this.
+    #[must_use]
+    pub fn queues_arn(&self, prefix: &QueuePrefix) -> String {
+        self.arn("sqs", &format!("{prefix}*"))
+    }
+
+    /// The ARN of the default event bus.
+    #[must_use]
+    pub fn event_bus_arn(&self) -> String {
+        self.arn("events", "event-bus/default")
+    }
+
+    /// What matches the ARN of every event source mapping of this account and Region.
+    #[must_use]
+    pub fn any_mapping_arn(&self) -> String {
+        self.arn("lambda", "event-source-mapping:*")
+    }
+
+    /// What matches the ARN of every rule of this bus on the default event bus.
+    #[must_use]
+    pub fn rules_arn(&self) -> String {
+        self.arn("events", &format!("rule/{}-*", self.bus))
+    }
+
+    /// What matches the ARNs of all roles whose path and name match this, where `*` is anything.
+    #[must_use]
+    pub fn roles_arn(&self, pattern: &str) -> String {
+        format!("arn:{}:iam::{}:role/{pattern}", self.partition, self.account)
+    }
+
+    /// What matches the ARN of a role, whatever its path.
+    #[must_use]
+    pub fn role_arns(&self, name: &str) -> [String; 2] {
+        [self.roles_arn(name), self.roles_arn(&format!("*/{name}"))]
+    }
+
     /// The ARN of a rule on the default event bus.
     #[must_use]
     pub fn rule_arn(&self, rule: &RuleName) -> String {

@@ -6,6 +6,7 @@ mod check;
 mod concurrency;
 mod controller_role;
 mod diff;
+pub mod finding;
 mod order;
 
 use std::collections::BTreeSet;

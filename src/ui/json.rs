@@ -5,7 +5,9 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Hint};
 use crate::model::field::FieldValue;
-use crate::model::name::{AccountId, BusName, ClusterName, QueueName, Region, RoleName};
+use crate::model::name::{AccountId, BusName, ClusterName, QueueName, Region, RoleName, RuleName};
+use crate::model::resource::{Architecture, ResourceId};
+use crate::model::state::{Depth, MappingState};
 use crate::plan::{Action, Change, Plan};
 
 /// The version of the document's shape. Members may be added under the same number; what is there keeps its meaning.
@@ -37,6 +39,8 @@ pub struct HubReport<'a> {
     pub probes: Vec<ProbeReport>,
     /// What deserves a look but stops nothing; what could not be read belongs here or into `problems`.
     pub warnings: Vec<String>,
+    /// How the hub and its clusters fare, if that was asked.
+    pub status: Option<StatusReport>,
     /// Whether the plan was carried out, completely.
     pub applied: bool,
     /// How it ended, if not well.
@@ -65,6 +69,38 @@ pub struct Problem {
     pub subject: String,
     /// What is wrong.
     pub message: String,
+    /// What mends it: a command, or else a sentence.
+    pub mend: String,
+}
+
+/// How a hub and its clusters fare.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StatusReport {
+    /// The router's version and the number that Lambda gave it, if it is there and live.
+    pub router: Option<RouterReport>,
+    /// How the mapping fares, if there is one.
+    pub mapping: Option<MappingState>,
+    /// Every queue that could be counted, the hub's first.
+    pub queues: Vec<(QueueName, Depth)>,
+    /// The rules that are there, and whether each matches at all.
+    pub rules: Vec<(RuleName, bool)>,
+    /// What of the hub is not there.
+    pub missing: Vec<ResourceId>,
+    /// What could not be read.
+    pub unreadable: Vec<ResourceId>,
+}
+
+/// The router that is live.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouterReport {
+    /// Its version, as kibus counts; empty if it is not one of ours.
+    pub version: String,
+    /// Its version, as Lambda counts.
+    pub published: Option<u64>,
+    /// What it runs on.
+    pub architecture: Architecture,
+    /// Lambda's word for its state.
+    pub state: Option<String>,
 }
 
 /// What a probe found out.
@@ -106,6 +142,7 @@ impl HubReport<'_> {
             problems,
             probes,
             warnings,
+            status,
             applied,
             error,
         } = self;
@@ -122,6 +159,9 @@ impl HubReport<'_> {
         });
         if !probes.is_empty() {
             hub["probes"] = probes.iter().map(ProbeReport::to_json).collect();
+        }
+        if let Some(status) = status {
+            hub["status"] = status.to_json();
         }
         if let Some(error) = error {
             hub["error"] = error_json(error);
@@ -154,7 +194,42 @@ impl ProbeReport {
 
 impl Problem {
     fn to_json(&self) -> Value {
-        json!({ "code": self.code, "subject": self.subject, "message": self.message })
+        json!({ "code": self.code, "subject": self.subject, "message": self.message, "mend": self.mend })
+    }
+}
+
+impl StatusReport {
+    fn to_json(&self) -> Value {
+        let Self {
+            router,
+            mapping,
+            queues,
+            rules,
+            missing,
+            unreadable,
+        } = self;
+        let ids = |ids: &[ResourceId]| -> Vec<Value> {
+            ids.iter()
+                .map(|id| json!({ "kind": id.kind(), "name": id.name() }))
+                .collect()
+        };
+        let queue = |(name, depth): &(QueueName, Depth)| json!({ "name": name.as_str(), "waiting": depth.waiting, "in_flight": depth.in_flight });
+        json!({
+            "router": router.as_ref().map(|router| json!({
+                "version": router.version,
+                "published": router.published,
+                "architecture": router.architecture.as_str(),
+                "state": router.state,
+            })),
+            "mapping": mapping.as_ref().map(|mapping| json!({
+                "state": mapping.state,
+                "last_result": mapping.last_result,
+            })),
+            "queues": queues.iter().map(queue).collect::<Vec<_>>(),
+            "rules": rules.iter().map(|(name, enabled)| json!({ "name": name.as_str(), "enabled": enabled })).collect::<Vec<_>>(),
+            "missing": ids(missing),
+            "unreadable": ids(unreadable),
+        })
     }
 }
 
@@ -251,9 +326,11 @@ mod tests {
                     code: "K203".to_owned(),
                     subject: "rule `kibus-scheduled-change`".to_owned(),
                     message: "pattern changed".to_owned(),
+                    mend: "kibus bootstrap-hub".to_owned(),
                 }],
                 probes: Vec::new(),
                 warnings: vec!["a warning".to_owned()],
+                status: Some(StatusReport::default()),
                 applied: error.is_none(),
                 error,
             }],

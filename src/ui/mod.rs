@@ -17,7 +17,7 @@ use console::Term;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget};
 use serde_json::Value;
 
-pub use json::{ClusterReport, HubReport, ProbeReport, Problem, Report};
+pub use json::{ClusterReport, HubReport, ProbeReport, Problem, Report, StatusReport};
 pub use progress::Progress;
 pub use table::{Align, Table};
 
@@ -139,6 +139,15 @@ impl Ui {
         self.look(self.stderr_paint, self.terminals.stderr, &Term::stderr())
     }
 
+    /// How text for [`Ui::result`] is to look.
+    #[must_use]
+    pub fn result_look(&self) -> Look {
+        match self.output {
+            Output::Text => self.stdout_look(),
+            Output::Json => self.stderr_look(),
+        }
+    }
+
     fn look(&self, paint: Paint, terminal: bool, term: &Term) -> Look {
         Look {
             paint,
@@ -194,11 +203,7 @@ impl Ui {
     /// # Errors
     /// As [`Ui::out`].
     pub fn show_plan(&self, heading: &Heading, plan: &Plan) -> Result<(), Error> {
-        let look = match self.output {
-            Output::Text => self.stdout_look(),
-            Output::Json => self.stderr_look(),
-        };
-        let text = text::plan(heading, plan, look);
+        let text = text::plan(heading, plan, self.result_look());
         if text.is_empty() {
             return Ok(());
         }

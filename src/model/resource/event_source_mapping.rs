@@ -28,6 +28,11 @@ pub struct EventSourceMapping {
 }
 
 impl EventSourceMapping {
+    /// The path of the field that says whether it reads at all.
+    pub const ENABLED: &str = "enabled";
+    /// The path of the field that names what is there beyond the first.
+    pub const DUPLICATES: &str = "duplicates";
+
     pub(super) fn fields(&self) -> Vec<Field> {
         let Self {
             queue: _,    // names the resource
@@ -45,9 +50,9 @@ impl EventSourceMapping {
             field("window", *window),
             field("maximum_concurrency", *maximum_concurrency),
             field("report_batch_item_failures", *report_batch_item_failures),
-            field("enabled", *enabled),
+            field(Self::ENABLED, *enabled),
             field(
-                "duplicates",
+                Self::DUPLICATES,
                 duplicates.iter().cloned().collect::<std::collections::BTreeSet<_>>(),
             ),
         ]

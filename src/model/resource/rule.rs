@@ -45,6 +45,8 @@ pub struct Rule {
 impl Rule {
     /// The id by which a target of a rule of ours is ours.
     pub const TARGET_ID: &str = "kibus-hub";
+    /// The path of the field that says whether it matches at all.
+    pub const ENABLED: &str = "enabled";
 
     pub(super) fn fields(&self) -> Vec<Field> {
         let Self {
@@ -60,7 +62,7 @@ impl Rule {
         vec![
             field("description", description.clone()),
             field("pattern", pattern.clone()),
-            field("enabled", *enabled),
+            field(Self::ENABLED, *enabled),
             field("target.arn", target.map(|t| t.arn.clone())),
             field("target.retry_age", target.map(|t| t.retry_age)),
             field("target.retries", target.map(|t| t.retries)),

@@ -3,9 +3,11 @@
 mod document;
 mod error;
 mod escape;
+mod findings;
 mod fold;
 mod group;
 mod plan;
+mod status;
 mod summary;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -13,8 +15,10 @@ mod value;
 
 pub use error::error;
 pub use escape::escape;
+pub use findings::findings;
 pub use fold::fold;
 pub use plan::{counts, heading, plan};
+pub use status::status;
 pub use summary::{kind, name, summary};
 pub use value::{bytes, days, seconds, value};
 

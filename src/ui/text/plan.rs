@@ -16,11 +16,11 @@ const SHOWN_CLUSTERS: usize = 20;
 /// How many of them stay when there are more.
 const FIRST_CLUSTERS: usize = 3;
 /// Names longer than this do not push the column after them to the right.
-const NAME_COLUMN: usize = 48;
+pub(super) const NAME_COLUMN: usize = 48;
 /// Where a line ends that could as well be two, when nothing else says.
 const COMFORTABLE: usize = 120;
 /// The least room in which folded words can still be read.
-const NARROW: usize = 24;
+pub(super) const NARROW: usize = 24;
 
 /// The first line of what is said about a hub.
 #[must_use]
@@ -131,7 +131,7 @@ impl Columns {
     }
 }
 
-fn sign(action: Action, paint: Paint) -> String {
+pub(super) fn sign(action: Action, paint: Paint) -> String {
     match action {
         Action::Create => paint.green("+"),
         Action::Update => paint.yellow("~"),
@@ -213,7 +213,7 @@ fn value_lines(path: &str, of: &FieldValue, width: usize) -> Vec<String> {
     }
 }
 
-fn field_lines(field: &FieldChange, width: usize, look: Look) -> Vec<String> {
+pub(super) fn field_lines(field: &FieldChange, width: usize, look: Look) -> Vec<String> {
     let (from, to) = (&field.from, &field.to);
     match (from, to) {
         (FieldValue::Document(from), FieldValue::Document(to)) => {

@@ -1,0 +1,133 @@
+//! `kibus policy`.
+
+use clap::Subcommand;
+
+use super::context::Context;
+use super::{Ending, clusters};
+use crate::cloud;
+use crate::error::Error;
+use crate::model::choice::{ClusterChoices, HubChoices, OrNone};
+use crate::model::cluster::Cluster;
+use crate::model::document::Document;
+use crate::model::karpenter::KarpenterVersion;
+use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
+use crate::model::resource::{Resource, ResourceId};
+use crate::model::tags::Tags;
+use crate::model::world::Seen;
+use crate::model::{operator_policy, policy};
+
+/// Print the least-privilege IAM policy of a party: who runs kibus, the router, or a cluster's Karpenter.
+///
+/// The document is for the bus, account and Region in hand, which are found as for every other command, so
+/// credentials are needed, but no permission. What a hub remembers is taken from there, if it may be read.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    party: Party,
+}
+
+#[derive(Debug, Subcommand)]
+enum Party {
+    /// Who runs kibus: everything that any of its commands calls.
+    Operator {
+        /// A controller role that clusters run as; may be given several times. [default: the usual names]
+        #[arg(long = "controller-role", value_name = "ROLE")]
+        roles: Vec<RoleName>,
+        #[command(flatten)]
+        hub: Hub,
+    },
+    /// The router function.
+    Router {
+        #[command(flatten)]
+        hub: Hub,
+    },
+    /// The Karpenter controller of a cluster, registered or not.
+    Controller {
+        /// The EKS cluster's name.
+        #[arg(value_name = "CLUSTER")]
+        cluster: ClusterName,
+        /// The version of Karpenter that the cluster runs; those before 0.33 need one permission more.
+        #[arg(long, env = "KIBUS_KARPENTER_VERSION", value_name = "VERSION")]
+        karpenter_version: Option<KarpenterVersion>,
+        #[command(flatten)]
+        hub: Hub,
+    },
+}
+
+/// What a document depends on besides names.
+#[derive(Debug, clap::Args)]
+struct Hub {
+    /// What the names of clusters' queues begin with. [default: what the hub has, else karpenter-]
+    #[arg(long, env = "KIBUS_QUEUE_PREFIX", value_name = "PREFIX")]
+    queue_prefix: Option<QueuePrefix>,
+    /// The customer key of the queues, or `none`. [default: what the hub has, else none]
+    #[arg(long, env = "KIBUS_KMS_KEY", value_name = "ARN")]
+    kms_key: Option<OrNone<KmsKey>>,
+}
+
+/// Find out what the document depends on, and print it.
+pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Error> {
+    let document = match args.party {
+        Party::Operator { roles, hub } => {
+            let choices = hub.choices(&context).await?;
+            let prefix = clusters::prefix(&choices);
+            operator_policy::operator(&context.scope, &prefix, &roles, clusters::key(&choices))
+        }
+        Party::Router { hub } => policy::router(&context.scope, clusters::key(&hub.choices(&context).await?)),
+        Party::Controller {
+            cluster,
+            karpenter_version,
+            hub,
+        } => {
+            let choices = hub.choices(&context).await?;
+            controller(&context, &choices, cluster, karpenter_version).await?
+        }
+    };
+    context.ui.out(&document.pretty())?;
+    Ok(Ending::Done)
+}
+
+async fn controller(
+    context: &Context<'_>,
+    hub: &HubChoices,
+    cluster: ClusterName,
+    karpenter_version: Option<KarpenterVersion>,
+) -> Result<Document, Error> {
+    let prefix = clusters::prefix(hub);
+    let given = ClusterChoices {
+        tags: None,
+        karpenter_version,
+    };
+    let remembered = tags(context, context.scope.cluster_queue(&prefix, &cluster)).await;
+    let remembered = remembered.as_ref().map(ClusterChoices::remembered).transpose()?;
+    let choices = given.or(remembered.unwrap_or_default());
+    let cluster = Cluster::new(&context.scope, &prefix, cluster, None, choices);
+    Ok(cluster.controller_document(&context.scope, clusters::key(hub)))
+}
+
+impl Hub {
+    /// What was said, else what the hub remembers.
+    async fn choices(self, context: &Context<'_>) -> Result<HubChoices, Error> {
+        let said = HubChoices {
+            queue_prefix: self.queue_prefix,
+            kms_key: self.kms_key,
+            ..HubChoices::default()
+        };
+        let remembered = tags(context, context.scope.dead_letter_queue()).await;
+        let remembered = remembered.as_ref().map(HubChoices::remembered).transpose()?;
+        Ok(said.or(remembered.unwrap_or_default()))
+    }
+}
+
+/// The tags of a queue of this bus. Who asks for a policy may well not be allowed to read it yet.
+async fn tags(context: &Context<'_>, queue: QueueName) -> Option<Tags> {
+    let id = ResourceId::Queue(queue.clone());
+    let read = cloud::observe(&context.cloud, [id.clone()], context.limit).await;
+    if read.observed.get(&id) == Some(&Seen::Unknown) {
+        context.ui.warn(&format!(
+            "{id} cannot be read, so this rests on the options given and the defaults"
+        ));
+    }
+    let tags = read.observed.resource(&id).and_then(Resource::tags).cloned();
+    tags.filter(|tags| tags.belong_to(&context.scope.bus))
+}

@@ -1,0 +1,234 @@
+//! Findings of a plan: what differs, what is refused, what could not be read.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Code, Finding, Mend, Subject};
+use crate::model::field::FieldValue;
+use crate::model::name::ClusterName;
+use crate::model::resource::{EventSourceMapping, FunctionSettings, ResourceId, Rule};
+use crate::model::scope::Scope;
+use crate::plan::{Action, Change, Plan, Refusal};
+
+/// How many fields a message names one by one.
+const NAMED_FIELDS: usize = 3;
+
+/// What differs: a finding for every change of a plan, without those that are refused. `owners` says which
+/// cluster's a resource is; what it does not name is the hub's.
+#[must_use]
+pub fn changed(
+    scope: &Scope,
+    plan: &Plan,
+    refusals: &[Refusal],
+    owners: &BTreeMap<ResourceId, ClusterName>,
+) -> Vec<Finding> {
+    let refused: BTreeSet<ResourceId> = refusals.iter().filter_map(|refusal| about(scope, refusal)).collect();
+    plan.changes
+        .iter()
+        .enumerate()
+        .filter(|(_, change)| !refused.contains(&change.id))
+        .map(|(place, change)| {
+            let cluster = owners.get(&change.id).cloned();
+            let (code, message) = judge(change, cluster.is_some());
+            Finding {
+                code,
+                subject: Subject::Resource(change.id.clone()),
+                message,
+                mend: cluster.map_or(Mend::BootstrapHub, Mend::AddCluster),
+                change: Some(place),
+            }
+        })
+        .collect()
+}
+
+/// What kibus will not touch: a finding for every refusal.
+#[must_use]
+pub fn refused(scope: &Scope, refusals: &[Refusal]) -> Vec<Finding> {
+    refusals
+        .iter()
+        .map(|refusal| {
+            let (code, mend) = match refusal {
+                Refusal::NotOurs(..) => (
+                    Code::NotOurs,
+                    "rename or remove what is in the way, or set up a bus of another name",
+                ),
+                Refusal::ForeignStatements(_) => (
+                    Code::ForeignStatements,
+                    "move the other statements to a policy of another name",
+                ),
+                Refusal::OthersQueue { .. } | Refusal::HubQueue(..) | Refusal::PrefixInUse { .. } => (
+                    Code::QueueNameTaken,
+                    "choose another queue prefix, or remove the other cluster",
+                ),
+                Refusal::NoRoleSpace { .. } => (
+                    Code::NoRoleSpace,
+                    "remove policies that the role does not need, or move statements to a managed policy",
+                ),
+                Refusal::TooMuchReserved { .. } | Refusal::KeyElsewhere { .. } | Refusal::OtherSettings { .. } => {
+                    (Code::CannotBe, "choose otherwise with bootstrap-hub")
+                }
+                Refusal::ForeignTargets { .. } => (
+                    Code::ForeignTargets,
+                    "remove the targets, if nobody needs them any more",
+                ),
+                Refusal::OlderRouter { live, .. } => {
+                    return finding(scope, refusal, Code::NewerRouter, format!("use kibus {live} or newer"));
+                }
+            };
+            finding(scope, refusal, code, mend.to_owned())
+        })
+        .collect()
+}
+
+fn finding(scope: &Scope, refusal: &Refusal, code: Code, mend: String) -> Finding {
+    Finding {
+        code,
+        subject: about(scope, refusal).map_or_else(|| Subject::Other("options".to_owned()), Subject::Resource),
+        // The line begins with what it is about.
+        message: match refusal {
+            Refusal::NotOurs(_, bus) => format!("there, and not part of bus `{bus}`"),
+            Refusal::ForeignStatements(_) => "holds statements that kibus did not write".to_owned(),
+            other => other.to_string(),
+        },
+        mend: Mend::ByHand(mend),
+        change: None,
+    }
+}
+
+/// Something that could not be read; `denied` if AWS refused, and `why` in words.
+#[must_use]
+pub fn unreadable(subject: Subject, denied: bool, why: String, mend: Mend) -> Finding {
+    Finding {
+        code: if denied { Code::Denied } else { Code::Unreadable },
+        subject,
+        message: why,
+        mend,
+        change: None,
+    }
+}
+
+/// A cluster that was asked about and is not there.
+#[must_use]
+pub fn not_registered(cluster: ClusterName) -> Finding {
+    Finding {
+        code: Code::ClusterNotRegistered,
+        subject: Subject::Cluster(cluster.clone()),
+        message: "not registered".to_owned(),
+        mend: Mend::AddCluster(cluster),
+        change: None,
+    }
+}
+
+/// Which resource a refusal is about.
+fn about(scope: &Scope, refusal: &Refusal) -> Option<ResourceId> {
+    match refusal {
+        Refusal::NotOurs(id, _) | Refusal::ForeignStatements(id) => Some(id.clone()),
+        Refusal::OthersQueue { queue, .. } | Refusal::HubQueue(_, queue) => Some(ResourceId::Queue(queue.clone())),
+        Refusal::PrefixInUse { .. } | Refusal::KeyElsewhere { .. } => None,
+        Refusal::NoRoleSpace { role, .. } => Some(ResourceId::Role(role.clone())),
+        Refusal::TooMuchReserved { .. } | Refusal::OtherSettings { .. } => {
+            Some(ResourceId::Function(scope.router_function()))
+        }
+        Refusal::ForeignTargets { rule, .. } => Some(ResourceId::Rule(rule.clone())),
+        Refusal::OlderRouter { .. } => Some(ResourceId::Function(scope.router_function())),
+    }
+}
+
+fn judge(change: &Change, of_cluster: bool) -> (Code, String) {
+    match change.action {
+        Action::Create => (missing(&change.id, of_cluster), "missing".to_owned()),
+        Action::Delete => (Code::Stray, "there, and not wanted".to_owned()),
+        Action::Update | Action::Replace => different(change, of_cluster),
+    }
+}
+
+fn missing(id: &ResourceId, of_cluster: bool) -> Code {
+    match id {
+        ResourceId::Queue(_) if of_cluster => Code::ClusterNotRegistered,
+        ResourceId::Queue(_) => Code::HubQueueMissing,
+        ResourceId::Role(_) => Code::RoleMissing,
+        ResourceId::RolePolicy(..) if of_cluster => Code::ControllerPolicyMissing,
+        ResourceId::RolePolicy(..) => Code::RouterPolicyMissing,
+        ResourceId::LogGroup(_) => Code::LogGroupMissing,
+        ResourceId::Function(_) => Code::FunctionMissing,
+        ResourceId::Alias(..) => Code::AliasMissing,
+        ResourceId::EventSourceMapping(..) => Code::MappingMissing,
+        ResourceId::Rule(_) => Code::RuleMissing,
+    }
+}
+
+/// The most telling of what changed: something that is off, then the code, then the rest; tags alone come last.
+fn different(change: &Change, of_cluster: bool) -> (Code, String) {
+    let turned_off = |path: &str| {
+        let off = FieldValue::Flag(false);
+        change
+            .fields
+            .iter()
+            .any(|field| field.path == path && field.from == off)
+    };
+    match &change.id {
+        ResourceId::Rule(_) if turned_off(Rule::ENABLED) => return (Code::RuleDisabled, "disabled".to_owned()),
+        ResourceId::EventSourceMapping(..) if turned_off(EventSourceMapping::ENABLED) => {
+            return (Code::MappingDisabled, "disabled".to_owned());
+        }
+        ResourceId::EventSourceMapping(..) if change.touches(EventSourceMapping::DUPLICATES) => {
+            return (Code::DuplicateMapping, "there more than once".to_owned());
+        }
+        _ => {}
+    }
+    if let Some(found) = code_changed(change) {
+        return found;
+    }
+    let code = match &change.id {
+        _ if change.fields.iter().all(|field| field.path.starts_with("tags.")) => Code::TagsChanged,
+        ResourceId::Queue(_) if of_cluster => Code::ClusterQueueChanged,
+        ResourceId::Queue(_) => Code::HubQueueChanged,
+        ResourceId::Role(_) => Code::RoleChanged,
+        ResourceId::RolePolicy(..) if of_cluster => Code::ControllerPolicyChanged,
+        ResourceId::RolePolicy(..) => Code::RouterPolicyChanged,
+        ResourceId::LogGroup(_) => Code::LogGroupChanged,
+        ResourceId::Function(_) => Code::FunctionChanged,
+        ResourceId::Alias(..) => Code::AliasChanged,
+        ResourceId::EventSourceMapping(..) => Code::MappingChanged,
+        ResourceId::Rule(_) => Code::RuleChanged,
+    };
+    (code, format!("{} changed", fields(change)))
+}
+
+fn code_changed(change: &Change) -> Option<(Code, String)> {
+    let field = change
+        .fields
+        .iter()
+        .find(|field| field.path == FunctionSettings::CODE)?;
+    let (FieldValue::Code(live), FieldValue::Code(wanted)) = (&field.from, &field.to) else {
+        return None;
+    };
+    let touched = live.version.is_empty() || live.sha256 != live.live;
+    Some(if live.version != wanted.version && !touched {
+        let (live, ours) = (&live.version, &wanted.version);
+        (
+            Code::OtherRouter,
+            format!("router {live}, and this kibus brings {ours}"),
+        )
+    } else {
+        (Code::CodeChanged, "code changed".to_owned())
+    })
+}
+
+/// The fields that differ, each by the last word of its path.
+fn fields(change: &Change) -> String {
+    let mut words: Vec<String> = Vec::new();
+    for field in &change.fields {
+        let word = match field.path.strip_prefix("tags.") {
+            Some(key) => format!("tag {key}"),
+            None => field.path.replace(['_', '.'], " "),
+        };
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    if words.len() <= NAMED_FIELDS {
+        return words.join(", ");
+    }
+    let more = words.len() - NAMED_FIELDS;
+    format!("{} and {more} more", words[..NAMED_FIELDS].join(", "))
+}

@@ -1,0 +1,105 @@
+//! Findings as text: a line each, with its code; below it what it means, and what differs field by field.
+
+use std::collections::BTreeSet;
+
+use super::escape::escape;
+use super::fold::fold;
+use super::plan::{NAME_COLUMN, NARROW, field_lines, sign};
+use super::{Look, kind};
+use crate::plan::Plan;
+use crate::plan::finding::{Finding, Mend, Subject};
+use crate::ui::Heading;
+use crate::ui::table::gap;
+
+/// All findings of one hub. `clusters` says how many were looked at; `mends` are the commands that mend them, in
+/// the order in which to run them.
+#[must_use]
+pub fn findings(
+    heading: &Heading,
+    clusters: &str,
+    plan: &Plan,
+    findings: &[Finding],
+    mends: &[String],
+    look: Look,
+) -> String {
+    let title = super::heading(heading, look);
+    let mut lines = vec![format!("{title} · {clusters}"), String::new()];
+    let width = |words: fn(&Finding) -> String| findings.iter().map(move |finding| words(finding).chars().count());
+    let kinds = width(|finding| words(finding).0).max().unwrap_or(0);
+    let names = width(|finding| words(finding).1)
+        .filter(|width| *width <= NAME_COLUMN)
+        .max()
+        .unwrap_or(0);
+    let mut told = BTreeSet::new();
+    for finding in findings {
+        let (kind, name) = words(finding);
+        let name = escape(&name).into_owned();
+        lines.push(format!(
+            "  {} {kind}{}  {name}{}  {} {}",
+            mark(finding, plan, look),
+            gap(&kind, kinds),
+            gap(&name, names),
+            look.paint.bold(finding.code.as_str()),
+            escape(&finding.message)
+        ));
+        // What a code means is said once, however often it is found.
+        let mut below = Vec::new();
+        if told.insert(finding.code) {
+            below.push(finding.code.meaning().to_owned());
+        }
+        if let Mend::ByHand(mend) = &finding.mend {
+            below.push(format!("to mend: {}", escape(mend)));
+        }
+        let room = look
+            .width
+            .map_or(usize::MAX, |width| width.saturating_sub(6).max(NARROW));
+        for text in below {
+            lines.extend(
+                fold(&text, room)
+                    .iter()
+                    .map(|line| format!("      {}", look.paint.dim(line))),
+            );
+        }
+        let change = finding.change.and_then(|place| plan.changes.get(place));
+        if let Some(change) = change.filter(|change| change.before.is_some() && change.after.is_some()) {
+            let width = change.fields.iter().map(|field| field.path.chars().count()).max();
+            let width = width.unwrap_or(0).min(NAME_COLUMN);
+            lines.extend(change.fields.iter().flat_map(|field| field_lines(field, width, look)));
+        }
+    }
+    lines.push(String::new());
+    let count = match findings.len() {
+        1 => "1 finding".to_owned(),
+        count => format!("{count} findings"),
+    };
+    let count = look.paint.bold(&count);
+    match mends {
+        [] => lines.push(format!("{count}. docs/findings.md says more about each code.")),
+        _ => {
+            let what = if findings.len() == 1 {
+                "it"
+            } else {
+                "what commands can mend"
+            };
+            lines.push(format!("{count}. To mend {what}:"));
+            lines.extend(mends.iter().map(|command| format!("    {command}")));
+        }
+    }
+    lines.join("\n")
+}
+
+fn words(finding: &Finding) -> (String, String) {
+    match &finding.subject {
+        Subject::Resource(id) => (kind(id).to_owned(), super::name(id)),
+        other => other.words(),
+    }
+}
+
+/// What mending would do, as a plan shows it; or a mark for what no plan mends.
+fn mark(finding: &Finding, plan: &Plan, look: Look) -> String {
+    match finding.change.and_then(|place| plan.changes.get(place)) {
+        Some(change) => sign(change.action, look.paint),
+        None if finding.code.as_str().starts_with("K4") => look.paint.yellow("?"),
+        None => look.paint.red("!"),
+    }
+}
