@@ -13,3 +13,6 @@ mod options;
 mod replace_router;
 mod scenario;
 mod sessions;
+mod cost;
+mod emulator;
+mod storm;

@@ -1,0 +1,247 @@
+//! The bus: the emulator with a hub and clusters on it, set up by kibus itself.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use aws_sdk_sqs::operation::receive_message::ReceiveMessageError;
+use aws_sdk_sqs::types::QueueAttributeName;
+use futures_util::{StreamExt, stream};
+use kibus::aws::{AwsCloud, Connect};
+use kibus::ec2;
+use kibus::model::scope::Scope;
+use kibus::model::tags::Tags;
+use kibus::sandbox::{PrivateServer, Sandbox};
+use serde_json::{Value, json};
+
+use super::proxy::Proxy;
+use super::traffic::Plan;
+
+const REGION: &str = "us-west-2";
+
+/// A bus that runs.
+pub(super) struct Bus {
+    pub sqs: aws_sdk_sqs::Client,
+    pub cloud: AwsCloud,
+    scope: Scope,
+    endpoint: String,
+    server: PrivateServer,
+}
+
+/// What the router wrote into its log.
+#[derive(Default)]
+pub(super) struct Said {
+    /// Why messages were dropped, by the messages' ids.
+    pub dropped: BTreeMap<String, String>,
+    /// The sums of all metrics.
+    pub counted: BTreeMap<String, u64>,
+    /// How many invocations there were.
+    pub invocations: u64,
+}
+
+impl Bus {
+    /// Starts the emulator so that its functions call through the proxy, and brings everything on.
+    pub(super) async fn raise(proxy: &Proxy, plan: &Plan, router: &Path, receives: u32) -> Self {
+        let sandbox = Sandbox::open().unwrap();
+        let server = sandbox
+            .start_private(&[("AWS_ENDPOINT_URL", &proxy.url())], &|_| {})
+            .await
+            .unwrap();
+        proxy.pass_to(server.endpoint().port);
+        let endpoint = server.endpoint().url();
+        let connect = Connect {
+            region: Some(REGION.parse().unwrap()),
+            endpoint_url: Some(endpoint.clone()),
+            isolated: true,
+            ..Connect::default()
+        };
+        let session = connect.connect().await.unwrap();
+        let bus = Self {
+            sqs: aws_sdk_sqs::Client::new(session.config()),
+            cloud: AwsCloud::new(&session, "kibus".parse().unwrap()),
+            scope: session.scope("kibus".parse().unwrap()),
+            endpoint,
+            server,
+        };
+        let router = router.to_str().unwrap();
+        bus.kibus(&["bootstrap-hub", "--router-binary", router]).await;
+        let names: Vec<String> = (0..plan.clusters).map(|cluster| plan.cluster(cluster)).collect();
+        let words = ["add-cluster", "--no-controller-role"]
+            .into_iter()
+            .chain(names.iter().map(String::as_str));
+        bus.kibus(&words.collect::<Vec<_>>()).await;
+        bus.sqs
+            .create_queue()
+            .queue_name(plan.foreign_queue())
+            .send()
+            .await
+            .unwrap();
+        let redrive = json!({
+            "deadLetterTargetArn": bus.scope.queue_arn(&bus.scope.dead_letter_queue()),
+            "maxReceiveCount": receives,
+        });
+        let call = bus.sqs.set_queue_attributes().queue_url(bus.hub());
+        call.attributes(QueueAttributeName::RedrivePolicy, redrive.to_string())
+            .send()
+            .await
+            .unwrap();
+        bus.tag(&ec2::Client::new(session.config()), plan).await;
+        bus
+    }
+
+    async fn tag(&self, ec2: &ec2::Client, plan: &Plan) {
+        stream::iter(plan.instances())
+            .for_each_concurrent(8, async |instance| {
+                let tags = Tags(instance.tags.into_iter().collect());
+                ec2::create_tags::create_tags(ec2, &[&instance.id], &tags)
+                    .await
+                    .unwrap();
+            })
+            .await;
+    }
+
+    /// Runs kibus, and sees that it ends well.
+    async fn kibus(&self, words: &[&str]) {
+        let output = tokio::process::Command::new(env!("CARGO_BIN_EXE_kibus"))
+            .args(words)
+            .args(["--yes", "--endpoint-url", &self.endpoint, "--region", REGION])
+            .env_clear()
+            .envs([("AWS_ACCESS_KEY_ID", "test"), ("AWS_SECRET_ACCESS_KEY", "test")])
+            .stdin(Stdio::null())
+            .output()
+            .await
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            output.status.success(),
+            "kibus {} ends with {}: {text}",
+            words[0],
+            output.status
+        );
+    }
+
+    /// The address of a queue.
+    pub(super) fn url(&self, queue: &str) -> String {
+        self.scope.queue_url(Some(&self.endpoint), &queue.parse().unwrap())
+    }
+
+    /// The address of the hub queue.
+    pub(super) fn hub(&self) -> String {
+        self.url(self.scope.hub_queue().as_str())
+    }
+
+    pub(super) async fn delete(&self, queue: &str) {
+        self.sqs.delete_queue().queue_url(self.url(queue)).send().await.unwrap();
+    }
+
+    /// How many messages the hub queue holds, those that the router has in hand too.
+    pub(super) async fn waiting_in_hub(&self) -> usize {
+        let names = [
+            QueueAttributeName::ApproximateNumberOfMessages,
+            QueueAttributeName::ApproximateNumberOfMessagesNotVisible,
+            QueueAttributeName::ApproximateNumberOfMessagesDelayed,
+        ];
+        let call = self.sqs.get_queue_attributes().queue_url(self.hub());
+        let answer = call.set_attribute_names(Some(names.to_vec())).send().await.unwrap();
+        let attributes = answer.attributes.unwrap();
+        names
+            .iter()
+            .map(|name| attributes[name].parse::<usize>().unwrap())
+            .sum()
+    }
+
+    /// Takes some of the messages of a queue; none only if it holds none, or is gone.
+    pub(super) async fn take(&self, queue: &str) -> Vec<String> {
+        let url = self.url(queue);
+        let call = self.sqs.receive_message().queue_url(&url).max_number_of_messages(10);
+        let messages = match call.wait_time_seconds(0).send().await {
+            Ok(answer) => answer.messages.unwrap_or_default(),
+            Err(e)
+                if e.as_service_error()
+                    .is_some_and(ReceiveMessageError::is_queue_does_not_exist) =>
+            {
+                Vec::new()
+            }
+            Err(e) => panic!("{queue} cannot be read: {e:?}"),
+        };
+        if messages.is_empty() {
+            return Vec::new();
+        }
+        let mut delete = self.sqs.delete_message_batch().queue_url(&url);
+        for (number, message) in messages.iter().enumerate() {
+            let entry = aws_sdk_sqs::types::DeleteMessageBatchRequestEntry::builder()
+                .id(number.to_string())
+                .receipt_handle(message.receipt_handle.as_deref().unwrap());
+            delete = delete.entries(entry.build().unwrap());
+        }
+        assert!(delete.send().await.unwrap().failed().is_empty());
+        messages.into_iter().filter_map(|message| message.body).collect()
+    }
+
+    /// What ended as a dead letter.
+    pub(super) async fn dead_letters(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        loop {
+            let bodies = self.take(self.scope.dead_letter_queue().as_str()).await;
+            if bodies.is_empty() {
+                return all;
+            }
+            all.extend(bodies);
+        }
+    }
+
+    /// What the router's log holds, once nothing is added to it any more.
+    pub(super) async fn said(&self) -> Said {
+        let mut last = 0;
+        loop {
+            let lines = self.cloud.log_lines(&self.scope.router_log_group()).await.unwrap();
+            if lines.len() == last {
+                return Said::read(&lines);
+            }
+            last = lines.len();
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    }
+
+    /// The processor time that the function's processes have used.
+    pub(super) fn processor_time(&self) -> Duration {
+        let own = self.server.log_path();
+        let own = own.parent().unwrap();
+        let ticks = std::fs::read_dir("/proc").into_iter().flatten().filter_map(|process| {
+            let process = process.ok()?.path();
+            let executable = std::fs::read_link(process.join("exe")).ok()?;
+            if !executable.starts_with(own) {
+                return None;
+            }
+            let stat = std::fs::read_to_string(process.join("stat")).ok()?;
+            // What follows the name in brackets: the state, and eleven more before the times.
+            let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
+            Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
+        });
+        // The kernel tells processes' times in hundredths of a second.
+        Duration::from_millis(10 * ticks.sum::<u64>())
+    }
+}
+
+impl Said {
+    fn read(lines: &[String]) -> Self {
+        let mut said = Self::default();
+        for line in lines {
+            let Ok(line) = serde_json::from_str::<Value>(line) else {
+                continue;
+            };
+            let text = |member: &str| line[member].as_str().unwrap_or_default().to_owned();
+            if line["message"] == "dropped" {
+                said.dropped.insert(text("message_id"), text("reason"));
+            }
+            if line.get("_aws").is_some() {
+                said.invocations += 1;
+                for (name, value) in line.as_object().into_iter().flatten() {
+                    *said.counted.entry(name.clone()).or_default() += value.as_u64().unwrap_or(0);
+                }
+            }
+        }
+        said
+    }
+}
