@@ -191,15 +191,16 @@ impl Bus {
         }
     }
 
-    /// What the router's log holds, once nothing is added to it any more.
+    /// What the router's processes wrote, once nothing is added to it any more. It is read from the emulator's own log:
+    /// a log group shows no more than ten thousand lines of it.
     pub(super) async fn said(&self) -> Said {
         let mut last = 0;
         loop {
-            let lines = self.cloud.log_lines(&self.scope.router_log_group()).await.unwrap();
-            if lines.len() == last {
-                return Said::read(&lines);
+            let text = std::fs::read_to_string(self.server.log_path()).unwrap();
+            if text.len() == last {
+                return Said::read(&text);
             }
-            last = lines.len();
+            last = text.len();
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
     }
@@ -225,9 +226,9 @@ impl Bus {
 }
 
 impl Said {
-    fn read(lines: &[String]) -> Self {
+    fn read(log: &str) -> Self {
         let mut said = Self::default();
-        for line in lines {
+        for line in log.lines() {
             let Ok(line) = serde_json::from_str::<Value>(line) else {
                 continue;
             };

@@ -140,7 +140,8 @@ impl Bench {
         let mut api = RuntimeApi::listen().await?;
         let mut child = self.start(program, &api, load.tls, load.small)?;
         self.world.set_latency(Duration::ZERO);
-        let warming = 3;
+        // A large batch warms everything that there is.
+        let warming = if load.batch == 1 { 3 } else { 1 };
         api.invoke(&events.batches(warming, load.batch)).await?;
         self.world.take();
         self.world.set_latency(load.latency);
