@@ -21,7 +21,6 @@ fuzz_target!(|bytes: &[u8]| {
         assert_eq!(decode(&event.copy_of(&HashSet::new()), 0, &scope).map(|e| e.signal), Ok(event.signal));
         return;
     };
-    assert!(instances.iter().any(Result::is_ok), "an event that names nobody is none");
     // One cluster gets the even ones of the instances, and another the odd ones.
     for half in 0..2 {
         let places: HashSet<usize> = (0..instances.len())
