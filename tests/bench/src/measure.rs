@@ -57,12 +57,13 @@ pub struct Bench {
     http: Services,
     https: Services,
     share: Option<Share>,
+    quick: bool,
     _files: TempDir,
 }
 
 impl Bench {
-    /// Starts the stand-ins.
-    pub async fn new() -> Result<Self, Box<dyn Error>> {
+    /// Starts the stand-ins. A quick measurement leaves out the small share, and most of what waits.
+    pub async fn new(quick: bool) -> Result<Self, Box<dyn Error>> {
         let files = tempfile::tempdir()?;
         let bundle = files.path().join("roots.pem");
         let acceptor = tls::acceptor(&bundle)?;
@@ -73,8 +74,8 @@ impl Bench {
         };
         let http = services(format!("http://{}", world.listen(None).await?));
         let https = services(format!("https://{}", world.listen(Some(acceptor)).await?));
-        let share = Share::new();
-        if share.is_none() {
+        let share = if quick { None } else { Share::new() };
+        if share.is_none() && !quick {
             eprintln!("no control group can be made here: the rows with 0.15 of a processor are left out");
         }
         Ok(Self {
@@ -82,6 +83,7 @@ impl Bench {
             http,
             https,
             share,
+            quick,
             _files: files,
         })
     }
@@ -104,13 +106,18 @@ impl Bench {
                         }
                     }
                 }
-                for load in loads().filter(|load| !load.small || self.share.is_some()) {
+                for load in loads().filter(|load| self.takes(*load)) {
                     let warm = self.warm(program, load, &mut events).await?;
                     note(&mut measured.warm, load, warm);
                 }
             }
         }
         Ok(measured)
+    }
+
+    fn takes(&self, load: Load) -> bool {
+        let waits = !load.latency.is_zero() && (load.batch < 100 || load.tls);
+        (!load.small || self.share.is_some()) && !(self.quick && waits)
     }
 
     fn start(&self, program: &Program, api: &RuntimeApi, tls: bool, small: bool) -> std::io::Result<Child> {

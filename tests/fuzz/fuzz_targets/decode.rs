@@ -16,9 +16,14 @@ fuzz_target!(|bytes: &[u8]| {
         region: "us-west-2".parse().expect("a Region"),
         partition: "aws".parse().expect("a partition"),
     };
-    let Ok(event) = decode(body, 1_795_183_351_183, &scope) else { return };
+    let Ok(event) = decode(body, 1_795_183_351_183, &scope) else {
+        return;
+    };
     let Subject::Instances(instances) = &event.subject else {
-        assert_eq!(decode(&event.copy_of(&HashSet::new()), 0, &scope).map(|e| e.signal), Ok(event.signal));
+        assert_eq!(
+            decode(&event.copy_of(&HashSet::new()), 0, &scope).map(|e| e.signal),
+            Ok(event.signal)
+        );
         return;
     };
     // One cluster gets the even ones of the instances, and another the odd ones.
@@ -38,9 +43,18 @@ fuzz_target!(|bytes: &[u8]| {
         let copy = event.copy_of(&places);
         let again = decode(&copy, 0, &scope).expect("a copy can be read");
         assert_eq!(again.signal, event.signal);
-        assert!(again.repairs.is_empty(), "what was repaired needs no repair: {:?}", again.repairs);
-        let Subject::Instances(got) = &again.subject else { panic!("a copy is about instances") };
-        let got: Vec<&InstanceId> = got.iter().map(|instance| instance.as_ref().expect("an instance")).collect();
+        assert!(
+            again.repairs.is_empty(),
+            "what was repaired needs no repair: {:?}",
+            again.repairs
+        );
+        let Subject::Instances(got) = &again.subject else {
+            panic!("a copy is about instances")
+        };
+        let got: Vec<&InstanceId> = got
+            .iter()
+            .map(|instance| instance.as_ref().expect("an instance"))
+            .collect();
         assert_eq!(got, wanted);
     }
 });
