@@ -4,6 +4,7 @@
 
 mod bench;
 mod cloud_on_emulators;
+mod cost;
 mod drift;
 mod emulator;
 mod errors;
@@ -13,6 +14,4 @@ mod options;
 mod replace_router;
 mod scenario;
 mod sessions;
-mod cost;
-mod emulator;
 mod storm;
