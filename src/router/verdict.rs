@@ -115,3 +115,24 @@ reasons! {
         QueueDenied = "queue denied",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = include_str!("../../docs/router.md");
+
+    #[test]
+    fn every_reason_has_its_line_in_the_reference() {
+        let line = |reason: &str, metric: &str| format!("\n| `{reason}` | `{metric}` |");
+        for drop in Drop::ALL {
+            let logged = if drop.loses() { "yes" } else { "no" };
+            let start = format!("{} {logged} |", line(drop.as_str(), drop.metric()));
+            assert!(PAGE.contains(&start), "docs/router.md lacks `{}`", start.trim_start());
+        }
+        for why in GiveBack::ALL {
+            let start = line(why.as_str(), why.metric());
+            assert!(PAGE.contains(&start), "docs/router.md lacks `{}`", start.trim_start());
+        }
+    }
+}
