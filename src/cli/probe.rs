@@ -12,12 +12,13 @@ use crate::error::Error;
 use crate::model::choice::{ClusterChoices, HubChoices};
 use crate::model::karpenter::{KarpenterVersion, Setting};
 use crate::model::name::{ClusterName, QueueName};
+use crate::model::queue_setting::namespace;
 use crate::model::reader::{self, LONGEST, Sample, Verdict};
 use crate::model::scope::LIVE;
 use crate::model::signal::{PROBE_DETAIL_TYPE, PROBE_SOURCE};
 use crate::model::tags::Tags;
-use crate::plan::finding::Code;
-use crate::ui::json::{ProbeReport, Problem};
+use crate::plan::finding::{Code, Finding, Mend, Subject};
+use crate::ui::json::ProbeReport;
 
 /// How long a probe of the bus may take: a function's cold start, the window of its mapping, and retries.
 const BUS_LIMIT: Duration = Duration::from_secs(45);
@@ -61,7 +62,7 @@ pub(super) async fn run(
         vec![of_bus(context).await]
     };
     for probed in &probed {
-        if probed.problem().is_none() {
+        if probed.finding().is_none() {
             context.ui.result(&format!("  {}", probed.sentence()))?;
         }
         let tags = probed.cluster.as_ref().and_then(|name| registered.clusters.get(name));
@@ -201,19 +202,24 @@ impl Probed {
     }
 
     /// What is wrong, if something is.
-    pub(super) fn problem(&self) -> Option<Problem> {
-        let code = match self.found {
+    pub(super) fn finding(&self) -> Option<Finding> {
+        let (code, mend) = match self.found {
             Found::CameThrough | Found::Read => return None,
-            Found::Lost => Code::ProbeLost,
-            Found::NotDelivered(_) => Code::ProbeNotDelivered,
-            Found::NotRead => Code::QueueNotRead,
-            Found::CannotTell(_) => Code::ProbeUnknown,
+            Found::Lost => (Code::ProbeLost, "mend what else is found; else read the router's log"),
+            Found::NotDelivered(_) => (Code::ProbeNotDelivered, "add the cluster again, and probe again"),
+            Found::NotRead => (
+                Code::QueueNotRead,
+                "see which queue that Karpenter reads, as printed above",
+            ),
+            Found::CannotTell(_) => (Code::ProbeUnknown, "probe again when the call is answered"),
         };
-        Some(Problem {
-            code: code.to_string(),
-            subject: self.cluster.as_ref().map_or_else(String::new, ToString::to_string),
+        let bus = || Subject::Other("bus".to_owned());
+        Some(Finding {
+            code,
+            subject: self.cluster.clone().map_or_else(bus, Subject::Cluster),
             message: self.sentence(),
-            mend: String::new(),
+            mend: Mend::ByHand(mend.to_owned()),
+            change: None,
         })
     }
 
@@ -244,18 +250,19 @@ fn look_into(queue: &QueueName, tags: &Tags) -> String {
     let (key, shows) = if setting == Setting::HelmValue {
         (
             "settings.interruptionQueue",
-            r#"kubectl -n karpenter get deployment karpenter -o jsonpath='{.spec.template.spec.containers[*].env[?(@.name=="INTERRUPTION_QUEUE")].value}'"#,
+            r#"get deployment karpenter -o jsonpath='{.spec.template.spec.containers[*].env[?(@.name=="INTERRUPTION_QUEUE")].value}'"#,
         )
     } else {
         (
             "settings.aws.interruptionQueueName",
-            r"kubectl -n karpenter get configmap karpenter-global-settings -o jsonpath='{.data.aws\.interruptionQueueName}'",
+            r"get configmap karpenter-global-settings -o jsonpath='{.data.aws\.interruptionQueueName}'",
         )
     };
+    let kubectl = format!("kubectl -n {}", namespace(setting));
     format!(
         "  In that cluster, this shows which queue Karpenter reads; it should be {queue} (its Helm value is {key}, and \
-         a wrong key is ignored without a word):\n      {shows}\n  and this whether it runs, and what it says about \
-         the queue:\n      kubectl -n karpenter logs deployment/karpenter --tail=200"
+         a wrong key is ignored without a word):\n      {kubectl} {shows}\n  and this whether it runs, and what it says about \
+         the queue:\n      {kubectl} logs deployment/karpenter --tail=200"
     )
 }
 

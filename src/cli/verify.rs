@@ -59,7 +59,7 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
         true => probe::run(&context, &look.choices, &look.registered, !args.names.is_empty()).await?,
         false => Vec::new(),
     };
-    let of_probes: Vec<Problem> = probed.iter().filter_map(probe::Probed::problem).collect();
+    findings.extend(probed.iter().filter_map(probe::Probed::finding));
     let mut warnings = warnings(&context, &seen);
     warnings.extend(rollback::standing(&context.scope, &look.observed));
     let policies = look.registered.world(&context, &look.choices)?;
@@ -74,7 +74,6 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
         problems: findings
             .iter()
             .map(|finding| problem(&context, &look, finding))
-            .chain(of_probes.iter().cloned())
             .collect(),
         probes: probed.iter().map(probe::Probed::report).collect(),
         warnings,
@@ -89,7 +88,7 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
     show(&context, &plan, &findings, &look)?;
     Ok(match error {
         Some(error) => Ending::Failed(Box::new(error)),
-        None if findings.is_empty() && of_probes.is_empty() => Ending::Done,
+        None if findings.is_empty() => Ending::Done,
         None => Ending::Differences,
     })
 }

@@ -35,13 +35,13 @@ pub struct MappingState {
 }
 
 impl MappingState {
-    /// Whether the last reading of the queue was a problem. `OK` and `No records processed` are none
-    /// (Lambda API reference, `LastProcessingResult`).
+    /// Whether the last reading of the queue was a problem: Lambda says so with `PROBLEM: ` in front
+    /// (Lambda developer guide, "Troubleshooting event source mappings").
     #[must_use]
     pub fn problem(&self) -> Option<&str> {
         self.last_result
             .as_deref()
-            .filter(|result| !matches!(*result, "" | "OK" | "No records processed"))
+            .filter(|result| result.starts_with("PROBLEM"))
     }
 
     /// Whether it reads, or is about to, or was told not to: `Enabled` and `Disabled` last, the rest pass.
@@ -99,6 +99,7 @@ mod tests {
         for (result, problem) in [
             (None, None),
             (Some("OK"), None),
+            (Some("OK - 1 records"), None),
             (Some("No records processed"), None),
             (
                 Some("PROBLEM: Function call failed"),

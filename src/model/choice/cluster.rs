@@ -1,0 +1,52 @@
+//! What was chosen for a cluster.
+
+use super::memory::{BadMemory, memo, recall};
+use super::user_tags::UserTags;
+use crate::model::karpenter::KarpenterVersion;
+use crate::model::tags::Tags;
+
+/// What was chosen for a cluster, beside its controller role, which has a tag of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is the flag of its name, which documents it")]
+pub struct ClusterChoices {
+    pub tags: Option<UserTags>,
+    pub karpenter_version: Option<KarpenterVersion>,
+}
+
+impl ClusterChoices {
+    /// What the tags of the cluster's queue remember.
+    ///
+    /// # Errors
+    /// When a tag holds what its option would not take.
+    pub fn remembered(tags: &Tags) -> Result<Self, BadMemory> {
+        Ok(Self {
+            tags: tags.option("tag").map(|keys| UserTags::remembered(keys, tags)),
+            karpenter_version: recall(tags, "karpenter-version")?,
+        })
+    }
+
+    /// These, and where nothing was chosen, the other's.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            tags: self.tags.or(other.tags),
+            karpenter_version: self.karpenter_version.or(other.karpenter_version),
+        }
+    }
+
+    /// The tags that remember them.
+    #[must_use]
+    pub fn memory_tags(&self) -> Tags {
+        let Self {
+            tags,
+            karpenter_version,
+        } = self;
+        [
+            memo("tag", tags.as_ref().map(UserTags::keys)),
+            memo("karpenter-version", karpenter_version.as_ref()),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}

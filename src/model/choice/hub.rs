@@ -1,0 +1,99 @@
+//! What was chosen for a hub.
+
+use super::memory::{BadMemory, memo, recall};
+use super::user_tags::UserTags;
+use super::value::{LogRetention, Memory, OrNone, ReservedConcurrency, Retention};
+use crate::model::name::{KmsKey, PermissionsBoundary, QueuePrefix, RolePath};
+use crate::model::resource::Architecture;
+use crate::model::tags::Tags;
+
+/// What was chosen for a hub: each option that was given, now or before.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "each is the flag of its name, which documents it")]
+pub struct HubChoices {
+    pub tags: Option<UserTags>,
+    pub kms_key: Option<OrNone<KmsKey>>,
+    pub retention: Option<Retention>,
+    pub permissions_boundary: Option<OrNone<PermissionsBoundary>>,
+    pub role_path: Option<RolePath>,
+    pub queue_prefix: Option<QueuePrefix>,
+    pub memory: Option<Memory>,
+    pub architecture: Option<Architecture>,
+    pub reserved_concurrency: Option<OrNone<ReservedConcurrency>>,
+    pub log_retention: Option<LogRetention>,
+    pub rebalance: Option<bool>,
+}
+
+impl HubChoices {
+    /// What the tags of the dead-letter queue remember.
+    ///
+    /// # Errors
+    /// When a tag holds what its option would not take.
+    pub fn remembered(tags: &Tags) -> Result<Self, BadMemory> {
+        Ok(Self {
+            tags: tags.option("tag").map(|keys| UserTags::remembered(keys, tags)),
+            kms_key: recall(tags, "kms-key")?,
+            retention: recall(tags, "retention")?,
+            permissions_boundary: recall(tags, "permissions-boundary")?,
+            role_path: recall(tags, "role-path")?,
+            queue_prefix: recall(tags, "queue-prefix")?,
+            memory: recall(tags, "memory")?,
+            architecture: recall(tags, "arch")?,
+            reserved_concurrency: recall(tags, "reserved-concurrency")?,
+            log_retention: recall(tags, "log-retention")?,
+            rebalance: recall(tags, "rebalance")?,
+        })
+    }
+
+    /// These, and where nothing was chosen, the other's.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            tags: self.tags.or(other.tags),
+            kms_key: self.kms_key.or(other.kms_key),
+            retention: self.retention.or(other.retention),
+            permissions_boundary: self.permissions_boundary.or(other.permissions_boundary),
+            role_path: self.role_path.or(other.role_path),
+            queue_prefix: self.queue_prefix.or(other.queue_prefix),
+            memory: self.memory.or(other.memory),
+            architecture: self.architecture.or(other.architecture),
+            reserved_concurrency: self.reserved_concurrency.or(other.reserved_concurrency),
+            log_retention: self.log_retention.or(other.log_retention),
+            rebalance: self.rebalance.or(other.rebalance),
+        }
+    }
+
+    /// The tags that remember them.
+    #[must_use]
+    pub fn memory_tags(&self) -> Tags {
+        let Self {
+            tags,
+            kms_key,
+            retention,
+            permissions_boundary,
+            role_path,
+            queue_prefix,
+            memory,
+            architecture,
+            reserved_concurrency,
+            log_retention,
+            rebalance,
+        } = self;
+        [
+            memo("tag", tags.as_ref().map(UserTags::keys)),
+            memo("kms-key", kms_key.as_ref()),
+            memo("retention", retention.as_ref()),
+            memo("permissions-boundary", permissions_boundary.as_ref()),
+            memo("role-path", role_path.as_ref()),
+            memo("queue-prefix", queue_prefix.as_ref()),
+            memo("memory", memory.as_ref()),
+            memo("arch", architecture.as_ref()),
+            memo("reserved-concurrency", reserved_concurrency.as_ref()),
+            memo("log-retention", log_retention.as_ref()),
+            memo("rebalance", rebalance.as_ref()),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}

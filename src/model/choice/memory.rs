@@ -1,0 +1,42 @@
+//! How a choice is remembered in a tag, and recalled from it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::Error;
+use crate::model::tags::{OPTION, Tags};
+
+/// A remembered option that cannot be understood: someone edited the tag.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("tag `{OPTION}{flag}` holds `{}`, which is not a value of --{flag}", .value.escape_debug())]
+pub struct BadMemory {
+    /// The option's flag.
+    pub flag: &'static str,
+    /// What the tag holds.
+    pub value: String,
+}
+
+impl From<BadMemory> for Error {
+    fn from(e: BadMemory) -> Self {
+        Self::refused(e.to_string())
+            .note("the tag remembers what was chosen; it was not written by kibus like this")
+            .hint(format!("choose again by giving --{}, or mend the tag", e.flag))
+    }
+}
+
+/// The tag that remembers a choice, if there is one.
+pub(super) fn memo(flag: &'static str, value: Option<impl fmt::Display>) -> Option<(String, String)> {
+    value.map(|value| (format!("{OPTION}{flag}"), value.to_string()))
+}
+
+/// What a tag remembers of a choice.
+pub(super) fn recall<T: FromStr>(tags: &Tags, flag: &'static str) -> Result<Option<T>, BadMemory> {
+    tags.option(flag)
+        .map(|value| {
+            value.parse().map_err(|_| BadMemory {
+                flag,
+                value: value.to_owned(),
+            })
+        })
+        .transpose()
+}

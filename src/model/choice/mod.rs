@@ -1,0 +1,118 @@
+//! Options that a user chose, and how they are remembered.
+//!
+//! There is no state file: what was chosen stands in a tag of the resource that is created first and deleted
+//! last, under `kibus:option:` and the flag's name. What was never chosen has no tag and follows the default.
+
+mod cluster;
+mod hub;
+mod memory;
+mod user_tags;
+mod value;
+
+pub use cluster::ClusterChoices;
+pub use hub::HubChoices;
+pub use memory::BadMemory;
+pub use user_tags::UserTags;
+pub use value::{Bounded, LogRetention, Memory, OrNone, OutOfBounds, ReservedConcurrency, Retention};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::resource::Architecture;
+    use crate::model::tags::Tags;
+
+    fn every_choice() -> HubChoices {
+        HubChoices {
+            tags: Some(UserTags::parse(&["team=a b".to_owned(), "env=x=y".to_owned()]).unwrap()),
+            kms_key: Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap()),
+            retention: Some("7200".parse().unwrap()),
+            permissions_boundary: Some(OrNone(None)),
+            role_path: Some("/x/".parse().unwrap()),
+            queue_prefix: Some("".parse().unwrap()),
+            memory: Some("512".parse().unwrap()),
+            architecture: Some(Architecture::Arm64),
+            reserved_concurrency: Some("none".parse().unwrap()),
+            log_retention: Some("30".parse().unwrap()),
+            rebalance: Some(false),
+        }
+    }
+
+    #[test]
+    fn what_was_chosen_is_remembered() {
+        let chosen = every_choice();
+        let tags = chosen.memory_tags().with_all(&chosen.tags.as_ref().unwrap().tags());
+        assert_eq!(HubChoices::remembered(&tags), Ok(chosen));
+        assert_eq!(HubChoices::remembered(&Tags::default()), Ok(HubChoices::default()));
+    }
+
+    #[test]
+    fn a_new_choice_wins_and_the_rest_stays() {
+        let now = HubChoices {
+            memory: Some("128".parse().unwrap()),
+            ..HubChoices::default()
+        };
+        let both = now.or(every_choice());
+        assert_eq!(
+            both,
+            HubChoices {
+                memory: Some("128".parse().unwrap()),
+                ..every_choice()
+            }
+        );
+    }
+
+    #[test]
+    fn an_edited_memory_is_named() {
+        let tags = Tags::default().with("kibus:option:memory", "lots");
+        let e = HubChoices::remembered(&tags).unwrap_err();
+        assert_eq!(
+            e.to_string(),
+            "tag `kibus:option:memory` holds `lots`, which is not a value of --memory"
+        );
+    }
+
+    #[test]
+    fn tags_of_users_are_checked() {
+        for (tag, taken) in [
+            ("team=a", true),
+            ("team=", true),
+            ("a/b:c=d e", true),
+            ("team", false),
+            ("=a", false),
+            ("kibus:bus=x", false),
+            ("aws:x=y", false),
+            ("a b=c", false),
+            ("a=<b>", false),
+        ] {
+            assert_eq!(UserTags::parse(&[tag.to_owned()]).is_ok(), taken, "{tag}");
+        }
+    }
+
+    #[test]
+    fn no_tags_at_all_is_a_choice() {
+        let none = UserTags::parse(&["none".to_owned()]).unwrap();
+        assert_eq!(none, UserTags::default());
+        assert!(UserTags::parse(&["none".to_owned(), "a=b".to_owned()]).is_err());
+        let remembered = HubChoices::remembered(&none.memory()).unwrap();
+        assert_eq!(remembered.tags, Some(none));
+        let many: Vec<String> = (0..90).map(|i| format!("k{i}=v")).collect();
+        assert!(UserTags::parse(&many).is_err());
+    }
+
+    #[test]
+    fn numbers_have_bounds() {
+        for (text, taken) in [
+            ("128", true),
+            ("10240", true),
+            ("127", false),
+            ("10241", false),
+            ("-1", false),
+            ("x", false),
+        ] {
+            assert_eq!(text.parse::<Memory>().is_ok(), taken, "{text}");
+        }
+        for (text, taken) in [("14", true), ("3653", true), ("0", false), ("15", false), ("x", false)] {
+            assert_eq!(text.parse::<LogRetention>().is_ok(), taken, "{text}");
+        }
+    }
+}
