@@ -270,7 +270,7 @@ async fn a_probe_comes_through_and_tells_who_reads() {
         2,
         &[
             "nothing reads queue `karpenter-base`: a probe waits there",
-            "kubectl -n karpenter get deployment karpenter",
+            "kubectl -n kube-system get deployment karpenter",
         ],
     );
     let queue = stage
