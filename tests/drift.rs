@@ -8,8 +8,8 @@ use kibus::model::scope::LIVE;
 use kibus::model::world::World;
 use kibus::plan::{Op, diff};
 
-use crate::bench::{ARCHIVES, Bench, sha256};
 use crate::emulator::{Emulator, Kind};
+use crate::workbench::{ARCHIVES, Bench, sha256};
 
 async fn hub_on_ministack() -> (Emulator, Bench, World) {
     let emulator = Emulator::start(Kind::Ministack).await;

@@ -2,7 +2,6 @@
 //! AWS's APIs.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod bench;
 mod cloud_on_emulators;
 mod cost;
 mod drift;
@@ -15,3 +14,4 @@ mod replace_router;
 mod scenario;
 mod sessions;
 mod storm;
+mod workbench;

@@ -312,5 +312,5 @@ async fn a_probe_comes_through_and_tells_who_reads() {
 
     stage
         .kibus("verify --probe other")
-        .is(2, &["other  K110 not registered"]);
+        .is(2, &["other K110 not registered"]);
 }
