@@ -23,7 +23,7 @@ use aws_smithy_types::timeout::TimeoutConfig;
 use aws_types::region::SigningRegion;
 use aws_types::{SdkConfig, SigningName};
 
-use super::endpoint::ec2_endpoint;
+use super::endpoint::endpoint;
 use super::error::{Error, Refusal};
 use super::form::Params;
 use super::xml;
@@ -46,7 +46,7 @@ impl Client {
             .service_name("ec2")
             .operation_name("Query")
             .behavior_version(BehaviorVersion::latest())
-            .endpoint_url(&ec2_endpoint(config))
+            .endpoint_url(&endpoint(config))
             .standard_retry(&config.retry_config().cloned().unwrap_or_else(RetryConfig::standard))
             .timeout_config(config.timeout_config().cloned().unwrap_or_else(TimeoutConfig::disabled))
             .retry_classifier(HttpStatusCodeClassifier::default())

@@ -28,7 +28,8 @@ pub fn custom_endpoint(config: &SdkConfig, service: &str) -> Option<String> {
 }
 
 /// The endpoint of EC2 for this configuration. GovCloud's ordinary endpoints are its FIPS endpoints.
-pub(super) fn ec2_endpoint(config: &SdkConfig) -> String {
+#[must_use]
+pub fn endpoint(config: &SdkConfig) -> String {
     if let Some(custom) = custom_endpoint(config, "EC2") {
         return custom;
     }
@@ -68,7 +69,7 @@ mod tests {
 
     #[test]
     fn endpoints_follow_the_region() {
-        for (region, fips, endpoint) in [
+        for (region, fips, expected) in [
             ("us-west-2", false, "https://ec2.us-west-2.amazonaws.com"),
             ("us-west-2", true, "https://ec2-fips.us-west-2.amazonaws.com"),
             ("us-gov-west-1", true, "https://ec2.us-gov-west-1.amazonaws.com"),
@@ -78,13 +79,13 @@ mod tests {
             ("eusc-de-east-1", false, "https://ec2.eusc-de-east-1.amazonaws.eu"),
         ] {
             let config = SdkConfig::builder().region(Region::new(region)).use_fips(fips).build();
-            assert_eq!(ec2_endpoint(&config), endpoint);
+            assert_eq!(endpoint(&config), expected);
         }
     }
 
     #[test]
     fn an_endpoint_that_was_set_wins() {
         let config = SdkConfig::builder().endpoint_url("http://127.0.0.1:4566").build();
-        assert_eq!(ec2_endpoint(&config), "http://127.0.0.1:4566");
+        assert_eq!(endpoint(&config), "http://127.0.0.1:4566");
     }
 }

@@ -12,6 +12,6 @@ pub mod run_instances;
 mod xml;
 
 pub use client::Client;
-pub use endpoint::custom_endpoint;
+pub use endpoint::{custom_endpoint, endpoint};
 pub use error::Error;
 pub use form::Params;

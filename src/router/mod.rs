@@ -6,6 +6,7 @@
 
 mod cache;
 mod clock;
+mod connection;
 mod decode;
 mod deliver;
 mod health;

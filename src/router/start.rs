@@ -6,10 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use aws_config::{BehaviorVersion, SdkConfig};
-use aws_smithy_runtime::client::defaults::default_http_client_plugin_v2;
-use aws_smithy_runtime_api::client::http::SharedHttpClient;
-use aws_smithy_runtime_api::client::runtime_components::RuntimeComponentsBuilder;
-use aws_smithy_runtime_api::client::runtime_plugin::RuntimePlugin;
+use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use aws_smithy_types::retry::RetryConfig;
 use aws_smithy_types::timeout::TimeoutConfig;
 use lambda_runtime::{Diagnostic, LambdaEvent, service_fn};
@@ -19,6 +16,7 @@ use tokio::sync::OnceCell;
 
 use super::Router;
 use super::clock::Deadline;
+use super::connection::{self, CONNECT};
 use super::invocation::{Work, invoke, scope_of};
 use super::self_test;
 use super::sqs::Sqs;
@@ -26,8 +24,7 @@ use crate::ec2;
 use crate::model::name::{BusName, QueuePrefix};
 use crate::model::router_build::{BUS_VARIABLE, MARK, QUEUE_PREFIX_VARIABLE};
 
-/// How long a connection may take to come about, and how long one try of a call may take.
-const CONNECT: Duration = Duration::from_secs(1);
+/// How long one try of a call may take.
 const TRY: Duration = Duration::from_secs(3);
 
 type Live = Router<ec2::Client, Sqs>;
@@ -53,7 +50,9 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
     let prefix = env::var(QUEUE_PREFIX_VARIABLE)
         .map_err(|_| format!("`{QUEUE_PREFIX_VARIABLE}` is not set"))?
         .parse()?;
-    let config = configuration().await;
+    let connector = connection::connector();
+    let config = configuration(&connector).await;
+    connection::open(&connector, &config).await;
     let function = Function {
         bus,
         prefix,
@@ -113,28 +112,18 @@ fn failed(kind: &str, message: impl Into<String>) -> Diagnostic {
     }
 }
 
-/// The SDK's configuration: one HTTP client for all, so that the TLS roots are loaded once; no retries of its own,
-/// since the router knows better how much time there is.
-async fn configuration() -> SdkConfig {
+/// The SDK's configuration, with no retries of its own, since the router knows better how much time there is.
+async fn configuration(connector: &SharedHttpConnector) -> SdkConfig {
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(CONNECT)
         .operation_attempt_timeout(TRY)
         .build();
-    let mut loader = aws_config::defaults(BehaviorVersion::latest())
+    aws_config::defaults(BehaviorVersion::latest())
+        .http_client(connection::client(connector))
         .retry_config(RetryConfig::disabled())
-        .timeout_config(timeouts);
-    if let Some(client) = http_client() {
-        loader = loader.http_client(client);
-    }
-    loader.load().await
-}
-
-/// The SDK's own HTTP client, taken out of where it would make one for each service.
-fn http_client() -> Option<SharedHttpClient> {
-    let plugin = default_http_client_plugin_v2(BehaviorVersion::latest())?;
-    plugin
-        .runtime_components(&RuntimeComponentsBuilder::new("router"))
-        .http_client()
+        .timeout_config(timeouts)
+        .load()
+        .await
 }
 
 /// Milliseconds of the Unix epoch.

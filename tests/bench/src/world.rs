@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper::{Request, Response};
+use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
@@ -80,6 +80,10 @@ impl World {
     }
 
     async fn answer(&self, request: Request<Incoming>, origin: &str) -> Result<Response<Full<Bytes>>, hyper::Error> {
+        if request.method() == Method::HEAD {
+            // A connection is being opened: nothing is asked.
+            return Ok(Response::default());
+        }
         let target = request.headers().get("x-amz-target").cloned();
         let body = request.into_body().collect().await?.to_bytes();
         let body = std::str::from_utf8(&body).expect("a request that is text");
