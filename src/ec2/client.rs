@@ -139,6 +139,7 @@ mod tests {
     use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
     use aws_types::region::Region;
 
+    use super::super::describe_tags::describe_tags;
     use super::*;
 
     /// Answers one connection after the other, and gives what each had asked.
@@ -170,6 +171,29 @@ mod tests {
             )))
             .retry_config(RetryConfig::standard().with_initial_backoff(Duration::from_millis(1)))
             .build()
+    }
+
+    #[test]
+    fn each_page_of_tags_is_a_call() {
+        let page = |id: &str, token: &str| {
+            let item = format!("<item><resourceId>{id}</resourceId><key>k</key><value>v</value></item>");
+            let page = format!("<tagSet>{item}</tagSet><nextToken>{token}</nextToken>");
+            (200, format!("<DescribeTagsResponse>{page}</DescribeTagsResponse>"))
+        };
+        let answers = [page("i-1", "more"), page("i-2", "")];
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        let server = std::thread::spawn(move || serve(&listener, &answers));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let client = Client::new(&config(&endpoint));
+        let mut asked = 0;
+        let tags = runtime.block_on(describe_tags(&client, &["i-1", "i-2"], || asked += 1));
+        assert_eq!((tags.unwrap().len(), asked), (2, 2));
+        let requests = server.join().unwrap();
+        assert!(requests[1].ends_with("&NextToken=more"), "{}", requests[1]);
     }
 
     #[test]

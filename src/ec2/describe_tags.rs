@@ -12,11 +12,16 @@ pub const MAX_IDS: usize = 200;
 /// How many tags come in one answer at most; there is one more page for every thousand.
 const PAGE: &str = "1000";
 
-/// The tags of each of these resources that has any; all pages of them. At most [`MAX_IDS`] ids.
+/// The tags of each of these resources that has any; all pages of them. At most [`MAX_IDS`] ids. `asks` is called
+/// before each page is asked for: a page is a call of its own to EC2's limits.
 ///
 /// # Errors
 /// When a page cannot be had; then there is no result at all.
-pub async fn describe_tags(client: &Client, ids: &[&str]) -> Result<HashMap<String, Tags>, Error> {
+pub async fn describe_tags(
+    client: &Client,
+    ids: &[&str],
+    mut asks: impl FnMut(),
+) -> Result<HashMap<String, Tags>, Error> {
     let base = Params::new()
         .with("Filter.1.Name", "resource-id")
         .with_list("Filter.1.Value", ids.iter().copied())
@@ -28,6 +33,7 @@ pub async fn describe_tags(client: &Client, ids: &[&str]) -> Result<HashMap<Stri
             Some(token) => base.clone().with("NextToken", token),
             None => base.clone(),
         };
+        asks();
         token = read(&client.call("DescribeTags", &params).await?, &mut found)?;
         if token.is_none() {
             return Ok(found);

@@ -118,7 +118,8 @@ struct FakeEc2 {
 }
 
 impl InstanceTags for FakeEc2 {
-    async fn tags_of(&self, ids: &[InstanceId]) -> Result<HashMap<InstanceId, Tags>, Fault> {
+    async fn tags_of(&self, ids: &[InstanceId], calls: &Calls) -> Result<HashMap<InstanceId, Tags>, Fault> {
+        calls.describe_tags();
         self.load.carry().await;
         self.largest.fetch_max(ids.len(), Ordering::Relaxed);
         match self.script.next() {

@@ -86,8 +86,7 @@ async fn ask<T: InstanceTags, Q: Queues, C: Clock>(
             let ids = chunk.clone();
             let task = tasks.spawn(async move {
                 let _permit = router.permit().await;
-                calls.describe_tags();
-                clock.within(router.ec2.tags_of(&ids)).await
+                clock.within(router.ec2.tags_of(&ids, &calls)).await
             });
             asked.insert(task.id(), chunk);
         }

@@ -40,7 +40,7 @@ pub use instance::InstanceId;
 pub use owner::{Owner, owner};
 pub use repair::Repair;
 pub use report::Report;
-pub use route::{Item, Message, Outcome, route};
+pub use route::{Delivery, Item, Message, Outcome, route};
 pub use services::{Fault, InstanceTags, Queues};
 pub use start::run;
 pub use verdict::{Drop, GiveBack, Verdict};
@@ -99,9 +99,9 @@ impl<T, Q> Router<T, Q> {
     }
 }
 
-/// The calls that an invocation has made, retries too.
+/// The calls that an invocation has made, retries and further pages too.
 #[derive(Debug, Default)]
-pub(crate) struct Calls {
+pub struct Calls {
     describe_tags: AtomicU32,
     send: AtomicU32,
     list_queue_tags: AtomicU32,

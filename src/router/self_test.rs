@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
-use super::Router;
 use super::clock::Deadline;
 use super::decode::{CAPACITY_RESERVATION, CAPACITY_RESERVATION_OLD};
 use super::instance::InstanceId;
 use super::invocation::{Work, invoke};
 use super::json::Members;
 use super::services::{Fault, InstanceTags, Queues};
+use super::{Calls, Router};
 use crate::model::name::{ClusterName, NameError, QueueName, QueuePrefix};
 use crate::model::router_build::{MARK, version_in};
 use crate::model::scope::Scope;
@@ -232,7 +232,7 @@ impl InMemory {
 }
 
 impl InstanceTags for InMemory {
-    async fn tags_of(&self, ids: &[InstanceId]) -> Result<HashMap<InstanceId, Tags>, Fault> {
+    async fn tags_of(&self, ids: &[InstanceId], _: &Calls) -> Result<HashMap<InstanceId, Tags>, Fault> {
         let known = CLUSTERS.iter().filter_map(|(cluster, id)| {
             let tags = Tags::default()
                 .with("eks:eks-cluster-name", *cluster)

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use super::Calls;
 use super::instance::InstanceId;
 use super::verdict::GiveBack;
 use crate::model::name::QueueName;
@@ -25,8 +26,12 @@ pub enum Fault {
 
 /// What EC2 knows.
 pub trait InstanceTags: Send + Sync + 'static {
-    /// The tags of those of up to 200 instances that have any.
-    fn tags_of(&self, ids: &[InstanceId]) -> impl Future<Output = Result<HashMap<InstanceId, Tags>, Fault>> + Send;
+    /// The tags of those of up to 200 instances that have any. Every call that this takes is counted.
+    fn tags_of(
+        &self,
+        ids: &[InstanceId],
+        calls: &Calls,
+    ) -> impl Future<Output = Result<HashMap<InstanceId, Tags>, Fault>> + Send;
 }
 
 /// The queues of SQS.

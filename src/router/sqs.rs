@@ -9,6 +9,7 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 
+use super::Calls;
 use super::instance::InstanceId;
 use super::services::{Fault, InstanceTags, Queues};
 use super::verdict::GiveBack;
@@ -19,9 +20,9 @@ use crate::model::scope::Scope;
 use crate::model::tags::Tags;
 
 impl InstanceTags for ec2::Client {
-    async fn tags_of(&self, ids: &[InstanceId]) -> Result<HashMap<InstanceId, Tags>, Fault> {
+    async fn tags_of(&self, ids: &[InstanceId], calls: &Calls) -> Result<HashMap<InstanceId, Tags>, Fault> {
         let ids: Vec<&str> = ids.iter().map(InstanceId::as_str).collect();
-        let tags = describe_tags(self, &ids).await.map_err(|e| {
+        let tags = describe_tags(self, &ids, || calls.describe_tags()).await.map_err(|e| {
             if e.is_throttled() {
                 Fault::Again(GiveBack::TagsThrottled)
             } else if e.is_transient() {
