@@ -31,6 +31,8 @@ const MEMORY: f64 = 0.25;
 const DURATION: f64 = 0.05;
 /// What an invocation writes into its log, in gigabytes: the line of metrics, and Lambda's own three.
 const LOG: f64 = 1.0e-6;
+/// What it writes besides for each cluster that gets something, in gigabytes.
+const LOG_OF_CLUSTER: f64 = 0.25e-6;
 
 /// How events come.
 #[derive(Clone, Copy)]
@@ -68,9 +70,10 @@ fn rules_for_each(clusters: f64, weather: Weather) -> Sum {
 
 /// One bus: each event goes to the hub queue, through the router, and to the queue of its own cluster.
 fn one_bus(clusters: f64, weather: Weather) -> Sum {
-    let (batch, together) = match weather {
-        Weather::Calm => (1.0, 1.0),
-        Weather::Storm => (100.0, (100.0 / clusters).clamp(1.0, 10.0)),
+    // Events of an invocation, events of one send, clusters of an invocation.
+    let (batch, together, served) = match weather {
+        Weather::Calm => (1.0, 1.0, 1.0),
+        Weather::Storm => (100.0, (100.0 / clusters).clamp(1.0, 10.0), f64::min(clusters, 100.0)),
     };
     // Lambda receives and deletes up to ten at a time.
     let hub = 1.0 + 2.0 / f64::min(batch, 10.0);
@@ -79,7 +82,7 @@ fn one_bus(clusters: f64, weather: Weather) -> Sum {
     let invocations = 1.0 / batch;
     let millions = 1.0e6;
     let function = invocations * (price::INVOCATIONS + millions * DURATION * MEMORY * price::GB_SECOND);
-    let log = invocations * millions * LOG * price::LOG_GB;
+    let log = invocations * millions * (LOG + served * LOG_OF_CLUSTER) * price::LOG_GB;
     Sum {
         messages: 2.0,
         requests,
@@ -88,11 +91,12 @@ fn one_bus(clusters: f64, weather: Weather) -> Sum {
 }
 
 /// What one bus costs a month before any event comes: Lambda asks the hub queue with five long polls of 20 s, and
-/// CloudWatch keeps the metrics. Karpenter asks its queue either way.
-fn standing() -> (f64, f64) {
+/// CloudWatch keeps the metrics: the bus's, and one of each cluster that gets something. Karpenter asks its queue
+/// either way.
+fn standing() -> (f64, f64, f64) {
     let polls = 5.0 * 3.0 * 60.0 * 24.0 * 30.0 / 1.0e6;
     let metrics = 15.0;
-    (polls * price::SQS_REQUESTS, metrics * price::METRIC)
+    (polls * price::SQS_REQUESTS, metrics * price::METRIC, price::METRIC)
 }
 
 fn table() -> String {
@@ -111,10 +115,11 @@ fn table() -> String {
             .unwrap();
         }
     }
-    let (polls, metrics) = standing();
+    let (polls, metrics, of_cluster) = standing();
     write!(
         table,
-        "\nStanding, a month: ${polls:.2} for polling the hub queue, ${metrics:.2} for metrics."
+        "\nStanding, a month at most: ${polls:.2} for polling the hub queue, ${metrics:.2} for metrics, and ${of_cluster:.2} for \
+         the metric of each cluster."
     )
     .unwrap();
     table

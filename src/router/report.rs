@@ -1,7 +1,9 @@
-//! What an invocation tells: a JSON line for each decision that loses something or puts it off, and one line of
-//! metrics in CloudWatch's embedded metric format. Nothing of a message's own text is in them, and each has a bound.
+//! What an invocation tells: a JSON line for each decision that loses something or puts it off, one line of metrics in
+//! CloudWatch's embedded metric format, and one more for each cluster that got something, since a line has room for
+//! one value of a dimension. Nothing of a message's own text is in them, and each has a bound.
 
 use std::collections::BTreeMap;
+use std::iter;
 use std::sync::atomic::Ordering;
 
 use serde_json::{Map, Value, json};
@@ -9,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::route::{Message, Outcome};
 use super::verdict::Verdict;
 use super::{Calls, Item};
-use crate::model::name::BusName;
+use crate::model::name::{BusName, ClusterName};
 
 /// The namespace of the metrics.
 const NAMESPACE: &str = "Kibus";
@@ -25,8 +27,8 @@ const LINES: usize = 200;
 pub struct Report {
     /// The lines about decisions.
     pub decisions: Vec<Value>,
-    /// The line of metrics.
-    pub metrics: Value,
+    /// The lines of metrics: the invocation's, then one for each cluster that got something.
+    pub metrics: Vec<Value>,
     /// What was counted, by the metrics' names.
     pub counts: BTreeMap<&'static str, u32>,
 }
@@ -44,7 +46,9 @@ impl Report {
         let counts = counts(messages, outcome, calls);
         Self {
             decisions: decisions(request, messages, &outcome.items),
-            metrics: metrics(bus, request, &counts, outcome, now),
+            metrics: iter::once(metrics(bus, request, &counts, outcome, now))
+                .chain(metrics_of_clusters(bus, request, outcome, now))
+                .collect(),
             counts,
         }
     }
@@ -55,7 +59,7 @@ fn counts(messages: &[Message], outcome: &Outcome, calls: &Calls) -> BTreeMap<&'
     let dropped = |item: &&Item| matches!(item.verdict, Verdict::Dropped(_));
     let mut counts = BTreeMap::from([
         ("Received", size(messages.len())),
-        ("Delivered", size(outcome.copies)),
+        ("Delivered", size(outcome.delivered.len())),
         ("Dropped", size(outcome.items.iter().filter(dropped).count())),
         ("GivenBack", size(outcome.given_back().len())),
         ("Repaired", size(outcome.repairs.len())),
@@ -81,24 +85,51 @@ fn metrics(bus: &BusName, request: &str, counts: &BTreeMap<&'static str, u32>, o
         .collect();
     let mut line = Map::new();
     line.extend(counts.iter().map(|(name, count)| ((*name).to_owned(), json!(count))));
-    let mut delays = outcome.delays.clone();
+    let delays = delays(outcome);
     if !delays.is_empty() {
-        // The longest are kept, since the longest is what matters.
-        delays.sort_unstable_by(|a, b| b.cmp(a));
-        delays.truncate(VALUES);
         names.push(json!({"Name": "Delay", "Unit": "Milliseconds"}));
         line.insert("Delay".to_owned(), json!(delays));
     }
     line.insert("bus".to_owned(), json!(bus.as_str()));
     line.insert("request".to_owned(), json!(request));
-    line.insert(
-        "_aws".to_owned(),
-        json!({
-            "Timestamp": now,
-            "CloudWatchMetrics": [{"Namespace": NAMESPACE, "Dimensions": [["bus"]], "Metrics": names}],
-        }),
-    );
+    line.insert("_aws".to_owned(), directive(&["bus"], &names, now));
     Value::Object(line)
+}
+
+/// The delays, longest first. Of more than a metric may have, some are left out in equal steps: the longest stays,
+/// and the middle stays where it was.
+fn delays(outcome: &Outcome) -> Vec<i64> {
+    let mut delays: Vec<i64> = outcome.delivered.iter().filter_map(|copy| copy.delay).collect();
+    delays.sort_unstable_by(|a, b| b.cmp(a));
+    let all = delays.len();
+    let told = all.min(VALUES);
+    (0..told).map(|n| delays[n * all / told]).collect()
+}
+
+/// How much each cluster got.
+fn metrics_of_clusters(bus: &BusName, request: &str, outcome: &Outcome, now: i64) -> impl Iterator<Item = Value> {
+    let mut delivered: BTreeMap<&ClusterName, u32> = BTreeMap::new();
+    for cluster in outcome.delivered.iter().filter_map(|copy| copy.cluster.as_ref()) {
+        *delivered.entry(cluster).or_default() += 1;
+    }
+    let names = [json!({"Name": "Delivered", "Unit": "Count"})];
+    delivered.into_iter().map(move |(cluster, copies)| {
+        json!({
+            "_aws": directive(&["bus", "cluster"], &names, now),
+            "bus": bus.as_str(),
+            "cluster": cluster.as_str(),
+            "Delivered": copies,
+            "request": request,
+        })
+    })
+}
+
+/// What makes metrics of a line.
+fn directive(dimensions: &[&str], metrics: &[Value], now: i64) -> Value {
+    json!({
+        "Timestamp": now,
+        "CloudWatchMetrics": [{"Namespace": NAMESPACE, "Dimensions": [dimensions], "Metrics": metrics}],
+    })
 }
 
 /// One line for all that one message's entities of one cluster have in common.
@@ -140,7 +171,7 @@ fn decisions(request: &str, messages: &[Message], items: &[Item]) -> Vec<Value> 
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Drop, GiveBack, InstanceId};
+    use super::super::{Delivery, Drop, GiveBack, InstanceId};
     use super::*;
     use crate::model::signal::Signal;
 
@@ -154,7 +185,8 @@ mod tests {
         }
     }
 
-    fn report(items: Vec<Item>, delays: Vec<i64>) -> Report {
+    /// The delays are those of what was delivered, in order; without one it names no time.
+    fn report(items: Vec<Item>, delays: &[i64]) -> Report {
         let message = |n: usize| Message {
             id: format!("m{n}"),
             receipt: "secret".to_owned(),
@@ -162,10 +194,16 @@ mod tests {
             receives: Some(2),
             arrived: 0,
         };
+        let delivered = items.iter().filter(|item| item.verdict == Verdict::Delivered);
         let outcome = Outcome {
-            copies: items.iter().filter(|item| item.verdict == Verdict::Delivered).count(),
+            delivered: delivered
+                .enumerate()
+                .map(|(number, item)| Delivery {
+                    cluster: item.cluster.clone(),
+                    delay: delays.get(number).copied(),
+                })
+                .collect(),
             items,
-            delays,
             repairs: Vec::new(),
         };
         let messages: Vec<Message> = (0..3).map(message).collect();
@@ -184,7 +222,7 @@ mod tests {
                 item(1, "", Verdict::Dropped(Drop::NoKarpenterMarker)),
                 item(2, "a", Verdict::GivenBack(GiveBack::SendThrottled)),
             ],
-            Vec::new(),
+            &[],
         )
         .decisions;
         let line = |what, reason, cluster, message, items: usize| {
@@ -205,13 +243,13 @@ mod tests {
 
     #[test]
     fn every_metric_that_is_declared_has_a_value() {
-        for (delays, values) in [(vec![], None), (vec![7, 9], Some(2)), (vec![1; 300], Some(VALUES))] {
+        for (delays, told) in [(vec![], None), (vec![7], Some(json!([7])))] {
             let items = vec![
                 item(0, "a", Verdict::Delivered),
                 item(1, "b", Verdict::Dropped(Drop::Unregistered)),
                 item(2, "b", Verdict::GivenBack(GiveBack::NoTagsYet)),
             ];
-            let line = report(items, delays).metrics;
+            let line = report(items, &delays).metrics.swap_remove(0);
             let directive = &line["_aws"]["CloudWatchMetrics"][0];
             assert_eq!(
                 (&directive["Namespace"], &directive["Dimensions"]),
@@ -224,7 +262,7 @@ mod tests {
                 let value = &line[name["Name"].as_str().unwrap()];
                 assert!(value.is_number() || value.is_array(), "{name}: {value}");
             }
-            assert_eq!(line["Delay"].as_array().map(Vec::len), values);
+            assert_eq!(line.get("Delay"), told.as_ref());
             for (name, count) in [
                 ("Received", 3),
                 ("Delivered", 1),
@@ -238,6 +276,45 @@ mod tests {
                 (&json!(1), &json!(1))
             );
         }
+    }
+
+    #[test]
+    fn many_delays_are_told_by_a_hundred_that_are_like_them() {
+        for all in [99, 100, 101, 250, 1000] {
+            let delays: Vec<i64> = (1..=all).collect();
+            let items = (0..all).map(|_| item(0, "a", Verdict::Delivered)).collect();
+            let line = &report(items, &delays).metrics[0];
+            let told: Vec<i64> = serde_json::from_value(line["Delay"].clone()).unwrap();
+            assert_eq!((told.len(), told[0]), (delays.len().min(VALUES), all), "of {all}");
+            let (middle, true_middle) = (told[told.len() / 2], all / 2);
+            assert!((middle - true_middle).abs() <= 1 + all / 100, "of {all}: {middle}");
+        }
+    }
+
+    #[test]
+    fn each_cluster_that_got_something_has_its_own_line() {
+        let metrics = report(
+            vec![
+                item(0, "a", Verdict::Delivered),
+                item(0, "b", Verdict::Delivered),
+                item(1, "a", Verdict::Delivered),
+                item(1, "", Verdict::Delivered),
+                item(2, "c", Verdict::Dropped(Drop::Unregistered)),
+            ],
+            &[],
+        )
+        .metrics;
+        let line = |cluster, delivered| {
+            json!({
+                "_aws": {"Timestamp": 5, "CloudWatchMetrics": [{
+                    "Namespace": "Kibus", "Dimensions": [["bus", "cluster"]],
+                    "Metrics": [{"Name": "Delivered", "Unit": "Count"}],
+                }]},
+                "bus": "kibus", "cluster": cluster, "Delivered": delivered, "request": "request",
+            })
+        };
+        assert_eq!(metrics[0]["Delivered"], json!(4));
+        assert_eq!(metrics[1..], [line("a", 2), line("b", 1)]);
     }
 
     #[test]

@@ -45,15 +45,22 @@ pub struct Item {
     pub verdict: Verdict,
 }
 
+/// A copy that was put into a queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// The cluster whose queue it is; none for a probe of the bus.
+    pub cluster: Option<ClusterName>,
+    /// From the time that the event names to its delivery, in milliseconds, if it names one.
+    pub delay: Option<i64>,
+}
+
 /// What became of a batch.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// Everything that arrived: at least one for every message.
     pub items: Vec<Item>,
-    /// How many copies were put into queues.
-    pub copies: usize,
-    /// From the time that a delivered event names to its delivery, in milliseconds.
-    pub delays: Vec<i64>,
+    /// The copies that were put into queues.
+    pub delivered: Vec<Delivery>,
     /// What was put right in events.
     pub repairs: Vec<Repair>,
 }

@@ -84,7 +84,7 @@ impl Function {
         let deadline = Deadline::at(context.deadline);
         let end = invoke(router, &work, deadline, &context.request_id, now).await;
         print(&end.report.decisions);
-        print(&[end.report.metrics]);
+        print(&end.report.metrics);
         if end.failed {
             return Err(failed(
                 "GivenBack",

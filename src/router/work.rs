@@ -10,7 +10,7 @@ use super::deliver::{Copy, Destination, Told};
 use super::instance::InstanceId;
 use super::locate::Found;
 use super::owner::Owner;
-use super::route::{Item, Message, Outcome};
+use super::route::{Delivery, Item, Message, Outcome};
 use super::verdict::{Drop, GiveBack, Verdict};
 use crate::model::name::ClusterName;
 use crate::model::signal::Signal;
@@ -164,16 +164,15 @@ impl<'a, T, Q> Work<'a, T, Q> {
             if verdict != Verdict::Delivered {
                 continue;
             }
-            outcome.copies += 1;
-            let time = items
-                .first()
-                .and_then(|item| self.events[self.items[*item].item.message].as_ref()?.time);
-            if let Some(time) = time {
-                let took = i64::try_from(at.saturating_duration_since(start).as_millis()).unwrap_or(i64::MAX);
-                outcome
-                    .delays
-                    .push(now.saturating_add(took).saturating_sub(time).max(0));
-            }
+            let Some(item) = items.first().map(|item| &self.items[*item].item) else {
+                continue;
+            };
+            let time = self.events[item.message].as_ref().and_then(|event| event.time);
+            let took = i64::try_from(at.saturating_duration_since(start).as_millis()).unwrap_or(i64::MAX);
+            outcome.delivered.push(Delivery {
+                cluster: item.cluster.clone(),
+                delay: time.map(|time| now.saturating_add(took).saturating_sub(time).max(0)),
+            });
         }
         outcome.repairs = self
             .events
