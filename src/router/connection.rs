@@ -72,3 +72,101 @@ async fn sqs_endpoint(config: &SdkConfig) -> Option<String> {
     let endpoint = DefaultResolver::new().resolve_endpoint(&params).await.ok()?;
     Some(endpoint.url().to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::thread;
+
+    use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
+    use aws_smithy_runtime_api::client::behavior_version::BehaviorVersion;
+    use aws_types::region::Region;
+
+    use super::*;
+    use crate::ec2::describe_tags::describe_tags;
+
+    fn config(connector: &SharedHttpConnector, endpoint: &str) -> SdkConfig {
+        SdkConfig::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .region(Region::new("us-west-2"))
+            .endpoint_url(endpoint)
+            .http_client(client(connector))
+            .credentials_provider(SharedCredentialsProvider::new(Credentials::new(
+                "id", "secret", None, None, "test",
+            )))
+            .build()
+    }
+
+    /// Answers what comes over one connection, and gives the method of each request.
+    fn serve(mut stream: TcpStream) -> Vec<String> {
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        let mut methods = Vec::new();
+        let mut request = String::new();
+        let mut buffer = [0; 4096];
+        while let Ok(read @ 1..) = stream.read(&mut buffer) {
+            request += &String::from_utf8_lossy(&buffer[..read]);
+            let is_whole = request.starts_with("HEAD") || request.contains("Action=");
+            if !request.contains("\r\n\r\n") || !is_whole {
+                continue;
+            }
+            let method = request.split(' ').next().unwrap_or_default().to_owned();
+            let body = match method.as_str() {
+                "HEAD" => "",
+                _ => "<DescribeTagsResponse/>",
+            };
+            let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+            stream.write_all(answer.as_bytes()).unwrap();
+            methods.push(method);
+            request.clear();
+        }
+        methods
+    }
+
+    #[tokio::test]
+    async fn a_call_uses_a_connection_that_stood_before() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        let server = thread::spawn(move || {
+            let connections: Vec<TcpStream> = (0..2).map(|_| listener.accept().unwrap().0).collect();
+            drop(listener);
+            let served: Vec<_> = connections
+                .into_iter()
+                .map(|stream| thread::spawn(|| serve(stream)))
+                .collect();
+            let mut methods: Vec<Vec<String>> = served.into_iter().map(|thread| thread.join().unwrap()).collect();
+            methods.sort();
+            methods
+        });
+        let connector = connector();
+        let config = config(&connector, &endpoint);
+        open(&connector, &config).await;
+        describe_tags(&ec2::Client::new(&config), &["i-1"], || ())
+            .await
+            .unwrap();
+        drop((connector, config));
+        // The connections are closed by tasks of this thread's runtime, so it must not wait for the server itself.
+        let methods = tokio::task::spawn_blocking(|| server.join().unwrap()).await.unwrap();
+        assert_eq!(methods, [vec!["HEAD"], vec!["HEAD", "POST"]]);
+    }
+
+    #[tokio::test]
+    async fn nobody_there_is_no_failure_yet() {
+        let connector = connector();
+        // Nothing listens on port 1.
+        open(&connector, &config(&connector, "http://127.0.0.1:1")).await;
+    }
+
+    #[tokio::test]
+    async fn sqs_is_opened_where_its_client_goes() {
+        for (region, fips, expected) in [
+            ("us-west-2", false, "https://sqs.us-west-2.amazonaws.com"),
+            ("us-west-2", true, "https://sqs-fips.us-west-2.amazonaws.com"),
+            ("us-gov-west-1", false, "https://sqs.us-gov-west-1.amazonaws.com"),
+            ("cn-north-1", false, "https://sqs.cn-north-1.amazonaws.com.cn"),
+        ] {
+            let config = SdkConfig::builder().region(Region::new(region)).use_fips(fips).build();
+            assert_eq!(sqs_endpoint(&config).await.as_deref(), Some(expected), "{region}");
+        }
+    }
+}
