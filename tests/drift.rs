@@ -1,10 +1,18 @@
 //! What others did behind our back is read as a difference, and mended without touching what is theirs.
 
+use aws_sdk_eventbridge::types::SqsParameters;
+use aws_sdk_lambda::primitives::Blob;
+use aws_sdk_lambda::types::{
+    AliasRoutingConfiguration, ApplicationLogLevel, FileSystemConfig, Filter, FilterCriteria, LayerVersionContentInput,
+    LogFormat, LoggingConfig, VpcConfig,
+};
+use futures_util::future::BoxFuture;
 use kibus::cloud::{Cloud, FaultKind};
 use kibus::model::choice::HubChoices;
 use kibus::model::document::Document;
 use kibus::model::resource::{Code, Resource, ResourceId, Rule};
-use kibus::model::scope::LIVE;
+use kibus::model::scope::{LIVE, Scope};
+use kibus::model::signal::Signal;
 use kibus::model::world::World;
 use kibus::plan::{Op, diff};
 
@@ -133,7 +141,7 @@ async fn a_second_mapping_is_seen_and_removed() {
 async fn a_foreign_target_stays() {
     let (emulator, bench, hub) = hub_on_ministack().await;
     let events = aws_sdk_eventbridge::Client::new(&emulator.sdk());
-    let name = bench.scope.rule(kibus::model::signal::Signal::Probe);
+    let name = bench.scope.rule(Signal::Probe);
     let theirs = aws_sdk_eventbridge::types::Target::builder()
         .id("theirs")
         .arn("arn:aws:sqs:us-west-2:1:x");
@@ -210,4 +218,125 @@ async fn clusters_are_found_by_tag_and_by_prefix() {
         bench.cloud.role_names().await.unwrap().into_iter().collect::<Vec<_>>(),
         [bench.scope.router_role()]
     );
+}
+
+/// What somebody else does with Lambda or EventBridge to the hub that was set up.
+type Meddle = fn(&aws_sdk_lambda::Client, &aws_sdk_eventbridge::Client, &Scope) -> BoxFuture<'static, ()>;
+
+/// Settings that kibus never writes but for taking them away, and where they are seen.
+fn hung_on_by_others() -> Vec<(&'static str, Meddle, &'static str, &'static [&'static str])> {
+    vec![
+        (
+            "a mapping that lets only some messages through",
+            |lambda, _, _| {
+                let lambda = lambda.clone();
+                Box::pin(async move {
+                    let filter = Filter::builder().pattern(r#"{"body":{"source":["nobody"]}}"#).build();
+                    let criteria = FilterCriteria::builder().filters(filter).build();
+                    let call = lambda.update_event_source_mapping().uuid(mapping(&lambda).await);
+                    call.filter_criteria(criteria).send().await.unwrap();
+                })
+            },
+            "event-source-mapping",
+            &["filters"],
+        ),
+        (
+            "a share of the invocations that goes to another version",
+            |lambda, _, _| {
+                let call = lambda.update_alias().function_name("kibus-router").name(LIVE);
+                let shares = AliasRoutingConfiguration::builder().additional_version_weights("7", 0.5);
+                let call = call.routing_config(shares.build());
+                Box::pin(async move { drop(call.send().await.unwrap()) })
+            },
+            "alias",
+            &["shares"],
+        ),
+        (
+            "a function in a network, under a key, with its log elsewhere",
+            |lambda, _, _| {
+                let network = VpcConfig::builder().subnet_ids("subnet-1").security_group_ids("sg-1");
+                let log = LoggingConfig::builder()
+                    .log_group("/elsewhere")
+                    .log_format(LogFormat::Json)
+                    .application_log_level(ApplicationLogLevel::Fatal);
+                let call = lambda
+                    .update_function_configuration()
+                    .function_name("kibus-router")
+                    .vpc_config(network.build())
+                    .kms_key_arn("arn:aws:kms:us-west-2:111122223333:key/1")
+                    .logging_config(log.build());
+                Box::pin(async move { drop(call.send().await.unwrap()) })
+            },
+            "function",
+            &["logging.group", "logging.format", "network", "kms_key"],
+        ),
+        (
+            "a function with layers and a file system",
+            |lambda, _, scope| {
+                let (lambda, account) = (lambda.clone(), scope.account.clone());
+                let system = FileSystemConfig::builder()
+                    .arn(format!(
+                        "arn:aws:elasticfilesystem:us-west-2:{account}:access-point/fsap-1"
+                    ))
+                    .local_mount_path("/mnt/x");
+                Box::pin(async move {
+                    let content = LayerVersionContentInput::builder().zip_file(Blob::new(ARCHIVES[0]));
+                    let call = lambda
+                        .publish_layer_version()
+                        .layer_name("theirs")
+                        .content(content.build());
+                    let layer = call.send().await.unwrap().layer_version_arn.unwrap();
+                    let call = lambda.update_function_configuration().function_name("kibus-router");
+                    let call = call.layers(layer).file_system_configs(system.build().unwrap());
+                    call.send().await.unwrap();
+                })
+            },
+            "function",
+            &["layers", "file_systems"],
+        ),
+        (
+            "a target that is delivered to as somebody, in a group, with its events rewritten",
+            |_, events, scope| {
+                let target = aws_sdk_eventbridge::types::Target::builder()
+                    .id(Rule::TARGET_ID)
+                    .arn(scope.queue_arn(&scope.hub_queue()))
+                    .role_arn(scope.role_arn(&"/".parse().unwrap(), &"theirs".parse().unwrap()))
+                    .input_path("$.detail")
+                    .sqs_parameters(SqsParameters::builder().message_group_id("one").build());
+                let call = events.put_targets().rule(scope.rule(Signal::Probe).as_str());
+                let call = call.targets(target.build().unwrap());
+                Box::pin(async move { drop(call.send().await.unwrap()) })
+            },
+            "rule",
+            &["target.rewrite", "target.role", "target.message_group"],
+        ),
+    ]
+}
+
+/// The UUID of the one mapping that is there.
+async fn mapping(lambda: &aws_sdk_lambda::Client) -> String {
+    let answer = lambda.list_event_source_mappings().send().await.unwrap();
+    let [mapping] = answer.event_source_mappings() else {
+        panic!("{answer:?}")
+    };
+    mapping.uuid().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn what_others_hang_on_the_hub_is_seen_and_taken_away() {
+    let (emulator, bench, hub) = hub_on_ministack().await;
+    let lambda = aws_sdk_lambda::Client::new(&emulator.sdk());
+    let events = aws_sdk_eventbridge::Client::new(&emulator.sdk());
+    for (name, meddle, kind, expected) in hung_on_by_others() {
+        meddle(&lambda, &events, &bench.scope).await;
+        let mut seen = Vec::new();
+        for resource in hub.resources().filter(|resource| resource.id().kind() == kind) {
+            let read = bench.cloud.read(&resource.id()).await.unwrap().unwrap();
+            seen.extend(diff(resource, &read).into_iter().map(|field| field.path));
+        }
+        for path in expected {
+            assert!(seen.iter().any(|found| found == path), "{name}: {path} among {seen:?}");
+        }
+        bench.reach(&hub).await;
+    }
 }

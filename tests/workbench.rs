@@ -139,7 +139,7 @@ impl Bench {
 
     /// What this emulator forgets.
     fn cannot_tell(&self, path: &str) -> bool {
-        self.kind == Kind::Moto && ["redrive_allow", "architecture"].contains(&path)
+        self.kind == Kind::Moto && ["redrive_allow", "architecture", "logging.group"].contains(&path)
     }
 }
 

@@ -4,9 +4,9 @@
 //! alias only ever moves to a version that has passed its self-test, and remembers in its own description where it
 //! comes from.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
-use aws_sdk_lambda::types::FunctionConfiguration;
+use aws_sdk_lambda::types::{AliasRoutingConfiguration, FunctionConfiguration};
 
 use super::AwsCloud;
 use super::error::{Answer, if_present, in_use, rejected};
@@ -50,11 +50,19 @@ pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName, alias: &str) -> 
         .unwrap_or_else(function::nothing);
     let number: Option<u64> = number.parse().ok();
     let description = answer.description.unwrap_or_default();
+    let weights = answer
+        .routing_config
+        .and_then(|routing| routing.additional_version_weights);
     Ok(Some(Alias {
         function: name.clone(),
         name: alias.to_owned(),
         settings: published(&configuration),
         version: number,
+        shares: weights
+            .unwrap_or_default()
+            .into_iter()
+            .map(|(version, weight)| format!("version {version}: {weight}"))
+            .collect(),
         history: number
             .map(|number| History::remembered(&description, number))
             .unwrap_or_default(),
@@ -123,6 +131,9 @@ async fn point(
         let call = cloud.lambda.update_alias().function_name(alias.function.as_str());
         let call = call.name(&alias.name).function_version(version.to_string());
         let call = call.description(history.describe(version));
+        // Without a word about them, the weights of other versions stay.
+        let alone = AliasRoutingConfiguration::builder().set_additional_version_weights(Some(HashMap::new()));
+        let call = call.routing_config(alone.build());
         async move { call.send().await.answer(action) }
     })
     .await

@@ -3,7 +3,9 @@
 //! They have no names. All that read the queue are listed, and ours are those that point to the alias; the one
 //! with the lowest UUID is the one, and the others are its duplicates.
 
-use aws_sdk_lambda::types::{EventSourceMappingConfiguration, FunctionResponseType, ScalingConfig};
+use std::collections::BTreeSet;
+
+use aws_sdk_lambda::types::{EventSourceMappingConfiguration, FilterCriteria, FunctionResponseType, ScalingConfig};
 
 use super::AwsCloud;
 use super::error::{Answer, if_present, rejected};
@@ -38,6 +40,7 @@ pub(super) async fn read(cloud: &AwsCloud, key: Key<'_>) -> Result<Option<EventS
             .contains(&FunctionResponseType::ReportBatchItemFailures),
         // One that is being set up or changed will read, unless it was told not to.
         enabled: !matches!(first.state(), Some("Disabled" | "Disabling")),
+        filters: filters(first),
         duplicates: others
             .iter()
             .filter_map(|other| other.uuid().map(str::to_owned))
@@ -74,7 +77,7 @@ pub(super) async fn create(cloud: &AwsCloud, mapping: &EventSourceMapping, waiti
     })
     .await?;
     let uuid = made.uuid.ok_or_else(|| rejected(action, "the answer holds no UUID"))?;
-    in_force(cloud, &uuid, waiting).await
+    in_force(cloud, &uuid, mapping.enabled, waiting).await
 }
 
 pub(super) async fn update(
@@ -100,6 +103,7 @@ pub(super) async fn update(
         "maximum_concurrency",
         "report_batch_item_failures",
         "enabled",
+        "filters",
     ];
     if touches(fields, &paths) {
         taken(action, waiting, || {
@@ -112,11 +116,13 @@ pub(super) async fn update(
                 .maximum_batching_window_in_seconds(signed(mapping.window))
                 .set_function_response_types(Some(response_types(mapping)))
                 .scaling_config(scaling(mapping))
+                // An empty one lets everything through.
+                .filter_criteria(FilterCriteria::builder().build())
                 .enabled(mapping.enabled);
             async move { call.send().await.answer(action) }
         })
         .await?;
-        in_force(cloud, uuid, waiting).await?;
+        in_force(cloud, uuid, mapping.enabled, waiting).await?;
     }
     for duplicate in &from.duplicates {
         remove(cloud, duplicate, waiting).await?;
@@ -187,11 +193,13 @@ async fn gone(cloud: &AwsCloud, uuid: &str, waiting: Waiting<'_>) -> Result<(), 
     .await
 }
 
-async fn in_force(cloud: &AwsCloud, uuid: &str, waiting: Waiting<'_>) -> Result<(), Fault> {
+/// Waits until it reads, or does not, as it was told; right after the call it may still be as it was before.
+async fn in_force(cloud: &AwsCloud, uuid: &str, enabled: bool, waiting: Waiting<'_>) -> Result<(), Fault> {
+    let wanted = if enabled { "Enabled" } else { "Disabled" };
     settled(GET, waiting, || async move {
         let call = cloud.lambda.get_event_source_mapping().uuid(uuid);
         Ok(match call.send().await.answer(GET)?.state() {
-            Some("Enabled" | "Disabled") => Tried::Done(()),
+            Some(state) if state == wanted => Tried::Done(()),
             _ => Tried::NotYet(Reason::MappingBusy),
         })
     })
@@ -200,6 +208,17 @@ async fn in_force(cloud: &AwsCloud, uuid: &str, waiting: Waiting<'_>) -> Result<
 
 fn key(mapping: &EventSourceMapping) -> Key<'_> {
     (&mapping.queue, &mapping.function, &mapping.alias)
+}
+
+/// The patterns of its filters; what is said instead of them where their key does not open them.
+fn filters(mapping: &EventSourceMappingConfiguration) -> BTreeSet<String> {
+    let pattern = |filter: &aws_sdk_lambda::types::Filter| filter.pattern().unwrap_or_default().to_owned();
+    let criteria = mapping.filter_criteria().map(FilterCriteria::filters);
+    let unread = mapping.filter_criteria_error().map(|e| {
+        let why = e.message().or(e.error_code()).unwrap_or("Lambda does not say why");
+        format!("cannot be read: {why}")
+    });
+    criteria.unwrap_or_default().iter().map(pattern).chain(unread).collect()
 }
 
 fn response_types(mapping: &EventSourceMapping) -> Vec<FunctionResponseType> {

@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 
+use aws_sdk_lambda::operation::update_function_configuration::builders::UpdateFunctionConfigurationFluentBuilder;
 use aws_sdk_lambda::primitives::Blob;
 use aws_sdk_lambda::types::{
-    Architecture as LambdaArchitecture, Environment, FunctionCode, FunctionConfiguration, LastUpdateStatus, Runtime,
-    State,
+    Architecture as LambdaArchitecture, Environment, FunctionCode, FunctionConfiguration, LastUpdateStatus, LogFormat,
+    LoggingConfig, Runtime, State, VpcConfig,
 };
 use sha2::{Digest, Sha256};
 
@@ -18,12 +19,26 @@ use super::settle::{Reason, Tried, Waiting, settled, taken};
 use super::tags::{TagChanges, touches};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::FunctionName;
-use crate::model::resource::{Architecture, Code, Function, FunctionSettings};
+use crate::model::resource::{Architecture, Code, Extras, Function, FunctionSettings, Logging};
 use crate::model::tags::{ROUTER_SHA256, ROUTER_VERSION, Tags};
 use crate::plan::FieldChange;
 
 const CODE: [&str; 2] = [FunctionSettings::CODE, "architecture"];
-const CONFIGURATION: [&str; 6] = ["role", "runtime", "handler", "memory", "timeout", "environment"];
+const CONFIGURATION: [&str; 12] = [
+    "role",
+    "runtime",
+    "handler",
+    "memory",
+    "timeout",
+    "environment",
+    "logging",
+    "layers",
+    "network",
+    "file_systems",
+    "kms_key",
+    // What was not carried out is told once more.
+    Function::FAILED_UPDATE,
+];
 
 pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName) -> Result<Option<Function>, Fault> {
     let call = cloud.lambda.get_function().function_name(name.as_str());
@@ -37,10 +52,18 @@ pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName) -> Result<Option
     let version = tags.0.remove(ROUTER_VERSION).unwrap_or_default();
     let sha256 = tags.0.remove(ROUTER_SHA256).unwrap_or_default();
     let reserved = answer.concurrency.and_then(|c| c.reserved_concurrent_executions);
+    let configuration = answer.configuration.unwrap_or_else(nothing);
+    let (failed, failed_update) = match failure(&configuration) {
+        Some((Failure::Function, reason)) => (Some(reason), None),
+        Some((Failure::Update, reason)) => (None, Some(reason)),
+        None => (None, None),
+    };
     Ok(Some(Function {
         name: name.clone(),
-        settings: settings(&answer.configuration.unwrap_or_else(nothing), version, sha256),
+        settings: settings(&configuration, version, sha256),
         reserved_concurrency: reserved.map(unsigned),
+        failed_update,
+        failed,
         tags,
     }))
 }
@@ -71,6 +94,37 @@ pub(super) fn settings(configuration: &FunctionConfiguration, version: String, s
             sha256,
             live: hex_of(configuration.code_sha256().unwrap_or_default()),
         },
+        logging: logging(configuration),
+        extras: extras(configuration),
+    }
+}
+
+/// Where the log goes; by itself, and without a word about it in an answer, to a group of the function's name.
+fn logging(configuration: &FunctionConfiguration) -> Logging {
+    let config = configuration.logging_config();
+    let group = config.and_then(LoggingConfig::log_group).map(str::to_owned);
+    let format = config.and_then(LoggingConfig::log_format).map(LogFormat::as_str);
+    Logging {
+        group: group.unwrap_or_else(|| format!("/aws/lambda/{}", configuration.function_name().unwrap_or_default())),
+        format: format.unwrap_or("Text").to_owned(),
+    }
+}
+
+fn extras(configuration: &FunctionConfiguration) -> Extras {
+    let layers = configuration.layers().iter().filter_map(|layer| layer.arn());
+    let network = configuration
+        .vpc_config()
+        .map(|vpc| vpc.subnet_ids().iter().chain(vpc.security_group_ids()));
+    let key = configuration.kms_key_arn().filter(|key| !key.is_empty());
+    Extras {
+        layers: layers.map(str::to_owned).collect(),
+        network: network.into_iter().flatten().cloned().collect(),
+        file_systems: configuration
+            .file_system_configs()
+            .iter()
+            .map(|system| system.arn().to_owned())
+            .collect(),
+        kms_key: key.map(str::to_owned),
     }
 }
 
@@ -98,13 +152,14 @@ pub(super) async fn create(cloud: &AwsCloud, function: &Function, waiting: Waiti
             .memory_size(signed(settings.memory))
             .timeout(signed(settings.timeout))
             .environment(environment(settings))
+            .logging_config(logging_config(settings))
             .set_tags(Some(tags.clone().into_iter().collect()));
         async move { call.send().await.answer(action) }
     })
     .await?;
     settle(cloud, &function.name, None, waiting).await?;
     match function.reserved_concurrency {
-        Some(_) => reserve(cloud, function).await,
+        Some(_) => reserve(cloud, function, waiting).await,
         None => Ok(()),
     }
 }
@@ -146,14 +201,16 @@ pub(super) async fn update(
                 .handler(&settings.handler)
                 .memory_size(signed(settings.memory))
                 .timeout(signed(settings.timeout))
-                .environment(environment(settings));
+                .environment(environment(settings))
+                .logging_config(logging_config(settings));
+            let call = without_extras(call, fields);
             async move { call.send().await.answer(action) }
         })
         .await?;
         settle(cloud, &function.name, None, waiting).await?;
     }
     if touches(fields, &[Function::RESERVED_CONCURRENCY]) {
-        reserve(cloud, function).await?;
+        reserve(cloud, function, waiting).await?;
     }
     let arn = cloud.scope.function_arn(&function.name);
     if !tags.set.is_empty() {
@@ -210,12 +267,17 @@ pub(super) async fn settle(
             .await
             .answer(action)?;
         let configuration = answer.configuration.unwrap_or_else(nothing);
+        match failure(&configuration) {
+            Some((Failure::Function, reason)) => {
+                return Err(Fault {
+                    code: Some(FUNCTION_FAILED.to_owned()),
+                    ..rejected(action, reason)
+                });
+            }
+            Some((Failure::Update, reason)) => return Err(rejected(action, reason)),
+            None => {}
+        }
         match (configuration.state(), configuration.last_update_status()) {
-            (Some(State::Failed), _) => Err(Fault {
-                code: Some(FUNCTION_FAILED.to_owned()),
-                ..failed(configuration.state_reason())
-            }),
-            (_, Some(LastUpdateStatus::Failed)) => Err(failed(configuration.last_update_status_reason())),
             (Some(State::Pending), _) | (_, Some(LastUpdateStatus::InProgress)) => {
                 Ok(Tried::NotYet(Reason::FunctionBusy))
             }
@@ -225,26 +287,48 @@ pub(super) async fn settle(
     .await
 }
 
+/// What Lambda could not do.
+enum Failure {
+    /// Set the function up at all.
+    Function,
+    /// Carry out the last update.
+    Update,
+}
+
+/// What Lambda could not do about a function, with its reason.
+fn failure(configuration: &FunctionConfiguration) -> Option<(Failure, String)> {
+    let (failure, reason) = match (configuration.state(), configuration.last_update_status()) {
+        (Some(State::Failed), _) => (Failure::Function, configuration.state_reason()),
+        (_, Some(LastUpdateStatus::Failed)) => (Failure::Update, configuration.last_update_status_reason()),
+        _ => return None,
+    };
+    let reason = reason.unwrap_or("Lambda could not set the function up and gave no reason");
+    Some((failure, reason.to_owned()))
+}
+
 /// Stands for a code where the call that tells of it succeeded. Lambda leaves such a function as it is; one whose
 /// last update failed can be updated again.
 const FUNCTION_FAILED: &str = "FunctionFailed";
 
-fn failed(reason: Option<&str>) -> Fault {
-    let reason = reason.unwrap_or("Lambda could not set the function up and gave no reason");
-    rejected("lambda:GetFunction", reason)
-}
-
-async fn reserve(cloud: &AwsCloud, function: &Function) -> Result<(), Fault> {
+async fn reserve(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) -> Result<(), Fault> {
     let name = function.name.as_str();
     match function.reserved_concurrency {
         Some(number) => {
-            let call = cloud.lambda.put_function_concurrency().function_name(name);
-            let call = call.reserved_concurrent_executions(signed(number));
-            call.send().await.answer("lambda:PutFunctionConcurrency").map(drop)
+            let action = "lambda:PutFunctionConcurrency";
+            taken(action, waiting, || {
+                let call = cloud.lambda.put_function_concurrency().function_name(name);
+                let call = call.reserved_concurrent_executions(signed(number));
+                async move { call.send().await.answer(action).map(drop) }
+            })
+            .await
         }
         None => {
-            let call = cloud.lambda.delete_function_concurrency().function_name(name);
-            call.send().await.answer("lambda:DeleteFunctionConcurrency").map(drop)
+            let action = "lambda:DeleteFunctionConcurrency";
+            taken(action, waiting, || {
+                let call = cloud.lambda.delete_function_concurrency().function_name(name);
+                async move { call.send().await.answer(action).map(drop) }
+            })
+            .await
         }
     }
 }
@@ -283,6 +367,34 @@ fn code_tags(code: &Code) -> BTreeMap<String, String> {
 fn environment(settings: &FunctionSettings) -> Environment {
     let variables = settings.environment.clone().into_iter().collect();
     Environment::builder().set_variables(Some(variables)).build()
+}
+
+fn logging_config(settings: &FunctionSettings) -> LoggingConfig {
+    LoggingConfig::builder()
+        .log_group(&settings.logging.group)
+        .log_format(settings.logging.format.as_str().into())
+        .build()
+}
+
+/// Takes away what somebody has hung on the function, as far as there is any of it. Saying nothing leaves it.
+fn without_extras(
+    mut call: UpdateFunctionConfigurationFluentBuilder,
+    fields: &[FieldChange],
+) -> UpdateFunctionConfigurationFluentBuilder {
+    if touches(fields, &["layers"]) {
+        call = call.set_layers(Some(Vec::new()));
+    }
+    if touches(fields, &["network"]) {
+        let none = VpcConfig::builder().set_subnet_ids(Some(Vec::new()));
+        call = call.vpc_config(none.set_security_group_ids(Some(Vec::new())).build());
+    }
+    if touches(fields, &["file_systems"]) {
+        call = call.set_file_system_configs(Some(Vec::new()));
+    }
+    if touches(fields, &["kms_key"]) {
+        call = call.kms_key_arn("");
+    }
+    call
 }
 
 /// The hex of a hash that Lambda gives in base64; empty if it cannot be read.

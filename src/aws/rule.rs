@@ -238,6 +238,11 @@ fn target(target: &AwsTarget) -> Target {
         rewrite: rewrites
             .into_iter()
             .find_map(|(kind, text)| Some(format!("{kind} {}", text?))),
+        role: target.role_arn().map(str::to_owned),
+        message_group: target
+            .sqs_parameters()
+            .and_then(|parameters| parameters.message_group_id())
+            .map(str::to_owned),
     }
 }
 

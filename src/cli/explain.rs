@@ -4,6 +4,7 @@ use super::context::Context;
 use crate::apply::Outcome;
 use crate::cloud::{Fault, FaultKind};
 use crate::error::{Error, ErrorKind};
+use crate::model::name::FunctionName;
 use crate::model::resource::ResourceId;
 use crate::plan::{Action, Change, Refusal};
 
@@ -170,8 +171,21 @@ fn hint(context: &Context<'_>, refusal: &Refusal) -> crate::error::Hint {
             ),
             command: None,
         },
+        Refusal::RouterRole { .. } => text("give the role that Karpenter runs as with --controller-role"),
+        Refusal::FunctionFailed { function, .. } => crate::error::Hint {
+            text: GIVEN_UP.to_owned(),
+            command: Some(delete_function(context, function)),
+        },
         Refusal::OtherSettings { .. } => text("go back on those settings first, or mend the newer router instead"),
     }
+}
+
+const GIVEN_UP: &str =
+    "a function that Lambda has given up stays so; when the reason is gone, remove it, to be made anew:";
+
+fn delete_function(context: &Context<'_>, function: &FunctionName) -> String {
+    let region = &context.scope.region;
+    format!("aws lambda delete-function --region {region} --function-name {function}")
 }
 
 /// Why a call did not succeed, and what helps against that.
@@ -217,14 +231,7 @@ fn because(context: &Context<'_>, error: Error, fault: &Fault) -> Error {
             .hint(limit_hint(action, &fault.message)),
         FaultKind::Rejected if fault.code.as_deref() == Some("FunctionFailed") => error
             .note(format!("Lambda gave the function up: {}", fault.message))
-            .hint_command(
-                "a function that Lambda has given up stays so; when the reason is gone, remove it, to be made anew:",
-                format!(
-                    "aws lambda delete-function --region {} --function-name {}",
-                    context.scope.region,
-                    context.scope.router_function()
-                ),
-            ),
+            .hint_command(GIVEN_UP, delete_function(context, &context.scope.router_function())),
         FaultKind::Rejected if is_malformed(fault) => error
             .note(format!("{action}: AWS does not take the policy: {}", fault.message))
             .hint("see the policy with --dry-run -v; a principal or key in it that does not exist is the usual reason"),

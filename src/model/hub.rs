@@ -6,8 +6,8 @@ use super::choice::HubChoices;
 use super::name::{KmsKey, QueuePrefix, RolePath, RuleName};
 use super::policy;
 use super::resource::{
-    Alias, Architecture, Code, Encryption, EventSourceMapping, Function, FunctionSettings, History, LogGroup, Queue,
-    Redrive, Resource, ResourceId, Role, RolePolicy, Rule, Target,
+    Alias, Architecture, Code, Encryption, EventSourceMapping, Extras, Function, FunctionSettings, History, LogGroup,
+    Logging, Queue, Redrive, Resource, ResourceId, Role, RolePolicy, Rule, Target,
 };
 use super::router_build::{BUS_VARIABLE, QUEUE_PREFIX_VARIABLE};
 use super::scope::{LIVE, Scope};
@@ -100,6 +100,8 @@ impl Hub {
                     .as_ref()
                     .and_then(|c| c.0)
                     .map(super::choice::Bounded::get),
+                failed_update: None,
+                failed: None,
                 tags: self.tags(),
             }),
             Resource::Alias(Alias {
@@ -107,6 +109,7 @@ impl Hub {
                 name: LIVE.to_owned(),
                 settings,
                 version: None,
+                shares: BTreeSet::new(),
                 history: History::default(),
             }),
             Resource::EventSourceMapping(EventSourceMapping {
@@ -118,6 +121,7 @@ impl Hub {
                 maximum_concurrency: Some(10),
                 report_batch_item_failures: true,
                 enabled: true,
+                filters: BTreeSet::new(),
                 duplicates: Vec::new(),
             }),
         ]
@@ -220,6 +224,11 @@ impl Hub {
                 (QUEUE_PREFIX_VARIABLE.to_owned(), self.queue_prefix().to_string()),
             ]),
             code: self.code.clone(),
+            logging: Logging {
+                group: self.scope.router_log_group().to_string(),
+                format: "Text".to_owned(),
+            },
+            extras: Extras::default(),
         }
     }
 
@@ -235,6 +244,8 @@ impl Hub {
                 retries: 185,
                 dead_letters: Some(self.scope.queue_arn(&self.scope.dead_letter_queue())),
                 rewrite: None,
+                role: None,
+                message_group: None,
             }),
             foreign_targets: BTreeSet::new(),
             tags: self.tags(),

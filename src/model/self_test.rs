@@ -83,7 +83,7 @@ const SHOWN: usize = 200;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::resource::{Architecture, Code};
+    use crate::model::resource::{Architecture, Code, Extras, Logging};
 
     fn meant() -> FunctionSettings {
         FunctionSettings {
@@ -95,6 +95,8 @@ mod tests {
             timeout: 0,
             environment: BTreeMap::from([("KIBUS_BUS".to_owned(), "kibus".to_owned())]),
             code: Code::of_archive("0.2.0", "aa"),
+            logging: Logging::default(),
+            extras: Extras::default(),
         }
     }
 

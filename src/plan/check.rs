@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::Plan;
-use super::change::{Action, Change};
+use super::change::{Action, Change, FieldChange};
 use crate::model::choice::HubChoices;
 use crate::model::field::FieldValue;
-use crate::model::name::{ClusterName, KmsKey, QueueName, Region, RoleName, RuleName};
+use crate::model::name::{ClusterName, FunctionName, KmsKey, PolicyName, QueueName, Region, RoleName, RuleName};
 use crate::model::policy;
 use crate::model::resource::{Alias, Function, FunctionSettings, Resource, ResourceId};
 use crate::model::scope::Scope;
@@ -83,6 +83,22 @@ pub enum Refusal {
         live: String,
         /// The version that would replace it.
         offered: String,
+    },
+    /// Lambda has given the function up, and changes nothing about it any more.
+    #[error("Lambda has given function `{function}` up: {reason}")]
+    FunctionFailed {
+        /// The function.
+        function: FunctionName,
+        /// What Lambda says.
+        reason: String,
+    },
+    /// A controller would run as the router's own role.
+    #[error("role `{role}` is the router's own: a controller that runs as it could read the hub queue")]
+    RouterRole {
+        /// The role.
+        role: RoleName,
+        /// The policy that would be on it.
+        policy: PolicyName,
     },
     /// The version to go back to was published with settings that the hub does not have any more; it would route by
     /// them.
@@ -171,6 +187,15 @@ pub fn check_key(scope: &Scope, key: &KmsKey) -> Result<(), Refusal> {
 }
 
 fn check_change(scope: &Scope, change: &Change, observed: &Observed) -> Option<Refusal> {
+    if let Some(Resource::RolePolicy(policy)) = &change.after
+        && policy.role == scope.router_role()
+        && policy.name != scope.router_policy()
+    {
+        return Some(Refusal::RouterRole {
+            role: policy.role.clone(),
+            policy: policy.name.clone(),
+        });
+    }
     let before = change.before.as_ref()?;
     if !is_ours(scope, before, observed) {
         return Some(match &change.id {
@@ -193,12 +218,21 @@ fn check_change(scope: &Scope, change: &Change, observed: &Observed) -> Option<R
                 targets: rule.foreign_targets.clone(),
             })
         }
-        (Resource::Function(live), Some(Resource::Function(wanted))) => older_router(change, live, wanted),
+        (Resource::Function(live), Some(Resource::Function(wanted))) => {
+            given_up(live).or_else(|| older_router(change, live, wanted))
+        }
         (Resource::Alias(_), Some(Resource::Alias(wanted))) if wanted.history.back_from.is_some() => {
             other_settings(change, wanted)
         }
         _ => None,
     }
+}
+
+fn given_up(live: &Function) -> Option<Refusal> {
+    live.failed.as_ref().map(|reason| Refusal::FunctionFailed {
+        function: live.name.clone(),
+        reason: reason.clone(),
+    })
 }
 
 fn older_router(change: &Change, live: &Function, wanted: &Function) -> Option<Refusal> {
@@ -225,11 +259,15 @@ fn version(text: &str) -> (Vec<u64>, bool) {
 }
 
 /// An older version of the code is what going back is for, and its size is its own affair. But its environment names
-/// the queues that it sends to, and its role must still be there.
+/// the queues that it sends to, its role must still be there, and what somebody had hung on it would be back.
 fn other_settings(change: &Change, wanted: &Alias) -> Option<Refusal> {
-    let decides = |path: &str| path == "role" || path.starts_with("environment.");
-    let paths = change.fields.iter().map(|field| &field.path);
-    let fields: BTreeSet<String> = paths.filter(|path| decides(path)).cloned().collect();
+    let decides = |field: &&FieldChange| match field.path.as_str() {
+        "role" => true,
+        "layers" | "network" | "file_systems" | "kms_key" => field.to != FieldValue::Unset,
+        path => path.starts_with("environment.") || path.starts_with("logging."),
+    };
+    let fields = change.fields.iter().filter(decides);
+    let fields: BTreeSet<String> = fields.map(|field| field.path.clone()).collect();
     (!fields.is_empty()).then(|| Refusal::OtherSettings {
         version: wanted.version.unwrap_or_default(),
         fields,

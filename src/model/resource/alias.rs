@@ -1,5 +1,7 @@
 //! The alias that the event source mapping points to, and the way back from it.
 
+use std::collections::BTreeSet;
+
 use super::function::FunctionSettings;
 use crate::model::field::{Field, field};
 use crate::model::name::FunctionName;
@@ -18,6 +20,9 @@ pub struct Alias {
     pub settings: FunctionSettings,
     /// The number of the version that it points to.
     pub version: Option<u64>,
+    /// The other versions that a share of the invocations goes to, each with its weight. Kibus never wants any; they
+    /// can be read.
+    pub shares: BTreeSet<String>,
     /// What it remembers of the versions that it has pointed to.
     pub history: History,
 }
@@ -38,6 +43,8 @@ pub const KEPT: usize = 2;
 impl Alias {
     /// The path of the field that says that an older version is in use on purpose.
     pub const ROLLBACK: &str = "rollback";
+    /// The path of the field that says which other versions run too.
+    pub const SHARES: &str = "shares";
 
     pub(super) fn fields(&self) -> Vec<Field> {
         let Self {
@@ -45,9 +52,11 @@ impl Alias {
             name: _,     // names the resource
             settings,
             version,
+            shares,
             history: History { before: _, back_from }, // what was before is no difference
         } = self;
         let mut fields = settings.fields();
+        fields.push(field(Self::SHARES, shares.clone()));
         let rollback = back_from.map(|from| match version {
             Some(version) => format!("from version {from} to version {version}"),
             None => format!("from version {from}"),
@@ -100,6 +109,7 @@ impl Alias {
             name: self.name.clone(),
             settings,
             version: Some(to),
+            shares: BTreeSet::new(),
             history: History {
                 before: self.history.before.iter().copied().filter(|kept| *kept < to).collect(),
                 back_from: self.history.back_from.or(self.version),

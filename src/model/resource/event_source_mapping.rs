@@ -1,5 +1,7 @@
 //! What makes Lambda read the hub queue.
 
+use std::collections::BTreeSet;
+
 use crate::model::field::{Field, field};
 use crate::model::name::{FunctionName, QueueName};
 
@@ -22,6 +24,9 @@ pub struct EventSourceMapping {
     pub report_batch_item_failures: bool,
     /// Whether it reads at all.
     pub enabled: bool,
+    /// The patterns that a message must match one of; none lets every message through. What matches none is deleted
+    /// unseen. Kibus never wants any; they can be read.
+    pub filters: BTreeSet<String>,
     /// Mappings of the same queue and alias beyond the first, by UUID. AWS refuses a second one; it may be there
     /// all the same where a create was repeated after its answer was lost.
     pub duplicates: Vec<String>,
@@ -30,6 +35,8 @@ pub struct EventSourceMapping {
 impl EventSourceMapping {
     /// The path of the field that says whether it reads at all.
     pub const ENABLED: &str = "enabled";
+    /// The path of the field that says which messages it lets through.
+    pub const FILTERS: &str = "filters";
     /// The path of the field that names what is there beyond the first.
     pub const DUPLICATES: &str = "duplicates";
 
@@ -43,6 +50,7 @@ impl EventSourceMapping {
             maximum_concurrency,
             report_batch_item_failures,
             enabled,
+            filters,
             duplicates,
         } = self;
         vec![
@@ -51,10 +59,8 @@ impl EventSourceMapping {
             field("maximum_concurrency", *maximum_concurrency),
             field("report_batch_item_failures", *report_batch_item_failures),
             field(Self::ENABLED, *enabled),
-            field(
-                Self::DUPLICATES,
-                duplicates.iter().cloned().collect::<std::collections::BTreeSet<_>>(),
-            ),
+            field(Self::FILTERS, filters.clone()),
+            field(Self::DUPLICATES, duplicates.iter().cloned().collect::<BTreeSet<_>>()),
         ]
     }
 }

@@ -1,6 +1,6 @@
 //! The router function.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
@@ -99,6 +99,33 @@ pub struct FunctionSettings {
     pub environment: BTreeMap<String, String>,
     /// Its code.
     pub code: Code,
+    /// Where its log goes, and its metrics with it.
+    pub logging: Logging,
+    /// What somebody has hung on it.
+    pub extras: Extras,
+}
+
+/// Where a function's log goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Logging {
+    /// The name of the log group.
+    pub group: String,
+    /// Lambda's name of the format. In another one than `Text` Lambda may leave out lines by their level.
+    pub format: String,
+}
+
+/// What a function can have that the router does without, and that can delay it or keep it from running. Kibus never
+/// wants any of it; it is read, and taken away.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extras {
+    /// The ARNs of layers: code that runs beside the router, or before it.
+    pub layers: BTreeSet<String>,
+    /// The subnets and security groups of a network of one's own: from there AWS may not be in reach.
+    pub network: BTreeSet<String>,
+    /// The ARNs of file systems, without which Lambda does not start it.
+    pub file_systems: BTreeSet<String>,
+    /// The ARN of the key that its environment is under, without which Lambda does not start it.
+    pub kms_key: Option<String>,
 }
 
 impl FunctionSettings {
@@ -115,6 +142,14 @@ impl FunctionSettings {
             timeout,
             environment,
             code,
+            logging: Logging { group, format },
+            extras:
+                Extras {
+                    layers,
+                    network,
+                    file_systems,
+                    kms_key,
+                },
         } = self;
         let mut fields = vec![
             field("role", role.clone()),
@@ -130,6 +165,14 @@ impl FunctionSettings {
                 .iter()
                 .map(|(key, value)| field(format!("environment.{key}"), value.clone())),
         );
+        fields.extend([
+            field("logging.group", group.clone()),
+            field("logging.format", format.clone()),
+            field("layers", layers.clone()),
+            field("network", network.clone()),
+            field("file_systems", file_systems.clone()),
+            field("kms_key", kms_key.clone()),
+        ]);
         fields
     }
 }
@@ -143,6 +186,10 @@ pub struct Function {
     pub settings: FunctionSettings,
     /// How many invocations may run at once, if that is set aside for it.
     pub reserved_concurrency: Option<u32>,
+    /// Why Lambda did not carry out the last update, if it did not: then what is read is not all in force.
+    pub failed_update: Option<String>,
+    /// Why Lambda has given it up, if it has.
+    pub failed: Option<String>,
     /// Its tags, without the two that describe its code.
     pub tags: Tags,
 }
@@ -150,16 +197,23 @@ pub struct Function {
 impl Function {
     /// The path of the field that is set by a call of its own.
     pub const RESERVED_CONCURRENCY: &str = "reserved_concurrency";
+    /// The path of the field that says that the last update was not carried out.
+    pub const FAILED_UPDATE: &str = "failed_update";
 
     pub(super) fn fields(&self) -> Vec<Field> {
         let Self {
             name: _, // names the resource
             settings,
             reserved_concurrency,
+            failed_update,
+            failed,
             tags: _, // compared key by key
         } = self;
         let mut fields = settings.fields();
         fields.push(field(Self::RESERVED_CONCURRENCY, *reserved_concurrency));
+        fields.push(field(Self::FAILED_UPDATE, failed_update.clone()));
+        // A check refuses what would change this: only removing the function does.
+        fields.push(field("failed", failed.clone()));
         fields
     }
 }

@@ -15,7 +15,7 @@ use std::fmt;
 
 pub use alias::{Alias, History, KEPT, NoWayBack};
 pub use event_source_mapping::EventSourceMapping;
-pub use function::{Architecture, Code, Function, FunctionSettings};
+pub use function::{Architecture, Code, Extras, Function, FunctionSettings, Logging};
 pub use log_group::LogGroup;
 pub use queue::{Encryption, Queue, Redrive};
 pub use role::{Role, RolePolicy};

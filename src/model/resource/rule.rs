@@ -21,6 +21,11 @@ pub struct Target {
     /// Anything that rewrites the event on its way (`Input`, `InputPath`, `InputTransformer`): Karpenter needs the
     /// event as it was. Kibus never wants one; it can be read.
     pub rewrite: Option<String>,
+    /// The ARN of the role that EventBridge delivers as. Kibus never wants one, since the queue's policy lets
+    /// EventBridge in by itself; it can be read.
+    pub role: Option<String>,
+    /// The group that every message is put into. Kibus never wants one; it can be read.
+    pub message_group: Option<String>,
 }
 
 /// A rule on the default event bus.
@@ -68,6 +73,8 @@ impl Rule {
             field("target.retries", target.map(|t| t.retries)),
             field("target.dead_letters", target.and_then(|t| t.dead_letters.clone())),
             field("target.rewrite", target.and_then(|t| t.rewrite.clone())),
+            field("target.role", target.and_then(|t| t.role.clone())),
+            field("target.message_group", target.and_then(|t| t.message_group.clone())),
         ]
     }
 }

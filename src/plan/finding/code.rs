@@ -84,6 +84,10 @@ codes! {
     OtherRouter = "K221", "the router works; this kibus brings another version of it";
     /// The mapping is disabled.
     MappingDisabled = "K222", "nothing reads the hub queue, and events pile up in it";
+    /// The router's last update was not carried out.
+    UpdateFailed = "K224", "what was to change has not, and the version that is live goes on as before";
+    /// The mapping lets only some messages through.
+    MappingFiltered = "K225", "events that match none of the patterns are deleted unseen, and reach no cluster";
     /// A rule is disabled.
     RuleDisabled = "K223", "events of this kind reach no cluster at all";
     /// Something of the bus that is not wanted.
@@ -104,6 +108,10 @@ codes! {
     NoRoleSpace = "K308", "the policy cannot be written, and this Karpenter cannot read its queue";
     /// What was chosen cannot be had.
     CannotBe = "K309", "the hub stays as it is until something else is chosen";
+    /// Lambda has given the function up.
+    FunctionFailed = "K310", "Lambda changes nothing about it any more; events are routed as long as the version that is live can run";
+    /// A controller runs as the router's role.
+    RouterRole = "K311", "the router and a Karpenter would have each other's permissions";
     /// Something may not be read.
     Denied = "K401", "nothing is known about it";
     /// Something could not be read.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Code, Finding, Mend, Subject};
 use crate::model::field::FieldValue;
 use crate::model::name::ClusterName;
-use crate::model::resource::{EventSourceMapping, FunctionSettings, ResourceId, Rule};
+use crate::model::resource::{EventSourceMapping, Function, FunctionSettings, ResourceId, Rule};
 use crate::model::scope::Scope;
 use crate::plan::{Action, Change, Plan, Refusal};
 
@@ -70,6 +70,18 @@ pub fn refused(scope: &Scope, refusals: &[Refusal]) -> Vec<Finding> {
                     Code::ForeignTargets,
                     "remove the targets, if nobody needs them any more",
                 ),
+                Refusal::RouterRole { .. } => (
+                    Code::RouterRole,
+                    "choose the role that Karpenter runs as, with add-cluster --controller-role",
+                ),
+                Refusal::FunctionFailed { function, .. } => {
+                    let mend = format!(
+                        "when the reason is gone, remove it (aws lambda delete-function --region {} --function-name \
+                         {function}), and run bootstrap-hub to make it anew",
+                        scope.region
+                    );
+                    return finding(scope, refusal, Code::FunctionFailed, mend);
+                }
                 Refusal::OlderRouter { live, .. } => {
                     return finding(scope, refusal, Code::NewerRouter, format!("use kibus {live} or newer"));
                 }
@@ -86,6 +98,7 @@ fn finding(scope: &Scope, refusal: &Refusal, code: Code, mend: String) -> Findin
         // The line begins with what it is about.
         message: match refusal {
             Refusal::NotOurs(_, bus) => format!("there, and not part of bus `{bus}`"),
+            Refusal::FunctionFailed { reason, .. } => format!("given up by Lambda: {reason}"),
             Refusal::ForeignStatements(_) => "holds statements that kibus did not write".to_owned(),
             other => other.to_string(),
         },
@@ -124,8 +137,9 @@ fn about(scope: &Scope, refusal: &Refusal) -> Option<ResourceId> {
         Refusal::NotOurs(id, _) | Refusal::ForeignStatements(id) => Some(id.clone()),
         Refusal::OthersQueue { queue, .. } | Refusal::HubQueue(_, queue) => Some(ResourceId::Queue(queue.clone())),
         Refusal::PrefixInUse { .. } | Refusal::KeyElsewhere { .. } => None,
+        Refusal::RouterRole { role, policy } => Some(ResourceId::RolePolicy(role.clone(), policy.clone())),
         Refusal::NoRoleSpace { role, .. } => Some(ResourceId::Role(role.clone())),
-        Refusal::TooMuchReserved { .. } | Refusal::OtherSettings { .. } => {
+        Refusal::TooMuchReserved { .. } | Refusal::OtherSettings { .. } | Refusal::FunctionFailed { .. } => {
             Some(ResourceId::Function(scope.router_function()))
         }
         Refusal::ForeignTargets { rule, .. } => Some(ResourceId::Rule(rule.clone())),
@@ -169,6 +183,15 @@ fn different(change: &Change, of_cluster: bool) -> (Code, String) {
         ResourceId::Rule(_) if turned_off(Rule::ENABLED) => return (Code::RuleDisabled, "disabled".to_owned()),
         ResourceId::EventSourceMapping(..) if turned_off(EventSourceMapping::ENABLED) => {
             return (Code::MappingDisabled, "disabled".to_owned());
+        }
+        ResourceId::EventSourceMapping(..) if change.touches(EventSourceMapping::FILTERS) => {
+            return (Code::MappingFiltered, "lets only some messages through".to_owned());
+        }
+        ResourceId::Function(_) => {
+            let failed = change.fields.iter().find(|field| field.path == Function::FAILED_UPDATE);
+            if let Some(FieldValue::Text(reason)) = failed.map(|field| &field.from) {
+                return (Code::UpdateFailed, format!("the last update failed: {reason}"));
+            }
         }
         ResourceId::EventSourceMapping(..) if change.touches(EventSourceMapping::DUPLICATES) => {
             return (Code::DuplicateMapping, "there more than once".to_owned());

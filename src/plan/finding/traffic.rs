@@ -124,7 +124,10 @@ fn of_version(scope: &Scope, version: &VersionState) -> Option<Finding> {
         Code::RouterNotActive,
         ResourceId::Function(scope.router_function()),
         format!("in state {}{reason}", version.state),
-        Mend::ByHand("see what Lambda says about it, and mend that".to_owned()),
+        Mend::ByHand(
+            "mend what Lambda says about it; bootstrap-hub --router-rollback makes the version before live again"
+                .to_owned(),
+        ),
     ))
 }
 

@@ -200,6 +200,25 @@ const CHANGED: &[Row] = &[
         &["the function holds router 0.2.1-rc.1, which is newer than 0.2.0"],
     ),
     (
+        "a function that Lambda has given up",
+        |b| b.function("kibus-router", |f| f.failed = Some("the role is gone".to_owned())),
+        &["Lambda has given function `kibus-router` up: the role is gone"],
+    ),
+    (
+        "a function whose last update was not carried out",
+        |b| {
+            b.function("kibus-router", |f| {
+                f.failed_update = Some("the role is gone".to_owned())
+            })
+        },
+        &[],
+    ),
+    (
+        "a controller that would run as the router",
+        |b| b.role = Some(ROLE.parse().unwrap()),
+        &["role `kibus-router-us-west-2` is the router's own: a controller that runs as it could read the hub queue"],
+    ),
+    (
         "a router of another build, with other memory",
         |b| {
             b.function("kibus-router", |f| {
@@ -253,6 +272,17 @@ fn what_is_not_ours_is_not_deleted_either() {
     bench.answer("log-group", "/aws/lambda/kibus-router", Seen::Absent);
     let refused = check(&bench.scope, &bench.teardown(), &bench.observed);
     assert_eq!(refused.len(), 3, "{refused:?}");
+}
+
+#[test]
+fn what_is_wrong_with_ours_does_not_keep_it_from_being_removed() {
+    let mut bench = Bench::new();
+    bench.role = Some(ROLE.parse().unwrap());
+    for resource in bench.wanted().resources() {
+        bench.see(resource.clone());
+    }
+    bench.function("kibus-router", |f| f.failed = Some("the role is gone".to_owned()));
+    assert_eq!(check(&bench.scope, &bench.teardown(), &bench.observed), []);
 }
 
 #[test]
@@ -334,6 +364,13 @@ const BACK: &[Back] = &[
         &["version 1 of the router was published with other settings: `environment.KIBUS_QUEUE_PREFIX`"],
     ),
     (
+        "which somebody had put into a network",
+        |s| {
+            s.extras.network.insert("subnet-1".to_owned());
+        },
+        &["version 1 of the router was published with other settings: `network`"],
+    ),
+    (
         "which runs as another role, and knows no prefix",
         |s| {
             s.role.push('x');
@@ -342,6 +379,18 @@ const BACK: &[Back] = &[
         &["version 1 of the router was published with other settings: `environment.KIBUS_QUEUE_PREFIX`, `role`"],
     ),
 ];
+
+#[test]
+fn going_back_from_a_version_that_somebody_had_put_into_a_network_is_no_other_setting() {
+    let mut bench = Bench::new();
+    bench.alias(LIVE, |a| {
+        a.version = Some(2);
+        a.settings.extras.network.insert("subnet-1".to_owned());
+    });
+    let plan = bench.plan();
+    assert!(plan.changes[0].touches("network"), "{:?}", plan.changes);
+    assert_eq!(check(&bench.scope, &plan, &bench.observed), []);
+}
 
 #[test]
 fn going_back_keeps_what_decides_where_events_go() {

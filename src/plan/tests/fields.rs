@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{Bench, drawing};
 use crate::model::choice::UserTags;
 use crate::model::document::Document;
-use crate::model::resource::{Architecture, Code, Encryption, Resource};
+use crate::model::resource::{Architecture, Code, Encryption, Extras, Logging, Resource};
 use crate::model::world::{Seen, World};
 use serde_json::json;
 
@@ -212,6 +212,40 @@ const DRIFT: &[Row] = &[
         "~function(environment.RUST_LOG)",
     ),
     (
+        "a log that goes elsewhere",
+        |b| b.function("kibus-router", |f| f.settings.logging.group.push('x')),
+        "~function(logging.group)",
+    ),
+    (
+        "a log from which lines are left out",
+        |b| b.function("kibus-router", |f| f.settings.logging.format = "JSON".to_owned()),
+        "~function(logging.format)",
+    ),
+    (
+        "all that can be hung on a function",
+        |b| {
+            b.function("kibus-router", |f| {
+                f.settings.extras = Extras {
+                    layers: BTreeSet::from(["arn:aws:lambda:us-west-2:1:layer:x:1".to_owned()]),
+                    network: BTreeSet::from(["subnet-1".to_owned()]),
+                    file_systems: BTreeSet::from(["arn:aws:elasticfilesystem:us-west-2:1:access-point/x".to_owned()]),
+                    kms_key: Some("arn:aws:kms:us-west-2:111122223333:key/1".to_owned()),
+                };
+            });
+        },
+        "~function(layers,network,file_systems,kms_key)",
+    ),
+    (
+        "an update that was not carried out",
+        |b| b.function("kibus-router", |f| f.failed_update = Some("no".to_owned())),
+        "~function(failed_update)",
+    ),
+    (
+        "a function that was given up",
+        |b| b.function("kibus-router", |f| f.failed = Some("no".to_owned())),
+        "~function(failed)",
+    ),
+    (
         "reserved concurrency",
         |b| b.function("kibus-router", |f| f.reserved_concurrency = Some(0)),
         "~function(reserved_concurrency)",
@@ -257,10 +291,35 @@ const DRIFT: &[Row] = &[
                 a.settings.memory = 128;
                 a.settings.timeout = 3;
                 a.settings.environment.clear();
+                a.settings.logging = Logging::default();
+                a.settings.extras.network.insert("sg-1".to_owned());
             });
         },
         "~alias(role,runtime,architecture,handler,memory,timeout,environment.KIBUS_BUS,\
-         environment.KIBUS_QUEUE_PREFIX)",
+         environment.KIBUS_QUEUE_PREFIX,logging.group,logging.format,network)",
+    ),
+    (
+        "what else can be hung on the version that is live",
+        |b| {
+            b.alias(LIVE, |a| {
+                a.settings.extras = Extras {
+                    layers: BTreeSet::from(["x".to_owned()]),
+                    file_systems: BTreeSet::from(["x".to_owned()]),
+                    kms_key: Some("x".to_owned()),
+                    ..Extras::default()
+                };
+            });
+        },
+        "~alias(layers,file_systems,kms_key)",
+    ),
+    (
+        "a share of the invocations that goes to another version",
+        |b| {
+            b.alias(LIVE, |a| {
+                a.shares.insert("version 1: 0.5".to_owned());
+            });
+        },
+        "~alias(shares)",
     ),
     (
         "an alias that someone went back with",
@@ -306,6 +365,15 @@ const DRIFT: &[Row] = &[
         "a mapping that is switched off",
         |b| b.mapping(MAPPING, |m| m.enabled = false),
         "~event-source-mapping(enabled)",
+    ),
+    (
+        "a mapping that lets only some messages through",
+        |b| {
+            b.mapping(MAPPING, |m| {
+                m.filters.insert(r#"{"body":{"source":["x"]}}"#.to_owned());
+            });
+        },
+        "~event-source-mapping(filters)",
     ),
     (
         "a second mapping",
@@ -355,6 +423,20 @@ const DRIFT: &[Row] = &[
             })
         },
         "~rule(target.rewrite)",
+    ),
+    (
+        "a target that is delivered to as somebody",
+        |b| b.rule(SPOT, |r| r.target.as_mut().unwrap().role = Some("x".to_owned())),
+        "~rule(target.role)",
+    ),
+    (
+        "a target that groups its messages",
+        |b| {
+            b.rule(SPOT, |r| {
+                r.target.as_mut().unwrap().message_group = Some("x".to_owned())
+            })
+        },
+        "~rule(target.message_group)",
     ),
     (
         "no target",

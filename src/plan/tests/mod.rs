@@ -2,6 +2,7 @@
 
 mod checks;
 mod fields;
+mod findings;
 mod order;
 
 use crate::model::choice::HubChoices;

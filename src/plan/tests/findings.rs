@@ -1,0 +1,107 @@
+//! What a check calls each thing that is otherwise, and what it says of it.
+
+use std::collections::BTreeMap;
+
+use super::Bench;
+use crate::model::resource::Resource;
+use crate::model::world::Seen;
+use crate::plan::check;
+use crate::plan::finding;
+
+type Row = (&'static str, fn(&mut Bench), &'static [&'static str]);
+
+const MAPPING: &str = "kibus-hub -> kibus-router:live";
+
+const ROWS: &[Row] = &[
+    ("nothing", |_| {}, &[]),
+    (
+        "a mapping that lets only some messages through",
+        |b| {
+            b.mapping(MAPPING, |m| {
+                m.filters.insert("{}".to_owned());
+            });
+        },
+        &["K225 lets only some messages through"],
+    ),
+    (
+        "a mapping that reads nothing, whatever else is wrong with it",
+        |b| {
+            b.mapping(MAPPING, |m| {
+                m.enabled = false;
+                m.filters.insert("{}".to_owned());
+            });
+        },
+        &["K222 disabled"],
+    ),
+    (
+        "a mapping of another size",
+        |b| b.mapping(MAPPING, |m| m.batch_size = 1),
+        &["K207 batch size changed"],
+    ),
+    (
+        "an update that was not carried out",
+        |b| b.function("kibus-router", |f| f.failed_update = Some("no such key".to_owned())),
+        &["K224 the last update failed: no such key"],
+    ),
+    (
+        "a function that was given up",
+        |b| b.function("kibus-router", |f| f.failed = Some("no such key".to_owned())),
+        &["K310 given up by Lambda: no such key"],
+    ),
+    (
+        "a function in a network",
+        |b| {
+            b.function("kibus-router", |f| {
+                f.settings.extras.network.insert("subnet-1".to_owned());
+            });
+        },
+        &["K205 network changed"],
+    ),
+    (
+        "a share of the invocations that goes to another version",
+        |b| {
+            b.alias("kibus-router:live", |a| {
+                a.shares.insert("version 1: 0.5".to_owned());
+            });
+        },
+        &["K206 shares changed"],
+    ),
+    (
+        "a controller that would run as the router",
+        |b| {
+            b.role = Some("kibus-router-us-west-2".parse().unwrap());
+            b.queue("karpenter-base", |q| {
+                q.tags
+                    .0
+                    .insert("kibus:controller-role".to_owned(), "kibus-router-us-west-2".to_owned());
+            });
+            b.answer("role-policy", "controller/kibus-us-west-2-base", Seen::Absent);
+        },
+        &[
+            "K311 role `kibus-router-us-west-2` is the router's own: a controller that runs as it could read the hub queue",
+        ],
+    ),
+];
+
+#[test]
+fn each_difference_has_its_code() {
+    for (name, edit, expected) in ROWS {
+        let mut bench = Bench::new();
+        edit(&mut bench);
+        let plan = bench.plan();
+        let refusals = check(&bench.scope, &plan, &bench.observed);
+        let owners: BTreeMap<_, _> = bench
+            .observed
+            .resources()
+            .filter(|resource| matches!(resource, Resource::Queue(queue) if queue.name.as_str() == "karpenter-base"))
+            .map(|resource| (resource.id(), "base".parse().unwrap()))
+            .collect();
+        let mut findings = finding::changed(&bench.scope, &plan, &refusals, &owners);
+        findings.extend(finding::refused(&bench.scope, &refusals));
+        let said: Vec<String> = findings
+            .iter()
+            .map(|finding| format!("{} {}", finding.code, finding.message))
+            .collect();
+        assert_eq!(said, *expected, "{name}");
+    }
+}
