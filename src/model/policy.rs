@@ -1,5 +1,7 @@
 //! The policies of every party, from the files in `templates/policies`.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::document::Document;
@@ -93,6 +95,46 @@ pub fn all_ours(policy: &Document) -> bool {
     !statements.is_empty() && statements.iter().all(ours)
 }
 
+/// The customer keys that a policy of a party opens: what its statements about KMS name.
+#[must_use]
+pub fn keys(policy: &Document) -> BTreeSet<String> {
+    policy
+        .statements()
+        .iter()
+        .filter(|statement| is_about_keys(statement))
+        .flat_map(|statement| texts(statement.get("Resource")))
+        .collect()
+}
+
+/// The same policy where the statement about a customer key opens these keys as well.
+#[must_use]
+pub fn with_keys_too(policy: &Document, keys: &BTreeSet<String>) -> Document {
+    let mut policy = policy.clone();
+    if let Some(Value::Array(statements)) = policy.0.get_mut("Statement") {
+        for statement in statements.iter_mut().filter(|statement| is_about_keys(statement)) {
+            let mut all: BTreeSet<String> = texts(statement.get("Resource")).into_iter().collect();
+            all.extend(keys.iter().cloned());
+            statement["Resource"] = all.into_iter().collect();
+        }
+    }
+    policy
+}
+
+fn is_about_keys(statement: &Value) -> bool {
+    texts(statement.get("Action"))
+        .iter()
+        .any(|action| action.starts_with("kms:"))
+}
+
+/// What stands in a place of a document that may hold one text or several.
+fn texts(value: Option<&Value>) -> Vec<String> {
+    match value {
+        Some(Value::String(text)) => vec![text.clone()],
+        Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        _ => Vec::new(),
+    }
+}
+
 /// The policy with a statement more, if there is a customer key.
 pub(super) fn with_key(mut policy: Document, statement: &str, key: Option<&KmsKey>) -> Document {
     if let Some(key) = key
@@ -138,6 +180,19 @@ mod tests {
         ] {
             assert!(!all_ours(&Document(policy)), "{name}");
         }
+    }
+
+    #[test]
+    fn a_policy_can_open_another_key_beside_its_own() {
+        let two = BTreeSet::from(["arn:aws:kms:us-west-2:111122223333:key/2".to_owned()]);
+        let with = router(&scope(), Some(&key()));
+        assert_eq!(keys(&with), BTreeSet::from([key().to_string()]));
+        let both = with_keys_too(&with, &two);
+        assert_eq!(keys(&both), &keys(&with) | &two);
+        assert_eq!(both.statements().len(), with.statements().len());
+        let without = router(&scope(), None);
+        assert_eq!(keys(&without), BTreeSet::new());
+        assert_eq!(with_keys_too(&without, &two), without);
     }
 
     #[test]

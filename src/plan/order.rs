@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 
 use super::Plan;
 use super::change::{Action, Change, FieldChange, Op};
+use super::diff;
 use crate::model::field::FieldValue;
 use crate::model::name::PolicyName;
-use crate::model::resource::{Resource, ResourceId};
+use crate::model::policy;
+use crate::model::resource::{Queue, Resource, ResourceId, RolePolicy};
 use crate::model::scope::Scope;
 use crate::model::tags::CONTROLLER_ROLE;
 
@@ -29,8 +31,10 @@ pub(super) fn ordered(scope: &Scope, changes: Vec<Change>, unknown: Vec<Resource
     let nodes: Vec<Node> = changes
         .iter()
         .enumerate()
-        .flat_map(|(at, change)| ops(change).into_iter().map(move |op| (at, op)))
-        .map(|(at, op)| Node::new(scope, at, op))
+        .flat_map(|at| {
+            let ops = ops(at.1).into_iter().enumerate();
+            ops.map(move |(turn, op)| Node::new(scope, at, turn, op))
+        })
         .collect();
     let before: Vec<Vec<usize>> = nodes
         .iter()
@@ -67,16 +71,49 @@ fn ops(change: &Change) -> Vec<Op> {
     match (change.action, &change.before, &change.after) {
         (Action::Create, _, Some(after)) => vec![Op::Create(after.clone())],
         (Action::Delete, Some(before), _) => vec![Op::Delete(before.clone())],
-        (Action::Replace, Some(before), Some(after)) => vec![Op::Delete(before.clone()), Op::Create(after.clone())],
-        (Action::Update, Some(before), Some(after)) => {
-            vec![Op::Update {
+        (Action::Replace, Some(before), Some(after)) => {
+            let mut ops = vec![Op::Delete(before.clone())];
+            match both_keys(before, after) {
+                Some(both) => ops.extend([Op::Create(both.clone()), update(both, after.clone())]),
+                None => ops.push(Op::Create(after.clone())),
+            }
+            ops
+        }
+        (Action::Update, Some(before), Some(after)) => match both_keys(before, after) {
+            Some(both) => vec![update(before.clone(), both.clone()), update(both, after.clone())],
+            None => vec![Op::Update {
                 from: Box::new(before.clone()),
                 to: after.clone(),
                 fields: change.fields.clone(),
-            }]
-        }
+            }],
+        },
         _ => unreachable!("a change has what its action needs: its constructors see to it"),
     }
+}
+
+fn update(from: Resource, to: Resource) -> Op {
+    let fields = diff(&to, &from);
+    Op::Update {
+        from: Box::new(from),
+        to,
+        fields,
+    }
+}
+
+/// What stands between two policies that open different keys: one that opens both, for as long as some queues have the
+/// one and some the other.
+fn both_keys(before: &Resource, after: &Resource) -> Option<Resource> {
+    let (Resource::RolePolicy(old), Resource::RolePolicy(new)) = (before, after) else {
+        return None;
+    };
+    let (old_keys, new_keys) = (policy::keys(&old.document), policy::keys(&new.document));
+    let changes = !old_keys.is_subset(&new_keys) && !new_keys.is_subset(&old_keys);
+    changes.then(|| {
+        Resource::RolePolicy(RolePolicy {
+            document: policy::with_keys_too(&new.document, &old_keys),
+            ..new.clone()
+        })
+    })
 }
 
 /// Which part of the hub a resource is, where others need that part whatever they look like when they are seen: a rule
@@ -110,17 +147,58 @@ impl Part {
 /// A step that has no place yet, with what its place depends on.
 struct Node {
     change: usize,
+    /// Which step of its change it is.
+    turn: usize,
     op: Op,
-    id: ResourceId,
     part: Part,
     /// If it is about a cluster's queue: the name that the policy of the cluster's controller has, on any role.
     policy: Option<PolicyName>,
     /// Whether a queue has remembered a role until now, and will not remember it any more.
     forgets_a_role: bool,
+    /// If it is about a queue's encryption, or about a policy: what it has to do with customer keys.
+    key: KeyStep,
+}
+
+/// What a step has to do with customer keys.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum KeyStep {
+    /// A queue gets another encryption, or is made with one.
+    Encrypts,
+    /// A policy opens a key that it did not.
+    Opens,
+    /// A policy does not open a key any more that it did.
+    Closes,
+    Nothing,
+}
+
+impl KeyStep {
+    /// What a step has to do with keys, where these are what its change begins and ends with.
+    fn of(op: &Op, change: &Change) -> Self {
+        let keys = |resource: Option<&Resource>| match resource {
+            Some(Resource::RolePolicy(policy)) => policy::keys(&policy.document),
+            _ => BTreeSet::new(),
+        };
+        let (before, after) = match op {
+            Op::Create(Resource::Queue(_)) => return Self::Encrypts,
+            Op::Update { fields, .. } if fields.iter().any(|field| field.path == Queue::ENCRYPTION) => {
+                return Self::Encrypts;
+            }
+            // A policy that comes back where it was goes on from there; one that is new opens nothing to be kept open.
+            Op::Create(to) if change.before.is_some() => (keys(change.before.as_ref()), keys(Some(to))),
+            Op::Delete(from) if change.after.is_some() => (keys(Some(from)), keys(change.after.as_ref())),
+            Op::Update { from, to, .. } => (keys(Some(from)), keys(Some(to))),
+            Op::Create(_) | Op::Delete(_) => return Self::Nothing,
+        };
+        match op {
+            Op::Create(_) | Op::Update { .. } if !after.is_subset(&before) => Self::Opens,
+            Op::Delete(_) | Op::Update { .. } if after.is_subset(&before) && after != before => Self::Closes,
+            _ => Self::Nothing,
+        }
+    }
 }
 
 impl Node {
-    fn new(scope: &Scope, change: usize, op: Op) -> Self {
+    fn new(scope: &Scope, (place, change): (usize, &Change), turn: usize, op: Op) -> Self {
         let id = op.id();
         let policy = match op.resource() {
             Resource::Queue(queue) => queue
@@ -132,12 +210,13 @@ impl Node {
         let role_tag = format!("tags.{CONTROLLER_ROLE}");
         let forgets = |field: &FieldChange| field.path == role_tag && field.from != FieldValue::Unset;
         Self {
-            change,
+            change: place,
+            turn,
+            key: KeyStep::of(&op, change),
             part: Part::of(scope, &id),
             policy,
             forgets_a_role: matches!(&op, Op::Update { fields, .. } if fields.iter().any(forgets)),
             op,
-            id,
         }
     }
 
@@ -149,8 +228,11 @@ impl Node {
 /// Whether step `a` must be done before step `b`.
 fn must_precede(a: &Node, b: &Node) -> bool {
     match (&a.op, &b.op) {
-        // A replacement: first the old one goes.
-        (Op::Delete(_), Op::Create(_)) if a.id == b.id => true,
+        // A replacement, where first the old one goes; or what is opened before it is closed.
+        (_, _) if a.change == b.change => a.turn < b.turn,
+        // Nobody is shut out of a queue: a key is opened before the queue has it, and closed when it has it no more.
+        (_, _) if shares_key(a, b) => a.key == KeyStep::Opens,
+        (_, _) if shares_key(b, a) => b.key == KeyStep::Closes,
         (Op::Delete(_), Op::Delete(_)) => needs(a, b),
         // What was chosen is remembered before anything follows from it.
         (Op::Delete(_), _) if b.part == Part::Memory => false,
@@ -164,6 +246,18 @@ fn must_precede(a: &Node, b: &Node) -> bool {
         (_, _) if is_policy_of(b, a) => !a.forgets_a_role,
         (_, _) => needs(b, a),
     }
+}
+
+/// Whether a policy opens or closes a key to somebody who uses a queue that gets another encryption.
+fn shares_key(policy: &Node, queue: &Node) -> bool {
+    let of_router = policy.part == Part::RouterPolicy && queue.part != Part::Memory;
+    // What remembers a role comes first when it is made, and last when it forgets one.
+    let of_controller = is_policy_of(policy, queue)
+        && matches!(queue.op, Op::Update { .. })
+        && !(queue.forgets_a_role && policy.key == KeyStep::Closes);
+    matches!(policy.key, KeyStep::Opens | KeyStep::Closes)
+        && queue.key == KeyStep::Encrypts
+        && (of_router || of_controller)
 }
 
 /// Whether a resource can only be there while the other is.

@@ -1,6 +1,6 @@
 //! What each command wants and looks at: the recipe, without its words.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kibus::apply::{Event, Listener, Outcome, apply};
 use kibus::cloud::{Cloud, observe};
@@ -85,13 +85,16 @@ impl Command {
         let mut ids = BTreeSet::new();
         match self {
             Self::BootstrapHub(flags, version) => {
-                let hub = Hub::new(
-                    scope,
-                    flags.clone().or(remembered),
-                    Code::of_archive(*version, *version),
-                );
+                let choices = flags.clone().or(remembered.clone());
+                let hub = Hub::new(scope, choices.clone(), Code::of_archive(*version, *version));
                 wanted.extend(hub.world());
                 ids.extend(hub::ids(scope));
+                if choices.kms_key.is_some() || remembered.kms_key.is_some() {
+                    for (name, _) in registered(scope, account, &hub).await {
+                        let cluster = add_cluster(scope, account, &hub, name, RoleFlag::NotGiven, &mut ids).await;
+                        wanted.extend(cluster.world(scope, hub.kms_key()));
+                    }
+                }
             }
             Self::AddCluster(clusters) => {
                 let hub = Hub::new(scope, remembered, Code::of_archive("", ""));
@@ -110,18 +113,27 @@ impl Command {
             Self::Teardown => {
                 ids.extend(hub::ids(scope));
                 let hub = Hub::new(scope, remembered, Code::of_archive("", ""));
-                for queue in account.cluster_queues(&hub.queue_prefix()).await.unwrap() {
-                    let tags = tags(account, ResourceId::Queue(queue.clone())).await;
-                    if let Some(cluster) = tags.cluster_of(&scope.bus) {
-                        ids.insert(ResourceId::Queue(queue));
-                        let role = tags.controller_role();
-                        ids.extend(role.map(|role| Cluster::policy_id(scope, &cluster, &role)));
-                    }
+                for (cluster, tags) in registered(scope, account, &hub).await {
+                    ids.insert(ResourceId::Queue(scope.cluster_queue(&hub.queue_prefix(), &cluster)));
+                    let role = tags.controller_role();
+                    ids.extend(role.map(|role| Cluster::policy_id(scope, &cluster, &role)));
                 }
             }
         }
         (wanted, ids)
     }
+}
+
+/// The clusters that there are, with what their queues remember.
+async fn registered(scope: &Scope, account: &Account, hub: &Hub) -> BTreeMap<ClusterName, Tags> {
+    let mut found = BTreeMap::new();
+    for queue in account.cluster_queues(&hub.queue_prefix()).await.unwrap() {
+        let tags = tags(account, ResourceId::Queue(queue)).await;
+        if let Some(cluster) = tags.cluster_of(&scope.bus) {
+            found.insert(cluster, tags);
+        }
+    }
+    found
 }
 
 /// The cluster that is wanted, and with it all that must be looked at: its queue, and its policy on the role that is

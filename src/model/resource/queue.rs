@@ -55,6 +55,9 @@ pub struct Queue {
 }
 
 impl Queue {
+    /// The path of the field that says what it is encrypted with.
+    pub const ENCRYPTION: &str = "encryption";
+
     pub(super) fn fields(&self) -> Vec<Field> {
         let Self {
             name: _, // names the resource
@@ -79,7 +82,7 @@ impl Queue {
             field("redrive.max_receives", redrive.as_ref().map(|r| r.max_receives)),
             field("redrive_allow", redrive_allow.clone()),
             field(
-                "encryption",
+                Self::ENCRYPTION,
                 match encryption {
                     Encryption::None => "none",
                     Encryption::SqsManaged => "SSE-SQS",

@@ -517,8 +517,8 @@ const CHOICES: &[Row] = &[
     (
         "a customer key",
         |b| b.choices.kms_key = Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap()),
-        "~queue(encryption,tags.kibus:option:kms-key) ~queue(encryption) ~queue(encryption) ~queue(encryption) \
-         ~role-policy(document) ~role-policy(document)",
+        "~queue(encryption,tags.kibus:option:kms-key) ~role-policy(document) ~role-policy(document) \
+         ~queue(encryption) ~queue(encryption) ~queue(encryption)",
     ),
     (
         "retention of the hub queue",
