@@ -10,6 +10,8 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::watch;
 
+mod made;
+
 use crate::cloud::{Cloud, Fault};
 use crate::error::Progress;
 use crate::plan::{Change, Plan};
@@ -95,7 +97,7 @@ pub async fn apply(
                 let waiting = |reason: &str| {
                     listener.event(place, &plan.changes[place], Event::Waiting(reason.to_owned()));
                 };
-                let answer = cloud.write(&plan.steps[step].op, &waiting).await;
+                let answer = made::write(cloud, &plan.steps[step].op, &waiting).await;
                 failed.fetch_or(answer.is_err(), Ordering::Relaxed);
                 Some((step, answer, began.elapsed()))
             });

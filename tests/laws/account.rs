@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard};
 use kibus::cloud::{Cloud, Fault, FaultKind};
 use kibus::model::name::{QueueName, QueuePrefix, RoleName};
 use kibus::model::policy;
-use kibus::model::resource::{Resource, ResourceId};
+use kibus::model::resource::{Encryption, Resource, ResourceId};
 use kibus::model::scope::Scope;
 use kibus::model::tags::{CLUSTER, Tags};
 use kibus::plan::{FieldChange, Op, Plan};
@@ -24,6 +24,8 @@ pub(super) enum Trouble {
     OnlyTags,
     /// All is done, and the answer is lost.
     AnswerLost,
+    /// The first call of a create is done, its answer is lost, and the SDK's second try is told that it exists.
+    AskedTwice,
     /// All is well, and someone asks to stop.
     Stop,
 }
@@ -48,6 +50,8 @@ struct State {
     writes: usize,
     interruption: Option<Interruption>,
     breaches: Vec<String>,
+    /// What was answered to exist: the rest of it may be made, as it was shown.
+    unfinished: Option<Resource>,
 }
 
 /// An account, as far as one bus is concerned.
@@ -106,36 +110,17 @@ impl Cloud for Account {
         waiting("settling");
         tokio::task::yield_now().await;
         let mut state = self.state();
-        let at = state.writes;
-        state.writes += 1;
-        let now = state.interruption.filter(|now| now.at <= at);
-        if now.is_some_and(|earlier| earlier.at < at && earlier.killed) {
-            return Err(fault("killed"));
-        }
-        if let Err(breach) = allowed(&self.scope, &mut state, op) {
-            let breach = format!("{}: {breach}", op.id());
-            state.breaches.push(breach.clone());
-            return Err(fault(&breach));
-        }
-        match now.filter(|now| now.at == at).map(|now| now.trouble) {
-            None => take(&mut state.resources, op),
-            Some(Trouble::Stop) => {
-                take(&mut state.resources, op);
-                self.stop.send_replace(true);
-            }
-            Some(trouble) => {
-                match trouble {
-                    Trouble::AnswerLost => take(&mut state.resources, op),
-                    Trouble::AllButTags | Trouble::OnlyTags => {
-                        let half = half(op, trouble);
-                        state.resources.extend(half.map(|half| (half.id(), half)));
-                    }
-                    Trouble::Nothing | Trouble::Stop => {}
-                }
-                return Err(fault("injected"));
-            }
-        }
-        Ok(())
+        let could = can_use(&self.scope, &state.resources);
+        let answer = self.answer(&mut state, op);
+        let can = can_use(&self.scope, &state.resources);
+        let there = |id: &ResourceId| state.resources.contains_key(id);
+        let shut_out: Vec<String> = could
+            .difference(&can)
+            .filter(|(policy, queue)| there(policy) && there(queue))
+            .map(|(policy, queue)| format!("{}: {policy} has no key to {queue} any more", op.id()))
+            .collect();
+        state.breaches.extend(shut_out);
+        answer
     }
 
     async fn cluster_queues(&self, prefix: &QueuePrefix) -> Result<BTreeSet<QueueName>, Fault> {
@@ -157,6 +142,80 @@ impl Cloud for Account {
     }
 }
 
+impl Account {
+    fn answer(&self, state: &mut State, op: &Op) -> Result<(), Fault> {
+        let at = state.writes;
+        state.writes += 1;
+        let now = state.interruption.filter(|now| now.at <= at);
+        if now.is_some_and(|earlier| earlier.at < at && earlier.killed) {
+            return Err(fault("killed"));
+        }
+        if let Err(breach) = allowed(&self.scope, state, op) {
+            let breach = format!("{}: {breach}", op.id());
+            state.breaches.push(breach.clone());
+            return Err(fault(&breach));
+        }
+        match now.filter(|now| now.at == at).map(|now| now.trouble) {
+            None => take(&mut state.resources, op),
+            Some(Trouble::Stop) => {
+                take(&mut state.resources, op);
+                self.stop.send_replace(true);
+            }
+            Some(Trouble::AskedTwice) if matches!(op, Op::Create(_)) => {
+                match half(op, Trouble::AllButTags) {
+                    Some(half) => drop(state.resources.insert(half.id(), half)),
+                    None => take(&mut state.resources, op),
+                }
+                state.unfinished = Some(op.resource().clone());
+                return Err(Fault {
+                    kind: FaultKind::Exists,
+                    ..fault("exists")
+                });
+            }
+            Some(trouble) => {
+                match trouble {
+                    Trouble::AnswerLost => take(&mut state.resources, op),
+                    Trouble::AllButTags | Trouble::OnlyTags => {
+                        let half = half(op, trouble);
+                        state.resources.extend(half.map(|half| (half.id(), half)));
+                    }
+                    Trouble::Nothing | Trouble::Stop | Trouble::AskedTwice => {}
+                }
+                return Err(fault("injected"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Which policies open which queues: the router's all but the one for dead letters, a controller's that of its cluster.
+fn can_use(scope: &Scope, resources: &World) -> BTreeSet<(ResourceId, ResourceId)> {
+    let mut found = BTreeSet::new();
+    for queue in resources.values() {
+        let Resource::Queue(queue) = queue else { continue };
+        if queue.name == scope.dead_letter_queue() || !queue.tags.belong_to(&scope.bus) {
+            continue;
+        }
+        let controller = queue
+            .tags
+            .cluster_of(&scope.bus)
+            .map(|cluster| scope.controller_policy(&cluster));
+        for policy in resources.values() {
+            let Resource::RolePolicy(policy) = policy else { continue };
+            let uses = policy.name == scope.router_policy() || Some(&policy.name) == controller.as_ref();
+            let opens = match &queue.encryption {
+                Encryption::Kms(key) => policy.document.compact().contains(key.as_str()),
+                _ => true,
+            };
+            if uses && opens {
+                let policy = ResourceId::RolePolicy(policy.role.clone(), policy.name.clone());
+                found.insert((policy, ResourceId::Queue(queue.name.clone())));
+            }
+        }
+    }
+    found
+}
+
 fn fault(message: &str) -> Fault {
     Fault {
         kind: FaultKind::Rejected,
@@ -168,10 +227,13 @@ fn fault(message: &str) -> Fault {
 
 /// Whether this write may be: it was shown, it is about something of ours, and nothing is left hanging.
 fn allowed(scope: &Scope, state: &mut State, op: &Op) -> Result<(), String> {
-    let Some(place) = state.shown.iter().position(|shown| shown == op) else {
-        return Err("was not shown, or is done twice".to_owned());
-    };
-    state.shown.swap_remove(place);
+    let unfinished = state.unfinished.take();
+    let goes_on = matches!(op, Op::Update { to, .. } if Some(to) == unfinished.as_ref());
+    match state.shown.iter().position(|shown| shown == op) {
+        Some(place) => drop(state.shown.swap_remove(place)),
+        None if goes_on => {}
+        None => return Err("was not shown, or is done twice".to_owned()),
+    }
     let resources = &state.resources;
     let there = resources.get(&op.id());
     match (op, there) {

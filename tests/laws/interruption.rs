@@ -7,6 +7,7 @@ use kibus::model::choice::{HubChoices, UserTags};
 use kibus::model::resource::{Resource, ResourceId, RolePolicy};
 use kibus::model::scope::Scope;
 use kibus::model::tags::Tags;
+use kibus::plan::{Op, Step};
 use proptest::prelude::*;
 
 use super::account::{Account, Interruption, Trouble, halves, tags_mut};
@@ -75,6 +76,12 @@ fn commands() -> Vec<Command> {
         BootstrapHub(HubChoices::default(), "0.2.0"),
         choose(|c| c.tags = Some(UserTags::parse(&["team=b".to_owned(), "x=y".to_owned()]).unwrap())),
         choose(|c| c.kms_key = Some("none".parse().unwrap())),
+        choose(|c| c.kms_key = Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap())),
+        choose(|c| c.kms_key = Some("arn:aws:kms:us-west-2:111122223333:key/2".parse().unwrap())),
+        choose(|c| {
+            c.kms_key = Some("arn:aws:kms:us-west-2:111122223333:key/2".parse().unwrap());
+            c.role_path = Some("/y/".parse().unwrap());
+        }),
         choose(|c| c.retention = Some("9000".parse().unwrap())),
         choose(|c| c.permissions_boundary = Some("none".parse().unwrap())),
         choose(|c| c.role_path = Some("/".parse().unwrap())),
@@ -201,6 +208,33 @@ fn any_command_may_be_interrupted_and_repeated() {
                 for (trouble, killed) in [(Trouble::Nothing, true), (Trouble::Stop, false)] {
                     goes_on_where_it_stood(&start, &command, 8, Interruption { at, trouble, killed }, &end);
                 }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_create_that_is_told_to_exist_because_its_answer_was_lost_is_done() {
+    for history in histories() {
+        let start = account_after(&history);
+        for command in commands() {
+            let account = Account::new(&scope(), start.clone());
+            let run = wait(command.run(&scope(), &account, 1, None));
+            let end = comparable(account.resources());
+            let creates = |(_, step): &(usize, &Step)| matches!(step.op, Op::Create(_));
+            for (at, step) in run.plan.steps.iter().enumerate().filter(creates) {
+                let account = Account::new(&scope(), start.clone());
+                let now = Interruption {
+                    at,
+                    trouble: Trouble::AskedTwice,
+                    killed: false,
+                };
+                // One at a time, so that the write at this place is this step's.
+                let run = wait(command.run(&scope(), &account, 1, Some(now)));
+                let name = format!("{command:?} after {history:?}, {}", step.op.id());
+                assert_eq!(account.breaches(), [""; 0], "{name}");
+                assert!(run.outcome.is_complete(), "{name}: {:?}", run.outcome);
+                assert_eq!(comparable(account.resources()), end, "{name}");
             }
         }
     }
