@@ -10,6 +10,8 @@ mod errors;
 mod laws;
 mod module_arrows;
 mod options;
+mod patterns;
+mod permissions;
 mod replace_router;
 mod scenario;
 mod sessions;

@@ -10,7 +10,7 @@ use crate::model::choice::{ClusterChoices, HubChoices, OrNone};
 use crate::model::cluster::Cluster;
 use crate::model::document::Document;
 use crate::model::karpenter::KarpenterVersion;
-use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
+use crate::model::name::{ClusterName, KmsKey, PermissionsBoundary, QueueName, QueuePrefix, RoleName};
 use crate::model::resource::{Resource, ResourceId};
 use crate::model::tags::Tags;
 use crate::model::world::Seen;
@@ -33,6 +33,10 @@ enum Party {
         /// A controller role that clusters run as; may be given several times. [default: the usual names]
         #[arg(long = "controller-role", value_name = "ROLE")]
         roles: Vec<RoleName>,
+        /// The policy that bounds the router's role, or `none`; an operator may then give the role no other, and
+        /// cannot take it away. [default: what the hub has, else none]
+        #[arg(long, env = "KIBUS_PERMISSIONS_BOUNDARY", value_name = "ARN")]
+        permissions_boundary: Option<OrNone<PermissionsBoundary>>,
         #[command(flatten)]
         hub: Hub,
     },
@@ -68,10 +72,14 @@ struct Hub {
 /// Find out what the document depends on, and print it.
 pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Error> {
     let document = match args.party {
-        Party::Operator { roles, hub } => {
+        Party::Operator {
+            roles,
+            permissions_boundary,
+            hub,
+        } => {
             let choices = hub.choices(&context).await?;
-            let prefix = clusters::prefix(&choices);
-            operator_policy::operator(&context.scope, &prefix, &roles, clusters::key(&choices))
+            let boundary = permissions_boundary.or(choices.permissions_boundary.clone());
+            operator(&context, &roles, &choices, boundary.as_ref().and_then(|b| b.0.as_ref()))
         }
         Party::Router { hub } => policy::router(&context.scope, clusters::key(&hub.choices(&context).await?)),
         Party::Controller {
@@ -85,6 +93,22 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
     };
     context.ui.out(&document.pretty())?;
     Ok(Ending::Done)
+}
+
+fn operator(
+    context: &Context<'_>,
+    roles: &[RoleName],
+    hub: &HubChoices,
+    boundary: Option<&PermissionsBoundary>,
+) -> Document {
+    let (prefix, key) = (clusters::prefix(hub), clusters::key(hub));
+    let document = operator_policy::operator(&context.scope, &prefix, roles, key, boundary);
+    if let Some(over) = operator_policy::too_long(&document) {
+        context.ui.warn(&format!(
+            "this is {over} characters more than one managed policy holds: make two of its statements"
+        ));
+    }
+    document
 }
 
 async fn controller(

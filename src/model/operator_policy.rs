@@ -2,12 +2,26 @@
 //!
 //! It allows the calls that kibus makes, and what AWS asks for besides: tags at creation are a permission of their
 //! own, and so is handing a role to Lambda. Everything is narrowed to this bus by name where AWS takes a name, and
-//! by tag or condition where that says more (Service Authorization Reference of each service).
+//! by tag or condition where that says more.
+//!
+//! Which conditions a call has is in the Service Authorization Reference:
+//!
+//! - `sqs:CreateQueue` and `sqs:TagQueue` have `aws:RequestTag`, queues have `aws:ResourceTag`. A queue that is made with
+//!   tags takes both permissions (API reference, CreateQueue).
+//! - `events:PutTargets` has `events:TargetArn`, an array of ARNs without that of a target's dead-letter queue. An array
+//!   takes a set operator, and `ForAllValues` holds for a request without the key too, hence the `Null` beside it (IAM
+//!   user guide, "Single-valued vs. multivalued context keys"; EventBridge user guide, "Using IAM policy conditions").
+//! - `lambda:CreateEventSourceMapping`, `lambda:DeleteEventSourceMapping` and `lambda:UpdateEventSourceMapping` have
+//!   `lambda:FunctionArn`, a single ARN: here that of an alias. `lambda:GetEventSourceMapping` has it too, but not of a
+//!   mapping that is gone, and then AWS would say "denied" where kibus must hear "absent".
+//! - `iam:CreateRole`, `iam:PutRolePolicy` and `iam:PutRolePermissionsBoundary` have `iam:PermissionsBoundary`: what the
+//!   role has, or what the request gives it (IAM user guide, "Permissions boundaries for IAM entities", which delegates
+//!   by the same condition).
 
 use serde_json::Value;
 
 use super::document::Document;
-use super::name::{KmsKey, QueuePrefix, RoleName};
+use super::name::{KmsKey, PermissionsBoundary, QueuePrefix, RoleName};
 use super::policy::with_key;
 use super::scope::Scope;
 use super::signal::PROBE_SOURCE;
@@ -24,10 +38,19 @@ const USUAL_CONTROLLER_ROLES: [&str; 6] = [
     "*eksctl-*-iamservice-role*",
 ];
 
+/// How many characters other than white space a managed policy may have (IAM user guide, "IAM and AWS STS quotas").
+const MANAGED_POLICY: usize = 6_144;
+
 /// What an operator of this bus must be allowed. `roles` are the controller roles that may be given a policy; if
-/// there are none, those with the usual names may.
+/// there are none, those with the usual names may. With a `boundary`, the router's role may have no other.
 #[must_use]
-pub fn operator(scope: &Scope, prefix: &QueuePrefix, roles: &[RoleName], key: Option<&KmsKey>) -> Document {
+pub fn operator(
+    scope: &Scope,
+    prefix: &QueuePrefix,
+    roles: &[RoleName],
+    key: Option<&KmsKey>,
+    boundary: Option<&PermissionsBoundary>,
+) -> Document {
     let mut queues = scope.hub_queues().map(|queue| scope.queue_arn(&queue)).to_vec();
     queues.push(scope.queues_arn(prefix));
     let controllers: Vec<String> = if roles.is_empty() {
@@ -35,7 +58,8 @@ pub fn operator(scope: &Scope, prefix: &QueuePrefix, roles: &[RoleName], key: Op
     } else {
         roles.iter().flat_map(|role| scope.role_arns(role.as_str())).collect()
     };
-    let policy = Template::builtin(include_str!("../../templates/policies/operator.json")).fill(&[
+    let router_roles = Value::from(scope.role_arns(scope.router_role().as_str()).to_vec());
+    let mut policy = Template::builtin(include_str!("../../templates/policies/operator.json")).fill(&[
         ("bus", scope.bus.as_str().into()),
         ("queue_arns", queues.into()),
         ("hub_queue_arn", scope.queue_arn(&scope.hub_queue()).into()),
@@ -46,17 +70,37 @@ pub fn operator(scope: &Scope, prefix: &QueuePrefix, roles: &[RoleName], key: Op
         ("function_arn", scope.function_arn(&scope.router_function()).into()),
         ("any_mapping_arn", scope.any_mapping_arn().into()),
         ("log_group_arn", scope.log_group_arn(&scope.router_log_group()).into()),
-        (
-            "router_role_arns",
-            Value::from(scope.role_arns(scope.router_role().as_str()).to_vec()),
-        ),
+        ("router_role_arns", router_roles.clone()),
         ("controller_role_arns", controllers.into()),
     ]);
+    if let Some(boundary) = boundary {
+        let bounded = Template::builtin(include_str!("../../templates/policies/operator-bounded-role.json")).fill(&[
+            ("router_role_arns", router_roles),
+            ("boundary", boundary.as_str().into()),
+        ]);
+        replace_statement(&mut policy, "KibusRouterRole", bounded);
+    }
     with_key(
         policy,
         include_str!("../../templates/policies/controller-key.json"),
         key,
     )
+}
+
+/// How many characters too long a document is for one managed policy, if it is.
+#[must_use]
+pub fn too_long(document: &Document) -> Option<usize> {
+    let count = document.compact().chars().filter(|c| !c.is_whitespace()).count();
+    count.checked_sub(MANAGED_POLICY).filter(|over| *over > 0)
+}
+
+/// Puts statements in the place of the one that is called so.
+fn replace_statement(policy: &mut Document, sid: &str, by: Document) {
+    if let (Some(Value::Array(statements)), Value::Array(by)) = (policy.0.get_mut("Statement"), by.0)
+        && let Some(at) = statements.iter().position(|statement| statement["Sid"] == sid)
+    {
+        statements.splice(at..=at, by);
+    }
 }
 
 #[cfg(test)]
@@ -69,14 +113,25 @@ mod tests {
     use crate::model::hub::default_queue_prefix;
     use crate::model::scope::tests::{scope, scope_in};
 
-    /// What kibus calls and an operator needs no permission for: this one needs none, and the others are the
-    /// demo's, which is root in its own sandbox.
-    const WITHOUT: [&str; 3] = ["sts:GetCallerIdentity", "sqs:SendMessage", "logs:FilterLogEvents"];
+    /// What the sources name and an operator needs no permission for: the first needs none; the next two are the
+    /// demo's, which is root in its own sandbox; and no command wants a log without an end.
+    const WITHOUT: [&str; 4] = [
+        "sts:GetCallerIdentity",
+        "sqs:SendMessage",
+        "logs:FilterLogEvents",
+        "logs:DeleteRetentionPolicy",
+    ];
     /// What kibus never calls and AWS asks for all the same: to hand a role to Lambda.
     const BESIDES: [&str; 1] = ["iam:PassRole"];
 
     fn document() -> Document {
-        operator(&scope(), &default_queue_prefix(), &[], None)
+        operator(&scope(), &default_queue_prefix(), &[], None, None)
+    }
+
+    fn boundary(name: &str) -> PermissionsBoundary {
+        format!("arn:aws-us-gov:iam::111122223333:policy/{name}")
+            .parse()
+            .unwrap()
     }
 
     fn texts(value: &Value) -> Vec<String> {
@@ -87,8 +142,7 @@ mod tests {
         }
     }
 
-    fn allowed() -> BTreeSet<String> {
-        let document = document();
+    fn allowed(document: &Document) -> BTreeSet<String> {
         let statements = document.statements();
         statements
             .iter()
@@ -127,7 +181,7 @@ mod tests {
         assert!(needed.len() > 50, "the sources were not understood");
         needed.retain(|call| !WITHOUT.contains(&call.as_str()));
         needed.extend(BESIDES.map(str::to_owned));
-        let allowed = allowed();
+        let allowed = allowed(&document());
         let lacking: Vec<_> = needed.difference(&allowed).collect();
         let idle: Vec<_> = allowed.difference(&needed).collect();
         assert!(
@@ -153,15 +207,42 @@ mod tests {
 
     #[test]
     fn a_document_fits_into_a_managed_policy() {
-        // IAM counts all but white space, up to 6,144 characters.
         let longest = Scope {
             bus: "a2345678901234567890".parse().unwrap(),
             ..scope_in("aws-us-gov", "us-gov-west-1")
         };
         let prefix = "p".repeat(40).parse().unwrap();
-        let text = operator(&longest, &prefix, &[], None).compact();
-        let count = text.chars().filter(|c| !c.is_whitespace()).count();
-        assert!(count <= 6_144, "{count} characters");
+        let boundary = boundary(&"b".repeat(64));
+        for boundary in [None, Some(&boundary)] {
+            let document = operator(&longest, &prefix, &[], None, boundary);
+            assert_eq!(too_long(&document), None, "{boundary:?}");
+        }
+        let roles: Vec<RoleName> = (10..50)
+            .map(|number| format!("karpenter-{number}").parse().unwrap())
+            .collect();
+        let document = operator(&scope(), &default_queue_prefix(), &roles, None, None);
+        assert!(too_long(&document).is_some_and(|over| over > 100), "{document:?}");
+    }
+
+    #[test]
+    fn with_a_boundary_the_routers_role_has_that_one_and_keeps_it() {
+        let boundary = boundary("routers");
+        let bounded = operator(&scope(), &default_queue_prefix(), &[], None, Some(&boundary));
+        let condition = serde_json::json!({"StringEquals": {"iam:PermissionsBoundary": boundary.as_str()}});
+        let roles = scope().role_arns(scope().router_role().as_str()).to_vec();
+        let shaping = ["iam:CreateRole", "iam:PutRolePermissionsBoundary", "iam:PutRolePolicy"];
+        for statement in bounded.statements() {
+            let shapes = texts(&statement["Action"])
+                .iter()
+                .any(|action| shaping.contains(&action.as_str()));
+            if shapes && texts(&statement["Resource"]) == roles {
+                assert_eq!(statement["Condition"], condition, "{}", statement["Sid"]);
+            }
+        }
+        let without = allowed(&document());
+        let lost: Vec<_> = without.difference(&allowed(&bounded)).cloned().collect();
+        assert_eq!(lost, ["iam:DeleteRolePermissionsBoundary"]);
+        assert!(allowed(&bounded).is_subset(&without));
     }
 
     #[test]

@@ -74,8 +74,13 @@ pub fn controller(scope: &Scope, queue: &QueueName, asks_attributes: bool, key: 
     )
 }
 
-/// What the policy of a customer key must have so that the rules can send to queues that it encrypts (SQS developer
-/// guide, "Key management"). The router and the controllers have it in policies of their own.
+/// What the policy of a customer key must have so that the rules can send to queues that it encrypts. The router and
+/// the controllers have it in policies of their own.
+///
+/// The actions are those of the SQS developer guide ("Key management") and the EventBridge user guide ("My events are
+/// not delivered to the target Amazon SQS queue"), whose statement has no condition. `aws:SourceAccount` is what the
+/// targets of AWS's CDK add for an encrypted queue (`aws-events-targets/lib/sqs.ts`). For SNS topics, and for those
+/// only, AWS says that no `aws:Source...` condition works (SNS developer guide, "Key management").
 #[must_use]
 pub fn key_statement(scope: &Scope) -> Document {
     Template::builtin(include_str!("../../templates/policies/key.json"))

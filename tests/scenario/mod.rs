@@ -17,7 +17,7 @@
 mod account;
 mod command;
 mod normal;
-mod wire;
+pub(crate) mod wire;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

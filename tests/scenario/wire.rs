@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
-type Answer = Response<Full<Bytes>>;
-type Broken = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type Answer = Response<Full<Bytes>>;
+pub(crate) type Broken = Box<dyn std::error::Error + Send + Sync>;
 
 /// What is done to requests of an operation instead of letting them pass.
 pub(super) enum Interference {
@@ -137,7 +137,7 @@ fn next(all: &mut Vec<(String, Interference)>, operation: &str) -> Option<Interf
 }
 
 /// Sends a request to the server and gives its answer whole.
-pub(super) async fn forward(server: u16, request: Request<Bytes>) -> Result<Answer, Broken> {
+pub(crate) async fn forward(server: u16, request: Request<Bytes>) -> Result<Answer, Broken> {
     let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, server)).await?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
     tokio::spawn(async move { drop(connection.await) });

@@ -1,0 +1,164 @@
+//! An account on an emulator that checks signatures and policies, and who is in it.
+
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+use std::process::Stdio;
+use std::sync::{Arc, OnceLock};
+
+use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
+use http_body_util::BodyExt;
+use hyper::Request;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use kibus::sandbox::{PrivateServer, Sandbox};
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::process::Command;
+
+use crate::emulator::ACCOUNT;
+use crate::scenario::wire::{Answer, Broken, forward};
+
+/// The Region of these tests.
+pub(super) const REGION: &str = "us-west-2";
+
+/// An account, and the way to it.
+pub(super) struct Account {
+    _server: PrivateServer,
+    /// Where every call goes, the router's too.
+    pub(super) endpoint: String,
+}
+
+/// The access key of somebody in the account.
+#[derive(Clone)]
+pub(super) struct Keys {
+    id: String,
+    secret: String,
+}
+
+/// What a command said and did.
+pub(super) struct Ran {
+    pub(super) code: Option<i32>,
+    pub(super) stdout: String,
+    pub(super) stderr: String,
+    /// The calls that it made.
+    pub(super) calls: BTreeSet<String>,
+}
+
+impl Account {
+    /// Starts the emulator with its checks on. Whatever calls it does so through a proxy that vouches for TLS, without
+    /// which the queues' own policies let nobody in.
+    pub(super) async fn start() -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        let server: Arc<OnceLock<u16>> = Arc::default();
+        tokio::spawn(vouch_for_tls(listener, Arc::clone(&server)));
+        let environment = [("AUTH", "true"), ("AWS_ENDPOINT_URL", endpoint.as_str())];
+        let started = Sandbox::open()
+            .unwrap()
+            .start_private(&environment, &|_| {})
+            .await
+            .unwrap();
+        server.set(started.endpoint().port).unwrap();
+        Self {
+            _server: started,
+            endpoint,
+        }
+    }
+
+    /// Clients for the account's owner, who may do everything.
+    pub(super) fn root(&self) -> SdkConfig {
+        self.sdk(&Keys {
+            id: ACCOUNT.to_owned(),
+            secret: "test".to_owned(),
+        })
+    }
+
+    /// Clients for whoever has these keys.
+    pub(super) fn sdk(&self, keys: &Keys) -> SdkConfig {
+        let credentials = Credentials::new(&keys.id, &keys.secret, None, None, "test");
+        SdkConfig::builder()
+            .behavior_version(BehaviorVersion::v2026_01_12())
+            .region(Region::new(REGION))
+            .endpoint_url(&self.endpoint)
+            .credentials_provider(SharedCredentialsProvider::new(credentials))
+            .build()
+    }
+
+    /// Somebody who may do nothing yet.
+    pub(super) async fn user(&self, name: &str) -> Keys {
+        let iam = aws_sdk_iam::Client::new(&self.root());
+        iam.create_user().user_name(name).send().await.unwrap();
+        let key = iam.create_access_key().user_name(name).send().await.unwrap();
+        let key = key.access_key.unwrap();
+        Keys {
+            id: key.access_key_id,
+            secret: key.secret_access_key,
+        }
+    }
+
+    /// A managed policy; gives its ARN.
+    pub(super) async fn managed(&self, name: &str, document: &Value) -> String {
+        let iam = aws_sdk_iam::Client::new(&self.root());
+        let call = iam.create_policy().policy_name(name);
+        let made = call.policy_document(document.to_string()).send().await.unwrap();
+        made.policy.unwrap().arn.unwrap()
+    }
+
+    /// Lets somebody do what a document says, as a managed policy.
+    pub(super) async fn allow(&self, user: &str, policy: &str, document: &Value) {
+        let arn = self.managed(policy, document).await;
+        let iam = aws_sdk_iam::Client::new(&self.root());
+        let call = iam.attach_user_policy().user_name(user).policy_arn(arn);
+        call.send().await.unwrap();
+    }
+
+    /// Runs kibus as whoever has these keys.
+    pub(super) async fn kibus(&self, keys: &Keys, line: &str) -> Ran {
+        let output = Command::new(env!("CARGO_BIN_EXE_kibus"))
+            .args(line.split_whitespace())
+            .args(["--yes", "-vv"])
+            .env_clear()
+            .envs([
+                ("AWS_ACCESS_KEY_ID", keys.id.as_str()),
+                ("AWS_SECRET_ACCESS_KEY", &keys.secret),
+                ("AWS_REGION", REGION),
+                ("AWS_EC2_METADATA_DISABLED", "true"),
+                ("KIBUS_ENDPOINT_URL", &self.endpoint),
+            ])
+            .stdin(Stdio::null())
+            .output()
+            .await
+            .unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        let stdout = String::from_utf8(output.stdout).unwrap();
+        let calls = stderr.lines().filter_map(|line| line.split_once(" kibus::call: "));
+        Ran {
+            code: output.status.code(),
+            calls: calls.map(|(_, call)| call.to_owned()).collect(),
+            stdout,
+            stderr,
+        }
+    }
+}
+
+/// Passes calls on as a load balancer does that ends TLS.
+async fn vouch_for_tls(listener: TcpListener, server: Arc<OnceLock<u16>>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let server = Arc::clone(&server);
+        tokio::spawn(async move {
+            let service = service_fn(|request| pass(&server, request));
+            let connection = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+            // A connection that breaks is a client's that is gone.
+            drop(connection.await);
+        });
+    }
+}
+
+async fn pass(server: &OnceLock<u16>, request: Request<Incoming>) -> Result<Answer, Broken> {
+    let port = *server.get().ok_or("nobody is there yet")?;
+    let (mut head, body) = request.into_parts();
+    head.headers.insert("x-forwarded-proto", "https".parse()?);
+    forward(port, Request::from_parts(head, body.collect().await?.to_bytes())).await
+}

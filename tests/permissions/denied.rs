@@ -1,0 +1,153 @@
+//! What a party must not be able to do, tried with its own keys.
+
+use aws_sdk_iam::error::ProvideErrorMetadata;
+use aws_sdk_sqs::types::QueueAttributeName;
+use kibus::ec2;
+use kibus::model::tags::Tags;
+use serde_json::json;
+
+use super::account::{Account, Keys};
+use crate::emulator::ACCOUNT;
+
+/// Tries a call, and gives what it is if it was not denied.
+macro_rules! tried {
+    ($($what:literal: $call:expr,)*) => {
+        [$(denial($what, $call.send().await.err())),*].into_iter().flatten().collect::<Vec<String>>()
+    };
+}
+
+fn denial<E: ProvideErrorMetadata>(what: &str, error: Option<E>) -> Option<String> {
+    let code = error.as_ref().map_or("done", |error| error.code().unwrap_or("no code"));
+    let denied = ["AccessDenied", "AccessDeniedException"].contains(&code);
+    (!denied).then(|| format!("{what}: {code}"))
+}
+
+/// The things of others: queues of another name, of another bus under our prefix, and of nobody under our prefix; a
+/// rule, a function, a role and a log group.
+pub(super) async fn make_others(account: &Account) {
+    let root = account.root();
+    let sqs = aws_sdk_sqs::Client::new(&root);
+    for (queue, bus) in [
+        ("invoices", None),
+        ("karpenter-manual", None),
+        ("karpenter-other", Some("other")),
+    ] {
+        let mut call = sqs.create_queue().queue_name(queue);
+        if let Some(bus) = bus {
+            call = call.tags("kibus:bus", bus).tags("kibus:cluster", "other");
+        }
+        call.send().await.unwrap();
+    }
+    let iam = aws_sdk_iam::Client::new(&root);
+    let call = iam.create_role().role_name("admin");
+    call.assume_role_policy_document("{}").send().await.unwrap();
+    let logs = aws_sdk_cloudwatchlogs::Client::new(&root);
+    let call = logs.create_log_group().log_group_name("/aws/lambda/invoices");
+    call.send().await.unwrap();
+}
+
+/// The rows of what the operator must not do; gives those that it could.
+pub(super) async fn to_the_operator(account: &Account, keys: &Keys) -> Vec<String> {
+    let config = account.sdk(keys);
+    let url = |queue: &str| format!("{}/{ACCOUNT}/{queue}", account.endpoint);
+    let sqs = aws_sdk_sqs::Client::new(&config);
+    let iam = aws_sdk_iam::Client::new(&config);
+    let lambda = aws_sdk_lambda::Client::new(&config);
+    let logs = aws_sdk_cloudwatchlogs::Client::new(&config);
+    let events = aws_sdk_eventbridge::Client::new(&config);
+    let anything = json!({
+        "Version": "2012-10-17",
+        "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}],
+    })
+    .to_string();
+    let arn = |resource: &str| format!("arn:aws:iam::{ACCOUNT}:{resource}");
+    tried! {
+        "delete a queue of another name": sqs.delete_queue().queue_url(url("invoices")),
+        "delete a queue under the prefix that is nobody's": sqs.delete_queue().queue_url(url("karpenter-manual")),
+        "delete another bus's queue": sqs.delete_queue().queue_url(url("karpenter-other")),
+        "change another bus's queue": sqs.set_queue_attributes().queue_url(url("karpenter-other"))
+            .attributes(QueueAttributeName::VisibilityTimeout, "0"),
+        "read a queue of another name": sqs.get_queue_attributes().queue_url(url("invoices")),
+        "receive from a queue of another name": sqs.receive_message().queue_url(url("invoices")),
+        "take a message off a cluster's queue": sqs.delete_message().queue_url(url("karpenter-base")).receipt_handle("x"),
+        "purge a cluster's queue": sqs.purge_queue().queue_url(url("karpenter-base")),
+        "send to a cluster's queue": sqs.send_message().queue_url(url("karpenter-base")).message_body("x"),
+        "make a queue that is not marked": sqs.create_queue().queue_name("karpenter-new"),
+        "make a queue marked as another bus's": sqs.create_queue().queue_name("karpenter-new").tags("kibus:bus", "other"),
+        "make a queue of another name": sqs.create_queue().queue_name("invoices-2").tags("kibus:bus", "kibus"),
+        "mark a queue of another name": sqs.tag_queue().queue_url(url("invoices")).tags("kibus:bus", "kibus"),
+        "mark another bus's queue as something else": sqs.tag_queue().queue_url(url("karpenter-other")).tags("a", "b"),
+        "unmark another bus's queue": sqs.untag_queue().queue_url(url("karpenter-other")).tag_keys("kibus:bus"),
+        "write the policy of a role": iam.put_role_policy().role_name("admin").policy_name("kibus-us-west-2-base")
+            .policy_document(&anything),
+        "take the policy of a role": iam.delete_role_policy().role_name("admin").policy_name("x"),
+        "read a role": iam.get_role().role_name("admin"),
+        "make a role": iam.create_role().role_name("kibus-router-eu-west-1").assume_role_policy_document("{}"),
+        "delete a role": iam.delete_role().role_name("admin"),
+        "delete a controller's role": iam.delete_role().role_name("KarpenterControllerRole-base"),
+        "let others take a controller's role": iam.update_assume_role_policy()
+            .role_name("KarpenterControllerRole-base").policy_document("{}"),
+        "attach a managed policy to the router's role": iam.attach_role_policy()
+            .role_name("kibus-router-us-west-2").policy_arn(arn("policy/boundary")),
+        "make a managed policy": iam.create_policy().policy_name("x").policy_document(&anything),
+        "change its own policies": iam.put_user_policy().user_name("operator").policy_name("x").policy_document(&anything),
+        "change the boundary's policy": iam.create_policy_version().policy_arn(arn("policy/boundary"))
+            .policy_document(&anything),
+        "change a function of another name": lambda.update_function_configuration().function_name("invoices"),
+        "invoke a function of another name": lambda.invoke().function_name("invoices"),
+        "delete a function of another name": lambda.delete_function().function_name("invoices"),
+        "let others invoke the router": lambda.add_permission().function_name("kibus-router")
+            .statement_id("x").action("lambda:InvokeFunction").principal("*"),
+        "make a log group of another name": logs.create_log_group().log_group_name("/aws/lambda/kibus-router-2"),
+        "delete a log group of another name": logs.delete_log_group().log_group_name("/aws/lambda/invoices"),
+        "make a rule of another name": events.put_rule().name("invoices").event_pattern("{}"),
+        "delete a rule of another name": events.delete_rule().name("invoices"),
+    }
+}
+
+/// The rows of what the router must not do; gives those that it could.
+pub(super) async fn to_the_router(account: &Account, keys: &Keys) -> Vec<String> {
+    let config = account.sdk(keys);
+    let url = |queue: &str| format!("{}/{ACCOUNT}/{queue}", account.endpoint);
+    let sqs = aws_sdk_sqs::Client::new(&config);
+    let iam = aws_sdk_iam::Client::new(&config);
+    let logs = aws_sdk_cloudwatchlogs::Client::new(&config);
+    let mut done = tried! {
+        "send to a queue of another name": sqs.send_message().queue_url(url("invoices")).message_body("x"),
+        "send to a queue under the prefix that is nobody's": sqs.send_message().queue_url(url("karpenter-manual"))
+            .message_body("x"),
+        "send to another bus's queue": sqs.send_message().queue_url(url("karpenter-other")).message_body("x"),
+        "send to the hub queue, which is no cluster's": sqs.send_message().queue_url(url("kibus-hub")).message_body("x"),
+        "send to the dead-letter queue": sqs.send_message().queue_url(url("kibus-hub-dlq")).message_body("x"),
+        "read a cluster's queue": sqs.receive_message().queue_url(url("karpenter-base")),
+        "read dead letters": sqs.receive_message().queue_url(url("kibus-hub-dlq")),
+        "mark a queue": sqs.tag_queue().queue_url(url("karpenter-manual")).tags("kibus:bus", "kibus"),
+        "change the hub queue": sqs.set_queue_attributes().queue_url(url("kibus-hub"))
+            .attributes(QueueAttributeName::VisibilityTimeout, "0"),
+        "delete the hub queue": sqs.delete_queue().queue_url(url("kibus-hub")),
+        "change its own role": iam.put_role_policy().role_name("kibus-router-us-west-2").policy_name("x")
+            .policy_document("{}"),
+        "write another's log": logs.put_log_events().log_group_name("/aws/lambda/invoices").log_stream_name("x")
+            .set_log_events(Some(Vec::new())),
+    };
+    let ec2 = ec2::Client::new(&config);
+    let tags = Tags([("a".to_owned(), "b".to_owned())].into());
+    if let Ok(()) = ec2::create_tags::create_tags(&ec2, &["i-0123456789abcdef0"], &tags).await {
+        done.push("tag an instance: done".to_owned());
+    }
+    done
+}
+
+/// The rows of what a cluster's controller must not do; gives those that it could.
+pub(super) async fn to_the_controller(account: &Account, keys: &Keys) -> Vec<String> {
+    let url = |queue: &str| format!("{}/{ACCOUNT}/{queue}", account.endpoint);
+    let sqs = aws_sdk_sqs::Client::new(&account.sdk(keys));
+    tried! {
+        "read another cluster's queue": sqs.receive_message().queue_url(url("karpenter-tenant-1")),
+        "find another cluster's queue": sqs.get_queue_url().queue_name("karpenter-tenant-1"),
+        "read the hub queue": sqs.receive_message().queue_url(url("kibus-hub")),
+        "send to its own queue": sqs.send_message().queue_url(url("karpenter-base")).message_body("x"),
+        "purge its own queue": sqs.purge_queue().queue_url(url("karpenter-base")),
+        "delete its own queue": sqs.delete_queue().queue_url(url("karpenter-base")),
+    }
+}

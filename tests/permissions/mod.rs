@@ -1,0 +1,343 @@
+//! Whole commands where policies are enforced, each party under exactly the document that kibus prints for it.
+
+mod account;
+mod denied;
+mod emulators_own;
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use aws_sdk_iam::Client as Iam;
+use aws_sdk_lambda::primitives::Blob;
+use aws_sdk_sqs::Client as Sqs;
+use kibus::ec2;
+use kibus::model::document::Document;
+use kibus::model::tags::Tags;
+use serde_json::{Value, json};
+
+use account::{Account, Keys, REGION};
+
+use crate::emulator::ACCOUNT;
+use crate::workbench::ARCHIVES;
+
+/// Allowed, and not called: AWS asks for the first where a role is handed to Lambda, and for the other where
+/// `GetFunction` is to tell the function's tags.
+const NO_CALL: [&str; 2] = ["iam:PassRole", "lambda:ListTags"];
+/// Called, and nobody needs leave for it (STS API reference).
+const NEEDS_NO_LEAVE: [&str; 1] = ["sts:GetCallerIdentity"];
+
+/// The one call that policies know by another name.
+const INVOKE: (&str, &str) = ("lambda:Invoke", "lambda:InvokeFunction");
+
+const ROUTER_ROLE: &str = "kibus-router-us-west-2";
+const ASSUME_NOBODY: &str = r#"{"Version": "2012-10-17", "Statement": []}"#;
+
+/// An operator at work.
+struct Operator<'a> {
+    account: &'a Account,
+    keys: Keys,
+    called: BTreeSet<String>,
+}
+
+impl Operator<'_> {
+    /// Runs a command that ends well.
+    async fn kibus(&mut self, line: &str) -> String {
+        self.kibus_ends(line, 0).await
+    }
+
+    async fn kibus_ends(&mut self, line: &str, code: i32) -> String {
+        let ran = self.account.kibus(&self.keys, line).await;
+        assert_eq!(ran.code, Some(code), "`kibus {line}`:\n{}{}", ran.stdout, ran.stderr);
+        let (call, action) = INVOKE;
+        let named = |name: String| if name == call { action.to_owned() } else { name };
+        self.called.extend(ran.calls.into_iter().map(named));
+        ran.stdout
+    }
+
+    async fn document(&mut self, line: &str) -> Value {
+        serde_json::from_str(&self.kibus(line).await).unwrap()
+    }
+}
+
+/// One story, since every part of it takes the ones before.
+#[tokio::test]
+async fn each_party_can_do_its_work_under_its_document_and_nothing_else() {
+    let account = Account::start().await;
+    let root = account.root();
+    let (iam, sqs) = (Iam::new(&root), Sqs::new(&root));
+    let keys = account.user("operator").await;
+    let mut operator = Operator {
+        account: &account,
+        keys,
+        called: BTreeSet::new(),
+    };
+
+    // Who asks for the document may do nothing yet.
+    let document = operator.document("policy operator").await;
+    operator.called.clear();
+    account.allow("operator", "kibus-operator", &document).await;
+    account
+        .allow("operator", "emulators-own", &emulators_own::of_operator(arn))
+        .await;
+    let boundary = account.managed("boundary", &everything()).await;
+    for role in [
+        "KarpenterControllerRole-base",
+        // As Terraform makes it up from `tenant-1-karpenter`.
+        "tenant-1-karpenter-20261121000000000000000001",
+    ] {
+        let call = iam.create_role().role_name(role);
+        call.assume_role_policy_document(ASSUME_NOBODY).send().await.unwrap();
+    }
+    denied::make_others(&account).await;
+    let before = everything_there(&account).await;
+
+    operator.kibus("bootstrap-hub").await;
+    let router = operator.document("policy router").await;
+    let has = role_document(&iam).await;
+    assert_eq!(
+        Document(has),
+        Document(router.clone()),
+        "what is printed is what it has"
+    );
+    operator.kibus("add-cluster base tenant-1").await;
+    operator.kibus("verify").await;
+    operator.kibus("status").await;
+
+    let own = account
+        .managed("emulators-own-of-router", &emulators_own::of_router(&router))
+        .await;
+    let call = iam.attach_role_policy().role_name(ROUTER_ROLE).policy_arn(&own);
+    call.send().await.unwrap();
+    operator.kibus("verify --probe").await;
+    let keys = account.user("karpenter").await;
+    let controller = operator.document("policy controller base").await;
+    account.allow("karpenter", "kibus-controller", &controller).await;
+    tokio::select! {
+        () = karpenter_reads(&account, &keys, "karpenter-base") => {}
+        _ = operator.kibus("verify base --probe") => {}
+    }
+    assert_eq!(denied::to_the_controller(&account, &keys).await, Vec::<String>::new());
+    an_event_reaches_its_cluster(&account, &sqs).await;
+
+    let keys = account.user("router").await;
+    account.allow("router", "kibus-router", &router).await;
+    assert_eq!(denied::to_the_router(&account, &keys).await, Vec::<String>::new());
+    assert_eq!(
+        denied::to_the_operator(&account, &operator.keys).await,
+        Vec::<String>::new()
+    );
+
+    let chosen = format!(
+        "bootstrap-hub --tag team=a --memory 512 --retention 7200 --log-retention 30 --rebalance \
+         --reserved-concurrency 5 --permissions-boundary {boundary}"
+    );
+    operator.kibus(&chosen).await;
+    assert_eq!(
+        bounded(&operator.document("policy operator").await),
+        [boundary.as_str()],
+        "the hub's boundary binds the operator"
+    );
+    operator.kibus("bootstrap-hub --router-rollback").await;
+    operator.kibus("bootstrap-hub").await;
+    operator.kibus("add-cluster base --tag team=b").await;
+    operator.kibus("verify").await;
+    what_others_changed_is_mended(&mut operator).await;
+    operator
+        .kibus("bootstrap-hub --tag none --rebalance=false --reserved-concurrency none --permissions-boundary none")
+        .await;
+    operator.kibus("add-cluster base --tag none").await;
+    operator.kibus("verify").await;
+
+    let call = iam.detach_role_policy().role_name(ROUTER_ROLE).policy_arn(&own);
+    call.send().await.unwrap();
+    operator.kibus("remove-cluster base").await;
+    operator.kibus("teardown").await;
+    assert_eq!(everything_there(&account).await, before, "nothing is left");
+
+    let needed = of(&NEEDS_NO_LEAVE);
+    let called: BTreeSet<_> = operator.called.difference(&needed).cloned().collect();
+    let allowed: BTreeSet<_> = actions(&document).difference(&of(&NO_CALL)).cloned().collect();
+    assert_eq!(
+        called.difference(&allowed).collect::<Vec<_>>(),
+        Vec::<&String>::new(),
+        "called, and the document does not allow it"
+    );
+    assert_eq!(
+        allowed.difference(&called).collect::<Vec<_>>(),
+        Vec::<&String>::new(),
+        "allowed, and no command of this story calls it"
+    );
+}
+
+/// Reads a queue as Karpenter does: found by name, polled, each message taken off.
+async fn karpenter_reads(account: &Account, keys: &Keys, queue: &str) {
+    let sqs = Sqs::new(&account.sdk(keys));
+    let found = sqs.get_queue_url().queue_name(queue).send().await.unwrap();
+    let url = found.queue_url.unwrap();
+    loop {
+        let call = sqs.receive_message().queue_url(&url).wait_time_seconds(1);
+        for message in call.send().await.unwrap().messages.unwrap_or_default() {
+            let call = sqs.delete_message().queue_url(&url);
+            let call = call.set_receipt_handle(message.receipt_handle);
+            call.send().await.unwrap();
+        }
+    }
+}
+
+/// The router runs under its own role here, so what it cannot do shows.
+async fn an_event_reaches_its_cluster(account: &Account, sqs: &Sqs) {
+    let instance = "i-0123456789abcdef0";
+    let tags = [
+        ("eks:eks-cluster-name", "tenant-1"),
+        ("karpenter.sh/nodepool", "default"),
+    ];
+    let tags = Tags(tags.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
+    let ec2 = ec2::Client::new(&account.root());
+    ec2::create_tags::create_tags(&ec2, &[instance], &tags).await.unwrap();
+    let event = json!({
+        "version": "0",
+        "id": "12345678-1234-1234-1234-123456789012",
+        "detail-type": "EC2 Spot Instance Interruption Warning",
+        "source": "aws.ec2",
+        "account": ACCOUNT,
+        "time": "2026-11-21T00:00:00Z",
+        "region": REGION,
+        "resources": [format!("arn:aws:ec2:us-west-2b:instance/{instance}")],
+        "detail": {"instance-id": instance, "instance-action": "terminate"},
+    });
+    let url = |queue: &str| format!("{}/{ACCOUNT}/{queue}", account.endpoint);
+    // The emulator takes no events of `aws.ec2`; its mapping takes the message as it takes a rule's.
+    let call = sqs.send_message().queue_url(url("kibus-hub"));
+    call.message_body(event.to_string()).send().await.unwrap();
+    let begun = Instant::now();
+    loop {
+        let call = sqs.receive_message().queue_url(url("karpenter-tenant-1"));
+        let answer = call.wait_time_seconds(1).send().await.unwrap();
+        if let [message] = answer.messages() {
+            let body: Value = serde_json::from_str(message.body().unwrap()).unwrap();
+            assert_eq!(body, event);
+            return;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(60), "the event does not come");
+    }
+}
+
+/// Others let nobody take the router's role, put other code into the function, and make batches small.
+async fn what_others_changed_is_mended(operator: &mut Operator<'_>) {
+    let root = operator.account.root();
+    let call = Iam::new(&root).update_assume_role_policy().role_name(ROUTER_ROLE);
+    call.policy_document(ASSUME_NOBODY).send().await.unwrap();
+    let lambda = aws_sdk_lambda::Client::new(&root);
+    let call = lambda.update_function_code().function_name("kibus-router");
+    call.zip_file(Blob::new(ARCHIVES[0])).send().await.unwrap();
+    let mappings = lambda.list_event_source_mappings().send().await.unwrap();
+    let [mapping] = mappings.event_source_mappings() else {
+        panic!("one mapping is there")
+    };
+    let call = lambda.update_event_source_mapping().uuid(mapping.uuid().unwrap());
+    call.batch_size(1).send().await.unwrap();
+    operator.kibus_ends("verify", 2).await;
+    operator.kibus("bootstrap-hub").await;
+    operator.kibus("verify").await;
+}
+
+async fn role_document(iam: &Iam) -> Value {
+    let call = iam.get_role_policy().role_name(ROUTER_ROLE).policy_name(ROUTER_ROLE);
+    let encoded = call.send().await.unwrap().policy_document;
+    let decoded = percent_decoded(&encoded);
+    serde_json::from_str(&decoded).unwrap_or_else(|e| panic!("{e}: {decoded}"))
+}
+
+fn percent_decoded(text: &str) -> String {
+    let mut parts = text.split('%');
+    let mut bytes = parts.next().unwrap().as_bytes().to_vec();
+    for part in parts {
+        bytes.push(u8::from_str_radix(&part[..2], 16).unwrap());
+        bytes.extend(part[2..].bytes());
+    }
+    String::from_utf8(bytes).unwrap()
+}
+
+/// The names of everything in the account that kibus could make.
+async fn everything_there(account: &Account) -> BTreeSet<String> {
+    let root = account.root();
+    let mut there = BTreeSet::new();
+    let queues = Sqs::new(&root).list_queues().send().await.unwrap();
+    let names = queues.queue_urls().iter().map(|url| url.rsplit('/').next().unwrap());
+    there.extend(names.map(|name| format!("queue {name}")));
+    let iam = Iam::new(&root);
+    for role in iam.list_roles().send().await.unwrap().roles() {
+        there.insert(format!("role {}", role.role_name));
+        let policies = iam
+            .list_role_policies()
+            .role_name(&role.role_name)
+            .send()
+            .await
+            .unwrap();
+        there.extend(policies.policy_names.iter().map(|name| format!("policy {name}")));
+    }
+    let lambda = aws_sdk_lambda::Client::new(&root);
+    for function in lambda.list_functions().send().await.unwrap().functions() {
+        there.insert(format!("function {}", function.function_name().unwrap()));
+    }
+    for mapping in lambda
+        .list_event_source_mappings()
+        .send()
+        .await
+        .unwrap()
+        .event_source_mappings()
+    {
+        there.insert(format!("mapping {}", mapping.uuid().unwrap()));
+    }
+    let rules = aws_sdk_eventbridge::Client::new(&root)
+        .list_rules()
+        .send()
+        .await
+        .unwrap();
+    there.extend(
+        rules
+            .rules()
+            .iter()
+            .map(|rule| format!("rule {}", rule.name().unwrap())),
+    );
+    let groups = aws_sdk_cloudwatchlogs::Client::new(&root).describe_log_groups();
+    for group in groups.send().await.unwrap().log_groups() {
+        there.insert(format!("log group {}", group.log_group_name().unwrap()));
+    }
+    there
+}
+
+fn everything() -> Value {
+    json!({
+        "Version": "2012-10-17",
+        "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}],
+    })
+}
+
+fn arn(service: &str, resource: &str) -> String {
+    format!("arn:aws:{service}:{REGION}:{ACCOUNT}:{resource}")
+}
+
+fn of(words: &[&str]) -> BTreeSet<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// The boundaries that a document asks for.
+fn bounded(document: &Value) -> Vec<&str> {
+    let statements = document["Statement"].as_array().unwrap();
+    let conditions = statements
+        .iter()
+        .map(|statement| &statement["Condition"]["StringEquals"]);
+    conditions
+        .filter_map(|condition| condition["iam:PermissionsBoundary"].as_str())
+        .collect()
+}
+
+fn actions(document: &Value) -> BTreeSet<String> {
+    let statements = document["Statement"].as_array().unwrap();
+    let named = statements.iter().flat_map(|statement| match &statement["Action"] {
+        Value::Array(actions) => actions.clone(),
+        action => vec![action.clone()],
+    });
+    named.map(|action| action.as_str().unwrap().to_owned()).collect()
+}
