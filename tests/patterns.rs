@@ -1,0 +1,201 @@
+//! Events of every kind, each taken by the one rule that is meant for it or by none. The judge is a server that takes
+//! events of `aws.ec2` and `aws.health`, which AWS and the other emulator take from nobody.
+//!
+//! The samples are in `tests/events`, in the shapes that the EC2 and Health user guides give.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use aws_sdk_eventbridge::types::{PutEventsRequestEntry, Target};
+use kibus::model::choice::HubChoices;
+use kibus::model::scope::Scope;
+use kibus::model::signal::Signal;
+use serde_json::Value;
+
+use crate::emulator::{Emulator, Kind};
+use crate::workbench::Bench;
+
+/// Each sample, and the kind of rule that takes it. Karpenter acts on no other events, and one that it filters out
+/// would spoil its latency metric.
+const SAMPLES: [(&str, Option<Signal>); 23] = [
+    ("capacity-reservation-interruption", Some(Signal::CapacityReservation)),
+    (
+        "capacity-reservation-interruption-older-name",
+        Some(Signal::CapacityReservation),
+    ),
+    ("health-ec2-account-notification-ignored", None),
+    ("health-ec2-issue-ignored", None),
+    ("health-lambda-scheduled-change-ignored", None),
+    (
+        "health-scheduled-change-arn-entity-no-resources",
+        Some(Signal::ScheduledChange),
+    ),
+    ("health-scheduled-change-backup-region", Some(Signal::ScheduledChange)),
+    ("health-scheduled-change-multi", Some(Signal::ScheduledChange)),
+    ("health-scheduled-change-single", Some(Signal::ScheduledChange)),
+    ("probe", Some(Signal::Probe)),
+    ("probe-of-another-type", None),
+    ("rebalance-recommendation", Some(Signal::Rebalance)),
+    ("spot-interruption-warning", Some(Signal::SpotInterruption)),
+    ("spot-interruption-warning-china", Some(Signal::SpotInterruption)),
+    ("spot-interruption-warning-of-another-source", None),
+    ("state-change-pending", None),
+    ("state-change-running", None),
+    ("state-change-shutting-down", Some(Signal::StateChange)),
+    ("state-change-stopped", Some(Signal::StateChange)),
+    ("state-change-stopping", Some(Signal::StateChange)),
+    ("state-change-terminated", Some(Signal::StateChange)),
+    ("unknown-detail-type", None),
+    ("unknown-source", None),
+];
+
+#[tokio::test]
+async fn every_event_takes_its_way() {
+    samples_take_their_way(false).await;
+}
+
+#[tokio::test]
+async fn with_rebalance_its_events_come_too() {
+    samples_take_their_way(true).await;
+}
+
+#[test]
+fn every_sample_is_tried() {
+    let files = std::fs::read_dir(directory()).unwrap();
+    let files: BTreeSet<String> = files
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .collect();
+    let tried = SAMPLES.map(|(name, _)| format!("{name}.json")).into();
+    assert_eq!(files, tried);
+}
+
+async fn samples_take_their_way(rebalance: bool) {
+    let emulator = Emulator::start(Kind::Moto).await;
+    let bench = Bench::new(&emulator).await;
+    let choices = HubChoices {
+        rebalance: Some(rebalance),
+        ..HubChoices::default()
+    };
+    bench.reach(&bench.hub(choices)).await;
+    let taken = |signal: Option<Signal>| signal.filter(|signal| rebalance || *signal != Signal::Rebalance);
+    let mut bus = Bus::new(&emulator).await;
+    for (name, signal) in SAMPLES {
+        let event = sample(name);
+        bus.put(&event).await;
+        let arrived = bus.arrived("kibus-hub").await;
+        assert_eq!(
+            arrived.len(),
+            usize::from(taken(signal).is_some()),
+            "{name}: {arrived:?}"
+        );
+        for arrived in &arrived {
+            for member in ["source", "detail-type", "detail"] {
+                assert_eq!(arrived[member], event[member], "{name}");
+            }
+        }
+    }
+    bus.tell_rules_apart(&bench.scope).await;
+    for (name, signal) in SAMPLES {
+        bus.put(&sample(name)).await;
+        let rule = taken(signal).map(|signal| bench.scope.rule(signal).to_string());
+        assert_eq!(bus.took().await, rule.into_iter().collect::<Vec<_>>(), "{name}");
+    }
+}
+
+fn directory() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/events"))
+}
+
+fn sample(name: &str) -> Value {
+    let text = std::fs::read_to_string(directory().join(format!("{name}.json"))).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+/// The rules that kibus made, and where they send to.
+struct Bus {
+    events: aws_sdk_eventbridge::Client,
+    sqs: aws_sdk_sqs::Client,
+    /// The addresses of the hub queue and, by the rule's name, of a rule's own.
+    queues: BTreeMap<String, String>,
+    rules: Vec<String>,
+}
+
+impl Bus {
+    async fn new(emulator: &Emulator) -> Self {
+        let sdk = emulator.sdk();
+        // This server would run the function in a container; here, nobody takes messages off the hub queue.
+        let lambda = aws_sdk_lambda::Client::new(&sdk);
+        for mapping in lambda
+            .list_event_source_mappings()
+            .send()
+            .await
+            .unwrap()
+            .event_source_mappings()
+        {
+            let call = lambda.update_event_source_mapping().uuid(mapping.uuid().unwrap());
+            let call = call.enabled(false);
+            call.send().await.unwrap();
+        }
+        let (events, sqs) = (aws_sdk_eventbridge::Client::new(&sdk), aws_sdk_sqs::Client::new(&sdk));
+        let hub = sqs.get_queue_url().queue_name("kibus-hub").send().await.unwrap();
+        let rules = events.list_rules().send().await.unwrap();
+        let rules = rules.rules().iter().map(|rule| rule.name().unwrap().to_owned());
+        Self {
+            queues: [("kibus-hub".to_owned(), hub.queue_url.unwrap())].into(),
+            rules: rules.collect(),
+            events,
+            sqs,
+        }
+    }
+
+    /// Lets each rule send to a queue of its own instead. (Not besides: of two queues, this server fails at the
+    /// second.)
+    async fn tell_rules_apart(&mut self, scope: &Scope) {
+        for rule in &self.rules {
+            let queue = format!("took-{rule}");
+            let made = self.sqs.create_queue().queue_name(&queue).send().await.unwrap();
+            self.queues.insert(rule.clone(), made.queue_url.unwrap());
+            let targets = self.events.list_targets_by_rule().rule(rule).send().await.unwrap();
+            let [target] = targets.targets() else {
+                panic!("{rule} has {:?}", targets.targets())
+            };
+            let target = Target::builder().id(target.id());
+            let target = target.arn(scope.queue_arn(&queue.parse().unwrap())).build().unwrap();
+            let call = self.events.put_targets().rule(rule).targets(target);
+            call.send().await.unwrap();
+        }
+    }
+
+    async fn put(&self, event: &Value) {
+        let text = |member: &str| event[member].as_str().unwrap();
+        let entry = PutEventsRequestEntry::builder()
+            .source(text("source"))
+            .detail_type(text("detail-type"))
+            .detail(event["detail"].to_string());
+        let answer = self.events.put_events().entries(entry.build()).send().await.unwrap();
+        assert_eq!(answer.failed_entry_count(), 0, "{event}");
+    }
+
+    /// The rules that took something since the last time, told apart.
+    async fn took(&self) -> Vec<String> {
+        let mut took = Vec::new();
+        for rule in &self.rules {
+            took.extend(self.arrived(rule).await.iter().map(|_| rule.clone()));
+        }
+        took
+    }
+
+    /// What came to a queue since the last time; the server delivers before it answers.
+    async fn arrived(&self, queue: &str) -> Vec<Value> {
+        let url = &self.queues[queue];
+        let call = self.sqs.receive_message().queue_url(url).max_number_of_messages(10);
+        let mut bodies = Vec::new();
+        for message in call.send().await.unwrap().messages() {
+            bodies.push(serde_json::from_str(message.body().unwrap()).unwrap());
+            let call = self.sqs.delete_message().queue_url(url);
+            let call = call.set_receipt_handle(message.receipt_handle.clone());
+            call.send().await.unwrap();
+        }
+        bodies
+    }
+}
