@@ -5,6 +5,7 @@ mod denied;
 mod emulators_own;
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
 use aws_sdk_iam::Client as Iam;
@@ -113,7 +114,7 @@ async fn each_party_can_do_its_work_under_its_document_and_nothing_else() {
     let controller = operator.document("policy controller base").await;
     account.allow("karpenter", "kibus-controller", &controller).await;
     tokio::select! {
-        () = karpenter_reads(&account, &keys, "karpenter-base") => {}
+        never = karpenter_reads(&account, &keys, "karpenter-base") => match never {},
         _ = operator.kibus("verify base --probe") => {}
     }
     assert_eq!(denied::to_the_controller(&account, &keys).await, Vec::<String>::new());
@@ -170,7 +171,7 @@ async fn each_party_can_do_its_work_under_its_document_and_nothing_else() {
 }
 
 /// Reads a queue as Karpenter does: found by name, polled, each message taken off.
-async fn karpenter_reads(account: &Account, keys: &Keys, queue: &str) {
+async fn karpenter_reads(account: &Account, keys: &Keys, queue: &str) -> Infallible {
     let sqs = Sqs::new(&account.sdk(keys));
     let found = sqs.get_queue_url().queue_name(queue).send().await.unwrap();
     let url = found.queue_url.unwrap();
