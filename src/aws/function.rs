@@ -213,14 +213,6 @@ pub(super) async fn update(
         reserve(cloud, function, waiting).await?;
     }
     let arn = cloud.scope.function_arn(&function.name);
-    if !tags.set.is_empty() {
-        let call = cloud
-            .lambda
-            .tag_resource()
-            .resource(&arn)
-            .set_tags(Some(tags.set.into_iter().collect()));
-        call.send().await.answer("lambda:TagResource")?;
-    }
     if !tags.remove.is_empty() {
         let call = cloud
             .lambda
@@ -228,6 +220,14 @@ pub(super) async fn update(
             .resource(&arn)
             .set_tag_keys(Some(tags.remove));
         call.send().await.answer("lambda:UntagResource")?;
+    }
+    if !tags.set.is_empty() {
+        let call = cloud
+            .lambda
+            .tag_resource()
+            .resource(&arn)
+            .set_tags(Some(tags.set.into_iter().collect()));
+        call.send().await.answer("lambda:TagResource")?;
     }
     Ok(())
 }

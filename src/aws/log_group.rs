@@ -59,14 +59,6 @@ pub(super) async fn update(
     }
     let arn = cloud.scope.log_group_arn(&group.name);
     let tags = TagChanges::among(fields);
-    if !tags.set.is_empty() {
-        let call = cloud
-            .logs
-            .tag_resource()
-            .resource_arn(&arn)
-            .set_tags(Some(tags.set.into_iter().collect()));
-        call.send().await.answer("logs:TagResource")?;
-    }
     if !tags.remove.is_empty() {
         let call = cloud
             .logs
@@ -74,6 +66,14 @@ pub(super) async fn update(
             .resource_arn(&arn)
             .set_tag_keys(Some(tags.remove));
         call.send().await.answer("logs:UntagResource")?;
+    }
+    if !tags.set.is_empty() {
+        let call = cloud
+            .logs
+            .tag_resource()
+            .resource_arn(&arn)
+            .set_tags(Some(tags.set.into_iter().collect()));
+        call.send().await.answer("logs:TagResource")?;
     }
     Ok(())
 }

@@ -95,14 +95,14 @@ pub(super) async fn update(cloud: &AwsCloud, queue: &Queue, fields: &[FieldChang
         call.send().await.answer("sqs:SetQueueAttributes")?;
     }
     let tags = TagChanges::among(fields);
+    if !tags.remove.is_empty() {
+        let call = cloud.sqs.untag_queue().queue_url(&url).set_tag_keys(Some(tags.remove));
+        call.send().await.answer("sqs:UntagQueue")?;
+    }
     if !tags.set.is_empty() {
         let call = cloud.sqs.tag_queue().queue_url(&url);
         let call = call.set_tags(Some(tags.set.into_iter().collect()));
         call.send().await.answer("sqs:TagQueue")?;
-    }
-    if !tags.remove.is_empty() {
-        let call = cloud.sqs.untag_queue().queue_url(&url).set_tag_keys(Some(tags.remove));
-        call.send().await.answer("sqs:UntagQueue")?;
     }
     Ok(())
 }

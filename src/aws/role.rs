@@ -98,6 +98,10 @@ pub(super) async fn update(
         }
     }
     let tags = TagChanges::among(fields);
+    if !tags.remove.is_empty() {
+        let call = cloud.iam.untag_role().role_name(name).set_tag_keys(Some(tags.remove));
+        call.send().await.answer("iam:UntagRole")?;
+    }
     if !tags.set.is_empty() {
         let set = tags
             .set
@@ -106,10 +110,6 @@ pub(super) async fn update(
             .collect::<Result<_, _>>()?;
         let call = cloud.iam.tag_role().role_name(name).set_tags(Some(set));
         call.send().await.answer("iam:TagRole")?;
-    }
-    if !tags.remove.is_empty() {
-        let call = cloud.iam.untag_role().role_name(name).set_tag_keys(Some(tags.remove));
-        call.send().await.answer("iam:UntagRole")?;
     }
     Ok(())
 }

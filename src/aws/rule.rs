@@ -82,14 +82,6 @@ pub(super) async fn update(
     }
     let arn = cloud.scope.rule_arn(&rule.name);
     let changes = TagChanges::among(fields);
-    if !changes.set.is_empty() {
-        let call = cloud
-            .events
-            .tag_resource()
-            .resource_arn(&arn)
-            .set_tags(Some(tags(&changes.set)?));
-        call.send().await.answer("events:TagResource")?;
-    }
     if !changes.remove.is_empty() {
         let call = cloud
             .events
@@ -97,6 +89,14 @@ pub(super) async fn update(
             .resource_arn(&arn)
             .set_tag_keys(Some(changes.remove));
         call.send().await.answer("events:UntagResource")?;
+    }
+    if !changes.set.is_empty() {
+        let call = cloud
+            .events
+            .tag_resource()
+            .resource_arn(&arn)
+            .set_tags(Some(tags(&changes.set)?));
+        call.send().await.answer("events:TagResource")?;
     }
     Ok(())
 }

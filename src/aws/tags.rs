@@ -6,6 +6,9 @@ use crate::model::field::FieldValue;
 use crate::plan::FieldChange;
 
 /// Which tags to set and which to take away; all others are left alone.
+///
+/// What goes is taken away first: what remembers which tags were chosen is among those that are set, and once it is, a
+/// tag that is not chosen any more is nobody's.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct TagChanges {
     /// To set, whether they are there or not.

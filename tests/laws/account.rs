@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
 
 use kibus::cloud::{Cloud, Fault, FaultKind};
+use kibus::model::field::FieldValue;
 use kibus::model::name::{QueueName, QueuePrefix, RoleName};
 use kibus::model::policy;
 use kibus::model::resource::{Encryption, Resource, ResourceId};
@@ -22,6 +23,8 @@ pub(super) enum Trouble {
     AllButTags,
     /// It fails when only the tags are done; where there is only one call, nothing.
     OnlyTags,
+    /// It fails when everything is done, and of the tags those are gone that go, but none is set.
+    TagsRemoved,
     /// All is done, and the answer is lost.
     AnswerLost,
     /// The first call of a create is done, its answer is lost, and the SDK's second try is told that it exists.
@@ -175,7 +178,7 @@ impl Account {
             Some(trouble) => {
                 match trouble {
                     Trouble::AnswerLost => take(&mut state.resources, op),
-                    Trouble::AllButTags | Trouble::OnlyTags => {
+                    Trouble::AllButTags | Trouble::OnlyTags | Trouble::TagsRemoved => {
                         let half = half(op, trouble);
                         state.resources.extend(half.map(|half| (half.id(), half)));
                     }
@@ -377,12 +380,14 @@ fn updated(from: &Resource, to: &Resource, fields: &[FieldChange]) -> Resource {
 pub(super) fn halves(op: &Op) -> Vec<Trouble> {
     match op {
         Op::Update { fields, .. } => {
-            let tags = fields.iter().filter(|field| field.path.starts_with("tags.")).count();
-            if (1..fields.len()).contains(&tags) {
-                vec![Trouble::AllButTags, Trouble::OnlyTags]
-            } else {
-                Vec::new()
+            let tags = fields.iter().filter(|field| field.path.starts_with("tags."));
+            let removes = tags.clone().any(|field| field.to == FieldValue::Unset);
+            let mut halves = Vec::new();
+            if (1..fields.len()).contains(&tags.count()) {
+                halves.extend([Trouble::AllButTags, Trouble::OnlyTags]);
             }
+            halves.extend(removes.then_some(Trouble::TagsRemoved));
+            halves
         }
         _ => half(op, Trouble::AllButTags)
             .map(|_| Trouble::AllButTags)
@@ -398,6 +403,12 @@ fn half(op: &Op, trouble: Trouble) -> Option<Resource> {
             let after = updated(from, to, fields);
             let (mut half, tags) = match trouble {
                 Trouble::OnlyTags => (from.as_ref().clone(), after.tags().cloned()),
+                Trouble::TagsRemoved => {
+                    let stays = |key: &str| after.tags().is_some_and(|tags| tags.get(key).is_some());
+                    let tags = from.tags().map(|tags| tags.0.clone()).unwrap_or_default();
+                    let left = tags.into_iter().filter(|(key, _)| stays(key)).collect();
+                    (after.clone(), Some(left))
+                }
                 _ => (after, from.tags().cloned()),
             };
             if let (Some(place), Some(tags)) = (tags_mut(&mut half), tags) {

@@ -75,6 +75,7 @@ fn commands() -> Vec<Command> {
         choosy_hub(),
         BootstrapHub(HubChoices::default(), "0.2.0"),
         choose(|c| c.tags = Some(UserTags::parse(&["team=b".to_owned(), "x=y".to_owned()]).unwrap())),
+        choose(|c| c.tags = Some(UserTags::parse(&["x=y".to_owned()]).unwrap())),
         choose(|c| c.kms_key = Some("none".parse().unwrap())),
         choose(|c| c.kms_key = Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap())),
         choose(|c| c.kms_key = Some("arn:aws:kms:us-west-2:111122223333:key/2".parse().unwrap())),
@@ -256,6 +257,8 @@ fn trouble() -> impl Strategy<Value = Option<Interruption>> {
         Trouble::Nothing,
         Trouble::AllButTags,
         Trouble::OnlyTags,
+        Trouble::TagsRemoved,
+        Trouble::AskedTwice,
         Trouble::AnswerLost,
         Trouble::Stop,
     ];
