@@ -274,7 +274,12 @@ pub(super) async fn settle(
                     ..rejected(action, reason)
                 });
             }
-            Some((Failure::Update, reason)) => return Err(rejected(action, reason)),
+            Some((Failure::Update, reason)) => {
+                return Err(Fault {
+                    code: Some(UPDATE_FAILED.to_owned()),
+                    ..rejected(action, reason)
+                });
+            }
             None => {}
         }
         match (configuration.state(), configuration.last_update_status()) {
@@ -306,9 +311,10 @@ fn failure(configuration: &FunctionConfiguration) -> Option<(Failure, String)> {
     Some((failure, reason.to_owned()))
 }
 
-/// Stands for a code where the call that tells of it succeeded. Lambda leaves such a function as it is; one whose
-/// last update failed can be updated again.
+/// These stand for a code where the call that tells of it succeeded. Lambda leaves a function that it has given up as it
+/// is; one whose last update failed can be updated again.
 const FUNCTION_FAILED: &str = "FunctionFailed";
+const UPDATE_FAILED: &str = "FunctionUpdateFailed";
 
 async fn reserve(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) -> Result<(), Fault> {
     let name = function.name.as_str();

@@ -232,6 +232,10 @@ fn because(context: &Context<'_>, error: Error, fault: &Fault) -> Error {
         FaultKind::Rejected if fault.code.as_deref() == Some("FunctionFailed") => error
             .note(format!("Lambda gave the function up: {}", fault.message))
             .hint_command(GIVEN_UP, delete_function(context, &context.scope.router_function())),
+        FaultKind::Rejected if fault.code.as_deref() == Some("FunctionUpdateFailed") => error
+            .note(format!("Lambda did not carry the update out: {}", fault.message))
+            .note("the version that is live goes on as before")
+            .hint("see to the reason; the next run tells Lambda once more"),
         FaultKind::Rejected if is_malformed(fault) => error
             .note(format!("{action}: AWS does not take the policy: {}", fault.message))
             .hint("see the policy with --dry-run -v; a principal or key in it that does not exist is the usual reason"),

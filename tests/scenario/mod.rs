@@ -9,6 +9,7 @@
 //! - `% remember`, `% compare`: everything in the account, and what is not as it was
 //! - `% refuse OPERATION TIMES STATUS CODE MESSAGE`: these calls of kibus are refused
 //! - `% lose OPERATION TIMES`: they are carried out, and the answer is lost
+//! - `% say OPERATION MEMBER TEXT`: from now on its answers say so, wherever they speak of a state; `% say the truth` ends it
 //! - `% interrupt|interrupt-twice|terminate|kill during OPERATION`: the next command gets a signal then
 //! - `% file NAME text|cut|arm64|kibus`: a file that is no program, half a router, one for another architecture, kibus
 //! - `% profile NAME ACCOUNT`: a profile with keys of that account
@@ -48,6 +49,7 @@ scenarios! {
     drift_of_a_cluster
     drift_of_the_hub
     events
+    failed_states
     first_hub
     interrupted
     json
@@ -208,6 +210,14 @@ impl Scenario {
             ["lose", operation, times] => {
                 self.proxy
                     .interfere(operation, Interference::Lose(times.parse().unwrap()));
+                String::new()
+            }
+            ["say", "the", "truth"] => {
+                self.proxy.say_the_truth();
+                String::new()
+            }
+            ["say", operation, member, ..] => {
+                self.proxy.say(operation, member, &words[3..].join(" "));
                 String::new()
             }
             [signal, "during", operation] => {

@@ -30,6 +30,8 @@ pub(super) enum Interference {
 struct State {
     writes: Vec<String>,
     interferences: Vec<(String, Interference)>,
+    /// What answers say instead: of which operation, which member, which text.
+    untruths: Vec<(String, String, String)>,
 }
 
 /// A proxy on the loopback interface that remembers what passes.
@@ -71,6 +73,17 @@ impl Proxy {
             .push((operation.to_owned(), interference));
     }
 
+    /// From now on, wherever an answer of this operation speaks of a `State`, this member says this.
+    pub(super) fn say(&self, operation: &str, member: &str, text: &str) {
+        let untruth = (operation.to_owned(), member.to_owned(), text.to_owned());
+        self.state.lock().unwrap().untruths.push(untruth);
+    }
+
+    /// From now on, answers are as they come.
+    pub(super) fn say_the_truth(&self) {
+        self.state.lock().unwrap().untruths.clear();
+    }
+
     /// The operations asked for since the last time that can change something, each with what it is about.
     pub(super) fn take_writes(&self) -> Vec<String> {
         std::mem::take(&mut self.state.lock().unwrap().writes)
@@ -87,16 +100,19 @@ async fn pass(state: Arc<Mutex<State>>, server: u16, request: Request<Incoming>)
     let (parts, body) = request.into_parts();
     let request = Request::from_parts(parts, body.collect().await?.to_bytes());
     let (operation, subject) = operation(&request);
-    let interference = {
+    let (interference, untruths) = {
         let mut state = state.lock().unwrap();
         if !is_reading(&operation) {
             state
                 .writes
                 .push(format!("{operation} {subject}").trim_end().to_owned());
         }
-        next(&mut state.interferences, &operation)
+        let untruths = state.untruths.iter().filter(|(of, ..)| is(&operation, of));
+        let untruths: Vec<_> = untruths.cloned().collect();
+        (next(&mut state.interferences, &operation), untruths)
     };
     match interference {
+        None if !untruths.is_empty() => Ok(untrue(forward(server, request).await?, &untruths).await),
         None => forward(server, request).await,
         Some(Interference::Refuse(_, status, code, message)) => Ok(refusal(&operation, status, &code, &message)),
         Some(Interference::Lose(_)) => {
@@ -110,6 +126,36 @@ async fn pass(state: Arc<Mutex<State>>, server: u16, request: Request<Incoming>)
             Ok(answer)
         }
     }
+}
+
+/// The same answer, but for what it is to say instead.
+async fn untrue(answer: Answer, untruths: &[(String, String, String)]) -> Answer {
+    fn say(value: &mut Value, member: &str, text: &str) {
+        match value {
+            Value::Object(members) => {
+                members.values_mut().for_each(|value| say(value, member, text));
+                if members.contains_key("State") {
+                    members.insert(member.to_owned(), text.into());
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|value| say(value, member, text)),
+            _ => {}
+        }
+    }
+    let (mut parts, body) = answer.into_parts();
+    let Ok(body) = body.collect().await;
+    let body = body.to_bytes();
+    let body = match serde_json::from_slice::<Value>(&body) {
+        Ok(mut said) => {
+            for (_, member, text) in untruths {
+                say(&mut said, member, text);
+            }
+            Bytes::from(said.to_string())
+        }
+        Err(_) => body,
+    };
+    parts.headers.insert(CONTENT_LENGTH, body.len().into());
+    Response::from_parts(parts, Full::new(body))
 }
 
 /// Whether an operation is the one that is meant; one that ends in `*` means all that begin so.
