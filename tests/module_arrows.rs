@@ -5,7 +5,18 @@ use std::fs;
 use std::path::Path;
 
 const ALL: &[&str] = &[
-    "apply", "aws", "cli", "cloud", "ec2", "model", "package", "plan", "router", "sandbox", "ui",
+    "apply",
+    "aws",
+    "cli",
+    "cloud",
+    "ec2",
+    "model",
+    "package",
+    "plan",
+    "router",
+    "sandbox",
+    "signed_call",
+    "ui",
 ];
 const ALL_BUT_ROUTER: &[&str] = &[
     "apply", "aws", "cloud", "ec2", "model", "package", "plan", "sandbox", "ui",
@@ -18,11 +29,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("plan", &["model"]),
     ("cloud", &["model", "plan"]),
-    ("aws", &["cloud", "model", "plan"]),
+    ("aws", &["cloud", "model", "plan", "signed_call"]),
     ("apply", &["cloud", "model", "plan"]),
     ("ui", &["model", "plan", "apply"]),
     ("cli", ALL_BUT_ROUTER),
-    ("ec2", &["model"]),
+    ("ec2", &["model", "signed_call"]),
+    ("signed_call", &["model"]),
     ("package", &["model"]),
     ("router", &["model", "ec2"]),
     ("sandbox", &["ec2"]),

@@ -2,6 +2,9 @@
 //! said before anything is changed. The real command against the local AWS.
 
 use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Command, Output};
 
 use kibus::aws::{AwsCloud, Connect};
@@ -9,9 +12,9 @@ use kibus::cloud::{Cloud, observe};
 use kibus::model::document::Document;
 use kibus::model::hub;
 use kibus::model::policy;
-use kibus::model::resource::{Resource, Role, RolePolicy};
+use kibus::model::resource::{Resource, ResourceId, Role, RolePolicy};
 use kibus::model::tags::Tags;
-use kibus::plan::Op;
+use kibus::plan::{Op, diff};
 use kibus::sandbox::{PrivateServer, Sandbox};
 use serde_json::{Value, json};
 
@@ -97,6 +100,63 @@ impl Bench {
                 .await
                 .unwrap();
         }
+    }
+
+    /// Puts a tag on the queue that remembers what was chosen for the hub.
+    async fn remember(&self, tag: &str, value: &str) {
+        let memory = ResourceId::Queue(self.cloud.scope().dead_letter_queue());
+        let from = self.cloud.read(&memory).await.unwrap().unwrap();
+        let mut to = from.clone();
+        if let Resource::Queue(queue) = &mut to {
+            queue.tags = queue.tags.clone().with(tag, value);
+        }
+        let fields = diff(&to, &from);
+        let from = Box::new(from);
+        let update = Op::Update { from, to, fields };
+        self.cloud.write(&update, &|_| {}).await.unwrap();
+    }
+
+    /// Removes the queue that remembers what was chosen for the hub.
+    async fn forget(&self) {
+        let memory = ResourceId::Queue(self.cloud.scope().dead_letter_queue());
+        let gone = self.cloud.read(&memory).await.unwrap().unwrap();
+        self.cloud.write(&Op::Delete(gone), &|_| {}).await.unwrap();
+    }
+
+    /// The ARN of a new KMS key, whose policy lets EventBridge in or not.
+    fn key(&self, lets_in: bool) -> String {
+        let made = self.kms("CreateKey", &json!({}));
+        let key = made["KeyMetadata"]["Arn"].as_str().unwrap().to_owned();
+        if lets_in {
+            let statement = policy::key_statement(self.cloud.scope()).0;
+            let policy = json!({ "Version": "2012-10-17", "Statement": [statement] }).to_string();
+            self.kms(
+                "PutKeyPolicy",
+                &json!({ "KeyId": key, "PolicyName": "default", "Policy": policy }),
+            );
+        }
+        key
+    }
+
+    /// A call of KMS. The emulator takes the account and the Region from the signature, and looks at nothing else of it.
+    fn kms(&self, action: &str, input: &Value) -> Value {
+        let host = self.url.strip_prefix("http://").unwrap();
+        let body = input.to_string();
+        let mut stream = TcpStream::connect(host).unwrap();
+        write!(
+            stream,
+            "POST / HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-length: {}\r\n\
+             content-type: application/x-amz-json-1.1\r\nx-amz-target: TrentService.{action}\r\n\
+             authorization: AWS4-HMAC-SHA256 Credential={ACCOUNT}/20260101/{REGION}/kms/aws4_request, \
+             SignedHeaders=host, Signature=0\r\n\r\n{body}",
+            body.len()
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        assert!(head.contains(" 200 "), "{action}: {answer}");
+        serde_json::from_str(body).unwrap_or_default()
     }
 
     /// How many of the hub's resources are there.
@@ -370,16 +430,57 @@ async fn a_clusters_options_are_heard_in_the_same_order_and_remembered_to_its_en
 
 #[tokio::test]
 async fn clusters_follow_the_hubs_key() {
-    const KEY: &str = "arn:aws:kms:us-west-2:111122223333:key/a";
     let bench = Bench::new().await;
     bench.role("KarpenterServiceAccount-base", None).await;
     bench.done(&["bootstrap-hub", "--yes"]);
     bench.done(&["add-cluster", "base", "--yes"]);
-    for key in [KEY, "none"] {
+    let (key, other) = (bench.key(true), bench.key(true));
+    for key in [key.as_str(), &other, "none"] {
         let out = bench.done(&["bootstrap-hub", "--yes", "--kms-key", key]);
         assert!(out.contains("karpenter-base"), "{key}: {out}");
         bench.done(&["verify"]);
     }
+}
+
+#[tokio::test]
+async fn a_key_that_does_not_let_eventbridge_in_is_told_by_everybody() {
+    let bench = Bench::new().await;
+    let (open, shut) = (bench.key(true), bench.key(false));
+    let gone = format!("{shut}x");
+    for (key, says) in [
+        (&open, None),
+        (
+            &shut,
+            Some("its policy does not let EventBridge do kms:Decrypt and kms:GenerateDataKey"),
+        ),
+        (&gone, Some("there is no such key")),
+    ] {
+        let (document, code) = bench.json(&["bootstrap-hub", "--yes", "--kms-key", key], &[]);
+        assert_eq!(code, Some(0), "{document}");
+        let warnings = document["hubs"][0]["warnings"].to_string();
+        assert_eq!(warnings.contains("K226"), says.is_some(), "{warnings}");
+        assert!(warnings.contains(says.unwrap_or_default()), "{warnings}");
+        let (document, code) = bench.json(&["verify"], &[]);
+        let problems = &document["hubs"][0]["problems"];
+        match says {
+            None => assert_eq!((problems, code), (&json!([]), Some(0))),
+            Some(says) => {
+                assert_eq!(
+                    (problems[0]["code"].as_str(), code),
+                    (Some("K226"), Some(2)),
+                    "{problems}"
+                );
+                assert_eq!(problems[0]["message"], says);
+            }
+        }
+    }
+    let elsewhere = open.replace(ACCOUNT, "999999999999");
+    let (document, _) = bench.json(&["bootstrap-hub", "--dry-run", "--kms-key", &elsewhere], &[]);
+    let warnings = document["hubs"][0]["warnings"].to_string();
+    assert!(
+        warnings.contains("it is of another account") && !warnings.contains("K226"),
+        "{warnings}"
+    );
 }
 
 #[tokio::test]
@@ -417,4 +518,117 @@ async fn what_the_account_or_a_role_cannot_take_is_refused_before_anything_is_ch
         warnings.contains("111122223333:base") && warnings.contains("theirs"),
         "{warnings}"
     );
+}
+
+/// A file that is a router of this version for this machine (ELF's number of it), as far as packing looks.
+fn router(folder: &Path, machine: u8, version: &str) -> String {
+    let mut elf = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0".to_vec();
+    elf.extend([machine, 0, 1, 0, 0, 0]);
+    elf.resize(52, 0);
+    elf.extend([64, 0, 56, 0, 0, 0, 64, 0, 0, 0, 0, 0]);
+    elf.extend(format!("<kibus-router {version}>").bytes());
+    let path = folder.join(format!("router-{machine}-{version}"));
+    std::fs::write(&path, elf).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn the_router_and_what_it_runs_on_are_heard_in_the_same_order() {
+    const X86_64: u8 = 62;
+    const ARM64: u8 = 183;
+    let bench = Bench::new().await;
+    let folder = tempfile::tempdir().unwrap();
+    let (mine, theirs) = (
+        router(folder.path(), X86_64, "9.1.1"),
+        router(folder.path(), ARM64, "9.2.2"),
+    );
+    let dry = |more: &[&str], environment: &[(&str, &str)]| {
+        let arguments: Vec<&str> = ["bootstrap-hub", "--dry-run"].iter().chain(more).copied().collect();
+        let (document, code) = bench.json(&arguments, environment);
+        assert_eq!(code, Some(0), "{document}");
+        let plan = planned(&document);
+        let field = |path: &str| {
+            let path = ("function".to_owned(), "kibus-router".to_owned(), path.to_owned());
+            plan.get(&path).cloned().unwrap_or_default()
+        };
+        (field("architecture"), field("code")["version"].clone())
+    };
+    let arm64 = [("KIBUS_ARCH", "arm64"), ("KIBUS_ROUTER_BINARY", theirs.as_str())];
+    let flags = ["--arch=x86_64", "--router-binary", &mine];
+    let own = json!(env!("CARGO_PKG_VERSION"));
+    assert_eq!(dry(&[], &[]), (json!("x86_64"), own), "by default");
+    assert_eq!(
+        dry(&[], &arm64),
+        (json!("arm64"), json!("9.2.2")),
+        "from the environment"
+    );
+    assert_eq!(dry(&flags, &arm64), (json!("x86_64"), json!("9.1.1")), "from flags");
+
+    bench.done(&["bootstrap-hub", "--yes"]);
+    bench.remember("kibus:option:arch", "arm64").await;
+    let before = dry(&["--router-binary", &theirs], &[]);
+    assert_eq!(before, (json!("arm64"), json!("9.2.2")), "as it was chosen before");
+    assert_eq!(
+        dry(&["--arch=x86_64"], &[]),
+        (Value::Null, Value::Null),
+        "a flag, after that"
+    );
+}
+
+#[tokio::test]
+async fn a_hub_that_has_forgotten_what_was_chosen_says_what_it_is_about_to_overwrite() {
+    let bench = Bench::new().await;
+    bench.role("KarpenterServiceAccount-base", None).await;
+    let chosen = [
+        "--memory=512",
+        "--retention=7200",
+        "--queue-prefix=x-",
+        "--tag=team=a b",
+    ];
+    let set_up: Vec<&str> = ["bootstrap-hub", "--yes"].into_iter().chain(chosen).collect();
+    bench.done(&set_up);
+    bench.forget().await;
+
+    let keep = "kibus bootstrap-hub --memory=512 --queue-prefix=x- --retention=7200 --tag='team=a b'";
+    let output = bench.run(&["bootstrap-hub", "--dry-run"], &[]);
+    let said = text(&output.stderr);
+    assert!(said.contains("`kibus-hub-dlq`") && said.contains(keep), "{said}");
+    let (document, _) = bench.json(&["bootstrap-hub", "--dry-run", "--memory=128"], &[]);
+    let warnings = document["hubs"][0]["warnings"].to_string();
+    assert!(
+        !warnings.contains("--memory") && warnings.contains("--retention=7200"),
+        "{warnings}"
+    );
+
+    let all: Vec<&str> = ["bootstrap-hub", "--dry-run"].into_iter().chain(chosen).collect();
+    let (document, _) = bench.json(&all, &[]);
+    assert_eq!(document["hubs"][0]["warnings"], json!([]));
+    assert_eq!(document["hubs"][0]["summary"]["update"], json!(0), "{document}");
+}
+
+#[tokio::test]
+async fn a_hub_that_has_forgotten_its_prefix_does_not_lose_its_clusters() {
+    let bench = Bench::new().await;
+    bench.role("KarpenterServiceAccount-base", None).await;
+    bench.done(&["bootstrap-hub", "--yes", "--queue-prefix=x-"]);
+    bench.done(&["add-cluster", "base", "--yes"]);
+    bench.forget().await;
+    let output = bench.run(&["bootstrap-hub", "--yes"], &[]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(said.contains("kibus bootstrap-hub --queue-prefix=x-"), "{said}");
+    bench.done(&["bootstrap-hub", "--yes", "--queue-prefix=x-"]);
+    bench.done(&["verify"]);
+}
+
+#[tokio::test]
+async fn a_choice_that_cannot_be_understood_is_refused_until_it_is_chosen_anew() {
+    let bench = Bench::new().await;
+    bench.done(&["bootstrap-hub", "--yes", "--memory=512"]);
+    bench.remember("kibus:option:memory", "lots").await;
+    let output = bench.run(&["bootstrap-hub", "--yes"], &[]);
+    assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("choose again by giving --memory"));
+    bench.done(&["bootstrap-hub", "--yes", "--memory=512"]);
+    bench.done(&["verify"]);
 }

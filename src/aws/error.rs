@@ -123,6 +123,7 @@ fn kind(action: &str, code: &str, message: &str) -> FaultKind {
         | "QueueDoesNotExist"
         | "NoSuchEntity"
         | "NoSuchEntityException"
+        | "NotFoundException"
         | "ResourceNotFoundException" => FaultKind::Gone,
         "QueueAlreadyExists"
         | "QueueNameExists"

@@ -10,6 +10,7 @@ mod error;
 mod event_source_mapping;
 mod function;
 mod invoke;
+mod key;
 mod log_group;
 mod queue;
 mod role;
@@ -38,6 +39,7 @@ use settle::Waiting;
 #[derive(Clone, Debug)]
 pub struct AwsCloud {
     scope: Scope,
+    caller: String,
     endpoint: Option<String>,
     archive: Option<Vec<u8>>,
     self_test: bool,
@@ -47,6 +49,7 @@ pub struct AwsCloud {
     lambda: aws_sdk_lambda::Client,
     events: aws_sdk_eventbridge::Client,
     tagging: aws_sdk_resourcegroupstagging::Client,
+    get_key_policy: key::GetKeyPolicy,
 }
 
 impl AwsCloud {
@@ -65,6 +68,7 @@ impl AwsCloud {
         }
         Self {
             scope: session.scope(bus),
+            caller: session.caller.clone(),
             endpoint: config.endpoint_url().map(str::to_owned),
             archive: None,
             self_test: true,
@@ -74,6 +78,7 @@ impl AwsCloud {
             lambda: client!(aws_sdk_lambda),
             events: client!(aws_sdk_eventbridge),
             tagging: client!(aws_sdk_resourcegroupstagging),
+            get_key_policy: key::get_key_policy(config),
         }
     }
 
@@ -90,6 +95,12 @@ impl AwsCloud {
     pub fn without_self_test(mut self) -> Self {
         self.self_test = false;
         self
+    }
+
+    /// The role that the caller has taken, if it is one.
+    #[must_use]
+    pub fn caller_role(&self) -> Option<RoleName> {
+        role_of(&self.caller)
     }
 
     /// Where the bus is.
@@ -173,6 +184,13 @@ impl AwsCloud {
     }
 }
 
+/// The role in the ARN of somebody who has taken it: `arn:aws:sts::ACCOUNT:assumed-role/ROLE/SESSION`, without the
+/// role's path (IAM user guide, "IAM identifiers").
+fn role_of(caller: &str) -> Option<RoleName> {
+    let (role, _) = caller.split_once(":assumed-role/")?.1.split_once('/')?;
+    role.parse().ok()
+}
+
 impl Cloud for AwsCloud {
     async fn read(&self, id: &ResourceId) -> Result<Option<Resource>, Fault> {
         Ok(match id {
@@ -204,5 +222,22 @@ impl Cloud for AwsCloud {
 
     async fn role_names(&self) -> Result<BTreeSet<RoleName>, Fault> {
         discovery::role_names(self).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_caller_may_have_taken_a_role() {
+        for (caller, role) in [
+            ("arn:aws:sts::111122223333:assumed-role/ops/me@example.com", Some("ops")),
+            ("arn:aws:iam::111122223333:user/ops", None),
+            ("arn:aws:iam::111122223333:root", None),
+            ("arn:aws:sts::111122223333:federated-user/ops", None),
+        ] {
+            assert_eq!(role_of(caller).as_ref().map(RoleName::as_str), role, "{caller}");
+        }
     }
 }

@@ -8,10 +8,13 @@ use super::clusters::{self, Registered};
 use super::context::Context;
 use super::{Ending, explain, hub_options, rollback};
 use crate::error::Error;
-use crate::model::choice::{HubChoices, LogRetention, Memory, OrNone, ReservedConcurrency, Retention, UserTags};
+use crate::model::choice::{
+    BadMemory, HubChoices, LogRetention, Memory, OrNone, ReservedConcurrency, Retention, UserTags,
+};
 use crate::model::hub::{self, Hub};
 use crate::model::name::{ClusterName, KmsKey, PermissionsBoundary, QueuePrefix, RolePath};
 use crate::model::resource::{Architecture, Code, Resource, ResourceId};
+use crate::model::tags::OPTION;
 use crate::model::world::Observed;
 use crate::package;
 use crate::plan;
@@ -106,17 +109,27 @@ pub(super) async fn run(args: Args, mut context: Context<'_>) -> Result<Ending, 
         return rollback::run(to, &context, observed).await;
     }
     context.allowed.downgrade = args.allow_downgrade;
-    let before = context.hub_choices(&observed).ok();
-    let choices = args.choices()?.or(before.clone().unwrap_or_default());
-    if let Some(before) = &before {
-        keep_prefix(&context, before, &choices).await?;
+    let given = args.choices()?;
+    let before = remembered(&context, &observed, &given)?;
+    let choices = given.or(before.clone().unwrap_or_default());
+    let forgotten = hub_options::Forgotten::look(&context, &observed, &choices);
+    if let Some(before) = before.as_ref().or(forgotten.as_ref().map(|forgotten| &forgotten.live)) {
+        let kept = keep_prefix(&context, before, &choices).await;
+        kept.map_err(|error| match &forgotten {
+            Some(forgotten) => error.hint_command(
+                "what was chosen is forgotten; to keep what is there:",
+                forgotten.command(&context),
+            ),
+            None => error,
+        })?;
     }
     let code = code(&args, &choices, &mut context, &observed)?;
     let mut wanted = Hub::new(&context.scope, choices.clone(), code).world();
     let mut warnings = Vec::new();
+    warnings.extend(forgotten.map(|forgotten| forgotten.warning(&context)));
     warnings.extend(rollback::standing(&context.scope, &observed));
     warnings.extend(hub_options::check_concurrency(&context, &wanted, &observed).await?);
-    warnings.extend(hub_options::check_key(&context, before.as_ref(), &choices)?);
+    warnings.extend(hub_options::check_key(&context, before.as_ref(), &choices).await?);
     let clusters = hub_options::with_clusters(&context, before.as_ref(), &choices, &mut wanted, &mut observed).await?;
     let intent = Intent {
         plan: plan::plan(&context.scope, &wanted, &observed),
@@ -133,6 +146,26 @@ pub(super) async fn run(args: Args, mut context: Context<'_>) -> Result<Ending, 
         question: Question::YesNo,
     };
     carry_out(&context, intent).await
+}
+
+/// What the hub remembers, if there is one. What cannot be understood and is chosen anew is as good as forgotten.
+fn remembered(context: &Context<'_>, observed: &Observed, given: &HubChoices) -> Result<Option<HubChoices>, Error> {
+    let id = ResourceId::Queue(context.scope.dead_letter_queue());
+    let memory = observed
+        .resource(&id)
+        .filter(|resource| plan::is_ours(&context.scope, resource, observed));
+    let Some(mut tags) = memory.and_then(Resource::tags).cloned() else {
+        return Ok(None);
+    };
+    let anew = given.memory_tags();
+    loop {
+        match HubChoices::remembered(&tags) {
+            Err(BadMemory { flag, .. }) if anew.option(flag).is_some() => {
+                tags.0.remove(&format!("{OPTION}{flag}"));
+            }
+            other => return Ok(Some(other?)),
+        }
+    }
 }
 
 /// Refuses a change of the queue prefix under registered clusters.

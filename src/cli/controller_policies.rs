@@ -16,6 +16,8 @@ use crate::plan::{OtherQueues, Refusal, check_space, other_queues};
 pub(super) struct Found {
     /// Policies of others that let a controller read other queues.
     pub(super) others: Vec<OtherQueues>,
+    /// A controller's role, if it is also what runs this command.
+    pub(super) own: Option<RoleName>,
     /// Roles without room for what is wanted on them.
     pub(super) refusals: Vec<Refusal>,
     /// Roles whose policies could not be read.
@@ -30,7 +32,11 @@ impl Found {
                 "the other policies of role `{role}` could not be read, so whether there is room is not known: {fault}"
             )
         });
-        self.others.iter().map(ToString::to_string).chain(unread).collect()
+        let own = self.own.iter().map(|role| {
+            format!("controller role `{role}` is the role that this command runs as: see that Karpenter runs as it too")
+        });
+        let others = self.others.iter().map(ToString::to_string);
+        own.chain(others).chain(unread).collect()
     }
 }
 
@@ -45,7 +51,10 @@ pub(super) async fn look(context: &Context<'_>, wanted: &World) -> Found {
             by_role.entry(&policy.role).or_default().push(policy);
         }
     }
-    let mut found = Found::default();
+    let mut found = Found {
+        own: context.cloud.caller_role().filter(|role| by_role.contains_key(role)),
+        ..Found::default()
+    };
     let mut answers = futures_util::stream::iter(by_role)
         .map(|(role, wanted)| async move { (role, wanted, context.cloud.inline_policies(role).await) })
         .buffered(context.limit.max(1));

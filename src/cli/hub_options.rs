@@ -7,10 +7,14 @@ use super::context::Context;
 use super::explain;
 use crate::error::Error;
 use crate::model::choice::HubChoices;
+use crate::model::key_policy::{LetsIn, lets_rules_in};
+use crate::model::name::KmsKey;
 use crate::model::policy;
 use crate::model::resource::{Resource, ResourceId};
+use crate::model::signal::Signal;
 use crate::model::world::{Observed, World};
 use crate::plan;
+use crate::plan::finding::{self, Finding};
 use crate::ui::json::ClusterReport;
 
 /// Whether the account has as much concurrency as is to be set aside. Gives a warning where that cannot be asked.
@@ -39,9 +43,42 @@ pub(super) async fn check_concurrency(
     }
 }
 
-/// What must be so before a key is used or left, if it is another than before. Whether it is so only the key's policy
-/// can tell, which is read by whoever looks after the key: kibus asks for no permission on keys that it does not need.
-pub(super) fn check_key(
+/// What is about to be overwritten where the queue that remembers what was chosen is gone, and the hub is not.
+pub(super) struct Forgotten {
+    /// What the live resources have, as if it had been chosen.
+    pub(super) live: HubChoices,
+    flags: Vec<String>,
+}
+
+impl Forgotten {
+    /// Nothing where something remembers, and where nothing of the hub is otherwise than it will be.
+    pub(super) fn look(context: &Context<'_>, observed: &Observed, chosen: &HubChoices) -> Option<Self> {
+        let memory = ResourceId::Queue(context.scope.dead_letter_queue());
+        if observed.resource(&memory).is_some() {
+            return None;
+        }
+        let live = HubChoices::as_live(&context.scope, observed);
+        let flags = live.flags_beyond(chosen);
+        (!flags.is_empty()).then_some(Self { live, flags })
+    }
+
+    pub(super) fn warning(&self, context: &Context<'_>) -> String {
+        format!(
+            "queue `{}`, which remembers what was chosen for the hub, is gone: what is not given is the default again, \
+             and these live values are overwritten; to keep them:\n{}",
+            context.scope.dead_letter_queue(),
+            indented(&self.command(context))
+        )
+    }
+
+    /// The command that keeps what is live.
+    pub(super) fn command(&self, context: &Context<'_>) -> String {
+        context.command(&format!("bootstrap-hub {}", self.flags.join(" ")))
+    }
+}
+
+/// What must be so before a key is used or left, in words.
+pub(super) async fn check_key(
     context: &Context<'_>,
     before: Option<&HubChoices>,
     after: &HubChoices,
@@ -51,24 +88,82 @@ pub(super) fn check_key(
     if let Some(key) = after {
         plan::check_key(&context.scope, key).map_err(|refusal| explain::refused(context, &[refusal]))?;
     }
-    if before == after {
-        return Ok(warnings);
-    }
-    if let Some(key) = before {
+    if let Some(key) = before.filter(|_| before != after) {
         warnings.push(format!(
             "messages that still wait under key `{key}` cannot be read once the permission to use it is gone: see that \
              the queues are empty, or give the router and the controllers that permission until they are"
         ));
     }
-    if after.is_some() {
-        warnings.push(format!(
-            "events are lost without a trace unless the policy of this key lets EventBridge in; kibus cannot see whether \
-             it does. It must be a customer managed key, leave the rest to the account's IAM policies as the default key \
-             policy does, and have this statement:\n{}",
-            indented(&policy::key_statement(&context.scope).pretty())
-        ));
+    if let Some(key) = after {
+        let key = Key::look(context, key).await;
+        let shut = key.finding.as_ref().map(|finding| {
+            format!(
+                "{}: {}: {}; {}. Choose another key, or give its policy this statement:\n{}",
+                finding.code,
+                finding.subject.words().1,
+                finding.message,
+                finding.code.meaning(),
+                statement(context)
+            )
+        });
+        warnings.extend(shut);
+        warnings.extend(key.unclear.filter(|_| before != after));
     }
     Ok(warnings)
+}
+
+/// What can be said about the customer key of a hub's queues.
+#[derive(Default)]
+pub(super) struct Key {
+    /// What is wrong with it.
+    pub(super) finding: Option<Finding>,
+    /// Why it is not known whether something is.
+    pub(super) unclear: Option<String>,
+}
+
+impl Key {
+    /// Reads the key's policy, and sees whether EventBridge may use the key. Only the account of a key can read it.
+    pub(super) async fn look(context: &Context<'_>, key: &KmsKey) -> Self {
+        let scope = &context.scope;
+        let not_known = |why: String| Self {
+            finding: None,
+            unclear: Some(format!(
+                "whether key `{key}` lets EventBridge in is not known: {why}. Events are lost without a trace unless it \
+                 is a customer managed key with this statement in its policy:\n{}",
+                statement(context)
+            )),
+        };
+        if !key.as_str().contains(&format!(":{}:key/", scope.account)) {
+            return not_known("it is of another account, which alone can read its policy".to_owned());
+        }
+        let rules: Vec<String> = Signal::ALL
+            .iter()
+            .map(|signal| scope.rule_arn(&scope.rule(*signal)))
+            .collect();
+        let verdict = match context.cloud.key_policy(key).await {
+            Ok(policy) => policy.map(|policy| lets_rules_in(&policy, &scope.account, &rules)),
+            Err(fault) => return not_known(fault.to_string()),
+        };
+        match verdict {
+            Some(LetsIn::Unclear) => not_known("its policy has conditions that kibus does not judge".to_owned()),
+            verdict => Self {
+                finding: finding::key(scope, key, verdict.as_ref()),
+                unclear: None,
+            },
+        }
+    }
+
+    /// The same for the key that was chosen for a hub, if one was.
+    pub(super) async fn look_at_chosen(context: &Context<'_>, choices: &HubChoices) -> Self {
+        match clusters::key(choices) {
+            Some(key) => Self::look(context, key).await,
+            None => Self::default(),
+        }
+    }
+}
+
+fn statement(context: &Context<'_>) -> String {
+    indented(&policy::key_statement(&context.scope).pretty())
 }
 
 /// Adds the clusters whose queues and policies follow the hub's key. Where no key was ever chosen nothing follows,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::clusters::{Registered, remembered_policy};
 use super::context::Context;
 use super::look::{Look, State, depths};
-use super::{Ending, controller_policies, probe, rollback};
+use super::{Ending, controller_policies, hub_options, probe, rollback};
 use crate::cloud::{Fault, FaultKind};
 use crate::error::Error;
 use crate::model::hub::Hub;
@@ -60,7 +60,10 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
         false => Vec::new(),
     };
     findings.extend(probed.iter().filter_map(probe::Probed::finding));
+    let key = hub_options::Key::look_at_chosen(&context, &look.choices).await;
+    findings.extend(key.finding);
     let mut warnings = warnings(&context, &seen);
+    warnings.extend(key.unclear);
     warnings.extend(rollback::standing(&context.scope, &look.observed));
     let policies = look.registered.world(&context, &look.choices)?;
     warnings.extend(controller_policies::look(&context, &policies).await.warnings());

@@ -1,32 +1,26 @@
 //! One call: a form in, a document out.
 
-use aws_runtime::auth::sigv4::{SCHEME_ID, SigV4AuthScheme};
-use aws_runtime::auth::{SigV4OperationSigningConfig, SigningOptions};
-use aws_runtime::invocation_id::InvocationIdInterceptor;
-use aws_runtime::retries::classifiers::AwsErrorCodeClassifier;
-use aws_runtime::user_agent::{ApiMetadata, UserAgentInterceptor};
 use aws_smithy_runtime::client::orchestrator::operation::Operation;
-use aws_smithy_runtime::client::retries::classifiers::{HttpStatusCodeClassifier, TransientErrorClassifier};
-use aws_smithy_runtime_api::client::auth::static_resolver::StaticAuthSchemeOptionResolver;
-use aws_smithy_runtime_api::client::auth::{
-    AuthSchemeOptionResolverParams, SharedAuthScheme, SharedAuthSchemeOptionResolver,
-};
-use aws_smithy_runtime_api::client::behavior_version::BehaviorVersion;
-use aws_smithy_runtime_api::client::identity::SharedIdentityResolver;
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse, OrchestratorError};
-use aws_smithy_runtime_api::client::runtime_components::RuntimeComponentsBuilder;
-use aws_smithy_runtime_api::client::runtime_plugin::StaticRuntimePlugin;
 use aws_smithy_types::body::SdkBody;
-use aws_smithy_types::config_bag::Layer;
-use aws_smithy_types::retry::RetryConfig;
-use aws_smithy_types::timeout::TimeoutConfig;
-use aws_types::region::SigningRegion;
-use aws_types::{SdkConfig, SigningName};
+use aws_types::SdkConfig;
 
-use super::endpoint::endpoint;
 use super::error::{Error, Refusal};
 use super::form::Params;
 use super::xml;
+use crate::signed_call::{self, Service};
+
+const EC2: Service = Service {
+    id: "EC2",
+    name: "ec2",
+    gov_is_fips: true,
+};
+
+/// Where EC2 is for this configuration.
+#[must_use]
+pub fn endpoint(config: &SdkConfig) -> String {
+    signed_call::endpoint(config, EC2)
+}
 
 /// The version of the EC2 API that the answers are read as.
 const VERSION: &str = "2016-11-15";
@@ -42,31 +36,9 @@ impl Client {
     /// Without a retry configuration it retries as the SDK's standard mode does.
     #[must_use]
     pub fn new(config: &SdkConfig) -> Self {
-        let mut builder = Operation::builder()
-            .service_name("ec2")
-            .operation_name("Query")
-            .behavior_version(BehaviorVersion::latest())
-            .endpoint_url(&endpoint(config))
-            .standard_retry(&config.retry_config().cloned().unwrap_or_else(RetryConfig::standard))
-            .timeout_config(config.timeout_config().cloned().unwrap_or_else(TimeoutConfig::disabled))
-            .retry_classifier(HttpStatusCodeClassifier::default())
-            .retry_classifier(TransientErrorClassifier::<Refusal>::new())
-            .retry_classifier(AwsErrorCodeClassifier::<Refusal>::new())
-            .interceptor(InvocationIdInterceptor::new())
-            .interceptor(UserAgentInterceptor::new())
-            .with_connection_poisoning()
-            .runtime_plugin(signing(config));
-        if let Some(client) = config.http_client() {
-            builder = builder.http_client(client);
-        }
-        if let Some(sleep) = config.sleep_impl() {
-            builder = builder.sleep_impl(sleep);
-        }
-        if let Some(time) = config.time_source() {
-            builder = builder.time_source(time);
-        }
+        let operation = signed_call::operation::<Refusal>(config, EC2, "Query");
         Self {
-            operation: builder.serializer(request).deserializer(answer).build(),
+            operation: operation.serializer(request).deserializer(answer).build(),
         }
     }
 
@@ -79,33 +51,6 @@ impl Client {
         xml::whole(&answer, &format!("{action}Response"))?;
         Ok(answer)
     }
-}
-
-/// Signature version 4 with the configuration's credentials.
-fn signing(config: &SdkConfig) -> StaticRuntimePlugin {
-    let mut layer = Layer::new("ec2");
-    layer.store_put(AuthSchemeOptionResolverParams::new(()));
-    layer.store_put(ApiMetadata::new("ec2", env!("CARGO_PKG_VERSION")));
-    layer.store_put(SigV4OperationSigningConfig {
-        region: config.region().cloned().map(SigningRegion::from),
-        region_set: None,
-        name: Some(SigningName::from_static("ec2")),
-        signing_options: SigningOptions::default(),
-    });
-    let mut components = RuntimeComponentsBuilder::new("ec2");
-    components.set_auth_scheme_option_resolver(Some(SharedAuthSchemeOptionResolver::new(
-        StaticAuthSchemeOptionResolver::new(vec![SCHEME_ID]),
-    )));
-    components.push_auth_scheme(SharedAuthScheme::new(SigV4AuthScheme::new()));
-    if let Some(credentials) = config.credentials_provider() {
-        components.set_identity_resolver(SCHEME_ID, SharedIdentityResolver::new(credentials));
-    }
-    if let Some(cache) = config.identity_cache() {
-        components.set_identity_cache(Some(cache));
-    }
-    StaticRuntimePlugin::new()
-        .with_config(layer.freeze())
-        .with_runtime_components(components)
 }
 
 fn request(body: String) -> Result<HttpRequest, aws_smithy_runtime_api::box_error::BoxError> {
@@ -137,6 +82,8 @@ mod tests {
     use std::time::Duration;
 
     use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
+    use aws_smithy_runtime_api::client::behavior_version::BehaviorVersion;
+    use aws_smithy_types::retry::RetryConfig;
     use aws_types::region::Region;
 
     use super::super::describe_tags::describe_tags;

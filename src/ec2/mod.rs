@@ -5,13 +5,12 @@
 mod client;
 pub mod create_tags;
 pub mod describe_tags;
-mod endpoint;
 mod error;
 mod form;
 pub mod run_instances;
 mod xml;
 
-pub use client::Client;
-pub use endpoint::{custom_endpoint, endpoint};
+pub use crate::signed_call::custom_endpoint;
+pub use client::{Client, endpoint};
 pub use error::Error;
 pub use form::Params;

@@ -8,6 +8,7 @@ pub mod field;
 pub mod hub;
 pub mod inline_policy;
 pub mod karpenter;
+pub mod key_policy;
 pub mod name;
 pub mod operator_policy;
 pub mod policy;

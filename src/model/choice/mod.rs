@@ -5,6 +5,7 @@
 
 mod cluster;
 mod hub;
+mod live;
 mod memory;
 mod user_tags;
 mod value;

@@ -90,6 +90,8 @@ codes! {
     MappingFiltered = "K225", "events that match none of the patterns are deleted unseen, and reach no cluster";
     /// A rule is disabled.
     RuleDisabled = "K223", "events of this kind reach no cluster at all";
+    /// The policy of the queues' key does not let EventBridge in, or the key is gone.
+    KeyShut = "K226", "EventBridge cannot write into the queues, and every event is lost without a trace";
     /// Something of the bus that is not wanted.
     Stray = "K301", "it was not chosen, or not any more, and does no good";
     /// Something of the name that the bus needs is somebody else's.

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Code, Finding, Mend, Subject};
 use crate::model::field::FieldValue;
-use crate::model::name::ClusterName;
+use crate::model::key_policy::LetsIn;
+use crate::model::name::{ClusterName, KmsKey};
+use crate::model::policy;
 use crate::model::resource::{EventSourceMapping, Function, FunctionSettings, ResourceId, Rule};
 use crate::model::scope::Scope;
 use crate::plan::{Action, Change, Plan, Refusal};
@@ -117,6 +119,30 @@ pub fn unreadable(subject: Subject, denied: bool, why: String, mend: Mend) -> Fi
         mend,
         change: None,
     }
+}
+
+/// What is wrong with the queues' key; `policy` is the key's, or nothing if there is no such key. Nothing is found where
+/// it lets EventBridge in, or may.
+#[must_use]
+pub fn key(scope: &Scope, key: &KmsKey, policy: Option<&LetsIn>) -> Option<Finding> {
+    let message = match policy {
+        None => "there is no such key".to_owned(),
+        Some(LetsIn::No(missing)) => format!(
+            "its policy does not let EventBridge do {}",
+            missing.iter().copied().collect::<Vec<_>>().join(" and ")
+        ),
+        Some(LetsIn::Yes | LetsIn::Unclear) => return None,
+    };
+    Some(Finding {
+        code: Code::KeyShut,
+        subject: Subject::Other(format!("key {key}")),
+        message,
+        mend: Mend::ByHand(format!(
+            "give its policy this statement, or choose another key: {}",
+            policy::key_statement(scope).compact()
+        )),
+        change: None,
+    })
 }
 
 /// A cluster that was asked about and is not there.

@@ -6,7 +6,7 @@ mod drift;
 mod traffic;
 
 pub use code::Code;
-pub use drift::{changed, not_registered, refused, unreadable};
+pub use drift::{changed, key, not_registered, refused, unreadable};
 pub use traffic::{Look, traffic};
 
 use crate::model::name::ClusterName;

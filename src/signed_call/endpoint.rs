@@ -1,8 +1,9 @@
-//! Where EC2 is.
+//! Where a service is.
 
 use aws_types::SdkConfig;
 use aws_types::service_config::ServiceConfigKey;
 
+use super::Service;
 use crate::model::name::Partition;
 use crate::model::scope::dns_suffix;
 
@@ -27,21 +28,18 @@ pub fn custom_endpoint(config: &SdkConfig, service: &str) -> Option<String> {
         .or(general)
 }
 
-/// The endpoint of EC2 for this configuration. GovCloud's ordinary endpoints are its FIPS endpoints.
+/// The endpoint of a service for this configuration. Where a service says so, GovCloud's ordinary endpoints are its
+/// FIPS endpoints.
 #[must_use]
-pub fn endpoint(config: &SdkConfig) -> String {
-    if let Some(custom) = custom_endpoint(config, "EC2") {
+pub fn endpoint(config: &SdkConfig, service: Service) -> String {
+    if let Some(custom) = custom_endpoint(config, service.id) {
         return custom;
     }
     let region = config.region().map_or("us-east-1", |region| region.as_ref());
-    let fips = config.use_fips() == Some(true) && !region.starts_with("us-gov-");
-    standard(region, fips)
-}
-
-fn standard(region: &str, fips: bool) -> String {
-    let host = if fips { "ec2-fips" } else { "ec2" };
+    let fips = config.use_fips() == Some(true) && !(service.gov_is_fips && region.starts_with("us-gov-"));
     let suffix = partition_of(region).as_ref().map_or("amazonaws.com", dns_suffix);
-    format!("https://{host}.{region}.{suffix}")
+    let fips = if fips { "-fips" } else { "" };
+    format!("https://{}{fips}.{region}.{suffix}", service.name)
 }
 
 /// The partition of a Region, by what its name begins with (AWS SDK partitions.json).
@@ -67,6 +65,12 @@ mod tests {
     use super::*;
     use aws_types::region::Region;
 
+    const EC2: Service = Service {
+        id: "EC2",
+        name: "ec2",
+        gov_is_fips: true,
+    };
+
     #[test]
     fn endpoints_follow_the_region() {
         for (region, fips, expected) in [
@@ -79,13 +83,13 @@ mod tests {
             ("eusc-de-east-1", false, "https://ec2.eusc-de-east-1.amazonaws.eu"),
         ] {
             let config = SdkConfig::builder().region(Region::new(region)).use_fips(fips).build();
-            assert_eq!(endpoint(&config), expected);
+            assert_eq!(endpoint(&config, EC2), expected);
         }
     }
 
     #[test]
     fn an_endpoint_that_was_set_wins() {
         let config = SdkConfig::builder().endpoint_url("http://127.0.0.1:4566").build();
-        assert_eq!(endpoint(&config), "http://127.0.0.1:4566");
+        assert_eq!(endpoint(&config, EC2), "http://127.0.0.1:4566");
     }
 }

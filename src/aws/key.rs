@@ -1,0 +1,107 @@
+//! Policies of KMS keys: one call, for which the SDK's crate of the whole service would be much.
+
+use std::fmt;
+
+use aws_smithy_runtime::client::orchestrator::operation::Operation;
+use aws_smithy_runtime_api::box_error::BoxError;
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse, OrchestratorError};
+use aws_smithy_types::body::SdkBody;
+use aws_smithy_types::error::metadata::{ErrorMetadata, ProvideErrorMetadata};
+use aws_types::SdkConfig;
+use serde_json::{Value, json};
+
+use super::error::{Answer, if_present, rejected};
+use super::{AwsCloud, calls, document};
+use crate::cloud::Fault;
+use crate::model::document::Document;
+use crate::model::name::KmsKey;
+use crate::signed_call::{self, Service};
+
+const KMS: Service = Service {
+    id: "KMS",
+    name: "kms",
+    gov_is_fips: false,
+};
+
+/// The call, with what is sent and what comes back.
+pub(super) type GetKeyPolicy = Operation<String, String, Refusal>;
+
+impl AwsCloud {
+    /// The policy of a key; nothing if there is no such key.
+    ///
+    /// # Errors
+    /// When the call is refused or not answered.
+    pub async fn key_policy(&self, key: &KmsKey) -> Result<Option<Document>, Fault> {
+        let action = "kms:GetKeyPolicy";
+        // `default` is the only policy that a key has (KMS API reference, `GetKeyPolicy`).
+        let input = json!({ "KeyId": key.as_str(), "PolicyName": "default" }).to_string();
+        let Some(answer) = if_present(self.get_key_policy.invoke(input).await.answer(action))? else {
+            return Ok(None);
+        };
+        let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
+        match answer.get("Policy").and_then(Value::as_str) {
+            Some(policy) => Ok(Some(document::read(policy))),
+            None => Err(rejected(action, "the answer holds no policy")),
+        }
+    }
+}
+
+pub(super) fn get_key_policy(config: &SdkConfig) -> GetKeyPolicy {
+    signed_call::operation::<Refusal>(config, KMS, "GetKeyPolicy")
+        .interceptor(calls::Calls)
+        .serializer(request)
+        .deserializer(answer)
+        .build()
+}
+
+fn request(input: String) -> Result<HttpRequest, BoxError> {
+    let mut request = HttpRequest::new(SdkBody::from(input));
+    request.set_method("POST")?;
+    request.set_uri("/")?;
+    let headers = request.headers_mut();
+    headers.insert("content-type", "application/x-amz-json-1.1");
+    headers.insert("x-amz-target", "TrentService.GetKeyPolicy");
+    Ok(request)
+}
+
+fn answer(response: &HttpResponse) -> Result<String, OrchestratorError<Refusal>> {
+    let text = String::from_utf8_lossy(response.body().bytes().unwrap_or_default()).into_owned();
+    if response.status().is_success() {
+        return Ok(text);
+    }
+    let said: Value = serde_json::from_str(&text).unwrap_or_default();
+    let word = |names: [&str; 2]| {
+        names
+            .iter()
+            .find_map(|name| said.get(name)?.as_str())
+            .map(str::to_owned)
+    };
+    let mut metadata = ErrorMetadata::builder();
+    metadata = match word(["__type", "code"]) {
+        Some(code) => metadata.code(code),
+        None => metadata,
+    };
+    metadata = match word(["message", "Message"]) {
+        Some(message) => metadata.message(message),
+        None => metadata,
+    };
+    Err(OrchestratorError::operation(Refusal(metadata.build())))
+}
+
+/// What KMS answered instead of a policy.
+#[derive(Debug)]
+pub(super) struct Refusal(ErrorMetadata);
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl ProvideErrorMetadata for Refusal {
+    fn meta(&self) -> &ErrorMetadata {
+        &self.0
+    }
+}

@@ -1,0 +1,102 @@
+//! Calls of services for which there is no SDK crate here, on the SDK's own runtime: signing, retries, credentials,
+//! time-outs and endpoints are the SDK's.
+
+mod endpoint;
+
+use std::error::Error as StdError;
+
+use aws_runtime::auth::sigv4::{SCHEME_ID, SigV4AuthScheme};
+use aws_runtime::auth::{SigV4OperationSigningConfig, SigningOptions};
+use aws_runtime::invocation_id::InvocationIdInterceptor;
+use aws_runtime::retries::classifiers::AwsErrorCodeClassifier;
+use aws_runtime::user_agent::{ApiMetadata, UserAgentInterceptor};
+use aws_smithy_runtime::client::orchestrator::operation::{Operation, OperationBuilder};
+use aws_smithy_runtime::client::retries::classifiers::{HttpStatusCodeClassifier, TransientErrorClassifier};
+use aws_smithy_runtime_api::client::auth::static_resolver::StaticAuthSchemeOptionResolver;
+use aws_smithy_runtime_api::client::auth::{
+    AuthSchemeOptionResolverParams, SharedAuthScheme, SharedAuthSchemeOptionResolver,
+};
+use aws_smithy_runtime_api::client::behavior_version::BehaviorVersion;
+use aws_smithy_runtime_api::client::identity::SharedIdentityResolver;
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponentsBuilder;
+use aws_smithy_runtime_api::client::runtime_plugin::StaticRuntimePlugin;
+use aws_smithy_types::config_bag::Layer;
+use aws_smithy_types::error::metadata::ProvideErrorMetadata;
+use aws_smithy_types::retry::RetryConfig;
+use aws_smithy_types::timeout::TimeoutConfig;
+use aws_types::region::SigningRegion;
+use aws_types::{SdkConfig, SigningName};
+
+pub use endpoint::{custom_endpoint, endpoint};
+
+/// A service that is called without a crate of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct Service {
+    /// The SDK's id of it, like `EC2`, which names its endpoint in the environment.
+    pub id: &'static str,
+    /// Its name in hosts and signatures, like `ec2`.
+    pub name: &'static str,
+    /// Whether its ordinary endpoints in GovCloud are FIPS endpoints and have no others.
+    pub gov_is_fips: bool,
+}
+
+/// A call with the credentials, Region, endpoint, HTTP client, retries and time-outs of a configuration, which still
+/// needs to be told what it sends and what it makes of the answer. Without a retry configuration it retries as the
+/// SDK's standard mode does. `E` is what it makes of a refusal.
+#[must_use]
+pub fn operation<E>(config: &SdkConfig, service: Service, name: &'static str) -> OperationBuilder
+where
+    E: ProvideErrorMetadata + StdError + Send + Sync + 'static,
+{
+    let mut builder = Operation::builder()
+        .service_name(service.name)
+        .operation_name(name)
+        .behavior_version(BehaviorVersion::latest())
+        .endpoint_url(&endpoint(config, service))
+        .standard_retry(&config.retry_config().cloned().unwrap_or_else(RetryConfig::standard))
+        .timeout_config(config.timeout_config().cloned().unwrap_or_else(TimeoutConfig::disabled))
+        .retry_classifier(HttpStatusCodeClassifier::default())
+        .retry_classifier(TransientErrorClassifier::<E>::new())
+        .retry_classifier(AwsErrorCodeClassifier::<E>::new())
+        .interceptor(InvocationIdInterceptor::new())
+        .interceptor(UserAgentInterceptor::new())
+        .with_connection_poisoning()
+        .runtime_plugin(signing(config, service.name));
+    if let Some(client) = config.http_client() {
+        builder = builder.http_client(client);
+    }
+    if let Some(sleep) = config.sleep_impl() {
+        builder = builder.sleep_impl(sleep);
+    }
+    if let Some(time) = config.time_source() {
+        builder = builder.time_source(time);
+    }
+    builder
+}
+
+/// Signature version 4 with the configuration's credentials.
+fn signing(config: &SdkConfig, service: &'static str) -> StaticRuntimePlugin {
+    let mut layer = Layer::new(service);
+    layer.store_put(AuthSchemeOptionResolverParams::new(()));
+    layer.store_put(ApiMetadata::new(service, env!("CARGO_PKG_VERSION")));
+    layer.store_put(SigV4OperationSigningConfig {
+        region: config.region().cloned().map(SigningRegion::from),
+        region_set: None,
+        name: Some(SigningName::from_static(service)),
+        signing_options: SigningOptions::default(),
+    });
+    let mut components = RuntimeComponentsBuilder::new(service);
+    components.set_auth_scheme_option_resolver(Some(SharedAuthSchemeOptionResolver::new(
+        StaticAuthSchemeOptionResolver::new(vec![SCHEME_ID]),
+    )));
+    components.push_auth_scheme(SharedAuthScheme::new(SigV4AuthScheme::new()));
+    if let Some(credentials) = config.credentials_provider() {
+        components.set_identity_resolver(SCHEME_ID, SharedIdentityResolver::new(credentials));
+    }
+    if let Some(cache) = config.identity_cache() {
+        components.set_identity_cache(Some(cache));
+    }
+    StaticRuntimePlugin::new()
+        .with_config(layer.freeze())
+        .with_runtime_components(components)
+}
