@@ -279,6 +279,7 @@ fn refused(fault: &Fault, endpoint: Option<&str>, profile: Option<&str>) -> Erro
             .hint_command("log in again:", log_in),
         FaultKind::BadCredentials if fault.code.is_none() => Error::failed("the AWS credentials cannot be loaded")
             .note(&fault.message)
+            .hint("choose a profile with --profile, or set AWS_PROFILE")
             .hint_command("if they come from IAM Identity Center, log in:", log_in),
         FaultKind::BadCredentials => Error::failed("AWS does not take these credentials")
             .note(&fault.message)
@@ -297,7 +298,14 @@ fn refused(fault: &Fault, endpoint: Option<&str>, profile: Option<&str>) -> Erro
             let error = error.note(format!("{} was answered with: {}", fault.action, fault.message));
             match endpoint {
                 Some(endpoint) => error.hint(format!("see that `{endpoint}` speaks AWS's APIs")),
-                None => error,
+                None => error
+                    .hint(
+                        "no permission is needed for this call, but a VPC endpoint or a proxy on the way may refuse it",
+                    )
+                    .hint_command(
+                        "see whether AWS's own tool is answered:",
+                        with_profile("aws sts get-caller-identity"),
+                    ),
             }
         }
     }

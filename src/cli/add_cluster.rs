@@ -15,7 +15,7 @@ use crate::model::policy;
 use crate::model::resource::{Resource, ResourceId};
 use crate::model::tags::Tags;
 use crate::model::world::{Observed, World};
-use crate::plan;
+use crate::plan::{self, Action, Change, Plan};
 
 /// Register clusters: a queue each, and the permission for its Karpenter controller to read it.
 #[derive(Debug, clap::Args)]
@@ -102,16 +102,22 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
             cluster.controller_role.as_ref(),
         )
     };
-    let list = names.iter().map(ClusterName::as_str).collect::<Vec<_>>().join(", ");
     let are = if names.len() == 1 { "is as it" } else { "are as they" };
+    let plan = plan::plan(&context.scope, &world, &observed);
+    let whole = context.verbose || news(&args, &plan);
+    let next = if whole {
+        next(&context, &wanted, &choices)
+    } else {
+        karpenter::remind(&context, &controllers(&wanted))
+    };
     let intent = Intent {
-        plan: plan::plan(&context.scope, &world, &observed),
+        plan,
         observed,
         clusters: wanted.iter().map(report).collect(),
         first: Vec::new(),
         warnings: roles.warnings(),
-        nothing: format!("No changes: {list} {are} should be."),
-        next: next(&context, &wanted, &choices),
+        nothing: format!("No changes: {} {are} should be.\n{next}", karpenter::list(names.iter())),
+        next,
         question: Question::YesNo,
     };
     carry_out(&context, intent).await
@@ -198,15 +204,23 @@ fn tags_of<'a>(observed: &'a Observed, queue: &ResourceId) -> Option<&'a Tags> {
 /// What is left to do by hand: where IAM was left alone, the policy; and each Karpenter is told its queue.
 fn next(context: &Context<'_>, wanted: &[Cluster], choices: &HubChoices) -> String {
     let text = policies(context, wanted, clusters::key(choices));
-    let controllers: Vec<Controller> = wanted
-        .iter()
-        .map(|cluster| Controller {
-            cluster: cluster.name.clone(),
-            queue: cluster.queue.clone(),
-            version: cluster.choices.karpenter_version,
-        })
-        .collect();
-    text + &karpenter::tell(context, &controllers)
+    text + &karpenter::tell(context, &controllers(wanted))
+}
+
+fn controllers(wanted: &[Cluster]) -> Vec<Controller> {
+    let controller = |cluster: &Cluster| Controller {
+        cluster: cluster.name.clone(),
+        queue: cluster.queue.clone(),
+        version: cluster.choices.karpenter_version,
+    };
+    wanted.iter().map(controller).collect()
+}
+
+/// Whether there is something to tell Karpenter that it was not told before: a queue of another name, or what a
+/// version of it needs.
+fn news(args: &Args, plan: &Plan) -> bool {
+    let new_queue = |change: &Change| change.action == Action::Create && matches!(change.id, ResourceId::Queue(_));
+    args.karpenter_version.is_some() || args.no_controller_role == Some(true) || plan.changes.iter().any(new_queue)
 }
 
 /// The policies that the roles of clusters need where IAM was left alone. Several clusters share a text.
@@ -225,10 +239,9 @@ fn policies(context: &Context<'_>, wanted: &[Cluster], key: Option<&KmsKey>) -> 
                 &one.queue,
             ),
             several => {
-                let names: Vec<&str> = several.iter().map(|one| one.name.as_str()).collect();
                 let whose = format!(
                     "The controller roles of {} need this policy, each for its own queue, like {} of the first",
-                    names.join(", "),
+                    karpenter::list(several.iter().map(|one| &one.name)),
                     several[0].queue
                 );
                 (whose, &several[0].queue)

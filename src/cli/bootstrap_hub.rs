@@ -194,6 +194,7 @@ fn code(args: &Args, choices: &HubChoices, context: &mut Context<'_>, observed: 
     {
         return Ok(live.code.clone());
     }
+    let _packing = context.ui.spinner("packing the router");
     let package = match &args.router_binary {
         Some(path) => package::package(path, false, architecture)?,
         None => package::package(&package::beside_executable(), true, architecture)?,

@@ -42,11 +42,18 @@ pub(super) enum Question {
 pub(super) async fn carry_out(context: &Context<'_>, intent: Intent) -> Result<Ending, Error> {
     let refusals = plan::check_allowing(&context.scope, &intent.plan, &intent.observed, context.allowed);
     if !refusals.is_empty() {
-        return report(context, &intent, false, Err(explain::refused(context, &refusals)));
+        let removes = intent.plan.changes.iter().all(|change| change.after.is_none());
+        let error = match removes {
+            true => explain::not_removed(context, &refusals),
+            false => explain::refused(context, &refusals),
+        };
+        // What is refused is not planned any more.
+        let plan = Plan::default();
+        return report(context, &Intent { plan, ..intent }, false, Err(error));
     }
     if intent.plan.is_empty() {
         let ending = report(context, &intent, false, Ok(Ending::Done))?;
-        context.ui.result(&intent.nothing)?;
+        context.ui.sentences(&intent.nothing)?;
         return Ok(ending);
     }
     for step in &intent.first {
@@ -73,7 +80,7 @@ pub(super) async fn carry_out(context: &Context<'_>, intent: Intent) -> Result<E
             let ending = report(context, &intent, true, Ok(Ending::Done))?;
             context.ui.result(&summary(&intent.plan, began.elapsed()))?;
             if !intent.next.is_empty() {
-                context.ui.result(&intent.next)?;
+                context.ui.sentences(&intent.next)?;
             }
             Ok(ending)
         }

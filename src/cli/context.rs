@@ -23,6 +23,8 @@ pub(super) struct Context<'a> {
     pub(super) yes: bool,
     pub(super) dry_run: bool,
     pub(super) detailed_exitcode: bool,
+    /// Whether to say more.
+    pub(super) verbose: bool,
     /// What the command was allowed to do that is refused otherwise.
     pub(super) allowed: Allowed,
     /// The command as one would type it again.
@@ -39,7 +41,10 @@ impl<'a> Context<'a> {
         command_line: &str,
         endpoint: Option<String>,
     ) -> Result<Self, Error> {
-        let session = connect(global, endpoint).await?;
+        let session = {
+            let _asking = ui.spinner("asking AWS who is calling");
+            connect(global, endpoint).await?
+        };
         let scope = session.scope(global.bus.clone());
         Ok(Self {
             ui,
@@ -49,6 +54,7 @@ impl<'a> Context<'a> {
             yes: global.yes,
             dry_run: global.dry_run,
             detailed_exitcode: global.detailed_exitcode,
+            verbose: global.verbose > 0,
             allowed: Allowed::default(),
             command_line: command_line.to_owned(),
             global_flags: global_flags(global),

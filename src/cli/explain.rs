@@ -111,6 +111,18 @@ pub(super) fn cut_short(context: &Context<'_>, kind: ErrorKind) -> Error {
 
 /// The plan is not carried out.
 pub(super) fn refused(context: &Context<'_>, refusals: &[Refusal]) -> Error {
+    let not_ours = "rename or remove what is in the way, or choose another bus with --bus";
+    refuse(context, refusals, not_ours)
+}
+
+/// The plan is not carried out, which would only have removed things.
+pub(super) fn not_removed(context: &Context<'_>, refusals: &[Refusal]) -> Error {
+    let not_ours = "it stays as it is: only what made it should remove it; if that is another bus, name it with --bus";
+    refuse(context, refusals, not_ours)
+}
+
+/// `not_ours` says what to do about something that is somebody else's.
+fn refuse(context: &Context<'_>, refusals: &[Refusal], not_ours: &str) -> Error {
     let mut error = match refusals {
         [one] => Error::refused(one.to_string()),
         several => several
@@ -121,7 +133,7 @@ pub(super) fn refused(context: &Context<'_>, refusals: &[Refusal]) -> Error {
     }
     .note("nothing was changed");
     for refusal in refusals {
-        let hint = hint(context, refusal);
+        let hint = hint(context, refusal, not_ours);
         if !error.hints.contains(&hint) {
             error.hints.push(hint);
         }
@@ -129,13 +141,13 @@ pub(super) fn refused(context: &Context<'_>, refusals: &[Refusal]) -> Error {
     error
 }
 
-fn hint(context: &Context<'_>, refusal: &Refusal) -> crate::error::Hint {
+fn hint(context: &Context<'_>, refusal: &Refusal, not_ours: &str) -> crate::error::Hint {
     let text = |text: &str| crate::error::Hint {
         text: text.to_owned(),
         command: None,
     };
     match refusal {
-        Refusal::NotOurs(..) => text("rename or remove what is in the way, or choose another bus with --bus"),
+        Refusal::NotOurs(..) => text(not_ours),
         Refusal::ForeignStatements(_) => text("move the other statements to a policy of another name"),
         Refusal::OthersQueue { .. } => text("choose another queue prefix, or remove that cluster first"),
         Refusal::HubQueue(..) => text("choose another queue prefix or another bus"),

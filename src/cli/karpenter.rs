@@ -8,9 +8,13 @@ use super::global::quoted;
 use crate::model::karpenter::{KarpenterVersion, Setting};
 use crate::model::name::{ClusterName, QueueName};
 use crate::model::queue_setting::{QueueSetting, namespace};
+use crate::ui::text::by_count;
+use crate::ui::{Align, Table};
 
-/// Commands longer than this go on in the next line.
+/// Lines of commands longer than this go on in the next, where no terminal says otherwise.
 const WIDTH: usize = 100;
+/// The room for ` \` at the end of a line that goes on in the next.
+const GOES_ON: usize = 2;
 /// How many clusters of one version are listed.
 const LISTED: usize = 20;
 /// Stands for a queue's name where several clusters share a text.
@@ -28,7 +32,7 @@ pub(super) struct Controller {
 pub(super) fn tell(context: &Context<'_>, controllers: &[Controller]) -> String {
     let mut text: Vec<String> = by_version(controllers)
         .into_iter()
-        .map(|(version, group)| tell_version(version, &group, |rest| context.command(rest)))
+        .map(|(version, group)| tell_version(version, &group, width(context), |rest| context.command(rest)))
         .collect();
     let check = match controllers {
         [] => return String::new(),
@@ -39,7 +43,40 @@ pub(super) fn tell(context: &Context<'_>, controllers: &[Controller]) -> String 
     text.join("\n")
 }
 
-fn tell_version(version: Option<KarpenterVersion>, group: &[&Controller], command: impl Fn(&str) -> String) -> String {
+/// What each Karpenter should have been told before, for someone who has lost it: the one setting, and where to find
+/// the rest.
+pub(super) fn remind(context: &Context<'_>, controllers: &[Controller]) -> String {
+    let mut text = String::new();
+    for (version, group) in by_version(controllers) {
+        text.push_str(&remind_version(version, &group));
+    }
+    let first = controllers.first().map_or("NAME", |one| one.cluster.as_str());
+    let how = context.command(&format!("add-cluster {first} -v"));
+    format!("{text}To see how to tell it:\n    {how}")
+}
+
+fn remind_version(version: Option<KarpenterVersion>, group: &[&Controller]) -> String {
+    let any = ANY_QUEUE.parse().ok();
+    let (whom, queue) = match group {
+        [one] => (format!("{} in {}", name(version), one.cluster), Some(&one.queue)),
+        _ => (name(version), any.as_ref()),
+    };
+    let settings = QueueSetting::new(version, queue).settings().join(" and ");
+    match group {
+        [_] => format!("{whom} should have {settings} in its Helm values.\n"),
+        _ => format!(
+            "{whom} should have {settings} in its Helm values,\n{}\n",
+            queues(group).join("\n")
+        ),
+    }
+}
+
+fn tell_version(
+    version: Option<KarpenterVersion>,
+    group: &[&Controller],
+    width: usize,
+    command: impl Fn(&str) -> String,
+) -> String {
     let karpenter = name(version);
     let setting = version.map_or(Setting::HelmValue, KarpenterVersion::setting);
     let any = ANY_QUEUE.parse().ok();
@@ -58,7 +95,7 @@ fn tell_version(version: Option<KarpenterVersion>, group: &[&Controller], comman
             namespace(setting)
         ),
     });
-    lines.extend(told.commands.iter().map(|command| shell(command)));
+    lines.extend(told.commands.iter().map(|command| shell(command, width)));
     lines.extend(queues(group));
     lines.push(match (setting, version) {
         (Setting::ConfigMap, _) => {
@@ -84,14 +121,11 @@ fn queues(group: &[&Controller]) -> Vec<String> {
     if group.len() < 2 {
         return Vec::new();
     }
-    let width = group.iter().map(|one| one.cluster.as_str().len()).max().unwrap_or(0);
-    let mut lines = vec![format!("with the {ANY_QUEUE} of each cluster:")];
-    lines.extend(
-        group
-            .iter()
-            .take(LISTED)
-            .map(|one| format!("    {:width$}   {}", one.cluster.as_str(), one.queue)),
-    );
+    let mut table = Table::new([Align::Left, Align::Left]);
+    for one in group.iter().take(LISTED) {
+        table.row([one.cluster.as_str(), one.queue.as_str()]);
+    }
+    let mut lines = vec![format!("with the {ANY_QUEUE} of each cluster:"), table.render(4)];
     if group.len() > LISTED {
         lines.push(format!("    and {} more", group.len() - LISTED));
     }
@@ -99,11 +133,15 @@ fn queues(group: &[&Controller]) -> Vec<String> {
 }
 
 /// The steps that must come before queues go, one for all clusters of a version; each may take several lines.
-pub(super) fn let_go(controllers: &[Controller]) -> Vec<String> {
+pub(super) fn let_go(context: &Context<'_>, controllers: &[Controller]) -> Vec<String> {
+    let_go_within(width(context), controllers)
+}
+
+fn let_go_within(width: usize, controllers: &[Controller]) -> Vec<String> {
     by_version(controllers)
         .into_iter()
         .map(|(version, group)| {
-            let clusters = list(&group);
+            let clusters = list(group.iter().map(|one| &one.cluster));
             let karpenter = name(version);
             let why = match version {
                 Some(version) if version.panics_without_queue() => "without its queue it panics at its next start",
@@ -116,7 +154,7 @@ pub(super) fn let_go(controllers: &[Controller]) -> Vec<String> {
             let commands: Vec<String> = QueueSetting::new(version, None)
                 .commands
                 .iter()
-                .map(|command| shell(command))
+                .map(|command| shell(command, width))
                 .collect();
             format!(
                 "first take the queue out of {karpenter}'s settings in {clusters}: {why}\n{}",
@@ -131,6 +169,9 @@ fn by_version(controllers: &[Controller]) -> BTreeMap<Option<KarpenterVersion>, 
     for controller in controllers {
         groups.entry(controller.version).or_default().push(controller);
     }
+    for group in groups.values_mut() {
+        group.sort_by(|a, b| by_count(a.cluster.as_str(), b.cluster.as_str()));
+    }
     groups
 }
 
@@ -138,12 +179,20 @@ fn name(version: Option<KarpenterVersion>) -> String {
     version.map_or_else(|| "Karpenter".to_owned(), |version| format!("Karpenter {version}"))
 }
 
-fn list(group: &[&Controller]) -> String {
-    let names: Vec<&str> = group.iter().take(LISTED).map(|one| one.cluster.as_str()).collect();
-    match group.len().checked_sub(LISTED) {
+/// The names of clusters, as many as one can read.
+pub(super) fn list<'a>(clusters: impl Iterator<Item = &'a ClusterName>) -> String {
+    let mut names: Vec<&str> = clusters.map(ClusterName::as_str).collect();
+    names.sort_by(|a, b| by_count(a, b));
+    match names.len().checked_sub(LISTED) {
         None | Some(0) => names.join(", "),
-        Some(more) => format!("{} and {more} more", names.join(", ")),
+        Some(more) => format!("{} and {more} more", names[..LISTED].join(", ")),
     }
+}
+
+/// How long the lines of commands may get.
+fn width(context: &Context<'_>) -> usize {
+    let terminal = context.ui.result_look().width;
+    terminal.map_or(WIDTH, |columns| WIDTH.min(columns.saturating_sub(GOES_ON)))
 }
 
 /// The Helm values as YAML.
@@ -153,7 +202,7 @@ fn yaml(setting: &QueueSetting) -> String {
 }
 
 /// A command for a shell, indented, over several lines if it is long.
-fn shell(command: &[String]) -> String {
+fn shell(command: &[String], width: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::from("   ");
     let mut words = command.iter().peekable();
@@ -165,7 +214,7 @@ fn shell(command: &[String]) -> String {
         {
             part = format!("{part} {}", quoted(value));
         }
-        if line.len() + 1 + part.len() > WIDTH {
+        if line.len() + 1 + part.len() > width {
             lines.push(format!("{line} \\"));
             line = String::from("     ");
         }
@@ -194,7 +243,7 @@ mod tests {
     fn told(clusters: &[(&str, Option<&str>)]) -> Vec<String> {
         by_version(&controllers(clusters))
             .into_iter()
-            .map(|(version, group)| tell_version(version, &group, |rest| format!("kibus {rest}")))
+            .map(|(version, group)| tell_version(version, &group, WIDTH, |rest| format!("kibus {rest}")))
             .collect()
     }
 
@@ -256,9 +305,9 @@ Karpenter before v0.33 is told otherwise; to see how:
             (Some("1.4.0"), "it logs an error", "--version 1.4.0"),
             (None, "v0.33 to v1.3 panics", "--version VERSION"),
         ] {
-            let steps = let_go(&controllers(&[("base", version), ("b", version)]));
+            let steps = let_go_within(WIDTH, &controllers(&[("base", version), ("b", version)]));
             assert_eq!(steps.len(), 1);
-            for part in [why, command, "in base, b:"] {
+            for part in [why, command, "in b, base:"] {
                 assert!(steps[0].contains(part), "{version:?}: no `{part}` in {}", steps[0]);
             }
         }

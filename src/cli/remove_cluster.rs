@@ -57,7 +57,7 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
         plan: plan::plan(&context.scope, &World::default(), &observed),
         observed,
         clusters: reports,
-        first: karpenter::let_go(&controllers),
+        first: karpenter::let_go(&context, &controllers),
         warnings: Vec::new(),
         nothing: format!("No changes: {list} {are} not on bus {}.", context.scope.bus),
         next: String::new(),

@@ -95,29 +95,48 @@ fn alias<'a>(scope: &Scope, observed: &'a Observed) -> Option<&'a Alias> {
     }
 }
 
-/// Which version is live.
+/// Which version is live, and whether that is so on purpose.
 fn state(alias: &Alias) -> String {
+    match on_purpose(alias) {
+        Some(why) => format!("{} {why}", live(alias)),
+        None => live(alias),
+    }
+}
+
+fn live(alias: &Alias) -> String {
     let version = alias.version.map_or("?".to_owned(), |version| version.to_string());
     let router = &alias.settings.code.version;
-    let state = format!("version {version} of the function, router {router}, is live");
-    match alias.history.back_from {
-        Some(from) => format!("{state} on purpose: someone went back to it from version {from}"),
-        None => state,
-    }
+    format!("version {version} of the function, router {router}, is live")
+}
+
+fn on_purpose(alias: &Alias) -> Option<String> {
+    let from = alias.history.back_from?;
+    Some(format!("on purpose: someone went back to it from version {from}"))
 }
 
 /// What there is to say if the version that is live is not what the function holds: whether that is so on purpose.
 pub(super) fn standing(scope: &Scope, observed: &Observed) -> Option<String> {
     let alias = alias(scope, observed)?;
-    if alias.history.back_from.is_some() {
-        return Some(format!("{}; bootstrap-hub goes forward again", state(alias)));
+    let why = standing_briefly(scope, observed)?;
+    let between = if alias.history.back_from.is_some() {
+        " "
+    } else {
+        ", and "
+    };
+    Some(format!("{}{between}{why}", live(alias)))
+}
+
+/// The same beside a line that says which version is live.
+pub(super) fn standing_briefly(scope: &Scope, observed: &Observed) -> Option<String> {
+    let alias = alias(scope, observed)?;
+    if let Some(why) = on_purpose(alias) {
+        return Some(format!("{why}; bootstrap-hub goes forward again"));
     }
     match observed.resource(&ResourceId::Function(alias.function.clone())) {
         Some(Resource::Function(function)) if !function.settings.code.satisfied_by(&alias.settings.code) => {
             Some(format!(
-                "{}, and the function holds router {}: a replacement was cut short or did not pass its self-test, or \
-                 someone else has moved the alias",
-                state(alias),
+                "the function holds router {}: a replacement was cut short or did not pass its self-test, or someone \
+                 else has moved the alias",
                 function.settings.code.version
             ))
         }

@@ -1,8 +1,8 @@
 //! `kibus status`.
 
-use super::Ending;
 use super::context::Context;
 use super::look::{Look, State, incomplete};
+use super::{Ending, rollback};
 use crate::cloud::Fault;
 use crate::error::Error;
 use crate::model::name::QueueName;
@@ -79,6 +79,7 @@ fn report(context: &Context<'_>, look: &Look, state: &State, faults: &[&(Resourc
     let wanted = |id: &ResourceId| *id != rebalance || look.choices.rebalance == Some(true);
     StatusReport {
         router: router(context, look, state),
+        standing: rollback::standing_briefly(scope, &look.observed),
         mapping: state.mapping.clone(),
         queues: hub
             .into_iter()
@@ -107,5 +108,6 @@ fn router(context: &Context<'_>, look: &Look, state: &State) -> Option<RouterRep
         published: alias.version.or(version.and_then(|version| version.version)),
         architecture: alias.settings.architecture,
         state: version.map(|version| version.state.clone()),
+        gone_back_from: alias.history.back_from,
     })
 }

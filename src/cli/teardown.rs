@@ -45,7 +45,7 @@ pub(super) async fn run(_args: Args, context: Context<'_>) -> Result<Ending, Err
         plan: plan::plan(&context.scope, &World::default(), &observed),
         observed,
         clusters: registered.report(&context, &choices),
-        first: karpenter::let_go(&controllers),
+        first: karpenter::let_go(&context, &controllers),
         warnings: foreign,
         nothing: format!("No changes: there is nothing of bus {}.", context.scope.bus),
         next: String::new(),

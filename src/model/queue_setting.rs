@@ -37,6 +37,16 @@ impl QueueSetting {
         };
         Self { values, commands }
     }
+
+    /// The Helm values as `--set` takes them, `settings.interruptionQueue=QUEUE`.
+    #[must_use]
+    pub fn settings(&self) -> Vec<String> {
+        let leaves = leaves("", &self.values.0);
+        leaves
+            .into_iter()
+            .map(|(path, value)| format!("{path}={value}"))
+            .collect()
+    }
 }
 
 /// The namespace that Karpenter's own guide installs it in (upgrade guide, "Upgrading to 0.33.0").

@@ -6,7 +6,9 @@ use super::Plan;
 use super::change::{Action, Change, FieldChange};
 use crate::model::choice::HubChoices;
 use crate::model::field::FieldValue;
-use crate::model::name::{ClusterName, FunctionName, KmsKey, PolicyName, QueueName, Region, RoleName, RuleName};
+use crate::model::name::{
+    ClusterName, FunctionName, KmsKey, Partition, PolicyName, QueueName, Region, RoleName, RuleName,
+};
 use crate::model::policy;
 use crate::model::resource::{Alias, Function, FunctionSettings, Resource, ResourceId};
 use crate::model::scope::Scope;
@@ -69,10 +71,14 @@ pub enum Refusal {
         most: u32,
     },
     /// A key that the queues cannot be encrypted with.
-    #[error("KMS key `{key}` is not of {region}: a queue's key must be of the queue's own Region")]
+    #[error(
+        "KMS key `{key}` is not of {region} in partition {partition}: a queue's key must be of the queue's own Region"
+    )]
     KeyElsewhere {
         /// The key.
         key: KmsKey,
+        /// The partition of the queues.
+        partition: Partition,
         /// The Region of the queues.
         region: Region,
     },
@@ -182,6 +188,7 @@ pub fn check_key(scope: &Scope, key: &KmsKey) -> Result<(), Refusal> {
     }
     Err(Refusal::KeyElsewhere {
         key: key.clone(),
+        partition: scope.partition.clone(),
         region: scope.region.clone(),
     })
 }

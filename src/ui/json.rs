@@ -78,6 +78,8 @@ pub struct Problem {
 pub struct StatusReport {
     /// The router's version and the number that Lambda gave it, if it is there and live.
     pub router: Option<RouterReport>,
+    /// What there is to say if the router that is live is not the newest one, as when someone went back on purpose.
+    pub standing: Option<String>,
     /// How the mapping fares, if there is one.
     pub mapping: Option<MappingState>,
     /// Every queue that could be counted, the hub's first.
@@ -101,6 +103,8 @@ pub struct RouterReport {
     pub architecture: Architecture,
     /// Lambda's word for its state.
     pub state: Option<String>,
+    /// The version, as Lambda counts, that someone has gone back from to this one.
+    pub gone_back_from: Option<u64>,
 }
 
 /// What a probe found out.
@@ -202,6 +206,7 @@ impl StatusReport {
     fn to_json(&self) -> Value {
         let Self {
             router,
+            standing,
             mapping,
             queues,
             rules,
@@ -220,7 +225,9 @@ impl StatusReport {
                 "published": router.published,
                 "architecture": router.architecture.as_str(),
                 "state": router.state,
+                "gone_back_from": router.gone_back_from,
             })),
+            "standing": standing,
             "mapping": mapping.as_ref().map(|mapping| json!({
                 "state": mapping.state,
                 "last_result": mapping.last_result,

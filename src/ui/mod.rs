@@ -4,6 +4,7 @@
 //! and the plan moves to stderr.
 
 pub mod json;
+mod margin;
 pub mod paint;
 mod progress;
 mod prompt;
@@ -25,6 +26,7 @@ use crate::error::Error;
 use crate::model::name::{AccountId, BusName, Region};
 use crate::model::scope::Scope;
 use crate::plan::Plan;
+use margin::Margin;
 use paint::Paint;
 use terminal::{Environment, Terminals};
 use text::Look;
@@ -100,7 +102,7 @@ impl Ui {
         console::set_colors_enabled_stderr(stderr_colors);
         let moves = terminals.stderr && !environment.dumb;
         let target = if moves {
-            ProgressDrawTarget::stderr()
+            ProgressDrawTarget::term_like(Box::new(Margin::stderr()))
         } else {
             ProgressDrawTarget::hidden()
         };
@@ -182,6 +184,15 @@ impl Ui {
         }
     }
 
+    /// Writes sentences as [`Ui::result`] does, folded where the terminal ends. Lines that are set in from the margin
+    /// are to be copied and stay whole.
+    ///
+    /// # Errors
+    /// As [`Ui::out`].
+    pub fn sentences(&self, text: &str) -> Result<(), Error> {
+        self.result(&text::sentences(text, self.result_look()))
+    }
+
     /// Writes a line to stderr.
     pub fn say(&self, text: &str) {
         say(&self.bars, text);
@@ -189,12 +200,7 @@ impl Ui {
 
     /// Writes to stderr what deserves a look but stops nothing; it may have several lines.
     pub fn warn(&self, text: &str) {
-        let lines: Vec<_> = text.lines().map(text::escape).collect();
-        self.say(&format!(
-            "{} {}",
-            self.stderr_paint.yellow("warning:"),
-            lines.join("\n")
-        ));
+        self.say(&text::warning(text, self.stderr_look()));
     }
 
     /// Shows what a plan would change: on stdout, or on stderr where stdout is one JSON document. A plan without

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use console::truncate_str;
 use indicatif::{MultiProgress, ProgressBar, ProgressState, ProgressStyle};
 
 use super::paint::Paint;
@@ -28,7 +29,7 @@ pub(super) const SPINNER: &str = "{spinner} {msg}{since}";
 pub struct Progress {
     bars: MultiProgress,
     paint: Paint,
-    /// The longest "created queue kibus-hub", so that the times after it align.
+    /// The longest "created queue kibus-hub" for which there is room, so that the times after it align.
     width: usize,
     /// On a terminal, the lines that move: one a running change, and the count of those that are done.
     moving: Option<Moving>,
@@ -84,7 +85,7 @@ impl Progress {
             Event::Done(took) if on_terminal => Some(format!(
                 "  {} {:width$}  {}",
                 self.paint.green("✓"),
-                done(change),
+                truncate_str(&done(change), self.width, "…"),
                 self.paint.dim(&tenths(*took)),
                 width = self.width
             )),

@@ -18,7 +18,7 @@ pub(super) fn confirm(question: &str) -> Result<bool, Error> {
 
 /// Asks a question that only this word answers with yes. Ctrl-C is no, and so is a terminal that goes away.
 pub(super) fn confirm_typed(question: &str, word: &str) -> Result<bool, Error> {
-    let answer = ask(&format!("{} Type {} to go on:", escape(question), escape(word)))?;
+    let answer = ask(&format!("{}:", escape(question)))?;
     Ok(answer.trim() == word)
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use console::measure_text_width;
+
 use super::escape::escape;
 use super::fold::fold;
 use super::plan::{NAME_COLUMN, NARROW, field_lines, sign};
@@ -34,16 +36,17 @@ pub fn findings(
     for finding in findings {
         let (kind, name) = words(finding);
         let name = escape(&name).into_owned();
-        lines.push(format!(
-            "  {} {kind}{}  {name}{}  {} {}",
-            mark(finding, plan, look),
-            gap(&kind, kinds),
-            gap(&name, names),
-            look.paint.bold(finding.code.as_str()),
-            escape(&finding.message)
-        ));
-        // What a code means is said once, however often it is found.
+        let begin = format!("  {} {kind}{}  {name}", mark(finding, plan, look), gap(&kind, kinds));
+        let message = escape(&finding.message);
+        let says = format!("{} {message}", look.paint.bold(finding.code.as_str()));
+        let line = format!("{begin}{}  {says}", gap(&name, names));
         let mut below = Vec::new();
+        if look.width.is_none_or(|width| measure_text_width(&line) <= width) {
+            lines.push(line);
+        } else {
+            lines.extend([begin, format!("      {says}")]);
+        }
+        // What a code means is said once, however often it is found.
         if told.insert(finding.code) {
             below.push(finding.code.meaning().to_owned());
         }
@@ -76,10 +79,11 @@ pub fn findings(
     match mends {
         [] => lines.push(format!("{count}. docs/findings.md says more about each code.")),
         _ => {
-            let what = if findings.len() == 1 {
-                "it"
-            } else {
-                "what commands can mend"
+            let by_hand = |finding: &Finding| matches!(finding.mend, Mend::ByHand(_));
+            let what = match findings {
+                [_] => "it",
+                _ if findings.iter().any(by_hand) => "what commands can mend",
+                _ => "them",
             };
             lines.push(format!("{count}. To mend {what}:"));
             lines.extend(mends.iter().map(|command| format!("    {command}")));

@@ -1,5 +1,6 @@
 //! Which changes of a plan belong together: the hub's own, and each cluster's.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::summary::queue_of;
@@ -100,6 +101,12 @@ fn owner(change: &Change, clusters: &BTreeMap<String, String>) -> Option<Owner> 
             .cloned()
             .map_or(Owner::Queue(queue), Owner::Cluster),
     )
+}
+
+/// The order of two names as people count: `tenant-2` before `tenant-10`.
+#[must_use]
+pub fn by_count(a: &str, b: &str) -> Ordering {
+    counted(a).cmp(&counted(b))
 }
 
 /// A name taken apart into text and the number after it, so that names sort as people count; the name itself

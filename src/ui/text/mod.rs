@@ -13,10 +13,11 @@ mod summary;
 pub(crate) mod tests;
 mod value;
 
-pub use error::error;
+pub use error::{error, sentences, warning};
 pub use escape::escape;
 pub use findings::findings;
 pub use fold::fold;
+pub use group::by_count;
 pub use plan::{counts, heading, plan};
 pub use status::status;
 pub use summary::{kind, name, summary};

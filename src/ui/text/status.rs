@@ -1,11 +1,18 @@
 //! How a hub and its clusters fare, as text.
 
 use super::escape::escape;
-use super::{Look, kind, name};
+use super::fold::fold;
+use super::plan::NARROW;
+use super::{Look, by_count, kind, name};
 use crate::model::state::Depth;
 use crate::ui::json::{ClusterReport, RouterReport, StatusReport};
 use crate::ui::paint::Paint;
 use crate::ui::{Align, Heading, Table};
+
+/// How far in from the margin tables stand.
+const INDENT: usize = 2;
+/// Where the facts about the hub begin.
+const FACTS: usize = 12;
 
 /// The hub, its queues, and a line for each cluster. Numbers of messages are SQS's, which counts approximately.
 #[must_use]
@@ -14,14 +21,23 @@ pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterRepor
     let mut lines = vec![super::heading(heading, look), String::new()];
     let mut facts = Table::new([Align::Left, Align::Left]);
     facts.row(["router".to_owned(), router(status.router.as_ref(), paint)]);
+    let room = look
+        .width
+        .map_or(usize::MAX, |width| width.saturating_sub(FACTS).max(NARROW));
+    for line in status.standing.iter().flat_map(|standing| fold(standing, room)) {
+        facts.row([String::new(), paint.yellow(&escape(&line))]);
+    }
     facts.row(["mapping".to_owned(), mapping(status, paint)]);
     facts.row(["rules".to_owned(), rules(status, paint)]);
     if !status.missing.is_empty() {
         let ids = status.missing.iter();
         let ids: Vec<String> = ids.map(|id| format!("{} {}", kind(id), escape(&name(id)))).collect();
-        facts.row(["missing".to_owned(), paint.red(&ids.join(", "))]);
+        for (at, line) in fold(&ids.join(", "), room).iter().enumerate() {
+            let title = if at == 0 { "missing" } else { "" };
+            facts.row([title.to_owned(), paint.red(line)]);
+        }
     }
-    lines.push(facts.render(2));
+    lines.push(facts.render(INDENT));
     let of_cluster = |queue: &_| clusters.iter().any(|cluster| cluster.queue_name == *queue);
     let mut queues = Table::new([Align::Left, Align::Right, Align::Right]);
     queues.row(["queue", "waiting", "in flight"].map(|title| paint.dim(title)));
@@ -36,33 +52,57 @@ pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterRepor
             paint.dim(after),
         ]);
     }
-    lines.extend([String::new(), queues.render(2), String::new()]);
-    lines.push(cluster_table(status, clusters, paint));
+    lines.extend([String::new(), queues.render(INDENT), String::new()]);
+    lines.push(cluster_table(status, clusters, look));
     lines.join("\n")
 }
 
-fn cluster_table(status: &StatusReport, clusters: &[ClusterReport], paint: Paint) -> String {
+/// The clusters, a line each; where the terminal has no room for that, without the names of their queues.
+fn cluster_table(status: &StatusReport, clusters: &[ClusterReport], look: Look) -> String {
     if clusters.is_empty() {
         return "  no clusters are registered".to_owned();
     }
-    let mut table = Table::new([Align::Left, Align::Left, Align::Right, Align::Right, Align::Left]);
-    table.row(["cluster", "queue", "waiting", "in flight", "controller role"].map(|title| paint.dim(title)));
-    for cluster in clusters {
+    let whole = rows(status, clusters, true, look.paint);
+    if look.width.is_none_or(|width| whole.width(INDENT) <= width) {
+        return whole.render(INDENT);
+    }
+    let table = rows(status, clusters, false, look.paint).render(INDENT);
+    let rest = look.paint.dim("a wider terminal shows the names of the queues, too");
+    format!("{table}\n\n{}{rest}", " ".repeat(INDENT))
+}
+
+fn rows(status: &StatusReport, clusters: &[ClusterReport], queues: bool, paint: Paint) -> Table {
+    const COLUMNS: [(&str, Align); 5] = [
+        ("cluster", Align::Left),
+        ("queue", Align::Left),
+        ("waiting", Align::Right),
+        ("in flight", Align::Right),
+        ("controller role", Align::Left),
+    ];
+    let shown = |at: &usize| queues || *at != 1;
+    let columns: Vec<_> = (0..COLUMNS.len()).filter(shown).collect();
+    let mut table = Table::new(columns.iter().map(|at| COLUMNS[*at].1));
+    table.row(columns.iter().map(|at| paint.dim(COLUMNS[*at].0)));
+    let mut sorted: Vec<&ClusterReport> = clusters.iter().collect();
+    sorted.sort_by(|a, b| by_count(a.name.as_str(), b.name.as_str()));
+    for cluster in sorted {
         let depth = status.queues.iter().find(|(queue, _)| *queue == cluster.queue_name);
         let number = |number: Option<String>| number.unwrap_or_else(|| "?".to_owned());
         let role = cluster
             .controller_role
             .as_ref()
             .map(|role| escape(role.as_str()).into_owned());
-        table.row([
+        let cells = [
             cluster.name.to_string(),
             cluster.queue_name.to_string(),
             number(depth.map(|(_, depth)| waiting(*depth, false, paint))),
             number(depth.map(|(_, depth)| depth.in_flight.to_string())),
             role.unwrap_or_else(|| paint.dim("not ours to manage")),
-        ]);
+        ];
+        let cells = cells.into_iter().enumerate().filter(|(at, _)| shown(at));
+        table.row(cells.map(|(_, cell)| cell));
     }
-    table.render(2)
+    table
 }
 
 /// A number of waiting messages, which the eye should find where it is not nothing.
@@ -124,4 +164,69 @@ fn rules(status: &StatusReport, paint: Paint) -> String {
         "{enabled} enabled, {}",
         paint.red(&format!("disabled: {}", disabled.join(", ")))
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::scope::tests::scope;
+
+    fn cluster(name: &str, role: Option<&str>) -> ClusterReport {
+        ClusterReport {
+            name: name.parse().unwrap(),
+            queue_name: format!("karpenter-{name}").parse().unwrap(),
+            queue_arn: String::new(),
+            controller_role: role.map(|role| role.parse().unwrap()),
+        }
+    }
+
+    fn shown(width: Option<usize>, standing: Option<&str>) -> String {
+        let report = StatusReport {
+            standing: standing.map(str::to_owned),
+            ..StatusReport::default()
+        };
+        let clusters = [
+            cluster("t-10", Some("KarpenterServiceAccount-t-10")),
+            cluster("t-9", None),
+        ];
+        let look = Look {
+            width,
+            ..Look::default()
+        };
+        status(&Heading::from(&scope()), &report, &clusters, look)
+    }
+
+    #[test]
+    fn clusters_stand_as_people_count() {
+        let text = shown(None, None);
+        let table = "  cluster   queue            waiting   in flight   controller role
+  t-9       karpenter-t-9          ?           ?   not ours to manage
+  t-10      karpenter-t-10         ?           ?   KarpenterServiceAccount-t-10";
+        assert!(text.ends_with(table), "{text}");
+    }
+
+    #[test]
+    fn a_narrow_terminal_is_spared_the_queues() {
+        let table = "  cluster   waiting   in flight   controller role
+  t-9             ?           ?   not ours to manage
+  t-10            ?           ?   KarpenterServiceAccount-t-10
+
+  a wider terminal shows the names of the queues, too";
+        for (width, spared) in [(78, true), (79, false)] {
+            let text = shown(Some(width), None);
+            assert_eq!(text.ends_with(table), spared, "{width}:\n{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_said_of_the_router_is_folded_below_it() {
+        let text = shown(
+            Some(60),
+            Some("on purpose: someone went back to it from version 3; so be it"),
+        );
+        let facts = "  router    none is live
+            on purpose: someone went back to it from version
+            3; so be it\n";
+        assert!(text.contains(facts), "{text}");
+    }
 }

@@ -301,3 +301,29 @@ fn an_error_obeys_nothing_that_it_tells() {
         "error: `a\\u{1b}]0;x\\u{7}\\nerror: b` is not a name\n  one\n  \\u{1b}[2Jtwo\n  do\\u{202e}:\n      kibus \\u{1b}[31m"
     );
 }
+
+#[test]
+fn sentences_end_where_the_terminal_does_and_commands_stay_whole() {
+    let narrow = look(0, Some(30));
+    let told = Error::failed("a message that is longer than the terminal is wide")
+        .note("a note that is longer than the terminal is wide")
+        .hint_command(
+            "a step that is longer than the terminal",
+            "kibus add-cluster a-name-of-some-length",
+        );
+    assert_eq!(
+        error(&told, narrow),
+        "error: a message that is\n  longer than the terminal is\n  wide\n  a note that is longer than\n  the terminal is wide\n  \
+         a step that is longer than\n  the terminal:\n      kibus add-cluster a-name-of-some-length"
+    );
+    let text = "a warning that is longer than the terminal\n    a command that is longer than the terminal";
+    assert_eq!(
+        warning(text, narrow),
+        "warning: a warning that is\n  longer than the terminal\n    a command that is longer than the terminal"
+    );
+    assert_eq!(
+        sentences(text, narrow),
+        "a warning that is longer than\nthe terminal\n    a command that is longer than the terminal"
+    );
+    assert_eq!(sentences(text, Look::default()), text);
+}
