@@ -10,6 +10,7 @@ mod errors;
 mod laws;
 mod module_arrows;
 mod options;
+mod partitions;
 mod patterns;
 mod permissions;
 mod replace_router;

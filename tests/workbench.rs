@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kibus::aws::AwsCloud;
+use kibus::aws::{AwsCloud, Session};
 use kibus::cloud::Cloud;
 use kibus::model::choice::{ClusterChoices, HubChoices};
 use kibus::model::cluster::Cluster;
@@ -31,8 +31,16 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) async fn new(emulator: &Emulator) -> Self {
-        let session = emulator.session().await;
-        let cloud = AwsCloud::new(&session, "kibus".parse().unwrap())
+        Self::of(emulator, &emulator.session().await)
+    }
+
+    /// The same in another Region than usual.
+    pub(crate) async fn in_region(emulator: &Emulator, region: &str) -> Self {
+        Self::of(emulator, &emulator.session_in(region).await)
+    }
+
+    fn of(emulator: &Emulator, session: &Session) -> Self {
+        let cloud = AwsCloud::new(session, "kibus".parse().unwrap())
             .with_archive(ARCHIVES[0].to_vec())
             .without_self_test();
         Self {

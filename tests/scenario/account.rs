@@ -10,15 +10,24 @@ use serde_json::{Value, json};
 
 use super::wire::forward;
 
-const REGION: &str = "us-west-2";
+/// Where scenarios play, the first unless they say otherwise.
+pub(super) const REGIONS: [&str; 3] = ["us-west-2", "eu-west-1", "cn-north-1"];
 
-/// One account on the server.
+/// One account on the server, in one Region.
+#[derive(Clone)]
 pub(super) struct Account {
     pub(super) id: String,
     pub(super) server: u16,
+    pub(super) region: &'static str,
 }
 
 impl Account {
+    /// The same account in another Region.
+    pub(super) fn in_region(&self, region: &str) -> Self {
+        let region = REGIONS.into_iter().find(|known| *known == region).unwrap();
+        Self { region, ..self.clone() }
+    }
+
     /// Makes a call: a member of a JSON or query protocol by its name, or a REST one by its method and path.
     /// `parameters` are `{...}` for JSON, `A=b C=d` for a query; `MAPPING` in a path is the only mapping's id.
     pub(super) async fn call(&self, service: &str, operation: &str, parameters: &str) -> String {
@@ -28,7 +37,7 @@ impl Account {
             "logs" => Some("Logs_20140328"),
             _ => None,
         };
-        let scope = format!("{}/20260101/{REGION}/{service}/aws4_request", self.id);
+        let scope = format!("{}/20260101/{}/{service}/aws4_request", self.id, self.region);
         let request = Request::builder()
             .header("host", format!("127.0.0.1:{}", self.server))
             .header(
@@ -78,7 +87,7 @@ impl Account {
 
     /// A queue may be named instead of giving its URL.
     fn with_urls(&self, parameters: &str) -> String {
-        let Self { id, server } = self;
+        let Self { id, server, .. } = self;
         let mut parameters: Value = serde_json::from_str(parameters).unwrap_or_else(|e| panic!("{parameters}: {e}"));
         if let Some(queue) = parameters["QueueUrl"].as_str() {
             parameters["QueueUrl"] = json!(format!("http://127.0.0.1:{server}/{id}/{queue}"));
@@ -147,6 +156,15 @@ impl Account {
 
     /// Everything that is in the account, as far as kibus could touch it.
     pub(super) async fn dump(&self) -> BTreeMap<String, String> {
+        let mut dump = self.dump_roles().await;
+        for region in REGIONS {
+            let there = self.in_region(region).dump_region().await;
+            dump.extend(there.into_iter().map(|(key, value)| (format!("{region} {key}"), value)));
+        }
+        dump
+    }
+
+    async fn dump_region(&self) -> BTreeMap<String, String> {
         let mut dump = BTreeMap::new();
         let queues = self.json("sqs", "ListQueues", "{}").await;
         for url in strings(&queues["QueueUrls"]) {
@@ -179,6 +197,19 @@ impl Account {
                 self.call("events", "ListTagsForResource", &of_arn).await,
             );
         }
+        dump.insert("functions".to_owned(), self.functions().await);
+        let mappings = self.call("lambda", "GET", "event-source-mappings/").await;
+        dump.insert("mappings".to_owned(), mappings);
+        dump.insert(
+            "log groups".to_owned(),
+            self.call("logs", "DescribeLogGroups", "{}").await,
+        );
+        dump
+    }
+
+    /// The roles, which all Regions share.
+    async fn dump_roles(&self) -> BTreeMap<String, String> {
+        let mut dump = BTreeMap::new();
         for role in between(&self.call("iam", "ListRoles", "").await, "<RoleName>", "</RoleName>") {
             let name = format!("RoleName={role}");
             for operation in [
@@ -199,13 +230,6 @@ impl Account {
                 }
             }
         }
-        dump.insert("functions".to_owned(), self.functions().await);
-        let mappings = self.call("lambda", "GET", "event-source-mappings/").await;
-        dump.insert("mappings".to_owned(), mappings);
-        dump.insert(
-            "log groups".to_owned(),
-            self.call("logs", "DescribeLogGroups", "{}").await,
-        );
         dump
     }
 }

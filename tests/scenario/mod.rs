@@ -13,11 +13,15 @@
 //! - `% interrupt|interrupt-twice|terminate|kill during OPERATION`: the next command gets a signal then
 //! - `% file NAME text|cut|arm64|kibus`: a file that is no program, half a router, one for another architecture, kibus
 //! - `% profile NAME ACCOUNT`: a profile with keys of that account
+//! - `% in REGION SERVICE OPERATION PARAMETERS`: the same in another Region
+//! - `% partition PARTITION`: every ARN on the way to kibus is of this partition from now on, the caller's too;
+//!   `% partitions`: those of the ARNs that kibus has sent since the last time
 //! - `% settle`: the hub queue is empty; `% messages QUEUE`: what waits in a queue
 
 mod account;
 mod command;
 mod normal;
+mod partition;
 pub(crate) mod wire;
 
 use std::collections::BTreeMap;
@@ -28,7 +32,7 @@ use kibus::sandbox::{PrivateServer, Sandbox};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use account::Account;
+use account::{Account, REGIONS};
 use command::Signals;
 use wire::{Interference, Proxy};
 
@@ -56,10 +60,14 @@ scenarios! {
     no_answer
     no_hub
     not_ours
+    partition
+    policy
     router_binaries
     settling
+    status
     teardown
     two_buses
+    two_regions
 }
 
 #[test]
@@ -127,6 +135,7 @@ impl Scenario {
             account: Account {
                 id: format!("{:012}", 100_000_000_000 + at),
                 server,
+                region: REGIONS[0],
             },
             proxy: Proxy::start(server).await,
             directory: TempDir::new().unwrap(),
@@ -181,6 +190,16 @@ impl Scenario {
                 self.account.call(service, operation, &parameters).await;
                 String::new()
             }
+            ["in", region, service, operation, ..] => {
+                let account = self.account.in_region(region);
+                account.call(service, operation, &words[4..].join(" ")).await;
+                String::new()
+            }
+            ["partition", partition] => {
+                self.proxy.speak_of(partition);
+                String::new()
+            }
+            ["partitions"] => self.proxy.take_partitions().join("\n"),
             ["writes", ..] => {
                 let mut writes = self.proxy.take_writes();
                 if words.len() == 1 {

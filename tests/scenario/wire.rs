@@ -1,5 +1,6 @@
 //! HTTP between a command and the server: each request with the operation that it asks for.
 
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 
@@ -12,6 +13,8 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
+
+use super::partition::{for_server, from_server, partitions};
 
 pub(crate) type Answer = Response<Full<Bytes>>;
 pub(crate) type Broken = Box<dyn std::error::Error + Send + Sync>;
@@ -32,6 +35,10 @@ struct State {
     interferences: Vec<(String, Interference)>,
     /// What answers say instead: of which operation, which member, which text.
     untruths: Vec<(String, String, String)>,
+    /// The partition that kibus is to be in, if not the server's.
+    partition: Option<String>,
+    /// Those that kibus spoke of.
+    partitions: BTreeSet<String>,
 }
 
 /// A proxy on the loopback interface that remembers what passes.
@@ -89,6 +96,19 @@ impl Proxy {
         std::mem::take(&mut self.state.lock().unwrap().writes)
     }
 
+    /// Lets every ARN on the way be of this partition for kibus, while it is of `aws` for the server, which knows
+    /// no other.
+    pub(super) fn speak_of(&self, partition: &str) {
+        self.state.lock().unwrap().partition = Some(partition.to_owned());
+    }
+
+    /// The partitions of all ARNs in requests since the last time.
+    pub(super) fn take_partitions(&self) -> Vec<String> {
+        std::mem::take(&mut self.state.lock().unwrap().partitions)
+            .into_iter()
+            .collect()
+    }
+
     /// The operations that were to be interfered with and are not yet.
     pub(super) fn take_interferences(&self) -> Vec<String> {
         let left = std::mem::take(&mut self.state.lock().unwrap().interferences);
@@ -100,8 +120,12 @@ async fn pass(state: Arc<Mutex<State>>, server: u16, request: Request<Incoming>)
     let (parts, body) = request.into_parts();
     let request = Request::from_parts(parts, body.collect().await?.to_bytes());
     let (operation, subject) = operation(&request);
+    let partition = state.lock().unwrap().partition.clone();
     let (interference, untruths) = {
         let mut state = state.lock().unwrap();
+        if partition.is_some() {
+            state.partitions.extend(partitions(&request));
+        }
         if !is_reading(&operation) {
             state
                 .writes
@@ -111,10 +135,28 @@ async fn pass(state: Arc<Mutex<State>>, server: u16, request: Request<Incoming>)
         let untruths: Vec<_> = untruths.cloned().collect();
         (next(&mut state.interferences, &operation), untruths)
     };
+    let request = match &partition {
+        Some(partition) => for_server(request, partition)?,
+        None => request,
+    };
+    let answer = interfere(interference, &untruths, server, request, &operation).await?;
+    Ok(match &partition {
+        Some(partition) => from_server(answer, partition).await?,
+        None => answer,
+    })
+}
+
+async fn interfere(
+    interference: Option<Interference>,
+    untruths: &[(String, String, String)],
+    server: u16,
+    request: Request<Bytes>,
+    operation: &str,
+) -> Result<Answer, Broken> {
     match interference {
-        None if !untruths.is_empty() => Ok(untrue(forward(server, request).await?, &untruths).await),
+        None if !untruths.is_empty() => Ok(untrue(forward(server, request).await?, untruths).await),
         None => forward(server, request).await,
-        Some(Interference::Refuse(_, status, code, message)) => Ok(refusal(&operation, status, &code, &message)),
+        Some(Interference::Refuse(_, status, code, message)) => Ok(refusal(operation, status, &code, &message)),
         Some(Interference::Lose(_)) => {
             forward(server, request).await?;
             Err("lost".into())

@@ -1,0 +1,226 @@
+//! The law of partitions: whatever kibus makes, prints or calls is of the partition that the caller is in, and of no
+//! other.
+
+use std::collections::BTreeSet;
+
+use aws_sdk_sqs::config::endpoint::{DefaultResolver, Params, ResolveEndpoint};
+use kibus::cloud::Cloud;
+use kibus::model::choice::{ClusterChoices, HubChoices, OrNone};
+use kibus::model::cluster::Cluster;
+use kibus::model::document::Document;
+use kibus::model::hub::{self, Hub};
+use kibus::model::name::{KmsKey, Partition, Region};
+use kibus::model::resource::Code;
+use kibus::model::scope::Scope;
+use kibus::model::world::{Observed, Seen, World};
+use kibus::model::{operator_policy, policy};
+use kibus::plan::{Plan, plan};
+use kibus::ui::json::{ClusterReport, HubReport, Report};
+use kibus::ui::{Heading, text};
+
+use crate::emulator::{Emulator, Kind};
+use crate::workbench::{ARCHIVES, Bench, sha256};
+
+/// A Region of every partition that has an endpoint on the internet.
+const PLACES: [(&str, &str); 7] = [
+    ("aws", "us-west-2"),
+    ("aws", "ap-southeast-3"),
+    ("aws-cn", "cn-north-1"),
+    ("aws-cn", "cn-northwest-1"),
+    ("aws-us-gov", "us-gov-west-1"),
+    ("aws-us-gov", "us-gov-east-1"),
+    ("aws-eusc", "eusc-de-east-1"),
+];
+
+fn scope(partition: &str, region: &str) -> Scope {
+    Scope {
+        bus: "kibus".parse().unwrap(),
+        account: "111122223333".parse().unwrap(),
+        region: region.parse::<Region>().unwrap(),
+        partition: partition.parse::<Partition>().unwrap(),
+    }
+}
+
+/// A hub with everything chosen that names an ARN.
+fn choices(scope: &Scope) -> HubChoices {
+    let Scope { partition, region, .. } = scope;
+    let key: KmsKey = format!("arn:{partition}:kms:{region}:111122223333:key/1")
+        .parse()
+        .unwrap();
+    let boundary = format!("arn:{partition}:iam::111122223333:policy/boundary");
+    HubChoices {
+        kms_key: Some(OrNone(Some(key))),
+        permissions_boundary: Some(OrNone(Some(boundary.parse().unwrap()))),
+        rebalance: Some(true),
+        ..HubChoices::default()
+    }
+}
+
+fn cluster(scope: &Scope, choices: &HubChoices) -> World {
+    let versions = ClusterChoices {
+        karpenter_version: Some("0.31.4".parse().unwrap()),
+        ..ClusterChoices::default()
+    };
+    let role = Some("r".parse().unwrap());
+    let cluster = Cluster::new(
+        scope,
+        &hub::default_queue_prefix(),
+        "base".parse().unwrap(),
+        role,
+        versions,
+    );
+    cluster.world(scope, key(choices))
+}
+
+fn key(choices: &HubChoices) -> Option<&KmsKey> {
+    choices.kms_key.as_ref()?.0.as_ref()
+}
+
+/// The partitions of all ARNs in a text, and how many ARNs there are.
+fn arns(text: &str) -> (BTreeSet<&str>, usize) {
+    let mut found = (BTreeSet::new(), 0);
+    for (at, _) in text.match_indices("arn:") {
+        // A field of ours is called `arn`, too.
+        let rest = &text[at + "arn:".len()..];
+        if !rest.starts_with(' ') {
+            found.0.insert(rest.split(':').next().unwrap());
+            found.1 += 1;
+        }
+    }
+    found
+}
+
+fn first_plan(scope: &Scope, world: &World) -> Plan {
+    let absent: Observed = world.ids().map(|id| (id.clone(), Seen::Absent)).collect();
+    plan(scope, world, &absent)
+}
+
+#[test]
+fn every_arn_is_of_the_callers_partition() {
+    for (partition, region) in PLACES {
+        let scope = scope(partition, region);
+        let choices = choices(&scope);
+        let mut world = Hub::new(&scope, choices.clone(), Code::of_archive("0.1.0", "aa")).world();
+        world.extend(cluster(&scope, &choices));
+        let plan = first_plan(&scope, &world);
+        let report = Report {
+            hubs: vec![HubReport {
+                bus: scope.bus.clone(),
+                account: scope.account.clone(),
+                region: scope.region.clone(),
+                plan: &plan,
+                clusters: vec![ClusterReport {
+                    name: "base".parse().unwrap(),
+                    queue_name: "karpenter-base".parse().unwrap(),
+                    queue_arn: scope.queue_arn(&"karpenter-base".parse().unwrap()),
+                    controller_role: None,
+                }],
+                problems: Vec::new(),
+                probes: Vec::new(),
+                warnings: Vec::new(),
+                status: None,
+                applied: false,
+                error: None,
+            }],
+        };
+        let shown = text::plan(
+            &Heading::from(&scope),
+            &plan,
+            text::Look {
+                verbose: 1,
+                ..text::Look::default()
+            },
+        );
+        let prefix = hub::default_queue_prefix();
+        let queue = scope.hub_queue();
+        let boundary = format!("arn:{partition}:iam::{}:policy/b", scope.account).parse().ok();
+        let document = |document: Document| document.compact();
+        for (what, text) in [
+            ("the resources", format!("{world:?}")),
+            ("the steps", format!("{:?}", plan.steps)),
+            ("the plan as text", shown),
+            ("the plan as JSON", report.to_json().to_string()),
+            (
+                "the operator's policy",
+                document(operator_policy::operator(
+                    &scope,
+                    &prefix,
+                    &[],
+                    key(&choices),
+                    boundary.as_ref(),
+                )),
+            ),
+            (
+                "the operator's policy, for named roles",
+                document(operator_policy::operator(
+                    &scope,
+                    &prefix,
+                    &["r".parse().unwrap()],
+                    None,
+                    None,
+                )),
+            ),
+            ("the router's policy", document(policy::router(&scope, key(&choices)))),
+            (
+                "a controller's policy",
+                document(policy::controller(&scope, &queue, true, key(&choices))),
+            ),
+        ] {
+            let (partitions, count) = arns(&text);
+            assert!(count > 0, "no ARN in {what}: {text}");
+            assert_eq!(partitions, BTreeSet::from([partition]), "{what} in {region}: {text}");
+            assert!(
+                !text.contains("us-west-2") || region == "us-west-2",
+                "{what} in {region}: {text}"
+            );
+            // A service has one name in every partition (aws/aws-cdk#2198, terraform-aws-modules/terraform-aws-eks#2932).
+            for (at, domain) in text.match_indices(".amazonaws.com") {
+                let (before, after) = (&text[..at], &text[at + domain.len()..]);
+                let known = before.ends_with("events") || before.ends_with("lambda");
+                assert!(known && !after.starts_with('.'), "{what} in {region}: {text}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_queue_is_where_the_sdk_looks_for_it() {
+    for (partition, region) in PLACES {
+        let params = Params::builder().region(region).build().unwrap();
+        let endpoint = DefaultResolver::new().resolve_endpoint(&params).await.unwrap();
+        let scope = scope(partition, region);
+        assert_eq!(
+            scope.queue_url(None, &scope.hub_queue()),
+            format!("{}/111122223333/kibus-hub", endpoint.url())
+        );
+    }
+}
+
+/// On a server that knows partitions: what it calls its resources is what was written into the documents.
+#[tokio::test]
+async fn a_hub_in_each_partition_is_as_it_was_planned() {
+    let emulator = Emulator::start(Kind::Moto).await;
+    for (partition, region) in [("aws-cn", "cn-north-1"), ("aws-us-gov", "us-gov-west-1")] {
+        let bench = Bench::in_region(&emulator, region).await;
+        assert_eq!(bench.scope.partition.as_str(), partition, "{region}");
+        let choices = choices(&bench.scope);
+        let code = Code::of_archive("0.1.0", sha256(ARCHIVES[0]));
+        let mut world = Hub::new(&bench.scope, choices.clone(), code).world();
+        let queue_only = |resource: &kibus::model::resource::Resource| resource.tags().is_some();
+        // The controller's role is not there.
+        world.extend(
+            cluster(&bench.scope, &choices)
+                .resources()
+                .filter(|r| queue_only(r))
+                .cloned()
+                .collect(),
+        );
+        bench.reach(&world).await;
+        for resource in world.resources() {
+            let read = bench.cloud.read(&resource.id()).await.unwrap();
+            let text = format!("{read:?}");
+            assert!(arns(&text).0.is_subset(&BTreeSet::from([partition])), "{text}");
+        }
+        bench.reach(&World::default()).await;
+    }
+}
