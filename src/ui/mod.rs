@@ -4,7 +4,7 @@
 //! and the plan moves to stderr.
 
 pub mod json;
-mod margin;
+mod moving;
 pub mod paint;
 mod progress;
 mod prompt;
@@ -26,7 +26,7 @@ use crate::error::Error;
 use crate::model::name::{AccountId, BusName, Region};
 use crate::model::scope::Scope;
 use crate::plan::Plan;
-use margin::Margin;
+use moving::Moving;
 use paint::Paint;
 use terminal::{Environment, Terminals};
 use text::Look;
@@ -102,7 +102,7 @@ impl Ui {
         console::set_colors_enabled_stderr(stderr_colors);
         let moves = terminals.stderr && !environment.dumb;
         let target = if moves {
-            ProgressDrawTarget::term_like(Box::new(Margin::stderr()))
+            ProgressDrawTarget::term_like(Box::new(Moving::stderr()))
         } else {
             ProgressDrawTarget::hidden()
         };

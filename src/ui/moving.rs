@@ -1,28 +1,25 @@
-//! A terminal that moving lines never fill to the edge.
+//! A terminal on which lines that move stay where they are when someone presses Ctrl-C.
 
 use std::io;
 
 use console::Term;
 use indicatif::TermLike;
 
-/// What a terminal writes when someone presses Ctrl-C: `^C`. Moving lines end with the cursor at their right edge;
-/// without room for this, it would break the last one, and all of them would be one line off from then on.
-const ECHO: u16 = 2;
-
-/// Stderr, a little narrower than it is.
+/// Stderr for moving lines. They end with the cursor at the right edge, where the `^C` that the terminal itself writes
+/// would begin another line, and all of them would be one line off from then on. So the cursor waits at the left.
 #[derive(Debug)]
-pub(super) struct Margin(Term);
+pub(super) struct Moving(Term);
 
-impl Margin {
+impl Moving {
     /// Stderr.
     pub(super) fn stderr() -> Self {
-        Self(Term::stderr())
+        Self(Term::buffered_stderr())
     }
 }
 
-impl TermLike for Margin {
+impl TermLike for Moving {
     fn width(&self) -> u16 {
-        self.0.size().1.saturating_sub(ECHO + 1).max(1)
+        self.0.size().1
     }
 
     fn height(&self) -> u16 {
@@ -58,6 +55,7 @@ impl TermLike for Margin {
     }
 
     fn flush(&self) -> io::Result<()> {
+        self.0.write_str("\r")?;
         self.0.flush()
     }
 }
