@@ -35,6 +35,7 @@ impl Account {
             "sqs" => Some("AmazonSQS"),
             "events" => Some("AWSEvents"),
             "logs" => Some("Logs_20140328"),
+            "kms" => Some("TrentService"),
             _ => None,
         };
         let scope = format!("{}/20260101/{}/{service}/aws4_request", self.id, self.region);

@@ -13,7 +13,8 @@
 //! - `% interrupt|interrupt-twice|terminate|kill during OPERATION`: the next command gets a signal then
 //! - `% file NAME text|cut|arm64|kibus`: a file that is no program, half a router, one for another architecture, kibus
 //! - `% profile NAME ACCOUNT`: a profile with keys of that account
-//! - `% in REGION SERVICE OPERATION PARAMETERS`: the same in another Region
+//! - `% in REGION SERVICE OPERATION PARAMETERS`: the same in another Region; after `kms CreateKey`, `KEY_ID` is the
+//!   key's id
 //! - `% partition PARTITION`: every ARN on the way to kibus is of this partition from now on, the caller's too;
 //!   `% partitions`: those of the ARNs that kibus has sent since the last time
 //! - `% settle`: the hub queue is empty; `% messages QUEUE`: what waits in a queue
@@ -126,6 +127,8 @@ struct Scenario {
     directory: TempDir,
     signals: Option<Signals>,
     remembered: BTreeMap<String, String>,
+    /// The id of the KMS key that was made last.
+    key: Option<String>,
 }
 
 impl Scenario {
@@ -141,6 +144,7 @@ impl Scenario {
             directory: TempDir::new().unwrap(),
             signals: None,
             remembered: BTreeMap::new(),
+            key: None,
         }
     }
 
@@ -158,7 +162,11 @@ impl Scenario {
             was_prose = is_prose;
             played.push_str(&format!("{line}\n"));
             if !is_prose {
-                let came = self.step(&line.replace(ACCOUNT, &self.account.id)).await;
+                let mut step = line.replace(ACCOUNT, &self.account.id);
+                if let Some(key) = &self.key {
+                    step = step.replace("KEY_ID", key);
+                }
+                let came = self.step(&step).await;
                 let came = normal::normal(&came, &self.account.id, self.proxy.port, self.directory.path());
                 if !came.trim().is_empty() {
                     played.push_str(&format!("{}\n\n", came.trim_end()));
@@ -192,7 +200,11 @@ impl Scenario {
             }
             ["in", region, service, operation, ..] => {
                 let account = self.account.in_region(region);
-                account.call(service, operation, &words[4..].join(" ")).await;
+                let answer = account.call(service, operation, &words[4..].join(" ")).await;
+                if (service, operation) == ("kms", "CreateKey") {
+                    let made: serde_json::Value = serde_json::from_str(&answer).unwrap();
+                    self.key = made["KeyMetadata"]["KeyId"].as_str().map(str::to_owned);
+                }
                 String::new()
             }
             ["partition", partition] => {
