@@ -3,15 +3,19 @@
 //! What the code is said to be stands in two tags; what it is, Lambda reports. The tags are written last, so that
 //! an interruption leaves a difference that the next plan sees.
 
+mod configuration;
+
 use std::collections::BTreeMap;
 
 use aws_sdk_lambda::operation::update_function_configuration::builders::UpdateFunctionConfigurationFluentBuilder;
 use aws_sdk_lambda::primitives::Blob;
 use aws_sdk_lambda::types::{
-    Architecture as LambdaArchitecture, Environment, FunctionCode, FunctionConfiguration, LastUpdateStatus, LogFormat,
-    LoggingConfig, Runtime, State, VpcConfig,
+    Environment, FunctionCode, FunctionConfiguration, LastUpdateStatus, LoggingConfig, State, VpcConfig,
 };
 use sha2::{Digest, Sha256};
+
+use configuration::{Failure, failure, hex, unsigned};
+pub(super) use configuration::{nothing, settings};
 
 use super::AwsCloud;
 use super::error::{Answer, if_present, refusal, rejected};
@@ -19,7 +23,7 @@ use super::settle::{Reason, Tried, Waiting, settled, taken};
 use super::tags::{TagChanges, touches};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::FunctionName;
-use crate::model::resource::{Architecture, Code, Extras, Function, FunctionSettings, Logging};
+use crate::model::resource::{Code, Function, FunctionSettings};
 use crate::model::tags::{ROUTER_SHA256, ROUTER_VERSION, Tags};
 use crate::plan::FieldChange;
 
@@ -66,71 +70,6 @@ pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName) -> Result<Option
         failed,
         tags,
     }))
-}
-
-/// What a version of a function consists of, with what its code is said to be.
-pub(super) fn settings(configuration: &FunctionConfiguration, version: String, sha256: String) -> FunctionSettings {
-    let environment = configuration
-        .environment()
-        .and_then(|environment| environment.variables());
-    let architecture = configuration.architectures().first().map(LambdaArchitecture::as_str);
-    FunctionSettings {
-        role: configuration.role().unwrap_or_default().to_owned(),
-        runtime: configuration
-            .runtime()
-            .map(Runtime::as_str)
-            .unwrap_or_default()
-            .to_owned(),
-        // Lambda's own default, where an answer does not say.
-        architecture: architecture
-            .and_then(|name| name.parse().ok())
-            .unwrap_or(Architecture::X86_64),
-        handler: configuration.handler().unwrap_or_default().to_owned(),
-        memory: configuration.memory_size().map_or(0, unsigned),
-        timeout: configuration.timeout().map_or(0, unsigned),
-        environment: environment.cloned().unwrap_or_default().into_iter().collect(),
-        code: Code {
-            version,
-            sha256,
-            live: hex_of(configuration.code_sha256().unwrap_or_default()),
-        },
-        logging: logging(configuration),
-        extras: extras(configuration),
-    }
-}
-
-/// Where the log goes; by itself, and without a word about it in an answer, to a group of the function's name.
-fn logging(configuration: &FunctionConfiguration) -> Logging {
-    let config = configuration.logging_config();
-    let group = config.and_then(LoggingConfig::log_group).map(str::to_owned);
-    let format = config.and_then(LoggingConfig::log_format).map(LogFormat::as_str);
-    Logging {
-        group: group.unwrap_or_else(|| format!("/aws/lambda/{}", configuration.function_name().unwrap_or_default())),
-        format: format.unwrap_or("Text").to_owned(),
-    }
-}
-
-fn extras(configuration: &FunctionConfiguration) -> Extras {
-    let layers = configuration.layers().iter().filter_map(|layer| layer.arn());
-    let network = configuration
-        .vpc_config()
-        .map(|vpc| vpc.subnet_ids().iter().chain(vpc.security_group_ids()));
-    let key = configuration.kms_key_arn().filter(|key| !key.is_empty());
-    Extras {
-        layers: layers.map(str::to_owned).collect(),
-        network: network.into_iter().flatten().cloned().collect(),
-        file_systems: configuration
-            .file_system_configs()
-            .iter()
-            .map(|system| system.arn().to_owned())
-            .collect(),
-        kms_key: key.map(str::to_owned),
-    }
-}
-
-/// A configuration that says nothing.
-pub(super) fn nothing() -> FunctionConfiguration {
-    FunctionConfiguration::builder().build()
 }
 
 pub(super) async fn create(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) -> Result<(), Fault> {
@@ -292,25 +231,6 @@ pub(super) async fn settle(
     .await
 }
 
-/// What Lambda could not do.
-enum Failure {
-    /// Set the function up at all.
-    Function,
-    /// Carry out the last update.
-    Update,
-}
-
-/// What Lambda could not do about a function, with its reason.
-fn failure(configuration: &FunctionConfiguration) -> Option<(Failure, String)> {
-    let (failure, reason) = match (configuration.state(), configuration.last_update_status()) {
-        (Some(State::Failed), _) => (Failure::Function, configuration.state_reason()),
-        (_, Some(LastUpdateStatus::Failed)) => (Failure::Update, configuration.last_update_status_reason()),
-        _ => return None,
-    };
-    let reason = reason.unwrap_or("Lambda could not set the function up and gave no reason");
-    Some((failure, reason.to_owned()))
-}
-
 /// These stand for a code where the call that tells of it succeeded. Lambda leaves a function that it has given up as it
 /// is; one whose last update failed can be updated again.
 const FUNCTION_FAILED: &str = "FunctionFailed";
@@ -401,22 +321,6 @@ fn without_extras(
         call = call.kms_key_arn("");
     }
     call
-}
-
-/// The hex of a hash that Lambda gives in base64; empty if it cannot be read.
-fn hex_of(base64: &str) -> String {
-    aws_smithy_types::base64::decode(base64)
-        .map(|bytes| hex(&bytes))
-        .unwrap_or_default()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Lambda's numbers are never negative, whatever their type.
-fn unsigned(number: i32) -> u32 {
-    number.try_into().unwrap_or_default()
 }
 
 fn signed(number: u32) -> i32 {
