@@ -92,6 +92,7 @@ impl Account {
         state.shown = plan.steps.iter().map(|step| step.op.clone()).collect();
         state.writes = 0;
         state.interruption = interruption;
+        state.unfinished = None;
         self.stop.send_replace(false);
         self.stop.subscribe()
     }
@@ -230,11 +231,11 @@ fn fault(message: &str) -> Fault {
 
 /// Whether this write may be: it was shown, it is about something of ours, and nothing is left hanging.
 fn allowed(scope: &Scope, state: &mut State, op: &Op) -> Result<(), String> {
-    let unfinished = state.unfinished.take();
-    let goes_on = matches!(op, Op::Update { to, .. } if Some(to) == unfinished.as_ref());
+    // Others may have their turn in between.
+    let goes_on = matches!(op, Op::Update { to, .. } if Some(to) == state.unfinished.as_ref());
     match state.shown.iter().position(|shown| shown == op) {
         Some(place) => drop(state.shown.swap_remove(place)),
-        None if goes_on => {}
+        None if goes_on => state.unfinished = None,
         None => return Err("was not shown, or is done twice".to_owned()),
     }
     let resources = &state.resources;
