@@ -9,11 +9,11 @@ use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
 use http_body_util::BodyExt;
 use hyper::Request;
-use hyper::body::Incoming;
+use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use kibus::sandbox::{PrivateServer, Sandbox};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::process::Command;
 
@@ -25,7 +25,7 @@ pub(super) const REGION: &str = "us-west-2";
 
 /// An account, and the way to it.
 pub(super) struct Account {
-    _server: PrivateServer,
+    server: PrivateServer,
     /// Where every call goes, the router's too.
     pub(super) endpoint: String,
 }
@@ -62,7 +62,7 @@ impl Account {
             .unwrap();
         server.set(started.endpoint().port).unwrap();
         Self {
-            _server: started,
+            server: started,
             endpoint,
         }
     }
@@ -112,6 +112,35 @@ impl Account {
         let iam = aws_sdk_iam::Client::new(&self.root());
         let call = iam.attach_user_policy().user_name(user).policy_arn(arn);
         call.send().await.unwrap();
+    }
+
+    /// A new KMS key that lets EventBridge in; gives its ARN.
+    pub(super) async fn key(&self) -> String {
+        let policy = json!({
+            "Version": "2012-10-17",
+            "Statement": [{
+                "Effect": "Allow",
+                "Principal": {"Service": "events.amazonaws.com"},
+                "Action": ["kms:Decrypt", "kms:GenerateDataKey"],
+                "Resource": "*",
+            }],
+        });
+        let body = json!({"Policy": policy.to_string()}).to_string();
+        let scope = format!("{ACCOUNT}/20260101/{REGION}/kms/aws4_request");
+        let request = Request::post("/")
+            .header("host", "127.0.0.1")
+            .header("x-amz-target", "TrentService.CreateKey")
+            .header("content-type", "application/x-amz-json-1.1")
+            .header(
+                "authorization",
+                format!("AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=0"),
+            )
+            .body(Bytes::from(body))
+            .unwrap();
+        let answer = forward(self.server.endpoint().port, request).await.unwrap();
+        let answer = answer.into_body().collect().await.unwrap().to_bytes();
+        let made: Value = serde_json::from_slice(&answer).unwrap();
+        made["KeyMetadata"]["Arn"].as_str().unwrap().to_owned()
     }
 
     /// Runs kibus as whoever has these keys.

@@ -138,13 +138,16 @@ async fn each_party_can_do_its_work_under_its_document_and_nothing_else() {
         [boundary.as_str()],
         "the hub's boundary binds the operator"
     );
+    let key = account.key().await;
+    operator.kibus(&format!("bootstrap-hub --kms-key {key}")).await;
+    operator.kibus("add-cluster base").await;
     operator.kibus("bootstrap-hub --router-rollback").await;
     operator.kibus("bootstrap-hub").await;
     operator.kibus("add-cluster base --tag team=b").await;
     operator.kibus("verify").await;
     what_others_changed_is_mended(&mut operator).await;
     operator
-        .kibus("bootstrap-hub --tag none --rebalance=false --reserved-concurrency none --permissions-boundary none")
+        .kibus("bootstrap-hub --tag none --rebalance=false --reserved-concurrency none --permissions-boundary none --kms-key none")
         .await;
     operator.kibus("add-cluster base --tag none").await;
     operator.kibus("verify").await;
