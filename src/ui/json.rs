@@ -1,14 +1,16 @@
 //! The one JSON document that a command writes to stdout, for one hub and for many.
 //! `docs/plan.schema.json` describes it.
 
+mod status;
+
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Hint};
 use crate::model::field::FieldValue;
-use crate::model::name::{AccountId, BusName, ClusterName, QueueName, Region, RoleName, RuleName};
-use crate::model::resource::{Architecture, ResourceId};
-use crate::model::state::{Depth, MappingState};
+use crate::model::name::{AccountId, BusName, ClusterName, QueueName, Region, RoleName};
 use crate::plan::{Action, Change, Plan};
+
+pub use status::{RouterReport, StatusReport};
 
 /// The version of the document's shape. Members may be added under the same number; what is there keeps its meaning.
 pub const FORMAT_VERSION: u32 = 1;
@@ -71,40 +73,6 @@ pub struct Problem {
     pub message: String,
     /// What mends it: a command, or else a sentence.
     pub mend: String,
-}
-
-/// How a hub and its clusters fare.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StatusReport {
-    /// The router's version and the number that Lambda gave it, if it is there and live.
-    pub router: Option<RouterReport>,
-    /// What there is to say if the router that is live is not the newest one, as when someone went back on purpose.
-    pub standing: Option<String>,
-    /// How the mapping fares, if there is one.
-    pub mapping: Option<MappingState>,
-    /// Every queue that could be counted, the hub's first.
-    pub queues: Vec<(QueueName, Depth)>,
-    /// The rules that are there, and whether each matches at all.
-    pub rules: Vec<(RuleName, bool)>,
-    /// What of the hub is not there.
-    pub missing: Vec<ResourceId>,
-    /// What could not be read.
-    pub unreadable: Vec<ResourceId>,
-}
-
-/// The router that is live.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RouterReport {
-    /// Its version, as kibus counts; empty if it is not one of ours.
-    pub version: String,
-    /// Its version, as Lambda counts.
-    pub published: Option<u64>,
-    /// What it runs on.
-    pub architecture: Architecture,
-    /// Lambda's word for its state.
-    pub state: Option<String>,
-    /// The version, as Lambda counts, that someone has gone back from to this one.
-    pub gone_back_from: Option<u64>,
 }
 
 /// What a probe found out.
@@ -199,44 +167,6 @@ impl ProbeReport {
 impl Problem {
     fn to_json(&self) -> Value {
         json!({ "code": self.code, "subject": self.subject, "message": self.message, "mend": self.mend })
-    }
-}
-
-impl StatusReport {
-    fn to_json(&self) -> Value {
-        let Self {
-            router,
-            standing,
-            mapping,
-            queues,
-            rules,
-            missing,
-            unreadable,
-        } = self;
-        let ids = |ids: &[ResourceId]| -> Vec<Value> {
-            ids.iter()
-                .map(|id| json!({ "kind": id.kind(), "name": id.name() }))
-                .collect()
-        };
-        let queue = |(name, depth): &(QueueName, Depth)| json!({ "name": name.as_str(), "waiting": depth.waiting, "in_flight": depth.in_flight });
-        json!({
-            "router": router.as_ref().map(|router| json!({
-                "version": router.version,
-                "published": router.published,
-                "architecture": router.architecture.as_str(),
-                "state": router.state,
-                "gone_back_from": router.gone_back_from,
-            })),
-            "standing": standing,
-            "mapping": mapping.as_ref().map(|mapping| json!({
-                "state": mapping.state,
-                "last_result": mapping.last_result,
-            })),
-            "queues": queues.iter().map(queue).collect::<Vec<_>>(),
-            "rules": rules.iter().map(|(name, enabled)| json!({ "name": name.as_str(), "enabled": enabled })).collect::<Vec<_>>(),
-            "missing": ids(missing),
-            "unreadable": ids(unreadable),
-        })
     }
 }
 
