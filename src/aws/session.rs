@@ -297,8 +297,10 @@ fn refused(fault: &Fault, endpoint: Option<&str>, profile: Option<&str>) -> Erro
             let error = Error::failed("AWS does not say who is calling");
             let error = error.note(format!("{} was answered with: {}", fault.action, fault.message));
             match endpoint {
-                Some(endpoint) => error.hint(format!("see that `{endpoint}` speaks AWS's APIs")),
-                None => error
+                Some(endpoint) if !matches!(fault.kind, FaultKind::Denied { .. }) => {
+                    error.hint(format!("see that `{endpoint}` speaks AWS's APIs"))
+                }
+                _ => error
                     .hint(
                         "no permission is needed for this call, but a VPC endpoint or a proxy on the way may refuse it",
                     )

@@ -236,7 +236,8 @@ impl Said {
             if line["message"] == "dropped" {
                 said.dropped.insert(text("message_id"), text("reason"));
             }
-            if line.get("_aws").is_some() {
+            // The lines of clusters count what the line of the invocation counts.
+            if line.get("_aws").is_some() && line.get("cluster").is_none() {
                 said.invocations += 1;
                 for (name, value) in line.as_object().into_iter().flatten() {
                     *said.counted.entry(name.clone()).or_default() += value.as_u64().unwrap_or(0);
