@@ -22,8 +22,8 @@ pub(super) const CONNECT: Duration = Duration::from_secs(1);
 
 /// The connector of all clients. Making it loads the roots that it trusts.
 ///
-/// Its cryptography is ring's: that of the SDK's own client collects jitter of the processor as entropy before its
-/// first handshake, which costs half of a cold start (docs/decisions/0013-the-router-speaks-tls-with-ring.md).
+/// Its cryptography is ring's: that of the SDK's own client takes most of a cold start before its first handshake
+/// (docs/decisions/0013-the-router-speaks-tls-with-ring.md).
 pub(super) fn connector() -> SharedHttpConnector {
     let settings = HttpConnectorSettings::builder().connect_timeout(CONNECT).build();
     let mut builder = Connector::builder().connector_settings(settings);
