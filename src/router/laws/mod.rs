@@ -1,174 +1,19 @@
 //! Laws of routing: whatever EC2 and SQS answer, everything that arrives has one verdict, and it is true.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+mod services;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
+
+use services::{FakeEc2, FakeQueues, Load, Script, SendAnswer, Steady, TagAnswer};
 
 use super::*;
 use crate::model::name::QueueName;
 use crate::model::scope::tests::scope;
 use crate::model::tags::Tags;
-
-/// A clock that stands still but for the waits and calls that are made.
-struct Steady {
-    start: Instant,
-    spent: AtomicU64,
-    budget: u64,
-}
-
-impl Steady {
-    fn with(budget: u64) -> Arc<Self> {
-        Arc::new(Self {
-            start: Instant::now(),
-            spent: AtomicU64::new(0),
-            budget,
-        })
-    }
-}
-
-impl Clock for Steady {
-    fn now(&self) -> Instant {
-        self.start + Duration::from_millis(self.spent.load(Ordering::Relaxed))
-    }
-
-    fn left(&self) -> Duration {
-        Duration::from_millis(self.budget.saturating_sub(self.spent.load(Ordering::Relaxed)))
-    }
-
-    async fn sleep(&self, time: Duration) {
-        let millis = u64::try_from(time.as_millis()).unwrap();
-        self.spent.fetch_add(millis.max(1), Ordering::Relaxed);
-        tokio::task::yield_now().await;
-    }
-
-    async fn within<F: Future<Output: Send> + Send>(&self, future: F) -> Option<F::Output> {
-        if self.left().is_zero() {
-            return None;
-        }
-        self.spent.fetch_add(1, Ordering::Relaxed);
-        Some(future.await)
-    }
-}
-
-/// What a service answers to one call after the other, again and again.
-#[derive(Debug)]
-struct Script<A> {
-    answers: Vec<A>,
-    next: AtomicUsize,
-}
-
-impl<A: Clone> Script<A> {
-    fn new(answers: Vec<A>) -> Self {
-        Self {
-            answers,
-            next: AtomicUsize::new(0),
-        }
-    }
-
-    fn next(&self) -> A {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        self.answers[number % self.answers.len()].clone()
-    }
-}
-
-#[derive(Clone, Debug)]
-enum TagAnswer {
-    True,
-    Fault(Fault),
-    Panic,
-}
-
-#[derive(Clone, Debug)]
-enum SendAnswer {
-    /// What each entry gets, again and again.
-    Entries(Vec<Result<(), Fault>>),
-    /// Fewer answers than entries.
-    Short,
-    Fault(Fault),
-    Panic,
-}
-
-/// Calls that are under way, and the most that ever were.
-#[derive(Debug, Default)]
-struct Load {
-    now: AtomicUsize,
-    most: AtomicUsize,
-}
-
-impl Load {
-    async fn carry(&self) {
-        let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
-        self.most.fetch_max(now, Ordering::Relaxed);
-        for _ in 0..3 {
-            tokio::task::yield_now().await;
-        }
-        self.now.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-struct FakeEc2 {
-    truth: HashMap<InstanceId, Tags>,
-    script: Script<TagAnswer>,
-    load: Arc<Load>,
-    largest: AtomicUsize,
-}
-
-impl InstanceTags for FakeEc2 {
-    async fn tags_of(&self, ids: &[InstanceId], calls: &Calls) -> Result<HashMap<InstanceId, Tags>, Fault> {
-        calls.describe_tags();
-        self.load.carry().await;
-        self.largest.fetch_max(ids.len(), Ordering::Relaxed);
-        match self.script.next() {
-            TagAnswer::Fault(fault) => Err(fault),
-            TagAnswer::Panic => panic!("a call of EC2"),
-            TagAnswer::True => Ok(ids
-                .iter()
-                .filter_map(|id| Some((id.clone(), self.truth.get(id)?.clone())))
-                .collect()),
-        }
-    }
-}
-
-struct FakeQueues {
-    sends: Script<SendAnswer>,
-    tags: Script<Result<Tags, Fault>>,
-    taken: Mutex<BTreeMap<QueueName, Vec<String>>>,
-    load: Arc<Load>,
-    largest: AtomicUsize,
-}
-
-impl Queues for FakeQueues {
-    async fn send(&self, queue: &QueueName, bodies: &[&str]) -> Result<Vec<Result<(), Fault>>, Fault> {
-        self.load.carry().await;
-        self.largest.fetch_max(bodies.len(), Ordering::Relaxed);
-        let answers: Vec<_> = match self.sends.next() {
-            SendAnswer::Fault(fault) => return Err(fault),
-            SendAnswer::Panic => panic!("a call of SQS"),
-            SendAnswer::Short => vec![Ok(()); bodies.len() - 1],
-            SendAnswer::Entries(answers) => answers.into_iter().cycle().take(bodies.len()).collect(),
-        };
-        let mut taken = self.taken.lock().unwrap();
-        for (body, answer) in bodies.iter().zip(&answers) {
-            if answer.is_ok() {
-                taken.entry(queue.clone()).or_default().push((*body).to_owned());
-            }
-        }
-        Ok(answers)
-    }
-
-    async fn tags(&self, _: &QueueName) -> Result<Tags, Fault> {
-        self.load.carry().await;
-        self.tags.next()
-    }
-
-    async fn hide(&self, _: &QueueName, _: &[(&str, u32)]) -> Result<(), Fault> {
-        Ok(())
-    }
-}
 
 type World = Arc<Router<FakeEc2, FakeQueues>>;
 

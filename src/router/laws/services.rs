@@ -1,0 +1,168 @@
+//! A clock, an EC2 and an SQS that answer what they are told to.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use crate::model::name::QueueName;
+use crate::model::tags::Tags;
+use crate::router::{Calls, Clock, Fault, InstanceId, InstanceTags, Queues};
+
+/// A clock that stands still but for the waits and calls that are made.
+pub(super) struct Steady {
+    start: Instant,
+    spent: AtomicU64,
+    budget: u64,
+}
+
+impl Steady {
+    pub(super) fn with(budget: u64) -> Arc<Self> {
+        Arc::new(Self {
+            start: Instant::now(),
+            spent: AtomicU64::new(0),
+            budget,
+        })
+    }
+}
+
+impl Clock for Steady {
+    fn now(&self) -> Instant {
+        self.start + Duration::from_millis(self.spent.load(Ordering::Relaxed))
+    }
+
+    fn left(&self) -> Duration {
+        Duration::from_millis(self.budget.saturating_sub(self.spent.load(Ordering::Relaxed)))
+    }
+
+    async fn sleep(&self, time: Duration) {
+        let millis = u64::try_from(time.as_millis()).unwrap();
+        self.spent.fetch_add(millis.max(1), Ordering::Relaxed);
+        tokio::task::yield_now().await;
+    }
+
+    async fn within<F: Future<Output: Send> + Send>(&self, future: F) -> Option<F::Output> {
+        if self.left().is_zero() {
+            return None;
+        }
+        self.spent.fetch_add(1, Ordering::Relaxed);
+        Some(future.await)
+    }
+}
+
+/// What a service answers to one call after the other, again and again.
+#[derive(Debug)]
+pub(super) struct Script<A> {
+    pub(super) answers: Vec<A>,
+    /// How many calls there were.
+    pub(super) next: AtomicUsize,
+}
+
+impl<A: Clone> Script<A> {
+    pub(super) fn new(answers: Vec<A>) -> Self {
+        Self {
+            answers,
+            next: AtomicUsize::new(0),
+        }
+    }
+
+    fn next(&self) -> A {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        self.answers[number % self.answers.len()].clone()
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum TagAnswer {
+    True,
+    Fault(Fault),
+    Panic,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum SendAnswer {
+    /// What each entry gets, again and again.
+    Entries(Vec<Result<(), Fault>>),
+    /// Fewer answers than entries.
+    Short,
+    Fault(Fault),
+    Panic,
+}
+
+/// Calls that are under way, and the most that ever were.
+#[derive(Debug, Default)]
+pub(super) struct Load {
+    now: AtomicUsize,
+    pub(super) most: AtomicUsize,
+}
+
+impl Load {
+    async fn carry(&self) {
+        let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
+        self.most.fetch_max(now, Ordering::Relaxed);
+        for _ in 0..3 {
+            tokio::task::yield_now().await;
+        }
+        self.now.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+pub(super) struct FakeEc2 {
+    pub(super) truth: HashMap<InstanceId, Tags>,
+    pub(super) script: Script<TagAnswer>,
+    pub(super) load: Arc<Load>,
+    pub(super) largest: AtomicUsize,
+}
+
+impl InstanceTags for FakeEc2 {
+    async fn tags_of(&self, ids: &[InstanceId], calls: &Calls) -> Result<HashMap<InstanceId, Tags>, Fault> {
+        calls.describe_tags();
+        self.load.carry().await;
+        self.largest.fetch_max(ids.len(), Ordering::Relaxed);
+        match self.script.next() {
+            TagAnswer::Fault(fault) => Err(fault),
+            TagAnswer::Panic => panic!("a call of EC2"),
+            TagAnswer::True => Ok(ids
+                .iter()
+                .filter_map(|id| Some((id.clone(), self.truth.get(id)?.clone())))
+                .collect()),
+        }
+    }
+}
+
+pub(super) struct FakeQueues {
+    pub(super) sends: Script<SendAnswer>,
+    pub(super) tags: Script<Result<Tags, Fault>>,
+    pub(super) taken: Mutex<BTreeMap<QueueName, Vec<String>>>,
+    pub(super) load: Arc<Load>,
+    pub(super) largest: AtomicUsize,
+}
+
+impl Queues for FakeQueues {
+    async fn send(&self, queue: &QueueName, bodies: &[&str]) -> Result<Vec<Result<(), Fault>>, Fault> {
+        self.load.carry().await;
+        self.largest.fetch_max(bodies.len(), Ordering::Relaxed);
+        let answers: Vec<_> = match self.sends.next() {
+            SendAnswer::Fault(fault) => return Err(fault),
+            SendAnswer::Panic => panic!("a call of SQS"),
+            SendAnswer::Short => vec![Ok(()); bodies.len() - 1],
+            SendAnswer::Entries(answers) => answers.into_iter().cycle().take(bodies.len()).collect(),
+        };
+        let mut taken = self.taken.lock().unwrap();
+        for (body, answer) in bodies.iter().zip(&answers) {
+            if answer.is_ok() {
+                taken.entry(queue.clone()).or_default().push((*body).to_owned());
+            }
+        }
+        Ok(answers)
+    }
+
+    async fn tags(&self, _: &QueueName) -> Result<Tags, Fault> {
+        self.load.carry().await;
+        self.tags.next()
+    }
+
+    async fn hide(&self, _: &QueueName, _: &[(&str, u32)]) -> Result<(), Fault> {
+        Ok(())
+    }
+}
