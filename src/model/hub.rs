@@ -1,13 +1,15 @@
 //! The hub that is wanted: from what was chosen to the resources that it takes.
 
+mod queue;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::choice::HubChoices;
 use super::name::{KmsKey, QueuePrefix, RolePath, RuleName};
 use super::policy;
 use super::resource::{
-    Alias, Architecture, Code, Encryption, EventSourceMapping, Extras, Function, FunctionSettings, History, LogGroup,
-    Logging, Queue, Redrive, Resource, ResourceId, Role, RolePolicy, Rule, Target,
+    Alias, Architecture, Code, EventSourceMapping, Extras, Function, FunctionSettings, History, LogGroup, Logging,
+    Queue, Redrive, Resource, ResourceId, Role, RolePolicy, Rule, Target,
 };
 use super::router_build::{BUS_VARIABLE, QUEUE_PREFIX_VARIABLE};
 use super::scope::{LIVE, Scope};
@@ -15,17 +17,16 @@ use super::signal::Signal;
 use super::tags::{CLUSTER, Tags};
 use super::world::World;
 
+pub use queue::CLUSTER_RETENTION;
+pub(super) use queue::cluster_queue;
+use queue::queue;
+
 /// What the probe queue carries in place of a cluster: the router may send only to queues with a cluster tag, and
 /// no cluster can have this name.
 pub const PROBE_CLUSTER: &str = "-";
 
-/// How long a cluster queue keeps a message, in seconds: Karpenter's own set-up has the same.
-pub const CLUSTER_RETENTION: u32 = 300;
-
 /// The longest invocation of the router, in seconds.
 const FUNCTION_TIMEOUT: u32 = 10;
-/// SQS's largest message, in bytes.
-const MAX_MESSAGE_SIZE: u32 = 1_048_576;
 
 /// The longest that SQS keeps a message, in seconds. A dead letter's age counts from its first enqueueing.
 const DEAD_LETTER_RETENTION: u32 = 1_209_600;
@@ -280,33 +281,6 @@ pub fn ids(scope: &Scope) -> Vec<ResourceId> {
 pub fn default_queue_prefix() -> QueuePrefix {
     #[expect(clippy::expect_used, reason = "a constant that the tests parse")]
     "karpenter-".parse().expect("the default prefix")
-}
-
-/// A queue that the router delivers to.
-pub(super) fn cluster_queue(scope: &Scope, name: super::name::QueueName, key: Option<&KmsKey>, tags: Tags) -> Queue {
-    Queue {
-        retention: CLUSTER_RETENTION,
-        visibility: 30,
-        policy: Some(policy::cluster_queue(scope, &name)),
-        ..queue(name, key, tags)
-    }
-}
-
-/// What all queues of a bus have in common; retention and visibility are SQS's own defaults.
-fn queue(name: super::name::QueueName, key: Option<&KmsKey>, tags: Tags) -> Queue {
-    Queue {
-        name,
-        retention: 345_600,
-        visibility: 30,
-        delay: 0,
-        receive_wait: 0,
-        max_message_size: MAX_MESSAGE_SIZE,
-        redrive: None,
-        redrive_allow: None,
-        encryption: key.map_or(Encryption::SqsManaged, |key| Encryption::Kms(key.clone())),
-        policy: None,
-        tags,
-    }
 }
 
 #[cfg(test)]

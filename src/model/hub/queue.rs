@@ -1,0 +1,39 @@
+//! What the queues of a bus have in common, the hub's and the clusters'.
+
+use crate::model::name::{KmsKey, QueueName};
+use crate::model::policy;
+use crate::model::resource::{Encryption, Queue};
+use crate::model::scope::Scope;
+use crate::model::tags::Tags;
+
+/// How long a cluster queue keeps a message, in seconds: Karpenter's own set-up has the same.
+pub const CLUSTER_RETENTION: u32 = 300;
+/// SQS's largest message, in bytes.
+const MAX_MESSAGE_SIZE: u32 = 1_048_576;
+
+/// A queue that the router delivers to.
+pub(in crate::model) fn cluster_queue(scope: &Scope, name: QueueName, key: Option<&KmsKey>, tags: Tags) -> Queue {
+    Queue {
+        retention: CLUSTER_RETENTION,
+        visibility: 30,
+        policy: Some(policy::cluster_queue(scope, &name)),
+        ..queue(name, key, tags)
+    }
+}
+
+/// What all queues of a bus have in common; retention and visibility are SQS's own defaults.
+pub(super) fn queue(name: QueueName, key: Option<&KmsKey>, tags: Tags) -> Queue {
+    Queue {
+        name,
+        retention: 345_600,
+        visibility: 30,
+        delay: 0,
+        receive_wait: 0,
+        max_message_size: MAX_MESSAGE_SIZE,
+        redrive: None,
+        redrive_allow: None,
+        encryption: key.map_or(Encryption::SqsManaged, |key| Encryption::Kms(key.clone())),
+        policy: None,
+        tags,
+    }
+}
