@@ -2,8 +2,6 @@
 //! said before anything is changed. The real command against the local AWS.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -19,12 +17,13 @@ use kibus::sandbox::{PrivateServer, Sandbox};
 use serde_json::{Value, json};
 
 use crate::emulator::ACCOUNT;
+use crate::kms_key;
 
 const REGION: &str = "us-west-2";
 
 /// A local AWS, and kibus in front of it.
 struct Bench {
-    _server: PrivateServer,
+    server: PrivateServer,
     url: String,
     cloud: AwsCloud,
 }
@@ -41,11 +40,7 @@ impl Bench {
             ..Connect::default()
         };
         let cloud = AwsCloud::new(&connect.connect().await.unwrap(), "kibus".parse().unwrap());
-        Self {
-            _server: server,
-            url,
-            cloud,
-        }
+        Self { server, url, cloud }
     }
 
     fn run(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
@@ -124,39 +119,10 @@ impl Bench {
     }
 
     /// The ARN of a new KMS key, whose policy lets EventBridge in or not.
-    fn key(&self, lets_in: bool) -> String {
-        let made = self.kms("CreateKey", &json!({}));
-        let key = made["KeyMetadata"]["Arn"].as_str().unwrap().to_owned();
-        if lets_in {
-            let statement = policy::key_statement(self.cloud.scope()).0;
-            let policy = json!({ "Version": "2012-10-17", "Statement": [statement] }).to_string();
-            self.kms(
-                "PutKeyPolicy",
-                &json!({ "KeyId": key, "PolicyName": "default", "Policy": policy }),
-            );
-        }
-        key
-    }
-
-    /// A call of KMS. The emulator takes the account and the Region from the signature, and looks at nothing else of it.
-    fn kms(&self, action: &str, input: &Value) -> Value {
-        let host = self.url.strip_prefix("http://").unwrap();
-        let body = input.to_string();
-        let mut stream = TcpStream::connect(host).unwrap();
-        write!(
-            stream,
-            "POST / HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-length: {}\r\n\
-             content-type: application/x-amz-json-1.1\r\nx-amz-target: TrentService.{action}\r\n\
-             authorization: AWS4-HMAC-SHA256 Credential={ACCOUNT}/20260101/{REGION}/kms/aws4_request, \
-             SignedHeaders=host, Signature=0\r\n\r\n{body}",
-            body.len()
-        )
-        .unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        assert!(head.contains(" 200 "), "{action}: {answer}");
-        serde_json::from_str(body).unwrap_or_default()
+    async fn key(&self, lets_in: bool) -> String {
+        let statement = policy::key_statement(self.cloud.scope()).0;
+        let policy = lets_in.then(|| json!({ "Version": "2012-10-17", "Statement": [statement] }));
+        kms_key::make(self.server.endpoint().port, ACCOUNT, REGION, policy.as_ref()).await
     }
 
     /// How many of the hub's resources are there.
@@ -434,7 +400,7 @@ async fn clusters_follow_the_hubs_key() {
     bench.role("KarpenterServiceAccount-base", None).await;
     bench.done(&["bootstrap-hub", "--yes"]);
     bench.done(&["add-cluster", "base", "--yes"]);
-    let (key, other) = (bench.key(true), bench.key(true));
+    let (key, other) = (bench.key(true).await, bench.key(true).await);
     for key in [key.as_str(), &other, "none"] {
         let out = bench.done(&["bootstrap-hub", "--yes", "--kms-key", key]);
         assert!(out.contains("karpenter-base"), "{key}: {out}");
@@ -445,7 +411,7 @@ async fn clusters_follow_the_hubs_key() {
 #[tokio::test]
 async fn a_key_that_does_not_let_eventbridge_in_is_told_by_everybody() {
     let bench = Bench::new().await;
-    let (open, shut) = (bench.key(true), bench.key(false));
+    let (open, shut) = (bench.key(true).await, bench.key(false).await);
     let gone = format!("{shut}x");
     for (key, says) in [
         (&open, None),

@@ -9,7 +9,7 @@ use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
 use http_body_util::BodyExt;
 use hyper::Request;
-use hyper::body::{Bytes, Incoming};
+use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use kibus::sandbox::{PrivateServer, Sandbox};
@@ -18,6 +18,7 @@ use tokio::net::TcpListener;
 use tokio::process::Command;
 
 use crate::emulator::ACCOUNT;
+use crate::kms_key;
 use crate::scenario::wire::{Answer, Broken, forward};
 
 /// The Region of these tests.
@@ -125,22 +126,7 @@ impl Account {
                 "Resource": "*",
             }],
         });
-        let body = json!({"Policy": policy.to_string()}).to_string();
-        let scope = format!("{ACCOUNT}/20260101/{REGION}/kms/aws4_request");
-        let request = Request::post("/")
-            .header("host", "127.0.0.1")
-            .header("x-amz-target", "TrentService.CreateKey")
-            .header("content-type", "application/x-amz-json-1.1")
-            .header(
-                "authorization",
-                format!("AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=0"),
-            )
-            .body(Bytes::from(body))
-            .unwrap();
-        let answer = forward(self.server.endpoint().port, request).await.unwrap();
-        let answer = answer.into_body().collect().await.unwrap().to_bytes();
-        let made: Value = serde_json::from_slice(&answer).unwrap();
-        made["KeyMetadata"]["Arn"].as_str().unwrap().to_owned()
+        kms_key::make(self.server.endpoint().port, ACCOUNT, REGION, Some(&policy)).await
     }
 
     /// Runs kibus as whoever has these keys.

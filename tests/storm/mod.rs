@@ -55,7 +55,7 @@ async fn nothing_is_lost_in_a_small_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "minutes of work for every processor there is"]
+#[ignore = "takes all processors for minutes; the small one above holds the same law in every run"]
 async fn whole() {
     let number = |variable: &str, default| std::env::var(variable).map_or(default, |text| text.parse().unwrap());
     let router = std::env::var_os("KIBUS_STORM_ROUTER");
