@@ -40,6 +40,16 @@ impl Document {
     }
 }
 
+/// The texts in a place of a document that may hold one or a list of them; what is no text is left out.
+#[must_use]
+pub fn texts(value: Option<&Value>) -> Vec<&str> {
+    match value {
+        Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).collect(),
+        Some(one) => one.as_str().into_iter().collect(),
+        None => Vec::new(),
+    }
+}
+
 impl PartialEq for Document {
     fn eq(&self, other: &Self) -> bool {
         self.0 == other.0 || normal(&self.0) == normal(&other.0)

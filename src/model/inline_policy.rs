@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::document::Document;
+use super::document::{Document, texts};
 
 /// An inline policy as IAM has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,8 +23,8 @@ impl InlinePolicy {
     }
 }
 
-/// How much of a role's space for inline policies a document takes, in characters. IAM does not count white space
-/// (IAM user guide, "IAM and STS character quotas").
+/// How much of the space for policies a document takes, in characters. IAM does not count white space (IAM user guide,
+/// "IAM and STS character quotas").
 #[must_use]
 pub fn space(text: &str) -> usize {
     text.chars().filter(|c| !c.is_whitespace()).count()
@@ -36,7 +36,9 @@ pub fn space(text: &str) -> usize {
 pub fn queues_received_from(policy: &Document) -> BTreeSet<String> {
     let allows = |statement: &&Value| {
         statement.get("Effect").and_then(Value::as_str) == Some("Allow")
-            && texts(statement.get("Action")).any(|action| matches_action(action, "sqs:receivemessage"))
+            && texts(statement.get("Action"))
+                .into_iter()
+                .any(|action| matches_action(action, "sqs:ReceiveMessage"))
     };
     policy
         .statements()
@@ -48,17 +50,10 @@ pub fn queues_received_from(policy: &Document) -> BTreeSet<String> {
         .collect()
 }
 
-fn texts(value: Option<&Value>) -> impl Iterator<Item = &str> {
-    let list = match value {
-        Some(Value::Array(items)) => items.iter().collect(),
-        Some(one) => vec![one],
-        None => Vec::new(),
-    };
-    list.into_iter().filter_map(Value::as_str)
-}
-
-fn matches_action(pattern: &str, action: &str) -> bool {
-    matches(&pattern.to_lowercase(), action)
+/// Whether an action matches a pattern; in actions, case does not count.
+#[must_use]
+pub fn matches_action(pattern: &str, action: &str) -> bool {
+    matches(&pattern.to_lowercase(), &action.to_lowercase())
 }
 
 /// Whether a text matches a pattern with `*` for any characters and `?` for any one, as IAM's policies have them.

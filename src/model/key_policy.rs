@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::document::Document;
-use super::inline_policy::matches;
+use super::document::{Document, texts};
+use super::inline_policy::{matches, matches_action};
 use super::name::AccountId;
 
 /// Who delivers events.
@@ -80,10 +80,7 @@ fn applies(statement: &Value, action: &str, account: &AccountId, rules: &[String
     };
     let actions = texts(statement.get("Action"));
     let action = match statement.get("Action") {
-        Some(_) => actions
-            .iter()
-            .any(|pattern| matches(&pattern.to_lowercase(), &action.to_lowercase()))
-            .into(),
+        Some(_) => actions.iter().any(|pattern| matches_action(pattern, action)).into(),
         None => Answer::Unclear,
     };
     let condition = match statement.get("Condition") {
@@ -127,15 +124,6 @@ fn holds(operator: &str, keys: &Value, account: &AccountId, rules: &[String]) ->
         })
         .min()
         .unwrap_or(Answer::Unclear)
-}
-
-/// What stands in a place of a document that may hold one text or several.
-fn texts(value: Option<&Value>) -> Vec<&str> {
-    match value {
-        Some(Value::String(text)) => vec![text],
-        Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).collect(),
-        _ => Vec::new(),
-    }
 }
 
 #[cfg(test)]

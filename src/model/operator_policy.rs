@@ -21,6 +21,7 @@
 use serde_json::Value;
 
 use super::document::Document;
+use super::inline_policy::space;
 use super::name::{KmsKey, PermissionsBoundary, QueuePrefix, RoleName};
 use super::policy::with_key;
 use super::scope::Scope;
@@ -90,8 +91,8 @@ pub fn operator(
 /// How many characters too long a document is for one managed policy, if it is.
 #[must_use]
 pub fn too_long(document: &Document) -> Option<usize> {
-    let count = document.compact().chars().filter(|c| !c.is_whitespace()).count();
-    count.checked_sub(MANAGED_POLICY).filter(|over| *over > 0)
+    let over = space(&document.compact()).checked_sub(MANAGED_POLICY);
+    over.filter(|over| *over > 0)
 }
 
 /// Puts statements in the place of the one that is called so.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::document::Document;
+use super::document::{Document, texts};
 use super::name::{KmsKey, QueueName, RuleName};
 use super::scope::Scope;
 use super::template::Template;
@@ -108,6 +108,7 @@ pub fn keys(policy: &Document) -> BTreeSet<String> {
         .iter()
         .filter(|statement| is_about_keys(statement))
         .flat_map(|statement| texts(statement.get("Resource")))
+        .map(str::to_owned)
         .collect()
 }
 
@@ -117,8 +118,8 @@ pub fn with_keys_too(policy: &Document, keys: &BTreeSet<String>) -> Document {
     let mut policy = policy.clone();
     if let Some(Value::Array(statements)) = policy.0.get_mut("Statement") {
         for statement in statements.iter_mut().filter(|statement| is_about_keys(statement)) {
-            let mut all: BTreeSet<String> = texts(statement.get("Resource")).into_iter().collect();
-            all.extend(keys.iter().cloned());
+            let mut all: BTreeSet<&str> = texts(statement.get("Resource")).into_iter().collect();
+            all.extend(keys.iter().map(String::as_str));
             statement["Resource"] = all.into_iter().collect();
         }
     }
@@ -129,15 +130,6 @@ fn is_about_keys(statement: &Value) -> bool {
     texts(statement.get("Action"))
         .iter()
         .any(|action| action.starts_with("kms:"))
-}
-
-/// What stands in a place of a document that may hold one text or several.
-fn texts(value: Option<&Value>) -> Vec<String> {
-    match value {
-        Some(Value::String(text)) => vec![text.clone()],
-        Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-        _ => Vec::new(),
-    }
 }
 
 /// The policy with a statement more, if there is a customer key.
