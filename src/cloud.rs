@@ -5,9 +5,9 @@ use std::future::Future;
 
 use futures_util::StreamExt;
 
+use crate::model::inventory::{Observed, Seen};
 use crate::model::name::{QueueName, QueuePrefix, RoleName};
 use crate::model::resource::{Resource, ResourceId};
-use crate::model::world::{Observed, Seen};
 use crate::plan::Op;
 
 /// A place where resources are.

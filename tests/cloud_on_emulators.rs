@@ -3,11 +3,11 @@
 
 use futures_util::future::{join, join_all};
 use kibus::cloud::{Cloud, FaultKind};
-use kibus::model::choice::{HubChoices, OrNone, UserTags};
 use kibus::model::document::Document;
+use kibus::model::inventory::Desired;
+use kibus::model::options::{HubOptions, OrNone, UserTags};
 use kibus::model::resource::{Architecture, Code, Encryption, Redrive, Resource, ResourceId, Role};
 use kibus::model::signal::Signal;
-use kibus::model::world::World;
 use kibus::plan::{Op, diff};
 use serde_json::json;
 
@@ -30,7 +30,7 @@ async fn what_is_written_is_what_is_read_on_moto() {
 async fn law(kind: Kind) {
     let emulator = Emulator::start(kind).await;
     let bench = Bench::new(&emulator).await;
-    let hub = bench.hub(HubChoices::default());
+    let hub = bench.hub(HubOptions::default());
     bench.reach(&hub).await;
     // The other rules differ from this one in their patterns only.
     let probe = ResourceId::Rule(bench.scope.rule(Signal::Probe));
@@ -42,8 +42,8 @@ async fn law(kind: Kind) {
     )
     .await;
     bench.reach(&bench.hub(everything_chosen())).await;
-    bench.reach(&bench.hub(HubChoices::default())).await;
-    bench.reach(&World::default()).await;
+    bench.reach(&bench.hub(HubOptions::default())).await;
+    bench.reach(&Desired::default()).await;
     bench.reach(&bench.hub(everything_chosen())).await;
 }
 
@@ -102,8 +102,8 @@ impl Bench {
     }
 }
 
-fn everything_chosen() -> HubChoices {
-    HubChoices {
+fn everything_chosen() -> HubOptions {
+    HubOptions {
         tags: Some(UserTags::parse(&["team=a b".to_owned(), "x/y=".to_owned()]).unwrap()),
         kms_key: Some(OrNone(Some(KEY.parse().unwrap()))),
         retention: Some("7200".parse().unwrap()),

@@ -1,4 +1,4 @@
-//! What others did behind our back is read as a difference, and mended without touching what is theirs.
+//! What others did behind our back is read as a difference, and fixed without touching what is theirs.
 
 use aws_sdk_eventbridge::types::SqsParameters;
 use aws_sdk_lambda::primitives::Blob;
@@ -8,37 +8,37 @@ use aws_sdk_lambda::types::{
 };
 use futures_util::future::BoxFuture;
 use kibus::cloud::{Cloud, FaultKind};
-use kibus::model::choice::HubChoices;
 use kibus::model::document::Document;
+use kibus::model::inventory::Desired;
+use kibus::model::options::HubOptions;
 use kibus::model::resource::{Code, Resource, ResourceId, Rule};
 use kibus::model::scope::{LIVE, Scope};
 use kibus::model::signal::Signal;
-use kibus::model::world::World;
 use kibus::plan::{Op, diff};
 
 use crate::emulator::{Emulator, Kind};
 use crate::workbench::{ARCHIVES, Bench, sha256};
 
-async fn hub_on_ministack() -> (Emulator, Bench, World) {
+async fn hub_on_ministack() -> (Emulator, Bench, Desired) {
     let emulator = Emulator::start(Kind::Ministack).await;
     let bench = Bench::new(&emulator).await;
-    let hub = bench.hub(HubChoices::default());
+    let hub = bench.hub(HubOptions::default());
     bench.reach(&hub).await;
     (emulator, bench, hub)
 }
 
 /// The same hub with this code.
-fn with_code(hub: &World, code: &Code) -> World {
-    let mut world = hub.clone();
+fn with_code(hub: &Desired, code: &Code) -> Desired {
+    let mut desired = hub.clone();
     for mut resource in hub.resources().cloned() {
         match &mut resource {
             Resource::Function(function) => function.settings.code = code.clone(),
             Resource::Alias(alias) => alias.settings.code = code.clone(),
             _ => continue,
         }
-        world.insert(resource);
+        desired.insert(resource);
     }
-    world
+    desired
 }
 
 #[tokio::test]

@@ -74,11 +74,11 @@ fn modules_name_only_what_they_may() {
 #[test]
 fn a_violation_is_seen() {
     for (path, text, expected) in [
-        ("plan/diff.rs", "use crate::model::world::World;", &[] as &[&str]),
+        ("plan/diff.rs", "use crate::model::inventory::Desired;", &[] as &[&str]),
         ("plan/diff.rs", "use crate::cloud::Cloud;", &["plan names cloud"]),
         (
             "plan/diff.rs",
-            "use crate::{model::world, aws, error::Error};",
+            "use crate::{model::inventory, aws, error::Error};",
             &["plan names aws"],
         ),
         (

@@ -303,7 +303,7 @@ async fn a_flag_is_heard_before_the_environment_before_what_was_chosen_before_th
 
     let set_up: Vec<&str> = ["bootstrap-hub", "--yes"].into_iter().chain(flags).collect();
     bench.done(&set_up);
-    assert_eq!(dry(&[], &[]), BTreeMap::new(), "what was chosen is remembered");
+    assert_eq!(dry(&[], &[]), BTreeMap::new(), "what was chosen is saved");
     let environment = dry(&[], &variables);
     for case in &cases {
         assert_eq!(
@@ -375,7 +375,7 @@ async fn a_clusters_options_are_heard_in_the_same_order_and_remembered_to_its_en
 
     let add: Vec<&str> = ["add-cluster", "base", "--yes"].into_iter().chain(flags).collect();
     bench.done(&add);
-    assert_eq!(dry(&[], &[]), (None, None), "what was chosen is remembered");
+    assert_eq!(dry(&[], &[]), (None, None), "what was chosen is saved");
     assert_eq!(
         dry(&[], &variables),
         (Some(json!("1.0.0")), Some(Value::Null)),

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 
 use aws_sdk_sqs::config::endpoint::{DefaultResolver, Params, ResolveEndpoint};
 use kibus::cloud::Cloud;
-use kibus::model::choice::{ClusterChoices, HubChoices, OrNone};
 use kibus::model::cluster::Cluster;
 use kibus::model::document::Document;
 use kibus::model::hub::{self, Hub};
+use kibus::model::inventory::{Desired, Observed, Seen};
 use kibus::model::name::{KmsKey, Partition, Region};
+use kibus::model::options::{ClusterOptions, HubOptions, OrNone};
 use kibus::model::resource::Code;
 use kibus::model::scope::Scope;
-use kibus::model::world::{Observed, Seen, World};
 use kibus::model::{operator_policy, policy};
 use kibus::plan::{Plan, plan};
 use kibus::ui::json::{ClusterReport, HubReport, Report};
@@ -42,24 +42,24 @@ fn scope(partition: &str, region: &str) -> Scope {
 }
 
 /// A hub with everything chosen that names an ARN.
-fn choices(scope: &Scope) -> HubChoices {
+fn options(scope: &Scope) -> HubOptions {
     let Scope { partition, region, .. } = scope;
     let key: KmsKey = format!("arn:{partition}:kms:{region}:111122223333:key/1")
         .parse()
         .unwrap();
     let boundary = format!("arn:{partition}:iam::111122223333:policy/boundary");
-    HubChoices {
+    HubOptions {
         kms_key: Some(OrNone(Some(key))),
         permissions_boundary: Some(OrNone(Some(boundary.parse().unwrap()))),
         rebalance: Some(true),
-        ..HubChoices::default()
+        ..HubOptions::default()
     }
 }
 
-fn cluster(scope: &Scope, choices: &HubChoices) -> World {
-    let versions = ClusterChoices {
+fn cluster(scope: &Scope, options: &HubOptions) -> Desired {
+    let versions = ClusterOptions {
         karpenter_version: Some("0.31.4".parse().unwrap()),
-        ..ClusterChoices::default()
+        ..ClusterOptions::default()
     };
     let role = Some("r".parse().unwrap());
     let cluster = Cluster::new(
@@ -69,11 +69,11 @@ fn cluster(scope: &Scope, choices: &HubChoices) -> World {
         role,
         versions,
     );
-    cluster.world(scope, key(choices))
+    cluster.desired(scope, key(options))
 }
 
-fn key(choices: &HubChoices) -> Option<&KmsKey> {
-    choices.kms_key.as_ref()?.0.as_ref()
+fn key(options: &HubOptions) -> Option<&KmsKey> {
+    options.kms_key.as_ref()?.0.as_ref()
 }
 
 /// The partitions of all ARNs in a text, and how many ARNs there are.
@@ -90,19 +90,19 @@ fn arns(text: &str) -> (BTreeSet<&str>, usize) {
     found
 }
 
-fn first_plan(scope: &Scope, world: &World) -> Plan {
-    let absent: Observed = world.ids().map(|id| (id.clone(), Seen::Absent)).collect();
-    plan(scope, world, &absent)
+fn first_plan(scope: &Scope, desired: &Desired) -> Plan {
+    let absent: Observed = desired.ids().map(|id| (id.clone(), Seen::Absent)).collect();
+    plan(scope, desired, &absent)
 }
 
 #[test]
 fn every_arn_is_of_the_callers_partition() {
     for (partition, region) in PLACES {
         let scope = scope(partition, region);
-        let choices = choices(&scope);
-        let mut world = Hub::new(&scope, choices.clone(), Code::of_archive("0.1.0", "aa")).world();
-        world.extend(cluster(&scope, &choices));
-        let plan = first_plan(&scope, &world);
+        let options = options(&scope);
+        let mut desired = Hub::new(&scope, options.clone(), Code::of_archive("0.1.0", "aa")).desired();
+        desired.extend(cluster(&scope, &options));
+        let plan = first_plan(&scope, &desired);
         let report = Report {
             hubs: vec![HubReport {
                 bus: scope.bus.clone(),
@@ -136,7 +136,7 @@ fn every_arn_is_of_the_callers_partition() {
         let boundary = format!("arn:{partition}:iam::{}:policy/b", scope.account).parse().ok();
         let document = |document: Document| document.compact();
         for (what, text) in [
-            ("the resources", format!("{world:?}")),
+            ("the resources", format!("{desired:?}")),
             ("the steps", format!("{:?}", plan.steps)),
             ("the plan as text", shown),
             ("the plan as JSON", report.to_json().to_string()),
@@ -146,7 +146,7 @@ fn every_arn_is_of_the_callers_partition() {
                     &scope,
                     &prefix,
                     &[],
-                    key(&choices),
+                    key(&options),
                     boundary.as_ref(),
                 )),
             ),
@@ -160,10 +160,10 @@ fn every_arn_is_of_the_callers_partition() {
                     None,
                 )),
             ),
-            ("the router's policy", document(policy::router(&scope, key(&choices)))),
+            ("the router's policy", document(policy::router(&scope, key(&options)))),
             (
                 "a controller's policy",
-                document(policy::controller(&scope, &queue, true, key(&choices))),
+                document(policy::controller(&scope, &queue, true, key(&options))),
             ),
         ] {
             let (partitions, count) = arns(&text);
@@ -203,24 +203,24 @@ async fn a_hub_in_each_partition_is_as_it_was_planned() {
     for (partition, region) in [("aws-cn", "cn-north-1"), ("aws-us-gov", "us-gov-west-1")] {
         let bench = Bench::in_region(&emulator, region).await;
         assert_eq!(bench.scope.partition.as_str(), partition, "{region}");
-        let choices = choices(&bench.scope);
+        let options = options(&bench.scope);
         let code = Code::of_archive("0.1.0", sha256(ARCHIVES[0]));
-        let mut world = Hub::new(&bench.scope, choices.clone(), code).world();
+        let mut desired = Hub::new(&bench.scope, options.clone(), code).desired();
         let queue_only = |resource: &kibus::model::resource::Resource| resource.tags().is_some();
         // The controller's role is not there.
-        world.extend(
-            cluster(&bench.scope, &choices)
+        desired.extend(
+            cluster(&bench.scope, &options)
                 .resources()
                 .filter(|r| queue_only(r))
                 .cloned()
                 .collect(),
         );
-        bench.reach(&world).await;
-        for resource in world.resources() {
+        bench.reach(&desired).await;
+        for resource in desired.resources() {
             let read = bench.cloud.read(&resource.id()).await.unwrap();
             let text = format!("{read:?}");
             assert!(arns(&text).0.is_subset(&BTreeSet::from([partition])), "{text}");
         }
-        bench.reach(&World::default()).await;
+        bench.reach(&Desired::default()).await;
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use aws_sdk_eventbridge::types::{PutEventsRequestEntry, Target};
-use kibus::model::choice::HubChoices;
+use kibus::model::options::HubOptions;
 use kibus::model::scope::Scope;
 use kibus::model::signal::Signal;
 use serde_json::Value;
@@ -72,11 +72,11 @@ fn every_sample_is_tried() {
 async fn samples_take_their_way(rebalance: bool) {
     let emulator = Emulator::start(Kind::Moto).await;
     let bench = Bench::new(&emulator).await;
-    let choices = HubChoices {
+    let options = HubOptions {
         rebalance: Some(rebalance),
-        ..HubChoices::default()
+        ..HubOptions::default()
     };
-    bench.reach(&bench.hub(choices)).await;
+    bench.reach(&bench.hub(options)).await;
     let taken = |signal: Option<Signal>| signal.filter(|signal| rebalance || *signal != Signal::Rebalance);
     let mut bus = Bus::new(&emulator).await;
     for (name, signal) in SAMPLES {

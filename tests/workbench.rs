@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use kibus::aws::{AwsCloud, Session};
 use kibus::cloud::Cloud;
-use kibus::model::choice::{ClusterChoices, HubChoices};
 use kibus::model::cluster::Cluster;
 use kibus::model::hub::{Hub, default_queue_prefix};
+use kibus::model::inventory::{Desired, Observed, Seen};
+use kibus::model::options::{ClusterOptions, HubOptions};
 use kibus::model::resource::{Code, Resource, ResourceId};
 use kibus::model::scope::Scope;
-use kibus::model::world::{Observed, Seen, World};
 use kibus::plan::{Op, diff, plan};
 use sha2::{Digest, Sha256};
 
@@ -51,27 +51,27 @@ impl Bench {
     }
 
     /// The world of a hub and one cluster.
-    pub(crate) fn hub(&self, choices: HubChoices) -> World {
-        let hub = Hub::new(&self.scope, choices, Code::of_archive("0.1.0", sha256(ARCHIVES[0])));
-        let mut world = hub.world();
+    pub(crate) fn hub(&self, options: HubOptions) -> Desired {
+        let hub = Hub::new(&self.scope, options, Code::of_archive("0.1.0", sha256(ARCHIVES[0])));
+        let mut desired = hub.desired();
         let cluster = Cluster::new(
             &self.scope,
             &hub.queue_prefix(),
             "base".parse().unwrap(),
             None,
-            ClusterChoices::default(),
+            ClusterOptions::default(),
         );
-        world.extend(cluster.world(&self.scope, hub.kms_key()));
-        world
+        desired.extend(cluster.desired(&self.scope, hub.kms_key()));
+        desired
     }
 
     /// Turns what is there into this world, step by step; then there is nothing left to change.
-    pub(crate) async fn reach(&self, world: &World) {
-        let plan = plan(&self.scope, world, &self.observe(world).await);
+    pub(crate) async fn reach(&self, desired: &Desired) {
+        let plan = plan(&self.scope, desired, &self.observe(desired).await);
         for step in &plan.steps {
             self.write(&step.op).await;
         }
-        for resource in world.resources() {
+        for resource in desired.resources() {
             self.assert_is("reached", resource).await;
         }
         for change in plan.changes.iter().filter(|change| change.after.is_none()) {
@@ -79,9 +79,9 @@ impl Bench {
         }
     }
 
-    async fn observe(&self, world: &World) -> Observed {
+    async fn observe(&self, desired: &Desired) -> Observed {
         let mut ids: BTreeSet<ResourceId> = kibus::model::hub::ids(&self.scope).into_iter().collect();
-        ids.extend(world.ids().cloned());
+        ids.extend(desired.ids().cloned());
         ids.extend(
             self.cloud
                 .cluster_queues(&default_queue_prefix())

@@ -10,7 +10,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::watch;
 
-mod made;
+mod lost_answer;
 
 use crate::cloud::{Cloud, Fault};
 use crate::error::Progress;
@@ -97,7 +97,7 @@ pub async fn apply(
                 let waiting = |reason: &str| {
                     listener.event(place, &plan.changes[place], Event::Waiting(reason.to_owned()));
                 };
-                let answer = made::write(cloud, &plan.steps[step].op, &waiting).await;
+                let answer = lost_answer::write(cloud, &plan.steps[step].op, &waiting).await;
                 failed.fetch_or(answer.is_err(), Ordering::Relaxed);
                 Some((step, answer, began.elapsed()))
             });

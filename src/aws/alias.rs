@@ -64,7 +64,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName, alias: &str) -> 
             .map(|(version, weight)| format!("version {version}: {weight}"))
             .collect(),
         history: number
-            .map(|number| History::remembered(&description, number))
+            .map(|number| History::saved(&description, number))
             .unwrap_or_default(),
     }))
 }
@@ -94,7 +94,7 @@ pub(super) async fn create(cloud: &AwsCloud, alias: &Alias, waiting: Waiting<'_>
 pub(super) async fn update(cloud: &AwsCloud, from: &Alias, to: &Alias, waiting: Waiting<'_>) -> Result<(), Fault> {
     if let (Some(version), Some(_)) = (to.version, to.history.back_from) {
         self_test::pass(cloud, to, version, from.version, waiting).await??;
-        // What came after stays: it is to be mended, or to be gone forward to.
+        // What came after stays: it is to be fixed, or to be gone forward to.
         return point(cloud, to, version, &to.history, waiting).await;
     }
     let version = publish(cloud, &to.function, waiting).await?;

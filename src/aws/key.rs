@@ -11,7 +11,7 @@ use aws_types::SdkConfig;
 use serde_json::{Value, json};
 
 use super::error::{Answer, if_present, rejected};
-use super::{AwsCloud, calls, document};
+use super::{AwsCloud, call_log, document};
 use crate::cloud::Fault;
 use crate::model::document::Document;
 use crate::model::name::KmsKey;
@@ -48,7 +48,7 @@ impl AwsCloud {
 
 pub(super) fn get_key_policy(config: &SdkConfig) -> GetKeyPolicy {
     signed_call::operation::<Refusal>(config, KMS, "GetKeyPolicy")
-        .interceptor(calls::Calls)
+        .interceptor(call_log::CallLog)
         .serializer(request)
         .deserializer(answer)
         .build()

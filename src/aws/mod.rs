@@ -3,7 +3,7 @@
 
 mod account;
 mod alias;
-mod calls;
+mod call_log;
 mod discovery;
 mod document;
 mod error;
@@ -19,13 +19,13 @@ mod rule;
 mod self_test;
 mod session;
 mod settle;
-mod state;
+mod status;
 mod tags;
 mod traffic;
 
 use std::collections::BTreeSet;
 
-pub use calls::TARGET as CALL_TARGET;
+pub use call_log::TARGET as CALL_TARGET;
 pub use session::{Connect, ConnectError, Session};
 
 use crate::cloud::{Cloud, Fault, FaultKind};
@@ -61,7 +61,7 @@ impl AwsCloud {
             ($sdk:ident) => {
                 $sdk::Client::from_conf(
                     $sdk::config::Builder::from(config)
-                        .interceptor(calls::Calls)
+                        .interceptor(call_log::CallLog)
                         .build(),
                 )
             };

@@ -12,7 +12,7 @@ use aws_sdk_sts::config::{
 };
 use aws_smithy_runtime::client::defaults::default_http_client_plugin_v2;
 
-use super::calls::Calls;
+use super::call_log::CallLog;
 use super::error::{Answer, rejected};
 use crate::cloud::{Fault, FaultKind};
 use crate::error::Error;
@@ -185,7 +185,7 @@ impl Session {
 async fn identity(config: &SdkConfig) -> Result<(String, String), Fault> {
     let action = "sts:GetCallerIdentity";
     let config = aws_sdk_sts::config::Builder::from(config)
-        .interceptor(Calls)
+        .interceptor(CallLog)
         .retry_config(RetryConfig::standard().with_max_attempts(2))
         .timeout_config(timeouts().to_builder().read_timeout(Duration::from_secs(10)).build())
         .build();

@@ -7,14 +7,14 @@ use super::context::Context;
 use super::karpenter::{self, Controller};
 use super::{Ending, clusters, controller_policies, controller_role, explain};
 use crate::error::Error;
-use crate::model::choice::{ClusterChoices, HubChoices, UserTags};
 use crate::model::cluster::Cluster;
+use crate::model::inventory::{Desired, Observed};
 use crate::model::karpenter::KarpenterVersion;
 use crate::model::name::{ClusterName, KmsKey, RoleName};
+use crate::model::options::{ClusterOptions, HubOptions, UserTags};
 use crate::model::policy;
 use crate::model::resource::{Resource, ResourceId};
 use crate::model::tags::Tags;
-use crate::model::world::{Observed, World};
 use crate::plan::{self, Action, Change, Plan};
 
 /// Register clusters: a queue each, and the permission for its Karpenter controller to read it.
@@ -55,9 +55,9 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
     let hub = context
         .read([ResourceId::Queue(context.scope.dead_letter_queue())])
         .await?;
-    let choices = context.hub_choices(&hub)?;
+    let options = context.hub_choices(&hub)?;
 
-    let prefix = clusters::prefix(&choices);
+    let prefix = clusters::prefix(&options);
     let queues: BTreeMap<&ClusterName, ResourceId> = names
         .iter()
         .map(|name| {
@@ -68,12 +68,12 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
         })
         .collect::<Result<_, _>>()?;
     let mut observed = context.read(queues.values().cloned()).await?;
-    let wanted = wanted_clusters(&args, &context, &choices, &queues, &observed).await?;
+    let wanted = wanted_clusters(&args, &context, &options, &queues, &observed).await?;
 
     let mut policies = BTreeSet::new();
     for cluster in &wanted {
         let tags = tags_of(&observed, &queues[&cluster.name]);
-        policies.extend(tags.and_then(|tags| clusters::remembered_policy(&context, &cluster.name, tags)));
+        policies.extend(tags.and_then(|tags| clusters::saved_policy(&context, &cluster.name, tags)));
         let role = cluster.controller_role.as_ref();
         policies.extend(role.map(|role| Cluster::policy_id(&context.scope, &cluster.name, role)));
     }
@@ -82,14 +82,14 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
         still_there(&context, cluster, queues.get(&cluster.name), &observed).await?;
     }
 
-    let key = clusters::key(&choices);
-    let mut world = World::default();
+    let key = clusters::key(&options);
+    let mut desired = Desired::default();
     for cluster in &wanted {
-        world.extend(cluster.world(&context.scope, key));
+        desired.extend(cluster.desired(&context.scope, key));
     }
     let roles = {
         let _reading = context.ui.spinner("reading what else stands on the controller roles");
-        controller_policies::look(&context, &world).await
+        controller_policies::look(&context, &desired).await
     };
     if !roles.refusals.is_empty() {
         return Err(explain::refused(&context, &roles.refusals));
@@ -103,10 +103,10 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
         )
     };
     let are = if names.len() == 1 { "is as it" } else { "are as they" };
-    let plan = plan::plan(&context.scope, &world, &observed);
+    let plan = plan::plan(&context.scope, &desired, &observed);
     let whole = context.verbose || news(&args, &plan);
     let next = if whole {
-        next(&context, &wanted, &choices)
+        next(&context, &wanted, &options)
     } else {
         karpenter::remind(&context, &controllers(&wanted))
     };
@@ -123,15 +123,15 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
     carry_out(&context, intent).await
 }
 
-/// Each cluster with its role and options decided: given now, or remembered, or found.
+/// Each cluster with its role and options decided: given now, or saved, or found.
 async fn wanted_clusters(
     args: &Args,
     context: &Context<'_>,
-    choices: &HubChoices,
+    options: &HubOptions,
     queues: &BTreeMap<&ClusterName, ResourceId>,
     observed: &Observed,
 ) -> Result<Vec<Cluster>, Error> {
-    let given = ClusterChoices {
+    let given = ClusterOptions {
         tags: if args.tags.is_empty() {
             None
         } else {
@@ -139,16 +139,16 @@ async fn wanted_clusters(
         },
         karpenter_version: args.karpenter_version,
     };
-    let prefix = clusters::prefix(choices);
+    let prefix = clusters::prefix(options);
     let mut wanted = Vec::new();
     let mut without_role = Vec::new();
     for (name, queue) in queues {
         let tags = tags_of(observed, queue);
         let chosen = given
             .clone()
-            .or(tags.map(ClusterChoices::remembered).transpose()?.unwrap_or_default());
-        let remembered = tags.and_then(Tags::controller_role);
-        let role = match (&args.controller_role, args.no_controller_role, remembered) {
+            .or(tags.map(ClusterOptions::saved).transpose()?.unwrap_or_default());
+        let saved = tags.and_then(Tags::controller_role);
+        let role = match (&args.controller_role, args.no_controller_role, saved) {
             (Some(role), _, _) => {
                 controller_role::check(context, name, role).await?;
                 Some(role.clone())
@@ -175,18 +175,18 @@ async fn wanted_clusters(
     Ok(wanted)
 }
 
-/// Checks that a role that is only remembered exists, if the policy on it does not.
+/// Checks that a role that is only saved exists, if the policy on it does not.
 async fn still_there(
     context: &Context<'_>,
     cluster: &Cluster,
     queue: Option<&ResourceId>,
     observed: &Observed,
 ) -> Result<(), Error> {
-    let remembered = queue
+    let saved = queue
         .and_then(|queue| tags_of(observed, queue))
         .and_then(Tags::controller_role);
     match &cluster.controller_role {
-        Some(role) if remembered.as_ref() == Some(role) => {
+        Some(role) if saved.as_ref() == Some(role) => {
             let policy = Cluster::policy_id(&context.scope, &cluster.name, role);
             if observed.resource(&policy).is_none() {
                 controller_role::check(context, &cluster.name, role).await?;
@@ -202,8 +202,8 @@ fn tags_of<'a>(observed: &'a Observed, queue: &ResourceId) -> Option<&'a Tags> {
 }
 
 /// What is left to do by hand: where IAM was left alone, the policy; and each Karpenter is told its queue.
-fn next(context: &Context<'_>, wanted: &[Cluster], choices: &HubChoices) -> String {
-    let text = policies(context, wanted, clusters::key(choices));
+fn next(context: &Context<'_>, wanted: &[Cluster], options: &HubOptions) -> String {
+    let text = policies(context, wanted, clusters::key(options));
     text + &karpenter::tell(context, &controllers(wanted))
 }
 
@@ -211,7 +211,7 @@ fn controllers(wanted: &[Cluster]) -> Vec<Controller> {
     let controller = |cluster: &Cluster| Controller {
         cluster: cluster.name.clone(),
         queue: cluster.queue.clone(),
-        version: cluster.choices.karpenter_version,
+        version: cluster.options.karpenter_version,
     };
     wanted.iter().map(controller).collect()
 }
@@ -227,7 +227,7 @@ fn news(args: &Args, plan: &Plan) -> bool {
 fn policies(context: &Context<'_>, wanted: &[Cluster], key: Option<&KmsKey>) -> String {
     let mut alike: BTreeMap<bool, Vec<&Cluster>> = BTreeMap::new();
     for cluster in wanted.iter().filter(|cluster| cluster.controller_role.is_none()) {
-        let version = cluster.choices.karpenter_version;
+        let version = cluster.options.karpenter_version;
         let asks = version.is_some_and(KarpenterVersion::asks_queue_attributes);
         alike.entry(asks).or_default().push(cluster);
     }

@@ -8,14 +8,14 @@ use super::clusters::{self, Registered};
 use super::context::Context;
 use super::{Ending, explain, hub_options, rollback};
 use crate::error::Error;
-use crate::model::choice::{
-    BadMemory, HubChoices, LogRetention, Memory, OrNone, ReservedConcurrency, Retention, UserTags,
-};
 use crate::model::hub::{self, Hub};
+use crate::model::inventory::Observed;
 use crate::model::name::{ClusterName, KmsKey, PermissionsBoundary, QueuePrefix, RolePath};
+use crate::model::options::{
+    BadSavedOption, HubOptions, LogRetention, Memory, OrNone, ReservedConcurrency, Retention, UserTags,
+};
 use crate::model::resource::{Architecture, Code, Resource, ResourceId};
 use crate::model::tags::OPTION;
-use crate::model::world::Observed;
 use crate::package;
 use crate::plan;
 
@@ -73,8 +73,8 @@ pub(super) struct Args {
 }
 
 impl Args {
-    fn choices(&self) -> Result<HubChoices, Error> {
-        Ok(HubChoices {
+    fn options(&self) -> Result<HubOptions, Error> {
+        Ok(HubOptions {
             tags: if self.tags.is_empty() {
                 None
             } else {
@@ -101,7 +101,7 @@ pub(super) async fn run(args: Args, mut context: Context<'_>) -> Result<Ending, 
         context.read(hub::ids(&context.scope)).await?
     };
     if let Some(to) = args.router_rollback {
-        if args.choices()? != HubChoices::default() {
+        if args.options()? != HubOptions::default() {
             context
                 .ui
                 .warn("going back changes the live version and nothing else; other options are not looked at");
@@ -109,12 +109,12 @@ pub(super) async fn run(args: Args, mut context: Context<'_>) -> Result<Ending, 
         return rollback::run(to, &context, observed).await;
     }
     context.allowed.downgrade = args.allow_downgrade;
-    let given = args.choices()?;
-    let before = remembered(&context, &observed, &given)?;
-    let choices = given.or(before.clone().unwrap_or_default());
-    let forgotten = hub_options::Forgotten::look(&context, &observed, &choices);
+    let given = args.options()?;
+    let before = saved(&context, &observed, &given)?;
+    let options = given.or(before.clone().unwrap_or_default());
+    let forgotten = hub_options::Forgotten::look(&context, &observed, &options);
     if let Some(before) = before.as_ref().or(forgotten.as_ref().map(|forgotten| &forgotten.live)) {
-        let kept = keep_prefix(&context, before, &choices).await;
+        let kept = keep_prefix(&context, before, &options).await;
         kept.map_err(|error| match &forgotten {
             Some(forgotten) => error.hint_command(
                 "what was chosen is forgotten; to keep what is there:",
@@ -123,14 +123,14 @@ pub(super) async fn run(args: Args, mut context: Context<'_>) -> Result<Ending, 
             None => error,
         })?;
     }
-    let code = code(&args, &choices, &mut context, &observed)?;
-    let mut wanted = Hub::new(&context.scope, choices.clone(), code).world();
+    let code = code(&args, &options, &mut context, &observed)?;
+    let mut wanted = Hub::new(&context.scope, options.clone(), code).desired();
     let mut warnings = Vec::new();
     warnings.extend(forgotten.map(|forgotten| forgotten.warning(&context)));
     warnings.extend(rollback::standing(&context.scope, &observed));
     warnings.extend(hub_options::check_concurrency(&context, &wanted, &observed).await?);
-    warnings.extend(hub_options::check_key(&context, before.as_ref(), &choices).await?);
-    let clusters = hub_options::with_clusters(&context, before.as_ref(), &choices, &mut wanted, &mut observed).await?;
+    warnings.extend(hub_options::check_key(&context, before.as_ref(), &options).await?);
+    let clusters = hub_options::with_clusters(&context, before.as_ref(), &options, &mut wanted, &mut observed).await?;
     let intent = Intent {
         plan: plan::plan(&context.scope, &wanted, &observed),
         clusters,
@@ -149,7 +149,7 @@ pub(super) async fn run(args: Args, mut context: Context<'_>) -> Result<Ending, 
 }
 
 /// What the hub remembers, if there is one. What cannot be understood and is chosen anew is as good as forgotten.
-fn remembered(context: &Context<'_>, observed: &Observed, given: &HubChoices) -> Result<Option<HubChoices>, Error> {
+fn saved(context: &Context<'_>, observed: &Observed, given: &HubOptions) -> Result<Option<HubOptions>, Error> {
     let id = ResourceId::Queue(context.scope.dead_letter_queue());
     let memory = observed
         .resource(&id)
@@ -157,10 +157,10 @@ fn remembered(context: &Context<'_>, observed: &Observed, given: &HubChoices) ->
     let Some(mut tags) = memory.and_then(Resource::tags).cloned() else {
         return Ok(None);
     };
-    let anew = given.memory_tags();
+    let anew = given.saved_tags();
     loop {
-        match HubChoices::remembered(&tags) {
-            Err(BadMemory { flag, .. }) if anew.option(flag).is_some() => {
+        match HubOptions::saved(&tags) {
+            Err(BadSavedOption { flag, .. }) if anew.option(flag).is_some() => {
                 tags.0.remove(&format!("{OPTION}{flag}"));
             }
             other => return Ok(Some(other?)),
@@ -169,7 +169,7 @@ fn remembered(context: &Context<'_>, observed: &Observed, given: &HubChoices) ->
 }
 
 /// Refuses a change of the queue prefix under registered clusters.
-async fn keep_prefix(context: &Context<'_>, before: &HubChoices, after: &HubChoices) -> Result<(), Error> {
+async fn keep_prefix(context: &Context<'_>, before: &HubOptions, after: &HubOptions) -> Result<(), Error> {
     if clusters::prefix(before) == clusters::prefix(after) {
         return Ok(());
     }
@@ -180,8 +180,8 @@ async fn keep_prefix(context: &Context<'_>, before: &HubChoices, after: &HubChoi
 
 /// The code that the function is to have: what it has, if that is the router of the wanted version and untouched,
 /// else a freshly packed router.
-fn code(args: &Args, choices: &HubChoices, context: &mut Context<'_>, observed: &Observed) -> Result<Code, Error> {
-    let architecture = choices.architecture.unwrap_or(Architecture::X86_64);
+fn code(args: &Args, options: &HubOptions, context: &mut Context<'_>, observed: &Observed) -> Result<Code, Error> {
+    let architecture = options.architecture.unwrap_or(Architecture::X86_64);
     let live = match observed.resource(&ResourceId::Function(context.scope.router_function())) {
         Some(Resource::Function(function)) => Some(&function.settings),
         _ => None,

@@ -7,7 +7,7 @@ use super::stop::Stop;
 use super::{Ending, explain};
 use crate::apply::{self, Outcome};
 use crate::error::{Error, ErrorKind};
-use crate::model::world::Observed;
+use crate::model::inventory::Observed;
 use crate::plan::{self, Action, Plan};
 use crate::ui::json::{ClusterReport, HubReport, Report};
 

@@ -6,24 +6,24 @@ use super::context::Context;
 use super::explain;
 use crate::cloud::{self, Fault};
 use crate::error::Error;
-use crate::model::choice::{BadMemory, ClusterChoices, HubChoices};
 use crate::model::cluster::Cluster;
 use crate::model::hub;
+use crate::model::inventory::{Desired, Observed};
 use crate::model::karpenter::KarpenterVersion;
 use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
+use crate::model::options::{BadSavedOption, ClusterOptions, HubOptions};
 use crate::model::resource::{Resource, ResourceId};
 use crate::model::tags::Tags;
-use crate::model::world::{Observed, World};
 use crate::ui::json::ClusterReport;
 
 /// What clusters' queues begin with on a hub that chose this.
-pub(super) fn prefix(choices: &HubChoices) -> QueuePrefix {
-    choices.queue_prefix.clone().unwrap_or_else(hub::default_queue_prefix)
+pub(super) fn prefix(options: &HubOptions) -> QueuePrefix {
+    options.queue_prefix.clone().unwrap_or_else(hub::default_queue_prefix)
 }
 
 /// The customer key of a hub that chose this.
-pub(super) fn key(choices: &HubChoices) -> Option<&KmsKey> {
-    choices.kms_key.as_ref()?.0.as_ref()
+pub(super) fn key(options: &HubOptions) -> Option<&KmsKey> {
+    options.kms_key.as_ref()?.0.as_ref()
 }
 
 /// The registered clusters: everything that was read to find them, and what could not be.
@@ -37,8 +37,8 @@ pub(super) struct Registered {
 
 impl Registered {
     /// Finds all clusters: discovery gives candidates, and reading each says what it is.
-    pub(super) async fn find(context: &Context<'_>, choices: &HubChoices) -> Result<Self, Error> {
-        let prefix = prefix(choices);
+    pub(super) async fn find(context: &Context<'_>, options: &HubOptions) -> Result<Self, Error> {
+        let prefix = prefix(options);
         let candidates = {
             let _reading = context.ui.spinner("looking for clusters");
             context.cloud_cluster_queues(&prefix).await?
@@ -70,7 +70,7 @@ impl Registered {
         let ids: Vec<ResourceId> = self
             .clusters
             .iter()
-            .filter_map(|(cluster, tags)| remembered_policy(context, cluster, tags))
+            .filter_map(|(cluster, tags)| saved_policy(context, cluster, tags))
             .collect();
         let read = cloud::observe(&context.cloud, ids, context.limit).await;
         self.observed.extend(read.observed);
@@ -78,18 +78,18 @@ impl Registered {
     }
 
     /// What registered clusters should consist of.
-    pub(super) fn world(&self, context: &Context<'_>, choices: &HubChoices) -> Result<World, BadMemory> {
-        let mut world = World::default();
+    pub(super) fn desired(&self, context: &Context<'_>, options: &HubOptions) -> Result<Desired, BadSavedOption> {
+        let mut desired = Desired::default();
         for (name, tags) in &self.clusters {
-            let cluster = remembered(context, choices, name, tags)?;
-            world.extend(cluster.world(&context.scope, key(choices)));
+            let cluster = saved(context, options, name, tags)?;
+            desired.extend(cluster.desired(&context.scope, key(options)));
         }
-        Ok(world)
+        Ok(desired)
     }
 
     /// The clusters as JSON output lists them.
-    pub(super) fn report(&self, context: &Context<'_>, choices: &HubChoices) -> Vec<ClusterReport> {
-        let prefix = prefix(choices);
+    pub(super) fn report(&self, context: &Context<'_>, options: &HubOptions) -> Vec<ClusterReport> {
+        let prefix = prefix(options);
         self.clusters
             .iter()
             .map(|(name, tags)| {
@@ -101,16 +101,16 @@ impl Registered {
 }
 
 /// A cluster as its queue's tags remember it.
-pub(super) fn remembered(
+pub(super) fn saved(
     context: &Context<'_>,
-    choices: &HubChoices,
+    options: &HubOptions,
     name: &ClusterName,
     tags: &Tags,
-) -> Result<Cluster, BadMemory> {
-    let chosen = ClusterChoices::remembered(tags)?;
+) -> Result<Cluster, BadSavedOption> {
+    let chosen = ClusterOptions::saved(tags)?;
     Ok(Cluster::new(
         &context.scope,
-        &prefix(choices),
+        &prefix(options),
         name.clone(),
         tags.controller_role(),
         chosen,
@@ -118,7 +118,7 @@ pub(super) fn remembered(
 }
 
 /// The policy of a cluster on the role that its queue's tags remember.
-pub(super) fn remembered_policy(context: &Context<'_>, cluster: &ClusterName, tags: &Tags) -> Option<ResourceId> {
+pub(super) fn saved_policy(context: &Context<'_>, cluster: &ClusterName, tags: &Tags) -> Option<ResourceId> {
     tags.controller_role()
         .map(|role| Cluster::policy_id(&context.scope, cluster, &role))
 }
@@ -126,7 +126,7 @@ pub(super) fn remembered_policy(context: &Context<'_>, cluster: &ClusterName, ta
 /// The version of Karpenter that a queue's tags remember. For what is only said and not done, a tag that cannot be
 /// understood is as good as none.
 pub(super) fn karpenter_version(tags: &Tags) -> Option<KarpenterVersion> {
-    ClusterChoices::remembered(tags).ok()?.karpenter_version
+    ClusterOptions::saved(tags).ok()?.karpenter_version
 }
 
 /// A cluster as JSON output lists it.

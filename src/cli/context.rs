@@ -5,10 +5,10 @@ use super::global::Global;
 use crate::aws::{AwsCloud, Connect, Session};
 use crate::cloud::{self, Observation};
 use crate::error::Error;
-use crate::model::choice::HubChoices;
+use crate::model::inventory::Observed;
+use crate::model::options::HubOptions;
 use crate::model::resource::{Resource, ResourceId};
 use crate::model::scope::Scope;
-use crate::model::world::Observed;
 use crate::plan::{self, Allowed};
 use crate::sandbox::{DEFAULT_REGION, Sandbox};
 use crate::ui::{Heading, Ui};
@@ -81,13 +81,13 @@ impl<'a> Context<'a> {
     }
 
     /// What the hub remembers; an error that says how to set one up if there is none.
-    pub(super) fn hub_choices(&self, observed: &Observed) -> Result<HubChoices, Error> {
+    pub(super) fn hub_choices(&self, observed: &Observed) -> Result<HubOptions, Error> {
         let id = ResourceId::Queue(self.scope.dead_letter_queue());
         let ours = observed
             .resource(&id)
             .filter(|resource| plan::is_ours(&self.scope, resource, observed));
         match ours.and_then(Resource::tags) {
-            Some(tags) => Ok(HubChoices::remembered(tags)?),
+            Some(tags) => Ok(HubOptions::saved(tags)?),
             None => Err(explain::no_hub(self)),
         }
     }

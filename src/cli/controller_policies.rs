@@ -6,9 +6,9 @@ use futures_util::StreamExt;
 
 use super::context::Context;
 use crate::cloud::Fault;
+use crate::model::inventory::Desired;
 use crate::model::name::RoleName;
 use crate::model::resource::{Resource, RolePolicy};
-use crate::model::world::World;
 use crate::plan::{OtherQueues, Refusal, check_space, other_queues};
 
 /// What was found on the roles.
@@ -41,7 +41,7 @@ impl Found {
 }
 
 /// Looks at the role of every controller's policy in a wanted world.
-pub(super) async fn look(context: &Context<'_>, wanted: &World) -> Found {
+pub(super) async fn look(context: &Context<'_>, wanted: &Desired) -> Found {
     let mut by_role: BTreeMap<&RoleName, Vec<&RolePolicy>> = BTreeMap::new();
     let router = context.scope.router_role();
     for resource in wanted.resources() {

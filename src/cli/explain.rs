@@ -188,7 +188,7 @@ fn hint(context: &Context<'_>, refusal: &Refusal, not_ours: &str) -> crate::erro
             text: GIVEN_UP.to_owned(),
             command: Some(delete_function(context, function)),
         },
-        Refusal::OtherSettings { .. } => text("go back on those settings first, or mend the newer router instead"),
+        Refusal::OtherSettings { .. } => text("go back on those settings first, or fix the newer router instead"),
     }
 }
 

@@ -6,13 +6,13 @@ use super::clusters::{self, Registered};
 use super::context::Context;
 use super::explain;
 use crate::error::Error;
-use crate::model::choice::HubChoices;
+use crate::model::inventory::{Desired, Observed};
 use crate::model::key_policy::{LetsIn, lets_rules_in};
 use crate::model::name::KmsKey;
+use crate::model::options::HubOptions;
 use crate::model::policy;
 use crate::model::resource::{Resource, ResourceId};
 use crate::model::signal::Signal;
-use crate::model::world::{Observed, World};
 use crate::plan;
 use crate::plan::finding::{self, Finding};
 use crate::ui::json::ClusterReport;
@@ -20,7 +20,7 @@ use crate::ui::json::ClusterReport;
 /// Whether the account has as much concurrency as is to be set aside. Gives a warning where that cannot be asked.
 pub(super) async fn check_concurrency(
     context: &Context<'_>,
-    wanted: &World,
+    wanted: &Desired,
     observed: &Observed,
 ) -> Result<Option<String>, Error> {
     let id = ResourceId::Function(context.scope.router_function());
@@ -46,18 +46,18 @@ pub(super) async fn check_concurrency(
 /// What is about to be overwritten where the queue that remembers what was chosen is gone, and the hub is not.
 pub(super) struct Forgotten {
     /// What the live resources have, as if it had been chosen.
-    pub(super) live: HubChoices,
+    pub(super) live: HubOptions,
     flags: Vec<String>,
 }
 
 impl Forgotten {
     /// Nothing where something remembers, and where nothing of the hub is otherwise than it will be.
-    pub(super) fn look(context: &Context<'_>, observed: &Observed, chosen: &HubChoices) -> Option<Self> {
+    pub(super) fn look(context: &Context<'_>, observed: &Observed, chosen: &HubOptions) -> Option<Self> {
         let memory = ResourceId::Queue(context.scope.dead_letter_queue());
         if observed.resource(&memory).is_some() {
             return None;
         }
-        let live = HubChoices::as_live(&context.scope, observed);
+        let live = HubOptions::as_live(&context.scope, observed);
         let flags = live.flags_beyond(chosen);
         (!flags.is_empty()).then_some(Self { live, flags })
     }
@@ -80,8 +80,8 @@ impl Forgotten {
 /// What must be so before a key is used or left, in words.
 pub(super) async fn check_key(
     context: &Context<'_>,
-    before: Option<&HubChoices>,
-    after: &HubChoices,
+    before: Option<&HubOptions>,
+    after: &HubOptions,
 ) -> Result<Vec<String>, Error> {
     let (before, after) = (before.and_then(clusters::key), clusters::key(after));
     let mut warnings = Vec::new();
@@ -154,8 +154,8 @@ impl Key {
     }
 
     /// The same for the key that was chosen for a hub, if one was.
-    pub(super) async fn look_at_chosen(context: &Context<'_>, choices: &HubChoices) -> Self {
-        match clusters::key(choices) {
+    pub(super) async fn look_at_chosen(context: &Context<'_>, options: &HubOptions) -> Self {
+        match clusters::key(options) {
             Some(key) => Self::look(context, key).await,
             None => Self::default(),
         }
@@ -170,9 +170,9 @@ fn statement(context: &Context<'_>) -> String {
 /// and nothing is read.
 pub(super) async fn with_clusters(
     context: &Context<'_>,
-    before: Option<&HubChoices>,
-    after: &HubChoices,
-    wanted: &mut World,
+    before: Option<&HubOptions>,
+    after: &HubOptions,
+    wanted: &mut Desired,
     observed: &mut Observed,
 ) -> Result<Vec<ClusterReport>, Error> {
     let Some(before) = before.filter(|before| before.kms_key.is_some() || after.kms_key.is_some()) else {
@@ -183,7 +183,7 @@ pub(super) async fn with_clusters(
     if let Some((id, fault)) = registered.faults.first() {
         return Err(explain::unreadable(context, id, fault));
     }
-    wanted.extend(registered.world(context, after)?);
+    wanted.extend(registered.desired(context, after)?);
     observed.extend(registered.observed.clone());
     Ok(registered.report(context, after))
 }

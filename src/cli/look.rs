@@ -9,14 +9,14 @@ use super::context::Context;
 use super::explain;
 use crate::cloud::{self, Fault};
 use crate::error::Error;
-use crate::model::choice::HubChoices;
 use crate::model::hub;
+use crate::model::inventory::Observed;
 use crate::model::name::{ClusterName, QueueName};
+use crate::model::options::HubOptions;
 use crate::model::resource::{Resource, ResourceId};
 use crate::model::router_build::QUEUE_PREFIX_VARIABLE;
 use crate::model::scope::LIVE;
-use crate::model::state::{Depth, MappingState, VersionState};
-use crate::model::world::Observed;
+use crate::model::status::{Depth, MappingState, VersionState};
 use crate::plan;
 
 /// What is there.
@@ -24,8 +24,8 @@ pub(super) struct Look {
     /// The hub's resources.
     pub(super) observed: Observed,
     /// What the hub remembers.
-    pub(super) choices: HubChoices,
-    /// Whether the queue that remembers is gone, so that the choices are only what else could be known.
+    pub(super) options: HubOptions,
+    /// Whether the queue that remembers is gone, so that the options are only what else could be known.
     pub(super) forgot: bool,
     /// The registered clusters, with their queues.
     pub(super) registered: Registered,
@@ -52,18 +52,18 @@ impl Look {
             let _reading = context.ui.spinner("reading the hub");
             cloud::observe(&context.cloud, hub::ids(&context.scope), context.limit).await
         };
-        let (choices, forgot) = match context.hub_choices(&read.observed) {
-            Ok(choices) => (choices, false),
+        let (options, forgot) = match context.hub_choices(&read.observed) {
+            Ok(options) => (options, false),
             Err(error) if !memory_is_gone(context, &read.observed) => return Err(error_of(context, &read, error)),
             Err(_) => (what_the_function_knows(context, &read.observed), true),
         };
-        let (registered, undiscovered) = match Registered::find(context, &choices).await {
+        let (registered, undiscovered) = match Registered::find(context, &options).await {
             Ok(registered) => (registered, None),
             Err(error) => (Registered::default(), Some(error)),
         };
         Ok(Self {
             observed: read.observed,
-            choices,
+            options,
             forgot,
             registered,
             faults: read.faults,
@@ -73,7 +73,7 @@ impl Look {
 
     /// The queues of the registered clusters.
     pub(super) fn cluster_queues(&self, context: &Context<'_>) -> BTreeMap<QueueName, ClusterName> {
-        let prefix = clusters::prefix(&self.choices);
+        let prefix = clusters::prefix(&self.options);
         let names = self.registered.clusters.keys();
         names
             .map(|name| (context.scope.cluster_queue(&prefix, name), name.clone()))
@@ -134,7 +134,7 @@ fn keep<T>(answer: Result<Option<T>, Fault>, id: ResourceId, faults: &mut Vec<(R
 /// Whether the queue that remembers is certainly not there, while other parts of the hub are.
 fn memory_is_gone(context: &Context<'_>, observed: &Observed) -> bool {
     let memory = ResourceId::Queue(context.scope.dead_letter_queue());
-    let absent = observed.get(&memory) == Some(&crate::model::world::Seen::Absent);
+    let absent = observed.get(&memory) == Some(&crate::model::inventory::Seen::Absent);
     absent
         && observed
             .resources()
@@ -148,18 +148,18 @@ fn error_of(context: &Context<'_>, read: &cloud::Observation, otherwise: Error) 
     fault.map_or(otherwise, |(id, fault)| explain::unreadable(context, id, fault))
 }
 
-/// The choices of a hub that has lost its memory: the defaults, but for the prefix, which the router has too.
-fn what_the_function_knows(context: &Context<'_>, observed: &Observed) -> HubChoices {
+/// The options of a hub that has lost its memory: the defaults, but for the prefix, which the router has too.
+fn what_the_function_knows(context: &Context<'_>, observed: &Observed) -> HubOptions {
     let function = observed.resource(&ResourceId::Function(context.scope.router_function()));
     let prefix = match function {
         Some(Resource::Function(function)) => function.settings.environment.get(QUEUE_PREFIX_VARIABLE),
         _ => None,
     };
-    HubChoices {
+    HubOptions {
         queue_prefix: prefix
             .and_then(|prefix| prefix.parse().ok())
             .filter(|prefix| *prefix != hub::default_queue_prefix()),
-        ..HubChoices::default()
+        ..HubOptions::default()
     }
 }
 

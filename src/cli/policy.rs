@@ -6,14 +6,14 @@ use super::context::Context;
 use super::{Ending, clusters};
 use crate::cloud;
 use crate::error::Error;
-use crate::model::choice::{ClusterChoices, HubChoices, OrNone};
 use crate::model::cluster::Cluster;
 use crate::model::document::Document;
+use crate::model::inventory::Seen;
 use crate::model::karpenter::KarpenterVersion;
 use crate::model::name::{ClusterName, KmsKey, PermissionsBoundary, QueueName, QueuePrefix, RoleName};
+use crate::model::options::{ClusterOptions, HubOptions, OrNone};
 use crate::model::resource::{Resource, ResourceId};
 use crate::model::tags::Tags;
-use crate::model::world::Seen;
 use crate::model::{operator_policy, policy};
 
 /// Print the least-privilege IAM policy of a party: who runs kibus, the router, or a cluster's Karpenter.
@@ -77,18 +77,18 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
             permissions_boundary,
             hub,
         } => {
-            let choices = hub.choices(&context).await?;
-            let boundary = permissions_boundary.or(choices.permissions_boundary.clone());
-            operator(&context, &roles, &choices, boundary.as_ref().and_then(|b| b.0.as_ref()))
+            let options = hub.options(&context).await?;
+            let boundary = permissions_boundary.or(options.permissions_boundary.clone());
+            operator(&context, &roles, &options, boundary.as_ref().and_then(|b| b.0.as_ref()))
         }
-        Party::Router { hub } => policy::router(&context.scope, clusters::key(&hub.choices(&context).await?)),
+        Party::Router { hub } => policy::router(&context.scope, clusters::key(&hub.options(&context).await?)),
         Party::Controller {
             cluster,
             karpenter_version,
             hub,
         } => {
-            let choices = hub.choices(&context).await?;
-            controller(&context, &choices, cluster, karpenter_version).await?
+            let options = hub.options(&context).await?;
+            controller(&context, &options, cluster, karpenter_version).await?
         }
     };
     context.ui.out(&document.pretty())?;
@@ -98,7 +98,7 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
 fn operator(
     context: &Context<'_>,
     roles: &[RoleName],
-    hub: &HubChoices,
+    hub: &HubOptions,
     boundary: Option<&PermissionsBoundary>,
 ) -> Document {
     let (prefix, key) = (clusters::prefix(hub), clusters::key(hub));
@@ -113,33 +113,33 @@ fn operator(
 
 async fn controller(
     context: &Context<'_>,
-    hub: &HubChoices,
+    hub: &HubOptions,
     cluster: ClusterName,
     karpenter_version: Option<KarpenterVersion>,
 ) -> Result<Document, Error> {
     let prefix = clusters::prefix(hub);
-    let given = ClusterChoices {
+    let given = ClusterOptions {
         tags: None,
         karpenter_version,
     };
-    let remembered = tags(context, context.scope.cluster_queue(&prefix, &cluster)).await;
-    let remembered = remembered.as_ref().map(ClusterChoices::remembered).transpose()?;
-    let choices = given.or(remembered.unwrap_or_default());
-    let cluster = Cluster::new(&context.scope, &prefix, cluster, None, choices);
+    let saved = tags(context, context.scope.cluster_queue(&prefix, &cluster)).await;
+    let saved = saved.as_ref().map(ClusterOptions::saved).transpose()?;
+    let options = given.or(saved.unwrap_or_default());
+    let cluster = Cluster::new(&context.scope, &prefix, cluster, None, options);
     Ok(cluster.controller_document(&context.scope, clusters::key(hub)))
 }
 
 impl Hub {
     /// What was said, else what the hub remembers.
-    async fn choices(self, context: &Context<'_>) -> Result<HubChoices, Error> {
-        let said = HubChoices {
+    async fn options(self, context: &Context<'_>) -> Result<HubOptions, Error> {
+        let said = HubOptions {
             queue_prefix: self.queue_prefix,
             kms_key: self.kms_key,
-            ..HubChoices::default()
+            ..HubOptions::default()
         };
-        let remembered = tags(context, context.scope.dead_letter_queue()).await;
-        let remembered = remembered.as_ref().map(HubChoices::remembered).transpose()?;
-        Ok(said.or(remembered.unwrap_or_default()))
+        let saved = tags(context, context.scope.dead_letter_queue()).await;
+        let saved = saved.as_ref().map(HubOptions::saved).transpose()?;
+        Ok(said.or(saved.unwrap_or_default()))
     }
 }
 

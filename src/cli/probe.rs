@@ -9,15 +9,15 @@ use super::clusters::{self, Registered};
 use super::context::Context;
 use crate::cloud::Fault;
 use crate::error::Error;
-use crate::model::choice::{ClusterChoices, HubChoices};
 use crate::model::karpenter::{KarpenterVersion, Setting};
 use crate::model::name::{ClusterName, QueueName};
+use crate::model::options::{ClusterOptions, HubOptions};
+use crate::model::queue_consumer::{self, LONGEST, Sample, Verdict};
 use crate::model::queue_setting::namespace;
-use crate::model::reader::{self, LONGEST, Sample, Verdict};
 use crate::model::scope::LIVE;
 use crate::model::signal::{PROBE_DETAIL_TYPE, PROBE_SOURCE};
 use crate::model::tags::Tags;
-use crate::plan::finding::{Code, Finding, Mend, Subject};
+use crate::plan::finding::{Code, Finding, Fix, Subject};
 use crate::ui::json::ProbeReport;
 
 /// How long a probe of the bus may take: a function's cold start, the window of its mapping, and retries.
@@ -46,14 +46,14 @@ enum Found {
 /// Probes the bus, or the queues of the clusters that were asked about, and says what was found out.
 pub(super) async fn run(
     context: &Context<'_>,
-    choices: &HubChoices,
+    options: &HubOptions,
     registered: &Registered,
     of_clusters: bool,
 ) -> Result<Vec<Probed>, Error> {
     let probed = if of_clusters {
         let _watching = context.ui.spinner("watching the queues of clusters, for up to 90 s");
         let probes = registered.clusters.keys().map(|name| {
-            let queue = context.scope.cluster_queue(&clusters::prefix(choices), name);
+            let queue = context.scope.cluster_queue(&clusters::prefix(options), name);
             of_cluster(context, name.clone(), queue)
         });
         futures_util::future::join_all(probes).await
@@ -140,7 +140,7 @@ async fn watch(context: &Context<'_>, queue: &QueueName, probe: &str) -> Found {
             }
         }
         samples.push(sample);
-        match reader::judge(&samples) {
+        match queue_consumer::judge(&samples) {
             Some(Verdict::Read) => return Found::Read,
             Some(Verdict::NotRead) => return Found::NotRead,
             Some(Verdict::Unknown) => {
@@ -203,9 +203,9 @@ impl Probed {
 
     /// What is wrong, if something is.
     pub(super) fn finding(&self) -> Option<Finding> {
-        let (code, mend) = match self.found {
+        let (code, fix) = match self.found {
             Found::CameThrough | Found::Read => return None,
-            Found::Lost => (Code::ProbeLost, "mend what else is found; else read the router's log"),
+            Found::Lost => (Code::ProbeLost, "fix what else is found; else read the router's log"),
             Found::NotDelivered(_) => (Code::ProbeNotDelivered, "add the cluster again, and probe again"),
             Found::NotRead => (
                 Code::QueueNotRead,
@@ -218,7 +218,7 @@ impl Probed {
             code,
             subject: self.cluster.clone().map_or_else(bus, Subject::Cluster),
             message: self.sentence(),
-            mend: Mend::ByHand(mend.to_owned()),
+            fix: Fix::ByHand(fix.to_owned()),
             change: None,
         })
     }
@@ -243,7 +243,7 @@ impl Probed {
 
 /// How to see which queue a cluster's Karpenter reads.
 fn look_into(queue: &QueueName, tags: &Tags) -> String {
-    let version = ClusterChoices::remembered(tags)
+    let version = ClusterOptions::saved(tags)
         .ok()
         .and_then(|chosen| chosen.karpenter_version);
     let setting = version.map_or(Setting::HelmValue, KarpenterVersion::setting);
@@ -295,11 +295,11 @@ mod tests {
             (Some("0.31.0"), "karpenter-global-settings"),
             (Some("1.6.3"), "INTERRUPTION_QUEUE"),
         ] {
-            let chosen = ClusterChoices {
+            let chosen = ClusterOptions {
                 karpenter_version: version.map(|version| version.parse().unwrap()),
-                ..ClusterChoices::default()
+                ..ClusterOptions::default()
             };
-            let text = look_into(&queue, &chosen.memory_tags());
+            let text = look_into(&queue, &chosen.saved_tags());
             assert!(
                 text.contains(says) && text.contains("karpenter-base"),
                 "{version:?}: {text}"

@@ -7,9 +7,9 @@ use super::context::Context;
 use super::karpenter::{self, Controller};
 use super::{Ending, clusters};
 use crate::error::Error;
+use crate::model::inventory::Desired;
 use crate::model::name::ClusterName;
 use crate::model::resource::{Resource, ResourceId};
-use crate::model::world::World;
 use crate::plan;
 
 /// Take clusters off the bus: the policy on the controller role goes, then the queue.
@@ -26,9 +26,9 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
     let hub = context
         .read([ResourceId::Queue(context.scope.dead_letter_queue())])
         .await?;
-    let choices = context.hub_choices(&hub)?;
+    let options = context.hub_choices(&hub)?;
 
-    let prefix = clusters::prefix(&choices);
+    let prefix = clusters::prefix(&options);
     let queue = |name: &ClusterName| context.scope.cluster_queue(&prefix, name);
     let mut observed = context
         .read(names.iter().map(|name| ResourceId::Queue(queue(name))))
@@ -40,7 +40,7 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
         let tags = observed
             .resource(&ResourceId::Queue(queue(name)))
             .and_then(Resource::tags);
-        policies.extend(tags.and_then(|tags| clusters::remembered_policy(&context, name, tags)));
+        policies.extend(tags.and_then(|tags| clusters::saved_policy(&context, name, tags)));
         let role = tags.and_then(crate::model::tags::Tags::controller_role);
         controllers.extend(tags.map(|tags| Controller {
             cluster: name.clone(),
@@ -54,7 +54,7 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
     let list = names.iter().map(ClusterName::as_str).collect::<Vec<_>>().join(", ");
     let are = if names.len() == 1 { "is" } else { "are" };
     let intent = Intent {
-        plan: plan::plan(&context.scope, &World::default(), &observed),
+        plan: plan::plan(&context.scope, &Desired::default(), &observed),
         observed,
         clusters: reports,
         first: karpenter::let_go(&context, &controllers),

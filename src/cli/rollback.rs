@@ -7,9 +7,9 @@ use super::carry_out::{Intent, Question, carry_out};
 use super::context::Context;
 use super::explain;
 use crate::error::Error;
+use crate::model::inventory::{Desired, Observed};
 use crate::model::resource::{Alias, NoWayBack, Resource, ResourceId};
 use crate::model::scope::{LIVE, Scope};
-use crate::model::world::{Observed, World};
 use crate::plan::{self, Plan};
 
 /// Where to go back to: the version before, or this one.
@@ -71,7 +71,7 @@ async fn go_back(context: &Context<'_>, live: &Alias, version: u64, observed: &O
     let wanted = Resource::Alias(live.gone_back(version, settings));
     let only = observed.iter().filter(|(id, _)| **id == wanted.id());
     let only: Observed = only.map(|(id, seen)| (id.clone(), seen.clone())).collect();
-    Ok(plan::plan(&context.scope, &World::from_iter([wanted]), &only))
+    Ok(plan::plan(&context.scope, &Desired::from_iter([wanted]), &only))
 }
 
 fn no_way_back(context: &Context<'_>, none: &NoWayBack) -> Error {
@@ -147,16 +147,16 @@ pub(super) fn standing_briefly(scope: &Scope, observed: &Observed) -> Option<Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::choice::HubChoices;
     use crate::model::hub::Hub;
+    use crate::model::inventory::Seen;
+    use crate::model::options::HubOptions;
     use crate::model::resource::Code;
     use crate::model::scope::tests::scope;
-    use crate::model::world::Seen;
 
     fn observed(function: &str, live: &str, back_from: Option<u64>) -> Observed {
         let code = |version| Code::of_archive(version, "aa");
-        let world = Hub::new(&scope(), HubChoices::default(), code(function)).world();
-        let seen = world.resources().cloned().map(|mut resource| {
+        let desired = Hub::new(&scope(), HubOptions::default(), code(function)).desired();
+        let seen = desired.resources().cloned().map(|mut resource| {
             if let Resource::Alias(alias) = &mut resource {
                 alias.version = Some(2);
                 alias.settings.code = code(live);

@@ -5,12 +5,12 @@ use super::look::{Look, State, incomplete};
 use super::{Ending, rollback};
 use crate::cloud::Fault;
 use crate::error::Error;
+use crate::model::inventory::Seen;
 use crate::model::name::QueueName;
 use crate::model::resource::{Resource, ResourceId};
 use crate::model::scope::LIVE;
 use crate::model::signal::Signal;
-use crate::model::state::Depth;
-use crate::model::world::Seen;
+use crate::model::status::Depth;
 use crate::plan::Plan;
 use crate::ui::json::{HubReport, Report, RouterReport, StatusReport};
 use crate::ui::text;
@@ -33,7 +33,7 @@ pub(super) async fn run(_: Args, context: Context<'_>) -> Result<Ending, Error> 
         .collect();
     let error = incomplete(&context, faults.len() + usize::from(look.undiscovered.is_some()));
     let status = report(&context, &look, &state, &faults);
-    let clusters = look.registered.report(&context, &look.choices);
+    let clusters = look.registered.report(&context, &look.options);
     let text = text::status(&context.heading(), &status, &clusters, context.ui.result_look());
     context.ui.report(&Report {
         hubs: vec![HubReport {
@@ -76,7 +76,7 @@ fn report(context: &Context<'_>, look: &Look, state: &State, faults: &[&(Resourc
         _ => None,
     };
     let rebalance = ResourceId::Rule(scope.rule(Signal::Rebalance));
-    let wanted = |id: &ResourceId| *id != rebalance || look.choices.rebalance == Some(true);
+    let wanted = |id: &ResourceId| *id != rebalance || look.options.rebalance == Some(true);
     StatusReport {
         router: router(context, look, state),
         standing: rollback::standing_briefly(scope, &look.observed),

@@ -6,9 +6,9 @@ use super::clusters::{self, Registered};
 use super::context::Context;
 use super::karpenter::{self, Controller};
 use crate::error::Error;
-use crate::model::choice::HubChoices;
 use crate::model::hub;
-use crate::model::world::{Observed, Seen, World};
+use crate::model::inventory::{Desired, Observed, Seen};
+use crate::model::options::HubOptions;
 use crate::plan;
 
 /// Remove the hub and every cluster on it; leaves nothing of the bus.
@@ -21,8 +21,8 @@ pub(super) async fn run(_args: Args, context: Context<'_>) -> Result<Ending, Err
     let hub = context.read(hub::ids(&context.scope)).await?;
     drop(reading);
     // Without the hub's memory, clusters can still be found by their tags.
-    let choices = context.hub_choices(&hub).unwrap_or_else(|_| HubChoices::default());
-    let mut registered = Registered::find(&context, &choices).await?;
+    let options = context.hub_choices(&hub).unwrap_or_else(|_| HubOptions::default());
+    let mut registered = Registered::find(&context, &options).await?;
     registered.read_policies(&context).await;
     if let Some((id, fault)) = registered.faults.first() {
         return Err(super::explain::unreadable(&context, id, fault));
@@ -31,7 +31,7 @@ pub(super) async fn run(_args: Args, context: Context<'_>) -> Result<Ending, Err
     all.extend(registered.observed.clone());
     let (observed, foreign) = only_ours(&context, &all);
 
-    let prefix = clusters::prefix(&choices);
+    let prefix = clusters::prefix(&options);
     let controllers: Vec<Controller> = registered
         .clusters
         .iter()
@@ -42,9 +42,9 @@ pub(super) async fn run(_args: Args, context: Context<'_>) -> Result<Ending, Err
         })
         .collect();
     let intent = Intent {
-        plan: plan::plan(&context.scope, &World::default(), &observed),
+        plan: plan::plan(&context.scope, &Desired::default(), &observed),
         observed,
-        clusters: registered.report(&context, &choices),
+        clusters: registered.report(&context, &options),
         first: karpenter::let_go(&context, &controllers),
         warnings: foreign,
         nothing: format!("No changes: there is nothing of bus {}.", context.scope.bus),

@@ -3,18 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::clusters::{Registered, remembered_policy};
+use super::clusters::{Registered, saved_policy};
 use super::context::Context;
 use super::look::{Look, State, depths};
 use super::{Ending, controller_policies, hub_options, probe, rollback};
 use crate::cloud::{Fault, FaultKind};
 use crate::error::Error;
 use crate::model::hub::Hub;
+use crate::model::inventory::Observed;
 use crate::model::name::{ClusterName, QueueName};
 use crate::model::resource::{Code, Resource, ResourceId};
-use crate::model::state::Depth;
-use crate::model::world::Observed;
-use crate::plan::finding::{self, Finding, Mend, Subject};
+use crate::model::status::Depth;
+use crate::plan::finding::{self, Finding, Fix, Subject};
 use crate::plan::{self, Plan};
 use crate::ui::json::{HubReport, Problem, Report};
 use crate::ui::text;
@@ -37,7 +37,7 @@ pub(super) struct Args {
     probe: bool,
 }
 
-/// Observe everything, plan what would mend it, and report instead of carrying it out.
+/// Observe everything, plan what would fix it, and report instead of carrying it out.
 pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Error> {
     let mut look = Look::take(&context).await?;
     let missing = keep_only(&mut look.registered, &args.names);
@@ -56,16 +56,16 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
     let error = super::look::incomplete(&context, unreadable.len());
     findings.extend(unreadable);
     let probed = match args.probe {
-        true => probe::run(&context, &look.choices, &look.registered, !args.names.is_empty()).await?,
+        true => probe::run(&context, &look.options, &look.registered, !args.names.is_empty()).await?,
         false => Vec::new(),
     };
     findings.extend(probed.iter().filter_map(probe::Probed::finding));
-    let key = hub_options::Key::look_at_chosen(&context, &look.choices).await;
+    let key = hub_options::Key::look_at_chosen(&context, &look.options).await;
     findings.extend(key.finding);
     let mut warnings = warnings(&context, &seen);
     warnings.extend(key.unclear);
     warnings.extend(rollback::standing(&context.scope, &look.observed));
-    let policies = look.registered.world(&context, &look.choices)?;
+    let policies = look.registered.desired(&context, &look.options)?;
     warnings.extend(controller_policies::look(&context, &policies).await.warnings());
 
     let report = HubReport {
@@ -73,7 +73,7 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
         account: context.scope.account.clone(),
         region: context.scope.region.clone(),
         plan: &plan,
-        clusters: look.registered.report(&context, &look.choices),
+        clusters: look.registered.report(&context, &look.options),
         problems: findings
             .iter()
             .map(|finding| problem(&context, &look, finding))
@@ -99,8 +99,8 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
 /// What differs from what the hub and its clusters remember that they should be, and what would be refused.
 fn drift(context: &Context<'_>, look: &Look) -> Result<(Plan, Vec<Finding>), Error> {
     let scope = &context.scope;
-    let mut wanted = Hub::new(scope, look.choices.clone(), code(context, &look.observed)).world();
-    wanted.extend(look.registered.world(context, &look.choices)?);
+    let mut wanted = Hub::new(scope, look.options.clone(), code(context, &look.observed)).desired();
+    wanted.extend(look.registered.desired(context, &look.options)?);
     let mut observed = look.observed.clone();
     observed.extend(look.registered.observed.clone());
     let plan = plan::plan(scope, &wanted, &observed);
@@ -113,7 +113,7 @@ fn drift(context: &Context<'_>, look: &Look) -> Result<(Plan, Vec<Finding>), Err
 /// Which cluster's a resource is.
 fn owners(context: &Context<'_>, look: &Look) -> BTreeMap<ResourceId, ClusterName> {
     let policies = look.registered.clusters.iter().filter_map(|(name, tags)| {
-        let policy = remembered_policy(context, name, tags)?;
+        let policy = saved_policy(context, name, tags)?;
         Some((policy, name.clone()))
     });
     let queues = look.cluster_queues(context);
@@ -191,7 +191,7 @@ fn code(context: &Context<'_>, observed: &Observed) -> Code {
 
 fn of_fault(id: &ResourceId, fault: &Fault) -> Finding {
     let denied = matches!(fault.kind, FaultKind::Denied { .. });
-    let (why, mend) = if denied {
+    let (why, fix) = if denied {
         (
             format!("AWS refused {}", fault.action),
             "ask for what `kibus policy operator` prints",
@@ -199,24 +199,14 @@ fn of_fault(id: &ResourceId, fault: &Fault) -> Finding {
     } else {
         (fault.to_string(), "run it again; -vv shows every call")
     };
-    finding::unreadable(
-        Subject::Resource(id.clone()),
-        denied,
-        why,
-        Mend::ByHand(mend.to_owned()),
-    )
+    finding::unreadable(Subject::Resource(id.clone()), denied, why, Fix::ByHand(fix.to_owned()))
 }
 
 fn of_discovery(error: &Error) -> Finding {
     let why = std::iter::once(&error.message).chain(error.notes.first()).cloned();
     let why = why.collect::<Vec<_>>().join(": ");
-    let mend = Mend::ByHand("run it again; -vv shows every call".to_owned());
-    finding::unreadable(
-        Subject::Other("clusters".to_owned()),
-        why.contains("refused"),
-        why,
-        mend,
-    )
+    let fix = Fix::ByHand("run it again; -vv shows every call".to_owned());
+    finding::unreadable(Subject::Other("clusters".to_owned()), why.contains("refused"), why, fix)
 }
 
 /// What deserves a look and is no finding.
@@ -233,24 +223,24 @@ fn problem(context: &Context<'_>, look: &Look, finding: &Finding) -> Problem {
         code: finding.code.to_string(),
         subject: format!("{kind} {name}").trim_start().to_owned(),
         message: finding.message.clone(),
-        mend: match &finding.mend {
-            Mend::ByHand(text) => text.clone(),
-            mend => commands(context, look, [mend]).join("\n"),
+        fix: match &finding.fix {
+            Fix::ByHand(text) => text.clone(),
+            fix => commands(context, look, [fix]).join("\n"),
         },
     }
 }
 
-/// The commands that mend these, the hub's first, each once.
-fn commands<'a>(context: &Context<'_>, look: &Look, mends: impl IntoIterator<Item = &'a Mend>) -> Vec<String> {
+/// The commands that fix these, the hub's first, each once.
+fn commands<'a>(context: &Context<'_>, look: &Look, fixes: impl IntoIterator<Item = &'a Fix>) -> Vec<String> {
     let mut clusters: BTreeSet<&str> = BTreeSet::new();
     let (mut hub, mut others) = (None, BTreeSet::new());
-    for mend in mends {
-        match mend {
+    for fix in fixes {
+        match fix {
             // A hub that has lost its memory does not remember its prefix either.
-            Mend::BootstrapHub => hub = Some("bootstrap-hub".to_owned() + &forgotten_prefix(look)),
-            Mend::AddCluster(name) => drop(clusters.insert(name.as_str())),
-            Mend::Command(command) => drop(others.insert(command.clone())),
-            Mend::ByHand(_) => {}
+            Fix::BootstrapHub => hub = Some("bootstrap-hub".to_owned() + &forgotten_prefix(look)),
+            Fix::AddCluster(name) => drop(clusters.insert(name.as_str())),
+            Fix::Command(command) => drop(others.insert(command.clone())),
+            Fix::ByHand(_) => {}
         }
     }
     let clusters: Vec<&str> = clusters.into_iter().collect();
@@ -260,7 +250,7 @@ fn commands<'a>(context: &Context<'_>, look: &Look, mends: impl IntoIterator<Ite
 }
 
 fn forgotten_prefix(look: &Look) -> String {
-    let prefix = look.choices.queue_prefix.as_ref().filter(|_| look.forgot);
+    let prefix = look.options.queue_prefix.as_ref().filter(|_| look.forgot);
     prefix.map_or_else(String::new, |prefix| format!(" --queue-prefix={prefix}"))
 }
 
@@ -275,13 +265,13 @@ fn show(context: &Context<'_>, plan: &Plan, findings: &[Finding], look: &Look) -
         let bus = &context.scope.bus;
         return ui.result(&format!("No findings: hub {bus} and {clusters} are as they should be."));
     }
-    let mends = commands(context, look, findings.iter().map(|finding| &finding.mend));
+    let fixes = commands(context, look, findings.iter().map(|finding| &finding.fix));
     ui.result(&text::findings(
         &context.heading(),
         &clusters,
         plan,
         findings,
-        &mends,
+        &fixes,
         ui.result_look(),
     ))
 }

@@ -1,14 +1,14 @@
 //! A cluster that is wanted on a bus: its queue, and the policy on its controller role.
 
-use super::choice::{ClusterChoices, UserTags};
 use super::hub;
+use super::inventory::Desired;
 use super::karpenter::KarpenterVersion;
 use super::name::{ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
+use super::options::{ClusterOptions, UserTags};
 use super::policy;
 use super::resource::{Resource, ResourceId, RolePolicy};
 use super::scope::Scope;
 use super::tags::{CLUSTER, Tags};
-use super::world::World;
 
 /// A cluster with every option decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct Cluster {
     /// The role that its Karpenter controller runs as; nothing where IAM is left alone.
     pub controller_role: Option<RoleName>,
     /// What else was chosen.
-    pub choices: ClusterChoices,
+    pub options: ClusterOptions,
 }
 
 impl Cluster {
@@ -31,25 +31,25 @@ impl Cluster {
         prefix: &QueuePrefix,
         name: ClusterName,
         controller_role: Option<RoleName>,
-        choices: ClusterChoices,
+        options: ClusterOptions,
     ) -> Self {
         let queue = scope.cluster_queue(prefix, &name);
         Self {
             name,
             queue,
             controller_role,
-            choices,
+            options,
         }
     }
 
     /// The resources that it takes, with the hub's customer key if it has one.
     #[must_use]
-    pub fn world(&self, scope: &Scope, key: Option<&KmsKey>) -> World {
-        let user = self.choices.tags.as_ref().map(UserTags::tags).unwrap_or_default();
+    pub fn desired(&self, scope: &Scope, key: Option<&KmsKey>) -> Desired {
+        let user = self.options.tags.as_ref().map(UserTags::tags).unwrap_or_default();
         let tags = Tags::of(&scope.bus)
             .with(CLUSTER, self.name.as_str())
             .with_all(&user)
-            .with_all(&self.choices.memory_tags());
+            .with_all(&self.options.saved_tags());
         let tags = match &self.controller_role {
             Some(role) => tags.with_controller_role(role),
             None => tags,
@@ -69,7 +69,7 @@ impl Cluster {
     #[must_use]
     pub fn controller_document(&self, scope: &Scope, key: Option<&KmsKey>) -> super::document::Document {
         let asks = self
-            .choices
+            .options
             .karpenter_version
             .is_some_and(KarpenterVersion::asks_queue_attributes);
         policy::controller(scope, &self.queue, asks, key)
@@ -105,8 +105,8 @@ mod tests {
     use super::*;
     use crate::model::scope::tests::scope;
 
-    fn cluster(role: Option<&str>, version: Option<&str>) -> World {
-        let choices = ClusterChoices {
+    fn cluster(role: Option<&str>, version: Option<&str>) -> Desired {
+        let options = ClusterOptions {
             karpenter_version: version.map(|v| v.parse().unwrap()),
             tags: None,
         };
@@ -116,14 +116,14 @@ mod tests {
             &hub::default_queue_prefix(),
             "base".parse().unwrap(),
             role,
-            choices,
+            options,
         )
-        .world(&scope(), None)
+        .desired(&scope(), None)
     }
 
     #[test]
     fn a_cluster_is_a_queue_and_a_policy() {
-        let names = |world: World| world.ids().map(ResourceId::name).collect::<Vec<_>>();
+        let names = |desired: Desired| desired.ids().map(ResourceId::name).collect::<Vec<_>>();
         assert_eq!(
             names(cluster(Some("r"), None)),
             ["karpenter-base", "r/kibus-us-west-2-base"]
@@ -133,12 +133,12 @@ mod tests {
 
     #[test]
     fn the_queue_remembers_role_and_version() {
-        let world = cluster(Some("a,b"), Some("0.32.1"));
-        let tags = world.resources().find_map(Resource::tags).unwrap();
+        let desired = cluster(Some("a,b"), Some("0.32.1"));
+        let tags = desired.resources().find_map(Resource::tags).unwrap();
         assert_eq!(tags.controller_role(), Some("a,b".parse().unwrap()));
         assert_eq!(tags.cluster_of(&scope().bus), Some("base".parse().unwrap()));
-        let remembered = ClusterChoices::remembered(tags).unwrap();
-        assert_eq!(remembered.karpenter_version, Some("0.32.1".parse().unwrap()));
+        let saved = ClusterOptions::saved(tags).unwrap();
+        assert_eq!(saved.karpenter_version, Some("0.32.1".parse().unwrap()));
     }
 
     #[test]

@@ -4,8 +4,9 @@ mod queue;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::choice::HubChoices;
+use super::inventory::Desired;
 use super::name::{KmsKey, QueuePrefix, RolePath, RuleName};
+use super::options::HubOptions;
 use super::policy;
 use super::resource::{
     Alias, Architecture, Code, EventSourceMapping, Extras, Function, FunctionSettings, History, LogGroup, Logging,
@@ -15,7 +16,6 @@ use super::router_build::{BUS_VARIABLE, QUEUE_PREFIX_VARIABLE};
 use super::scope::{LIVE, Scope};
 use super::signal::Signal;
 use super::tags::{CLUSTER, Tags};
-use super::world::World;
 
 pub use queue::CLUSTER_RETENTION;
 pub(super) use queue::cluster_queue;
@@ -35,17 +35,17 @@ const DEAD_LETTER_RETENTION: u32 = 1_209_600;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hub {
     scope: Scope,
-    choices: HubChoices,
+    options: HubOptions,
     code: Code,
 }
 
 impl Hub {
     /// The hub of a bus, from what was chosen and the code that its function is to have.
     #[must_use]
-    pub fn new(scope: &Scope, choices: HubChoices, code: Code) -> Self {
+    pub fn new(scope: &Scope, options: HubOptions, code: Code) -> Self {
         Self {
             scope: scope.clone(),
-            choices,
+            options,
             code,
         }
     }
@@ -53,26 +53,26 @@ impl Hub {
     /// What cluster queues begin with.
     #[must_use]
     pub fn queue_prefix(&self) -> QueuePrefix {
-        self.choices.queue_prefix.clone().unwrap_or_else(default_queue_prefix)
+        self.options.queue_prefix.clone().unwrap_or_else(default_queue_prefix)
     }
 
     /// The customer key of every queue, if one was chosen.
     #[must_use]
     pub fn kms_key(&self) -> Option<&KmsKey> {
-        self.choices.kms_key.as_ref()?.0.as_ref()
+        self.options.kms_key.as_ref()?.0.as_ref()
     }
 
     /// What the function runs on.
     #[must_use]
     pub fn architecture(&self) -> Architecture {
-        self.choices.architecture.unwrap_or(Architecture::X86_64)
+        self.options.architecture.unwrap_or(Architecture::X86_64)
     }
 
     /// The resources that it takes.
     #[must_use]
-    pub fn world(&self) -> World {
+    pub fn desired(&self) -> Desired {
         let settings = self.function_settings();
-        let mut world: World = [
+        let mut desired: Desired = [
             Resource::Queue(self.dead_letter_queue()),
             Resource::Queue(self.hub_queue()),
             Resource::Queue(cluster_queue(
@@ -89,18 +89,22 @@ impl Hub {
             }),
             Resource::LogGroup(LogGroup {
                 name: self.scope.router_log_group(),
-                retention_days: Some(self.choices.log_retention.map_or(14, super::choice::LogRetention::days)),
+                retention_days: Some(
+                    self.options
+                        .log_retention
+                        .map_or(14, super::options::LogRetention::days),
+                ),
                 tags: self.tags(),
             }),
             Resource::Function(Function {
                 name: self.scope.router_function(),
                 settings: settings.clone(),
                 reserved_concurrency: self
-                    .choices
+                    .options
                     .reserved_concurrency
                     .as_ref()
                     .and_then(|c| c.0)
-                    .map(super::choice::Bounded::get),
+                    .map(super::options::Bounded::get),
                 failed_update: None,
                 failed: None,
                 tags: self.tags(),
@@ -128,12 +132,12 @@ impl Hub {
         ]
         .into_iter()
         .collect();
-        world.extend(self.signals().map(|signal| Resource::Rule(self.rule(signal))).collect());
-        world
+        desired.extend(self.signals().map(|signal| Resource::Rule(self.rule(signal))).collect());
+        desired
     }
 
     fn signals(&self) -> impl Iterator<Item = Signal> {
-        let rebalance = self.choices.rebalance.unwrap_or(false);
+        let rebalance = self.options.rebalance.unwrap_or(false);
         Signal::ALL
             .into_iter()
             .filter(move |signal| rebalance || *signal != Signal::Rebalance)
@@ -141,16 +145,16 @@ impl Hub {
 
     fn tags(&self) -> Tags {
         let user = self
-            .choices
+            .options
             .tags
             .as_ref()
-            .map(super::choice::UserTags::tags)
+            .map(super::options::UserTags::tags)
             .unwrap_or_default();
         let memory = self
-            .choices
+            .options
             .tags
             .as_ref()
-            .map(super::choice::UserTags::memory)
+            .map(super::options::UserTags::memory)
             .unwrap_or_default();
         Tags::of(&self.scope.bus).with_all(&user).with_all(&memory)
     }
@@ -168,14 +172,14 @@ impl Hub {
             ..queue(
                 self.scope.dead_letter_queue(),
                 self.kms_key(),
-                self.tags().with_all(&self.choices.memory_tags()),
+                self.tags().with_all(&self.options.saved_tags()),
             )
         }
     }
 
     fn hub_queue(&self) -> Queue {
         Queue {
-            retention: self.choices.retention.map_or(86_400, super::choice::Bounded::get),
+            retention: self.options.retention.map_or(86_400, super::options::Bounded::get),
             visibility: 6 * FUNCTION_TIMEOUT,
             redrive: Some(Redrive {
                 dead_letters: self.scope.queue_arn(&self.scope.dead_letter_queue()),
@@ -199,14 +203,14 @@ impl Hub {
             name: self.scope.router_role(),
             path: self.role_path(),
             trust: policy::router_trust(),
-            permissions_boundary: self.choices.permissions_boundary.as_ref().and_then(|b| b.0.clone()),
+            permissions_boundary: self.options.permissions_boundary.as_ref().and_then(|b| b.0.clone()),
             tags: self.tags(),
         }
     }
 
     fn role_path(&self) -> RolePath {
         #[expect(clippy::expect_used, reason = "`/` is the path of every role that has none")]
-        self.choices
+        self.options
             .role_path
             .clone()
             .unwrap_or_else(|| "/".parse().expect("the root path"))
@@ -218,7 +222,7 @@ impl Hub {
             runtime: "provided.al2023".to_owned(),
             architecture: self.architecture(),
             handler: "bootstrap".to_owned(),
-            memory: self.choices.memory.map_or(256, super::choice::Bounded::get),
+            memory: self.options.memory.map_or(256, super::options::Bounded::get),
             timeout: FUNCTION_TIMEOUT,
             environment: BTreeMap::from([
                 (BUS_VARIABLE.to_owned(), self.scope.bus.to_string()),
@@ -288,17 +292,17 @@ mod tests {
     use super::*;
     use crate::model::scope::tests::scope;
 
-    pub(crate) fn hub(choices: HubChoices) -> Hub {
-        Hub::new(&scope(), choices, Code::of_archive("0.1.0", "aa"))
+    pub(crate) fn hub(options: HubOptions) -> Hub {
+        Hub::new(&scope(), options, Code::of_archive("0.1.0", "aa"))
     }
 
     #[test]
     fn a_hub_never_wants_what_is_not_looked_at() {
-        let all = HubChoices {
+        let all = HubOptions {
             rebalance: Some(true),
-            ..HubChoices::default()
+            ..HubOptions::default()
         };
-        let wanted: BTreeSet<ResourceId> = hub(all).world().ids().cloned().collect();
+        let wanted: BTreeSet<ResourceId> = hub(all).desired().ids().cloned().collect();
         assert_eq!(wanted, ids(&scope()).into_iter().collect());
     }
 
@@ -316,25 +320,25 @@ mod tests {
 
     #[test]
     fn the_dead_letter_queue_remembers_and_the_rest_is_tagged() {
-        let choices = HubChoices {
+        let options = HubOptions {
             queue_prefix: Some("x-".parse().unwrap()),
-            tags: Some(crate::model::choice::UserTags::parse(&["team=a".to_owned()]).unwrap()),
-            ..HubChoices::default()
+            tags: Some(crate::model::options::UserTags::parse(&["team=a".to_owned()]).unwrap()),
+            ..HubOptions::default()
         };
-        let world = hub(choices.clone()).world();
-        for resource in world.resources() {
+        let desired = hub(options.clone()).desired();
+        for resource in desired.resources() {
             if let Some(tags) = resource.tags() {
                 assert!(tags.belong_to(&scope().bus), "{}", resource.id());
                 assert_eq!(tags.get("team"), Some("a"), "{}", resource.id());
             }
         }
-        let dlq = world.get(&ResourceId::Queue(scope().dead_letter_queue())).unwrap();
-        assert_eq!(HubChoices::remembered(dlq.tags().unwrap()), Ok(choices));
+        let dlq = desired.get(&ResourceId::Queue(scope().dead_letter_queue())).unwrap();
+        assert_eq!(HubOptions::saved(dlq.tags().unwrap()), Ok(options));
     }
 
     #[test]
     fn the_queue_stays_hidden_for_six_timeouts() {
-        let hub = hub(HubChoices::default());
+        let hub = hub(HubOptions::default());
         assert_eq!(hub.hub_queue().visibility, 6 * hub.function_settings().timeout);
     }
 }

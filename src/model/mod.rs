@@ -1,26 +1,26 @@
 //! What can be said about the world: names, documents, resources, and the two worlds that kibus wants
 //! (a hub, a cluster). Pure: nothing here is `async`, nothing takes a client.
 
-pub mod choice;
 pub mod cluster;
 pub mod document;
 pub mod field;
 pub mod hub;
 pub mod inline_policy;
+pub mod inventory;
 pub mod karpenter;
 pub mod key_policy;
 pub mod name;
 pub mod operator_policy;
+pub mod options;
 pub mod policy;
+pub mod queue_consumer;
 #[cfg(feature = "cli")]
 pub mod queue_setting;
-pub mod reader;
 pub mod resource;
 pub mod router_build;
 pub mod scope;
 pub mod self_test;
 pub mod signal;
-pub mod state;
+pub mod status;
 pub mod tags;
 pub mod template;
-pub mod world;

@@ -16,7 +16,7 @@ pub const CONTROLLER_ROLE: &str = "kibus:controller-role";
 pub const ROUTER_VERSION: &str = "kibus:router-version";
 /// The SHA-256 of the archive that the function was given, in hex.
 pub const ROUTER_SHA256: &str = "kibus:router-sha256";
-/// What a remembered option's key begins with: `kibus:option:` and the flag's name.
+/// What a saved option's key begins with: `kibus:option:` and the flag's name.
 pub const OPTION: &str = "kibus:option:";
 
 /// The tags of a resource.

@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 
 use super::Plan;
 use super::change::{Action, Change, FieldChange};
-use crate::model::choice::HubChoices;
 use crate::model::field::FieldValue;
+use crate::model::inventory::Observed;
 use crate::model::name::{
     ClusterName, FunctionName, KmsKey, Partition, PolicyName, QueueName, Region, RoleName, RuleName,
 };
+use crate::model::options::HubOptions;
 use crate::model::policy;
 use crate::model::resource::{Alias, Function, FunctionSettings, Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::tags::CLUSTER;
-use crate::model::world::Observed;
 
 /// Why a plan is not carried out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -163,9 +163,9 @@ pub fn check_queue_name(scope: &Scope, cluster: &ClusterName, queue: &QueueName)
 ///
 /// # Errors
 /// When it would.
-pub fn check_prefix(before: &HubChoices, after: &HubChoices, registered: BTreeSet<ClusterName>) -> Result<(), Refusal> {
-    let prefix = |choices: &HubChoices| {
-        choices
+pub fn check_prefix(before: &HubOptions, after: &HubOptions, registered: BTreeSet<ClusterName>) -> Result<(), Refusal> {
+    let prefix = |options: &HubOptions| {
+        options
             .queue_prefix
             .clone()
             .unwrap_or_else(crate::model::hub::default_queue_prefix)

@@ -39,7 +39,7 @@ pub fn diff(wanted: &Resource, observed: &Resource) -> Vec<FieldChange> {
     changes
 }
 
-/// Wanted tags that are not so, and tags that are not wanted but ours: in our namespace, or remembered as chosen by
+/// Wanted tags that are not so, and tags that are not wanted but ours: in our namespace, or saved as chosen by
 /// the user. All other tags are somebody else's.
 fn tag_changes(wanted: &Tags, observed: &Tags) -> Vec<FieldChange> {
     let value = |tags: &Tags, key: &str| tags.get(key).into();

@@ -18,9 +18,9 @@ pub use controller_role::{OtherQueues, ROLE_SPACE, check_space, other_queues};
 pub use diff::diff;
 pub use order::Step;
 
+use crate::model::inventory::{Desired, Observed, Seen};
 use crate::model::resource::{Resource, ResourceId, Role};
 use crate::model::scope::Scope;
-use crate::model::world::{Observed, Seen, World};
 
 /// What would be changed, and in which steps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl Plan {
 /// # Panics
 /// When something is wanted that was never asked about: only "absent" may plan a create.
 #[must_use]
-pub fn plan(scope: &Scope, wanted: &World, observed: &Observed) -> Plan {
+pub fn plan(scope: &Scope, wanted: &Desired, observed: &Observed) -> Plan {
     let mut changes = Vec::new();
     let mut unknown = Vec::new();
     for id in wanted.ids() {
@@ -77,7 +77,7 @@ pub fn plan(scope: &Scope, wanted: &World, observed: &Observed) -> Plan {
 }
 
 /// A role that is replaced takes its inline policy with it, so the policy is replaced too.
-fn policies_go_with_their_role(changes: &mut Vec<Change>, wanted: &World, observed: &Observed) {
+fn policies_go_with_their_role(changes: &mut Vec<Change>, wanted: &Desired, observed: &Observed) {
     let replaced: BTreeSet<_> = changes
         .iter()
         .filter(|change| change.action == Action::Replace)

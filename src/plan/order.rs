@@ -153,7 +153,7 @@ struct Node {
     part: Part,
     /// If it is about a cluster's queue: the name that the policy of the cluster's controller has, on any role.
     policy: Option<PolicyName>,
-    /// Whether a queue has remembered a role until now, and will not remember it any more.
+    /// Whether a queue has saved a role until now, and will not remember it any more.
     forgets_a_role: bool,
     /// If it is about a queue's encryption, or about a policy: what it has to do with customer keys.
     key: KeyStep,
@@ -234,7 +234,7 @@ fn must_precede(a: &Node, b: &Node) -> bool {
         (_, _) if shares_key(a, b) => a.key == KeyStep::Opens,
         (_, _) if shares_key(b, a) => b.key == KeyStep::Closes,
         (Op::Delete(_), Op::Delete(_)) => needs(a, b),
-        // What was chosen is remembered before anything follows from it.
+        // What was chosen is saved before anything follows from it.
         (Op::Delete(_), _) if b.part == Part::Memory => false,
         (_, Op::Delete(_)) if a.part == Part::Memory => true,
         // On a change of role the new policy comes first, then the old one goes ...

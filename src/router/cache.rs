@@ -1,4 +1,4 @@
-//! What is remembered of instances from one invocation to the next. It is only ever a saving.
+//! What is saved of instances from one invocation to the next. It is only ever a saving.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ impl Cache {
         }
     }
 
-    /// The owner of an instance, if it is remembered.
+    /// The owner of an instance, if it is saved.
     pub(super) fn get(&mut self, id: &InstanceId, now: Instant) -> Option<Owner> {
         if !self.young.contains_key(id) {
             let (owner, seen) = self.old.remove(id)?;
@@ -43,7 +43,7 @@ impl Cache {
         believed.then(|| owner.clone())
     }
 
-    /// Remembers what was seen. That nothing was seen is not remembered.
+    /// Remembers what was seen. That nothing was seen is not saved.
     pub(super) fn put(&mut self, id: InstanceId, owner: Owner, now: Instant) {
         if owner != Owner::NoTags {
             self.old.remove(&id);

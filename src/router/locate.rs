@@ -1,4 +1,4 @@
-//! Instance to cluster: what is remembered, and one `DescribeTags` for each 200 instances that are not.
+//! Instance to cluster: what is saved, and one `DescribeTags` for each 200 instances that are not.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub(super) async fn locate<T: InstanceTags, Q: Queues, C: Clock>(
     let mut found = Found::new();
     let mut unknown = Vec::new();
     for id in ids {
-        match router.remembered(&id, clock.now()) {
+        match router.saved(&id, clock.now()) {
             Some(owner) => {
                 found.insert(id, Ok(owner));
             }

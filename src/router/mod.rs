@@ -83,7 +83,7 @@ impl<T, Q> Router<T, Q> {
         }
     }
 
-    fn remembered(&self, id: &InstanceId, now: Instant) -> Option<Owner> {
+    fn saved(&self, id: &InstanceId, now: Instant) -> Option<Owner> {
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         cache.get(id, now)
     }

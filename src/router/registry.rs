@@ -15,7 +15,7 @@ use crate::model::tags::Tags;
 
 /// How long an answer is kept.
 const REMEMBERED: Duration = Duration::from_secs(30);
-/// How many queues are remembered, more or less.
+/// How many queues are saved, more or less.
 const MOST: usize = 1000;
 
 /// What a queue's tags say.
@@ -33,7 +33,7 @@ pub(super) enum Registration {
 
 type Answer = Arc<tokio::sync::Mutex<Option<(Registration, Instant)>>>;
 
-/// What is remembered of queues.
+/// What is saved of queues.
 #[derive(Debug, Default)]
 pub(super) struct Registry(Mutex<HashMap<QueueName, Answer>>);
 

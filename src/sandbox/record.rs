@@ -1,4 +1,4 @@
-//! What is remembered of the server that `up` started.
+//! What is saved of the server that `up` started.
 
 use std::io::{ErrorKind, Write};
 use std::path::Path;

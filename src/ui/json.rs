@@ -13,7 +13,7 @@ use crate::plan::{Action, Change, Plan};
 pub use status::{RouterReport, StatusReport};
 
 /// The version of the document's shape. Members may be added under the same number; what is there keeps its meaning.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// What a command has to say about every hub that it looked at.
 #[derive(Clone, Debug, Default)]
@@ -71,8 +71,8 @@ pub struct Problem {
     pub subject: String,
     /// What is wrong.
     pub message: String,
-    /// What mends it: a command, or else a sentence.
-    pub mend: String,
+    /// What fixes it: a command, or else a sentence.
+    pub fix: String,
 }
 
 /// What a probe found out.
@@ -166,7 +166,7 @@ impl ProbeReport {
 
 impl Problem {
     fn to_json(&self) -> Value {
-        json!({ "code": self.code, "subject": self.subject, "message": self.message, "mend": self.mend })
+        json!({ "code": self.code, "subject": self.subject, "message": self.message, "fix": self.fix })
     }
 }
 
@@ -225,9 +225,9 @@ fn error_json(error: &Error) -> Value {
 mod tests {
     use super::*;
     use crate::error::Progress;
-    use crate::model::choice::HubChoices;
+    use crate::model::inventory::Desired;
+    use crate::model::options::HubOptions;
     use crate::model::scope::tests::scope;
-    use crate::model::world::World;
     use crate::ui::Heading;
     use crate::ui::text::tests::{between, cluster_world, drifted_world, hub_world, is_like};
 
@@ -263,7 +263,7 @@ mod tests {
                     code: "K203".to_owned(),
                     subject: "rule `kibus-scheduled-change`".to_owned(),
                     message: "pattern changed".to_owned(),
-                    mend: "kibus bootstrap-hub".to_owned(),
+                    fix: "kibus bootstrap-hub".to_owned(),
                 }],
                 probes: Vec::new(),
                 warnings: vec!["a warning".to_owned()],
@@ -289,24 +289,24 @@ mod tests {
 
     #[test]
     fn a_report_reads_like_this() {
-        let world = cluster_world("base");
-        let plan = between(&World::default(), &world);
+        let desired = cluster_world("base");
+        let plan = between(&Desired::default(), &desired);
         let failure = failure();
         is_like("report.json", &format!("{:#}", report(&plan, Some(&failure)).to_json()));
     }
 
     #[test]
     fn the_schema_describes_what_is_written() {
-        let hub = hub_world(HubChoices::default());
-        let moved = hub_world(HubChoices {
+        let hub = hub_world(HubOptions::default());
+        let moved = hub_world(HubOptions {
             role_path: Some("/team/".parse().unwrap()),
-            ..HubChoices::default()
+            ..HubOptions::default()
         });
         let failure = failure();
         for (name, plan) in [
             ("no change", between(&hub, &hub)),
-            ("create", between(&World::default(), &hub)),
-            ("delete", between(&hub, &World::default())),
+            ("create", between(&Desired::default(), &hub)),
+            ("delete", between(&hub, &Desired::default())),
             ("replace", between(&hub, &moved)),
             ("update", between(&drifted_world(&hub), &hub)),
         ] {
@@ -320,11 +320,11 @@ mod tests {
 
     #[test]
     fn the_schema_refuses_what_is_not_written() {
-        let plan = between(&World::default(), &hub_world(HubChoices::default()));
+        let plan = between(&Desired::default(), &hub_world(HubOptions::default()));
         let failure = failure();
         let document = report(&plan, Some(&failure)).to_json();
         for (at, wrong) in [
-            ("/format_version", json!(2)),
+            ("/format_version", json!(1)),
             ("/hubs/0/applied", json!("yes")),
             ("/hubs/0/account", json!(111_122_223_333_u64)),
             ("/hubs/0/changes/0/action", json!("make")),

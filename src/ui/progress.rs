@@ -209,8 +209,8 @@ fn tenths(took: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::choice::HubChoices;
-    use crate::model::world::World;
+    use crate::model::inventory::Desired;
+    use crate::model::options::HubOptions;
     use crate::ui::text::tests::{between, hub_world};
 
     fn first(plan: &Plan) -> &Change {
@@ -219,9 +219,9 @@ mod tests {
 
     #[test]
     fn without_a_terminal_every_event_that_matters_is_one_plain_line() {
-        let hub = hub_world(HubChoices::default());
-        let create = between(&World::default(), &hub);
-        let delete = between(&hub, &World::default());
+        let hub = hub_world(HubOptions::default());
+        let create = between(&Desired::default(), &hub);
+        let delete = between(&hub, &Desired::default());
         let done = || Event::Done(Duration::from_millis(234));
         for (plan, event, line) in [
             (&create, Event::Started, None),

@@ -44,11 +44,11 @@ pub(super) struct Interruption {
     pub killed: bool,
 }
 
-type World = BTreeMap<ResourceId, Resource>;
+type Desired = BTreeMap<ResourceId, Resource>;
 
 #[derive(Default)]
 struct State {
-    resources: World,
+    resources: Desired,
     shown: Vec<Op>,
     writes: usize,
     interruption: Option<Interruption>,
@@ -66,7 +66,7 @@ pub(super) struct Account {
 
 impl Account {
     /// An account with these resources.
-    pub(super) fn new(scope: &Scope, resources: World) -> Self {
+    pub(super) fn new(scope: &Scope, resources: Desired) -> Self {
         Self {
             scope: scope.clone(),
             state: Mutex::new(State {
@@ -82,7 +82,7 @@ impl Account {
     }
 
     /// Everything that is there.
-    pub(super) fn resources(&self) -> World {
+    pub(super) fn resources(&self) -> Desired {
         self.state().resources.clone()
     }
 
@@ -193,7 +193,7 @@ impl Account {
 }
 
 /// Which policies open which queues: the router's all but the one for dead letters, a controller's that of its cluster.
-fn can_use(scope: &Scope, resources: &World) -> BTreeSet<(ResourceId, ResourceId)> {
+fn can_use(scope: &Scope, resources: &Desired) -> BTreeSet<(ResourceId, ResourceId)> {
     let mut found = BTreeSet::new();
     for queue in resources.values() {
         let Resource::Queue(queue) = queue else { continue };
@@ -271,7 +271,7 @@ fn allowed(scope: &Scope, state: &mut State, op: &Op) -> Result<(), String> {
     }
 }
 
-fn ours(scope: &Scope, resources: &World, resource: &Resource) -> bool {
+fn ours(scope: &Scope, resources: &Desired, resource: &Resource) -> bool {
     let tagged = |id: &ResourceId| {
         let tags = resources.get(id).and_then(Resource::tags);
         tags.is_some_and(|tags| tags.belong_to(&scope.bus))
@@ -315,7 +315,7 @@ fn needed(scope: &Scope, resource: &Resource) -> impl Iterator<Item = ResourceId
 }
 
 /// What of ours needs this. A role is replaced under its function, and its policy under the mapping.
-fn users(scope: &Scope, resources: &World, used: &Resource) -> impl Iterator<Item = ResourceId> {
+fn users(scope: &Scope, resources: &Desired, used: &Resource) -> impl Iterator<Item = ResourceId> {
     let users: Vec<ResourceId> = resources
         .values()
         .filter(|user| ours(scope, resources, user))
@@ -331,7 +331,7 @@ fn users(scope: &Scope, resources: &World, used: &Resource) -> impl Iterator<Ite
     users.into_iter()
 }
 
-fn take(resources: &mut World, op: &Op) {
+fn take(resources: &mut Desired, op: &Op) {
     let after = match op {
         Op::Create(after) => after.clone(),
         Op::Update { from, to, fields } => updated(from, to, fields),

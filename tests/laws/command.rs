@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kibus::apply::{Event, Listener, Outcome, apply};
 use kibus::cloud::{Cloud, observe};
-use kibus::model::choice::{ClusterChoices, HubChoices};
 use kibus::model::cluster::Cluster;
 use kibus::model::hub::{self, Hub};
+use kibus::model::inventory::Desired;
 use kibus::model::name::{ClusterName, RoleName};
+use kibus::model::options::{ClusterOptions, HubOptions};
 use kibus::model::resource::{Code, Resource, ResourceId};
 use kibus::model::scope::Scope;
 use kibus::model::tags::Tags;
-use kibus::model::world::World;
 use kibus::plan::{Change, Plan, check, plan};
 
 use super::account::{Account, Interruption};
@@ -31,7 +31,7 @@ pub(super) enum RoleFlag {
 #[derive(Clone, Debug)]
 pub(super) enum Command {
     /// With what its flags choose, and the version of the router that it brings.
-    BootstrapHub(HubChoices, &'static str),
+    BootstrapHub(HubOptions, &'static str),
     /// Each cluster with what is said about its role.
     AddCluster(Vec<(&'static str, RoleFlag)>),
     /// The clusters.
@@ -78,33 +78,33 @@ impl Command {
         plan
     }
 
-    async fn wants(&self, scope: &Scope, account: &Account) -> (World, BTreeSet<ResourceId>) {
+    async fn wants(&self, scope: &Scope, account: &Account) -> (Desired, BTreeSet<ResourceId>) {
         let memory = tags(account, ResourceId::Queue(scope.dead_letter_queue())).await;
-        let remembered = HubChoices::remembered(&memory).unwrap();
-        let mut wanted = World::default();
+        let saved = HubOptions::saved(&memory).unwrap();
+        let mut wanted = Desired::default();
         let mut ids = BTreeSet::new();
         match self {
             Self::BootstrapHub(flags, version) => {
-                let choices = flags.clone().or(remembered.clone());
-                let hub = Hub::new(scope, choices.clone(), Code::of_archive(*version, *version));
-                wanted.extend(hub.world());
+                let options = flags.clone().or(saved.clone());
+                let hub = Hub::new(scope, options.clone(), Code::of_archive(*version, *version));
+                wanted.extend(hub.desired());
                 ids.extend(hub::ids(scope));
-                if choices.kms_key.is_some() || remembered.kms_key.is_some() {
+                if options.kms_key.is_some() || saved.kms_key.is_some() {
                     for (name, _) in registered(scope, account, &hub).await {
                         let cluster = add_cluster(scope, account, &hub, name, RoleFlag::NotGiven, &mut ids).await;
-                        wanted.extend(cluster.world(scope, hub.kms_key()));
+                        wanted.extend(cluster.desired(scope, hub.kms_key()));
                     }
                 }
             }
             Self::AddCluster(clusters) => {
-                let hub = Hub::new(scope, remembered, Code::of_archive("", ""));
+                let hub = Hub::new(scope, saved, Code::of_archive("", ""));
                 for (name, flag) in clusters {
                     let cluster = add_cluster(scope, account, &hub, name.parse().unwrap(), *flag, &mut ids).await;
-                    wanted.extend(cluster.world(scope, hub.kms_key()));
+                    wanted.extend(cluster.desired(scope, hub.kms_key()));
                 }
             }
             Self::RemoveCluster(clusters) => {
-                let hub = Hub::new(scope, remembered, Code::of_archive("", ""));
+                let hub = Hub::new(scope, saved, Code::of_archive("", ""));
                 for name in clusters {
                     let name = name.parse().unwrap();
                     add_cluster(scope, account, &hub, name, RoleFlag::NotGiven, &mut ids).await;
@@ -112,7 +112,7 @@ impl Command {
             }
             Self::Teardown => {
                 ids.extend(hub::ids(scope));
-                let hub = Hub::new(scope, remembered, Code::of_archive("", ""));
+                let hub = Hub::new(scope, saved, Code::of_archive("", ""));
                 for (cluster, tags) in registered(scope, account, &hub).await {
                     ids.insert(ResourceId::Queue(scope.cluster_queue(&hub.queue_prefix(), &cluster)));
                     let role = tags.controller_role();
@@ -148,18 +148,18 @@ async fn add_cluster(
 ) -> Cluster {
     let queue = ResourceId::Queue(scope.cluster_queue(&hub.queue_prefix(), &name));
     let tags = tags(account, queue.clone()).await;
-    let remembered = tags.controller_role();
+    let saved = tags.controller_role();
     let role: Option<RoleName> = match flag {
-        RoleFlag::NotGiven => remembered.clone(),
+        RoleFlag::NotGiven => saved.clone(),
         RoleFlag::Role(role) => Some(role.parse().unwrap()),
         RoleFlag::None => None,
     };
     ids.insert(queue);
-    for role in role.iter().chain(&remembered) {
+    for role in role.iter().chain(&saved) {
         ids.insert(Cluster::policy_id(scope, &name, role));
     }
-    let choices = ClusterChoices::remembered(&tags).unwrap();
-    Cluster::new(scope, &hub.queue_prefix(), name, role, choices)
+    let options = ClusterOptions::saved(&tags).unwrap();
+    Cluster::new(scope, &hub.queue_prefix(), name, role, options)
 }
 
 async fn tags(account: &Account, id: ResourceId) -> Tags {

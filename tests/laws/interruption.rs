@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use kibus::model::choice::{HubChoices, UserTags};
+use kibus::model::options::{HubOptions, UserTags};
 use kibus::model::resource::{Resource, ResourceId, RolePolicy};
 use kibus::model::scope::Scope;
 use kibus::model::tags::Tags;
@@ -15,7 +15,7 @@ use super::command::{Command, RoleFlag};
 use Command::{AddCluster, BootstrapHub, RemoveCluster, Teardown};
 use RoleFlag::{NotGiven, Role};
 
-type World = BTreeMap<ResourceId, Resource>;
+type Desired = BTreeMap<ResourceId, Resource>;
 
 fn scope() -> Scope {
     Scope {
@@ -26,19 +26,19 @@ fn scope() -> Scope {
     }
 }
 
-fn choices(choose: impl FnOnce(&mut HubChoices)) -> HubChoices {
-    let mut choices = HubChoices::default();
-    choose(&mut choices);
-    choices
+fn options(choose: impl FnOnce(&mut HubOptions)) -> HubOptions {
+    let mut options = HubOptions::default();
+    choose(&mut options);
+    options
 }
 
 fn hub() -> Command {
-    BootstrapHub(HubChoices::default(), "0.1.0")
+    BootstrapHub(HubOptions::default(), "0.1.0")
 }
 
 /// A hub for which everything was chosen.
 fn choosy_hub() -> Command {
-    let chosen = choices(|c| {
+    let chosen = options(|c| {
         c.tags = Some(UserTags::parse(&["team=a".to_owned()]).unwrap());
         c.kms_key = Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap());
         c.retention = Some("7200".parse().unwrap());
@@ -69,11 +69,11 @@ fn histories() -> Vec<Vec<Command>> {
 
 /// The commands that are interrupted.
 fn commands() -> Vec<Command> {
-    let choose = |choose: fn(&mut HubChoices)| BootstrapHub(choices(choose), "0.1.0");
+    let choose = |choose: fn(&mut HubOptions)| BootstrapHub(options(choose), "0.1.0");
     vec![
         hub(),
         choosy_hub(),
-        BootstrapHub(HubChoices::default(), "0.2.0"),
+        BootstrapHub(HubOptions::default(), "0.2.0"),
         choose(|c| c.tags = Some(UserTags::parse(&["team=b".to_owned(), "x=y".to_owned()]).unwrap())),
         choose(|c| c.tags = Some(UserTags::parse(&["x=y".to_owned()]).unwrap())),
         choose(|c| c.kms_key = Some("none".parse().unwrap())),
@@ -101,28 +101,28 @@ fn commands() -> Vec<Command> {
 }
 
 /// What is in the account and no business of ours, though some of it looks like it.
-fn of_others() -> World {
+fn of_others() -> Desired {
     let hub = kibus::model::hub::Hub::new(
         &Scope {
             bus: "other".parse().unwrap(),
             ..scope()
         },
-        HubChoices::default(),
+        HubOptions::default(),
         kibus::model::resource::Code::of_archive("9.0.0", "ff"),
     );
-    let mut world: World = hub
-        .world()
+    let mut desired: Desired = hub
+        .desired()
         .resources()
         .map(|resource| (resource.id(), resource.clone()))
         .collect();
-    let queue = world
+    let queue = desired
         .values()
         .find(|resource| matches!(resource, Resource::Queue(_)))
         .cloned();
     if let Some(Resource::Queue(mut queue)) = queue {
         queue.name = "karpenter-theirs".parse().unwrap();
         queue.tags = Tags::default();
-        world.insert(ResourceId::Queue(queue.name.clone()), Resource::Queue(queue));
+        desired.insert(ResourceId::Queue(queue.name.clone()), Resource::Queue(queue));
     }
     let policy = RolePolicy {
         role: "a".parse().unwrap(),
@@ -130,8 +130,8 @@ fn of_others() -> World {
         document: kibus::model::document::Document(serde_json::json!({"Statement": []})),
     };
     let policy = Resource::RolePolicy(policy);
-    world.insert(policy.id(), policy);
-    world
+    desired.insert(policy.id(), policy);
+    desired
 }
 
 fn wait<T>(run: impl Future<Output = T>) -> T {
@@ -142,32 +142,32 @@ fn wait<T>(run: impl Future<Output = T>) -> T {
 }
 
 /// The account that these commands leave behind, on which others have put tags of their own.
-fn account_after(history: &[Command]) -> World {
+fn account_after(history: &[Command]) -> Desired {
     let account = Account::new(&scope(), of_others());
     for command in history {
         let run = wait(command.run(&scope(), &account, 4, None));
         assert!(run.outcome.is_complete(), "{command:?}: {:?}", run.outcome.failed);
     }
     assert_eq!(account.breaches(), [""; 0], "{history:?}");
-    let mut world = account.resources();
-    for tags in world.values_mut().filter_map(tags_mut) {
+    let mut desired = account.resources();
+    for tags in desired.values_mut().filter_map(tags_mut) {
         tags.0.insert("cost-center".to_owned(), "7".to_owned());
     }
-    world
+    desired
 }
 
 /// What the law compares: everything but the number of the alias's version, which every publishing raises.
-fn comparable(mut world: World) -> World {
-    for resource in world.values_mut() {
+fn comparable(mut desired: Desired) -> Desired {
+    for resource in desired.values_mut() {
         if let Resource::Alias(alias) = resource {
             alias.version = None;
         }
     }
-    world
+    desired
 }
 
 /// Interrupts a command, repeats it, and compares with what it does when nothing happens.
-fn goes_on_where_it_stood(start: &World, command: &Command, limit: usize, now: Interruption, end: &World) {
+fn goes_on_where_it_stood(start: &Desired, command: &Command, limit: usize, now: Interruption, end: &Desired) {
     let name = || format!("{command:?}, {limit} at a time, {now:?}");
     let account = Account::new(&scope(), start.clone());
     let first = wait(command.run(&scope(), &account, limit, Some(now)));

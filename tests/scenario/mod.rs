@@ -126,7 +126,7 @@ struct Scenario {
     proxy: Proxy,
     directory: TempDir,
     signals: Option<Signals>,
-    remembered: BTreeMap<String, String>,
+    saved: BTreeMap<String, String>,
     /// The id of the KMS key that was made last.
     key: Option<String>,
 }
@@ -143,7 +143,7 @@ impl Scenario {
             proxy: Proxy::start(server).await,
             directory: TempDir::new().unwrap(),
             signals: None,
-            remembered: BTreeMap::new(),
+            saved: BTreeMap::new(),
             key: None,
         }
     }
@@ -224,10 +224,10 @@ impl Scenario {
                 }
             }
             ["remember"] => {
-                self.remembered = self.account.dump().await;
+                self.saved = self.account.dump().await;
                 String::new()
             }
-            ["compare"] => differences(&self.remembered, &self.account.dump().await),
+            ["compare"] => differences(&self.saved, &self.account.dump().await),
             ["refuse", operation, times, status, code, ..] => {
                 let refusal = Interference::Refuse(
                     times.parse().unwrap(),

@@ -149,7 +149,7 @@ impl History {
     /// What the description of an alias that points to this version remembers. Nothing, if it is about another
     /// version: then someone else has moved the alias.
     #[must_use]
-    pub fn remembered(description: &str, version: u64) -> Self {
+    pub fn saved(description: &str, version: u64) -> Self {
         read(description)
             .filter(|(described, _)| *described == version)
             .map(|(_, history)| history)
@@ -184,14 +184,14 @@ fn read(description: &str) -> Option<(u64, History)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::choice::HubChoices;
     use crate::model::hub::Hub;
+    use crate::model::options::HubOptions;
     use crate::model::resource::{Code, Resource};
     use crate::model::scope::tests::scope;
 
     fn alias(version: u64, back_from: Option<u64>, before: &[u64]) -> Alias {
-        let world = Hub::new(&scope(), HubChoices::default(), Code::of_archive("0.1.0", "aa")).world();
-        let found = world.resources().find_map(|resource| match resource {
+        let desired = Hub::new(&scope(), HubOptions::default(), Code::of_archive("0.1.0", "aa")).desired();
+        let found = desired.resources().find_map(|resource| match resource {
             Resource::Alias(alias) => Some(alias.clone()),
             _ => None,
         });
@@ -215,8 +215,8 @@ mod tests {
         ] {
             let history = alias(5, back_from, before).history;
             assert_eq!(history.describe(5), text);
-            assert_eq!(History::remembered(text, 5), history, "{text}");
-            assert_eq!(History::remembered(text, 4), History::default(), "{text}");
+            assert_eq!(History::saved(text, 5), history, "{text}");
+            assert_eq!(History::saved(text, 4), History::default(), "{text}");
         }
         for text in [
             "",
@@ -225,13 +225,13 @@ mod tests {
             "kibus: version 5, before ",
             "kibus: version 5, before 4 x",
         ] {
-            assert_eq!(History::remembered(text, 5), History::default(), "{text}");
+            assert_eq!(History::saved(text, 5), History::default(), "{text}");
         }
     }
 
     #[test]
     fn moving_forward_remembers_what_worked() {
-        for (version, back_from, before, next, remembered) in [
+        for (version, back_from, before, next, saved) in [
             (1, None, &[][..], 2, &[1][..]),
             (3, None, &[2, 1][..], 4, &[3, 2][..]),
             // A version that failed its self-test was never in use.
@@ -243,7 +243,7 @@ mod tests {
             let history = alias(version, back_from, before).forward_to(next);
             assert_eq!(
                 (history.before.as_slice(), history.back_from),
-                (remembered, None),
+                (saved, None),
                 "{version} to {next}"
             );
         }

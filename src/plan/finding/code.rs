@@ -187,7 +187,7 @@ mod tests {
             let rest = meaning.split_at(1).1;
             assert!(text.contains(rest), "{code} says `{meaning}`, its section does not");
             assert!(text.contains("**At night**"), "{code} does not say what it is at night");
-            assert!(text.contains("**Mend**"), "{code} does not say what mends it");
+            assert!(text.contains("**Fix**"), "{code} does not say what fixes it");
         }
     }
 }

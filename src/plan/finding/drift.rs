@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Code, Finding, Mend, Subject};
+use super::{Code, Finding, Fix, Subject};
 use crate::model::field::FieldValue;
 use crate::model::key_policy::LetsIn;
 use crate::model::name::{ClusterName, KmsKey};
@@ -35,7 +35,7 @@ pub fn changed(
                 code,
                 subject: Subject::Resource(change.id.clone()),
                 message,
-                mend: cluster.map_or(Mend::BootstrapHub, Mend::AddCluster),
+                fix: cluster.map_or(Fix::BootstrapHub, Fix::AddCluster),
                 change: Some(place),
             }
         })
@@ -48,7 +48,7 @@ pub fn refused(scope: &Scope, refusals: &[Refusal]) -> Vec<Finding> {
     refusals
         .iter()
         .map(|refusal| {
-            let (code, mend) = match refusal {
+            let (code, fix) = match refusal {
                 Refusal::NotOurs(..) => (
                     Code::NotOurs,
                     "rename or remove what is in the way, or set up a bus of another name",
@@ -77,23 +77,23 @@ pub fn refused(scope: &Scope, refusals: &[Refusal]) -> Vec<Finding> {
                     "choose the role that Karpenter runs as, with add-cluster --controller-role",
                 ),
                 Refusal::FunctionFailed { function, .. } => {
-                    let mend = format!(
+                    let fix = format!(
                         "when the reason is gone, remove it (aws lambda delete-function --region {} --function-name \
                          {function}), and run bootstrap-hub to make it anew",
                         scope.region
                     );
-                    return finding(scope, refusal, Code::FunctionFailed, mend);
+                    return finding(scope, refusal, Code::FunctionFailed, fix);
                 }
                 Refusal::OlderRouter { live, .. } => {
                     return finding(scope, refusal, Code::NewerRouter, format!("use kibus {live} or newer"));
                 }
             };
-            finding(scope, refusal, code, mend.to_owned())
+            finding(scope, refusal, code, fix.to_owned())
         })
         .collect()
 }
 
-fn finding(scope: &Scope, refusal: &Refusal, code: Code, mend: String) -> Finding {
+fn finding(scope: &Scope, refusal: &Refusal, code: Code, fix: String) -> Finding {
     Finding {
         code,
         subject: about(scope, refusal).map_or_else(|| Subject::Other("options".to_owned()), Subject::Resource),
@@ -104,19 +104,19 @@ fn finding(scope: &Scope, refusal: &Refusal, code: Code, mend: String) -> Findin
             Refusal::ForeignStatements(_) => "holds statements that kibus did not write".to_owned(),
             other => other.to_string(),
         },
-        mend: Mend::ByHand(mend),
+        fix: Fix::ByHand(fix),
         change: None,
     }
 }
 
 /// Something that could not be read; `denied` if AWS refused, and `why` in words.
 #[must_use]
-pub fn unreadable(subject: Subject, denied: bool, why: String, mend: Mend) -> Finding {
+pub fn unreadable(subject: Subject, denied: bool, why: String, fix: Fix) -> Finding {
     Finding {
         code: if denied { Code::Denied } else { Code::Unreadable },
         subject,
         message: why,
-        mend,
+        fix,
         change: None,
     }
 }
@@ -137,7 +137,7 @@ pub fn key(scope: &Scope, key: &KmsKey, policy: Option<&LetsIn>) -> Option<Findi
         code: Code::KeyShut,
         subject: Subject::Other(format!("key {key}")),
         message,
-        mend: Mend::ByHand(format!(
+        fix: Fix::ByHand(format!(
             "give its policy this statement, or choose another key: {}",
             policy::key_statement(scope).compact()
         )),
@@ -152,7 +152,7 @@ pub fn not_registered(cluster: ClusterName) -> Finding {
         code: Code::ClusterNotRegistered,
         subject: Subject::Cluster(cluster.clone()),
         message: "not registered".to_owned(),
-        mend: Mend::AddCluster(cluster),
+        fix: Fix::AddCluster(cluster),
         change: None,
     }
 }

@@ -1,13 +1,13 @@
 //! What a check finds: from a plan, its refusals and what was seen of the traffic to findings, each with a stable
-//! code, what it is about, and what mends it.
+//! code, what it is about, and what fixes it.
 
 mod code;
+mod delivery;
 mod drift;
-mod traffic;
 
 pub use code::Code;
+pub use delivery::{Look, traffic};
 pub use drift::{changed, key, not_registered, refused, unreadable};
-pub use traffic::{Look, traffic};
 
 use crate::model::name::ClusterName;
 use crate::model::resource::ResourceId;
@@ -21,9 +21,9 @@ pub struct Finding {
     pub subject: Subject,
     /// What is so, in a few words without a full stop.
     pub message: String,
-    /// What mends it.
-    pub mend: Mend,
-    /// Which change of the plan would mend it, by its place there.
+    /// What fixes it.
+    pub fix: Fix,
+    /// Which change of the plan would fix it, by its place there.
     pub change: Option<usize>,
 }
 
@@ -50,9 +50,9 @@ impl Subject {
     }
 }
 
-/// What mends a finding.
+/// What fixes a finding.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Mend {
+pub enum Fix {
     /// Setting the hub up again.
     BootstrapHub,
     /// Adding this cluster again.

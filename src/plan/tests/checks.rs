@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::Bench;
-use crate::model::choice::HubChoices;
 use crate::model::document::Document;
+use crate::model::inventory::{Desired, Observed, Seen};
 use crate::model::name::ClusterName;
+use crate::model::options::HubOptions;
 use crate::model::resource::{Alias, Code, FunctionSettings, Resource};
 use crate::model::tags::{BUS, CLUSTER, Tags};
-use crate::model::world::{Observed, Seen, World};
 use crate::plan::{Allowed, check, check_allowing, check_prefix, check_queue_name, plan};
 use serde_json::json;
 
@@ -232,15 +232,15 @@ const CHANGED: &[Row] = &[
 
 /// A bus that has the rule on request, which is not wanted any more.
 fn rebalance(b: &mut Bench, foreign_targets: &[&str]) {
-    let before = HubChoices {
+    let before = HubOptions {
         rebalance: Some(true),
-        ..HubChoices::default()
+        ..HubOptions::default()
     };
-    let after = std::mem::replace(&mut b.choices, before);
+    let after = std::mem::replace(&mut b.options, before);
     for resource in b.wanted().resources() {
         b.see(resource.clone());
     }
-    b.choices = after;
+    b.options = after;
     b.rule(REBALANCE, |r| {
         r.foreign_targets = foreign_targets.iter().map(|id| (*id).to_owned()).collect();
     });
@@ -305,9 +305,9 @@ fn a_cluster_cannot_take_a_name_of_the_hub() {
 
 #[test]
 fn the_prefix_stays_while_clusters_are_registered() {
-    let prefix = |prefix: Option<&str>| HubChoices {
+    let prefix = |prefix: Option<&str>| HubOptions {
         queue_prefix: prefix.map(|prefix| prefix.parse().unwrap()),
-        ..HubChoices::default()
+        ..HubOptions::default()
     };
     for (name, before, after, clusters, taken) in [
         ("no cluster", None, Some("x-"), vec![], true),
@@ -409,7 +409,7 @@ fn going_back_keeps_what_decides_where_events_go() {
         edit(&mut settings);
         let back = Resource::Alias(live.gone_back(1, settings));
         let only = Observed::from_iter([(back.id(), Seen::Present(Box::new(Resource::Alias(live))))]);
-        let plan = plan(&bench.scope, &World::from_iter([back]), &only);
+        let plan = plan(&bench.scope, &Desired::from_iter([back]), &only);
         assert!(plan.changes[0].touches(Alias::ROLLBACK), "{name}");
         let refusals = check(&bench.scope, &plan, &bench.observed);
         let refusals: Vec<String> = refusals.iter().map(ToString::to_string).collect();

@@ -1,12 +1,12 @@
-//! Every field of every kind: changed behind its back it is found and mended, and nothing else is touched.
+//! Every field of every kind: changed behind its back it is found and fixed, and nothing else is touched.
 
 use std::collections::BTreeSet;
 
 use super::{Bench, drawing};
-use crate::model::choice::UserTags;
 use crate::model::document::Document;
+use crate::model::inventory::{Desired, Seen};
+use crate::model::options::UserTags;
 use crate::model::resource::{Architecture, Code, Encryption, Extras, Logging, Resource};
-use crate::model::world::{Seen, World};
 use serde_json::json;
 
 type Row = (&'static str, fn(&mut Bench), &'static str);
@@ -506,7 +506,7 @@ const DRIFT: &[Row] = &[
 const CHOICES: &[Row] = &[
     (
         "tags of the user",
-        |b| b.choices.tags = Some(UserTags::parse(&["team=a".to_owned()]).unwrap()),
+        |b| b.options.tags = Some(UserTags::parse(&["team=a".to_owned()]).unwrap()),
         "~queue(tags.kibus:option:tag,tags.team) ~queue(tags.kibus:option:tag,tags.team) \
          ~queue(tags.kibus:option:tag,tags.team) ~role(tags.kibus:option:tag,tags.team) \
          ~log-group(tags.kibus:option:tag,tags.team) ~function(tags.kibus:option:tag,tags.team) \
@@ -516,54 +516,54 @@ const CHOICES: &[Row] = &[
     ),
     (
         "a customer key",
-        |b| b.choices.kms_key = Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap()),
+        |b| b.options.kms_key = Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap()),
         "~queue(encryption,tags.kibus:option:kms-key) ~role-policy(document) ~role-policy(document) \
          ~queue(encryption) ~queue(encryption) ~queue(encryption)",
     ),
     (
         "retention of the hub queue",
-        |b| b.choices.retention = Some("7200".parse().unwrap()),
+        |b| b.options.retention = Some("7200".parse().unwrap()),
         "~queue(tags.kibus:option:retention) ~queue(retention)",
     ),
     (
         "a permissions boundary",
-        |b| b.choices.permissions_boundary = Some("arn:aws:iam::111122223333:policy/x".parse().unwrap()),
+        |b| b.options.permissions_boundary = Some("arn:aws:iam::111122223333:policy/x".parse().unwrap()),
         "~queue(tags.kibus:option:permissions-boundary) ~role(permissions_boundary)",
     ),
     (
         "a role path",
-        |b| b.choices.role_path = Some("/x/".parse().unwrap()),
+        |b| b.options.role_path = Some("/x/".parse().unwrap()),
         "~queue(tags.kibus:option:role-path) ±role-policy ±role(path) ~function(role) ~alias(role)",
     ),
     (
         "a queue prefix",
-        |b| b.choices.queue_prefix = Some("x-".parse().unwrap()),
+        |b| b.options.queue_prefix = Some("x-".parse().unwrap()),
         "~queue(tags.kibus:option:queue-prefix) ~function(environment.KIBUS_QUEUE_PREFIX) \
          ~alias(environment.KIBUS_QUEUE_PREFIX)",
     ),
     (
         "memory",
-        |b| b.choices.memory = Some("512".parse().unwrap()),
+        |b| b.options.memory = Some("512".parse().unwrap()),
         "~queue(tags.kibus:option:memory) ~function(memory) ~alias(memory)",
     ),
     (
         "architecture",
-        |b| b.choices.architecture = Some(Architecture::Arm64),
+        |b| b.options.architecture = Some(Architecture::Arm64),
         "~queue(tags.kibus:option:arch) ~function(architecture) ~alias(architecture)",
     ),
     (
         "reserved concurrency",
-        |b| b.choices.reserved_concurrency = Some("5".parse().unwrap()),
+        |b| b.options.reserved_concurrency = Some("5".parse().unwrap()),
         "~queue(tags.kibus:option:reserved-concurrency) ~function(reserved_concurrency)",
     ),
     (
         "log retention",
-        |b| b.choices.log_retention = Some("30".parse().unwrap()),
+        |b| b.options.log_retention = Some("30".parse().unwrap()),
         "~queue(tags.kibus:option:log-retention) ~log-group(retention_days)",
     ),
     (
         "rebalance recommendations",
-        |b| b.choices.rebalance = Some(true),
+        |b| b.options.rebalance = Some(true),
         "~queue(policy,tags.kibus:option:rebalance) ~queue(policy) +rule",
     ),
     (
@@ -719,11 +719,11 @@ fn nothing_becomes_everything_and_the_other_way() {
 #[should_panic(expected = "queue `karpenter-base` is wanted and was never asked about")]
 fn only_absent_may_plan_a_create() {
     let bench = Bench::new();
-    let mut world = World::default();
+    let mut desired = Desired::default();
     for resource in bench.wanted().resources() {
         if resource.id().name() == "karpenter-base" {
-            world.insert(resource.clone());
+            desired.insert(resource.clone());
         }
     }
-    let _ = crate::plan::plan(&bench.scope, &world, &Default::default());
+    let _ = crate::plan::plan(&bench.scope, &desired, &Default::default());
 }

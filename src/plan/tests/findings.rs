@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::Bench;
+use crate::model::inventory::Seen;
 use crate::model::resource::Resource;
-use crate::model::world::Seen;
 use crate::plan::check;
 use crate::plan::finding;
 

@@ -5,16 +5,16 @@ mod fields;
 mod findings;
 mod order;
 
-use crate::model::choice::HubChoices;
 use crate::model::cluster::Cluster;
 use crate::model::hub::{self, Hub};
+use crate::model::inventory::{Desired, Observed, Seen};
 use crate::model::name::RoleName;
+use crate::model::options::HubOptions;
 use crate::model::resource::{
     Alias, Code, EventSourceMapping, Function, LogGroup, Queue, Resource, ResourceId, Role, RolePolicy, Rule,
 };
 use crate::model::scope::Scope;
 use crate::model::scope::tests::scope;
-use crate::model::world::{Observed, Seen, World};
 use crate::plan::{Action, Change, Plan, plan};
 
 /// The code that a healthy function has.
@@ -25,7 +25,7 @@ fn code() -> Code {
 /// A wanted world and an observed one: the same until a test overrides one thing.
 struct Bench {
     scope: Scope,
-    choices: HubChoices,
+    options: HubOptions,
     code: Code,
     role: Option<RoleName>,
     observed: Observed,
@@ -50,7 +50,7 @@ impl Bench {
     fn new() -> Self {
         let mut bench = Self {
             scope: scope(),
-            choices: HubChoices::default(),
+            options: HubOptions::default(),
             code: code(),
             role: Some("controller".parse().unwrap()),
             observed: hub::ids(&scope()).into_iter().map(|id| (id, Seen::Absent)).collect(),
@@ -87,8 +87,8 @@ impl Bench {
         self.observed.insert(id, seen);
     }
 
-    fn wanted(&self) -> World {
-        let hub = Hub::new(&self.scope, self.choices.clone(), self.code.clone());
+    fn wanted(&self) -> Desired {
+        let hub = Hub::new(&self.scope, self.options.clone(), self.code.clone());
         let cluster = Cluster::new(
             &self.scope,
             &hub::default_queue_prefix(),
@@ -96,9 +96,9 @@ impl Bench {
             self.role.clone(),
             Default::default(),
         );
-        let mut world = hub.world();
-        world.extend(cluster.world(&self.scope, hub.kms_key()));
-        world
+        let mut desired = hub.desired();
+        desired.extend(cluster.desired(&self.scope, hub.kms_key()));
+        desired
     }
 
     /// What turns the observed world into the wanted one. What is newly wanted was asked about and is absent.
@@ -111,7 +111,7 @@ impl Bench {
 
     /// What takes everything away.
     fn teardown(&self) -> Plan {
-        plan(&self.scope, &World::default(), &self.observed)
+        plan(&self.scope, &Desired::default(), &self.observed)
     }
 }
 

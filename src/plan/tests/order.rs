@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::{code, step};
-use crate::model::choice::HubChoices;
 use crate::model::cluster::Cluster;
 use crate::model::document::Document;
 use crate::model::hub::{self, Hub};
+use crate::model::inventory::{Desired, Observed, Seen};
+use crate::model::options::HubOptions;
 use crate::model::resource::{Resource, ResourceId};
 use crate::model::scope::tests::scope;
-use crate::model::world::{Observed, Seen, World};
 use crate::plan::{Op, Plan, plan};
 
 const ROLES: [Option<&str>; 3] = [None, Some("a"), Some("b")];
@@ -24,7 +24,7 @@ const CLUSTERS: usize = 4 * QUEUES * POLICIES * POLICIES;
 /// A wanted world, and an observed one.
 #[derive(Clone, Debug, Default)]
 struct Pair {
-    wanted: World,
+    wanted: Desired,
     observed: Observed,
 }
 
@@ -56,13 +56,13 @@ impl Pair {
             )
         };
         if let Some(role) = ROLES.get(next(4)) {
-            self.wanted.extend(cluster(*role).world(&scope(), None));
+            self.wanted.extend(cluster(*role).desired(&scope(), None));
         }
         self.observed
             .insert(ResourceId::Queue(cluster(None).queue), Seen::Absent);
         let queue = next(QUEUES);
         if let Some(role) = ROLES.get(queue / 2) {
-            for resource in cluster(*role).world(&scope(), None).resources() {
+            for resource in cluster(*role).desired(&scope(), None).resources() {
                 if let Resource::Queue(mut seen) = resource.clone() {
                     seen.delay += u32::from(queue % 2 == 1);
                     self.see(Resource::Queue(seen));
@@ -71,7 +71,7 @@ impl Pair {
         }
         for role in ["a", "b"] {
             let policy = next(POLICIES);
-            for resource in cluster(Some(role)).world(&scope(), None).resources() {
+            for resource in cluster(Some(role)).desired(&scope(), None).resources() {
                 if let Resource::RolePolicy(mut seen) = resource.clone() {
                     if policy == 1 {
                         seen.document = Document(serde_json::json!({"Statement": {"Sid": "KibusX"}}));
@@ -85,12 +85,12 @@ impl Pair {
         }
     }
 
-    /// Adds a hub: wanted or not, found after other choices, of which the bits of `missing` are absent and those of
+    /// Adds a hub: wanted or not, found after other options, of which the bits of `missing` are absent and those of
     /// `drifted` were changed.
-    fn hub(&mut self, wanted: Option<&HubChoices>, found: &HubChoices, missing: u32, drifted: u32) {
-        let hub = |choices: &HubChoices| Hub::new(&scope(), choices.clone(), code()).world();
-        if let Some(choices) = wanted {
-            self.wanted.extend(hub(choices));
+    fn hub(&mut self, wanted: Option<&HubOptions>, found: &HubOptions, missing: u32, drifted: u32) {
+        let hub = |options: &HubOptions| Hub::new(&scope(), options.clone(), code()).desired();
+        if let Some(options) = wanted {
+            self.wanted.extend(hub(options));
         }
         for id in hub::ids(&scope()) {
             self.observed.insert(id, Seen::Absent);
@@ -121,24 +121,24 @@ fn changed(mut resource: Resource) -> Resource {
     resource
 }
 
-fn hub_choices() -> Vec<HubChoices> {
-    let default = HubChoices::default;
+fn hub_choices() -> Vec<HubOptions> {
+    let default = HubOptions::default;
     vec![
         default(),
-        HubChoices {
+        HubOptions {
             rebalance: Some(true),
             ..default()
         },
-        HubChoices {
+        HubOptions {
             role_path: Some("/x/".parse().unwrap()),
             ..default()
         },
-        HubChoices {
+        HubOptions {
             memory: Some("512".parse().unwrap()),
             queue_prefix: Some("x-".parse().unwrap()),
             ..default()
         },
-        HubChoices {
+        HubOptions {
             kms_key: Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap()),
             role_path: Some("/x/".parse().unwrap()),
             rebalance: Some(true),
@@ -270,7 +270,7 @@ fn change_of_role(from: Option<&str>, to: Option<&str>) -> Plan {
         let id = Cluster::policy_id(&scope(), &"base".parse().unwrap(), &role.parse().unwrap());
         pair.observed.insert(id, Seen::Absent);
     }
-    let world = |role: Option<&str>| {
+    let desired = |role: Option<&str>| {
         let role = role.map(|role| role.parse().unwrap());
         Cluster::new(
             &scope(),
@@ -279,12 +279,12 @@ fn change_of_role(from: Option<&str>, to: Option<&str>) -> Plan {
             role,
             Default::default(),
         )
-        .world(&scope(), None)
+        .desired(&scope(), None)
     };
-    for resource in world(from).resources() {
+    for resource in desired(from).resources() {
         pair.see(resource.clone());
     }
-    pair.wanted = world(to);
+    pair.wanted = desired(to);
     pair.plan()
 }
 

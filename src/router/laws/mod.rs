@@ -403,7 +403,7 @@ fn world_that_knows(known: &World, ec2: Vec<TagAnswer>) -> World {
     let world = world(vec![sent()], ec2, vec![Ok(Tags::default())]);
     let now = Instant::now();
     for n in 0..400 {
-        if let Some(owner) = known.remembered(&id(n), now) {
+        if let Some(owner) = known.saved(&id(n), now) {
             world.remember(id(n), owner, now);
         }
     }

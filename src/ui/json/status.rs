@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::model::name::{QueueName, RuleName};
 use crate::model::resource::{Architecture, ResourceId};
-use crate::model::state::{Depth, MappingState};
+use crate::model::status::{Depth, MappingState};
 
 /// How a hub and its clusters fare.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

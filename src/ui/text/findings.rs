@@ -9,11 +9,11 @@ use super::fold::fold;
 use super::plan::{NAME_COLUMN, NARROW, field_lines, sign};
 use super::{Look, kind};
 use crate::plan::Plan;
-use crate::plan::finding::{Finding, Mend, Subject};
+use crate::plan::finding::{Finding, Fix, Subject};
 use crate::ui::Heading;
 use crate::ui::table::gap;
 
-/// All findings of one hub. `clusters` says how many were looked at; `mends` are the commands that mend them, in
+/// All findings of one hub. `clusters` says how many were looked at; `fixes` are the commands that fix them, in
 /// the order in which to run them.
 #[must_use]
 pub fn findings(
@@ -21,7 +21,7 @@ pub fn findings(
     clusters: &str,
     plan: &Plan,
     findings: &[Finding],
-    mends: &[String],
+    fixes: &[String],
     look: Look,
 ) -> String {
     let title = super::heading(heading, look);
@@ -50,8 +50,8 @@ pub fn findings(
         if told.insert(finding.code) {
             below.push(finding.code.meaning().to_owned());
         }
-        if let Mend::ByHand(mend) = &finding.mend {
-            below.push(format!("to mend: {}", escape(mend)));
+        if let Fix::ByHand(fix) = &finding.fix {
+            below.push(format!("to fix: {}", escape(fix)));
         }
         let room = look
             .width
@@ -76,17 +76,17 @@ pub fn findings(
         count => format!("{count} findings"),
     };
     let count = look.paint.bold(&count);
-    match mends {
+    match fixes {
         [] => lines.push(format!("{count}. docs/findings.md says more about each code.")),
         _ => {
-            let by_hand = |finding: &Finding| matches!(finding.mend, Mend::ByHand(_));
+            let by_hand = |finding: &Finding| matches!(finding.fix, Fix::ByHand(_));
             let what = match findings {
                 [_] => "it",
-                _ if findings.iter().any(by_hand) => "what commands can mend",
+                _ if findings.iter().any(by_hand) => "what commands can fix",
                 _ => "them",
             };
-            lines.push(format!("{count}. To mend {what}:"));
-            lines.extend(mends.iter().map(|command| format!("    {command}")));
+            lines.push(format!("{count}. To fix {what}:"));
+            lines.extend(fixes.iter().map(|command| format!("    {command}")));
         }
     }
     lines.join("\n")
@@ -99,7 +99,7 @@ fn words(finding: &Finding) -> (String, String) {
     }
 }
 
-/// What mending would do, as a plan shows it; or a mark for what no plan mends.
+/// What fixing would do, as a plan shows it; or a mark for what no plan fixes.
 fn mark(finding: &Finding, plan: &Plan, look: Look) -> String {
     match finding.change.and_then(|place| plan.changes.get(place)) {
         Some(change) => sign(change.action, look.paint),

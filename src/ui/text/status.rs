@@ -4,7 +4,7 @@ use super::escape::escape;
 use super::fold::fold;
 use super::plan::NARROW;
 use super::{Look, by_count, kind, name};
-use crate::model::state::Depth;
+use crate::model::status::Depth;
 use crate::ui::json::{ClusterReport, RouterReport, StatusReport};
 use crate::ui::paint::Paint;
 use crate::ui::{Align, Heading, Table};

@@ -6,21 +6,21 @@ use std::path::Path;
 
 use super::*;
 use crate::error::{Error, Progress};
-use crate::model::choice::{ClusterChoices, HubChoices};
 use crate::model::cluster::Cluster;
 use crate::model::document::Document;
 use crate::model::hub::{self, Hub};
+use crate::model::inventory::{Desired, Observed, Seen};
+use crate::model::options::{ClusterOptions, HubOptions};
 use crate::model::resource::{Code, Resource, ResourceId};
 use crate::model::scope::tests::scope;
-use crate::model::world::{Observed, Seen, World};
 use crate::plan::{Plan, plan as plan_of};
 use crate::ui::Heading;
 
-pub(crate) fn hub_world(choices: HubChoices) -> World {
-    Hub::new(&scope(), choices, Code::of_archive("0.1.0", "5e1f".repeat(16))).world()
+pub(crate) fn hub_world(options: HubOptions) -> Desired {
+    Hub::new(&scope(), options, Code::of_archive("0.1.0", "5e1f".repeat(16))).desired()
 }
 
-pub(crate) fn cluster_world(name: &str) -> World {
+pub(crate) fn cluster_world(name: &str) -> Desired {
     let role = Some(format!("KarpenterServiceAccount-{name}").parse().unwrap());
     let name = name.parse().unwrap();
     Cluster::new(
@@ -28,21 +28,21 @@ pub(crate) fn cluster_world(name: &str) -> World {
         &hub::default_queue_prefix(),
         name,
         role,
-        ClusterChoices::default(),
+        ClusterOptions::default(),
     )
-    .world(&scope(), None)
+    .desired(&scope(), None)
 }
 
-pub(crate) fn clusters_world(count: usize) -> World {
-    let mut world = World::default();
+pub(crate) fn clusters_world(count: usize) -> Desired {
+    let mut desired = Desired::default();
     for number in 1..=count {
-        world.extend(cluster_world(&format!("tenant-{number}")));
+        desired.extend(cluster_world(&format!("tenant-{number}")));
     }
-    world
+    desired
 }
 
 /// The plan from one world to another.
-pub(crate) fn between(before: &World, after: &World) -> Plan {
+pub(crate) fn between(before: &Desired, after: &Desired) -> Plan {
     let ids: BTreeSet<&ResourceId> = before.ids().chain(after.ids()).collect();
     let observed: Observed = ids
         .into_iter()
@@ -57,8 +57,8 @@ pub(crate) fn between(before: &World, after: &World) -> Plan {
 }
 
 /// The same world, in which someone else changed things.
-fn drifted(world: &World, mut change: impl FnMut(&mut Resource)) -> World {
-    world
+fn drifted(desired: &Desired, mut change: impl FnMut(&mut Resource)) -> Desired {
+    desired
         .resources()
         .cloned()
         .map(|mut resource| {
@@ -69,8 +69,8 @@ fn drifted(world: &World, mut change: impl FnMut(&mut Resource)) -> World {
 }
 
 /// The same world, in which one thing of almost every kind is not as it should be.
-pub(crate) fn drifted_world(world: &World) -> World {
-    drifted(world, |resource| match resource {
+pub(crate) fn drifted_world(desired: &Desired) -> Desired {
+    drifted(desired, |resource| match resource {
         Resource::Queue(queue) if queue.name == scope().hub_queue() => {
             queue.visibility = 30;
             queue.redrive = None;
@@ -120,7 +120,7 @@ pub(crate) fn is_like(name: &str, text: &str) {
 
 #[test]
 fn a_first_hub() {
-    let plan = between(&World::default(), &hub_world(HubChoices::default()));
+    let plan = between(&Desired::default(), &hub_world(HubOptions::default()));
     is_like("first-hub.txt", &shown(&plan, Look::default()));
     is_like("first-hub-narrow.txt", &shown(&plan, look(0, Some(80))));
     is_like("first-hub-very-narrow.txt", &shown(&plan, look(0, Some(60))));
@@ -129,19 +129,19 @@ fn a_first_hub() {
 
 #[test]
 fn every_option_of_a_hub() {
-    let chosen = HubChoices {
+    let chosen = HubOptions {
         kms_key: Some("arn:aws:kms:us-west-2:111122223333:key/1234abcd-12ab".parse().unwrap()),
         permissions_boundary: Some("arn:aws:iam::111122223333:policy/team/boundary".parse().unwrap()),
         role_path: Some("/team/".parse().unwrap()),
         reserved_concurrency: Some("20".parse().unwrap()),
         rebalance: Some(true),
         memory: Some("512".parse().unwrap()),
-        ..HubChoices::default()
+        ..HubOptions::default()
     };
-    let (before, after) = (hub_world(HubChoices::default()), hub_world(chosen));
+    let (before, after) = (hub_world(HubOptions::default()), hub_world(chosen));
     is_like(
         "options-new.txt",
-        &shown(&between(&World::default(), &after), Look::default()),
+        &shown(&between(&Desired::default(), &after), Look::default()),
     );
     is_like(
         "options-changed.txt",
@@ -151,12 +151,12 @@ fn every_option_of_a_hub() {
 
 #[test]
 fn a_policy_that_only_follows_its_role_says_so() {
-    let moved = HubChoices {
+    let moved = HubOptions {
         role_path: Some("/team/".parse().unwrap()),
-        ..HubChoices::default()
+        ..HubOptions::default()
     };
     let text = shown(
-        &between(&hub_world(HubChoices::default()), &hub_world(moved)),
+        &between(&hub_world(HubOptions::default()), &hub_world(moved)),
         Look::default(),
     );
     let line = "± role policy  kibus-router-us-west-2  stays as it is, but goes and comes back with its role";
@@ -165,7 +165,7 @@ fn a_policy_that_only_follows_its_role_says_so() {
 
 #[test]
 fn clusters_stand_apart_from_the_hub_and_from_each_other() {
-    let mut after = hub_world(HubChoices::default());
+    let mut after = hub_world(HubOptions::default());
     let before = drifted(&after, |resource| {
         if let Resource::Queue(queue) = resource
             && queue.name == scope().hub_queue()
@@ -179,7 +179,7 @@ fn clusters_stand_apart_from_the_hub_and_from_each_other() {
 
 #[test]
 fn many_clusters_are_folded_and_all_named() {
-    let plan = between(&World::default(), &clusters_world(60));
+    let plan = between(&Desired::default(), &clusters_world(60));
     is_like("many-clusters.txt", &shown(&plan, look(0, Some(100))));
     let full = shown(&plan, look(1, None));
     for number in 1..=60 {
@@ -188,7 +188,7 @@ fn many_clusters_are_folded_and_all_named() {
             "tenant-{number} is not shown by -v"
         );
     }
-    let few = shown(&between(&World::default(), &clusters_world(20)), Look::default());
+    let few = shown(&between(&Desired::default(), &clusters_world(20)), Look::default());
     assert!(
         !few.contains("more clusters"),
         "20 clusters are not too many to show:\n{few}"
@@ -198,7 +198,7 @@ fn many_clusters_are_folded_and_all_named() {
 #[test]
 fn a_cluster_that_is_no_pure_create_is_never_folded() {
     let after = clusters_world(60);
-    let before: World = drifted(&after, |resource| {
+    let before: Desired = drifted(&after, |resource| {
         if let Resource::Queue(queue) = resource {
             queue.retention = 60;
         }
@@ -213,7 +213,7 @@ fn a_cluster_that_is_no_pure_create_is_never_folded() {
 
 #[test]
 fn drift_shows_each_old_and_new_value() {
-    let mut wanted = hub_world(HubChoices::default());
+    let mut wanted = hub_world(HubOptions::default());
     wanted.extend(clusters_world(1));
     let found = drifted_world(&wanted);
     is_like("drift.txt", &shown(&between(&found, &wanted), Look::default()));
@@ -222,11 +222,11 @@ fn drift_shows_each_old_and_new_value() {
 
 #[test]
 fn a_teardown() {
-    let mut before = hub_world(HubChoices::default());
+    let mut before = hub_world(HubOptions::default());
     before.extend(clusters_world(1));
     is_like(
         "teardown.txt",
-        &shown(&between(&before, &World::default()), Look::default()),
+        &shown(&between(&before, &Desired::default()), Look::default()),
     );
 }
 
@@ -244,15 +244,15 @@ fn what_could_not_be_read_is_said() {
 
 #[test]
 fn no_changes_are_no_text() {
-    let world = hub_world(HubChoices::default());
-    assert_eq!(shown(&between(&world, &world), Look::default()), "");
+    let desired = hub_world(HubOptions::default());
+    assert_eq!(shown(&between(&desired, &desired), Look::default()), "");
 }
 
 #[test]
 fn colour_adds_nothing_but_colour() {
-    let mut after = hub_world(HubChoices::default());
+    let mut after = hub_world(HubOptions::default());
     after.extend(clusters_world(25));
-    let before = drifted(&hub_world(HubChoices::default()), |resource| {
+    let before = drifted(&hub_world(HubOptions::default()), |resource| {
         if let Resource::Queue(queue) = resource {
             queue.policy = queue
                 .policy

@@ -12,10 +12,10 @@ pub const TARGET: &str = "kibus::call";
 
 /// Logs each call once, whether it is answered at the first try or not.
 #[derive(Debug)]
-pub(super) struct Calls;
+pub(super) struct CallLog;
 
 #[dyn_dispatch_hint]
-impl Intercept for Calls {
+impl Intercept for CallLog {
     fn name(&self) -> &'static str {
         "kibus calls"
     }

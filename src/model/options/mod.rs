@@ -1,4 +1,4 @@
-//! Options that a user chose, and how they are remembered.
+//! Options that a user chose, and how they are saved.
 //!
 //! There is no state file: what was chosen stands in a tag of the resource that is created first and deleted
 //! last, under `kibus:option:` and the flag's name. What was never chosen has no tag and follows the default.
@@ -6,13 +6,13 @@
 mod cluster;
 mod hub;
 mod live;
-mod memory;
+mod saved;
 mod user_tags;
 mod value;
 
-pub use cluster::ClusterChoices;
-pub use hub::HubChoices;
-pub use memory::BadMemory;
+pub use cluster::ClusterOptions;
+pub use hub::HubOptions;
+pub use saved::BadSavedOption;
 pub use user_tags::UserTags;
 pub use value::{Bounded, LogRetention, Memory, OrNone, OutOfBounds, ReservedConcurrency, Retention};
 
@@ -22,8 +22,8 @@ mod tests {
     use crate::model::resource::Architecture;
     use crate::model::tags::Tags;
 
-    fn every_choice() -> HubChoices {
-        HubChoices {
+    fn every_choice() -> HubOptions {
+        HubOptions {
             tags: Some(UserTags::parse(&["team=a b".to_owned(), "env=x=y".to_owned()]).unwrap()),
             kms_key: Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap()),
             retention: Some("7200".parse().unwrap()),
@@ -41,21 +41,21 @@ mod tests {
     #[test]
     fn what_was_chosen_is_remembered() {
         let chosen = every_choice();
-        let tags = chosen.memory_tags().with_all(&chosen.tags.as_ref().unwrap().tags());
-        assert_eq!(HubChoices::remembered(&tags), Ok(chosen));
-        assert_eq!(HubChoices::remembered(&Tags::default()), Ok(HubChoices::default()));
+        let tags = chosen.saved_tags().with_all(&chosen.tags.as_ref().unwrap().tags());
+        assert_eq!(HubOptions::saved(&tags), Ok(chosen));
+        assert_eq!(HubOptions::saved(&Tags::default()), Ok(HubOptions::default()));
     }
 
     #[test]
     fn a_new_choice_wins_and_the_rest_stays() {
-        let now = HubChoices {
+        let now = HubOptions {
             memory: Some("128".parse().unwrap()),
-            ..HubChoices::default()
+            ..HubOptions::default()
         };
         let both = now.or(every_choice());
         assert_eq!(
             both,
-            HubChoices {
+            HubOptions {
                 memory: Some("128".parse().unwrap()),
                 ..every_choice()
             }
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn an_edited_memory_is_named() {
         let tags = Tags::default().with("kibus:option:memory", "lots");
-        let e = HubChoices::remembered(&tags).unwrap_err();
+        let e = HubOptions::saved(&tags).unwrap_err();
         assert_eq!(
             e.to_string(),
             "tag `kibus:option:memory` holds `lots`, which is not a value of --memory"
@@ -94,8 +94,8 @@ mod tests {
         let none = UserTags::parse(&["none".to_owned()]).unwrap();
         assert_eq!(none, UserTags::default());
         assert!(UserTags::parse(&["none".to_owned(), "a=b".to_owned()]).is_err());
-        let remembered = HubChoices::remembered(&none.memory()).unwrap();
-        assert_eq!(remembered.tags, Some(none));
+        let saved = HubOptions::saved(&none.memory()).unwrap();
+        assert_eq!(saved.tags, Some(none));
         let many: Vec<String> = (0..90).map(|i| format!("k{i}=v")).collect();
         assert!(UserTags::parse(&many).is_err());
     }

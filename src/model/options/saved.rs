@@ -1,4 +1,4 @@
-//! How a choice is remembered in a tag, and recalled from it.
+//! How a choice is saved in a tag, and recalled from it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,21 +6,21 @@ use std::str::FromStr;
 use crate::error::Error;
 use crate::model::tags::{OPTION, Tags};
 
-/// A remembered option that cannot be understood: someone edited the tag.
+/// A saved option that cannot be understood: someone edited the tag.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("tag `{OPTION}{flag}` holds `{}`, which is not a value of --{flag}", .value.escape_debug())]
-pub struct BadMemory {
+pub struct BadSavedOption {
     /// The option's flag.
     pub flag: &'static str,
     /// What the tag holds.
     pub value: String,
 }
 
-impl From<BadMemory> for Error {
-    fn from(e: BadMemory) -> Self {
+impl From<BadSavedOption> for Error {
+    fn from(e: BadSavedOption) -> Self {
         Self::refused(e.to_string())
             .note("the tag remembers what was chosen; it was not written by kibus like this")
-            .hint(format!("choose again by giving --{}, or mend the tag", e.flag))
+            .hint(format!("choose again by giving --{}, or fix the tag", e.flag))
     }
 }
 
@@ -30,10 +30,10 @@ pub(super) fn memo(flag: &'static str, value: Option<impl fmt::Display>) -> Opti
 }
 
 /// What a tag remembers of a choice.
-pub(super) fn recall<T: FromStr>(tags: &Tags, flag: &'static str) -> Result<Option<T>, BadMemory> {
+pub(super) fn recall<T: FromStr>(tags: &Tags, flag: &'static str) -> Result<Option<T>, BadSavedOption> {
     tags.option(flag)
         .map(|value| {
-            value.parse().map_err(|_| BadMemory {
+            value.parse().map_err(|_| BadSavedOption {
                 flag,
                 value: value.to_owned(),
             })

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::memory::memo;
+use super::saved::memo;
 use crate::model::name::NameError;
 use crate::model::tags::{NAMESPACE, Tags};
 
@@ -80,7 +80,7 @@ impl UserTags {
         self.0.iter().map(flag).collect()
     }
 
-    pub(super) fn remembered(keys: &str, tags: &Tags) -> Self {
+    pub(super) fn saved(keys: &str, tags: &Tags) -> Self {
         let tag = |key: &str| tags.get(key).map(|value| (key.to_owned(), value.to_owned()));
         Self(keys.split_whitespace().filter_map(tag).collect())
     }

@@ -6,9 +6,9 @@ use super::resource::{Resource, ResourceId};
 
 /// Resources that are wanted, by id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct World(BTreeMap<ResourceId, Resource>);
+pub struct Desired(BTreeMap<ResourceId, Resource>);
 
-impl World {
+impl Desired {
     /// Adds a resource, replacing one of the same id.
     pub fn insert(&mut self, resource: Resource) {
         self.0.insert(resource.id(), resource);
@@ -36,7 +36,7 @@ impl World {
     }
 }
 
-impl FromIterator<Resource> for World {
+impl FromIterator<Resource> for Desired {
     fn from_iter<I: IntoIterator<Item = Resource>>(iter: I) -> Self {
         Self(iter.into_iter().map(|r| (r.id(), r)).collect())
     }

@@ -1,6 +1,6 @@
 //! What was chosen for a hub.
 
-use super::memory::{BadMemory, memo, recall};
+use super::saved::{BadSavedOption, memo, recall};
 use super::user_tags::UserTags;
 use super::value::{LogRetention, Memory, OrNone, ReservedConcurrency, Retention};
 use crate::model::name::{KmsKey, PermissionsBoundary, QueuePrefix, RolePath};
@@ -10,7 +10,7 @@ use crate::model::tags::Tags;
 /// What was chosen for a hub: each option that was given, now or before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each is the flag of its name, which documents it")]
-pub struct HubChoices {
+pub struct HubOptions {
     pub tags: Option<UserTags>,
     pub kms_key: Option<OrNone<KmsKey>>,
     pub retention: Option<Retention>,
@@ -24,14 +24,14 @@ pub struct HubChoices {
     pub rebalance: Option<bool>,
 }
 
-impl HubChoices {
+impl HubOptions {
     /// What the tags of the dead-letter queue remember.
     ///
     /// # Errors
     /// When a tag holds what its option would not take.
-    pub fn remembered(tags: &Tags) -> Result<Self, BadMemory> {
+    pub fn saved(tags: &Tags) -> Result<Self, BadSavedOption> {
         Ok(Self {
-            tags: tags.option("tag").map(|keys| UserTags::remembered(keys, tags)),
+            tags: tags.option("tag").map(|keys| UserTags::saved(keys, tags)),
             kms_key: recall(tags, "kms-key")?,
             retention: recall(tags, "retention")?,
             permissions_boundary: recall(tags, "permissions-boundary")?,
@@ -65,7 +65,7 @@ impl HubChoices {
 
     /// The tags that remember them.
     #[must_use]
-    pub fn memory_tags(&self) -> Tags {
+    pub fn saved_tags(&self) -> Tags {
         let Self {
             tags,
             kms_key,

@@ -1,6 +1,6 @@
 //! What was chosen for a cluster.
 
-use super::memory::{BadMemory, memo, recall};
+use super::saved::{BadSavedOption, memo, recall};
 use super::user_tags::UserTags;
 use crate::model::karpenter::KarpenterVersion;
 use crate::model::tags::Tags;
@@ -8,19 +8,19 @@ use crate::model::tags::Tags;
 /// What was chosen for a cluster, beside its controller role, which has a tag of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each is the flag of its name, which documents it")]
-pub struct ClusterChoices {
+pub struct ClusterOptions {
     pub tags: Option<UserTags>,
     pub karpenter_version: Option<KarpenterVersion>,
 }
 
-impl ClusterChoices {
+impl ClusterOptions {
     /// What the tags of the cluster's queue remember.
     ///
     /// # Errors
     /// When a tag holds what its option would not take.
-    pub fn remembered(tags: &Tags) -> Result<Self, BadMemory> {
+    pub fn saved(tags: &Tags) -> Result<Self, BadSavedOption> {
         Ok(Self {
-            tags: tags.option("tag").map(|keys| UserTags::remembered(keys, tags)),
+            tags: tags.option("tag").map(|keys| UserTags::saved(keys, tags)),
             karpenter_version: recall(tags, "karpenter-version")?,
         })
     }
@@ -36,7 +36,7 @@ impl ClusterChoices {
 
     /// The tags that remember them.
     #[must_use]
-    pub fn memory_tags(&self) -> Tags {
+    pub fn saved_tags(&self) -> Tags {
         let Self {
             tags,
             karpenter_version,

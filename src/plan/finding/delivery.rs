@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::{Code, Finding, Mend, Subject};
+use super::{Code, Finding, Fix, Subject};
 use crate::model::name::{ClusterName, QueueName};
 use crate::model::resource::ResourceId;
 use crate::model::scope::{LIVE, Scope};
-use crate::model::state::{Depth, MappingState, VersionState};
+use crate::model::status::{Depth, MappingState, VersionState};
 
 /// What was seen of the traffic.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,7 +49,7 @@ fn dead_letters(scope: &Scope, depth: Depth) -> Option<Finding> {
             ResourceId::Queue(from.clone()),
             format!("about {}", counted(count, "dead letter")),
             // Late events are harmless, since Karpenter passes over instances that are gone.
-            Mend::Command(format!(
+            Fix::Command(format!(
                 "aws sqs start-message-move-task --region {} --source-arn {} --destination-arn {}",
                 scope.region,
                 scope.queue_arn(&from),
@@ -68,7 +68,7 @@ fn standing(scope: &Scope, first: Depth, last: Depth) -> Option<Finding> {
                 "about {} waiting, and not getting fewer",
                 counted(last.waiting, "message")
             ),
-            Mend::Command(format!(
+            Fix::Command(format!(
                 "aws logs tail {} --region {} --since 15m",
                 scope.router_log_group(),
                 scope.region
@@ -83,7 +83,7 @@ fn unread(queue: &QueueName, cluster: &ClusterName, first: Depth, last: Depth) -
             Code::QueueUnread,
             ResourceId::Queue(queue.clone()),
             format!("about {} waiting and none in flight", counted(last.waiting, "message")),
-            Mend::ByHand(format!(
+            Fix::ByHand(format!(
                 "see that Karpenter of {cluster} runs, has `{queue}` as its interruption queue, and may read it"
             )),
         )
@@ -94,12 +94,12 @@ fn of_mapping(scope: &Scope, mapping: &MappingState) -> Option<Finding> {
     let id = ResourceId::EventSourceMapping(scope.hub_queue(), scope.router_function(), LIVE.to_owned());
     if !mapping.has_settled() {
         let message = format!("in state {}", mapping.state);
-        let mend = "wait a minute and verify again".to_owned();
-        return Some(found(Code::MappingUnsettled, id, message, Mend::ByHand(mend)));
+        let fix = "wait a minute and verify again".to_owned();
+        return Some(found(Code::MappingUnsettled, id, message, Fix::ByHand(fix)));
     }
     // What a disabled one said before it was disabled is history.
     let problem = mapping.problem().filter(|_| mapping.state == "Enabled")?;
-    let mend = Mend::Command(format!(
+    let fix = Fix::Command(format!(
         "aws logs tail {} --region {} --since 15m",
         scope.router_log_group(),
         scope.region
@@ -108,7 +108,7 @@ fn of_mapping(scope: &Scope, mapping: &MappingState) -> Option<Finding> {
         Code::MappingFailing,
         id,
         format!("its last result was {problem}"),
-        mend,
+        fix,
     ))
 }
 
@@ -124,19 +124,19 @@ fn of_version(scope: &Scope, version: &VersionState) -> Option<Finding> {
         Code::RouterNotActive,
         ResourceId::Function(scope.router_function()),
         format!("in state {}{reason}", version.state),
-        Mend::ByHand(
-            "mend what Lambda says about it; bootstrap-hub --router-rollback makes the version before live again"
+        Fix::ByHand(
+            "fix what Lambda says about it; bootstrap-hub --router-rollback makes the version before live again"
                 .to_owned(),
         ),
     ))
 }
 
-fn found(code: Code, id: ResourceId, message: String, mend: Mend) -> Finding {
+fn found(code: Code, id: ResourceId, message: String, fix: Fix) -> Finding {
     Finding {
         code,
         subject: Subject::Resource(id),
         message,
-        mend,
+        fix,
         change: None,
     }
 }

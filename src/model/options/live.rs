@@ -2,71 +2,71 @@
 
 use std::collections::BTreeMap;
 
-use super::hub::HubChoices;
+use super::hub::HubOptions;
 use super::user_tags::UserTags;
 use super::value::OrNone;
 use crate::model::field::FieldValue;
 use crate::model::hub::{Hub, default_queue_prefix};
+use crate::model::inventory::Observed;
 use crate::model::resource::{Code, Encryption, Resource};
 use crate::model::router_build::QUEUE_PREFIX_VARIABLE;
 use crate::model::scope::Scope;
 use crate::model::signal::Signal;
 use crate::model::tags::OPTION;
-use crate::model::world::Observed;
 
-impl HubChoices {
+impl HubOptions {
     /// What the resources of the hub have that they would not have by default. Whether it was chosen, or changed by
     /// somebody else, cannot be told any more. Resources that are not the bus's say nothing.
     #[must_use]
     pub fn as_live(scope: &Scope, observed: &Observed) -> Self {
-        let default = Hub::new(scope, Self::default(), Code::of_archive("", "")).world();
-        let mut choices = Self::default();
+        let default = Hub::new(scope, Self::default(), Code::of_archive("", "")).desired();
+        let mut options = Self::default();
         for live in observed.resources() {
             if let Some(tags) = live.tags() {
                 if !tags.belong_to(&scope.bus) {
                     continue;
                 }
-                let user = tags.option("tag").map(|keys| UserTags::remembered(keys, tags));
-                choices.tags = choices.tags.or(user);
+                let user = tags.option("tag").map(|keys| UserTags::saved(keys, tags));
+                options.tags = options.tags.or(user);
             }
             let same = |path: &str| field(default.get(&live.id()), path) == field(Some(live), path);
             match live {
                 Resource::Queue(queue) if queue.name == scope.hub_queue() => {
-                    choices.retention = parsed(queue.retention).filter(|_| !same("retention"));
+                    options.retention = parsed(queue.retention).filter(|_| !same("retention"));
                     if let Encryption::Kms(key) = &queue.encryption {
-                        choices.kms_key = Some(OrNone(Some(key.clone())));
+                        options.kms_key = Some(OrNone(Some(key.clone())));
                     }
                 }
                 Resource::Role(role) if role.name == scope.router_role() => {
-                    choices.role_path = Some(role.path.clone()).filter(|_| !same("path"));
+                    options.role_path = Some(role.path.clone()).filter(|_| !same("path"));
                     let boundary = role.permissions_boundary.clone();
-                    choices.permissions_boundary = boundary.map(|boundary| OrNone(Some(boundary)));
+                    options.permissions_boundary = boundary.map(|boundary| OrNone(Some(boundary)));
                 }
                 Resource::LogGroup(group) if group.name == scope.router_log_group() => {
                     let days = group.retention_days.filter(|_| !same("retention_days"));
-                    choices.log_retention = days.and_then(parsed);
+                    options.log_retention = days.and_then(parsed);
                 }
                 Resource::Function(function) if function.name == scope.router_function() => {
                     let settings = &function.settings;
-                    choices.memory = parsed(settings.memory).filter(|_| !same("memory"));
-                    choices.architecture = Some(settings.architecture).filter(|_| !same("architecture"));
-                    choices.reserved_concurrency = function.reserved_concurrency.and_then(parsed);
+                    options.memory = parsed(settings.memory).filter(|_| !same("memory"));
+                    options.architecture = Some(settings.architecture).filter(|_| !same("architecture"));
+                    options.reserved_concurrency = function.reserved_concurrency.and_then(parsed);
                     let prefix = settings.environment.get(QUEUE_PREFIX_VARIABLE);
                     let prefix = prefix.and_then(|prefix| prefix.parse().ok());
-                    choices.queue_prefix = prefix.filter(|prefix| *prefix != default_queue_prefix());
+                    options.queue_prefix = prefix.filter(|prefix| *prefix != default_queue_prefix());
                 }
-                Resource::Rule(rule) if rule.name == scope.rule(Signal::Rebalance) => choices.rebalance = Some(true),
+                Resource::Rule(rule) if rule.name == scope.rule(Signal::Rebalance) => options.rebalance = Some(true),
                 _ => {}
             }
         }
-        choices
+        options
     }
 
     /// The options, as one types them, that are among these and not among others.
     #[must_use]
     pub fn flags_beyond(&self, others: &Self) -> Vec<String> {
-        let chosen: BTreeMap<String, String> = others.memory_tags().0;
-        let memory = self.memory_tags();
+        let chosen: BTreeMap<String, String> = others.saved_tags().0;
+        let memory = self.saved_tags();
         let missing = memory.0.iter().filter(|(tag, _)| !chosen.contains_key(*tag));
         missing
             .flat_map(|(tag, value)| match tag.strip_prefix(OPTION) {
@@ -94,12 +94,12 @@ fn parsed<T: std::str::FromStr>(number: u32) -> Option<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::inventory::Seen;
     use crate::model::resource::{Architecture, ResourceId};
     use crate::model::scope::tests::scope;
-    use crate::model::world::Seen;
 
-    fn everything() -> HubChoices {
-        HubChoices {
+    fn everything() -> HubOptions {
+        HubOptions {
             tags: Some(UserTags::parse(&["team=a b".to_owned()]).unwrap()),
             kms_key: Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap()),
             retention: Some("7200".parse().unwrap()),
@@ -114,11 +114,11 @@ mod tests {
         }
     }
 
-    /// A hub with these choices whose dead-letter queue is gone.
-    fn forgetful(choices: &HubChoices) -> Observed {
+    /// A hub with these options whose dead-letter queue is gone.
+    fn forgetful(options: &HubOptions) -> Observed {
         let memory = ResourceId::Queue(scope().dead_letter_queue());
-        Hub::new(&scope(), choices.clone(), Code::of_archive("0.1.0", "aa"))
-            .world()
+        Hub::new(&scope(), options.clone(), Code::of_archive("0.1.0", "aa"))
+            .desired()
             .resources()
             .filter(|resource| resource.id() != memory)
             .map(|resource| (resource.id(), Seen::Present(Box::new(resource.clone()))))
@@ -127,8 +127,8 @@ mod tests {
 
     #[test]
     fn what_was_chosen_can_be_seen_without_its_memory() {
-        for choices in [HubChoices::default(), everything()] {
-            assert_eq!(HubChoices::as_live(&scope(), &forgetful(&choices)), choices);
+        for options in [HubOptions::default(), everything()] {
+            assert_eq!(HubOptions::as_live(&scope(), &forgetful(&options)), options);
         }
     }
 
@@ -137,22 +137,22 @@ mod tests {
         let mut other = scope();
         other.bus = "other".parse().unwrap();
         assert_eq!(
-            HubChoices::as_live(&other, &forgetful(&everything())),
-            HubChoices::default()
+            HubOptions::as_live(&other, &forgetful(&everything())),
+            HubOptions::default()
         );
     }
 
     #[test]
     fn only_what_is_not_chosen_anew_is_missing() {
-        let given = HubChoices {
+        let given = HubOptions {
             memory: Some("128".parse().unwrap()),
-            ..HubChoices::default()
+            ..HubOptions::default()
         };
-        let seen = HubChoices {
+        let seen = HubOptions {
             memory: Some("512".parse().unwrap()),
             retention: Some("7200".parse().unwrap()),
             tags: Some(UserTags::parse(&["team=a b".to_owned(), "x=".to_owned()]).unwrap()),
-            ..HubChoices::default()
+            ..HubOptions::default()
         };
         assert_eq!(
             seen.flags_beyond(&given),

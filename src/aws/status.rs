@@ -8,7 +8,7 @@ use super::error::{Answer, if_present};
 use super::event_source_mapping;
 use crate::cloud::Fault;
 use crate::model::name::{FunctionName, QueueName};
-use crate::model::state::{Depth, MappingState, VersionState};
+use crate::model::status::{Depth, MappingState, VersionState};
 
 impl AwsCloud {
     /// How many messages a queue holds; nothing if it is not there.
