@@ -5,10 +5,12 @@ use std::future::Future;
 
 use futures_util::StreamExt;
 
-use crate::model::inventory::{Observed, Seen};
+use crate::model::inventory::{Observed, Reading};
 use crate::model::name::{QueueName, QueuePrefix, RoleName};
 use crate::model::resource::{Resource, ResourceId};
 use crate::plan::Op;
+
+pub use crate::model::fault::{Fault, FaultKind};
 
 /// A place where resources are.
 pub trait Cloud: Send + Sync {
@@ -25,52 +27,6 @@ pub trait Cloud: Send + Sync {
 
     /// The names of all roles of the account.
     fn role_names(&self) -> impl Future<Output = Result<BTreeSet<RoleName>, Fault>> + Send;
-}
-
-/// What a cloud answered instead of doing what it was asked.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{action}: {message}")]
-pub struct Fault {
-    /// What is to be made of it.
-    pub kind: FaultKind,
-    /// The call, as IAM names it: `sqs:CreateQueue`.
-    pub action: String,
-    /// The code of the answer, if there was one.
-    pub code: Option<String>,
-    /// What the answer said.
-    pub message: String,
-}
-
-/// What is to be made of a fault.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FaultKind {
-    /// The caller may not do this.
-    Denied {
-        /// Who the caller is, as the answer says.
-        principal: Option<String>,
-        /// What it was about, as the answer says.
-        resource: Option<String>,
-    },
-    /// No credentials were found.
-    NoCredentials,
-    /// The credentials are not valid any more.
-    ExpiredCredentials,
-    /// The credentials are not valid.
-    BadCredentials,
-    /// No answer came: the endpoint cannot be reached, or does not exist.
-    Unreachable,
-    /// Too many calls, even after waiting and trying again.
-    Throttled,
-    /// It is there, though it was absent when it was read.
-    Exists,
-    /// It is gone, though it was there when it was read.
-    Gone,
-    /// It did not come into force within the time that it usually takes.
-    Unsettled,
-    /// A limit of the account is reached.
-    Limit,
-    /// The answer is a refusal of another kind; the message says which.
-    Rejected,
 }
 
 /// What reading a number of resources gave.
@@ -95,11 +51,11 @@ pub async fn observe(cloud: &impl Cloud, ids: impl IntoIterator<Item = ResourceI
     let mut observation = Observation::default();
     for (id, answer) in answers {
         let seen = match answer {
-            Ok(Some(resource)) => Seen::Present(Box::new(resource)),
-            Ok(None) => Seen::Absent,
+            Ok(Some(resource)) => Reading::Present(Box::new(resource)),
+            Ok(None) => Reading::Absent,
             Err(fault) => {
-                observation.faults.push((id.clone(), fault));
-                Seen::Unknown
+                observation.faults.push((id.clone(), fault.clone()));
+                Reading::Unreadable(fault)
             }
         };
         observation.observed.insert(id, seen);

@@ -54,13 +54,66 @@ impl ErrorKind {
     }
 }
 
+/// A command for a person to copy.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Invocation {
+    /// A kibus subcommand with its arguments. The command layer adds the global options that reach the same bus.
+    Kibus(String),
+    /// A complete command line.
+    Shell(String),
+}
+
+impl Invocation {
+    /// A kibus subcommand with its arguments, without global options: `add-cluster base`.
+    #[must_use]
+    pub fn kibus(arguments: impl Into<String>) -> Self {
+        Self::Kibus(arguments.into())
+    }
+
+    /// The command line, with the global options that a kibus command needs to reach the same bus; `options` is empty
+    /// or begins with a space.
+    #[must_use]
+    pub fn line(&self, options: &str) -> String {
+        match self {
+            Self::Kibus(arguments) => format!("kibus {arguments}{options}"),
+            Self::Shell(line) => line.clone(),
+        }
+    }
+}
+
+impl<T: Into<String>> From<T> for Invocation {
+    fn from(line: T) -> Self {
+        Self::Shell(line.into())
+    }
+}
+
 /// A next step: a sentence, and the command that it ends in, if there is one to copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hint {
     /// Why, or when, to take this step.
     pub text: String,
     /// The command, to stand alone on its line.
-    pub command: Option<String>,
+    pub command: Option<Invocation>,
+}
+
+impl Hint {
+    /// A next step in words.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            command: None,
+        }
+    }
+
+    /// A next step that ends in a command.
+    #[must_use]
+    pub fn command(text: impl Into<String>, command: impl Into<Invocation>) -> Self {
+        Self {
+            text: text.into(),
+            command: Some(command.into()),
+        }
+    }
 }
 
 /// How far an apply came before it ended.
@@ -130,20 +183,25 @@ impl Error {
     /// Adds a next step in words.
     #[must_use]
     pub fn hint(mut self, text: impl Into<String>) -> Self {
-        self.hints.push(Hint {
-            text: text.into(),
-            command: None,
-        });
+        self.hints.push(Hint::text(text));
         self
     }
 
     /// Adds a next step that ends in a command.
     #[must_use]
-    pub fn hint_command(mut self, text: impl Into<String>, command: impl Into<String>) -> Self {
-        self.hints.push(Hint {
-            text: text.into(),
-            command: Some(command.into()),
-        });
+    pub fn hint_command(mut self, text: impl Into<String>, command: impl Into<Invocation>) -> Self {
+        self.hints.push(Hint::command(text, command));
+        self
+    }
+
+    /// Completes every kibus command among the next steps with the global options that reach the same bus.
+    #[must_use]
+    pub fn with_global_options(mut self, options: &str) -> Self {
+        for hint in &mut self.hints {
+            if let Some(command) = &mut hint.command {
+                *command = Invocation::Shell(command.line(options));
+            }
+        }
         self
     }
 }

@@ -8,7 +8,7 @@ use kibus::cloud::Cloud;
 use kibus::model::cluster::Cluster;
 use kibus::model::document::Document;
 use kibus::model::hub::{self, Hub};
-use kibus::model::inventory::{Desired, Observed, Seen};
+use kibus::model::inventory::{Desired, Observed, Reading};
 use kibus::model::name::{KmsKey, Partition, Region};
 use kibus::model::options::{ClusterOptions, HubOptions, OrNone};
 use kibus::model::resource::Code;
@@ -91,7 +91,7 @@ fn arns(text: &str) -> (BTreeSet<&str>, usize) {
 }
 
 fn first_plan(scope: &Scope, desired: &Desired) -> Plan {
-    let absent: Observed = desired.ids().map(|id| (id.clone(), Seen::Absent)).collect();
+    let absent: Observed = desired.ids().map(|id| (id.clone(), Reading::Absent)).collect();
     plan(scope, desired, &absent)
 }
 

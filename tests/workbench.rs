@@ -6,7 +6,7 @@ use kibus::aws::{AwsCloud, Session};
 use kibus::cloud::Cloud;
 use kibus::model::cluster::Cluster;
 use kibus::model::hub::{Hub, default_queue_prefix};
-use kibus::model::inventory::{Desired, Observed, Seen};
+use kibus::model::inventory::{Desired, Observed, Reading};
 use kibus::model::options::{ClusterOptions, HubOptions};
 use kibus::model::resource::{Code, Resource, ResourceId};
 use kibus::model::scope::Scope;
@@ -93,8 +93,8 @@ impl Bench {
         let mut observed = Observed::default();
         for id in ids {
             let seen = match self.cloud.read(&id).await.unwrap() {
-                Some(resource) => Seen::Present(Box::new(resource)),
-                None => Seen::Absent,
+                Some(resource) => Reading::Present(Box::new(resource)),
+                None => Reading::Absent,
             };
             observed.insert(id, seen);
         }

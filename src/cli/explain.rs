@@ -154,10 +154,10 @@ fn hint(context: &Context<'_>, refusal: &Refusal, not_ours: &str) -> crate::erro
         Refusal::PrefixInUse { clusters } => crate::error::Hint {
             text: "queues are named after the prefix; to change it, remove the clusters, and add them again after:"
                 .to_owned(),
-            command: Some(context.command(&format!(
+            command: Some(crate::error::Invocation::from(context.command(&format!(
                 "remove-cluster {}",
                 clusters.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
-            ))),
+            )))),
         },
         Refusal::ForeignTargets { .. } => text("remove the targets first, if nobody needs them"),
         Refusal::NoRoleSpace { .. } => text(
@@ -172,7 +172,11 @@ fn hint(context: &Context<'_>, refusal: &Refusal, not_ours: &str) -> crate::erro
             text: "Lambda keeps 100 for functions that have none set aside; ask AWS for more concurrency in Service \
                    Quotas, or take less:"
                 .to_owned(),
-            command: Some(context.command(&format!("bootstrap-hub --reserved-concurrency {most}"))),
+            command: Some(
+                context
+                    .command(&format!("bootstrap-hub --reserved-concurrency {most}"))
+                    .into(),
+            ),
         },
         Refusal::KeyElsewhere { .. } => {
             text("choose a key of this Region, or `--kms-key none` for SQS's own encryption")
@@ -186,7 +190,7 @@ fn hint(context: &Context<'_>, refusal: &Refusal, not_ours: &str) -> crate::erro
         Refusal::RouterRole { .. } => text("give the role that Karpenter runs as with --controller-role"),
         Refusal::FunctionFailed { function, .. } => crate::error::Hint {
             text: GIVEN_UP.to_owned(),
-            command: Some(delete_function(context, function)),
+            command: Some(delete_function(context, function).into()),
         },
         Refusal::OtherSettings { .. } => text("go back on those settings first, or fix the newer router instead"),
     }

@@ -134,7 +134,7 @@ fn keep<T>(answer: Result<Option<T>, Fault>, id: ResourceId, faults: &mut Vec<(R
 /// Whether the queue that remembers is certainly not there, while other parts of the hub are.
 fn memory_is_gone(context: &Context<'_>, observed: &Observed) -> bool {
     let memory = ResourceId::Queue(context.scope.dead_letter_queue());
-    let absent = observed.get(&memory) == Some(&crate::model::inventory::Seen::Absent);
+    let absent = observed.get(&memory) == Some(&crate::model::inventory::Reading::Absent);
     absent
         && observed
             .resources()

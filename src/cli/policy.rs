@@ -8,7 +8,7 @@ use crate::cloud;
 use crate::error::Error;
 use crate::model::cluster::Cluster;
 use crate::model::document::Document;
-use crate::model::inventory::Seen;
+use crate::model::inventory::Reading;
 use crate::model::karpenter::KarpenterVersion;
 use crate::model::name::{ClusterName, KmsKey, PermissionsBoundary, QueueName, QueuePrefix, RoleName};
 use crate::model::options::{ClusterOptions, HubOptions, OrNone};
@@ -147,7 +147,7 @@ impl Hub {
 async fn tags(context: &Context<'_>, queue: QueueName) -> Option<Tags> {
     let id = ResourceId::Queue(queue.clone());
     let read = cloud::observe(&context.cloud, [id.clone()], context.limit).await;
-    if read.observed.get(&id) == Some(&Seen::Unknown) {
+    if matches!(read.observed.get(&id), Some(Reading::Unreadable(_))) {
         context.ui.warn(&format!(
             "{id} cannot be read, so this rests on the options given and the defaults"
         ));

@@ -148,7 +148,7 @@ pub(super) fn standing_briefly(scope: &Scope, observed: &Observed) -> Option<Str
 mod tests {
     use super::*;
     use crate::model::hub::Hub;
-    use crate::model::inventory::Seen;
+    use crate::model::inventory::Reading;
     use crate::model::options::HubOptions;
     use crate::model::resource::Code;
     use crate::model::scope::tests::scope;
@@ -162,7 +162,7 @@ mod tests {
                 alias.settings.code = code(live);
                 alias.history.back_from = back_from;
             }
-            (resource.id(), Seen::Present(Box::new(resource)))
+            (resource.id(), Reading::Present(Box::new(resource)))
         });
         seen.collect()
     }

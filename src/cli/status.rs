@@ -5,7 +5,7 @@ use super::look::{Look, State, incomplete};
 use super::{Ending, rollback};
 use crate::cloud::Fault;
 use crate::error::Error;
-use crate::model::inventory::Seen;
+use crate::model::inventory::Reading;
 use crate::model::name::QueueName;
 use crate::model::resource::{Resource, ResourceId};
 use crate::model::scope::LIVE;
@@ -90,7 +90,7 @@ fn report(context: &Context<'_>, look: &Look, state: &State, faults: &[&(Resourc
         missing: look
             .observed
             .iter()
-            .filter(|(id, seen)| **seen == Seen::Absent && wanted(id))
+            .filter(|(id, seen)| **seen == Reading::Absent && wanted(id))
             .map(|(id, _)| id.clone())
             .collect(),
         unreadable: faults.iter().map(|(id, _)| id.clone()).collect(),

@@ -7,7 +7,7 @@ use super::context::Context;
 use super::karpenter::{self, Controller};
 use crate::error::Error;
 use crate::model::hub;
-use crate::model::inventory::{Desired, Observed, Seen};
+use crate::model::inventory::{Desired, Observed, Reading};
 use crate::model::options::HubOptions;
 use crate::plan;
 
@@ -60,7 +60,7 @@ fn only_ours(context: &Context<'_>, all: &Observed) -> (Observed, Vec<String>) {
     let mut warnings = Vec::new();
     for (id, seen) in all.iter() {
         match seen {
-            Seen::Present(resource) if !plan::is_ours(&context.scope, resource, all) => {
+            Reading::Present(resource) if !plan::is_ours(&context.scope, resource, all) => {
                 warnings.push(format!("{id} is not part of bus `{}` and stays", context.scope.bus));
             }
             _ => ours.insert(id.clone(), seen.clone()),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::fault::Fault;
 use super::resource::{Resource, ResourceId};
 
 /// Resources that are wanted, by id.
@@ -44,22 +45,22 @@ impl FromIterator<Resource> for Desired {
 
 /// The answer to reading one resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum Reading {
     /// It is certain that it is not there.
     Absent,
     /// It is there, like this.
     Present(Box<Resource>),
     /// It could not be read, which says nothing about it.
-    Unknown,
+    Unreadable(Fault),
 }
 
 /// What was asked about, and what each answer was.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Observed(BTreeMap<ResourceId, Seen>);
+pub struct Observed(BTreeMap<ResourceId, Reading>);
 
 impl Observed {
     /// Records the answer for one id.
-    pub fn insert(&mut self, id: ResourceId, seen: Seen) {
+    pub fn insert(&mut self, id: ResourceId, seen: Reading) {
         self.0.insert(id, seen);
     }
 
@@ -70,7 +71,7 @@ impl Observed {
 
     /// The answer for one id; nothing if it was never asked about.
     #[must_use]
-    pub fn get(&self, id: &ResourceId) -> Option<&Seen> {
+    pub fn get(&self, id: &ResourceId) -> Option<&Reading> {
         self.0.get(id)
     }
 
@@ -78,27 +79,27 @@ impl Observed {
     #[must_use]
     pub fn resource(&self, id: &ResourceId) -> Option<&Resource> {
         match self.0.get(id) {
-            Some(Seen::Present(resource)) => Some(resource),
-            Some(Seen::Absent | Seen::Unknown) | None => None,
+            Some(Reading::Present(resource)) => Some(resource),
+            Some(Reading::Absent | Reading::Unreadable(_)) | None => None,
         }
     }
 
     /// Everything that was seen.
     pub fn resources(&self) -> impl Iterator<Item = &Resource> {
         self.0.values().filter_map(|seen| match seen {
-            Seen::Present(resource) => Some(resource.as_ref()),
-            Seen::Absent | Seen::Unknown => None,
+            Reading::Present(resource) => Some(resource.as_ref()),
+            Reading::Absent | Reading::Unreadable(_) => None,
         })
     }
 
     /// Every id that was asked about, with its answer.
-    pub fn iter(&self) -> impl Iterator<Item = (&ResourceId, &Seen)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&ResourceId, &Reading)> {
         self.0.iter()
     }
 }
 
-impl FromIterator<(ResourceId, Seen)> for Observed {
-    fn from_iter<I: IntoIterator<Item = (ResourceId, Seen)>>(iter: I) -> Self {
+impl FromIterator<(ResourceId, Reading)> for Observed {
+    fn from_iter<I: IntoIterator<Item = (ResourceId, Reading)>>(iter: I) -> Self {
         Self(iter.into_iter().collect())
     }
 }

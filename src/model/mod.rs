@@ -3,6 +3,7 @@
 
 pub mod cluster;
 pub mod document;
+pub mod fault;
 pub mod field;
 pub mod hub;
 pub mod inline_policy;

@@ -18,7 +18,7 @@ pub use controller_role::{OtherQueues, ROLE_SPACE, check_space, other_queues};
 pub use diff::diff;
 pub use order::Step;
 
-use crate::model::inventory::{Desired, Observed, Seen};
+use crate::model::inventory::{Desired, Observed, Reading};
 use crate::model::resource::{Resource, ResourceId, Role};
 use crate::model::scope::Scope;
 
@@ -60,11 +60,11 @@ pub fn plan(scope: &Scope, wanted: &Desired, observed: &Observed) -> Plan {
     }
     for (id, seen) in observed.iter() {
         match (wanted.get(id), seen) {
-            (_, Seen::Unknown) => unknown.push(id.clone()),
-            (None, Seen::Absent) => {}
-            (Some(wanted), Seen::Absent) => changes.push(Change::create(wanted.clone())),
-            (None, Seen::Present(observed)) => changes.push(Change::delete(observed.as_ref().clone())),
-            (Some(wanted), Seen::Present(observed)) => {
+            (_, Reading::Unreadable(_)) => unknown.push(id.clone()),
+            (None, Reading::Absent) => {}
+            (Some(wanted), Reading::Absent) => changes.push(Change::create(wanted.clone())),
+            (None, Reading::Present(observed)) => changes.push(Change::delete(observed.as_ref().clone())),
+            (Some(wanted), Reading::Present(observed)) => {
                 let fields = diff(wanted, observed);
                 if !fields.is_empty() {
                     changes.push(Change::between(observed.as_ref().clone(), wanted.clone(), fields));

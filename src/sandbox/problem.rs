@@ -142,7 +142,7 @@ mod tests {
             let said = problem.to_string();
             let error = Error::from(problem);
             assert!(
-                error.hints.iter().any(|hint| hint.command.as_deref() == Some(command)),
+                error.hints.iter().any(|hint| hint.command == Some((*command).into())),
                 "{said}: {error:?}"
             );
         }

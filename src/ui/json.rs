@@ -207,7 +207,7 @@ fn value_json(value: &FieldValue) -> Value {
 }
 
 fn error_json(error: &Error) -> Value {
-    let hint = |Hint { text, command }: &Hint| json!({ "text": text, "command": command });
+    let hint = |Hint { text, command }: &Hint| json!({ "text": text, "command": command.as_ref().map(|command| command.line("")) });
     let mut object = Map::new();
     object.insert("kind".to_owned(), json!(error.kind.as_str()));
     object.insert("message".to_owned(), json!(error.message));

@@ -94,7 +94,7 @@ fn parsed<T: std::str::FromStr>(number: u32) -> Option<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::inventory::Seen;
+    use crate::model::inventory::Reading;
     use crate::model::resource::{Architecture, ResourceId};
     use crate::model::scope::tests::scope;
 
@@ -121,7 +121,7 @@ mod tests {
             .desired()
             .resources()
             .filter(|resource| resource.id() != memory)
-            .map(|resource| (resource.id(), Seen::Present(Box::new(resource.clone()))))
+            .map(|resource| (resource.id(), Reading::Present(Box::new(resource.clone()))))
             .collect()
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::Bench;
 use crate::model::document::Document;
-use crate::model::inventory::{Desired, Observed, Seen};
+use crate::model::inventory::{Desired, Observed, Reading};
 use crate::model::name::ClusterName;
 use crate::model::options::HubOptions;
 use crate::model::resource::{Alias, Code, FunctionSettings, Resource};
@@ -269,7 +269,7 @@ fn what_is_not_ours_is_not_deleted_either() {
     bench.queue("kibus-probe", |q| disown(&mut q.tags));
     bench.rule(SPOT, |r| disown(&mut r.tags));
     bench.role_policy(CONTROLLER, |p| p.document = statement("Theirs"));
-    bench.answer("log-group", "/aws/lambda/kibus-router", Seen::Absent);
+    bench.answer("log-group", "/aws/lambda/kibus-router", Reading::Absent);
     let refused = check(&bench.scope, &bench.teardown(), &bench.observed);
     assert_eq!(refused.len(), 3, "{refused:?}");
 }
@@ -408,7 +408,7 @@ fn going_back_keeps_what_decides_where_events_go() {
         let mut settings = live.settings.clone();
         edit(&mut settings);
         let back = Resource::Alias(live.gone_back(1, settings));
-        let only = Observed::from_iter([(back.id(), Seen::Present(Box::new(Resource::Alias(live))))]);
+        let only = Observed::from_iter([(back.id(), Reading::Present(Box::new(Resource::Alias(live))))]);
         let plan = plan(&bench.scope, &Desired::from_iter([back]), &only);
         assert!(plan.changes[0].touches(Alias::ROLLBACK), "{name}");
         let refusals = check(&bench.scope, &plan, &bench.observed);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{Bench, drawing};
 use crate::model::document::Document;
-use crate::model::inventory::{Desired, Seen};
+use crate::model::inventory::{Desired, Reading};
 use crate::model::options::UserTags;
 use crate::model::resource::{Architecture, Code, Encryption, Extras, Logging, Resource};
 use serde_json::json;
@@ -127,7 +127,7 @@ const DRIFT: &[Row] = &[
         "path of the role, whose policy is not there",
         |b| {
             b.role(ROLE, |r| r.path = "/x/".parse().unwrap());
-            b.answer("role-policy", ROLE, Seen::Absent);
+            b.answer("role-policy", ROLE, Reading::Absent);
         },
         "±role(path) +role-policy",
     ),
@@ -584,7 +584,7 @@ const CHOICES: &[Row] = &[
     (
         "a controller role where there was none",
         |b| {
-            b.answer("role-policy", CONTROLLER, Seen::Absent);
+            b.answer("role-policy", CONTROLLER, Reading::Absent);
             b.queue("karpenter-base", |q| {
                 q.tags.0.remove("kibus:controller-role");
             });
@@ -595,40 +595,46 @@ const CHOICES: &[Row] = &[
 
 /// What is not there, or cannot be read.
 const ANSWERS: &[Row] = &[
-    ("no queue", |b| b.answer("queue", HUB, Seen::Absent), "+queue"),
+    ("no queue", |b| b.answer("queue", HUB, Reading::Absent), "+queue"),
     (
         "no log group and no rule",
         |b| {
-            b.answer("log-group", "/aws/lambda/kibus-router", Seen::Absent);
-            b.answer("rule", SPOT, Seen::Absent);
+            b.answer("log-group", "/aws/lambda/kibus-router", Reading::Absent);
+            b.answer("rule", SPOT, Reading::Absent);
         },
         "+log-group +rule",
     ),
     (
         "no function, so no alias either",
         |b| {
-            b.answer("function", "kibus-router", Seen::Absent);
-            b.answer("alias", LIVE, Seen::Absent);
-            b.answer("event-source-mapping", MAPPING, Seen::Absent);
+            b.answer("function", "kibus-router", Reading::Absent);
+            b.answer("alias", LIVE, Reading::Absent);
+            b.answer("event-source-mapping", MAPPING, Reading::Absent);
         },
         "+function +alias +event-source-mapping",
     ),
     (
         "a mapping waits for the policy, though what stands between them is there",
         |b| {
-            b.answer("role-policy", ROLE, Seen::Absent);
-            b.answer("event-source-mapping", MAPPING, Seen::Absent);
+            b.answer("role-policy", ROLE, Reading::Absent);
+            b.answer("event-source-mapping", MAPPING, Reading::Absent);
         },
         "+role-policy +event-source-mapping",
     ),
     (
         "a queue that cannot be read",
-        |b| b.answer("queue", HUB, Seen::Unknown),
+        |b| b.answer("queue", HUB, Reading::Unreadable(unanswered())),
         "",
     ),
     (
         "a rule that nobody wants and that cannot be read",
-        |b| b.answer("rule", "kibus-rebalance-recommendation", Seen::Unknown),
+        |b| {
+            b.answer(
+                "rule",
+                "kibus-rebalance-recommendation",
+                Reading::Unreadable(unanswered()),
+            )
+        },
         "",
     ),
 ];
@@ -682,8 +688,8 @@ fn every_field_has_a_row() {
 #[test]
 fn what_cannot_be_read_is_listed_and_left_alone() {
     let mut bench = Bench::new();
-    bench.answer("queue", HUB, Seen::Unknown);
-    bench.answer("rule", SPOT, Seen::Unknown);
+    bench.answer("queue", HUB, Reading::Unreadable(unanswered()));
+    bench.answer("rule", SPOT, Reading::Unreadable(unanswered()));
     let names = |plan: &crate::plan::Plan| plan.unknown.iter().map(|id| id.name()).collect::<Vec<_>>();
     assert_eq!(names(&bench.plan()), [HUB, SPOT]);
     let teardown = bench.teardown();
@@ -701,7 +707,7 @@ fn nothing_becomes_everything_and_the_other_way() {
     let mut bench = Bench::new();
     let torn_down = drawing(&bench.teardown());
     let ids: Vec<_> = bench.observed.iter().map(|(id, _)| id.clone()).collect();
-    bench.observed = ids.into_iter().map(|id| (id, Seen::Absent)).collect();
+    bench.observed = ids.into_iter().map(|id| (id, Reading::Absent)).collect();
     assert_eq!(
         drawing(&bench.plan()),
         "+queue +queue +queue +queue +role +role-policy +role-policy +log-group +function +alias \
@@ -726,4 +732,13 @@ fn only_absent_may_plan_a_create() {
         }
     }
     let _ = crate::plan::plan(&bench.scope, &desired, &Default::default());
+}
+
+fn unanswered() -> crate::model::fault::Fault {
+    crate::model::fault::Fault {
+        kind: crate::model::fault::FaultKind::Unreachable,
+        action: "sqs:GetQueueAttributes".to_owned(),
+        code: None,
+        message: "timed out".to_owned(),
+    }
 }

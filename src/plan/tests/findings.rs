@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Bench;
-use crate::model::inventory::Seen;
+use crate::model::inventory::Reading;
 use crate::model::resource::Resource;
 use crate::plan::check;
 use crate::plan::finding;
@@ -75,7 +75,7 @@ const ROWS: &[Row] = &[
                     .0
                     .insert("kibus:controller-role".to_owned(), "kibus-router-us-west-2".to_owned());
             });
-            b.answer("role-policy", "controller/kibus-us-west-2-base", Seen::Absent);
+            b.answer("role-policy", "controller/kibus-us-west-2-base", Reading::Absent);
         },
         &[
             "K311 role `kibus-router-us-west-2` is the router's own: a controller that runs as it could read the hub queue",

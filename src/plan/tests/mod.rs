@@ -7,7 +7,7 @@ mod order;
 
 use crate::model::cluster::Cluster;
 use crate::model::hub::{self, Hub};
-use crate::model::inventory::{Desired, Observed, Seen};
+use crate::model::inventory::{Desired, Observed, Reading};
 use crate::model::name::RoleName;
 use crate::model::options::HubOptions;
 use crate::model::resource::{
@@ -53,7 +53,7 @@ impl Bench {
             options: HubOptions::default(),
             code: code(),
             role: Some("controller".parse().unwrap()),
-            observed: hub::ids(&scope()).into_iter().map(|id| (id, Seen::Absent)).collect(),
+            observed: hub::ids(&scope()).into_iter().map(|id| (id, Reading::Absent)).collect(),
         };
         for resource in bench.wanted().resources() {
             bench.see(resource.clone());
@@ -73,11 +73,12 @@ impl Bench {
     }
 
     fn see(&mut self, resource: Resource) {
-        self.observed.insert(resource.id(), Seen::Present(Box::new(resource)));
+        self.observed
+            .insert(resource.id(), Reading::Present(Box::new(resource)));
     }
 
     /// Changes the answer for everything of this kind and name.
-    fn answer(&mut self, kind: &str, name: &str, seen: Seen) {
+    fn answer(&mut self, kind: &str, name: &str, seen: Reading) {
         let id = self
             .observed
             .iter()
@@ -104,7 +105,7 @@ impl Bench {
     /// What turns the observed world into the wanted one. What is newly wanted was asked about and is absent.
     fn plan(&self) -> Plan {
         let wanted = self.wanted();
-        let mut observed: Observed = wanted.ids().map(|id| (id.clone(), Seen::Absent)).collect();
+        let mut observed: Observed = wanted.ids().map(|id| (id.clone(), Reading::Absent)).collect();
         observed.extend(self.observed.clone());
         plan(&self.scope, &wanted, &observed)
     }

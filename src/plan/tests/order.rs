@@ -9,7 +9,7 @@ use super::{code, step};
 use crate::model::cluster::Cluster;
 use crate::model::document::Document;
 use crate::model::hub::{self, Hub};
-use crate::model::inventory::{Desired, Observed, Seen};
+use crate::model::inventory::{Desired, Observed, Reading};
 use crate::model::options::HubOptions;
 use crate::model::resource::{Resource, ResourceId};
 use crate::model::scope::tests::scope;
@@ -34,7 +34,8 @@ impl Pair {
     }
 
     fn see(&mut self, resource: Resource) {
-        self.observed.insert(resource.id(), Seen::Present(Box::new(resource)));
+        self.observed
+            .insert(resource.id(), Reading::Present(Box::new(resource)));
     }
 
     /// Adds a cluster: wanted with no role, with either, or not at all; its queue absent or remembering any role,
@@ -59,7 +60,7 @@ impl Pair {
             self.wanted.extend(cluster(*role).desired(&scope(), None));
         }
         self.observed
-            .insert(ResourceId::Queue(cluster(None).queue), Seen::Absent);
+            .insert(ResourceId::Queue(cluster(None).queue), Reading::Absent);
         let queue = next(QUEUES);
         if let Some(role) = ROLES.get(queue / 2) {
             for resource in cluster(*role).desired(&scope(), None).resources() {
@@ -77,7 +78,7 @@ impl Pair {
                         seen.document = Document(serde_json::json!({"Statement": {"Sid": "KibusX"}}));
                     }
                     match policy {
-                        0 => self.observed.insert(resource.id(), Seen::Absent),
+                        0 => self.observed.insert(resource.id(), Reading::Absent),
                         _ => self.see(Resource::RolePolicy(seen)),
                     }
                 }
@@ -93,7 +94,7 @@ impl Pair {
             self.wanted.extend(hub(options));
         }
         for id in hub::ids(&scope()) {
-            self.observed.insert(id, Seen::Absent);
+            self.observed.insert(id, Reading::Absent);
         }
         for (bit, resource) in hub(found).resources().enumerate() {
             if missing & (1 << bit) == 0 {
@@ -268,7 +269,7 @@ fn change_of_role(from: Option<&str>, to: Option<&str>) -> Plan {
     let mut pair = Pair::default();
     for role in ["a", "b"] {
         let id = Cluster::policy_id(&scope(), &"base".parse().unwrap(), &role.parse().unwrap());
-        pair.observed.insert(id, Seen::Absent);
+        pair.observed.insert(id, Reading::Absent);
     }
     let desired = |role: Option<&str>| {
         let role = role.map(|role| role.parse().unwrap());

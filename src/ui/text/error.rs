@@ -21,8 +21,11 @@ pub fn error(error: &Error, look: Look) -> String {
         if !text.is_empty() {
             lines.extend(below(&format!("{text}{end}"), look));
         }
-        let command = command.iter().flat_map(|command| command.lines());
-        lines.extend(command.map(|line| format!("      {}", look.paint.bold(&escape(line)))));
+        let command = command.as_ref().map(|command| command.line("")).unwrap_or_default();
+        let command = command
+            .lines()
+            .map(|line| format!("      {}", look.paint.bold(&escape(line))));
+        lines.extend(command);
     }
     lines.join("\n")
 }

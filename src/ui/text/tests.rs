@@ -9,7 +9,7 @@ use crate::error::{Error, Progress};
 use crate::model::cluster::Cluster;
 use crate::model::document::Document;
 use crate::model::hub::{self, Hub};
-use crate::model::inventory::{Desired, Observed, Seen};
+use crate::model::inventory::{Desired, Observed, Reading};
 use crate::model::options::{ClusterOptions, HubOptions};
 use crate::model::resource::{Code, Resource, ResourceId};
 use crate::model::scope::tests::scope;
@@ -49,7 +49,7 @@ pub(crate) fn between(before: &Desired, after: &Desired) -> Plan {
         .map(|id| {
             let seen = before
                 .get(id)
-                .map_or(Seen::Absent, |r| Seen::Present(Box::new(r.clone())));
+                .map_or(Reading::Absent, |r| Reading::Present(Box::new(r.clone())));
             (id.clone(), seen)
         })
         .collect();
