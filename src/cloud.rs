@@ -1,65 +1,110 @@
-//! The seam between deciding and doing: what a plan needs from a cloud, and what can go wrong there.
+//! The seam to AWS: what can be asked ([`Read`]), what can be changed ([`Write`]), and what a probe needs ([`Probe`]).
 
 use std::collections::BTreeSet;
 use std::future::Future;
 
-use futures_util::StreamExt;
+use serde_json::Value;
 
-use crate::model::inventory::{Observed, Reading};
-use crate::model::name::{QueueName, QueuePrefix, RoleName};
-use crate::model::resource::{Resource, ResourceId};
+use crate::model::document::Document;
+use crate::model::inline_policy::InlinePolicy;
+use crate::model::name::{BusName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName};
+use crate::model::resource::{FunctionSettings, Resource, ResourceId};
+use crate::model::status::{Depth, Status};
 use crate::plan::Op;
 
 pub use crate::model::fault::{Fault, FaultKind};
 
-/// A place where resources are.
-pub trait Cloud: Send + Sync {
-    /// Reads one resource completely. Nothing means that it is certainly absent.
-    fn read(&self, id: &ResourceId) -> impl Future<Output = Result<Option<Resource>, Fault>> + Send;
+/// A resource, and its status at the moment of the read.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// The resource.
+    pub resource: Resource,
+    /// Its status, for a kind that has one.
+    pub status: Option<Status>,
+}
 
-    /// Does one step of a plan, and returns when it is in force. A wait that a person would wonder about is told
-    /// to `waiting`, with its reason, each time the reason changes.
-    fn write(&self, op: &Op, waiting: &(dyn Fn(&str) + Sync)) -> impl Future<Output = Result<(), Fault>> + Send;
+/// What can be asked of one account and Region. No method changes anything.
+pub trait Read: Send + Sync {
+    /// Reads one resource completely, with its status. `None` means that it is certainly absent.
+    fn snapshot(&self, id: &ResourceId) -> impl Future<Output = Result<Option<Snapshot>, Fault>> + Send;
 
-    /// The queues that may be clusters' of this bus: by tag, united with all that begin with the prefix. A hint and
-    /// never a proof; each is read before anything is planned for it.
+    /// Reads one resource completely. `None` means that it is certainly absent.
+    fn read(&self, id: &ResourceId) -> impl Future<Output = Result<Option<Resource>, Fault>> + Send {
+        async move { Ok(self.snapshot(id).await?.map(|snapshot| snapshot.resource)) }
+    }
+
+    /// The queues that may belong to clusters of this bus: by tag, united with all that begin with the prefix. A hint
+    /// and never a proof; each is read before anything is planned for it.
     fn cluster_queues(&self, prefix: &QueuePrefix) -> impl Future<Output = Result<BTreeSet<QueueName>, Fault>> + Send;
+
+    /// The buses of the account and Region, by the tags of their queues. A hint and never a proof.
+    fn buses(&self) -> impl Future<Output = Result<BTreeSet<BusName>, Fault>> + Send;
 
     /// The names of all roles of the account.
     fn role_names(&self) -> impl Future<Output = Result<BTreeSet<RoleName>, Fault>> + Send;
+
+    /// The names of a role's inline policies, whoever wrote them; `None` if there is no such role.
+    fn inline_policy_names(
+        &self,
+        role: &RoleName,
+    ) -> impl Future<Output = Result<Option<BTreeSet<String>>, Fault>> + Send;
+
+    /// One inline policy of a role, whoever wrote it; `None` if it is absent.
+    fn inline_policy(
+        &self,
+        role: &RoleName,
+        policy: &str,
+    ) -> impl Future<Output = Result<Option<InlinePolicy>, Fault>> + Send;
+
+    /// How many concurrent invocations of the account and Region are reserved for no function; `None` if the answer
+    /// does not say.
+    fn unreserved_concurrency(&self) -> impl Future<Output = Result<Option<u32>, Fault>> + Send;
+
+    /// The policy of a KMS key; `None` if there is no such key.
+    fn key_policy(&self, key: &KmsKey) -> impl Future<Output = Result<Option<Document>, Fault>> + Send;
+
+    /// The settings that a version of a function was published with; `None` if there is no such version.
+    fn published_version(
+        &self,
+        function: &FunctionName,
+        version: u64,
+    ) -> impl Future<Output = Result<Option<FunctionSettings>, Fault>> + Send;
+
+    /// The role that the caller has assumed, if it is one.
+    fn caller_role(&self) -> Option<RoleName>;
 }
 
-/// What reading a number of resources gave.
-#[derive(Debug, Default)]
-pub struct Observation {
-    /// The answers.
-    pub observed: Observed,
-    /// Why some are unknown.
-    pub faults: Vec<(ResourceId, Fault)>,
+/// What can be changed in one account and Region.
+pub trait Write: Send + Sync {
+    /// Reads a resource back after a write that may have been made. `None` means that it is certainly absent.
+    fn read_back(&self, id: &ResourceId) -> impl Future<Output = Result<Option<Resource>, Fault>> + Send;
+
+    /// Makes one step of a plan, and returns when it is in force. A wait that a person would wonder about is reported
+    /// to `waiting`, with its reason, each time the reason changes.
+    fn write(&self, op: &Op, waiting: &(dyn Fn(&str) + Sync)) -> impl Future<Output = Result<(), Fault>> + Send;
 }
 
-/// Reads these resources, at most `limit` at the same time.
-pub async fn observe(cloud: &impl Cloud, ids: impl IntoIterator<Item = ResourceId>, limit: usize) -> Observation {
-    let answers: Vec<_> = futures_util::stream::iter(ids)
-        .map(|id| async move {
-            let answer = cloud.read(&id).await;
-            (id, answer)
-        })
-        .buffer_unordered(limit.max(1))
-        .collect()
-        .await;
-    let mut observation = Observation::default();
-    for (id, answer) in answers {
-        let seen = match answer {
-            Ok(Some(resource)) => Reading::Present(Box::new(resource)),
-            Ok(None) => Reading::Absent,
-            Err(fault) => {
-                observation.faults.push((id.clone(), fault.clone()));
-                Reading::Unreadable(fault)
-            }
-        };
-        observation.observed.insert(id, seen);
-    }
-    observation.faults.sort_by(|(a, _), (b, _)| a.cmp(b));
-    observation
+/// What `verify --probe` needs: an event of kibus's own, and what becomes of it.
+pub trait Probe: Send + Sync {
+    /// Puts an event on the default event bus, which adds its id and time.
+    fn put_event(&self, event: &Value) -> impl Future<Output = Result<(), Fault>> + Send;
+
+    /// Receives and deletes a probe from the probe queue; false if it did not arrive within some seconds.
+    fn take_probe(&self, queue: &QueueName, probe: &str) -> impl Future<Output = Result<bool, Fault>> + Send;
+
+    /// Whether a probe is in a queue, without hiding any message from its consumer; `None` if the queue holds so much
+    /// else that this is unknown.
+    fn find_probe(&self, queue: &QueueName, probe: &str) -> impl Future<Output = Result<Option<bool>, Fault>> + Send;
+
+    /// Invokes a function's alias with a probe and waits until it is routed. Gives the function's counts, or its error
+    /// message.
+    fn route_probe(
+        &self,
+        function: &FunctionName,
+        alias: &str,
+        probe: &Value,
+    ) -> impl Future<Output = Result<Result<Value, String>, Fault>> + Send;
+
+    /// How many messages a queue holds; `None` if it is absent.
+    fn depth(&self, queue: &QueueName) -> impl Future<Output = Result<Option<Depth>, Fault>> + Send;
 }

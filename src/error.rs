@@ -87,6 +87,16 @@ impl<T: Into<String>> From<T> for Invocation {
     }
 }
 
+/// A word as a shell takes it.
+#[must_use]
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=/.:,@+%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
 /// A next step: a sentence, and the command that it ends in, if there is one to copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hint {

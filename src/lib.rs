@@ -28,7 +28,11 @@ pub mod cli;
 #[cfg(feature = "cli")]
 pub mod package;
 #[cfg(feature = "cli")]
+pub mod recipe;
+#[cfg(feature = "cli")]
 pub mod sandbox;
+#[cfg(feature = "cli")]
+pub mod survey;
 #[cfg(feature = "cli")]
 pub mod ui;
 

@@ -2,7 +2,7 @@
 //! what was deleted is absent, and deleting it again is no error.
 
 use futures_util::future::{join, join_all};
-use kibus::cloud::{Cloud, FaultKind};
+use kibus::cloud::{FaultKind, Read, Write};
 use kibus::model::document::Document;
 use kibus::model::inventory::Desired;
 use kibus::model::options::{HubOptions, OrNone, UserTags};

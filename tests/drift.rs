@@ -7,7 +7,7 @@ use aws_sdk_lambda::types::{
     LogFormat, LoggingConfig, VpcConfig,
 };
 use futures_util::future::BoxFuture;
-use kibus::cloud::{Cloud, FaultKind};
+use kibus::cloud::{FaultKind, Read, Write};
 use kibus::model::document::Document;
 use kibus::model::inventory::Desired;
 use kibus::model::options::HubOptions;

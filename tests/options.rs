@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use kibus::aws::{AwsCloud, Connect};
-use kibus::cloud::{Cloud, observe};
+use kibus::cloud::{Read, Write};
 use kibus::model::document::Document;
 use kibus::model::hub;
 use kibus::model::policy;
@@ -127,12 +127,11 @@ impl Bench {
 
     /// How many of the hub's resources are there.
     async fn resources(&self) -> usize {
-        let seen = observe(&self.cloud, hub::ids(self.cloud.scope()), 8).await;
-        assert!(seen.faults.is_empty(), "{:?}", seen.faults);
-        seen.observed
-            .iter()
-            .filter(|(id, _)| seen.observed.resource(id).is_some())
-            .count()
+        let mut count = 0;
+        for id in hub::ids(self.cloud.scope()) {
+            count += usize::from(self.cloud.read(&id).await.unwrap().is_some());
+        }
+        count
     }
 }
 
@@ -328,9 +327,9 @@ async fn a_tag_that_is_not_chosen_any_more_goes_and_those_of_others_stay() {
     };
     assert_eq!((tag("team"), tag("env")), (Some(json!("b")), Some(Value::Null)));
     bench.done(&["bootstrap-hub", "--yes", "--tag=none"]);
-    let seen = observe(&bench.cloud, hub::ids(bench.cloud.scope()), 8).await;
-    for (id, _) in seen.observed.iter() {
-        let tags = seen.observed.resource(id).and_then(Resource::tags);
+    for id in hub::ids(bench.cloud.scope()) {
+        let resource = bench.cloud.read(&id).await.unwrap();
+        let tags = resource.as_ref().and_then(Resource::tags);
         for key in ["team", "env"] {
             assert_eq!(tags.and_then(|tags| tags.get(key)), None, "{id}");
         }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use aws_sdk_sqs::config::endpoint::{DefaultResolver, Params, ResolveEndpoint};
-use kibus::cloud::Cloud;
+use kibus::cloud::Read;
 use kibus::model::cluster::Cluster;
 use kibus::model::document::Document;
 use kibus::model::hub::{self, Hub};
@@ -15,8 +15,9 @@ use kibus::model::resource::Code;
 use kibus::model::scope::Scope;
 use kibus::model::{operator_policy, policy};
 use kibus::plan::{Plan, plan};
-use kibus::ui::json::{ClusterReport, HubReport, Report};
+use kibus::recipe::ClusterSummary;
 use kibus::ui::{Heading, text};
+use kibus::ui::{HubReport, Report};
 
 use crate::emulator::{Emulator, Kind};
 use crate::workbench::{ARCHIVES, Bench, sha256};
@@ -105,23 +106,16 @@ fn every_arn_is_of_the_callers_partition() {
         let plan = first_plan(&scope, &desired);
         let report = Report {
             hubs: vec![HubReport {
-                bus: scope.bus.clone(),
-                account: scope.account.clone(),
-                region: scope.region.clone(),
-                plan: &plan,
-                clusters: vec![ClusterReport {
+                plan: plan.clone(),
+                clusters: vec![ClusterSummary {
                     name: "base".parse().unwrap(),
-                    queue_name: "karpenter-base".parse().unwrap(),
+                    queue: "karpenter-base".parse().unwrap(),
                     queue_arn: scope.queue_arn(&"karpenter-base".parse().unwrap()),
                     controller_role: None,
                 }],
-                problems: Vec::new(),
-                probes: Vec::new(),
-                warnings: Vec::new(),
-                status: None,
-                applied: false,
-                error: None,
+                ..HubReport::of(&scope)
             }],
+            global_options: "",
         };
         let shown = text::plan(
             &Heading::from(&scope),

@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kibus::aws::{AwsCloud, Connect};
-use kibus::cloud::Cloud;
+use kibus::cloud::{Probe, Read, Write};
 use kibus::model::hub;
 use kibus::model::resource::{Alias, Resource, ResourceId, Role};
 use kibus::model::scope::LIVE;
+use kibus::model::status::Depth;
 use kibus::model::tags::Tags;
 use kibus::plan::Op;
 use kibus::sandbox::{PrivateServer, Sandbox};
@@ -102,7 +103,7 @@ impl Stage {
         let function = self.cloud.scope().router_function();
         let mut there = Vec::new();
         for number in 1..12 {
-            if self.cloud.version(&function, number).await.unwrap().is_some() {
+            if self.cloud.published_version(&function, number).await.unwrap().is_some() {
                 there.push(number);
             }
         }
@@ -278,8 +279,11 @@ async fn a_probe_comes_through_and_tells_who_reads() {
         .scope()
         .cluster_queue(&hub::default_queue_prefix(), &"base".parse().unwrap());
     assert_eq!(
-        stage.cloud.message_counts(&queue).await.unwrap(),
-        (1, 0),
+        stage.cloud.depth(&queue).await.unwrap(),
+        Some(Depth {
+            waiting: 1,
+            in_flight: 0
+        }),
         "the probe is hidden from nobody"
     );
 

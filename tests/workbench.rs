@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kibus::aws::{AwsCloud, Session};
-use kibus::cloud::Cloud;
+use kibus::cloud::{Read, Write};
 use kibus::model::cluster::Cluster;
 use kibus::model::hub::{Hub, default_queue_prefix};
 use kibus::model::inventory::{Desired, Observed, Reading};

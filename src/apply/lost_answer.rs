@@ -1,7 +1,7 @@
 //! A create whose answer is lost is sent again, by the SDK below us, and answered with "exists". What is there then is
 //! what was made the first time.
 
-use crate::cloud::{Cloud, Fault, FaultKind};
+use crate::cloud::{Fault, FaultKind, Write};
 use crate::model::field::FieldValue;
 use crate::model::resource::Resource;
 use crate::model::tags::BUS;
@@ -12,13 +12,13 @@ use crate::plan::{FieldChange, Op, diff};
 ///
 /// Nothing is done that was not shown: what is still missing is a part of the create. Whether what is there is in force
 /// already is not known; whoever needs it waits for it.
-pub(super) async fn write(cloud: &impl Cloud, op: &Op, waiting: &(dyn Fn(&str) + Sync)) -> Result<(), Fault> {
+pub(super) async fn write(cloud: &impl Write, op: &Op, waiting: &(dyn Fn(&str) + Sync)) -> Result<(), Fault> {
     let fault = match cloud.write(op, waiting).await {
         Err(fault) if fault.kind == FaultKind::Exists => fault,
         answer => return answer,
     };
     let Op::Create(wanted) = op else { return Err(fault) };
-    let Ok(Some(there)) = cloud.read(&wanted.id()).await else {
+    let Ok(Some(there)) = cloud.read_back(&wanted.id()).await else {
         return Err(fault);
     };
     match missing(wanted, &there) {

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 mod lost_answer;
 
-use crate::cloud::{Cloud, Fault};
+use crate::cloud::{Fault, Write};
 use crate::error::Progress;
 use crate::plan::{Change, Plan};
 
@@ -70,7 +70,7 @@ impl Outcome {
 /// begins; those in flight are finished.
 pub async fn apply(
     plan: &Plan,
-    cloud: &impl Cloud,
+    cloud: &impl Write,
     limit: usize,
     stop: watch::Receiver<bool>,
     listener: &impl Listener,

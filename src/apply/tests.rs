@@ -7,7 +7,6 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::cloud::FaultKind;
-use crate::model::name::{QueueName, QueuePrefix, RoleName};
 use crate::model::resource::{LogGroup, Resource, ResourceId};
 use crate::plan::{Op, Step};
 
@@ -48,9 +47,9 @@ impl Scripted<'_> {
     }
 }
 
-impl Cloud for Scripted<'_> {
-    async fn read(&self, _: &ResourceId) -> Result<Option<Resource>, Fault> {
-        unreachable!("applying reads nothing")
+impl Write for Scripted<'_> {
+    async fn read_back(&self, _: &ResourceId) -> Result<Option<Resource>, Fault> {
+        unreachable!("no create is answered with \"exists\"")
     }
 
     async fn write(&self, op: &Op, waiting: &(dyn Fn(&str) + Sync)) -> Result<(), Fault> {
@@ -66,14 +65,6 @@ impl Cloud for Scripted<'_> {
         }
         self.add(Moment::Answered(at, !self.script[at].fails));
         if self.script[at].fails { Err(fault()) } else { Ok(()) }
-    }
-
-    async fn cluster_queues(&self, _: &QueuePrefix) -> Result<BTreeSet<QueueName>, Fault> {
-        unreachable!("applying looks for nothing")
-    }
-
-    async fn role_names(&self) -> Result<BTreeSet<RoleName>, Fault> {
-        unreachable!("applying looks for nothing")
     }
 }
 

@@ -1,5 +1,7 @@
 //! What is asked of the account and not of a resource that is planned.
 
+use std::collections::BTreeSet;
+
 use super::AwsCloud;
 use super::document::decoded;
 use super::error::{Answer, if_present};
@@ -8,40 +10,29 @@ use crate::model::inline_policy::InlinePolicy;
 use crate::model::name::RoleName;
 
 impl AwsCloud {
-    /// All inline policies of a role, whoever wrote them; none if there is no such role.
-    ///
-    /// # Errors
-    /// When they cannot be listed or read.
-    pub async fn inline_policies(&self, role: &RoleName) -> Result<Vec<InlinePolicy>, Fault> {
+    pub(super) async fn list_inline_policies(&self, role: &RoleName) -> Result<Option<BTreeSet<String>>, Fault> {
         let call = self.iam.list_role_policies().role_name(role.as_str());
         let mut answers = call.into_paginator().items().send();
-        let mut names = Vec::new();
+        let mut names = BTreeSet::new();
         while let Some(name) = answers.next().await {
             match if_present(name.answer("iam:ListRolePolicies"))? {
-                Some(name) => names.push(name),
-                None => return Ok(Vec::new()),
-            }
+                Some(name) => names.insert(name),
+                None => return Ok(None),
+            };
         }
-        let mut policies = Vec::new();
-        for name in names {
-            let call = self.iam.get_role_policy().role_name(role.as_str()).policy_name(&name);
-            // What went between the two calls takes no space any more.
-            if let Some(answer) = if_present(call.send().await.answer("iam:GetRolePolicy"))? {
-                policies.push(InlinePolicy {
-                    name,
-                    text: decoded(&answer.policy_document),
-                });
-            }
-        }
-        Ok(policies)
+        Ok(Some(names))
     }
 
-    /// How many concurrent invocations of the account and Region are set aside for no function; nothing if the answer
-    /// does not say.
-    ///
-    /// # Errors
-    /// When it cannot be asked.
-    pub async fn unreserved_concurrency(&self) -> Result<Option<u32>, Fault> {
+    pub(super) async fn get_inline_policy(&self, role: &RoleName, name: &str) -> Result<Option<InlinePolicy>, Fault> {
+        let call = self.iam.get_role_policy().role_name(role.as_str()).policy_name(name);
+        let answer = if_present(call.send().await.answer("iam:GetRolePolicy"))?;
+        Ok(answer.map(|answer| InlinePolicy {
+            name: name.to_owned(),
+            text: decoded(&answer.policy_document),
+        }))
+    }
+
+    pub(super) async fn account_concurrency(&self) -> Result<Option<u32>, Fault> {
         let answer = self.lambda.get_account_settings().send().await;
         let limit = answer.answer("lambda:GetAccountSettings")?.account_limit;
         Ok(limit

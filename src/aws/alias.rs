@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use aws_sdk_lambda::types::{AliasRoutingConfiguration, FunctionConfiguration};
+use aws_sdk_lambda::types::{AliasRoutingConfiguration, FunctionConfiguration, State};
 
 use super::AwsCloud;
 use super::error::{Answer, if_present, in_use, rejected};
@@ -16,23 +16,28 @@ use super::settle::{Waiting, taken};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::FunctionName;
 use crate::model::resource::{Alias, Code, FunctionSettings, History};
+use crate::model::status::VersionState;
 
-impl AwsCloud {
-    /// What a published version of a function consists of; nothing if there is no such version.
-    ///
-    /// # Errors
-    /// When the call is refused or not answered.
-    pub async fn version(&self, name: &FunctionName, number: u64) -> Result<Option<FunctionSettings>, Fault> {
-        let call = self.lambda.get_function().function_name(name.as_str());
-        let answer = call.qualifier(number.to_string()).send().await;
-        let version = if_present(answer.answer("lambda:GetFunction"))?;
-        Ok(version
-            .and_then(|version| version.configuration)
-            .map(|configuration| published(&configuration)))
-    }
+/// The settings that a version was published with.
+pub(super) async fn version(
+    cloud: &AwsCloud,
+    name: &FunctionName,
+    number: u64,
+) -> Result<Option<FunctionSettings>, Fault> {
+    let call = cloud.lambda.get_function().function_name(name.as_str());
+    let answer = call.qualifier(number.to_string()).send().await;
+    let version = if_present(answer.answer("lambda:GetFunction"))?;
+    Ok(version
+        .and_then(|version| version.configuration)
+        .map(|configuration| published(&configuration)))
 }
 
-pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName, alias: &str) -> Result<Option<Alias>, Fault> {
+/// The alias, and the state of the version that it points to, if that exists.
+pub(super) async fn read(
+    cloud: &AwsCloud,
+    name: &FunctionName,
+    alias: &str,
+) -> Result<Option<(Alias, Option<VersionState>)>, Fault> {
     let call = cloud.lambda.get_alias().function_name(name.as_str()).name(alias);
     let Some(answer) = if_present(call.send().await.answer("lambda:GetAlias"))? else {
         return Ok(None);
@@ -45,15 +50,19 @@ pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName, alias: &str) -> 
         .qualifier(number);
     let version = if_present(call.send().await.answer("lambda:GetFunction"))?;
     // An alias can outlive its version; it is there, and nothing about it is right.
-    let configuration = version
-        .and_then(|version| version.configuration)
-        .unwrap_or_else(function::nothing);
+    let configuration = version.and_then(|version| version.configuration);
+    let state = configuration.as_ref().map(|configuration| VersionState {
+        version: configuration.version().and_then(|number| number.parse().ok()),
+        state: configuration.state().map(State::as_str).unwrap_or_default().to_owned(),
+        reason: configuration.state_reason().map(str::to_owned),
+    });
+    let configuration = configuration.unwrap_or_else(function::nothing);
     let number: Option<u64> = number.parse().ok();
     let description = answer.description.unwrap_or_default();
     let weights = answer
         .routing_config
         .and_then(|routing| routing.additional_version_weights);
-    Ok(Some(Alias {
+    let alias = Alias {
         function: name.clone(),
         name: alias.to_owned(),
         settings: published(&configuration),
@@ -66,7 +75,8 @@ pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName, alias: &str) -> 
         history: number
             .map(|number| History::saved(&description, number))
             .unwrap_or_default(),
-    }))
+    };
+    Ok(Some((alias, state)))
 }
 
 /// What a published version consists of.

@@ -7,7 +7,7 @@ use aws_sdk_resourcegroupstagging::types::TagFilter;
 use super::AwsCloud;
 use super::error::Answer;
 use crate::cloud::{Fault, FaultKind};
-use crate::model::name::{QueueName, QueuePrefix, RoleName};
+use crate::model::name::{BusName, QueueName, QueuePrefix, RoleName};
 use crate::model::tags;
 
 /// The queues that may be clusters': by tag, united with all that begin with the prefix. The tagging API learns
@@ -47,6 +47,23 @@ async fn tagged_queues(cloud: &AwsCloud) -> Result<BTreeSet<QueueName>, Fault> {
         queues.extend(arn.rsplit(':').next().and_then(|name| name.parse().ok()));
     }
     Ok(queues)
+}
+
+/// The buses that queues are tagged with.
+pub(super) async fn buses(cloud: &AwsCloud) -> Result<BTreeSet<BusName>, Fault> {
+    let call = cloud
+        .tagging
+        .get_resources()
+        .resource_type_filters("sqs")
+        .tag_filters(TagFilter::builder().key(tags::BUS).build());
+    let mut answers = call.into_paginator().items().send();
+    let mut buses = BTreeSet::new();
+    while let Some(resource) = answers.next().await {
+        let found = resource.answer("tag:GetResources")?.tags.unwrap_or_default();
+        let bus = found.iter().find(|tag| tag.key() == tags::BUS);
+        buses.extend(bus.and_then(|tag| tag.value().parse().ok()));
+    }
+    Ok(buses)
 }
 
 async fn listed_queues(cloud: &AwsCloud, prefix: &QueuePrefix) -> Result<BTreeSet<QueueName>, Fault> {

@@ -14,6 +14,7 @@ use super::tags::touches;
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::{FunctionName, QueueName};
 use crate::model::resource::EventSourceMapping;
+use crate::model::status::MappingState;
 use crate::plan::FieldChange;
 
 /// Which mapping: from which queue, to which alias of which function.
@@ -21,14 +22,20 @@ pub(super) type Key<'a> = (&'a QueueName, &'a FunctionName, &'a str);
 
 const GET: &str = "lambda:GetEventSourceMapping";
 
-pub(super) async fn read(cloud: &AwsCloud, key: Key<'_>) -> Result<Option<EventSourceMapping>, Fault> {
+/// The mapping and its state.
+pub(super) async fn read(cloud: &AwsCloud, key: Key<'_>) -> Result<Option<(EventSourceMapping, MappingState)>, Fault> {
     let mut mappings = list(cloud, key).await?;
     mappings.retain(|mapping| mapping.state() != Some("Deleting"));
     let Some((first, others)) = mappings.split_first() else {
         return Ok(None);
     };
     let unsigned = |number: Option<i32>| number.and_then(|number| u32::try_from(number).ok());
-    Ok(Some(EventSourceMapping {
+    let state = MappingState {
+        state: first.state().unwrap_or_default().to_owned(),
+        last_result: first.last_processing_result().map(str::to_owned),
+        reason: first.state_transition_reason().map(str::to_owned),
+    };
+    let mapping = EventSourceMapping {
         queue: key.0.clone(),
         function: key.1.clone(),
         alias: key.2.to_owned(),
@@ -45,7 +52,8 @@ pub(super) async fn read(cloud: &AwsCloud, key: Key<'_>) -> Result<Option<EventS
             .iter()
             .filter_map(|other| other.uuid().map(str::to_owned))
             .collect(),
-    }))
+    };
+    Ok(Some((mapping, state)))
 }
 
 pub(super) async fn create(cloud: &AwsCloud, mapping: &EventSourceMapping, waiting: Waiting<'_>) -> Result<(), Fault> {

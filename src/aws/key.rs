@@ -26,23 +26,17 @@ const KMS: Service = Service {
 /// The call, with what is sent and what comes back.
 pub(super) type GetKeyPolicy = Operation<String, String, Refusal>;
 
-impl AwsCloud {
-    /// The policy of a key; nothing if there is no such key.
-    ///
-    /// # Errors
-    /// When the call is refused or not answered.
-    pub async fn key_policy(&self, key: &KmsKey) -> Result<Option<Document>, Fault> {
-        let action = "kms:GetKeyPolicy";
-        // `default` is the only policy that a key has (KMS API reference, `GetKeyPolicy`).
-        let input = json!({ "KeyId": key.as_str(), "PolicyName": "default" }).to_string();
-        let Some(answer) = if_present(self.get_key_policy.invoke(input).await.answer(action))? else {
-            return Ok(None);
-        };
-        let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
-        match answer.get("Policy").and_then(Value::as_str) {
-            Some(policy) => Ok(Some(document::read(policy))),
-            None => Err(rejected(action, "the answer holds no policy")),
-        }
+pub(super) async fn key_policy(cloud: &AwsCloud, key: &KmsKey) -> Result<Option<Document>, Fault> {
+    let action = "kms:GetKeyPolicy";
+    // `default` is the only policy that a key has (KMS API reference, `GetKeyPolicy`).
+    let input = json!({ "KeyId": key.as_str(), "PolicyName": "default" }).to_string();
+    let Some(answer) = if_present(cloud.get_key_policy.invoke(input).await.answer(action))? else {
+        return Ok(None);
+    };
+    let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
+    match answer.get("Policy").and_then(Value::as_str) {
+        Some(policy) => Ok(Some(document::read(policy))),
+        None => Err(rejected(action, "the answer holds no policy")),
     }
 }
 

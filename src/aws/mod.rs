@@ -28,10 +28,13 @@ use std::collections::BTreeSet;
 pub use call_log::TARGET as CALL_TARGET;
 pub use session::{Connect, ConnectError, Session};
 
-use crate::cloud::{Cloud, Fault, FaultKind};
-use crate::model::name::{BusName, QueueName, QueuePrefix, RoleName};
-use crate::model::resource::{Resource, ResourceId};
+use crate::cloud::{Fault, FaultKind, Read, Snapshot, Write};
+use crate::model::document::Document;
+use crate::model::inline_policy::InlinePolicy;
+use crate::model::name::{BusName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName};
+use crate::model::resource::{FunctionSettings, Resource, ResourceId};
 use crate::model::scope::Scope;
+use crate::model::status::Status;
 use crate::plan::{FieldChange, Op};
 use settle::Waiting;
 
@@ -95,12 +98,6 @@ impl AwsCloud {
     pub fn without_self_test(mut self) -> Self {
         self.self_test = false;
         self
-    }
-
-    /// The role that the caller has taken, if it is one.
-    #[must_use]
-    pub fn caller_role(&self) -> Option<RoleName> {
-        role_of(&self.caller)
     }
 
     /// Where the bus is.
@@ -191,21 +188,85 @@ fn role_of(caller: &str) -> Option<RoleName> {
     role.parse().ok()
 }
 
-impl Cloud for AwsCloud {
-    async fn read(&self, id: &ResourceId) -> Result<Option<Resource>, Fault> {
+impl Read for AwsCloud {
+    async fn snapshot(&self, id: &ResourceId) -> Result<Option<Snapshot>, Fault> {
+        fn plain(resource: Option<Resource>) -> Option<Snapshot> {
+            resource.map(|resource| Snapshot { resource, status: None })
+        }
         Ok(match id {
-            ResourceId::Queue(name) => queue::read(self, name).await?.map(Resource::Queue),
-            ResourceId::Role(name) => role::read(self, name).await?.map(Resource::Role),
-            ResourceId::RolePolicy(role, name) => role_policy::read(self, role, name).await?.map(Resource::RolePolicy),
-            ResourceId::LogGroup(name) => log_group::read(self, name).await?.map(Resource::LogGroup),
-            ResourceId::Function(name) => function::read(self, name).await?.map(Resource::Function),
-            ResourceId::Alias(function, name) => alias::read(self, function, name).await?.map(Resource::Alias),
+            ResourceId::Queue(name) => queue::read(self, name).await?.map(|(queue, depth)| Snapshot {
+                resource: Resource::Queue(queue),
+                status: Some(Status::Queue(depth)),
+            }),
+            ResourceId::Role(name) => plain(role::read(self, name).await?.map(Resource::Role)),
+            ResourceId::RolePolicy(role, name) => {
+                plain(role_policy::read(self, role, name).await?.map(Resource::RolePolicy))
+            }
+            ResourceId::LogGroup(name) => plain(log_group::read(self, name).await?.map(Resource::LogGroup)),
+            ResourceId::Function(name) => plain(function::read(self, name).await?.map(Resource::Function)),
+            ResourceId::Alias(function, name) => {
+                alias::read(self, function, name)
+                    .await?
+                    .map(|(alias, version)| Snapshot {
+                        resource: Resource::Alias(alias),
+                        status: version.map(Status::Version),
+                    })
+            }
             ResourceId::EventSourceMapping(queue, function, alias) => {
                 let mapping = event_source_mapping::read(self, (queue, function, alias)).await?;
-                mapping.map(Resource::EventSourceMapping)
+                mapping.map(|(mapping, state)| Snapshot {
+                    resource: Resource::EventSourceMapping(mapping),
+                    status: Some(Status::Mapping(state)),
+                })
             }
-            ResourceId::Rule(name) => rule::read(self, name).await?.map(Resource::Rule),
+            ResourceId::Rule(name) => plain(rule::read(self, name).await?.map(Resource::Rule)),
         })
+    }
+
+    async fn cluster_queues(&self, prefix: &QueuePrefix) -> Result<BTreeSet<QueueName>, Fault> {
+        discovery::cluster_queues(self, prefix).await
+    }
+
+    async fn buses(&self) -> Result<BTreeSet<BusName>, Fault> {
+        discovery::buses(self).await
+    }
+
+    async fn role_names(&self) -> Result<BTreeSet<RoleName>, Fault> {
+        discovery::role_names(self).await
+    }
+
+    async fn inline_policy_names(&self, role: &RoleName) -> Result<Option<BTreeSet<String>>, Fault> {
+        self.list_inline_policies(role).await
+    }
+
+    async fn inline_policy(&self, role: &RoleName, policy: &str) -> Result<Option<InlinePolicy>, Fault> {
+        self.get_inline_policy(role, policy).await
+    }
+
+    async fn unreserved_concurrency(&self) -> Result<Option<u32>, Fault> {
+        self.account_concurrency().await
+    }
+
+    async fn key_policy(&self, key: &KmsKey) -> Result<Option<Document>, Fault> {
+        key::key_policy(self, key).await
+    }
+
+    async fn published_version(
+        &self,
+        function: &FunctionName,
+        version: u64,
+    ) -> Result<Option<FunctionSettings>, Fault> {
+        alias::version(self, function, version).await
+    }
+
+    fn caller_role(&self) -> Option<RoleName> {
+        role_of(&self.caller)
+    }
+}
+
+impl Write for AwsCloud {
+    async fn read_back(&self, id: &ResourceId) -> Result<Option<Resource>, Fault> {
+        self.read(id).await
     }
 
     async fn write(&self, op: &Op, waiting: &(dyn Fn(&str) + Sync)) -> Result<(), Fault> {
@@ -214,14 +275,6 @@ impl Cloud for AwsCloud {
             Op::Update { from, to, fields } => self.update(from, to, fields, waiting).await,
             Op::Delete(resource) => self.delete(&resource.id(), waiting).await,
         }
-    }
-
-    async fn cluster_queues(&self, prefix: &QueuePrefix) -> Result<BTreeSet<QueueName>, Fault> {
-        discovery::cluster_queues(self, prefix).await
-    }
-
-    async fn role_names(&self) -> Result<BTreeSet<RoleName>, Fault> {
-        discovery::role_names(self).await
     }
 }
 

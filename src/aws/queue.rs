@@ -17,9 +17,11 @@ use crate::cloud::Fault;
 use crate::model::document::Document;
 use crate::model::name::QueueName;
 use crate::model::resource::{Encryption, Queue, Redrive};
+use crate::model::status::Depth;
 use crate::plan::FieldChange;
 
-pub(super) async fn read(cloud: &AwsCloud, name: &QueueName) -> Result<Option<Queue>, Fault> {
+/// The queue, and how many messages it holds.
+pub(super) async fn read(cloud: &AwsCloud, name: &QueueName) -> Result<Option<(Queue, Depth)>, Fault> {
     let url = cloud.queue_url(name);
     let attributes = async {
         let call = cloud
@@ -45,7 +47,12 @@ pub(super) async fn read(cloud: &AwsCloud, name: &QueueName) -> Result<Option<Qu
             .filter(|text| !text.is_empty())
     };
     let number = |attribute| text(attribute).and_then(|text| text.parse().ok()).unwrap_or_default();
-    Ok(Some(Queue {
+    let count = |attribute| text(attribute).and_then(|text| text.parse().ok()).unwrap_or_default();
+    let depth = Depth {
+        waiting: count(Attribute::ApproximateNumberOfMessages),
+        in_flight: count(Attribute::ApproximateNumberOfMessagesNotVisible),
+    };
+    let queue = Queue {
         name: name.clone(),
         retention: number(Attribute::MessageRetentionPeriod),
         visibility: number(Attribute::VisibilityTimeout),
@@ -57,7 +64,8 @@ pub(super) async fn read(cloud: &AwsCloud, name: &QueueName) -> Result<Option<Qu
         encryption: encryption(text(Attribute::KmsMasterKeyId), text(Attribute::SqsManagedSseEnabled)),
         policy: text(Attribute::Policy).map(document::read),
         tags: tags.tags.unwrap_or_default().into_iter().collect(),
-    }))
+    };
+    Ok(Some((queue, depth)))
 }
 
 pub(super) async fn create(cloud: &AwsCloud, queue: &Queue, waiting: Waiting<'_>) -> Result<(), Fault> {

@@ -3,7 +3,6 @@
 use std::time::SystemTime;
 
 use aws_sdk_eventbridge::types::PutEventsRequestEntry;
-use aws_sdk_sqs::types::QueueAttributeName;
 use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
 use serde_json::Value;
@@ -11,8 +10,9 @@ use serde_json::Value;
 use super::AwsCloud;
 use super::error::{Answer, if_present, rejected};
 use super::invoke::{Invoked, invoke};
-use crate::cloud::Fault;
+use crate::cloud::{Fault, Probe};
 use crate::model::name::{FunctionName, LogGroupName, QueueName};
+use crate::model::status::Depth;
 
 /// How many messages one receive gives at most.
 const LOOK: i32 = 10;
@@ -64,122 +64,6 @@ impl AwsCloud {
         }
     }
 
-    /// Puts an event with the source, detail-type, resources and detail of this one on the default event bus, which
-    /// gives it its id and time.
-    ///
-    /// # Errors
-    /// When the call is refused or not answered, or the bus does not take the event.
-    pub async fn put_event(&self, event: &Value) -> Result<(), Fault> {
-        let action = "events:PutEvents";
-        let text = |member: &str| event[member].as_str().unwrap_or_default();
-        let entry = PutEventsRequestEntry::builder()
-            .source(text("source"))
-            .detail_type(text("detail-type"))
-            .detail(event["detail"].to_string())
-            .build();
-        let answer = self.events.put_events().entries(entry).send().await.answer(action)?;
-        match answer
-            .entries
-            .unwrap_or_default()
-            .into_iter()
-            .find_map(|entry| entry.error_message)
-        {
-            Some(message) => Err(rejected(action, message)),
-            None => Ok(()),
-        }
-    }
-
-    /// How many messages of a queue wait, and how many are in flight; both approximately and up to a minute late.
-    ///
-    /// # Errors
-    /// When the call is refused or not answered.
-    pub async fn message_counts(&self, queue: &QueueName) -> Result<(u64, u64), Fault> {
-        let (waiting, in_flight) = (
-            QueueAttributeName::ApproximateNumberOfMessages,
-            QueueAttributeName::ApproximateNumberOfMessagesNotVisible,
-        );
-        let call = self.sqs.get_queue_attributes().queue_url(self.queue_url(queue));
-        let call = call.attribute_names(waiting.clone()).attribute_names(in_flight.clone());
-        let attributes = call.send().await.answer("sqs:GetQueueAttributes")?.attributes;
-        let attributes = attributes.unwrap_or_default();
-        let count = |name| {
-            attributes
-                .get(&name)
-                .and_then(|text: &String| text.parse().ok())
-                .unwrap_or(0)
-        };
-        Ok((count(waiting), count(in_flight)))
-    }
-
-    /// Looks for a probe in a queue, without hiding any message from anyone. Nothing, if the queue holds so much else
-    /// that a look does not tell.
-    ///
-    /// # Errors
-    /// When the call is refused or not answered.
-    pub async fn look_for_probe(&self, queue: &QueueName, probe: &str) -> Result<Option<bool>, Fault> {
-        let call = self.sqs.receive_message().queue_url(self.queue_url(queue));
-        // A long receive asks all of a queue's servers, a short one only some.
-        let call = call
-            .max_number_of_messages(LOOK)
-            .wait_time_seconds(2)
-            .visibility_timeout(0);
-        let messages = call.send().await.answer("sqs:ReceiveMessage")?.messages;
-        let messages = messages.unwrap_or_default();
-        let there = messages.iter().any(|message| is_probe(message.body(), probe));
-        Ok((there || messages.is_empty()).then_some(there))
-    }
-
-    /// Takes one probe out of the queue of probes, if it is there within some seconds. Probes of others stay.
-    ///
-    /// # Errors
-    /// When a call is refused or not answered.
-    pub async fn take_probe(&self, queue: &QueueName, probe: &str) -> Result<bool, Fault> {
-        let url = self.queue_url(queue);
-        let call = self.sqs.receive_message().queue_url(&url);
-        let call = call
-            .max_number_of_messages(LOOK)
-            .wait_time_seconds(2)
-            .visibility_timeout(1);
-        let messages = call.send().await.answer("sqs:ReceiveMessage")?.messages;
-        for message in messages.unwrap_or_default() {
-            if let Some(receipt) = message
-                .receipt_handle
-                .as_ref()
-                .filter(|_| is_probe(message.body(), probe))
-            {
-                let call = self.sqs.delete_message().queue_url(&url).receipt_handle(receipt);
-                // It is here; one that stays behind expires.
-                let _ = call.send().await;
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    /// Hands one probe over to the version of a function that an alias points to, and waits until it is routed. The
-    /// probe gets what the event bus would have given it. Gives what the function counted; or, in its own words, why
-    /// it failed.
-    ///
-    /// # Errors
-    /// When the call is refused or not answered.
-    pub async fn route_probe(
-        &self,
-        function: &FunctionName,
-        alias: &str,
-        probe: &Value,
-    ) -> Result<Result<Value, String>, Fault> {
-        let mut event = probe.clone();
-        event["id"] = probe["detail"]["probe"].clone();
-        event["account"] = self.scope.account.as_str().into();
-        event["region"] = self.scope.region.as_str().into();
-        let now = DateTime::from(SystemTime::now()).fmt(Format::DateTime);
-        event["time"] = now.unwrap_or_default().into();
-        Ok(match invoke(self, function, alias, &event, &|_| {}).await? {
-            Invoked::Answered(payload) => Ok(serde_json::from_slice(&payload).unwrap_or_default()),
-            Invoked::Failed(words) => Err(words),
-        })
-    }
-
     /// The lines that a log group holds; none if the group is not there.
     ///
     /// # Errors
@@ -208,6 +92,86 @@ impl AwsCloud {
                 return Ok(lines);
             }
         }
+    }
+}
+
+impl Probe for AwsCloud {
+    async fn put_event(&self, event: &Value) -> Result<(), Fault> {
+        let action = "events:PutEvents";
+        let text = |member: &str| event[member].as_str().unwrap_or_default();
+        let entry = PutEventsRequestEntry::builder()
+            .source(text("source"))
+            .detail_type(text("detail-type"))
+            .detail(event["detail"].to_string())
+            .build();
+        let answer = self.events.put_events().entries(entry).send().await.answer(action)?;
+        match answer
+            .entries
+            .unwrap_or_default()
+            .into_iter()
+            .find_map(|entry| entry.error_message)
+        {
+            Some(message) => Err(rejected(action, message)),
+            None => Ok(()),
+        }
+    }
+
+    async fn find_probe(&self, queue: &QueueName, probe: &str) -> Result<Option<bool>, Fault> {
+        let call = self.sqs.receive_message().queue_url(self.queue_url(queue));
+        // A long receive asks all of a queue's servers, a short one only some.
+        let call = call
+            .max_number_of_messages(LOOK)
+            .wait_time_seconds(2)
+            .visibility_timeout(0);
+        let messages = call.send().await.answer("sqs:ReceiveMessage")?.messages;
+        let messages = messages.unwrap_or_default();
+        let there = messages.iter().any(|message| is_probe(message.body(), probe));
+        Ok((there || messages.is_empty()).then_some(there))
+    }
+
+    async fn take_probe(&self, queue: &QueueName, probe: &str) -> Result<bool, Fault> {
+        let url = self.queue_url(queue);
+        let call = self.sqs.receive_message().queue_url(&url);
+        let call = call
+            .max_number_of_messages(LOOK)
+            .wait_time_seconds(2)
+            .visibility_timeout(1);
+        let messages = call.send().await.answer("sqs:ReceiveMessage")?.messages;
+        for message in messages.unwrap_or_default() {
+            if let Some(receipt) = message
+                .receipt_handle
+                .as_ref()
+                .filter(|_| is_probe(message.body(), probe))
+            {
+                let call = self.sqs.delete_message().queue_url(&url).receipt_handle(receipt);
+                // It is here; one that stays behind expires.
+                let _ = call.send().await;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    async fn route_probe(
+        &self,
+        function: &FunctionName,
+        alias: &str,
+        probe: &Value,
+    ) -> Result<Result<Value, String>, Fault> {
+        let mut event = probe.clone();
+        event["id"] = probe["detail"]["probe"].clone();
+        event["account"] = self.scope.account.as_str().into();
+        event["region"] = self.scope.region.as_str().into();
+        let now = DateTime::from(SystemTime::now()).fmt(Format::DateTime);
+        event["time"] = now.unwrap_or_default().into();
+        Ok(match invoke(self, function, alias, &event, &|_| {}).await? {
+            Invoked::Answered(payload) => Ok(serde_json::from_slice(&payload).unwrap_or_default()),
+            Invoked::Failed(words) => Err(words),
+        })
+    }
+
+    async fn depth(&self, queue: &QueueName) -> Result<Option<Depth>, Fault> {
+        self.queue_depth(queue).await
     }
 }
 

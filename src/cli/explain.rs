@@ -1,15 +1,173 @@
 //! The words for what goes wrong between a command and the cloud.
 
-use super::context::Context;
 use crate::apply::Outcome;
 use crate::cloud::{Fault, FaultKind};
-use crate::error::{Error, ErrorKind};
-use crate::model::name::FunctionName;
-use crate::model::resource::ResourceId;
+use crate::error::{Error, ErrorKind, Invocation};
+use crate::model::controller_role::usual_names;
+use crate::model::name::{ClusterName, FunctionName, RoleName};
+use crate::model::resource::{NoWayBack, ResourceId};
+use crate::model::scope::Scope;
 use crate::plan::{Action, Change, Refusal};
+use crate::recipe::{Blocked, MissingRole, RoleSearch, UnknownCluster};
+
+/// The hub that an error is about, and the command that it ends.
+pub(super) struct Place {
+    pub(super) scope: Scope,
+    /// The command as one would type it again.
+    pub(super) command_line: String,
+}
+
+impl Place {
+    /// A kibus command for the same bus.
+    fn command(&self, arguments: &str) -> Invocation {
+        Invocation::kibus(arguments)
+    }
+}
+
+/// A recipe has no plan.
+pub(super) fn blocked(context: &Place, blocked: &Blocked) -> Error {
+    match blocked {
+        Blocked::NoHub => no_hub(context),
+        Blocked::Unreadable(id, fault) => unreadable(context, id, fault),
+        Blocked::CallFailed(what, fault) => call_failed(context, what, fault),
+        Blocked::BadSavedOption(bad) => bad.clone().into(),
+        Blocked::Refused(refusals) => refused(context, refusals),
+        Blocked::NoSuchRoles(roles) => no_such_roles(roles),
+        Blocked::RolesNotFound(searches) => roles_not_found(searches),
+        Blocked::UnknownClusters(names) => unknown_clusters(context, names),
+        Blocked::NoVersion(none) => no_version(none),
+        Blocked::VersionGone(version) => {
+            Error::refused(format!("version {version} of the router was deleted")).note("nothing was changed")
+        }
+    }
+}
+
+fn no_such_roles(roles: &[MissingRole]) -> Error {
+    let error = match roles {
+        [one] => Error::failed(format!("role `{}` does not exist", one.role)),
+        several => several.iter().fold(
+            Error::failed(format!("{} controller roles do not exist", several.len())),
+            |error, one| error.note(format!("cluster `{}`: no role `{}`", one.cluster, one.role)),
+        ),
+    };
+    let mut error = error.note("nothing was changed");
+    for one in roles {
+        if one.saved {
+            error = error.note(format!("role `{}` is saved for cluster `{}`", one.role, one.cluster));
+        }
+        error = with_similar(error, &one.cluster, &one.similar);
+    }
+    match roles {
+        [one] => error.hint_command(
+            "pass the role that this Karpenter controller runs as:",
+            Invocation::kibus(format!("add-cluster {} --controller-role ROLE", one.cluster)),
+        ),
+        _ => error.hint("pass the roles that the Karpenter controllers run as with --controller-role; `{cluster}` in it stands for the cluster's name"),
+    }
+}
+
+fn with_similar(error: Error, cluster: &ClusterName, similar: &[RoleName]) -> Error {
+    let names: Vec<String> = similar.iter().map(|role| format!("`{role}`")).collect();
+    if names.is_empty() {
+        return error;
+    }
+    error.note(format!("roles that name cluster `{cluster}`: {}", names.join(", ")))
+}
+
+fn roles_not_found(searches: &[RoleSearch]) -> Error {
+    let list = |roles: &[RoleName]| {
+        roles
+            .iter()
+            .map(|role| format!("`{role}`"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let mut error = match searches {
+        [one] if one.found.is_empty() => {
+            Error::failed(format!("no controller role found for cluster `{}`", one.cluster))
+        }
+        [one] => Error::failed(format!(
+            "several roles could be the controller role of cluster `{}`: {}",
+            one.cluster,
+            list(&one.found)
+        )),
+        several => Error::failed(format!(
+            "no single controller role found for {} clusters",
+            several.len()
+        )),
+    }
+    .note("nothing was changed");
+    for one in searches {
+        if searches.len() > 1 {
+            error = error.note(match one.found.as_slice() {
+                [] => format!("cluster `{}`: none found", one.cluster),
+                found => format!("cluster `{}`: {}", one.cluster, list(found)),
+            });
+        }
+        if one.found.is_empty() {
+            if searches.len() == 1 {
+                error = error.note(format!("searched for {}", list(&usual_names(&one.cluster))));
+            }
+            error = with_similar(error, &one.cluster, &one.similar);
+        }
+    }
+    let [first, ..] = searches else { return error };
+    let role = first.found.first().map_or("ROLE", RoleName::as_str);
+    error
+        .hint_command(
+            "to name the role that the Karpenter controller runs as:",
+            Invocation::kibus(format!("add-cluster {} --controller-role {role}", first.cluster)),
+        )
+        .hint_command(
+            "to grant the permission by other means:",
+            Invocation::kibus(format!("add-cluster {} --no-controller-role", first.cluster)),
+        )
+}
+
+fn unknown_clusters(context: &Place, names: &[UnknownCluster]) -> Error {
+    let quoted = |names: Vec<&ClusterName>| {
+        names
+            .iter()
+            .map(|name| format!("`{name}`"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let mut error = match names {
+        [one] => Error::failed(format!("no cluster `{}` on bus `{}`", one.name, context.scope.bus)),
+        several => Error::failed(format!(
+            "no clusters {} on bus `{}`",
+            quoted(several.iter().map(|one| &one.name).collect()),
+            context.scope.bus
+        )),
+    };
+    for one in names.iter().filter(|one| !one.similar.is_empty()) {
+        error = error.note(format!(
+            "did you mean {} instead of `{}`?",
+            quoted(one.similar.iter().collect()),
+            one.name
+        ));
+    }
+    error
+        .note("nothing was changed")
+        .hint_command("to list the clusters:", context.command("status"))
+}
+
+fn no_version(none: &NoWayBack) -> Error {
+    let error = Error::refused(none.to_string()).note("nothing was changed");
+    match none.kept.first() {
+        None => error.note("kibus has published no other version"),
+        Some(latest) => {
+            let kept: Vec<String> = none.kept.iter().map(u64::to_string).collect();
+            error.note(format!("available: {}", kept.join(", "))).hint_command(
+                "to roll back to one of them:",
+                Invocation::kibus(format!("rollback {latest}")),
+            )
+        }
+    }
+}
 
 /// There is no hub on this bus.
-pub(super) fn no_hub(context: &Context<'_>) -> Error {
+fn no_hub(context: &Place) -> Error {
     let scope = &context.scope;
     Error::failed(format!(
         "there is no hub `{}` in {} of account {}",
@@ -20,7 +178,7 @@ pub(super) fn no_hub(context: &Context<'_>) -> Error {
 }
 
 /// Something could not be read, so nothing can be planned.
-pub(super) fn unreadable(context: &Context<'_>, id: &ResourceId, fault: &Fault) -> Error {
+fn unreadable(context: &Place, id: &ResourceId, fault: &Fault) -> Error {
     let message = match fault.kind {
         FaultKind::Denied { .. } => format!("not allowed to read {id}"),
         _ => format!("cannot read {id}"),
@@ -29,11 +187,25 @@ pub(super) fn unreadable(context: &Context<'_>, id: &ResourceId, fault: &Fault) 
 }
 
 /// A call that is not about one resource did not succeed.
-pub(super) fn call_failed(context: &Context<'_>, what: &str, fault: &Fault) -> Error {
+pub(super) fn call_failed(context: &Place, what: &str, fault: &Fault) -> Error {
     not_read(context, Error::failed(format!("cannot {what}")), fault)
 }
 
-fn not_read(context: &Context<'_>, error: Error, fault: &Fault) -> Error {
+/// The error to end with where this many things could not be read; `None` if everything could.
+pub(super) fn incomplete(unread: usize) -> Option<Error> {
+    let what = match unread {
+        0 => return None,
+        1 => "1 thing".to_owned(),
+        count => format!("{count} things"),
+    };
+    let error = Error::failed(format!("{what} could not be read, so the result is incomplete"));
+    Some(error.hint_command(
+        "permissions an operator needs to read all of it:",
+        Invocation::kibus("policy operator"),
+    ))
+}
+
+fn not_read(context: &Place, error: Error, fault: &Fault) -> Error {
     let error = because(context, error, fault).note("nothing was changed");
     match fault.kind {
         FaultKind::Denied { .. } => error.hint_command(
@@ -45,7 +217,7 @@ fn not_read(context: &Context<'_>, error: Error, fault: &Fault) -> Error {
 }
 
 /// A change was not made.
-pub(super) fn failed_change(context: &Context<'_>, change: &Change, fault: &Fault, outcome: &Outcome) -> Error {
+pub(super) fn failed_change(context: &Place, change: &Change, fault: &Fault, outcome: &Outcome) -> Error {
     let verb = match change.action {
         Action::Create => "create",
         Action::Update => "change",
@@ -88,7 +260,7 @@ pub(super) fn failed_change(context: &Context<'_>, change: &Change, fault: &Faul
 }
 
 /// Someone asked to stop, and what was in flight is finished.
-pub(super) fn stopped(context: &Context<'_>, kind: ErrorKind, outcome: &Outcome) -> Error {
+pub(super) fn stopped(context: &Place, kind: ErrorKind, outcome: &Outcome) -> Error {
     let progress = outcome.progress();
     let mut error = Error::new(kind, "stopped before the end")
         .note(format!(
@@ -103,26 +275,26 @@ pub(super) fn stopped(context: &Context<'_>, kind: ErrorKind, outcome: &Outcome)
 }
 
 /// Someone asked to stop twice, and calls in flight were left alone.
-pub(super) fn cut_short(context: &Context<'_>, kind: ErrorKind) -> Error {
+pub(super) fn cut_short(context: &Place, kind: ErrorKind) -> Error {
     Error::new(kind, "stopped at once")
         .note("calls in flight may or may not have been carried out; nothing needs undoing")
         .hint_command("to go on where it stopped, run again:", context.command_line.as_str())
 }
 
 /// The plan is not carried out.
-pub(super) fn refused(context: &Context<'_>, refusals: &[Refusal]) -> Error {
+pub(super) fn refused(context: &Place, refusals: &[Refusal]) -> Error {
     let not_ours = "rename or remove what is in the way, or choose another bus with --bus";
     refuse(context, refusals, not_ours)
 }
 
 /// The plan is not carried out, which would only have removed things.
-pub(super) fn not_removed(context: &Context<'_>, refusals: &[Refusal]) -> Error {
+pub(super) fn not_removed(context: &Place, refusals: &[Refusal]) -> Error {
     let not_ours = "it stays as it is: only what made it should remove it; if that is another bus, name it with --bus";
     refuse(context, refusals, not_ours)
 }
 
 /// `not_ours` says what to do about something that is somebody else's.
-fn refuse(context: &Context<'_>, refusals: &[Refusal], not_ours: &str) -> Error {
+fn refuse(context: &Place, refusals: &[Refusal], not_ours: &str) -> Error {
     let mut error = match refusals {
         [one] => Error::refused(one.to_string()),
         several => several
@@ -141,7 +313,7 @@ fn refuse(context: &Context<'_>, refusals: &[Refusal], not_ours: &str) -> Error 
     error
 }
 
-fn hint(context: &Context<'_>, refusal: &Refusal, not_ours: &str) -> crate::error::Hint {
+fn hint(context: &Place, refusal: &Refusal, not_ours: &str) -> crate::error::Hint {
     let text = |text: &str| crate::error::Hint {
         text: text.to_owned(),
         command: None,
@@ -154,10 +326,10 @@ fn hint(context: &Context<'_>, refusal: &Refusal, not_ours: &str) -> crate::erro
         Refusal::PrefixInUse { clusters } => crate::error::Hint {
             text: "queues are named after the prefix; to change it, remove the clusters, and add them again after:"
                 .to_owned(),
-            command: Some(crate::error::Invocation::from(context.command(&format!(
+            command: Some(context.command(&format!(
                 "remove-cluster {}",
                 clusters.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
-            )))),
+            ))),
         },
         Refusal::ForeignTargets { .. } => text("remove the targets first, if nobody needs them"),
         Refusal::NoRoleSpace { .. } => text(
@@ -199,13 +371,13 @@ fn hint(context: &Context<'_>, refusal: &Refusal, not_ours: &str) -> crate::erro
 const GIVEN_UP: &str =
     "a function that Lambda has given up stays so; when the reason is gone, remove it, to be made anew:";
 
-fn delete_function(context: &Context<'_>, function: &FunctionName) -> String {
+fn delete_function(context: &Place, function: &FunctionName) -> String {
     let region = &context.scope.region;
     format!("aws lambda delete-function --region {region} --function-name {function}")
 }
 
 /// Why a call did not succeed, and what helps against that.
-fn because(context: &Context<'_>, error: Error, fault: &Fault) -> Error {
+fn because(context: &Place, error: Error, fault: &Fault) -> Error {
     let action = &fault.action;
     match &fault.kind {
         FaultKind::Denied { principal, resource } => {

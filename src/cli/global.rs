@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use clap::Args;
 
+use crate::error::quoted;
 use crate::model::name::{BusName, Region};
 use crate::ui::{Color, Output};
 
@@ -38,6 +39,7 @@ pub(super) struct Global {
     /// What standard output holds: text, or one JSON document.
     #[arg(
         long,
+        short = 'o',
         global = true,
         env = "KIBUS_OUTPUT",
         value_enum,
@@ -59,15 +61,12 @@ pub(super) struct Global {
     #[arg(long, global = true, env = "KIBUS_CONCURRENCY", value_name = "N", default_value = "8",
         value_parser = clap::value_parser!(u16).range(1..=64), help_heading = "Global options")]
     pub(super) concurrency: u16,
-    /// Make the changes without asking.
-    #[arg(long, short = 'y', global = true, help_heading = "Global options")]
-    pub(super) yes: bool,
-    /// Show the plan and change nothing.
-    #[arg(long, global = true, conflicts_with = "yes", help_heading = "Global options")]
-    pub(super) dry_run: bool,
-    /// With --dry-run, end with 2 if there is something to change.
-    #[arg(long, global = true, requires = "dry_run", help_heading = "Global options")]
-    pub(super) detailed_exitcode: bool,
+    /// Print only results and errors.
+    #[arg(long, short = 'q', global = true, help_heading = "Global options")]
+    pub(super) quiet: bool,
+    /// Never ask; without --yes, end with 3 instead.
+    #[arg(long, global = true, help_heading = "Global options")]
+    pub(super) no_input: bool,
     /// Use the sandbox (see `kibus sandbox`) and never AWS.
     #[arg(long, global = true, env = "KIBUS_SANDBOX", conflicts_with_all = ["profile", "endpoint_url"],
         num_args = 0..=1, default_missing_value = "true", default_value = "false", require_equals = true,
@@ -108,15 +107,6 @@ pub(super) fn command_line(args: &[OsString]) -> String {
         .chain(words)
         .collect::<Vec<_>>()
         .join(" ")
-}
-
-/// A word as a shell takes it.
-pub(super) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=/.:,@+%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]

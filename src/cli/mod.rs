@@ -1,45 +1,32 @@
 //! The command line: one file a subcommand, with its arguments (their comments are the help) and one short recipe.
 
-mod add_cluster;
-mod bootstrap_hub;
-mod carry_out;
-mod clusters;
-mod completions;
-mod context;
-mod controller_policies;
-mod controller_role;
-mod demo;
+mod commands;
 mod explain;
 mod global;
-mod hub_options;
-mod karpenter;
-mod look;
-mod man;
-mod policy;
-mod probe;
-mod reference;
-mod remove_cluster;
-mod rollback;
-mod sandbox;
-mod status;
+mod hub;
+mod stages;
 mod stop;
-mod teardown;
-mod verify;
 
 use std::ffi::OsString;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::error::{Error, ErrorKind};
-use crate::ui::{self, Ui};
-use context::Context;
+use crate::ui::{self, Talk, Ui};
+use commands::{
+    add_cluster, bootstrap_hub, completions, list, man, policy, reference, remove_cluster, rollback, sandbox, status,
+    teardown, verify,
+};
 use global::Global;
+use hub::Hubs;
+use stop::Stop;
 
 /// One event bus that brings EC2 interruptions to the right Karpenter, for any number of EKS clusters in an account.
 #[derive(Debug, Parser)]
 #[command(
     name = "kibus",
     version,
+    long_version = commands::version::LONG,
     arg_required_else_help = true,
     subcommand_required = true,
     propagate_version = true
@@ -58,22 +45,37 @@ enum Command {
     RemoveCluster(remove_cluster::Args),
     Verify(verify::Args),
     Status(status::Args),
+    List(list::Args),
+    Rollback(rollback::Args),
     Teardown(teardown::Args),
+    Explain(commands::explain::Args),
     Policy(policy::Args),
     Sandbox(sandbox::Args),
     Completions(completions::Args),
     Man(man::Args),
+    Version(commands::version::Args),
     Reference(reference::Args),
 }
 
-/// How a command ended that has said all it had to say, as far as its report goes.
+/// How a command ended that has reported everything it has to say.
 enum Ending {
     /// Done, or nothing to do.
     Done,
-    /// Differences or problems were found.
+    /// There are differences or findings.
     Differences,
-    /// Not well; the report holds the error already, and a person is still to be told.
+    /// With an error, which the report holds already and stderr still has to show.
     Failed(Box<Error>),
+}
+
+impl Ending {
+    /// The worse of two endings.
+    fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Failed(error), _) | (_, Self::Failed(error)) => Self::Failed(error),
+            (Self::Differences, _) | (_, Self::Differences) => Self::Differences,
+            (Self::Done, Self::Done) => Self::Done,
+        }
+    }
 }
 
 /// Parses, runs, reports, and gives the exit code.
@@ -87,7 +89,11 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(cli) => cli,
         Err(e) => return show_usage(&e),
     };
-    let ui = Ui::new(cli.global.output, cli.global.color, cli.global.verbose);
+    let talk = Talk {
+        quiet: cli.global.quiet,
+        no_input: cli.global.no_input,
+    };
+    let ui = Ui::new(cli.global.output, cli.global.color, cli.global.verbose, talk);
     global::start_log(cli.global.verbose);
     let result = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -112,24 +118,30 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
 }
 
 async fn run(cli: Cli, ui: &Ui, command_line: &str) -> Result<Ending, Error> {
-    run_at(cli, ui, command_line, None).await
+    let stop = Stop::default();
+    stop.unless_interrupted(run_at(cli, ui, &stop, command_line, None))
+        .await
 }
 
 /// Runs a command; with an `endpoint`, on the local AWS that answers there and nowhere else.
-async fn run_at(cli: Cli, ui: &Ui, command_line: &str, endpoint: Option<String>) -> Result<Ending, Error> {
+async fn run_at(cli: Cli, ui: &Ui, stop: &Stop, command_line: &str, endpoint: Option<String>) -> Result<Ending, Error> {
     let Cli { global, command } = cli;
-    let open = || Context::open(&global, ui, command_line, endpoint.clone());
+    let open = || Hubs::open(&global, ui, stop, command_line, endpoint.clone());
     match command {
         Command::BootstrapHub(args) => bootstrap_hub::run(args, open().await?).await,
         Command::AddCluster(args) => add_cluster::run(args, open().await?).await,
         Command::RemoveCluster(args) => remove_cluster::run(args, open().await?).await,
         Command::Verify(args) => verify::run(args, open().await?).await,
         Command::Status(args) => status::run(args, open().await?).await,
+        Command::List(args) => list::run(args, open().await?).await,
+        Command::Rollback(args) => rollback::run(args, open().await?).await,
         Command::Teardown(args) => teardown::run(args, open().await?).await,
+        Command::Explain(args) => commands::explain::run(&args, ui),
         Command::Policy(args) => policy::run(args, open().await?).await,
         Command::Sandbox(args) => sandbox::run(args, ui).await,
         Command::Completions(args) => completions::run(&args, ui),
         Command::Man(args) => man::run(args, ui),
+        Command::Version(args) => commands::version::run(&args, ui),
         Command::Reference(args) => reference::run(&args, ui),
     }
 }
@@ -140,13 +152,13 @@ fn show_usage(e: &clap::Error) -> u8 {
         // What was typed comes back in the message, and a terminal must not obey it.
         let text = e.render().to_string();
         let lines: Vec<_> = text.trim_end().lines().map(ui::text::escape).collect();
-        Ui::new(ui::Output::Text, ui::Color::Auto, 0).say(&lines.join("\n"));
+        Ui::new(ui::Output::Text, ui::Color::Auto, 0, Talk::default()).say(&lines.join("\n"));
         return ErrorKind::Usage.exit_code();
     }
     match e.print() {
         Ok(()) => 0,
         Err(failed) => {
-            let ui = Ui::new(ui::Output::Text, ui::Color::Auto, 0);
+            let ui = Ui::new(ui::Output::Text, ui::Color::Auto, 0, Talk::default());
             ui.show_error(&ui::not_written(&failed));
             ErrorKind::Failed.exit_code()
         }

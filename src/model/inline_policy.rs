@@ -21,6 +21,13 @@ impl InlinePolicy {
     pub fn document(&self) -> Option<Document> {
         Document::parse(&self.text).ok()
     }
+
+    /// The document; one that cannot be parsed is kept as text, so that it is seen to differ.
+    #[must_use]
+    pub fn document_or_text(&self) -> Document {
+        self.document()
+            .unwrap_or_else(|| Document(Value::String(self.text.clone())))
+    }
 }
 
 /// How much of the space for policies a document takes, in characters. IAM does not count white space (IAM user guide,

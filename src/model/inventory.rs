@@ -64,6 +64,11 @@ impl Observed {
         self.0.insert(id, seen);
     }
 
+    /// Takes an answer out again.
+    pub fn remove(&mut self, id: &ResourceId) {
+        self.0.remove(id);
+    }
+
     /// Takes in all answers of another observation.
     pub fn extend(&mut self, other: Self) {
         self.0.extend(other.0);

@@ -2,6 +2,7 @@
 //! (a hub, a cluster). Pure: nothing here is `async`, nothing takes a client.
 
 pub mod cluster;
+pub mod controller_role;
 pub mod document;
 pub mod fault;
 pub mod field;

@@ -85,6 +85,12 @@ impl Scope {
         self.fixed(cut_with_hash(&format!("{prefix}{cluster}"), 80))
     }
 
+    /// The prefix of the inline policies on controller roles.
+    #[must_use]
+    pub fn controller_policies_prefix(&self) -> String {
+        format!("{}-{}-", self.bus, self.region)
+    }
+
     /// The inline policy on a cluster's controller role.
     #[must_use]
     pub fn controller_policy(&self, cluster: &ClusterName) -> PolicyName {

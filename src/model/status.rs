@@ -1,5 +1,16 @@
 //! What is going on at this moment. A plan never compares any of it: it is looked at and shown.
 
+/// The status of a resource at the moment of a read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Of a queue.
+    Queue(Depth),
+    /// Of an event source mapping.
+    Mapping(MappingState),
+    /// Of the version that an alias points to.
+    Version(VersionState),
+}
+
 /// How many messages a queue holds. SQS counts approximately, and does not say how old they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Depth {

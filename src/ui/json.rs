@@ -5,94 +5,85 @@ mod status;
 
 use serde_json::{Map, Value, json};
 
+use super::Heading;
+use super::text::{WIDTH, fix_line, release_queues};
 use crate::error::{Error, Hint};
 use crate::model::field::FieldValue;
-use crate::model::name::{AccountId, BusName, ClusterName, QueueName, Region, RoleName};
+use crate::model::name::{ClusterName, RoleName};
+use crate::model::scope::Scope;
+use crate::plan::finding::Finding;
 use crate::plan::{Action, Change, Plan};
-
-pub use status::{RouterReport, StatusReport};
+use crate::recipe::probe::Probed;
+use crate::recipe::status::StatusReport;
+use crate::recipe::{ClusterSummary, Intent};
 
 /// The version of the document's shape. Members may be added under the same number; what is there keeps its meaning.
 pub const FORMAT_VERSION: u32 = 2;
 
-/// What a command has to say about every hub that it looked at.
+/// What a command reports about every hub.
 #[derive(Clone, Debug, Default)]
 pub struct Report<'a> {
     /// The hubs.
-    pub hubs: Vec<HubReport<'a>>,
+    pub hubs: Vec<HubReport>,
+    /// The global options that a kibus command needs to reach the same account and Region.
+    pub global_options: &'a str,
 }
 
-/// What there is to say about one hub.
+/// What a command reports about one hub.
 #[derive(Clone, Debug)]
-pub struct HubReport<'a> {
-    /// The bus.
-    pub bus: BusName,
-    /// Its account.
-    pub account: AccountId,
-    /// Its Region.
-    pub region: Region,
-    /// What would be changed, or was.
-    pub plan: &'a Plan,
+pub struct HubReport {
+    /// Its bus, account and Region.
+    pub heading: Heading,
+    /// What the command intends.
+    pub plan: Plan,
     /// The clusters that the command was about.
-    pub clusters: Vec<ClusterReport>,
+    pub clusters: Vec<ClusterSummary>,
     /// What a check found.
-    pub problems: Vec<Problem>,
+    pub findings: Vec<Finding>,
     /// What probes found out.
-    pub probes: Vec<ProbeReport>,
-    /// What deserves a look but stops nothing; what could not be read belongs here or into `problems`.
-    pub warnings: Vec<String>,
-    /// How the hub and its clusters fare, if that was asked.
+    pub probes: Vec<Probed>,
+    /// What deserves attention and stops nothing.
+    pub warnings: Vec<Hint>,
+    /// The status of the hub and its clusters, if that was asked.
     pub status: Option<StatusReport>,
-    /// Whether the plan was carried out, completely.
+    /// Whether the plan was applied completely.
     pub applied: bool,
-    /// How it ended, if not well.
-    pub error: Option<&'a Error>,
+    /// The error that the command ended with.
+    pub error: Option<Error>,
 }
 
-/// A cluster and what serves it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClusterReport {
-    /// The cluster.
-    pub name: ClusterName,
-    /// Its queue, as Karpenter's `interruptionQueue` wants it.
-    pub queue_name: QueueName,
-    /// The ARN of the queue.
-    pub queue_arn: String,
-    /// The role that its controller runs as, if it is known.
-    pub controller_role: Option<RoleName>,
-}
+impl HubReport {
+    /// A report that says nothing yet.
+    #[must_use]
+    pub fn of(scope: &Scope) -> Self {
+        Self::new(scope, &Intent::default())
+    }
 
-/// Something that is not as it should be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// The stable code.
-    pub code: String,
-    /// What it is about.
-    pub subject: String,
-    /// What is wrong.
-    pub message: String,
-    /// What fixes it: a command, or else a sentence.
-    pub fix: String,
-}
-
-/// What a probe found out.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProbeReport {
-    /// The cluster that was probed; nothing for the bus itself.
-    pub cluster: Option<ClusterName>,
-    /// The queue that the probe was bound for.
-    pub queue_name: QueueName,
-    /// The stable word for what was found out.
-    pub verdict: &'static str,
-    /// How long it took, in milliseconds.
-    pub milliseconds: u64,
+    /// The report of an intent that was not applied.
+    #[must_use]
+    pub fn new(scope: &Scope, intent: &Intent) -> Self {
+        Self {
+            heading: Heading::from(scope),
+            plan: intent.plan.clone(),
+            clusters: intent.clusters.clone(),
+            findings: intent.findings.clone(),
+            probes: Vec::new(),
+            warnings: release_queues(&intent.release, WIDTH)
+                .into_iter()
+                .chain(intent.warnings.iter().cloned())
+                .collect(),
+            status: None,
+            applied: false,
+            error: None,
+        }
+    }
 }
 
 impl Report<'_> {
     /// The document.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let hubs: Vec<Value> = self.hubs.iter().map(HubReport::to_json).collect();
+        let hubs: Vec<Value> = self.hubs.iter().map(|hub| hub.to_json(self.global_options)).collect();
         json!({ "format_version": FORMAT_VERSION, "hubs": hubs })
     }
 }
@@ -103,15 +94,13 @@ pub fn error_document(error: &Error) -> Value {
     json!({ "format_version": FORMAT_VERSION, "hubs": [], "error": error_json(error) })
 }
 
-impl HubReport<'_> {
-    fn to_json(&self) -> Value {
+impl HubReport {
+    fn to_json(&self, options: &str) -> Value {
         let Self {
-            bus,
-            account,
-            region,
+            heading: Heading { bus, account, region },
             plan,
             clusters,
-            problems,
+            findings,
             probes,
             warnings,
             status,
@@ -123,17 +112,17 @@ impl HubReport<'_> {
             "account": account.as_str(),
             "region": region.as_str(),
             "changes": plan.changes.iter().map(change_json).collect::<Vec<_>>(),
-            "clusters": clusters.iter().map(ClusterReport::to_json).collect::<Vec<_>>(),
-            "problems": problems.iter().map(Problem::to_json).collect::<Vec<_>>(),
-            "warnings": warnings,
+            "clusters": clusters.iter().map(cluster_json).collect::<Vec<_>>(),
+            "problems": findings.iter().map(|finding| finding_json(finding, options)).collect::<Vec<_>>(),
+            "warnings": warnings.iter().map(|hint| hint_lines(hint, options)).collect::<Vec<_>>(),
             "summary": summary_json(plan),
             "applied": applied,
         });
         if !probes.is_empty() {
-            hub["probes"] = probes.iter().map(ProbeReport::to_json).collect();
+            hub["probes"] = probes.iter().map(probe_json).collect();
         }
         if let Some(status) = status {
-            hub["status"] = status.to_json();
+            hub["status"] = status::to_json(status);
         }
         if let Some(error) = error {
             hub["error"] = error_json(error);
@@ -142,31 +131,39 @@ impl HubReport<'_> {
     }
 }
 
-impl ClusterReport {
-    fn to_json(&self) -> Value {
-        json!({
-            "name": self.name.as_str(),
-            "queue_name": self.queue_name.as_str(),
-            "queue_arn": self.queue_arn,
-            "controller_role": self.controller_role.as_ref().map(RoleName::as_str),
-        })
-    }
+fn cluster_json(cluster: &ClusterSummary) -> Value {
+    json!({
+        "name": cluster.name.as_str(),
+        "queue_name": cluster.queue.as_str(),
+        "queue_arn": cluster.queue_arn,
+        "controller_role": cluster.controller_role.as_ref().map(RoleName::as_str),
+    })
 }
 
-impl ProbeReport {
-    fn to_json(&self) -> Value {
-        json!({
-            "cluster": self.cluster.as_ref().map(ClusterName::as_str),
-            "queue_name": self.queue_name.as_str(),
-            "verdict": self.verdict,
-            "milliseconds": self.milliseconds,
-        })
-    }
+fn probe_json(probed: &Probed) -> Value {
+    json!({
+        "cluster": probed.cluster.as_ref().map(ClusterName::as_str),
+        "queue_name": probed.queue.as_str(),
+        "verdict": probed.verdict(),
+        "milliseconds": u64::try_from(probed.took.as_millis()).unwrap_or(u64::MAX),
+    })
 }
 
-impl Problem {
-    fn to_json(&self) -> Value {
-        json!({ "code": self.code, "subject": self.subject, "message": self.message, "fix": self.fix })
+fn finding_json(finding: &Finding, options: &str) -> Value {
+    let (kind, name) = finding.subject.words();
+    json!({
+        "code": finding.code.as_str(),
+        "subject": format!("{kind} {name}").trim_start(),
+        "message": finding.message,
+        "fix": fix_line(&finding.fix, options),
+    })
+}
+
+/// A hint as lines: the sentence, then its command.
+fn hint_lines(hint: &Hint, options: &str) -> String {
+    match &hint.command {
+        None => hint.text.clone(),
+        Some(command) => format!("{}\n{}", hint.text, super::text::indented(&command.line(options))),
     }
 }
 
@@ -228,7 +225,6 @@ mod tests {
     use crate::model::inventory::Desired;
     use crate::model::options::HubOptions;
     use crate::model::scope::tests::scope;
-    use crate::ui::Heading;
     use crate::ui::text::tests::{between, cluster_world, drifted_world, hub_world, is_like};
 
     /// Why a document is not what the schema describes; nothing if it is.
@@ -241,36 +237,31 @@ mod tests {
         schemas.validate(document, index).err().map(|e| e.to_string())
     }
 
-    fn report<'a>(plan: &'a Plan, error: Option<&'a Error>) -> Report<'a> {
-        let Heading { bus, account, region } = Heading::from(&scope());
-        let cluster = |name: &str, role: Option<&str>| ClusterReport {
+    fn report(plan: &Plan, error: Option<&Error>) -> Report<'static> {
+        let cluster = |name: &str, role: Option<&str>| ClusterSummary {
             name: name.parse().unwrap(),
-            queue_name: format!("karpenter-{name}").parse().unwrap(),
+            queue: format!("karpenter-{name}").parse().unwrap(),
             queue_arn: format!("arn:aws:sqs:us-west-2:111122223333:karpenter-{name}"),
             controller_role: role.map(|role| role.parse().unwrap()),
         };
+        let intent = Intent {
+            plan: plan.clone(),
+            clusters: vec![
+                cluster("base", Some("KarpenterServiceAccount-base")),
+                cluster("other", None),
+            ],
+            findings: vec![crate::plan::finding::not_registered("third".parse().unwrap())],
+            warnings: vec![Hint::text("a warning")],
+            ..Intent::default()
+        };
         Report {
             hubs: vec![HubReport {
-                bus,
-                account,
-                region,
-                plan,
-                clusters: vec![
-                    cluster("base", Some("KarpenterServiceAccount-base")),
-                    cluster("other", None),
-                ],
-                problems: vec![Problem {
-                    code: "K203".to_owned(),
-                    subject: "rule `kibus-scheduled-change`".to_owned(),
-                    message: "pattern changed".to_owned(),
-                    fix: "kibus bootstrap-hub".to_owned(),
-                }],
-                probes: Vec::new(),
-                warnings: vec!["a warning".to_owned()],
                 status: Some(StatusReport::default()),
                 applied: error.is_none(),
-                error,
+                error: error.cloned(),
+                ..HubReport::new(&scope(), &intent)
             }],
+            global_options: "",
         }
     }
 

@@ -18,14 +18,15 @@ use console::Term;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget};
 use serde_json::Value;
 
-pub use json::{ClusterReport, HubReport, ProbeReport, Problem, Report, StatusReport};
+pub use json::{HubReport, Report};
 pub use progress::Progress;
 pub use table::{Align, Table};
 
-use crate::error::Error;
+use crate::error::{Error, Hint};
 use crate::model::name::{AccountId, BusName, Region};
 use crate::model::scope::Scope;
 use crate::plan::Plan;
+use crate::recipe::{Controller, NextStep};
 use moving::Moving;
 use paint::Paint;
 use terminal::{Environment, Terminals};
@@ -51,6 +52,15 @@ pub enum Color {
     Always,
     /// Never.
     Never,
+}
+
+/// How much kibus says besides results and errors, and whether it asks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Talk {
+    /// No progress, warnings or next steps.
+    pub quiet: bool,
+    /// No questions.
+    pub no_input: bool,
 }
 
 /// Which hub a text is about.
@@ -81,6 +91,8 @@ const STDOUT_CLOSED: &str = "standard output is closed";
 #[derive(Debug)]
 pub struct Ui {
     output: Output,
+    quiet: bool,
+    input: bool,
     verbose: u8,
     terminals: Terminals,
     /// Whether stderr is a terminal that can move its cursor.
@@ -94,20 +106,22 @@ impl Ui {
     /// Looks at the three streams and the environment (`NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE`, `TERM`). How the
     /// process paints is set once, here.
     #[must_use]
-    pub fn new(output: Output, color: Color, verbose: u8) -> Self {
+    pub fn new(output: Output, color: Color, verbose: u8, talk: Talk) -> Self {
         let (terminals, environment) = (Terminals::detect(), Environment::detect());
         let stdout_colors = environment.colors(color, terminals.stdout);
         let stderr_colors = environment.colors(color, terminals.stderr);
         console::set_colors_enabled(stdout_colors);
         console::set_colors_enabled_stderr(stderr_colors);
         let moves = terminals.stderr && !environment.dumb;
-        let target = if moves {
+        let target = if moves && !talk.quiet {
             ProgressDrawTarget::term_like(Box::new(Moving::stderr()))
         } else {
             ProgressDrawTarget::hidden()
         };
         Self {
             output,
+            quiet: talk.quiet,
+            input: !talk.no_input,
             verbose,
             terminals,
             moves,
@@ -126,7 +140,7 @@ impl Ui {
     /// Whether someone is there to answer: stdin and stderr are terminals.
     #[must_use]
     pub fn can_ask(&self) -> bool {
-        self.terminals.stdin && self.terminals.stderr
+        self.input && self.terminals.stdin && self.terminals.stderr
     }
 
     /// How text for stdout is to look.
@@ -170,22 +184,19 @@ impl Ui {
         self.bars.suspend(|| write_line(&mut io::stdout().lock(), text))
     }
 
-    /// Writes what a command has to say in words: to stdout, or to stderr where stdout is one JSON document.
+    /// Writes a result in words to stdout; where stdout is one JSON document, that holds the result.
     ///
     /// # Errors
     /// As [`Ui::out`].
     pub fn result(&self, text: &str) -> Result<(), Error> {
         match self.output {
             Output::Text => self.out(text),
-            Output::Json => {
-                self.say(text);
-                Ok(())
-            }
+            Output::Json => Ok(()),
         }
     }
 
-    /// Writes sentences as [`Ui::result`] does, folded where the terminal ends. Lines that are set in from the margin
-    /// are to be copied and stay whole.
+    /// Writes sentences as [`Ui::result`] does, folded at the width of the terminal. Indented lines are to be copied and
+    /// stay whole.
     ///
     /// # Errors
     /// As [`Ui::out`].
@@ -193,27 +204,64 @@ impl Ui {
         self.result(&text::sentences(text, self.result_look()))
     }
 
+    /// Writes the steps that are left to a person, unless kibus is to be quiet.
+    ///
+    /// # Errors
+    /// As [`Ui::out`].
+    pub fn next_steps(&self, steps: &[NextStep], options: &str) -> Result<(), Error> {
+        if steps.is_empty() || self.quiet {
+            return Ok(());
+        }
+        self.sentences(&text::next_steps(steps, options, self.result_look()))
+    }
+
     /// Writes a line to stderr.
     pub fn say(&self, text: &str) {
         say(&self.bars, text);
     }
 
-    /// Writes to stderr what deserves a look but stops nothing; it may have several lines.
-    pub fn warn(&self, text: &str) {
-        self.say(&text::warning(text, self.stderr_look()));
+    /// Writes a warning with its command to stderr. A JSON document holds its warnings itself.
+    pub fn warn(&self, warning: &Hint, options: &str) {
+        match &warning.command {
+            None => self.warn_text(&warning.text),
+            Some(command) => {
+                let command = text::indented(&command.line(options));
+                self.warn_text(&format!("{}\n{command}", warning.text));
+            }
+        }
     }
 
-    /// Shows what a plan would change: on stdout, or on stderr where stdout is one JSON document. A plan without
-    /// changes shows nothing.
+    /// Writes a warning to stderr; it may have several lines.
+    pub fn warn_text(&self, text: &str) {
+        if self.output == Output::Text && !self.quiet {
+            self.say(&text::warning(text, self.stderr_look()));
+        }
+    }
+
+    /// Writes the steps that come before queues are deleted.
+    pub fn release_queues(&self, controllers: &[Controller]) {
+        for step in text::release_queues(controllers, text::WIDTH) {
+            self.warn(&step, "");
+        }
+    }
+
+    /// Shows what a plan would change: on stdout; where stdout is one JSON document, on stderr if a person is asked to
+    /// agree to it. A plan without changes shows nothing.
     ///
     /// # Errors
     /// As [`Ui::out`].
-    pub fn show_plan(&self, heading: &Heading, plan: &Plan) -> Result<(), Error> {
+    pub fn show_plan(&self, heading: &Heading, plan: &Plan, asks: bool) -> Result<(), Error> {
         let text = text::plan(heading, plan, self.result_look());
-        if text.is_empty() {
-            return Ok(());
+        match self.output {
+            _ if text.is_empty() => Ok(()),
+            Output::Text => self.out(&text),
+            Output::Json => {
+                if asks && self.can_ask() {
+                    self.say(&text);
+                }
+                Ok(())
+            }
         }
-        self.result(&text)
     }
 
     /// Writes what a command has to say as JSON, if that was asked for.

@@ -4,15 +4,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
 
-use kibus::cloud::{Cloud, Fault, FaultKind};
+use kibus::cloud::{Fault, FaultKind, Read, Snapshot, Write};
+use kibus::model::document::Document;
 use kibus::model::field::FieldValue;
-use kibus::model::name::{QueueName, QueuePrefix, RoleName};
+use kibus::model::inline_policy::InlinePolicy;
+use kibus::model::name::{BusName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName};
 use kibus::model::policy;
-use kibus::model::resource::{Encryption, Resource, ResourceId};
+use kibus::model::resource::{Encryption, FunctionSettings, Resource, ResourceId};
 use kibus::model::scope::Scope;
 use kibus::model::tags::{CLUSTER, Tags};
 use kibus::plan::{FieldChange, Op, Plan};
 use tokio::sync::watch;
+
+/// The roles of the account that are no business of kibus.
+const ROLES: &[&str] = &["KarpenterServiceAccount-base", "a", "b", "r-base", "r-two"];
 
 /// How a write goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,9 +108,74 @@ impl Account {
     }
 }
 
-impl Cloud for Account {
-    async fn read(&self, id: &ResourceId) -> Result<Option<Resource>, Fault> {
-        Ok(self.state().resources.get(id).cloned())
+impl Read for Account {
+    async fn snapshot(&self, id: &ResourceId) -> Result<Option<Snapshot>, Fault> {
+        let resource = self.state().resources.get(id).cloned();
+        Ok(resource.map(|resource| Snapshot { resource, status: None }))
+    }
+
+    async fn cluster_queues(&self, prefix: &QueuePrefix) -> Result<BTreeSet<QueueName>, Fault> {
+        let state = self.state();
+        Ok(state
+            .resources
+            .values()
+            .filter_map(|resource| match resource {
+                Resource::Queue(queue) => Some(queue),
+                _ => None,
+            })
+            .filter(|queue| queue.name.as_str().starts_with(prefix.as_str()) || queue.tags.get(CLUSTER).is_some())
+            .map(|queue| queue.name.clone())
+            .collect())
+    }
+
+    async fn buses(&self) -> Result<BTreeSet<BusName>, Fault> {
+        Ok(BTreeSet::from([self.scope.bus.clone()]))
+    }
+
+    async fn role_names(&self) -> Result<BTreeSet<RoleName>, Fault> {
+        Ok(ROLES.iter().map(|role| role.parse().unwrap()).collect())
+    }
+
+    async fn inline_policy_names(&self, role: &RoleName) -> Result<Option<BTreeSet<String>>, Fault> {
+        let state = self.state();
+        let names = state.resources.values().filter_map(|resource| match resource {
+            Resource::RolePolicy(policy) if policy.role == *role => Some(policy.name.to_string()),
+            _ => None,
+        });
+        Ok(ROLES.contains(&role.as_str()).then(|| names.collect()))
+    }
+
+    async fn inline_policy(&self, role: &RoleName, policy: &str) -> Result<Option<InlinePolicy>, Fault> {
+        let id = ResourceId::RolePolicy(role.clone(), policy.parse().unwrap());
+        Ok(match self.state().resources.get(&id) {
+            Some(Resource::RolePolicy(found)) => Some(InlinePolicy {
+                name: policy.to_owned(),
+                text: found.document.compact(),
+            }),
+            _ => None,
+        })
+    }
+
+    async fn unreserved_concurrency(&self) -> Result<Option<u32>, Fault> {
+        Ok(None)
+    }
+
+    async fn key_policy(&self, _: &KmsKey) -> Result<Option<Document>, Fault> {
+        Ok(None)
+    }
+
+    async fn published_version(&self, _: &FunctionName, _: u64) -> Result<Option<FunctionSettings>, Fault> {
+        Ok(None)
+    }
+
+    fn caller_role(&self) -> Option<RoleName> {
+        None
+    }
+}
+
+impl Write for Account {
+    async fn read_back(&self, id: &ResourceId) -> Result<Option<Resource>, Fault> {
+        self.read(id).await
     }
 
     async fn write(&self, op: &Op, waiting: &(dyn Fn(&str) + Sync)) -> Result<(), Fault> {
@@ -125,24 +195,6 @@ impl Cloud for Account {
             .collect();
         state.breaches.extend(shut_out);
         answer
-    }
-
-    async fn cluster_queues(&self, prefix: &QueuePrefix) -> Result<BTreeSet<QueueName>, Fault> {
-        let state = self.state();
-        Ok(state
-            .resources
-            .values()
-            .filter_map(|resource| match resource {
-                Resource::Queue(queue) => Some(queue),
-                _ => None,
-            })
-            .filter(|queue| queue.name.as_str().starts_with(prefix.as_str()) || queue.tags.get(CLUSTER).is_some())
-            .map(|queue| queue.name.clone())
-            .collect())
-    }
-
-    async fn role_names(&self) -> Result<BTreeSet<RoleName>, Fault> {
-        Ok(BTreeSet::new())
     }
 }
 

@@ -1,25 +1,19 @@
-//! What each command wants and looks at: the recipe, without its words.
-
-use std::collections::{BTreeMap, BTreeSet};
+//! The product's own recipes, run against an account in memory.
 
 use kibus::apply::{Event, Listener, Outcome, apply};
-use kibus::cloud::{Cloud, observe};
-use kibus::model::cluster::Cluster;
-use kibus::model::hub::{self, Hub};
-use kibus::model::inventory::Desired;
-use kibus::model::name::{ClusterName, RoleName};
+use kibus::model::name::ClusterName;
 use kibus::model::options::{ClusterOptions, HubOptions};
-use kibus::model::resource::{Code, Resource, ResourceId};
 use kibus::model::scope::Scope;
-use kibus::model::tags::Tags;
-use kibus::plan::{Change, Plan, check, plan};
+use kibus::plan::{Change, Plan};
+use kibus::recipe::{Blocked, Recipe, add_cluster, bootstrap_hub, remove_cluster, teardown};
+use kibus::survey::Survey;
 
 use super::account::{Account, Interruption};
 
-/// What was said about a controller role on the command line.
+/// What is said about controller roles on the command line.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum RoleFlag {
-    /// Nothing: what the queue remembers stays.
+    /// Nothing: the saved role, else the one with a usual name.
     NotGiven,
     /// `--controller-role`.
     Role(&'static str),
@@ -30,10 +24,10 @@ pub(super) enum RoleFlag {
 /// A command line.
 #[derive(Clone, Debug)]
 pub(super) enum Command {
-    /// With what its flags choose, and the version of the router that it brings.
+    /// With the options that are given, and the version of the router that it brings.
     BootstrapHub(HubOptions, &'static str),
-    /// Each cluster with what is said about its role.
-    AddCluster(Vec<(&'static str, RoleFlag)>),
+    /// The clusters, and what is said about their roles.
+    AddCluster(Vec<&'static str>, RoleFlag),
     /// The clusters.
     RemoveCluster(Vec<&'static str>),
     /// All of it.
@@ -42,9 +36,9 @@ pub(super) enum Command {
 
 /// What a command made of an account.
 pub(super) struct Run {
-    /// What it would do.
+    /// What it planned.
     pub plan: Plan,
-    /// How that went.
+    /// How that ended.
     pub outcome: Outcome,
 }
 
@@ -55,7 +49,7 @@ impl Listener for Nobody {
 }
 
 impl Command {
-    /// Runs the command: observe, plan, check, show, apply.
+    /// Runs the command: survey, recipe, show, apply.
     pub(super) async fn run(
         &self,
         scope: &Scope,
@@ -69,100 +63,65 @@ impl Command {
         Run { plan, outcome }
     }
 
-    /// What the command would do to an account.
+    /// What the command would change in an account.
     pub(super) async fn plan(&self, scope: &Scope, account: &Account) -> Plan {
-        let (wanted, ids) = self.wants(scope, account).await;
-        let observed = observe(account, ids, 4).await.observed;
-        let plan = plan(scope, &wanted, &observed);
-        assert_eq!(check(scope, &plan, &observed), [], "{self:?}");
-        plan
-    }
-
-    async fn wants(&self, scope: &Scope, account: &Account) -> (Desired, BTreeSet<ResourceId>) {
-        let memory = tags(account, ResourceId::Queue(scope.dead_letter_queue())).await;
-        let saved = HubOptions::saved(&memory).unwrap();
-        let mut wanted = Desired::default();
-        let mut ids = BTreeSet::new();
         match self {
-            Self::BootstrapHub(flags, version) => {
-                let options = flags.clone().or(saved.clone());
-                let hub = Hub::new(scope, options.clone(), Code::of_archive(*version, *version));
-                wanted.extend(hub.desired());
-                ids.extend(hub::ids(scope));
-                if options.kms_key.is_some() || saved.kms_key.is_some() {
-                    for (name, _) in registered(scope, account, &hub).await {
-                        let cluster = add_cluster(scope, account, &hub, name, RoleFlag::NotGiven, &mut ids).await;
-                        wanted.extend(cluster.desired(scope, hub.kms_key()));
-                    }
-                }
+            Self::BootstrapHub(options, version) => {
+                let request = bootstrap_hub::Request {
+                    options: options.clone(),
+                    router: bootstrap_hub::Router::Packaged(kibus::model::resource::Code::of_archive(
+                        *version, *version,
+                    )),
+                    allow_downgrade: false,
+                };
+                plan(scope, account, request).await
             }
-            Self::AddCluster(clusters) => {
-                let hub = Hub::new(scope, saved, Code::of_archive("", ""));
-                for (name, flag) in clusters {
-                    let cluster = add_cluster(scope, account, &hub, name.parse().unwrap(), *flag, &mut ids).await;
-                    wanted.extend(cluster.desired(scope, hub.kms_key()));
-                }
+            Self::AddCluster(clusters, role) => {
+                let request = add_cluster::Request {
+                    names: names(clusters),
+                    role: match role {
+                        RoleFlag::NotGiven => add_cluster::RoleOption::Search,
+                        RoleFlag::Role(role) => add_cluster::RoleOption::Named(role.parse().unwrap()),
+                        RoleFlag::None => add_cluster::RoleOption::Unmanaged,
+                    },
+                    options: ClusterOptions::default(),
+                    show_settings: false,
+                };
+                plan(scope, account, request).await
             }
             Self::RemoveCluster(clusters) => {
-                let hub = Hub::new(scope, saved, Code::of_archive("", ""));
-                for name in clusters {
-                    let name = name.parse().unwrap();
-                    add_cluster(scope, account, &hub, name, RoleFlag::NotGiven, &mut ids).await;
-                }
+                let request = remove_cluster::Request {
+                    names: names(clusters),
+                    ignore_missing: true,
+                };
+                plan(scope, account, request).await
             }
-            Self::Teardown => {
-                ids.extend(hub::ids(scope));
-                let hub = Hub::new(scope, saved, Code::of_archive("", ""));
-                for (cluster, tags) in registered(scope, account, &hub).await {
-                    ids.insert(ResourceId::Queue(scope.cluster_queue(&hub.queue_prefix(), &cluster)));
-                    let role = tags.controller_role();
-                    ids.extend(role.map(|role| Cluster::policy_id(scope, &cluster, &role)));
-                }
-            }
-        }
-        (wanted, ids)
-    }
-}
-
-/// The clusters that there are, with what their queues remember.
-async fn registered(scope: &Scope, account: &Account, hub: &Hub) -> BTreeMap<ClusterName, Tags> {
-    let mut found = BTreeMap::new();
-    for queue in account.cluster_queues(&hub.queue_prefix()).await.unwrap() {
-        let tags = tags(account, ResourceId::Queue(queue)).await;
-        if let Some(cluster) = tags.cluster_of(&scope.bus) {
-            found.insert(cluster, tags);
+            Self::Teardown => plan(scope, account, teardown::Request).await,
         }
     }
-    found
 }
 
-/// The cluster that is wanted, and with it all that must be looked at: its queue, and its policy on the role that is
-/// wanted and on the one that the queue remembers.
-async fn add_cluster(
-    scope: &Scope,
-    account: &Account,
-    hub: &Hub,
-    name: ClusterName,
-    flag: RoleFlag,
-    ids: &mut BTreeSet<ResourceId>,
-) -> Cluster {
-    let queue = ResourceId::Queue(scope.cluster_queue(&hub.queue_prefix(), &name));
-    let tags = tags(account, queue.clone()).await;
-    let saved = tags.controller_role();
-    let role: Option<RoleName> = match flag {
-        RoleFlag::NotGiven => saved.clone(),
-        RoleFlag::Role(role) => Some(role.parse().unwrap()),
-        RoleFlag::None => None,
-    };
-    ids.insert(queue);
-    for role in role.iter().chain(&saved) {
-        ids.insert(Cluster::policy_id(scope, &name, role));
+fn names(clusters: &[&str]) -> std::collections::BTreeSet<ClusterName> {
+    clusters.iter().map(|name| name.parse().unwrap()).collect()
+}
+
+async fn plan(scope: &Scope, account: &Account, recipe: impl Recipe) -> Plan {
+    let mut survey = Survey::new(scope.clone());
+    let mut query = recipe.query();
+    loop {
+        survey.extend(account, &query, 4).await;
+        query = recipe.more(&survey);
+        if query.is_empty() {
+            break;
+        }
     }
-    let options = ClusterOptions::saved(&tags).unwrap();
-    Cluster::new(scope, &hub.queue_prefix(), name, role, options)
-}
-
-async fn tags(account: &Account, id: ResourceId) -> Tags {
-    let found = account.read(&id).await.unwrap();
-    found.as_ref().and_then(Resource::tags).cloned().unwrap_or_default()
+    match recipe.intent(&survey) {
+        Ok(intent) => {
+            assert_eq!(intent.refusals, []);
+            intent.plan
+        }
+        // There is nothing to do for a cluster where there is no hub.
+        Err(Blocked::NoHub) => Plan::default(),
+        Err(blocked) => panic!("{blocked:?}"),
+    }
 }

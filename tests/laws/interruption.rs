@@ -55,15 +55,16 @@ fn choosy_hub() -> Command {
 
 /// What leads to each account that a law starts from.
 fn histories() -> Vec<Vec<Command>> {
-    let one = AddCluster(vec![("base", Role("a"))]);
-    let three = AddCluster(vec![("base", Role("a")), ("one", Role("b")), ("two", RoleFlag::None)]);
+    let base = AddCluster(vec!["base"], Role("a"));
+    let one = AddCluster(vec!["one"], Role("b"));
+    let two = AddCluster(vec!["two"], RoleFlag::None);
     vec![
         vec![],
         vec![hub()],
         vec![choosy_hub()],
-        vec![hub(), one.clone()],
-        vec![choosy_hub(), one],
-        vec![hub(), three],
+        vec![hub(), base.clone()],
+        vec![choosy_hub(), base.clone()],
+        vec![hub(), base, one, two],
     ]
 }
 
@@ -91,9 +92,9 @@ fn commands() -> Vec<Command> {
         choose(|c| c.reserved_concurrency = Some("none".parse().unwrap())),
         choose(|c| c.rebalance = Some(false)),
         choose(|c| c.rebalance = Some(true)),
-        AddCluster(vec![("base", NotGiven)]),
-        AddCluster(vec![("base", RoleFlag::None)]),
-        AddCluster(vec![("base", Role("b")), ("two", Role("a"))]),
+        AddCluster(vec!["base"], NotGiven),
+        AddCluster(vec!["base"], RoleFlag::None),
+        AddCluster(vec!["base", "two"], Role("r-{cluster}")),
         RemoveCluster(vec!["base"]),
         RemoveCluster(vec!["base", "one", "two", "never"]),
         Teardown,

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 
+use kibus::cloud::Probe;
+
 use super::bus::Bus;
 use super::collector::Collector;
 use super::traffic::Plan;

@@ -2,7 +2,8 @@
 
 use super::saved::{BadSavedOption, memo, recall};
 use super::user_tags::UserTags;
-use super::value::{LogRetention, Memory, OrNone, ReservedConcurrency, Retention};
+use super::value::{Bounded, LogRetention, Memory, OrNone, ReservedConcurrency, Retention};
+use crate::model::hub::default_queue_prefix;
 use crate::model::name::{KmsKey, PermissionsBoundary, QueuePrefix, RolePath};
 use crate::model::resource::Architecture;
 use crate::model::tags::Tags;
@@ -43,6 +44,24 @@ impl HubOptions {
             log_retention: recall(tags, "log-retention")?,
             rebalance: recall(tags, "rebalance")?,
         })
+    }
+
+    /// The prefix of cluster queues: the option, else the default.
+    #[must_use]
+    pub fn prefix(&self) -> QueuePrefix {
+        self.queue_prefix.clone().unwrap_or_else(default_queue_prefix)
+    }
+
+    /// The customer key, if one is set.
+    #[must_use]
+    pub fn key(&self) -> Option<&KmsKey> {
+        self.kms_key.as_ref()?.0.as_ref()
+    }
+
+    /// How many concurrent invocations are reserved for the router.
+    #[must_use]
+    pub fn reserved(&self) -> Option<u32> {
+        self.reserved_concurrency.as_ref()?.0.map(Bounded::get)
     }
 
     /// These, and where nothing was chosen, the other's.

@@ -114,6 +114,8 @@ codes! {
     FunctionFailed = "K310", "Lambda changes nothing about it any more; events are routed as long as the version that is live can run";
     /// A controller runs as the router's role.
     RouterRole = "K311", "the router and a Karpenter would have each other's permissions";
+    /// A policy of ours on a controller role whose cluster has no queue.
+    OrphanedPolicy = "K312", "if its queue was deleted by mistake, this Karpenter receives no interruption; else the permission is left over";
     /// Something may not be read.
     Denied = "K401", "nothing is known about it";
     /// Something could not be read.

@@ -157,6 +157,18 @@ pub fn not_registered(cluster: ClusterName) -> Finding {
     }
 }
 
+/// A policy that kibus wrote for a cluster whose queue is missing.
+#[must_use]
+pub fn orphan(policy: ResourceId, cluster: ClusterName) -> Finding {
+    Finding {
+        code: Code::OrphanedPolicy,
+        subject: Subject::Resource(policy),
+        message: format!("the queue of cluster {cluster} is missing"),
+        fix: Fix::RemoveCluster(cluster),
+        change: None,
+    }
+}
+
 /// Which resource a refusal is about.
 fn about(scope: &Scope, refusal: &Refusal) -> Option<ResourceId> {
     match refusal {

@@ -7,7 +7,7 @@ mod drift;
 
 pub use code::Code;
 pub use delivery::{Look, traffic};
-pub use drift::{changed, key, not_registered, refused, unreadable};
+pub use drift::{changed, key, not_registered, orphan, refused, unreadable};
 
 use crate::model::name::ClusterName;
 use crate::model::resource::ResourceId;
@@ -57,6 +57,8 @@ pub enum Fix {
     BootstrapHub,
     /// Adding this cluster again.
     AddCluster(ClusterName),
+    /// Removing what is left of this cluster.
+    RemoveCluster(ClusterName),
     /// A command of another program.
     Command(String),
     /// What a person has to do, in a sentence without a full stop.

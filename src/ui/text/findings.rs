@@ -8,22 +8,18 @@ use super::escape::escape;
 use super::fold::fold;
 use super::plan::{NAME_COLUMN, NARROW, field_lines, sign};
 use super::{Look, kind};
+use crate::error::Invocation;
 use crate::plan::Plan;
 use crate::plan::finding::{Finding, Fix, Subject};
+use crate::recipe::Intent;
 use crate::ui::Heading;
 use crate::ui::table::gap;
 
-/// All findings of one hub. `clusters` says how many were looked at; `fixes` are the commands that fix them, in
-/// the order in which to run them.
+/// All findings of one hub. `clusters` says how many were checked; `options` are the global options that commands need.
 #[must_use]
-pub fn findings(
-    heading: &Heading,
-    clusters: &str,
-    plan: &Plan,
-    findings: &[Finding],
-    fixes: &[String],
-    look: Look,
-) -> String {
+pub fn findings(heading: &Heading, clusters: &str, intent: &Intent, options: &str, look: Look) -> String {
+    let Intent { plan, findings, .. } = intent;
+    let fixes = fixes(findings, options);
     let title = super::heading(heading, look);
     let mut lines = vec![format!("{title} · {clusters}"), String::new()];
     let width = |words: fn(&Finding) -> String| findings.iter().map(move |finding| words(finding).chars().count());
@@ -76,11 +72,11 @@ pub fn findings(
         count => format!("{count} findings"),
     };
     let count = look.paint.bold(&count);
-    match fixes {
-        [] => lines.push(format!("{count}. docs/findings.md says more about each code.")),
+    match fixes.as_slice() {
+        [] => lines.push(format!("{count}. `kibus explain CODE` describes each code.")),
         _ => {
             let by_hand = |finding: &Finding| matches!(finding.fix, Fix::ByHand(_));
-            let what = match findings {
+            let what = match findings.as_slice() {
                 [_] => "it",
                 _ if findings.iter().any(by_hand) => "what commands can fix",
                 _ => "them",
@@ -90,6 +86,44 @@ pub fn findings(
         }
     }
     lines.join("\n")
+}
+
+/// The commands that fix these findings, the hub's first, each once.
+fn fixes(findings: &[Finding], options: &str) -> Vec<String> {
+    let (mut hub, mut others) = (None, BTreeSet::new());
+    let (mut add, mut remove) = (BTreeSet::new(), BTreeSet::new());
+    for finding in findings {
+        match &finding.fix {
+            Fix::BootstrapHub => hub = Some("bootstrap-hub".to_owned()),
+            Fix::AddCluster(name) => drop(add.insert(name.as_str())),
+            Fix::RemoveCluster(name) => drop(remove.insert(name.as_str())),
+            Fix::Command(command) => drop(others.insert(command.clone())),
+            Fix::ByHand(_) => {}
+        }
+    }
+    let of = |command: &str, names: BTreeSet<&str>| {
+        let names: Vec<&str> = names.into_iter().collect();
+        (!names.is_empty()).then(|| format!("{command} {}", names.join(" ")))
+    };
+    let commands = hub
+        .into_iter()
+        .chain(of("add-cluster", add))
+        .chain(of("remove-cluster", remove));
+    commands
+        .map(|command| Invocation::kibus(command).line(options))
+        .chain(others)
+        .collect()
+}
+
+/// The fix of one finding: a command, or a sentence.
+#[must_use]
+pub fn fix_line(fix: &Fix, options: &str) -> String {
+    match fix {
+        Fix::BootstrapHub => Invocation::kibus("bootstrap-hub").line(options),
+        Fix::AddCluster(name) => Invocation::kibus(format!("add-cluster {name}")).line(options),
+        Fix::RemoveCluster(name) => Invocation::kibus(format!("remove-cluster {name}")).line(options),
+        Fix::Command(line) | Fix::ByHand(line) => line.clone(),
+    }
 }
 
 fn words(finding: &Finding) -> (String, String) {

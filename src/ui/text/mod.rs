@@ -6,6 +6,7 @@ mod escape;
 mod findings;
 mod fold;
 mod group;
+mod next_step;
 mod plan;
 mod status;
 mod summary;
@@ -15,11 +16,12 @@ mod value;
 
 pub use error::{error, sentences, warning};
 pub use escape::escape;
-pub use findings::findings;
+pub use findings::{findings, fix_line};
 pub use fold::fold;
 pub use group::by_count;
+pub use next_step::{WIDTH, how_to_check, indented, next_steps, release_queues};
 pub use plan::{counts, heading, plan};
-pub use status::status;
+pub use status::{buses, status};
 pub use summary::{kind, name, summary};
 pub use value::{bytes, days, seconds, value};
 

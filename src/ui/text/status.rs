@@ -4,8 +4,11 @@ use super::escape::escape;
 use super::fold::fold;
 use super::plan::NARROW;
 use super::{Look, by_count, kind, name};
+use crate::error::Invocation;
+use crate::model::name::RoleName;
 use crate::model::status::Depth;
-use crate::ui::json::{ClusterReport, RouterReport, StatusReport};
+use crate::recipe::ClusterSummary;
+use crate::recipe::status::{RouterReport, StatusReport};
 use crate::ui::paint::Paint;
 use crate::ui::{Align, Heading, Table};
 
@@ -16,7 +19,7 @@ const FACTS: usize = 12;
 
 /// The hub, its queues, and a line for each cluster. Numbers of messages are SQS's, which counts approximately.
 #[must_use]
-pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterReport], look: Look) -> String {
+pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterSummary], look: Look) -> String {
     let paint = look.paint;
     let mut lines = vec![super::heading(heading, look), String::new()];
     let mut facts = Table::new([Align::Left, Align::Left]);
@@ -38,7 +41,7 @@ pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterRepor
         }
     }
     lines.push(facts.render(INDENT));
-    let of_cluster = |queue: &_| clusters.iter().any(|cluster| cluster.queue_name == *queue);
+    let of_cluster = |queue: &_| clusters.iter().any(|cluster| cluster.queue == *queue);
     let mut queues = Table::new([Align::Left, Align::Right, Align::Right]);
     queues.row(["queue", "waiting", "in flight"].map(|title| paint.dim(title)));
     let hub = status.queues.iter().filter(|(queue, _)| !of_cluster(queue));
@@ -57,8 +60,31 @@ pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterRepor
     lines.join("\n")
 }
 
+/// The buses of an account and Region, each with its clusters.
+#[must_use]
+pub fn buses(buses: &[(Heading, Vec<ClusterSummary>)], options: &str, look: Look) -> String {
+    if buses.is_empty() {
+        let create = Invocation::kibus("bootstrap-hub").line(options);
+        return format!("No buses in this account and Region. To create one:\n    {create}");
+    }
+    let mut lines = Vec::new();
+    for (heading, clusters) in buses {
+        lines.push(super::heading(heading, look));
+        let mut table = Table::new([Align::Left, Align::Left, Align::Left]);
+        for cluster in clusters {
+            let role = cluster.controller_role.as_ref().map_or("-", RoleName::as_str);
+            table.row([cluster.name.as_str(), cluster.queue.as_str(), role]);
+        }
+        lines.push(match clusters.as_slice() {
+            [] => format!("{}no clusters", " ".repeat(INDENT)),
+            _ => table.render(INDENT),
+        });
+    }
+    lines.join("\n")
+}
+
 /// The clusters, a line each; where the terminal has no room for that, without the names of their queues.
-fn cluster_table(status: &StatusReport, clusters: &[ClusterReport], look: Look) -> String {
+fn cluster_table(status: &StatusReport, clusters: &[ClusterSummary], look: Look) -> String {
     if clusters.is_empty() {
         return "  no clusters are registered".to_owned();
     }
@@ -71,7 +97,7 @@ fn cluster_table(status: &StatusReport, clusters: &[ClusterReport], look: Look) 
     format!("{table}\n\n{}{rest}", " ".repeat(INDENT))
 }
 
-fn rows(status: &StatusReport, clusters: &[ClusterReport], queues: bool, paint: Paint) -> Table {
+fn rows(status: &StatusReport, clusters: &[ClusterSummary], queues: bool, paint: Paint) -> Table {
     const COLUMNS: [(&str, Align); 5] = [
         ("cluster", Align::Left),
         ("queue", Align::Left),
@@ -83,10 +109,10 @@ fn rows(status: &StatusReport, clusters: &[ClusterReport], queues: bool, paint: 
     let columns: Vec<_> = (0..COLUMNS.len()).filter(shown).collect();
     let mut table = Table::new(columns.iter().map(|at| COLUMNS[*at].1));
     table.row(columns.iter().map(|at| paint.dim(COLUMNS[*at].0)));
-    let mut sorted: Vec<&ClusterReport> = clusters.iter().collect();
+    let mut sorted: Vec<&ClusterSummary> = clusters.iter().collect();
     sorted.sort_by(|a, b| by_count(a.name.as_str(), b.name.as_str()));
     for cluster in sorted {
-        let depth = status.queues.iter().find(|(queue, _)| *queue == cluster.queue_name);
+        let depth = status.queues.iter().find(|(queue, _)| *queue == cluster.queue);
         let number = |number: Option<String>| number.unwrap_or_else(|| "?".to_owned());
         let role = cluster
             .controller_role
@@ -94,7 +120,7 @@ fn rows(status: &StatusReport, clusters: &[ClusterReport], queues: bool, paint: 
             .map(|role| escape(role.as_str()).into_owned());
         let cells = [
             cluster.name.to_string(),
-            cluster.queue_name.to_string(),
+            cluster.queue.to_string(),
             number(depth.map(|(_, depth)| waiting(*depth, false, paint))),
             number(depth.map(|(_, depth)| depth.in_flight.to_string())),
             role.unwrap_or_else(|| paint.dim("not ours to manage")),
@@ -171,10 +197,10 @@ mod tests {
     use super::*;
     use crate::model::scope::tests::scope;
 
-    fn cluster(name: &str, role: Option<&str>) -> ClusterReport {
-        ClusterReport {
+    fn cluster(name: &str, role: Option<&str>) -> ClusterSummary {
+        ClusterSummary {
             name: name.parse().unwrap(),
-            queue_name: format!("karpenter-{name}").parse().unwrap(),
+            queue: format!("karpenter-{name}").parse().unwrap(),
             queue_arn: String::new(),
             controller_role: role.map(|role| role.parse().unwrap()),
         }

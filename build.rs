@@ -1,0 +1,16 @@
+//! Passes on what `kibus version` prints: the target and the commit.
+
+use std::process::Command;
+
+fn main() {
+    let target = std::env::var("TARGET").unwrap_or_default();
+    println!("cargo::rustc-env=KIBUS_TARGET={target}");
+    println!("cargo::rerun-if-changed=.git/HEAD");
+    println!("cargo::rerun-if-changed=build.rs");
+    let commit = Command::new("git").args(["rev-parse", "--short=12", "HEAD"]).output();
+    let commit = commit.ok().filter(|commit| commit.status.success());
+    let commit = commit.map_or("unknown".into(), |commit| {
+        String::from_utf8_lossy(&commit.stdout).into_owned()
+    });
+    println!("cargo::rustc-env=KIBUS_COMMIT={}", commit.trim());
+}

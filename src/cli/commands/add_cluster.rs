@@ -1,0 +1,69 @@
+//! `kibus add-cluster`.
+
+use crate::cli::Ending;
+use crate::cli::hub::Hubs;
+use crate::cli::stages::{Consent, change};
+use crate::error::Error;
+use crate::model::controller_role::RoleTemplate;
+use crate::model::karpenter::KarpenterVersion;
+use crate::model::name::ClusterName;
+use crate::model::options::{ClusterOptions, UserTags};
+use crate::recipe::add_cluster::{Request, RoleOption};
+
+/// Register clusters: a queue each, and the permission for its Karpenter controller to read it.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// The EKS clusters' names.
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<ClusterName>,
+    /// IAM role of the Karpenter controller; `{cluster}` in it stands for the cluster's name. [default: the saved role,
+    /// else the one with a usual name]
+    #[arg(
+        long,
+        env = "KIBUS_CONTROLLER_ROLE",
+        value_name = "ROLE",
+        conflicts_with = "no_controller_role"
+    )]
+    controller_role: Option<RoleTemplate>,
+    /// Leave IAM alone, and print the statement that the controller's role needs.
+    #[arg(long, env = "KIBUS_NO_CONTROLLER_ROLE", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    no_controller_role: Option<bool>,
+    /// The version of Karpenter that the cluster runs, which decides what it has to be told.
+    #[arg(long, env = "KIBUS_KARPENTER_VERSION", value_name = "VERSION")]
+    karpenter_version: Option<KarpenterVersion>,
+    /// A tag for the queue; may be given several times. Tags that were chosen before and are not given again are
+    /// removed; `none` removes them all.
+    #[arg(long = "tag", env = "KIBUS_TAG", value_name = "KEY=VALUE", value_delimiter = ',')]
+    tags: Vec<String>,
+    #[command(flatten)]
+    consent: Consent,
+}
+
+/// Runs the stages.
+pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
+    let role = match (args.controller_role, args.no_controller_role) {
+        (Some(template), _) if args.names.len() > 1 && !template.names_the_cluster() => {
+            return Err(
+                Error::usage("--controller-role names one role, and several clusters are given")
+                    .hint("use `{cluster}` in it for the cluster's name, or add the clusters one at a time"),
+            );
+        }
+        (Some(template), _) => RoleOption::Named(template),
+        (None, Some(true)) => RoleOption::Unmanaged,
+        (None, _) => RoleOption::Search,
+    };
+    let request = Request {
+        names: args.names.into_iter().collect(),
+        role,
+        options: ClusterOptions {
+            tags: if args.tags.is_empty() {
+                None
+            } else {
+                Some(UserTags::parse(&args.tags)?)
+            },
+            karpenter_version: args.karpenter_version,
+        },
+        show_settings: hubs.verbose,
+    };
+    change(hubs, request, args.consent).await
+}

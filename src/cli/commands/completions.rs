@@ -1,0 +1,23 @@
+//! `kibus completions`.
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use crate::cli::{Cli, Ending};
+use crate::error::Error;
+use crate::ui::Ui;
+
+/// Print a script that completes kibus's commands and options in a shell.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// The shell.
+    #[arg(value_name = "SHELL")]
+    shell: Shell,
+}
+
+pub(in crate::cli) fn run(args: &Args, ui: &Ui) -> Result<Ending, Error> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "kibus", &mut script);
+    ui.out(String::from_utf8_lossy(&script).trim_end())?;
+    Ok(Ending::Done)
+}

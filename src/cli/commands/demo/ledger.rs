@@ -1,0 +1,200 @@
+//! The ledger: what was sent, what each queue received, and whether the two agree.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::event::Sent;
+use super::stage::Stage;
+use crate::cloud::Fault;
+use crate::cloud::Probe;
+use crate::error::Error;
+use crate::model::hub::default_queue_prefix;
+use crate::model::name::ClusterName;
+use crate::ui::table::{Align, Table};
+
+/// What was sent and what arrived.
+pub(super) struct Ledger {
+    sent: Vec<Sent>,
+    /// What each cluster's queue received.
+    received: BTreeMap<ClusterName, Vec<Value>>,
+    /// What the router counted, by metric.
+    counted: BTreeMap<String, u64>,
+}
+
+impl Ledger {
+    /// Sends the events, and waits until the router has seen all of them.
+    pub(super) async fn keep(stage: &Stage<'_>, sent: Vec<Sent>) -> Result<Self, Error> {
+        let fault = |fault: Fault| Error::failed("the events could not be sent").note(fault.to_string());
+        let hub = stage.scope().hub_queue();
+        for sent in &sent {
+            if sent.is_probe() {
+                stage.cloud().put_event(&sent.event).await.map_err(fault)?;
+            } else {
+                stage
+                    .cloud()
+                    .send_message(&hub, &sent.event.to_string())
+                    .await
+                    .map_err(fault)?;
+            }
+        }
+        let clusters: BTreeSet<ClusterName> = sent.iter().flat_map(|sent| sent.to.keys().cloned()).collect();
+        let mut ledger = Self {
+            received: BTreeMap::new(),
+            counted: BTreeMap::new(),
+            sent,
+        };
+        let wanted = ledger.sent.len() as u64;
+        let counted = stage
+            .until("that the router takes every event", async || {
+                let lines = stage
+                    .cloud()
+                    .log_lines(&stage.scope().router_log_group())
+                    .await
+                    .map_err(fault)?;
+                let counted = count(&lines);
+                Ok((counted.get("Received") >= Some(&wanted)).then_some(counted))
+            })
+            .await?;
+        ledger.counted = counted;
+        for cluster in clusters {
+            let queue = stage.scope().cluster_queue(&default_queue_prefix(), &cluster);
+            let bodies = stage.cloud().receive_messages(&queue).await.map_err(fault)?;
+            let events = bodies
+                .iter()
+                .map(|body| serde_json::from_str(body).unwrap_or_default())
+                .collect();
+            ledger.received.insert(cluster, events);
+        }
+        Ok(ledger)
+    }
+
+    /// What became of each event, a row an event.
+    pub(super) fn table(&self) -> String {
+        let mut header = vec!["sent".to_owned()];
+        header.extend(self.received.keys().map(|cluster| format!("got by {cluster}")));
+        header.push("dropped".to_owned());
+        let mut table = Table::new(vec![Align::Left; header.len()]);
+        table.row(header);
+        for sent in &self.sent {
+            let mut row = vec![sent.what.clone()];
+            row.extend(self.received.values().map(|events| {
+                let copies: Vec<String> = events.iter().filter(|event| is(event, sent)).map(instances).collect();
+                if copies.is_empty() {
+                    "-".to_owned()
+                } else {
+                    copies.join(" and ")
+                }
+            }));
+            row.push(sent.dropped.map_or_else(String::new, |(_, reason)| reason.to_owned()));
+            table.row(row);
+        }
+        table.render(2)
+    }
+
+    /// The account of all events: nothing lost, nothing misrouted, every drop counted by the router for the reason
+    /// that was expected.
+    pub(super) fn balance(&self) -> Result<String, Error> {
+        let wrong = self.wrong();
+        if !wrong.is_empty() {
+            return Err(wrong
+                .into_iter()
+                .fold(Error::failed("the bus did not do what it should"), Error::note));
+        }
+        let delivered = self.sent.iter().filter(|sent| !sent.to.is_empty()).count();
+        let split = self.sent.iter().filter(|sent| sent.to.len() > 1).count();
+        let dropped = self.sent.iter().filter(|sent| sent.to.is_empty()).count();
+        Ok(format!(
+            "{} sent, {delivered} delivered ({split} split), {dropped} dropped, 0 lost, 0 misrouted",
+            self.sent.len()
+        ))
+    }
+
+    fn wrong(&self) -> Vec<String> {
+        let mut wrong = Vec::new();
+        for (cluster, events) in &self.received {
+            for sent in &self.sent {
+                let copies: Vec<String> = events.iter().filter(|event| is(event, sent)).map(instances).collect();
+                match (sent.to.get(cluster), copies.as_slice()) {
+                    (Some(_), []) => wrong.push(format!("lost: {} did not reach {cluster}", sent.what)),
+                    (None, [_, ..]) => wrong.push(format!("misrouted: {} reached {cluster}", sent.what)),
+                    (Some(own), [copy, ..]) if !sent.is_probe() && *copy != own.join(", ") => {
+                        wrong.push(format!("{} reached {cluster} naming {copy}", sent.what));
+                    }
+                    _ => {}
+                }
+            }
+            let strangers = events
+                .iter()
+                .filter(|event| !self.sent.iter().any(|sent| is(event, sent)));
+            wrong.extend(strangers.map(|event| format!("{cluster} received what nobody sent: {event}")));
+        }
+        let mut expected: BTreeMap<&str, u64> = BTreeMap::new();
+        for (metric, _) in self.sent.iter().filter_map(|sent| sent.dropped) {
+            *expected.entry(metric).or_default() += 1;
+        }
+        let mut all: BTreeSet<&str> = expected.keys().copied().collect();
+        all.extend(
+            self.counted
+                .keys()
+                .map(String::as_str)
+                .filter(|name| name.starts_with("Dropped") && *name != "Dropped"),
+        );
+        for metric in all {
+            let (counted, expected) = (
+                self.counted.get(metric).copied().unwrap_or(0),
+                expected.get(metric).copied().unwrap_or(0),
+            );
+            if counted != expected {
+                wrong.push(format!(
+                    "the router counted {counted} for {metric}, and it should be {expected}"
+                ));
+            }
+        }
+        wrong
+    }
+}
+
+/// Whether an event that arrived is the one that was sent: the event bus gives a probe an id of its own.
+fn is(event: &Value, sent: &Sent) -> bool {
+    if sent.is_probe() {
+        return event["source"] == sent.event["source"] && event["detail"] == sent.event["detail"];
+    }
+    event["id"] == sent.id()
+}
+
+/// The instances that an event names, or what it is if it names none.
+fn instances(event: &Value) -> String {
+    let entities = event["detail"]["affectedEntities"].as_array();
+    let ids: Vec<&str> = match entities {
+        Some(entities) => entities
+            .iter()
+            .filter_map(|entity| entity["entityValue"].as_str())
+            .collect(),
+        None => event["detail"]["instance-id"].as_str().into_iter().collect(),
+    };
+    if ids.is_empty() {
+        "probe".to_owned()
+    } else {
+        ids.join(", ")
+    }
+}
+
+/// The sums of the metrics in a log. The lines of clusters count what the line of the invocation counts.
+fn count(lines: &[String]) -> BTreeMap<String, u64> {
+    let mut sums = BTreeMap::new();
+    for line in lines {
+        let Ok(Value::Object(members)) = serde_json::from_str(line) else {
+            continue;
+        };
+        if !members.contains_key("_aws") || members.contains_key("cluster") {
+            continue;
+        }
+        for (name, value) in members {
+            if let Some(number) = value.as_u64() {
+                *sums.entry(name).or_default() += number;
+            }
+        }
+    }
+    sums
+}

@@ -1,0 +1,84 @@
+//! `kibus explain`.
+
+use crate::cli::Ending;
+use crate::error::Error;
+use crate::plan::finding::Code;
+use crate::ui::{Ui, text};
+
+/// The page of every code.
+const PAGE: &str = include_str!("../../../docs/findings.md");
+
+/// Explain the code of a finding: what it means, what to do if you are paged, and how to fix it.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// Code of a finding, like K203.
+    #[arg(value_name = "CODE", value_parser = code)]
+    code: Code,
+}
+
+fn code(text: &str) -> Result<Code, String> {
+    let found = Code::ALL.iter().find(|code| code.as_str().eq_ignore_ascii_case(text));
+    found
+        .copied()
+        .ok_or_else(|| "a code is K and three digits, as `kibus verify` prints it".to_owned())
+}
+
+/// Prints the section of the code.
+pub(in crate::cli) fn run(args: &Args, ui: &Ui) -> Result<Ending, Error> {
+    let (title, body) = section(args.code).unwrap_or_default();
+    ui.out(&text::sentences(
+        &format!("{title}\n\n{}", paragraphs(body)),
+        ui.result_look(),
+    ))?;
+    Ok(Ending::Done)
+}
+
+/// The title and text of a code's section. Every code has one, which a test holds.
+fn section(code: Code) -> Option<(&'static str, &'static str)> {
+    let section = PAGE
+        .split("\n### ")
+        .skip(1)
+        .find(|section| section.starts_with(code.as_str()))?;
+    let (title, body) = section.split_once('\n')?;
+    Some((title, body.split("\n## ").next().unwrap_or(body).trim()))
+}
+
+/// Markdown as plain text: a line for each paragraph, without marks.
+fn paragraphs(markdown: &str) -> String {
+    let mut code_block = false;
+    let mut text = String::new();
+    for line in markdown.lines() {
+        if line.starts_with("```") {
+            code_block = !code_block;
+        } else if code_block {
+            text.push_str(&format!("    {line}\n"));
+        } else if line.is_empty() {
+            text.truncate(text.trim_end_matches(' ').len());
+            text.push_str("\n\n");
+        } else {
+            text.push_str(&line.replace("**", ""));
+            text.push(' ');
+        }
+    }
+    text.trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_is_explained() {
+        for code in Code::ALL {
+            let (title, body) = section(*code).unwrap();
+            assert!(title.starts_with(code.as_str()), "{title}");
+            assert!(body.contains("**Fix**"), "{code}");
+        }
+    }
+
+    #[test]
+    fn paragraphs_become_lines() {
+        let markdown = "One\nparagraph.\n\n**Fix** this:\n\n```\nrun it\n```";
+        assert_eq!(paragraphs(markdown), "One paragraph.\n\nFix this:\n\n    run it");
+    }
+}

@@ -1,0 +1,54 @@
+//! `kibus list`.
+
+use crate::cli::hub::Hubs;
+use crate::cli::{Ending, explain, stages};
+use crate::cloud::Read;
+use crate::error::Error;
+use crate::recipe::status::{StatusRequest, status};
+use crate::ui::{Heading, HubReport, Report, text};
+
+/// List the buses of this account and Region, and the clusters of each.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {}
+
+/// Finds the buses by their tags, and surveys the hub of each.
+pub(in crate::cli) async fn run(_: Args, mut hubs: Hubs<'_>) -> Result<Ending, Error> {
+    let Some(first) = hubs.list.first() else {
+        return Ok(Ending::Done);
+    };
+    let buses = {
+        let _listing = hubs.ui.spinner("looking for buses");
+        first.cloud.buses().await
+    };
+    let buses = buses.map_err(|fault| {
+        let place = hubs.place(first);
+        hubs.complete(explain::call_failed(&place, "list the buses", &fault))
+    })?;
+    hubs.list = buses.into_iter().map(|bus| hubs.hub(bus)).collect();
+    let surveys = stages::survey(&hubs, &StatusRequest).await;
+    let (mut reports, mut found, mut error) = (Vec::new(), Vec::new(), None);
+    for (hub, survey) in hubs.list.iter().zip(&surveys) {
+        let mut report = HubReport::of(&hub.scope);
+        match status(survey, &std::collections::BTreeSet::new()) {
+            // A bus of which only other resources carry the tag has no hub.
+            Err(crate::recipe::Blocked::NoHub) => continue,
+            Err(blocked) => {
+                report.error = Some(hubs.complete(explain::blocked(&hubs.place(hub), &blocked)));
+                error = error.or(report.error.clone());
+            }
+            Ok((status, clusters)) => {
+                found.push((Heading::from(&hub.scope), clusters.clone()));
+                report.clusters = clusters;
+                report.status = Some(status);
+            }
+        }
+        reports.push(report);
+    }
+    hubs.ui
+        .result(&text::buses(&found, &hubs.global_options, hubs.ui.result_look()))?;
+    hubs.ui.report(&Report {
+        hubs: reports,
+        global_options: &hubs.global_options,
+    })?;
+    Ok(error.map_or(Ending::Done, |error| Ending::Failed(Box::new(error))))
+}

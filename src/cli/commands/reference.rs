@@ -1,0 +1,167 @@
+//! The reference of the command line, as `docs/command-line.md` has it.
+
+use clap::{Arg, ArgAction, Command, CommandFactory};
+
+use crate::cli::{Cli, Ending};
+use crate::error::Error;
+use crate::ui::Ui;
+
+const INTRODUCTION: &str = "\
+# Command line
+
+This page is made from the program itself. After a change of an option or its help, make it again:
+
+    cargo run --quiet -- reference > docs/command-line.md
+";
+
+/// Print docs/command-line.md.
+#[derive(Debug, clap::Args)]
+#[command(hide = true)]
+pub(in crate::cli) struct Args {}
+
+pub(in crate::cli) fn run(_: &Args, ui: &Ui) -> Result<Ending, Error> {
+    ui.out(page().trim_end())?;
+    Ok(Ending::Done)
+}
+
+/// The whole page.
+fn page() -> String {
+    let mut kibus = Cli::command();
+    kibus.build();
+    let mut text = INTRODUCTION.to_owned();
+    let global: Vec<&Arg> = options(&kibus).filter(|arg| arg.is_global_set()).collect();
+    section(&kibus, 2, &mut text);
+    text.push_str("\n### Global options\n\nEvery command takes these.\n");
+    table(&global, &mut text);
+    commands(&kibus, &mut text);
+    text
+}
+
+fn commands(parent: &Command, text: &mut String) {
+    for command in parent.get_subcommands().filter(|command| !command.is_hide_set()) {
+        if command.get_name() == "help" {
+            continue;
+        }
+        section(command, 2, text);
+        let own: Vec<&Arg> = options(command).filter(|arg| !arg.is_global_set()).collect();
+        if !own.is_empty() {
+            table(&own, text);
+        }
+        commands(command, text);
+    }
+}
+
+fn section(command: &Command, level: usize, text: &mut String) {
+    let name = command.get_bin_name().unwrap_or(command.get_name());
+    text.push_str(&format!("\n{} {name}\n\n", "#".repeat(level)));
+    let about = command.get_long_about().or(command.get_about());
+    text.push_str(&about.map(ToString::to_string).unwrap_or_default());
+    let usage = command.clone().render_usage().to_string();
+    text.push_str(&format!("\n\n    {}\n", usage.trim_start_matches("Usage: ")));
+    let below = command
+        .get_subcommands()
+        .filter(|below| !below.is_hide_set() && below.get_name() != "help");
+    let below: Vec<String> = below
+        .map(|below| {
+            let about = below.get_about().map(ToString::to_string).unwrap_or_default();
+            format!("| `{}` | {} |\n", below.get_name(), cell(&about))
+        })
+        .collect();
+    if !below.is_empty() {
+        text.push_str("\n| command | |\n| --- | --- |\n");
+        text.extend(below);
+    }
+}
+
+/// What can be said on the command line, without help and version, which are everywhere.
+fn options(command: &Command) -> impl Iterator<Item = &Arg> {
+    command
+        .get_arguments()
+        .filter(|arg| !arg.is_hide_set() && !matches!(arg.get_id().as_str(), "help" | "version"))
+}
+
+fn table(args: &[&Arg], text: &mut String) {
+    text.push_str("\n| option | variable | meaning |\n| --- | --- | --- |\n");
+    for arg in args {
+        let variable = arg.get_env().map(|name| format!("`{}`", name.to_string_lossy()));
+        text.push_str(&format!(
+            "| {} | {} | {} |\n",
+            signature(arg),
+            variable.unwrap_or_default(),
+            meaning(arg)
+        ));
+    }
+}
+
+fn signature(arg: &Arg) -> String {
+    let names = arg.get_value_names().unwrap_or_default();
+    let value = names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    let takes = matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
+    let optional = arg.get_num_args().is_some_and(|count| count.min_values() == 0);
+    let text = match (arg.get_short(), arg.get_long()) {
+        (_, None) if arg.is_required_set() => value,
+        (_, None) => format!("[{value}]"),
+        (short, Some(long)) => {
+            let short = short.map(|short| format!("-{short}, ")).unwrap_or_default();
+            let value = match (takes, optional) {
+                (false, _) => String::new(),
+                (true, false) => format!(" {value}"),
+                (true, true) => format!("[={value}]"),
+            };
+            format!("{short}--{long}{value}")
+        }
+    };
+    format!("`{}`", cell(&text))
+}
+
+fn meaning(arg: &Arg) -> String {
+    let mut text = arg.get_help().map(ToString::to_string).unwrap_or_default();
+    let values: Vec<String> = arg
+        .get_possible_values()
+        .iter()
+        .filter(|value| !value.is_hide_set())
+        .map(|value| format!("`{}`", value.get_name()))
+        .collect();
+    if !values.is_empty() && !arg.is_hide_possible_values_set() {
+        text.push_str(&format!("; one of {}", values.join(", ")));
+    }
+    let defaults = arg.get_default_values();
+    let takes = matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
+    if takes && !defaults.is_empty() && !arg.is_hide_default_value_set() {
+        let defaults: Vec<_> = defaults.iter().map(|value| value.to_string_lossy()).collect();
+        text.push_str(&format!(" [default: {}]", defaults.join(" ")));
+    }
+    cell(&text)
+}
+
+/// A text on one line that does not end a cell of a table.
+fn cell(text: &str) -> String {
+    text.split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .replace('|', "\\|")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_is_fresh() {
+        assert!(
+            include_str!("../../../docs/command-line.md").trim_end() == page().trim_end(),
+            "docs/command-line.md is not what the program would print; its first lines say how to make it again"
+        );
+    }
+
+    #[test]
+    fn every_option_is_explained() {
+        fn check(command: &Command) {
+            for arg in options(command) {
+                assert!(arg.get_help().is_some(), "{} {}", command.get_name(), arg.get_id());
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&Cli::command());
+    }
+}

@@ -1,0 +1,30 @@
+//! `kibus remove-cluster`.
+
+use crate::cli::Ending;
+use crate::cli::hub::Hubs;
+use crate::cli::stages::{Consent, change};
+use crate::error::Error;
+use crate::model::name::ClusterName;
+use crate::recipe::remove_cluster::Request;
+
+/// Remove clusters from the bus: the policy on the controller role, then the queue.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// Names of EKS clusters.
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<ClusterName>,
+    /// Skip names of which nothing exists, without an error or a warning.
+    #[arg(long)]
+    ignore_missing: bool,
+    #[command(flatten)]
+    consent: Consent,
+}
+
+/// Runs the stages.
+pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
+    let request = Request {
+        names: args.names.into_iter().collect(),
+        ignore_missing: args.ignore_missing,
+    };
+    change(hubs, request, args.consent).await
+}

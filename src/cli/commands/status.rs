@@ -1,0 +1,66 @@
+//! `kibus status`.
+
+use std::collections::BTreeSet;
+
+use crate::cli::hub::{Hub, Hubs};
+use crate::cli::{Ending, explain, stages};
+use crate::error::Error;
+use crate::model::name::ClusterName;
+use crate::recipe::status::StatusRequest;
+use crate::survey::Survey;
+use crate::ui::{Heading, HubReport, Report, text};
+
+/// Show the hub and its clusters: what exists, what runs, and how many messages wait.
+///
+/// It judges nothing; `kibus verify` does. Exits with 1 if something could not be read.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// Only these clusters, and the hub.
+    #[arg(value_name = "NAME")]
+    names: Vec<ClusterName>,
+}
+
+/// Surveys every hub and shows it.
+pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
+    let names: BTreeSet<ClusterName> = args.names.into_iter().collect();
+    let surveys = stages::survey(&hubs, &StatusRequest).await;
+    let (mut reports, mut error) = (Vec::new(), None);
+    for (hub, survey) in hubs.list.iter().zip(&surveys) {
+        let (report, text) = one(&hubs, hub, survey, &names);
+        error = error.or(report.error.clone());
+        reports.push(report);
+        if let Some(text) = text {
+            hubs.ui.result(&text)?;
+        }
+    }
+    hubs.ui.report(&Report {
+        hubs: reports,
+        global_options: &hubs.global_options,
+    })?;
+    Ok(error.map_or(Ending::Done, |error| Ending::Failed(Box::new(error))))
+}
+
+fn one(hubs: &Hubs<'_>, hub: &Hub, survey: &Survey, names: &BTreeSet<ClusterName>) -> (HubReport, Option<String>) {
+    let mut report = HubReport::of(&hub.scope);
+    match crate::recipe::status::status(survey, names) {
+        Err(blocked) => {
+            report.error = Some(hubs.complete(explain::blocked(&hubs.place(hub), &blocked)));
+            (report, None)
+        }
+        Ok((status, clusters)) => {
+            let heading = Heading::from(&hub.scope);
+            let text = text::status(&heading, &status, &clusters, hubs.ui.result_look());
+            for (id, fault) in &status.unreadable {
+                hubs.ui.warn_text(&format!("{id} could not be read: {fault}"));
+            }
+            if let Some(fault) = &status.undiscovered {
+                hubs.ui.warn_text(&format!("the clusters are unknown: {fault}"));
+            }
+            let unread = status.unreadable.len() + usize::from(status.undiscovered.is_some());
+            report.error = explain::incomplete(unread).map(|error| hubs.complete(error));
+            report.clusters = clusters;
+            report.status = Some(status);
+            (report, Some(text))
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! `kibus teardown`.
+
+use crate::cli::Ending;
+use crate::cli::hub::Hubs;
+use crate::cli::stages::{Consent, change};
+use crate::error::Error;
+use crate::recipe::teardown::Request;
+
+/// Delete the hub and everything that kibus manages for its clusters.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    #[command(flatten)]
+    consent: Consent,
+}
+
+/// Runs the stages.
+pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
+    change(hubs, Request, args.consent).await
+}

@@ -1,0 +1,148 @@
+//! `kibus verify`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+
+use crate::cli::hub::{Hub, Hubs};
+use crate::cli::{Ending, explain, stages};
+use crate::cloud::Probe;
+use crate::error::Error;
+use crate::model::name::{ClusterName, QueueName};
+use crate::model::status::Depth;
+use crate::recipe::probe::{ProbeResult, Probed};
+use crate::recipe::verify::Request;
+use crate::recipe::{Intent, Recipe};
+use crate::survey::{Survey, probe};
+use crate::ui::{Heading, HubReport, Report, text};
+
+/// How long a queue gets to show that a consumer reads it.
+const SECOND_SAMPLE: Duration = Duration::from_secs(2);
+
+/// Check the hub and its clusters; changes nothing.
+///
+/// Each finding has a code, which `kibus explain CODE` describes. Exits with 0 if there are no findings, with 2 if there
+/// are, and with 1 if something could not be read.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {
+    /// Only these clusters, and the hub.
+    #[arg(value_name = "NAME")]
+    names: Vec<ClusterName>,
+    /// Send a probe through the bus, or, with NAMEs, to the queue of each cluster, and check that it is read.
+    #[arg(long)]
+    probe: bool,
+}
+
+/// Surveys every hub, and reports instead of applying the plan that would fix it.
+pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
+    let request = Request {
+        router: env!("CARGO_PKG_VERSION").to_owned(),
+        names: args.names.into_iter().collect(),
+        ..Request::default()
+    };
+    let surveys = stages::survey(&hubs, &request).await;
+    let (mut reports, mut ending) = (Vec::new(), Ending::Done);
+    for (hub, survey) in hubs.list.iter().zip(&surveys) {
+        let mut request = request.clone();
+        request.later = second_sample(&hubs, hub, survey).await;
+        if args.probe {
+            request.probed = probed(&hubs, hub, survey, &request).await?;
+        }
+        let (report, ended) = check(&hubs, hub, survey, &request)?;
+        ending = ending.or(ended);
+        reports.push(report);
+    }
+    hubs.ui.report(&Report {
+        hubs: reports,
+        global_options: &hubs.global_options,
+    })?;
+    Ok(ending)
+}
+
+fn check(hubs: &Hubs<'_>, hub: &Hub, survey: &Survey, request: &Request) -> Result<(HubReport, Ending), Error> {
+    let intent = match request.intent(survey) {
+        Ok(intent) => intent,
+        Err(blocked) => {
+            let error = hubs.complete(explain::blocked(&hubs.place(hub), &blocked));
+            let mut report = HubReport::of(&hub.scope);
+            report.error = Some(error.clone());
+            return Ok((report, Ending::Failed(Box::new(error))));
+        }
+    };
+    for warning in &intent.warnings {
+        hubs.ui.warn(warning, &hubs.global_options);
+    }
+    let error = explain::incomplete(intent.incomplete).map(|error| hubs.complete(error));
+    let mut report = HubReport::new(&hub.scope, &intent);
+    report.probes = request.probed.clone();
+    report.error = error.clone();
+    show(hubs, hub, survey, &intent)?;
+    let ending = match error {
+        Some(error) => Ending::Failed(Box::new(error)),
+        None if intent.findings.is_empty() => Ending::Done,
+        None => Ending::Differences,
+    };
+    Ok((report, ending))
+}
+
+fn show(hubs: &Hubs<'_>, hub: &Hub, survey: &Survey, intent: &Intent) -> Result<(), Error> {
+    let clusters = match (intent.clusters.len(), survey.discovered.fault()) {
+        (_, Some(_)) => "clusters unknown".to_owned(),
+        (1, None) => "1 cluster".to_owned(),
+        (count, None) => format!("{count} clusters"),
+    };
+    if intent.findings.is_empty() {
+        let bus = &hub.scope.bus;
+        return hubs
+            .ui
+            .result(&format!("No findings. Hub {bus} and {clusters} are up to date."));
+    }
+    hubs.ui.result(&text::findings(
+        &Heading::from(&hub.scope),
+        &clusters,
+        intent,
+        &hubs.global_options,
+        hubs.ui.result_look(),
+    ))
+}
+
+/// Reads the queues in which messages wait once more: a message that is seen once may just have arrived.
+async fn second_sample(hubs: &Hubs<'_>, hub: &Hub, survey: &Survey) -> BTreeMap<QueueName, Depth> {
+    let queues = Request::queues_to_watch(survey);
+    if queues.is_empty() {
+        return BTreeMap::new();
+    }
+    let _waiting = hubs.ui.spinner("messages wait: checking whether they are received");
+    tokio::time::sleep(SECOND_SAMPLE).await;
+    let read = queues.into_iter().map(|queue| async {
+        let depth = hub.cloud.depth(&queue).await.ok().flatten()?;
+        Some((queue, depth))
+    });
+    join_all(read).await.into_iter().flatten().collect()
+}
+
+async fn probed(hubs: &Hubs<'_>, hub: &Hub, survey: &Survey, request: &Request) -> Result<Vec<Probed>, Error> {
+    let clusters = request.clusters(survey);
+    let probed = if request.names.is_empty() {
+        let _waiting = hubs.ui.spinner("waiting for a probe of the bus");
+        vec![probe::bus(&hub.cloud, &hub.scope).await]
+    } else {
+        let _watching = hubs.ui.spinner("watching the queues of clusters, for up to 90s");
+        let probes = clusters.keys().map(|name| {
+            let queue = survey.cluster_queue(name);
+            probe::cluster(&hub.cloud, &hub.scope, name.clone(), queue)
+        });
+        join_all(probes).await
+    };
+    for probed in &probed {
+        if probed.finding().is_none() {
+            hubs.ui.result(&format!("  {}", probed.sentence()))?;
+        }
+        let tags = probed.cluster.as_ref().and_then(|name| clusters.get(name));
+        if let (ProbeResult::NotRead | ProbeResult::Unknown(_), Some(tags)) = (&probed.result, tags) {
+            hubs.ui.result(&text::how_to_check(&probed.queue, tags))?;
+        }
+    }
+    Ok(probed)
+}

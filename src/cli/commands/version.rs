@@ -1,0 +1,39 @@
+//! `kibus version`.
+
+use serde_json::json;
+
+use crate::cli::Ending;
+use crate::error::Error;
+use crate::ui::{Output, Ui};
+
+/// Print the version of kibus and of the router that it brings, the commit, and the target.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {}
+
+/// The version, the commit and the target.
+pub(in crate::cli) const LONG: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    "\ncommit: ",
+    env!("KIBUS_COMMIT"),
+    "\ntarget: ",
+    env!("KIBUS_TARGET"),
+    "\nrouter: ",
+    env!("CARGO_PKG_VERSION")
+);
+
+/// Prints them.
+pub(in crate::cli) fn run(_: &Args, ui: &Ui) -> Result<Ending, Error> {
+    match ui.output() {
+        Output::Text => ui.out(&format!("kibus {LONG}"))?,
+        Output::Json => ui.out(
+            &json!({
+                "version": env!("CARGO_PKG_VERSION"),
+                "commit": env!("KIBUS_COMMIT"),
+                "target": env!("KIBUS_TARGET"),
+                "router": env!("CARGO_PKG_VERSION"),
+            })
+            .to_string(),
+        )?,
+    }
+    Ok(Ending::Done)
+}

@@ -1,0 +1,123 @@
+//! The hubs that a command is about, and how it speaks of them.
+
+use super::explain::Place;
+use super::global::Global;
+use super::stop::Stop;
+use crate::aws::{AwsCloud, Connect, Session};
+use crate::error::{Error, quoted};
+use crate::model::name::BusName;
+use crate::model::scope::Scope;
+use crate::sandbox::{DEFAULT_REGION, Sandbox};
+use crate::ui::Ui;
+
+/// One hub: where it is, and the account and Region that it is in.
+pub(super) struct Hub {
+    pub(super) scope: Scope,
+    pub(super) cloud: AwsCloud,
+}
+
+/// The hubs that a command is about.
+pub(super) struct Hubs<'a> {
+    pub(super) ui: &'a Ui,
+    pub(super) list: Vec<Hub>,
+    /// How many calls may run at once for one hub.
+    pub(super) limit: usize,
+    pub(super) verbose: bool,
+    /// The command as one would type it again.
+    pub(super) command_line: String,
+    /// The options that a kibus command needs to reach the same hub, with a space before each.
+    pub(super) global_options: String,
+    pub(super) stop: &'a Stop,
+    session: Session,
+}
+
+impl<'a> Hubs<'a> {
+    /// Asks AWS who is calling, and names the one hub of the command line.
+    pub(super) async fn open(
+        global: &Global,
+        ui: &'a Ui,
+        stop: &'a Stop,
+        command_line: &str,
+        endpoint: Option<String>,
+    ) -> Result<Self, Error> {
+        let session = {
+            let _asking = ui.spinner("asking AWS for the caller's identity");
+            connect(global, endpoint).await?
+        };
+        let mut hubs = Self {
+            ui,
+            list: Vec::new(),
+            limit: global.concurrency.into(),
+            verbose: global.verbose > 0,
+            command_line: command_line.to_owned(),
+            global_options: global_options(global),
+            stop,
+            session,
+        };
+        hubs.list = vec![hubs.hub(global.bus.clone())];
+        Ok(hubs)
+    }
+
+    /// The hub of a bus in the same account and Region.
+    pub(super) fn hub(&self, bus: BusName) -> Hub {
+        Hub {
+            scope: self.session.scope(bus.clone()),
+            cloud: AwsCloud::new(&self.session, bus),
+        }
+    }
+
+    /// What an error about a hub needs to say where it is, and how to go on.
+    pub(super) fn place(&self, hub: &Hub) -> Place {
+        Place {
+            scope: hub.scope.clone(),
+            command_line: self.command_line.clone(),
+        }
+    }
+
+    /// An error about a hub, with every command complete.
+    pub(super) fn complete(&self, error: Error) -> Error {
+        error.with_global_options(&self.global_options)
+    }
+}
+
+async fn connect(global: &Global, endpoint: Option<String>) -> Result<Session, Error> {
+    let local = match endpoint {
+        None if global.sandbox => Some(Sandbox::open()?.endpoint().await?.url()),
+        other => other,
+    };
+    let connect = match local {
+        Some(url) => Connect {
+            region: Some(global.region.clone().map_or_else(|| DEFAULT_REGION.parse(), Ok)?),
+            endpoint_url: Some(url),
+            isolated: true,
+            ..Connect::default()
+        },
+        None => Connect {
+            region: global.region.clone(),
+            profile: global.profile.clone(),
+            endpoint_url: global.endpoint_url.clone(),
+            ..Connect::default()
+        },
+    };
+    Ok(connect.connect().await?)
+}
+
+fn global_options(global: &Global) -> String {
+    let mut options = String::new();
+    if global.bus.as_str() != "kibus" {
+        options.push_str(&format!(" --bus {}", global.bus));
+    }
+    if let Some(region) = &global.region {
+        options.push_str(&format!(" --region {region}"));
+    }
+    if let Some(profile) = &global.profile {
+        options.push_str(&format!(" --profile {}", quoted(profile)));
+    }
+    if let Some(url) = &global.endpoint_url {
+        options.push_str(&format!(" --endpoint-url {}", quoted(url)));
+    }
+    if global.sandbox {
+        options.push_str(" --sandbox");
+    }
+    options
+}

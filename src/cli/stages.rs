@@ -1,0 +1,254 @@
+//! The stages that every command which changes something runs, for a list of hubs: survey, recipe, plan, show,
+//! confirm, apply, report. Every hub is planned before the first is changed.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+
+use super::hub::{Hub, Hubs};
+use super::{Ending, explain};
+use crate::apply::{self, Outcome};
+use crate::error::{Error, ErrorKind};
+use crate::model::scope::Scope;
+use crate::plan::{Action, Plan};
+use crate::recipe::{Confirmation, Intent, Recipe};
+use crate::survey::Survey;
+use crate::ui::{Heading, HubReport, Report};
+
+/// How a person agrees to changes.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(super) struct Consent {
+    /// Apply the changes without confirmation.
+    #[arg(long, short = 'y')]
+    yes: bool,
+    /// Show the plan and change nothing.
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
+    /// With --dry-run, exit with 2 if there are changes.
+    #[arg(long, requires = "dry_run")]
+    detailed_exitcode: bool,
+}
+
+/// A survey asks at most this often: each time a recipe asks for more, it knows more.
+const ROUNDS: usize = 8;
+
+/// What became of one hub.
+#[derive(Clone)]
+struct Planned {
+    scope: Scope,
+    intent: Intent,
+    applied: bool,
+    error: Option<Error>,
+}
+
+/// Reads what a recipe needs to know about each hub, all at once.
+pub(super) async fn survey(hubs: &Hubs<'_>, recipe: &impl Recipe) -> Vec<Survey> {
+    let _reading = hubs.ui.spinner("reading the hub and its clusters");
+    join_all(hubs.list.iter().map(|hub| survey_one(hub, recipe, hubs.limit))).await
+}
+
+async fn survey_one(hub: &Hub, recipe: &impl Recipe, limit: usize) -> Survey {
+    let mut survey = Survey::new(hub.scope.clone());
+    let mut query = recipe.query();
+    for _ in 0..ROUNDS {
+        survey.extend(&hub.cloud, &query, limit).await;
+        query = recipe.more(&survey);
+        if query.is_empty() {
+            break;
+        }
+    }
+    survey
+}
+
+/// Runs the stages with one recipe for all hubs.
+pub(super) async fn change(hubs: Hubs<'_>, recipe: impl Recipe + Clone, consent: Consent) -> Result<Ending, Error> {
+    change_with(hubs, recipe, consent, |_, _, _| Ok(())).await
+}
+
+/// The same with a recipe that `complete` completes for each hub, once it is surveyed.
+pub(super) async fn change_with<R: Recipe + Clone>(
+    mut hubs: Hubs<'_>,
+    recipe: R,
+    consent: Consent,
+    complete: impl Fn(&mut Hub, &mut R, &Survey) -> Result<(), Error>,
+) -> Result<Ending, Error> {
+    let surveys = survey(&hubs, &recipe).await;
+    let mut results = Vec::new();
+    for (at, survey) in surveys.iter().enumerate() {
+        let mut recipe = recipe.clone();
+        complete(&mut hubs.list[at], &mut recipe, survey)?;
+        results.push(planned(&hubs, &hubs.list[at], &recipe, survey));
+    }
+    // A hub that cannot be planned stops all of them: a plan is complete before the first write.
+    if results.iter().any(|result| result.error.is_some()) {
+        return report(&hubs, results);
+    }
+    show(&hubs, &results, consent)?;
+    if results.iter().all(|result| result.intent.plan.is_empty()) {
+        let ending = report(&hubs, results.clone())?;
+        for result in &results {
+            hubs.ui.sentences(&result.intent.unchanged)?;
+            hubs.ui.next_steps(&result.intent.next, &hubs.global_options)?;
+        }
+        return Ok(ending);
+    }
+    if consent.dry_run {
+        let ending = report(&hubs, results)?;
+        return Ok(match ending {
+            Ending::Done if consent.detailed_exitcode => Ending::Differences,
+            other => other,
+        });
+    }
+    if let Err(error) = confirm(&hubs, &results, consent) {
+        for result in &mut results {
+            result.error = Some(error.clone());
+        }
+        return report(&hubs, results);
+    }
+    for at in 0..results.len() {
+        let (hub, result) = (&hubs.list[at], &mut results[at]);
+        let began = Instant::now();
+        match apply(&hubs, hub, &result.intent.plan).await {
+            Ok(()) => {
+                result.applied = true;
+                hubs.ui.result(&summary(&result.intent.plan, began.elapsed()))?;
+                hubs.ui.next_steps(&result.intent.next, &hubs.global_options)?;
+            }
+            Err(error) => {
+                result.error = Some(error);
+                break;
+            }
+        }
+    }
+    report(&hubs, results)
+}
+
+fn planned(hubs: &Hubs<'_>, hub: &Hub, recipe: &impl Recipe, survey: &Survey) -> Planned {
+    let place = hubs.place(hub);
+    let (intent, error) = match recipe.intent(survey) {
+        Err(blocked) => (Intent::default(), Some(explain::blocked(&place, &blocked))),
+        Ok(intent) if intent.refusals.is_empty() => (intent, None),
+        Ok(intent) => {
+            let removes = intent.plan.changes.iter().all(|change| change.after.is_none());
+            let error = match removes && !intent.plan.is_empty() {
+                true => explain::not_removed(&place, &intent.refusals),
+                false => explain::refused(&place, &intent.refusals),
+            };
+            // A refused plan is not shown.
+            let plan = Plan::default();
+            (Intent { plan, ..intent }, Some(error))
+        }
+    };
+    Planned {
+        scope: hub.scope.clone(),
+        intent,
+        applied: false,
+        error: error.map(|error| hubs.complete(error)),
+    }
+}
+
+fn show(hubs: &Hubs<'_>, results: &[Planned], consent: Consent) -> Result<(), Error> {
+    let asks = !consent.yes && !consent.dry_run;
+    for result in results.iter().filter(|result| !result.intent.plan.is_empty()) {
+        hubs.ui.release_queues(&result.intent.release);
+        hubs.ui
+            .show_plan(&Heading::from(&result.scope), &result.intent.plan, asks)?;
+    }
+    for warning in results.iter().flat_map(|result| &result.intent.warnings) {
+        hubs.ui.warn(warning, &hubs.global_options);
+    }
+    Ok(())
+}
+
+fn confirm(hubs: &Hubs<'_>, results: &[Planned], consent: Consent) -> Result<(), Error> {
+    if consent.yes {
+        return Ok(());
+    }
+    let not_confirmed = || Error::new(ErrorKind::NotConfirmed, "not confirmed; nothing was changed");
+    if !hubs.ui.can_ask() {
+        return Err(not_confirmed()
+            .note("no terminal for confirmation; pass `--yes` to apply")
+            .hint_command(
+                "to apply these changes without confirmation:",
+                format!("{} --yes", hubs.command_line),
+            ));
+    }
+    let words: Vec<&str> = results
+        .iter()
+        .filter(|result| !result.intent.plan.is_empty())
+        .filter_map(|result| match &result.intent.confirmation {
+            Confirmation::YesNo => None,
+            Confirmation::Typed(word) => Some(word.as_str()),
+        })
+        .collect();
+    let yes = match words.join(",").as_str() {
+        "" => hubs.ui.confirm("Apply?")?,
+        word => hubs
+            .ui
+            .confirm_typed(&format!("This cannot be undone. Type `{word}` to apply"), word)?,
+    };
+    if yes { Ok(()) } else { Err(not_confirmed()) }
+}
+
+async fn apply(hubs: &Hubs<'_>, hub: &Hub, plan: &Plan) -> Result<(), Error> {
+    let progress = hubs.ui.progress(plan);
+    let ended = hubs
+        .stop
+        .during(hubs.ui, |asked| {
+            apply::apply(plan, &hub.cloud, hubs.limit, asked, &progress)
+        })
+        .await;
+    progress.finish();
+    let (outcome, signal) = ended?;
+    let place = hubs.place(hub);
+    let interrupted = signal.unwrap_or(ErrorKind::Interrupted);
+    let error = match outcome {
+        None => explain::cut_short(&place, interrupted),
+        Some(outcome) if outcome.is_complete() => return Ok(()),
+        Some(outcome) => unfinished(&place, plan, &outcome, interrupted),
+    };
+    Err(hubs.complete(error))
+}
+
+fn unfinished(place: &explain::Place, plan: &Plan, outcome: &Outcome, interrupted: ErrorKind) -> Error {
+    match outcome.failed.first() {
+        Some((at, fault)) => explain::failed_change(place, &plan.changes[*at], fault, outcome),
+        None => explain::stopped(place, interrupted, outcome),
+    }
+}
+
+/// Writes the one JSON document, and gives how the command ends: with the first error, if there is one.
+fn report(hubs: &Hubs<'_>, results: Vec<Planned>) -> Result<Ending, Error> {
+    let reports = results.iter().map(|result| {
+        let mut report = HubReport::new(&result.scope, &result.intent);
+        report.applied = result.applied;
+        report.error = result.error.clone();
+        report
+    });
+    let report = Report {
+        hubs: reports.collect(),
+        global_options: &hubs.global_options,
+    };
+    hubs.ui.report(&report)?;
+    let error = results.into_iter().find_map(|result| result.error);
+    Ok(error.map_or(Ending::Done, |error| Ending::Failed(Box::new(error))))
+}
+
+fn summary(plan: &Plan, took: Duration) -> String {
+    let counts: Vec<String> = [
+        (Action::Create, "created"),
+        (Action::Update, "updated"),
+        (Action::Replace, "replaced"),
+        (Action::Delete, "deleted"),
+    ]
+    .into_iter()
+    .map(|(action, word)| (plan.count(action), word))
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, word)| format!("{word} {count}"))
+    .collect();
+    let mut text = counts.join(", ");
+    if let Some(first) = text.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    format!("{text} in {:.1}s.", took.as_secs_f64())
+}

@@ -1,0 +1,205 @@
+//! How the roles that Karpenter controllers run as are usually named: in Karpenter's getting-started guide and its
+//! CloudFormation templates, in the terraform-aws-eks module, and by eksctl.
+
+use std::collections::BTreeSet;
+use std::str::FromStr;
+
+use super::name::{ClusterName, NameError, RoleName};
+
+/// The place of the cluster's name in a [`RoleTemplate`].
+const PLACEHOLDER: &str = "{cluster}";
+
+/// The name of a controller role, or a pattern of names with `{cluster}` for the cluster's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoleTemplate(String);
+
+impl RoleTemplate {
+    /// Whether every cluster gets a role of its own name.
+    #[must_use]
+    pub fn names_the_cluster(&self) -> bool {
+        self.0.contains(PLACEHOLDER)
+    }
+
+    /// The role of a cluster.
+    ///
+    /// # Errors
+    /// When the name is too long for a role.
+    pub fn role(&self, cluster: &ClusterName) -> Result<RoleName, NameError> {
+        self.0.replace(PLACEHOLDER, cluster.as_str()).parse()
+    }
+}
+
+impl FromStr for RoleTemplate {
+    type Err = NameError;
+
+    fn from_str(text: &str) -> Result<Self, NameError> {
+        text.replace(PLACEHOLDER, "cluster").parse::<RoleName>()?;
+        Ok(Self(text.to_owned()))
+    }
+}
+
+/// What stands before and after the cluster's name.
+const USUAL: [(&str, &str); 6] = [
+    ("KarpenterServiceAccount-", ""),
+    ("", "-karpenter"),
+    ("KarpenterControllerRole-", ""),
+    ("KarpenterController-", ""),
+    ("KarpenterIRSA-", ""),
+    ("eksctl-", "-iamservice-role"),
+];
+
+/// The usual names of the controller role of a cluster.
+#[must_use]
+pub fn usual_names(cluster: &ClusterName) -> Vec<RoleName> {
+    USUAL
+        .iter()
+        // A name that is too long for a role cannot exist, so there is nothing to ask about.
+        .filter_map(|(before, after)| format!("{before}{cluster}{after}").parse().ok())
+        .collect()
+}
+
+/// The roles of an account that may be a cluster's controller role: a usual name itself, else a usual name with a
+/// generated suffix.
+#[must_use]
+pub fn matching(cluster: &ClusterName, all: &BTreeSet<RoleName>) -> Vec<RoleName> {
+    let usual = usual_names(cluster);
+    let exact: Vec<RoleName> = usual.iter().filter(|role| all.contains(role)).cloned().collect();
+    if !exact.is_empty() {
+        return exact;
+    }
+    let generated = |role: &&RoleName| {
+        usual
+            .iter()
+            .any(|name| without_suffix(role.as_str()) == Some(name.as_str()))
+    };
+    all.iter().filter(generated).cloned().collect()
+}
+
+/// Whether a role is named like the controller role of some cluster.
+#[must_use]
+pub fn is_usual(role: &RoleName) -> bool {
+    let usual = |name: &str| {
+        USUAL.iter().any(|(before, after)| {
+            let cluster = name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
+            cluster.is_some_and(|cluster| cluster.parse::<ClusterName>().is_ok())
+        })
+    };
+    usual(role.as_str()) || without_suffix(role.as_str()).is_some_and(usual)
+}
+
+/// Roles that a person may have meant for a cluster, at most ten: those that name it. Roles of other clusters do not
+/// help.
+#[must_use]
+pub fn similar<'a>(cluster: &ClusterName, all: &'a BTreeSet<RoleName>) -> Vec<&'a RoleName> {
+    let cluster = cluster.as_str().to_lowercase();
+    let names_it = |role: &&RoleName| {
+        role.as_str()
+            .to_lowercase()
+            .match_indices(&cluster)
+            .any(|(at, _)| stands_alone(role.as_str(), at, cluster.len()))
+    };
+    all.iter().filter(names_it).take(10).collect()
+}
+
+/// Whether a part of a name is not a part of a longer word: `base` in `my-base-role`, not in `database`.
+fn stands_alone(name: &str, at: usize, length: usize) -> bool {
+    let letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    !letter(name[..at].chars().next_back()) && !letter(name[at + length..].chars().next())
+}
+
+/// A name without the suffix that Terraform (`name_prefix`: 26 digits) or CloudFormation (12 or 13 capitals and digits)
+/// generates. Any other suffix may be part of another cluster's name.
+fn without_suffix(name: &str) -> Option<&str> {
+    let (name, suffix) = name.rsplit_once('-')?;
+    let terraform = suffix.len() == 26 && suffix.bytes().all(|b| b.is_ascii_hexdigit() && !b.is_ascii_uppercase());
+    let cloudformation =
+        matches!(suffix.len(), 12 | 13) && suffix.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
+    (terraform || cloudformation).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn roles(names: &[&str]) -> BTreeSet<RoleName> {
+        names.iter().map(|name| name.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_role_is_found_by_its_name() {
+        for (cluster, all, found) in [
+            (
+                "base",
+                vec!["KarpenterServiceAccount-base", "other"],
+                vec!["KarpenterServiceAccount-base"],
+            ),
+            (
+                "base",
+                vec!["base-karpenter", "KarpenterIRSA-base"],
+                vec!["KarpenterIRSA-base", "base-karpenter"],
+            ),
+            (
+                "base",
+                vec!["KarpenterIRSA-base-20230918120501234500000001"],
+                vec!["KarpenterIRSA-base-20230918120501234500000001"],
+            ),
+            (
+                "base",
+                vec!["KarpenterIRSA-base-1A2B3C4D5E6F"],
+                vec!["KarpenterIRSA-base-1A2B3C4D5E6F"],
+            ),
+            // The role of a cluster named base-2.
+            ("base", vec!["KarpenterIRSA-base-2"], vec![]),
+            ("base", vec!["KarpenterIRSA-base2"], vec![]),
+            (
+                "base",
+                vec!["KarpenterIRSA-base", "KarpenterIRSA-base-1A2B3C4D5E6F"],
+                vec!["KarpenterIRSA-base"],
+            ),
+            ("base", vec![], vec![]),
+        ] {
+            let mut names = matching(&cluster.parse().unwrap(), &roles(&all));
+            names.sort();
+            let names: Vec<&str> = names.iter().map(RoleName::as_str).collect();
+            assert_eq!(names, found, "{cluster} in {all:?}");
+        }
+    }
+
+    #[test]
+    fn a_template_names_a_role_for_each_cluster() {
+        let template: RoleTemplate = "team-{cluster}-karpenter".parse().unwrap();
+        assert!(template.names_the_cluster());
+        assert_eq!(template.role(&"base".parse().unwrap()), "team-base-karpenter".parse());
+        assert!(template.role(&"c".repeat(60).parse().unwrap()).is_err());
+        assert!("{name}".parse::<RoleTemplate>().is_err());
+        assert!(!"role".parse::<RoleTemplate>().unwrap().names_the_cluster());
+    }
+
+    #[test]
+    fn every_usual_name_is_usual() {
+        let base = "base".parse().unwrap();
+        for role in usual_names(&base) {
+            assert!(is_usual(&role), "{role}");
+            let generated = format!("{role}-1A2B3C4D5E6F").parse().unwrap();
+            assert!(is_usual(&generated), "{generated}");
+        }
+        for other in ["admin", "KarpenterNodeRole-base", "-karpenter"] {
+            assert!(!is_usual(&other.parse().unwrap()), "{other}");
+        }
+    }
+
+    #[test]
+    fn similar_roles_name_the_cluster() {
+        let all = roles(&["team-base-controller", "database", "KarpenterIRSA-other", "Base"]);
+        let found = similar(&"base".parse().unwrap(), &all);
+        let found: Vec<&str> = found.into_iter().map(RoleName::as_str).collect();
+        assert_eq!(found, ["Base", "team-base-controller"]);
+    }
+
+    #[test]
+    fn a_long_cluster_name_has_fewer_usual_names() {
+        let long = "c".repeat(60).parse().unwrap();
+        assert!(usual_names(&long).is_empty());
+        assert_eq!(usual_names(&"base".parse().unwrap()).len(), USUAL.len());
+    }
+}

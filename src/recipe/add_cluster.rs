@@ -1,0 +1,296 @@
+//! `add-cluster`: a queue for each cluster, and the policy on its controller role.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::blocked::{MissingRole, RoleSearch};
+use super::inventory::{of_cluster, readable, roles_with_policy, saved_options};
+use super::{Blocked, ClusterSummary, Controller, Intent, NextStep, Recipe, controllers};
+use crate::model::cluster::Cluster;
+use crate::model::controller_role::{RoleTemplate, matching, similar, usual_names};
+use crate::model::inventory::{Desired, Observed, Reading};
+use crate::model::karpenter::KarpenterVersion;
+use crate::model::name::{ClusterName, RoleName};
+use crate::model::options::{ClusterOptions, HubOptions};
+use crate::model::policy;
+use crate::model::resource::ResourceId;
+use crate::model::tags::Tags;
+use crate::plan::{self, Action, Change, Plan};
+use crate::survey::{Fact, Policies, Query, Survey};
+
+/// For up to this many clusters the usual roles are asked for by name; beyond, one list of all roles takes fewer calls.
+const BY_NAME: usize = 10;
+
+/// What is asked of the clusters.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The clusters.
+    pub names: BTreeSet<ClusterName>,
+    /// What was said about their controller roles.
+    pub role: RoleOption,
+    /// The options that were given.
+    pub options: ClusterOptions,
+    /// Whether the Karpenter settings are shown even if nothing about them is new.
+    pub show_settings: bool,
+}
+
+/// What was said about the controller roles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RoleOption {
+    /// Nothing: the saved role, else the one that is found by the usual names.
+    Search,
+    /// This role, or this pattern of names.
+    Named(RoleTemplate),
+    /// Kibus does not manage a policy on the controller role.
+    Unmanaged,
+}
+
+/// Which role a cluster's controller runs as.
+enum Decision {
+    Role(RoleName),
+    /// Kibus does not manage a policy on it.
+    Unmanaged,
+    /// The question is open until more is read.
+    Open,
+    /// No role, or several, may be meant.
+    NotFound(RoleSearch),
+    /// The role does not exist.
+    Missing(MissingRole),
+}
+
+impl Recipe for Request {
+    fn query(&self) -> Query {
+        let mut query = Query {
+            clusters: self.names.clone(),
+            controller_roles: Some(Policies::All),
+            ..Query::default()
+        };
+        match &self.role {
+            RoleOption::Unmanaged => {}
+            RoleOption::Named(template) => {
+                let roles = self.names.iter().filter_map(|name| template.role(name).ok());
+                query.roles = roles.map(|role| (role, Policies::All)).collect();
+            }
+            RoleOption::Search if self.names.len() <= BY_NAME => {
+                let roles = self.names.iter().flat_map(usual_names);
+                query.roles = roles.map(|role| (role, Policies::All)).collect();
+            }
+            RoleOption::Search => query.role_names = true,
+        }
+        query
+    }
+
+    fn more(&self, survey: &Survey) -> Query {
+        let mut query = Query::default();
+        if survey.saved.options().is_none() {
+            return query;
+        }
+        for name in &self.names {
+            match self.decide(survey, name) {
+                Decision::Role(role) => match survey.roles.get(&role) {
+                    None => drop(query.roles.insert(role, Policies::All)),
+                    // Who may not list the policies of a role may still be allowed to read the one of kibus.
+                    Some(Fact::Unreadable(_)) => {
+                        query.resources.insert(Cluster::policy_id(&survey.scope, name, &role));
+                        query.resources.insert(ResourceId::Role(role));
+                    }
+                    Some(_) => {}
+                },
+                Decision::Open => query.role_names = true,
+                Decision::Missing(_) if matches!(survey.role_names, Fact::NotAsked) => query.role_names = true,
+                Decision::Missing(_) | Decision::Unmanaged | Decision::NotFound(_) => {}
+            }
+        }
+        query.resources.retain(|id| survey.observed.get(id).is_none());
+        query
+    }
+
+    fn intent(&self, survey: &Survey) -> Result<Intent, Blocked> {
+        let scope = &survey.scope;
+        let hub = saved_options(survey)?;
+        let (mut desired, mut observed) = (Desired::default(), Observed::default());
+        let mut clusters = Vec::new();
+        let (mut missing, mut not_found, mut refusals) = (Vec::new(), Vec::new(), Vec::new());
+        for name in &self.names {
+            let queue = survey.cluster_queue(name);
+            refusals.extend(plan::check_queue_name(scope, name, &queue).err());
+            let role = match self.decide(survey, name) {
+                Decision::Role(role) => Some(role),
+                Decision::Unmanaged => None,
+                Decision::NotFound(search) => {
+                    not_found.push(search);
+                    continue;
+                }
+                Decision::Missing(role) => {
+                    missing.push(role);
+                    continue;
+                }
+                Decision::Open => match &survey.role_names {
+                    Fact::Unreadable(fault) => return Err(Blocked::CallFailed("list the roles", fault.clone())),
+                    _ => continue,
+                },
+            };
+            let cluster = self.cluster(survey, hub, name, role)?;
+            let mut roles = roles_with_policy(survey, name, &queue);
+            roles.extend(cluster.controller_role.clone());
+            roles.extend(survey.queue_tags(name).and_then(Tags::controller_role));
+            observed.extend(of_cluster(survey, name, &roles));
+            desired.extend(cluster.desired(scope, hub.key()));
+            clusters.push(cluster);
+        }
+        if !refusals.is_empty() {
+            return Err(Blocked::Refused(refusals));
+        }
+        if !missing.is_empty() {
+            return Err(Blocked::NoSuchRoles(missing));
+        }
+        if !not_found.is_empty() {
+            return Err(Blocked::RolesNotFound(not_found));
+        }
+        readable(&observed)?;
+        let roles = controllers::check(survey, &desired);
+        let plan = plan::plan(scope, &desired, &observed);
+        let mut refusals = plan::check(scope, &plan, &observed);
+        refusals.extend(roles.refusals);
+        let controllers: Vec<Controller> = clusters.iter().map(Controller::of).collect();
+        let next = if self.show_settings || self.is_news(&plan) {
+            let mut next = policies_to_attach(survey, hub, &clusters);
+            next.push(NextStep::ConfigureKarpenter(controllers));
+            next
+        } else {
+            vec![NextStep::RemindOfSettings(controllers)]
+        };
+        Ok(Intent {
+            plan,
+            refusals,
+            warnings: roles.warnings,
+            unchanged: unchanged(&self.names),
+            next,
+            clusters: clusters
+                .iter()
+                .map(|cluster| ClusterSummary::of(scope, cluster))
+                .collect(),
+            ..Intent::default()
+        })
+    }
+}
+
+impl Request {
+    fn cluster(
+        &self,
+        survey: &Survey,
+        hub: &HubOptions,
+        name: &ClusterName,
+        role: Option<RoleName>,
+    ) -> Result<Cluster, Blocked> {
+        let saved = survey.queue_tags(name).map(ClusterOptions::saved).transpose()?;
+        let options = self.options.clone().or(saved.unwrap_or_default());
+        Ok(Cluster::new(&survey.scope, &hub.prefix(), name.clone(), role, options))
+    }
+
+    /// The controller role of a cluster: named now, or saved, or found.
+    fn decide(&self, survey: &Survey, name: &ClusterName) -> Decision {
+        let tags = survey.queue_tags(name);
+        let saved = tags.and_then(Tags::controller_role);
+        match (&self.role, saved) {
+            (RoleOption::Unmanaged, _) => Decision::Unmanaged,
+            (RoleOption::Named(template), saved) => match template.role(name) {
+                Ok(role) => existing(survey, name, role, saved),
+                Err(_) => Decision::NotFound(search(name, Vec::new(), Vec::new())),
+            },
+            (RoleOption::Search, Some(role)) => existing(survey, name, role.clone(), Some(role)),
+            // A cluster that is registered without a role stays without one until a role is named.
+            (RoleOption::Search, None) if tags.is_some_and(|tags| tags.belong_to(&survey.scope.bus)) => {
+                Decision::Unmanaged
+            }
+            (RoleOption::Search, None) => find(survey, name),
+        }
+    }
+
+    /// Whether there is something new to set in Karpenter: a new queue, or what a version of it needs.
+    fn is_news(&self, plan: &Plan) -> bool {
+        let new_queue = |change: &Change| change.action == Action::Create && matches!(change.id, ResourceId::Queue(_));
+        self.options.karpenter_version.is_some()
+            || self.role == RoleOption::Unmanaged
+            || plan.changes.iter().any(new_queue)
+    }
+}
+
+/// Whether a role exists, as far as it matters: a saved role that holds the policy does.
+fn existing(survey: &Survey, cluster: &ClusterName, role: RoleName, saved: Option<RoleName>) -> Decision {
+    let absent = match survey.roles.get(&role) {
+        Some(Fact::Absent) => true,
+        Some(Fact::Unreadable(_)) => survey.observed.get(&ResourceId::Role(role.clone())) == Some(&Reading::Absent),
+        _ => false,
+    };
+    if !absent {
+        return Decision::Role(role);
+    }
+    let similar = survey.role_names.present().map(|all| similar(cluster, all));
+    Decision::Missing(MissingRole {
+        cluster: cluster.clone(),
+        saved: saved.as_ref() == Some(&role),
+        role,
+        similar: similar.unwrap_or_default().into_iter().cloned().collect(),
+    })
+}
+
+/// The one role of a usual name that exists, else the one with a generated suffix. A role that still holds the policy
+/// of the cluster is the one, whatever else exists.
+fn find(survey: &Survey, name: &ClusterName) -> Decision {
+    let holders = roles_with_policy(survey, name, &survey.cluster_queue(name));
+    let mut found: Vec<RoleName> = if holders.len() == 1 {
+        holders.into_iter().collect()
+    } else {
+        let exists = |role: &RoleName| matches!(survey.roles.get(role), Some(Fact::Present(_)));
+        usual_names(name).into_iter().filter(exists).collect()
+    };
+    if found.is_empty() {
+        let Some(all) = survey.role_names.present() else {
+            return Decision::Open;
+        };
+        found = matching(name, all);
+        if found.is_empty() {
+            let similar = similar(name, all).into_iter().cloned().collect();
+            return Decision::NotFound(search(name, found, similar));
+        }
+    }
+    match found.as_slice() {
+        [one] => Decision::Role(one.clone()),
+        _ => Decision::NotFound(search(name, found, Vec::new())),
+    }
+}
+
+fn search(cluster: &ClusterName, found: Vec<RoleName>, similar: Vec<RoleName>) -> RoleSearch {
+    RoleSearch {
+        cluster: cluster.clone(),
+        found,
+        similar,
+    }
+}
+
+/// The policies that controller roles need where kibus does not manage one. Clusters with the same policy share it.
+fn policies_to_attach(survey: &Survey, hub: &HubOptions, clusters: &[Cluster]) -> Vec<NextStep> {
+    let mut alike: BTreeMap<bool, Vec<&Cluster>> = BTreeMap::new();
+    for cluster in clusters.iter().filter(|cluster| cluster.controller_role.is_none()) {
+        let version = cluster.options.karpenter_version;
+        let asks = version.is_some_and(KarpenterVersion::asks_queue_attributes);
+        alike.entry(asks).or_default().push(cluster);
+    }
+    alike
+        .into_iter()
+        .filter_map(|(asks, clusters)| {
+            let first = clusters.first()?;
+            Some(NextStep::AttachPolicy {
+                policy: policy::controller(&survey.scope, &first.queue, asks, hub.key()),
+                clusters: clusters.into_iter().map(Controller::of).collect(),
+            })
+        })
+        .collect()
+}
+
+fn unchanged(names: &BTreeSet<ClusterName>) -> String {
+    match names.iter().collect::<Vec<_>>().as_slice() {
+        [one] => format!("No changes. {one} is up to date."),
+        several => format!("No changes. {} clusters are up to date.", several.len()),
+    }
+}

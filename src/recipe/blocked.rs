@@ -1,0 +1,79 @@
+//! Why a recipe has no intent, as data; the command layer words it.
+
+use std::collections::BTreeSet;
+
+use crate::model::fault::Fault;
+use crate::model::name::{ClusterName, RoleName};
+use crate::model::options::BadSavedOption;
+use crate::model::resource::{NoWayBack, ResourceId};
+use crate::plan::Refusal;
+
+/// Why nothing can be planned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Blocked {
+    /// There is no hub of this bus.
+    NoHub,
+    /// A resource could not be read.
+    Unreadable(ResourceId, Fault),
+    /// A question that is not about one resource failed; the text says what was to be done, like "list the roles".
+    CallFailed(&'static str, Fault),
+    /// A saved option cannot be understood.
+    BadSavedOption(BadSavedOption),
+    /// A rule forbids it whatever the plan would be.
+    Refused(Vec<Refusal>),
+    /// Named or saved controller roles that do not exist.
+    NoSuchRoles(Vec<MissingRole>),
+    /// Clusters without a controller role to be found.
+    RolesNotFound(Vec<RoleSearch>),
+    /// Names of which nothing exists, each close to registered clusters.
+    UnknownClusters(Vec<UnknownCluster>),
+    /// There is no version of the router to roll back to.
+    NoVersion(NoWayBack),
+    /// The version to roll back to was deleted.
+    VersionGone(u64),
+}
+
+/// A controller role that does not exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingRole {
+    /// The cluster.
+    pub cluster: ClusterName,
+    /// The role.
+    pub role: RoleName,
+    /// Whether the cluster's queue has saved it; else it was named.
+    pub saved: bool,
+    /// Roles that may be meant.
+    pub similar: Vec<RoleName>,
+}
+
+/// A search for a controller role that did not find exactly one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoleSearch {
+    /// The cluster.
+    pub cluster: ClusterName,
+    /// The roles that may be the one, if there are several.
+    pub found: Vec<RoleName>,
+    /// Roles that may be meant, if none was found.
+    pub similar: Vec<RoleName>,
+}
+
+/// A name that nothing has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownCluster {
+    /// The name.
+    pub name: ClusterName,
+    /// The registered clusters whose names are close.
+    pub similar: BTreeSet<ClusterName>,
+}
+
+impl From<BadSavedOption> for Blocked {
+    fn from(bad: BadSavedOption) -> Self {
+        Self::BadSavedOption(bad)
+    }
+}
+
+impl From<Refusal> for Blocked {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(vec![refusal])
+    }
+}

@@ -1,0 +1,245 @@
+//! `bootstrap-hub`: the hub of an account and Region, by the options given and saved.
+
+use std::collections::BTreeSet;
+
+use super::inventory::{of_clusters, of_hub, readable};
+use super::{Blocked, Intent, NextStep, Recipe, cluster, key, live_version};
+use crate::error::{Hint, Invocation};
+use crate::model::hub::Hub;
+use crate::model::inventory::{Desired, Observed};
+use crate::model::name::ClusterName;
+use crate::model::options::{BadSavedOption, HubOptions};
+use crate::model::resource::{Architecture, Code, Resource, ResourceId};
+use crate::model::tags::OPTION;
+use crate::plan::{self, Allowed};
+use crate::survey::{Fact, Policies, Query, SavedOptions, Survey};
+
+/// What is asked of the hub.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The options that were given.
+    pub options: HubOptions,
+    /// The router that this kibus brings.
+    pub router: Router,
+    /// Whether an older router may replace a newer one.
+    pub allow_downgrade: bool,
+}
+
+/// The router that a kibus brings.
+#[derive(Clone, Debug)]
+pub enum Router {
+    /// A router of this version; whatever build of it is deployed already stays.
+    OfVersion(String),
+    /// This very code.
+    Packaged(Code),
+}
+
+impl Request {
+    /// The architecture for which a router must be packaged before the recipe can plan; `None` if the deployed one
+    /// stays.
+    #[must_use]
+    pub fn needs_package(&self, survey: &Survey) -> Option<Architecture> {
+        self.options(survey).ok()?;
+        let architecture = self.architecture(survey);
+        self.deployed(survey, architecture).is_none().then_some(architecture)
+    }
+
+    /// The architecture that the router runs on.
+    #[must_use]
+    pub fn architecture(&self, survey: &Survey) -> Architecture {
+        let options = self.options(survey).ok();
+        options
+            .and_then(|options| options.architecture)
+            .unwrap_or(Architecture::X86_64)
+    }
+
+    /// The code that is deployed, if it stays.
+    fn deployed(&self, survey: &Survey, architecture: Architecture) -> Option<Code> {
+        let Router::OfVersion(version) = &self.router else {
+            return None;
+        };
+        let function = ResourceId::Function(survey.scope.router_function());
+        let Some(Resource::Function(function)) = survey.observed.resource(&function) else {
+            return None;
+        };
+        let live = &function.settings;
+        let ours = Code::of_archive(version.as_str(), "");
+        (live.architecture == architecture && ours.satisfied_by(&live.code)).then(|| live.code.clone())
+    }
+
+    fn code(&self, survey: &Survey, architecture: Architecture) -> Code {
+        match &self.router {
+            Router::Packaged(code) => code.clone(),
+            Router::OfVersion(version) => self
+                .deployed(survey, architecture)
+                .unwrap_or_else(|| Code::of_archive(version.as_str(), "")),
+        }
+    }
+
+    /// The options given, and where none was, those saved.
+    fn options(&self, survey: &Survey) -> Result<HubOptions, BadSavedOption> {
+        let saved = self.saved(survey)?;
+        Ok(self.options.clone().or(saved.unwrap_or_default()))
+    }
+
+    /// The saved options, if there are any. One that cannot be understood does not matter if it is given anew.
+    fn saved(&self, survey: &Survey) -> Result<Option<HubOptions>, BadSavedOption> {
+        let SavedOptions::Damaged(_, tags) = &survey.saved else {
+            return Ok(survey.saved.options().cloned());
+        };
+        let (given, mut tags) = (self.options.saved_tags(), tags.clone());
+        loop {
+            match HubOptions::saved(&tags) {
+                Err(BadSavedOption { flag, .. }) if given.option(flag).is_some() => {
+                    tags.0.remove(&format!("{OPTION}{flag}"));
+                }
+                other => return other.map(Some),
+            }
+        }
+    }
+}
+
+impl Recipe for Request {
+    fn query(&self) -> Query {
+        Query {
+            hub: true,
+            ..Query::default()
+        }
+    }
+
+    fn more(&self, survey: &Survey) -> Query {
+        let (Ok(before), Ok(after)) = (self.saved(survey), self.options(survey)) else {
+            return Query::default();
+        };
+        let follow = before.as_ref().is_some_and(|before| clusters_follow(before, &after));
+        let clusters = follow && matches!(survey.discovered, Fact::NotAsked);
+        let (desired, live) = (after.reserved(), live_reserved(survey));
+        Query {
+            all_clusters: clusters,
+            controller_roles: clusters.then_some(Policies::OfBus),
+            key: key::to_read(survey, after.key()).cloned(),
+            concurrency: desired > live && matches!(survey.unreserved_concurrency, Fact::NotAsked),
+            ..Query::default()
+        }
+    }
+
+    fn intent(&self, survey: &Survey) -> Result<Intent, Blocked> {
+        let scope = &survey.scope;
+        readable(&of_hub(survey))?;
+        let before = self.saved(survey)?;
+        let after = self.options(survey)?;
+        let mut intent = Intent {
+            unchanged: format!("No changes. Hub {} is up to date.", scope.bus),
+            ..Intent::default()
+        };
+        if let Some(key) = after.key() {
+            intent.refusals.extend(plan::check_key(scope, key).err());
+        }
+        let code = self.code(survey, after.architecture.unwrap_or(Architecture::X86_64));
+        let mut desired = Hub::new(scope, after.clone(), code).desired();
+        let mut observed = of_hub(survey);
+        if let Some(before) = &before {
+            with_clusters(survey, before, &after, &mut desired, &mut observed, &mut intent)?;
+        }
+        self.warn(survey, before.as_ref(), &after, &mut intent);
+        intent.plan = plan::plan(scope, &desired, &observed);
+        let allowed = Allowed {
+            downgrade: self.allow_downgrade,
+        };
+        intent
+            .refusals
+            .extend(plan::check_allowing(scope, &intent.plan, &observed, allowed));
+        if before.is_none() {
+            let add = Invocation::kibus("add-cluster NAME");
+            intent.next.push(NextStep::Run(Hint::command("Next:", add)));
+        }
+        Ok(intent)
+    }
+}
+
+impl Request {
+    fn warn(&self, survey: &Survey, before: Option<&HubOptions>, after: &HubOptions, intent: &mut Intent) {
+        let scope = &survey.scope;
+        if before.is_none() && matches!(survey.saved, SavedOptions::Absent) && survey.hub_exists() {
+            intent.warnings.push(Hint::text(
+                "the saved options of this hub are gone with its dead-letter queue and its function: options that are \
+                 not given now are reset to their defaults",
+            ));
+        }
+        let live = live_version::warning(scope, &survey.observed);
+        intent.warnings.extend(live.map(Hint::text));
+        match &survey.unreserved_concurrency {
+            Fact::Present(left) => {
+                let desired = after.reserved();
+                intent
+                    .refusals
+                    .extend(plan::check_concurrency(desired, live_reserved(survey), *left).err());
+            }
+            Fact::Unreadable(fault) => intent.warnings.push(Hint::text(format!(
+                "unknown whether the account has this much concurrency left: {fault}"
+            ))),
+            Fact::NotAsked | Fact::Absent => {}
+        }
+        let (old, new) = (before.and_then(HubOptions::key), after.key());
+        if let Some(key) = old.filter(|_| old != new) {
+            intent.warnings.push(Hint::text(format!(
+                "messages encrypted with key `{key}` cannot be received without permission to use it: check that the \
+                 queues are empty, or keep that permission for the router and the controllers until they are"
+            )));
+        }
+        let check = key::check(survey, new);
+        if let Some(finding) = check.finding {
+            let text = format!(
+                "{}: {}: {}; {}. Use another key, or add this statement to its policy:",
+                finding.code,
+                finding.subject.words().1,
+                finding.message,
+                finding.code.meaning()
+            );
+            intent.warnings.push(Hint::command(text, key::statement(scope)));
+        }
+        intent.warnings.extend(check.unclear.filter(|_| old != new));
+    }
+}
+
+/// Whether registered clusters are affected by a change of options: by the prefix that their queues are named after, or
+/// by a key that they are encrypted with.
+fn clusters_follow(before: &HubOptions, after: &HubOptions) -> bool {
+    before.prefix() != after.prefix() || before.kms_key.is_some() || after.kms_key.is_some()
+}
+
+fn with_clusters(
+    survey: &Survey,
+    before: &HubOptions,
+    after: &HubOptions,
+    desired: &mut Desired,
+    observed: &mut Observed,
+    intent: &mut Intent,
+) -> Result<(), Blocked> {
+    if !clusters_follow(before, after) {
+        return Ok(());
+    }
+    if let Fact::Unreadable(fault) = &survey.discovered {
+        return Err(Blocked::CallFailed("list the queues of clusters", fault.clone()));
+    }
+    let registered = survey.registered();
+    let names: BTreeSet<ClusterName> = registered.keys().cloned().collect();
+    plan::check_prefix(before, after, names)?;
+    let clusters = of_clusters(survey, &registered);
+    readable(&survey.observed)?;
+    readable(&clusters)?;
+    desired.extend(cluster::desired(survey, &registered, after)?);
+    observed.extend(clusters);
+    intent.clusters = cluster::summaries(survey);
+    Ok(())
+}
+
+fn live_reserved(survey: &Survey) -> Option<u32> {
+    match survey
+        .observed
+        .resource(&ResourceId::Function(survey.scope.router_function()))
+    {
+        Some(Resource::Function(function)) => function.reserved_concurrency,
+        _ => None,
+    }
+}

@@ -1,0 +1,121 @@
+//! What of a survey a plan is made against.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Blocked;
+use crate::model::cluster::Cluster;
+use crate::model::hub;
+use crate::model::inline_policy::{InlinePolicy, queues_received_from};
+use crate::model::inventory::{Observed, Reading};
+use crate::model::name::{ClusterName, QueueName, RoleName};
+use crate::model::options::HubOptions;
+use crate::model::policy;
+use crate::model::resource::{Resource, ResourceId, RolePolicy};
+use crate::model::tags::Tags;
+use crate::survey::{Fact, SavedOptions, Survey};
+
+/// The options that the hub has saved.
+///
+/// # Errors
+/// When there is no hub, or its saved options are unknown.
+pub(super) fn saved_options(survey: &Survey) -> Result<&HubOptions, Blocked> {
+    match &survey.saved {
+        SavedOptions::Kept { options, .. } => Ok(options),
+        SavedOptions::Absent | SavedOptions::Foreign => Err(Blocked::NoHub),
+        SavedOptions::Damaged(bad, _) => Err(bad.clone().into()),
+        SavedOptions::Unreadable(fault) => Err(Blocked::Unreadable(
+            ResourceId::Queue(survey.scope.dead_letter_queue()),
+            fault.clone(),
+        )),
+    }
+}
+
+/// The resources of the hub.
+pub(super) fn of_hub(survey: &Survey) -> Observed {
+    let ids = hub::ids(&survey.scope).into_iter();
+    ids.filter_map(|id| {
+        let reading = survey.observed.get(&id)?.clone();
+        Some((id, reading))
+    })
+    .collect()
+}
+
+/// The queue of a cluster, and its policy on each of these roles.
+pub(super) fn of_cluster<'a>(
+    survey: &Survey,
+    cluster: &ClusterName,
+    roles: impl IntoIterator<Item = &'a RoleName>,
+) -> Observed {
+    let queue = ResourceId::Queue(survey.cluster_queue(cluster));
+    let mut observed = Observed::default();
+    if let Some(reading) = survey.observed.get(&queue) {
+        observed.insert(queue, reading.clone());
+    }
+    for role in roles {
+        if let Some(reading) = policy(survey, cluster, role) {
+            observed.insert(Cluster::policy_id(&survey.scope, cluster, role), reading);
+        }
+    }
+    observed
+}
+
+/// Registered clusters, each with the policy on the role that its queue has saved.
+pub(super) fn of_clusters(survey: &Survey, clusters: &BTreeMap<ClusterName, &Tags>) -> Observed {
+    let mut observed = Observed::default();
+    for (cluster, tags) in clusters {
+        observed.extend(of_cluster(survey, cluster, tags.controller_role().as_ref()));
+    }
+    observed
+}
+
+/// The policy of a cluster on a role; `None` if nobody asked about the role.
+pub(super) fn policy(survey: &Survey, cluster: &ClusterName, role: &RoleName) -> Option<Reading> {
+    let id = Cluster::policy_id(&survey.scope, cluster, role);
+    if let Some(reading) = survey.observed.get(&id) {
+        return Some(reading.clone());
+    }
+    match survey.roles.get(role)? {
+        Fact::NotAsked => None,
+        Fact::Absent => Some(Reading::Absent),
+        Fact::Unreadable(fault) => Some(Reading::Unreadable(fault.clone())),
+        Fact::Present(policies) => {
+            let name = survey.scope.controller_policy(cluster);
+            let found = policies.documents.get(name.as_str());
+            Some(found.map_or(Reading::Absent, |found| {
+                Reading::Present(Box::new(Resource::RolePolicy(RolePolicy {
+                    role: role.clone(),
+                    name,
+                    document: found.document_or_text(),
+                })))
+            }))
+        }
+    }
+}
+
+/// The roles that hold a policy of kibus for a cluster that opens the cluster's queue and no other: the role that the
+/// queue has saved, or one that a change of role which was cut short has left.
+pub(super) fn roles_with_policy(survey: &Survey, cluster: &ClusterName, queue: &QueueName) -> BTreeSet<RoleName> {
+    let name = survey.scope.controller_policy(cluster);
+    let arn = survey.scope.queue_arn(queue);
+    let holds = |policy: &&InlinePolicy| {
+        policy.document().is_some_and(|document| {
+            policy::all_ours(&document) && queues_received_from(&document).into_iter().eq([arn.clone()])
+        })
+    };
+    let roles = survey.roles.iter().filter(|(_, policies)| {
+        let policy = policies
+            .present()
+            .and_then(|policies| policies.documents.get(name.as_str()));
+        policy.filter(holds).is_some()
+    });
+    roles.map(|(role, _)| role.clone()).collect()
+}
+
+/// The first reading that failed among these.
+pub(super) fn readable(observed: &Observed) -> Result<(), Blocked> {
+    let unreadable = observed.iter().find_map(|(id, reading)| match reading {
+        Reading::Unreadable(fault) => Some(Blocked::Unreadable(id.clone(), fault.clone())),
+        Reading::Absent | Reading::Present(_) => None,
+    });
+    unreadable.map_or(Ok(()), Err)
+}

@@ -1,0 +1,71 @@
+//! Names of clusters that are not registered: already removed, mistyped, or never there.
+
+use std::collections::BTreeSet;
+
+use super::blocked::UnknownCluster;
+use super::inventory;
+use crate::model::controller_role::{matching, usual_names};
+use crate::model::name::ClusterName;
+use crate::survey::{Fact, Policies, Query, Survey};
+
+/// How much two names must have in common to be mistaken for each other (Jaro similarity, the measure that clap
+/// uses for its own suggestions).
+const CLOSE: f64 = 0.75;
+
+/// What is known of a name that is not registered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Evidence {
+    /// A controller role or a policy of the cluster exists: it was registered, or could be.
+    Exists,
+    /// Nothing of it exists.
+    Nothing,
+}
+
+/// What to ask about names that are not registered: their usual roles, and which clusters are.
+pub(super) fn query(survey: &Survey, names: &BTreeSet<ClusterName>) -> Query {
+    let unregistered = unregistered(survey, names);
+    if unregistered.is_empty() {
+        return Query::default();
+    }
+    let roles = unregistered.iter().flat_map(usual_names);
+    Query {
+        roles: roles.map(|role| (role, Policies::OfBus)).collect(),
+        all_clusters: true,
+        orphans: true,
+        ..Query::default()
+    }
+}
+
+/// Those of the names that are not registered.
+pub(super) fn unregistered(survey: &Survey, names: &BTreeSet<ClusterName>) -> BTreeSet<ClusterName> {
+    let registered = survey.registered();
+    names
+        .iter()
+        .filter(|name| !registered.contains_key(*name))
+        .cloned()
+        .collect()
+}
+
+/// What exists of a name that is not registered.
+pub(super) fn evidence(survey: &Survey, name: &ClusterName) -> Evidence {
+    let queue = survey.cluster_queue(name);
+    let role_exists = usual_names(name)
+        .iter()
+        .any(|role| matches!(survey.roles.get(role), Some(Fact::Present(_))));
+    let listed = survey.role_names.present();
+    let role_listed = listed.is_some_and(|all| !matching(name, all).is_empty());
+    if role_exists || role_listed || !inventory::roles_with_policy(survey, name, &queue).is_empty() {
+        Evidence::Exists
+    } else {
+        Evidence::Nothing
+    }
+}
+
+/// A name of which nothing exists, with the registered clusters whose names are close.
+pub(super) fn unknown(survey: &Survey, name: &ClusterName) -> UnknownCluster {
+    let close = |other: &&ClusterName| strsim::jaro(name.as_str(), other.as_str()) > CLOSE;
+    UnknownCluster {
+        name: name.clone(),
+        similar: survey.registered().keys().filter(close).cloned().collect(),
+    }
+}

@@ -1,0 +1,66 @@
+//! What a probe found out, and the finding that follows.
+
+use crate::plan::finding::{Code, Finding, Fix, Subject};
+pub use crate::survey::probe::{BUS_LIMIT, ProbeResult, Probed};
+
+impl Probed {
+    /// The result as a sentence without a full stop.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let queue = &self.queue;
+        let took = self.took.as_secs_f64();
+        match &self.result {
+            ProbeResult::Delivered => format!("probe delivered through the bus in {took:.1}s"),
+            ProbeResult::Lost => format!(
+                "probe not delivered within {}s: it was put on the event bus and did not reach queue `{queue}`",
+                BUS_LIMIT.as_secs()
+            ),
+            ProbeResult::NotDelivered(why) => format!("the router did not deliver a probe to queue `{queue}`: {why}"),
+            ProbeResult::Read => format!("Karpenter reads queue `{queue}`: probe received within {took:.1}s"),
+            ProbeResult::NotRead => format!("probe in queue `{queue}` not read after {took:.0}s"),
+            ProbeResult::Unknown(why) if self.cluster.is_none() => {
+                format!("unknown whether the bus delivers probes: {why}")
+            }
+            ProbeResult::Unknown(why) => format!("unknown whether queue `{queue}` is read: {why}"),
+        }
+    }
+
+    /// The stable word for the result.
+    #[must_use]
+    pub fn verdict(&self) -> &'static str {
+        match self.result {
+            ProbeResult::Delivered => "delivered",
+            ProbeResult::Lost => "lost",
+            ProbeResult::NotDelivered(_) => "not-delivered",
+            ProbeResult::Read => "read",
+            ProbeResult::NotRead => "not-read",
+            ProbeResult::Unknown(_) => "unknown",
+        }
+    }
+
+    /// The finding, if something is wrong.
+    #[must_use]
+    pub fn finding(&self) -> Option<Finding> {
+        let (code, fix) = match self.result {
+            ProbeResult::Delivered | ProbeResult::Read => return None,
+            ProbeResult::Lost => (
+                Code::ProbeLost,
+                "fix the other findings; without any, read the router's log",
+            ),
+            ProbeResult::NotDelivered(_) => (Code::ProbeNotDelivered, "add the cluster again, and probe again"),
+            ProbeResult::NotRead => (
+                Code::QueueNotRead,
+                "check which queue this Karpenter reads, as printed above",
+            ),
+            ProbeResult::Unknown(_) => (Code::ProbeUnknown, "probe again when AWS answers the call"),
+        };
+        let bus = || Subject::Other("bus".to_owned());
+        Some(Finding {
+            code,
+            subject: self.cluster.clone().map_or_else(bus, Subject::Cluster),
+            message: self.sentence(),
+            fix: Fix::ByHand(fix.to_owned()),
+            change: None,
+        })
+    }
+}

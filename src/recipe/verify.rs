@@ -1,0 +1,284 @@
+//! `verify`: what differs from the saved options, what blocks events, and what could not be read.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::inventory::{of_clusters, of_hub};
+use super::names::{self, Evidence};
+use super::orphan::{self, Stray};
+use super::probe::Probed;
+use super::{Blocked, Intent, Recipe, cluster, controllers, key, live_version};
+use crate::error::Hint;
+use crate::model::fault::{Fault, FaultKind};
+use crate::model::hub::Hub;
+use crate::model::inventory::Reading;
+use crate::model::name::{ClusterName, QueueName};
+use crate::model::options::HubOptions;
+use crate::model::resource::{Code, Resource, ResourceId};
+use crate::model::status::{Depth, Status};
+use crate::model::tags::Tags;
+use crate::plan;
+use crate::plan::finding::{self, Finding, Fix, Look, Subject};
+use crate::survey::{Fact, Policies, Query, SavedOptions, Survey};
+
+/// What is asked of a check.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// The version of the router that this kibus brings.
+    pub router: String,
+    /// The clusters to check with the hub; empty for all.
+    pub names: BTreeSet<ClusterName>,
+    /// What queues with waiting messages held a moment after the survey.
+    pub later: BTreeMap<QueueName, Depth>,
+    /// What probes found out.
+    pub probed: Vec<Probed>,
+}
+
+impl Request {
+    /// The queues that are read a second time: one message that is seen once may just have arrived.
+    #[must_use]
+    pub fn queues_to_watch(survey: &Survey) -> Vec<QueueName> {
+        let waiting = survey.status.iter().filter_map(|(id, status)| match (id, status) {
+            (ResourceId::Queue(queue), Status::Queue(depth)) if depth.waiting > 0 => Some(queue.clone()),
+            _ => None,
+        });
+        waiting.collect()
+    }
+
+    /// The registered clusters that are checked, with the tags of their queues.
+    #[must_use]
+    pub fn clusters<'a>(&self, survey: &'a Survey) -> BTreeMap<ClusterName, &'a Tags> {
+        let mut registered = survey.registered();
+        registered.retain(|name, _| self.names.is_empty() || self.names.contains(name));
+        registered
+    }
+}
+
+impl Recipe for Request {
+    fn query(&self) -> Query {
+        Query {
+            hub: true,
+            all_clusters: true,
+            controller_roles: Some(Policies::All),
+            orphans: true,
+            ..Query::default()
+        }
+    }
+
+    fn more(&self, survey: &Survey) -> Query {
+        let key = options(survey)
+            .ok()
+            .flatten()
+            .and_then(|options| options.key().cloned());
+        let names = names::query(survey, &self.names);
+        let mut clusters = orphan::not_read(survey);
+        clusters.extend(self.names.iter().cloned());
+        clusters.retain(|name| {
+            let queue = ResourceId::Queue(survey.cluster_queue(name));
+            survey.observed.get(&queue).is_none()
+        });
+        let mut roles = names.roles;
+        roles.retain(|role, _| !survey.roles.contains_key(role));
+        Query {
+            key: key::to_read(survey, key.as_ref()).cloned(),
+            clusters,
+            roles,
+            ..Query::default()
+        }
+    }
+
+    fn intent(&self, survey: &Survey) -> Result<Intent, Blocked> {
+        let scope = &survey.scope;
+        let hub = options(survey)?.cloned().unwrap_or_default();
+        let clusters = self.clusters(survey);
+        let mut findings = self.missing(survey)?;
+
+        let mut desired = Hub::new(scope, hub.clone(), self.code(survey)).desired();
+        let of_clusters_desired = cluster::desired(survey, &clusters, &hub)?;
+        let roles = controllers::check(survey, &of_clusters_desired);
+        desired.extend(of_clusters_desired);
+        let mut observed = of_hub(survey);
+        observed.extend(of_clusters(survey, &clusters));
+        let plan = plan::plan(scope, &desired, &observed);
+        let mut refusals = plan::check(scope, &plan, &observed);
+        refusals.extend(roles.refusals);
+        let owners = owners(survey, &clusters);
+        findings.extend(finding::changed(scope, &plan, &refusals, &owners));
+        findings.extend(finding::refused(scope, &refusals));
+
+        let mut warnings = roles.warnings;
+        if self.names.is_empty() {
+            for stray in orphan::strays(survey) {
+                match stray.orphan {
+                    Some(ref orphan) => findings.push(finding::orphan(orphan.resource.id(), orphan.cluster.clone())),
+                    None => warnings.push(not_ours(&stray)),
+                }
+            }
+            if let Fact::Unreadable(fault) = &survey.role_names {
+                warnings.push(Hint::text(format!(
+                    "policies that earlier clusters have left on controller roles are not looked for: {fault}"
+                )));
+            }
+        }
+        let unreadable = unreadable(survey, &observed);
+        let incomplete = unreadable.len();
+        findings.extend(self.traffic(survey, &clusters));
+        findings.extend(unreadable);
+        findings.extend(self.probed.iter().filter_map(Probed::finding));
+        let key = key::check(survey, hub.key());
+        findings.extend(key.finding);
+        warnings.extend(key.unclear);
+        warnings.extend(self.probe_left(survey));
+        warnings.extend(live_version::warning(scope, &survey.observed).map(Hint::text));
+        Ok(Intent {
+            plan,
+            findings,
+            warnings,
+            incomplete,
+            clusters: cluster::summaries(survey)
+                .into_iter()
+                .filter(|cluster| clusters.contains_key(&cluster.name))
+                .collect(),
+            ..Intent::default()
+        })
+    }
+}
+
+impl Request {
+    /// Findings for names that are not registered though something of them exists.
+    fn missing(&self, survey: &Survey) -> Result<Vec<Finding>, Blocked> {
+        if survey.discovered.fault().is_some() {
+            return Ok(Vec::new());
+        }
+        let (mut findings, mut unknown) = (Vec::new(), Vec::new());
+        for name in names::unregistered(survey, &self.names) {
+            match names::evidence(survey, &name) {
+                Evidence::Exists => findings.push(finding::not_registered(name)),
+                Evidence::Nothing => unknown.push(names::unknown(survey, &name)),
+            }
+        }
+        if unknown.is_empty() {
+            Ok(findings)
+        } else {
+            Err(Blocked::UnknownClusters(unknown))
+        }
+    }
+
+    /// The code that the function should have: the router of this version, whichever build of it is deployed.
+    fn code(&self, survey: &Survey) -> Code {
+        let ours = Code::of_archive(self.router.as_str(), "");
+        match survey
+            .observed
+            .resource(&ResourceId::Function(survey.scope.router_function()))
+        {
+            Some(Resource::Function(function)) if ours.satisfied_by(&function.settings.code) => {
+                function.settings.code.clone()
+            }
+            _ => ours,
+        }
+    }
+
+    fn traffic(&self, survey: &Survey, clusters: &BTreeMap<ClusterName, &Tags>) -> Vec<Finding> {
+        let by_queue = clusters.keys().map(|name| (survey.cluster_queue(name), name.clone()));
+        let by_queue: BTreeMap<QueueName, ClusterName> = by_queue.collect();
+        let hub = survey.scope.hub_queues().into_iter();
+        let queues = hub.chain(by_queue.keys().cloned()).filter_map(|queue| {
+            let first = survey.depth(&queue)?;
+            let last = self.later.get(&queue).copied().unwrap_or(first);
+            Some((queue, (first, last)))
+        });
+        let look = Look {
+            queues: queues.collect(),
+            mapping: survey.mapping().cloned(),
+            version: survey.live_version().cloned(),
+        };
+        finding::traffic(&survey.scope, &look, &by_queue)
+    }
+
+    /// A probe that an earlier check has left expires soon: no finding.
+    fn probe_left(&self, survey: &Survey) -> Option<Hint> {
+        let queue = survey.scope.probe_queue();
+        let depth = self.later.get(&queue).copied().or_else(|| survey.depth(&queue))?;
+        (depth.waiting > 0).then(|| {
+            Hint::text(format!(
+                "queue `{queue}` holds messages of an earlier probe; they expire within minutes"
+            ))
+        })
+    }
+}
+
+/// The saved options; none where the hub exists and what saves them is gone.
+fn options(survey: &Survey) -> Result<Option<&HubOptions>, Blocked> {
+    match &survey.saved {
+        SavedOptions::Absent if survey.hub_exists() => Ok(None),
+        _ => super::inventory::saved_options(survey).map(Some),
+    }
+}
+
+fn owners(survey: &Survey, clusters: &BTreeMap<ClusterName, &Tags>) -> BTreeMap<ResourceId, ClusterName> {
+    let mut owners = BTreeMap::new();
+    for (name, tags) in clusters {
+        owners.insert(ResourceId::Queue(survey.cluster_queue(name)), name.clone());
+        if let Some(role) = tags.controller_role() {
+            owners.insert(
+                crate::model::cluster::Cluster::policy_id(&survey.scope, name, &role),
+                name.clone(),
+            );
+        }
+    }
+    owners
+}
+
+fn not_ours(stray: &Stray) -> Hint {
+    Hint::text(format!(
+        "role `{}` has an inline policy `{}` with a name of this bus that belongs to no cluster of it",
+        stray.role, stray.policy
+    ))
+}
+
+/// Everything that could not be read, each once.
+fn unreadable(survey: &Survey, observed: &crate::model::inventory::Observed) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let direct = survey.faults().map(|(id, fault)| (id.clone(), fault));
+    let derived = observed.iter().filter_map(|(id, reading)| match reading {
+        Reading::Unreadable(fault) => Some((id.clone(), fault)),
+        Reading::Absent | Reading::Present(_) => None,
+    });
+    let all: BTreeMap<ResourceId, &Fault> = direct.chain(derived).collect();
+    for (id, fault) in all {
+        findings.push(finding::unreadable(
+            Subject::Resource(id),
+            is_denied(fault),
+            why(fault),
+            fix(fault),
+        ));
+    }
+    if let Fact::Unreadable(fault) = &survey.discovered {
+        let subject = Subject::Other("clusters".to_owned());
+        let why = format!("cannot list the queues of clusters: {}", why(fault));
+        findings.push(finding::unreadable(subject, is_denied(fault), why, fix(fault)));
+    }
+    findings
+}
+
+fn is_denied(fault: &Fault) -> bool {
+    matches!(fault.kind, FaultKind::Denied { .. })
+}
+
+fn why(fault: &Fault) -> String {
+    if is_denied(fault) {
+        format!("AWS denied {}", fault.action)
+    } else {
+        fault.to_string()
+    }
+}
+
+fn fix(fault: &Fault) -> Fix {
+    Fix::ByHand(
+        if is_denied(fault) {
+            "grant the permissions that `kibus policy operator` prints"
+        } else {
+            "run it again; -vv shows every call"
+        }
+        .to_owned(),
+    )
+}

@@ -1,0 +1,213 @@
+//! All reading: what exists of one hub, its clusters and their controller roles, as one value. A survey decides
+//! nothing and prints nothing; recipes say what they need to know as a [`Query`] and draw the conclusions.
+
+pub mod probe;
+mod query;
+mod reader;
+mod role;
+mod saved;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use query::{Policies, Query};
+pub use role::RolePolicies;
+pub use saved::SavedOptions;
+
+use crate::cloud::{Fault, Read};
+use crate::model::document::Document;
+use crate::model::inventory::{Observed, Reading};
+use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
+use crate::model::resource::{FunctionSettings, Resource, ResourceId};
+use crate::model::scope::Scope;
+use crate::model::status::{Depth, MappingState, Status, VersionState};
+use crate::model::tags::Tags;
+use crate::plan;
+use reader::Reader;
+
+/// The answer to one question.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Fact<T> {
+    /// Nobody asked.
+    #[default]
+    NotAsked,
+    /// It is there.
+    Present(T),
+    /// It is certainly absent.
+    Absent,
+    /// The question was refused or not answered.
+    Unreadable(Fault),
+}
+
+impl<T> Fact<T> {
+    /// The fact of an answer that always exists.
+    fn of(answer: Result<T, Fault>) -> Self {
+        answer.map_or_else(Self::Unreadable, Self::Present)
+    }
+
+    /// The fact of an answer that may be "absent".
+    fn of_option(answer: Result<Option<T>, Fault>) -> Self {
+        match answer {
+            Ok(Some(value)) => Self::Present(value),
+            Ok(None) => Self::Absent,
+            Err(fault) => Self::Unreadable(fault),
+        }
+    }
+
+    /// The value, if it is present.
+    #[must_use]
+    pub fn present(&self) -> Option<&T> {
+        match self {
+            Self::Present(value) => Some(value),
+            Self::NotAsked | Self::Absent | Self::Unreadable(_) => None,
+        }
+    }
+
+    /// Why it is unknown, if the question failed.
+    #[must_use]
+    pub fn fault(&self) -> Option<&Fault> {
+        match self {
+            Self::Unreadable(fault) => Some(fault),
+            Self::NotAsked | Self::Present(_) | Self::Absent => None,
+        }
+    }
+
+    fn is_asked(&self) -> bool {
+        !matches!(self, Self::NotAsked)
+    }
+}
+
+/// Everything that was read of one hub.
+#[derive(Clone, Debug)]
+pub struct Survey {
+    /// Where the hub is.
+    pub scope: Scope,
+    /// The role that the caller has assumed, if it is one.
+    pub caller_role: Option<RoleName>,
+    /// The resources, by id: of the hub, of clusters, and controllers' policies that kibus wrote or would write.
+    pub observed: Observed,
+    /// The statuses of resources that have one.
+    pub status: BTreeMap<ResourceId, Status>,
+    /// The options that the hub has saved.
+    pub saved: SavedOptions,
+    /// The queues that discovery has found.
+    pub discovered: Fact<BTreeSet<QueueName>>,
+    /// The names of all roles of the account.
+    pub role_names: Fact<BTreeSet<RoleName>>,
+    /// The inline policies of roles; absent if there is no such role.
+    pub roles: BTreeMap<RoleName, Fact<RolePolicies>>,
+    /// The policies of KMS keys.
+    pub key_policies: BTreeMap<KmsKey, Fact<Document>>,
+    /// How much concurrency of the account is reserved for no function.
+    pub unreserved_concurrency: Fact<u32>,
+    /// Published versions of the router, with their settings.
+    pub versions: BTreeMap<u64, Fact<FunctionSettings>>,
+}
+
+impl Survey {
+    /// A survey of a hub in which nothing is known yet.
+    #[must_use]
+    pub fn new(scope: Scope) -> Self {
+        Self {
+            scope,
+            caller_role: None,
+            observed: Observed::default(),
+            status: BTreeMap::new(),
+            saved: SavedOptions::Absent,
+            discovered: Fact::NotAsked,
+            role_names: Fact::NotAsked,
+            roles: BTreeMap::new(),
+            key_policies: BTreeMap::new(),
+            unreserved_concurrency: Fact::NotAsked,
+            versions: BTreeMap::new(),
+        }
+    }
+
+    /// Reads what a query asks and is not known yet, with at most `limit` calls at once.
+    pub async fn extend(&mut self, cloud: &impl Read, query: &Query, limit: usize) {
+        self.caller_role = cloud.caller_role();
+        Reader::new(cloud, limit).answer(self, query).await;
+    }
+
+    /// The prefix of cluster queues on this hub, as far as it is known.
+    #[must_use]
+    pub fn queue_prefix(&self) -> QueuePrefix {
+        self.saved
+            .options()
+            .map_or_else(crate::model::hub::default_queue_prefix, |options| options.prefix())
+    }
+
+    /// The queue of a cluster on this hub.
+    #[must_use]
+    pub fn cluster_queue(&self, cluster: &ClusterName) -> QueueName {
+        self.scope.cluster_queue(&self.queue_prefix(), cluster)
+    }
+
+    /// The tags of a cluster's queue, whoever manages it; `None` if it is absent or was not read.
+    #[must_use]
+    pub fn queue_tags(&self, cluster: &ClusterName) -> Option<&Tags> {
+        let queue = ResourceId::Queue(self.cluster_queue(cluster));
+        self.observed.resource(&queue).and_then(Resource::tags)
+    }
+
+    /// The registered clusters among the queues that were read, with the tags of each queue. A queue that carries a
+    /// cluster's tag under another name was not made by kibus.
+    #[must_use]
+    pub fn registered(&self) -> BTreeMap<ClusterName, &Tags> {
+        let prefix = self.queue_prefix();
+        self.observed
+            .resources()
+            .filter_map(|resource| match resource {
+                Resource::Queue(queue) => Some(queue),
+                _ => None,
+            })
+            .filter_map(|queue| {
+                let cluster = queue.tags.cluster_of(&self.scope.bus)?;
+                (self.scope.cluster_queue(&prefix, &cluster) == queue.name).then_some((cluster, &queue.tags))
+            })
+            .collect()
+    }
+
+    /// Every reading that failed, with its fault.
+    pub fn faults(&self) -> impl Iterator<Item = (&ResourceId, &Fault)> {
+        self.observed.iter().filter_map(|(id, reading)| match reading {
+            Reading::Unreadable(fault) => Some((id, fault)),
+            Reading::Absent | Reading::Present(_) => None,
+        })
+    }
+
+    /// Whether something of the hub exists that this bus manages.
+    #[must_use]
+    pub fn hub_exists(&self) -> bool {
+        let ids: BTreeSet<ResourceId> = crate::model::hub::ids(&self.scope).into_iter().collect();
+        self.observed
+            .resources()
+            .any(|resource| ids.contains(&resource.id()) && plan::is_ours(&self.scope, resource, &self.observed))
+    }
+
+    /// How many messages a queue held when it was read.
+    #[must_use]
+    pub fn depth(&self, queue: &QueueName) -> Option<Depth> {
+        match self.status.get(&ResourceId::Queue(queue.clone())) {
+            Some(Status::Queue(depth)) => Some(*depth),
+            _ => None,
+        }
+    }
+
+    /// The state of the event source mapping, if it exists.
+    #[must_use]
+    pub fn mapping(&self) -> Option<&MappingState> {
+        self.status.values().find_map(|status| match status {
+            Status::Mapping(state) => Some(state),
+            Status::Queue(_) | Status::Version(_) => None,
+        })
+    }
+
+    /// The state of the live version of the router, if there is one.
+    #[must_use]
+    pub fn live_version(&self) -> Option<&VersionState> {
+        self.status.values().find_map(|status| match status {
+            Status::Version(state) => Some(state),
+            Status::Queue(_) | Status::Mapping(_) => None,
+        })
+    }
+}

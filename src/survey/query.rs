@@ -1,0 +1,50 @@
+//! What a recipe wants to know.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::model::name::{ClusterName, KmsKey, RoleName};
+use crate::model::resource::ResourceId;
+
+/// Which inline policies of a role are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Policies {
+    /// Those with a name that kibus gives on this bus and in this Region.
+    OfBus,
+    /// All of them, for the space that they take and the queues that they open.
+    All,
+}
+
+/// Questions about one hub. The saved options are always read. What is known already is not read again.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Query {
+    /// Every resource of the hub.
+    pub hub: bool,
+    /// The queues of these clusters.
+    pub clusters: BTreeSet<ClusterName>,
+    /// The queues of all registered clusters.
+    pub all_clusters: bool,
+    /// The inline policies of the roles that the clusters' queues have saved.
+    pub controller_roles: Option<Policies>,
+    /// The inline policies of these roles.
+    pub roles: BTreeMap<RoleName, Policies>,
+    /// The names of all roles of the account.
+    pub role_names: bool,
+    /// The inline policies of this bus on every role that is named like a controller role.
+    pub orphans: bool,
+    /// These resources.
+    pub resources: BTreeSet<ResourceId>,
+    /// The policy of this key.
+    pub key: Option<KmsKey>,
+    /// The concurrency that is left in the account.
+    pub concurrency: bool,
+    /// The settings of these published versions of the router.
+    pub versions: BTreeSet<u64>,
+}
+
+impl Query {
+    /// Whether nothing is asked.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}

@@ -1,0 +1,80 @@
+//! The options that a hub has saved, in the tags of its dead-letter queue and, as a copy, of its function.
+
+use crate::cloud::Fault;
+use crate::model::hub::default_queue_prefix;
+use crate::model::inventory::{Observed, Reading};
+use crate::model::options::{BadSavedOption, HubOptions};
+use crate::model::resource::{Resource, ResourceId};
+use crate::model::router_build::QUEUE_PREFIX_VARIABLE;
+use crate::model::scope::Scope;
+use crate::model::tags::Tags;
+use crate::plan;
+
+/// The saved options of a hub.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SavedOptions {
+    /// Nothing has saved any: there is no hub.
+    Absent,
+    /// The dead-letter queue has the hub's name and is not managed by this bus.
+    Foreign,
+    /// The dead-letter queue could not be read.
+    Unreadable(Fault),
+    /// A tag holds what its option does not take. The tags are those of the resource that saved them.
+    Damaged(BadSavedOption, Tags),
+    /// The options.
+    Kept {
+        /// The options.
+        options: HubOptions,
+        /// Whether the dead-letter queue is gone, so that they are the function's copy.
+        copy: bool,
+    },
+}
+
+impl SavedOptions {
+    /// The saved options among what was read. The dead-letter queue wins over the function.
+    #[must_use]
+    pub fn of(scope: &Scope, observed: &Observed) -> Self {
+        match observed.get(&ResourceId::Queue(scope.dead_letter_queue())) {
+            Some(Reading::Unreadable(fault)) => Self::Unreadable(fault.clone()),
+            Some(Reading::Present(queue)) if plan::is_ours(scope, queue, observed) => {
+                Self::from_tags(queue.tags().cloned().unwrap_or_default(), false)
+            }
+            Some(Reading::Present(_)) => Self::Foreign,
+            Some(Reading::Absent) | None => Self::of_function(scope, observed),
+        }
+    }
+
+    fn of_function(scope: &Scope, observed: &Observed) -> Self {
+        match observed.resource(&ResourceId::Function(scope.router_function())) {
+            Some(Resource::Function(function)) if function.tags.belong_to(&scope.bus) => {
+                let mut saved = Self::from_tags(function.tags.clone(), true);
+                // A router of 0.1.0 has no copy of the options, but its environment has the prefix.
+                if let Self::Kept { options, .. } = &mut saved
+                    && options.queue_prefix.is_none()
+                {
+                    let prefix = function.settings.environment.get(QUEUE_PREFIX_VARIABLE);
+                    let prefix = prefix.and_then(|prefix| prefix.parse().ok());
+                    options.queue_prefix = prefix.filter(|prefix| *prefix != default_queue_prefix());
+                }
+                saved
+            }
+            _ => Self::Absent,
+        }
+    }
+
+    fn from_tags(tags: Tags, copy: bool) -> Self {
+        match HubOptions::saved(&tags) {
+            Ok(options) => Self::Kept { options, copy },
+            Err(bad) => Self::Damaged(bad, tags),
+        }
+    }
+
+    /// The options, if they are known.
+    #[must_use]
+    pub fn options(&self) -> Option<&HubOptions> {
+        match self {
+            Self::Kept { options, .. } => Some(options),
+            Self::Absent | Self::Foreign | Self::Unreadable(_) | Self::Damaged(..) => None,
+        }
+    }
+}

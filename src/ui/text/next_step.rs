@@ -1,0 +1,396 @@
+//! Steps that are left to a person: the Karpenter settings of each cluster, policies to attach, commands to run.
+
+use std::collections::BTreeMap;
+
+use super::{Look, by_count};
+use crate::error::{Hint, Invocation, quoted};
+use crate::model::document::Document;
+use crate::model::karpenter::{KarpenterVersion, Setting};
+use crate::model::name::{ClusterName, QueueName};
+use crate::model::options::ClusterOptions;
+use crate::model::queue_setting::{QueueSetting, namespace};
+use crate::model::tags::Tags;
+use crate::recipe::{Controller, NextStep};
+use crate::ui::{Align, Table};
+
+/// Lines of commands longer than this go on in the next, where no terminal says otherwise.
+pub const WIDTH: usize = 100;
+/// The room for ` \` at the end of a line that goes on in the next.
+const GOES_ON: usize = 2;
+/// How many clusters of one version are listed.
+const LISTED: usize = 20;
+/// Stands for a queue's name where several clusters share a text.
+const ANY_QUEUE: &str = "QUEUE";
+
+/// Steps that are left to a person, as text.
+#[must_use]
+pub fn next_steps(steps: &[NextStep], options: &str, look: Look) -> String {
+    let texts = steps.iter().map(|step| match step {
+        NextStep::Run(hint) => match &hint.command {
+            None => hint.text.clone(),
+            Some(command) => format!("{}\n{}", hint.text, indented(&command.line(options))),
+        },
+        NextStep::ConfigureKarpenter(controllers) => configure(controllers, options, width(look)),
+        NextStep::RemindOfSettings(controllers) => remind(controllers, options),
+        NextStep::AttachPolicy { clusters, policy } => attach(clusters, policy),
+    });
+    texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// Each Karpenter gets the name of its queue: one text for all of a version.
+fn configure(controllers: &[Controller], options: &str, width: usize) -> String {
+    let command = |arguments: &str| Invocation::kibus(arguments).line(options);
+    let mut text: Vec<String> = by_version(controllers)
+        .into_iter()
+        .map(|(version, group)| configure_version(version, &group, width, command))
+        .collect();
+    let check = match controllers {
+        [] => return String::new(),
+        [one] => command(&format!("verify --probe {}", one.cluster)),
+        _ => command("verify"),
+    };
+    text.push(format!("Then check it:\n    {check}"));
+    text.join("\n")
+}
+
+/// The settings that should be in place, and where to find the rest.
+fn remind(controllers: &[Controller], options: &str) -> String {
+    let mut text = String::new();
+    for (version, group) in by_version(controllers) {
+        text.push_str(&remind_version(version, &group));
+    }
+    let first = controllers.first().map_or("NAME", |one| one.cluster.as_str());
+    let how = Invocation::kibus(format!("add-cluster {first} -v")).line(options);
+    format!("{text}To see the commands:\n    {how}")
+}
+
+/// A policy for the controller roles that kibus does not manage one on.
+fn attach(clusters: &[Controller], policy: &Document) -> String {
+    let roles = match clusters {
+        [one] => format!("Attach this policy to the controller role of {}", one.cluster),
+        several => format!(
+            "Attach this policy to the controller roles of {}, each with its own queue instead of {}",
+            list(several.iter().map(|one| &one.cluster)),
+            several.first().map_or("", |one| one.queue.as_str())
+        ),
+    };
+    format!("{roles}:\n{}", indented(&policy.pretty()))
+}
+
+/// Text indented, as a document or command to copy.
+#[must_use]
+pub fn indented(text: &str) -> String {
+    let lines = text.lines().map(|line| format!("    {line}"));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn remind_version(version: Option<KarpenterVersion>, group: &[&Controller]) -> String {
+    let any = ANY_QUEUE.parse().ok();
+    let (whom, queue) = match group {
+        [one] => (format!("{} in {}", name(version), one.cluster), Some(&one.queue)),
+        _ => (name(version), any.as_ref()),
+    };
+    let settings = QueueSetting::new(version, queue).settings().join(" and ");
+    match group {
+        [_] => format!("{whom} should have {settings} in its Helm values.\n"),
+        _ => format!(
+            "{whom} should have {settings} in its Helm values,\n{}\n",
+            queues(group).join("\n")
+        ),
+    }
+}
+
+fn configure_version(
+    version: Option<KarpenterVersion>,
+    group: &[&Controller],
+    width: usize,
+    command: impl Fn(&str) -> String,
+) -> String {
+    let karpenter = name(version);
+    let setting = version.map_or(Setting::HelmValue, KarpenterVersion::setting);
+    let any = ANY_QUEUE.parse().ok();
+    let (whom, queue) = match group {
+        [one] => (format!("{karpenter} in {}", one.cluster), Some(&one.queue)),
+        _ => (karpenter, any.as_ref()),
+    };
+    let setting_of = QueueSetting::new(version, queue);
+    let mut lines = vec![format!("Set the queue of {whom} in its Helm values:")];
+    lines.extend(yaml(&setting_of).lines().map(|line| format!("    {line}")));
+    lines.push(match (setting, version.and_then(KarpenterVersion::chart_version)) {
+        (Setting::ConfigMap, _) => "To apply it now, without an upgrade of the release:".to_owned(),
+        (_, Some(_)) => format!(
+            "To apply it now, if its release is karpenter in {}:",
+            namespace(setting)
+        ),
+        (_, None) => format!(
+            "To apply it now, if its release is karpenter in {}, with the installed VERSION:",
+            namespace(setting)
+        ),
+    });
+    lines.extend(setting_of.commands.iter().map(|command| shell(command, width)));
+    lines.extend(queues(group));
+    lines.push(match (setting, version) {
+        (Setting::ConfigMap, _) => {
+            "From v0.33 on this key is ignored silently; the key is settings.interruptionQueue.".to_owned()
+        }
+        (Setting::Both, _) => "From v0.33 on the first key is ignored silently; keep the second.".to_owned(),
+        (Setting::HelmValue, Some(_)) => {
+            "The older key settings.aws.interruptionQueueName is ignored silently by this version.".to_owned()
+        }
+        (Setting::HelmValue, None) => format!(
+            "Karpenter before v0.33 is configured differently. To see how:\n    {}",
+            command(&format!(
+                "add-cluster {} --karpenter-version VERSION",
+                group.first().map_or("NAME", |one| one.cluster.as_str())
+            ))
+        ),
+    });
+    lines.join("\n")
+}
+
+/// Which queue is whose, where several clusters share a text.
+fn queues(group: &[&Controller]) -> Vec<String> {
+    if group.len() < 2 {
+        return Vec::new();
+    }
+    let mut table = Table::new([Align::Left, Align::Left]);
+    for one in group.iter().take(LISTED) {
+        table.row([one.cluster.as_str(), one.queue.as_str()]);
+    }
+    let mut lines = vec![format!("with the {ANY_QUEUE} of each cluster:"), table.render(4)];
+    if group.len() > LISTED {
+        lines.push(format!("    and {} more", group.len() - LISTED));
+    }
+    lines
+}
+
+/// The steps before queues are deleted: each Karpenter stops using its queue. One for all clusters of a version.
+#[must_use]
+pub fn release_queues(controllers: &[Controller], width: usize) -> Vec<Hint> {
+    by_version(controllers)
+        .into_iter()
+        .map(|(version, group)| {
+            let clusters = list(group.iter().map(|one| &one.cluster));
+            let karpenter = name(version);
+            let why = match version {
+                Some(version) if version.panics_without_queue() => "without its queue it panics at its next start",
+                Some(_) => "without its queue it logs an error and retries endlessly",
+                None => {
+                    "without its queue v0.33 to v1.3 panics at its next start, other versions log an error and retry"
+                }
+            };
+            let commands: Vec<String> = QueueSetting::new(version, None)
+                .commands
+                .iter()
+                .map(|command| shell(command, width))
+                .collect();
+            Hint::command(
+                format!("first remove the queue from the settings of {karpenter} in {clusters}: {why}"),
+                unindented(&commands.join("\n")),
+            )
+        })
+        .collect()
+}
+
+/// Commands without the margin that their hint adds.
+fn unindented(text: &str) -> String {
+    let lines = text.lines().map(|line| line.strip_prefix("    ").unwrap_or(line));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// How to check which queue a cluster's Karpenter reads.
+#[must_use]
+pub fn how_to_check(queue: &QueueName, tags: &Tags) -> String {
+    let version = ClusterOptions::saved(tags)
+        .ok()
+        .and_then(|options| options.karpenter_version);
+    let setting = version.map_or(Setting::HelmValue, KarpenterVersion::setting);
+    let (key, shows) = if setting == Setting::HelmValue {
+        (
+            "settings.interruptionQueue",
+            r#"get deployment karpenter -o jsonpath='{.spec.template.spec.containers[*].env[?(@.name=="INTERRUPTION_QUEUE")].value}'"#,
+        )
+    } else {
+        (
+            "settings.aws.interruptionQueueName",
+            r"get configmap karpenter-global-settings -o jsonpath='{.data.aws\.interruptionQueueName}'",
+        )
+    };
+    let kubectl = format!("kubectl -n {}", namespace(setting));
+    format!(
+        "  In that cluster, this prints the queue that Karpenter reads; it should be {queue} (the Helm value is {key}; a \
+         wrong key is ignored silently):\n      {kubectl} {shows}\n  This prints whether Karpenter runs, and its errors \
+         about the queue:\n      {kubectl} logs deployment/karpenter --tail=200"
+    )
+}
+
+fn by_version(controllers: &[Controller]) -> BTreeMap<Option<KarpenterVersion>, Vec<&Controller>> {
+    let mut groups: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for controller in controllers {
+        groups.entry(controller.version).or_default().push(controller);
+    }
+    for group in groups.values_mut() {
+        group.sort_by(|a, b| by_count(a.cluster.as_str(), b.cluster.as_str()));
+    }
+    groups
+}
+
+fn name(version: Option<KarpenterVersion>) -> String {
+    version.map_or_else(|| "Karpenter".to_owned(), |version| format!("Karpenter {version}"))
+}
+
+/// The names of clusters, as many as one can read.
+fn list<'a>(clusters: impl Iterator<Item = &'a ClusterName>) -> String {
+    let mut names: Vec<&str> = clusters.map(ClusterName::as_str).collect();
+    names.sort_by(|a, b| by_count(a, b));
+    match names.len().checked_sub(LISTED) {
+        None | Some(0) => names.join(", "),
+        Some(more) => format!("{} and {more} more", names[..LISTED].join(", ")),
+    }
+}
+
+/// The longest line of a command.
+fn width(look: Look) -> usize {
+    look.width
+        .map_or(WIDTH, |columns| WIDTH.min(columns.saturating_sub(GOES_ON)))
+}
+
+/// The Helm values as YAML.
+fn yaml(setting: &QueueSetting) -> String {
+    // Text under text always is YAML.
+    serde_yaml::to_string(&setting.values.0).unwrap_or_default()
+}
+
+/// A command for a shell, indented, over several lines if it is long.
+fn shell(command: &[String], width: usize) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    let mut line = String::from("   ");
+    let mut words = command.iter().peekable();
+    while let Some(word) = words.next() {
+        // An option stays with its value.
+        let mut part = quoted(word);
+        if word.starts_with('-')
+            && let Some(value) = words.next_if(|next| !next.starts_with('-'))
+        {
+            part = format!("{part} {}", quoted(value));
+        }
+        if line.len() + 1 + part.len() > width {
+            lines.push(format!("{line} \\"));
+            line = String::from("     ");
+        }
+        line.push(' ');
+        line.push_str(&part);
+    }
+    lines.push(line);
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn controllers(clusters: &[(&str, Option<&str>)]) -> Vec<Controller> {
+        clusters
+            .iter()
+            .map(|(cluster, version)| Controller {
+                cluster: cluster.parse().unwrap(),
+                queue: format!("karpenter-{cluster}").parse().unwrap(),
+                version: version.map(|version| version.parse().unwrap()),
+            })
+            .collect()
+    }
+
+    fn configured(clusters: &[(&str, Option<&str>)]) -> Vec<String> {
+        by_version(&controllers(clusters))
+            .into_iter()
+            .map(|(version, group)| configure_version(version, &group, WIDTH, |rest| format!("kibus {rest}")))
+            .collect()
+    }
+
+    #[test]
+    fn a_current_karpenter_is_configured_by_a_helm_value() {
+        let text = "\
+Set the queue of Karpenter 1.6.3 in base in its Helm values:
+    settings:
+      interruptionQueue: karpenter-base
+To apply it now, if its release is karpenter in kube-system:
+    helm upgrade karpenter oci://public.ecr.aws/karpenter/karpenter --version 1.6.3 -n kube-system \\
+      --reuse-values --set settings.interruptionQueue=karpenter-base
+The older key settings.aws.interruptionQueueName is ignored silently by this version.";
+        assert_eq!(configured(&[("base", Some("1.6.3"))]), [text]);
+    }
+
+    #[test]
+    fn an_old_karpenter_is_configured_by_its_config_map() {
+        let text = "\
+Set the queue of Karpenter 0.31.4 in base in its Helm values:
+    settings:
+      aws:
+        interruptionQueueName: karpenter-base
+To apply it now, without an upgrade of the release:
+    kubectl patch configmap karpenter-global-settings -n karpenter --type merge \\
+      -p '{\"data\":{\"aws.interruptionQueueName\":\"karpenter-base\"}}'
+    kubectl rollout restart deployment karpenter -n karpenter
+From v0.33 on this key is ignored silently; the key is settings.interruptionQueue.";
+        assert_eq!(configured(&[("base", Some("0.31.4"))]), [text]);
+    }
+
+    #[test]
+    fn clusters_of_one_version_share_a_text() {
+        let text = "\
+Set the queue of Karpenter in its Helm values:
+    settings:
+      interruptionQueue: QUEUE
+To apply it now, if its release is karpenter in kube-system, with the installed VERSION:
+    helm upgrade karpenter oci://public.ecr.aws/karpenter/karpenter --version VERSION -n kube-system \\
+      --reuse-values --set settings.interruptionQueue=QUEUE
+with the QUEUE of each cluster:
+    base       karpenter-base
+    tenant-1   karpenter-tenant-1
+Karpenter before v0.33 is configured differently. To see how:
+    kibus add-cluster base --karpenter-version VERSION";
+        assert_eq!(configured(&[("base", None), ("tenant-1", None)]), [text]);
+        let three = configured(&[("a", Some("0.32.1")), ("b", None), ("c", Some("0.32.1"))]);
+        assert_eq!(three.len(), 2, "{three:#?}");
+        assert!(three[1].contains("keep the second"), "{three:#?}");
+    }
+
+    #[test]
+    fn the_first_step_depends_on_the_version() {
+        for (version, why, command) in [
+            (Some("0.31.0"), "it logs an error", "aws.interruptionQueueName\":\"\""),
+            (Some("0.32.1"), "it logs an error", "settings.interruptionQueue="),
+            (Some("0.33.0"), "it panics", "--version v0.33.0"),
+            (Some("1.3.2"), "it panics", "--version 1.3.2"),
+            (Some("1.4.0"), "it logs an error", "--version 1.4.0"),
+            (None, "v0.33 to v1.3 panics", "--version VERSION"),
+        ] {
+            let steps = release_queues(&controllers(&[("base", version), ("b", version)]), WIDTH);
+            assert_eq!(steps.len(), 1);
+            for part in [why, command, "in b, base:"] {
+                let step = format!("{} {}", steps[0].text, steps[0].command.as_ref().unwrap().line(""));
+                assert!(step.contains(part), "{version:?}: no `{part}` in {step}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_check_fits_the_version() {
+        let queue = "karpenter-base".parse().unwrap();
+        for (version, says) in [
+            (None, "INTERRUPTION_QUEUE"),
+            (Some("0.31.0"), "karpenter-global-settings"),
+            (Some("1.6.3"), "INTERRUPTION_QUEUE"),
+        ] {
+            let options = ClusterOptions {
+                karpenter_version: version.map(|version| version.parse().unwrap()),
+                ..ClusterOptions::default()
+            };
+            let text = how_to_check(&queue, &options.saved_tags());
+            assert!(
+                text.contains(says) && text.contains("karpenter-base"),
+                "{version:?}: {text}"
+            );
+        }
+    }
+}
