@@ -13,13 +13,13 @@ use crate::recipe::rollback::Request;
 pub(in crate::cli) struct Args {
     /// Number of the version, as Lambda counts. [default: the version that was live before]
     #[arg(value_name = "VERSION")]
-    version: Option<u64>,
+    to: Option<u64>,
     #[command(flatten)]
     consent: Consent,
 }
 
 /// Runs the stages.
 pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
-    let request = Request { version: args.version };
+    let request = Request { version: args.to };
     change(hubs, request, args.consent).await
 }
