@@ -18,4 +18,5 @@ mod replace_router;
 mod scenario;
 mod sessions;
 mod storm;
+mod words;
 mod workbench;

@@ -188,7 +188,7 @@ mod tests {
             let meaning = code.meaning();
             let rest = meaning.split_at(1).1;
             assert!(text.contains(rest), "{code} says `{meaning}`, its section does not");
-            assert!(text.contains("**At night**"), "{code} does not say what it is at night");
+            assert!(text.contains("**If you are paged**"), "{code} lacks `If you are paged`");
             assert!(text.contains("**Fix**"), "{code} does not say what fixes it");
         }
     }

@@ -1,0 +1,148 @@
+//! Retired words stay out of everything that a person reads: documentation, output, comments, and names in code.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+/// What is read, below the package's root. A folder is read with all that is in it.
+const ROOTS: &[&str] = &["README.md", "CHANGELOG.md", "docs"];
+
+/// What is not read: this test, what a build leaves, and pages that other work rewrites or that programs print.
+const SKIPPED: &[&str] = &[
+    "tests/words",
+    "tests/bench/target",
+    "tests/fuzz/target",
+    "docs/command-line.md",
+    "docs/demo.md",
+    "docs/findings.md",
+    "docs/router.md",
+];
+
+/// An entry of `retired.list`: a word or phrase, and a file that may have it, if any.
+struct Entry<'a> {
+    phrase: &'a str,
+    allowed: Option<&'a str>,
+}
+
+#[test]
+fn no_retired_word_is_back() {
+    let mut files = Vec::new();
+    for root in ROOTS {
+        read_below(Path::new(env!("CARGO_MANIFEST_DIR")), root, &mut files);
+    }
+    let entries = entries(include_str!("retired.list"));
+    let mut found = Vec::new();
+    let mut unused: BTreeSet<(&str, &str)> = entries
+        .iter()
+        .filter_map(|entry| Some((entry.phrase, entry.allowed?)))
+        .collect();
+    for (path, text) in &files {
+        for (line, phrase) in retired(text, &entries) {
+            if entries
+                .iter()
+                .any(|entry| entry.phrase == phrase && entry.allowed == Some(path))
+            {
+                unused.remove(&(phrase, path.as_str()));
+            } else {
+                found.push(format!("{path}:{line}: {phrase}"));
+            }
+        }
+    }
+    assert!(found.is_empty(), "retired words:\n{}", found.join("\n"));
+    assert!(unused.is_empty(), "exceptions that no file needs: {unused:?}");
+}
+
+#[test]
+fn a_retired_word_is_found_in_any_form() {
+    let entries = entries("# comment\nmend\nas it should be\nnobody's\nin hand | a.md | reason\n");
+    for (text, expected) in [
+        ("It is fixed.", &[] as &[(usize, &str)]),
+        ("Mended, amend, mended_by", &[]),
+        ("one\nMend it", &[(2, "mend")]),
+        ("fn mend_queue() {}", &[(1, "mend")]),
+        ("enum MendAction", &[(1, "mend")]),
+        ("\"mend\": null", &[(1, "mend")]),
+        ("all is as it\n    /// should be now", &[(1, "as it should be")]),
+        ("as_it_should_be", &[(1, "as it should be")]),
+        ("as it. Should be", &[]),
+        ("that is nobody's", &[(1, "nobody's")]),
+        ("in hand", &[(1, "in hand")]),
+        ("mend mend\nmend", &[(1, "mend"), (1, "mend"), (2, "mend")]),
+    ] {
+        assert_eq!(retired(text, &entries), expected, "{text}");
+    }
+}
+
+fn entries(list: &str) -> Vec<Entry<'_>> {
+    list.lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(|line| match line.split(" | ").collect::<Vec<_>>()[..] {
+            [phrase] => Entry { phrase, allowed: None },
+            [phrase, path, _reason] => Entry {
+                phrase,
+                allowed: Some(path),
+            },
+            _ => panic!("`{line}` is neither `WORDS` nor `WORDS | PATH | REASON`"),
+        })
+        .collect()
+}
+
+/// Every retired phrase in a text, with the line where it begins, in the order of the text.
+fn retired<'a>(text: &str, entries: &[Entry<'a>]) -> Vec<(usize, &'a str)> {
+    let words = words(text);
+    let phrases: BTreeSet<&str> = entries.iter().map(|entry| entry.phrase).collect();
+    let mut found: Vec<(usize, usize, &str)> = Vec::new();
+    for phrase in phrases {
+        let wanted: Vec<String> = self::words(phrase).into_iter().map(|(word, _)| word).collect();
+        for (at, window) in words.windows(wanted.len()).enumerate() {
+            if window.iter().map(|(word, _)| word).eq(&wanted) {
+                found.push((at, window[0].1, phrase));
+            }
+        }
+    }
+    found.sort_unstable();
+    found.into_iter().map(|(_, line, phrase)| (line, phrase)).collect()
+}
+
+/// The words of a text in lower case, each with its line. A mark that ends a clause is a word of its own, so that no
+/// phrase reaches over it. Names in code fall into their words.
+fn words(text: &str) -> Vec<(String, usize)> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    for (line, content) in (1..).zip(text.lines()) {
+        let mut before = ' ';
+        for c in content.chars().chain([' ']) {
+            let begins = before.is_ascii_lowercase() && c.is_ascii_uppercase();
+            if (begins || !c.is_alphanumeric()) && !word.is_empty() {
+                words.push((std::mem::take(&mut word), line));
+            }
+            if c.is_alphanumeric() {
+                word.extend(c.to_lowercase());
+            } else if ".,;:!?|()".contains(c) {
+                words.push((c.to_string(), line));
+            }
+            before = c;
+        }
+    }
+    words
+}
+
+/// The text files at or below a path, by their paths from the package's root.
+fn read_below(package: &Path, path: &str, files: &mut Vec<(String, String)>) {
+    if SKIPPED.contains(&path) {
+        return;
+    }
+    let full = package.join(path);
+    if full.is_dir() {
+        let mut names: Vec<String> = fs::read_dir(&full)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort_unstable();
+        for name in names {
+            read_below(package, &format!("{path}/{name}"), files);
+        }
+    } else if let Ok(text) = String::from_utf8(fs::read(&full).unwrap()) {
+        files.push((path.to_owned(), text));
+    }
+}
