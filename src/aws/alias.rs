@@ -127,11 +127,19 @@ async fn point(
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
     let action = "lambda:UpdateAlias";
+    let Alias {
+        function,
+        name,
+        settings: _, // published with the version
+        version: _,  // Lambda numbers what is published
+        shares: _,   // kibus sets none
+        history: _,  // depends on that number
+    } = alias;
     taken(action, waiting, || {
-        let call = cloud.lambda.update_alias().function_name(alias.function.as_str());
-        let call = call.name(&alias.name).function_version(version.to_string());
+        let call = cloud.lambda.update_alias().function_name(function.as_str());
+        let call = call.name(name).function_version(version.to_string());
         let call = call.description(history.describe(version));
-        // Without a word about them, the weights of other versions stay.
+        // If the call leaves them out, the weights of other versions stay.
         let alone = AliasRoutingConfiguration::builder().set_additional_version_weights(Some(HashMap::new()));
         let call = call.routing_config(alone.build());
         async move { call.send().await.answer(action) }

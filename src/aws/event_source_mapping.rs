@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 use aws_sdk_lambda::types::{EventSourceMappingConfiguration, FilterCriteria, FunctionResponseType, ScalingConfig};
 
 use super::AwsCloud;
+use super::changes::Changes;
 use super::error::{Answer, if_present, rejected};
 use super::settle::{Reason, Tried, Waiting, settled, taken};
-use super::tags::touches;
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::{FunctionName, QueueName};
-use crate::model::resource::EventSourceMapping;
+use crate::model::resource::{EventSourceMapping, MappingField};
 use crate::plan::FieldChange;
 
 /// Which mapping: from which queue, to which alias of which function.
@@ -97,15 +97,19 @@ pub(super) async fn update(
         kind: FaultKind::Gone,
         ..rejected(action, "the event source mapping is gone")
     })?;
-    let paths = [
-        "batch_size",
-        "window",
-        "maximum_concurrency",
-        "report_batch_item_failures",
-        "enabled",
-        "filters",
-    ];
-    if touches(fields, &paths) {
+    let (mut settings, mut duplicates) = (false, false);
+    for field in Changes::among(action, fields)?.fields {
+        match field {
+            MappingField::BatchSize
+            | MappingField::Window
+            | MappingField::MaximumConcurrency
+            | MappingField::ReportBatchItemFailures
+            | MappingField::Enabled
+            | MappingField::Filters => settings = true,
+            MappingField::Duplicates => duplicates = true,
+        }
+    }
+    if settings {
         taken(action, waiting, || {
             let call = cloud
                 .lambda
@@ -124,7 +128,7 @@ pub(super) async fn update(
         .await?;
         in_force(cloud, uuid, mapping.enabled, waiting).await?;
     }
-    for duplicate in &from.duplicates {
+    for duplicate in from.duplicates.iter().filter(|_| duplicates) {
         remove(cloud, duplicate, waiting).await?;
     }
     Ok(())

@@ -7,7 +7,8 @@ mod configuration;
 
 use std::collections::BTreeMap;
 
-use aws_sdk_lambda::operation::update_function_configuration::builders::UpdateFunctionConfigurationFluentBuilder;
+use aws_sdk_lambda::operation::update_function_configuration::UpdateFunctionConfigurationInput;
+use aws_sdk_lambda::operation::update_function_configuration::builders::UpdateFunctionConfigurationInputBuilder;
 use aws_sdk_lambda::primitives::Blob;
 use aws_sdk_lambda::types::{
     Environment, FunctionCode, FunctionConfiguration, LastUpdateStatus, LoggingConfig, State, VpcConfig,
@@ -18,31 +19,14 @@ use configuration::{Failure, failure, hex, unsigned};
 pub(super) use configuration::{nothing, settings};
 
 use super::AwsCloud;
+use super::changes::Changes;
 use super::error::{Answer, if_present, refusal, rejected};
 use super::settle::{Reason, Tried, Waiting, settled, taken};
-use super::tags::{TagChanges, touches};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::FunctionName;
-use crate::model::resource::{Code, Function, FunctionSettings};
+use crate::model::resource::{Code, Function, FunctionField, FunctionSettings, Logging};
 use crate::model::tags::{ROUTER_SHA256, ROUTER_VERSION, Tags};
 use crate::plan::FieldChange;
-
-const CODE: [&str; 2] = [FunctionSettings::CODE, "architecture"];
-const CONFIGURATION: [&str; 12] = [
-    "role",
-    "runtime",
-    "handler",
-    "memory",
-    "timeout",
-    "environment",
-    "logging",
-    "layers",
-    "network",
-    "file_systems",
-    "kms_key",
-    // What was not carried out is told once more.
-    Function::FAILED_UPDATE,
-];
 
 pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName) -> Result<Option<Function>, Fault> {
     let call = cloud.lambda.get_function().function_name(name.as_str());
@@ -74,30 +58,49 @@ pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName) -> Result<Option
 
 pub(super) async fn create(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) -> Result<(), Fault> {
     let action = "lambda:CreateFunction";
-    let settings = &function.settings;
-    let archive = archive(cloud, action, &settings.code)?;
-    let mut tags = function.tags.0.clone();
-    tags.extend(code_tags(&settings.code));
+    let Function {
+        name,
+        settings,
+        reserved_concurrency,
+        failed_update: _, // Lambda reports it
+        failed: _,        // Lambda reports it
+        tags,
+    } = function;
+    let FunctionSettings {
+        role,
+        runtime,
+        architecture,
+        handler,
+        memory,
+        timeout,
+        environment,
+        code,
+        logging,
+        extras: _, // kibus sets none
+    } = settings;
+    let archive = archive(cloud, action, code)?;
+    let mut tags = tags.0.clone();
+    tags.extend(code_tags(code));
     taken(action, waiting, || {
         let call = cloud
             .lambda
             .create_function()
-            .function_name(function.name.as_str())
+            .function_name(name.as_str())
             .code(FunctionCode::builder().zip_file(archive.clone()).build())
-            .architectures(settings.architecture.as_str().into())
-            .role(&settings.role)
-            .runtime(settings.runtime.as_str().into())
-            .handler(&settings.handler)
-            .memory_size(signed(settings.memory))
-            .timeout(signed(settings.timeout))
-            .environment(environment(settings))
-            .logging_config(logging_config(settings))
+            .architectures(architecture.as_str().into())
+            .role(role)
+            .runtime(runtime.as_str().into())
+            .handler(handler)
+            .memory_size(signed(*memory))
+            .timeout(signed(*timeout))
+            .environment(variables(environment))
+            .logging_config(logging_config(logging))
             .set_tags(Some(tags.clone().into_iter().collect()));
         async move { call.send().await.answer(action) }
     })
     .await?;
-    settle(cloud, &function.name, None, waiting).await?;
-    match function.reserved_concurrency {
+    settle(cloud, name, None, waiting).await?;
+    match reserved_concurrency {
         Some(_) => reserve(cloud, function, waiting).await,
         None => Ok(()),
     }
@@ -111,8 +114,36 @@ pub(super) async fn update(
 ) -> Result<(), Fault> {
     let name = function.name.as_str();
     let settings = &function.settings;
-    let mut tags = TagChanges::among(fields);
-    if touches(fields, &CODE) {
+    let Changes { fields, mut tags } = Changes::among("lambda:UpdateFunctionConfiguration", fields)?;
+    let (mut code, mut concurrency) = (false, false);
+    let mut configuration = UpdateFunctionConfigurationInput::builder();
+    for field in fields {
+        match field {
+            FunctionField::Code | FunctionField::Architecture => code = true,
+            FunctionField::Role
+            | FunctionField::Runtime
+            | FunctionField::Handler
+            | FunctionField::Memory
+            | FunctionField::Timeout
+            | FunctionField::Environment
+            | FunctionField::LoggingGroup
+            | FunctionField::LoggingFormat
+            // An update that failed is sent again.
+            | FunctionField::FailedUpdate => configuration = with_settings(configuration, settings),
+            // Lambda keeps what the call leaves out, so what kibus never sets is removed explicitly.
+            FunctionField::Layers => configuration = configuration.set_layers(Some(Vec::new())),
+            FunctionField::Network => {
+                let none = VpcConfig::builder().set_subnet_ids(Some(Vec::new()));
+                configuration = configuration.vpc_config(none.set_security_group_ids(Some(Vec::new())).build());
+            }
+            FunctionField::FileSystems => configuration = configuration.set_file_system_configs(Some(Vec::new())),
+            FunctionField::KmsKey => configuration = configuration.kms_key_arn(""),
+            FunctionField::ReservedConcurrency => concurrency = true,
+            // No update changes this; a check of the plan refuses it.
+            FunctionField::Failed => {}
+        }
+    }
+    if code {
         let action = "lambda:UpdateFunctionCode";
         let archive = archive(cloud, action, &settings.code)?;
         taken(action, waiting, || {
@@ -128,27 +159,16 @@ pub(super) async fn update(
         settle(cloud, &function.name, None, waiting).await?;
         tags.set.extend(code_tags(&settings.code));
     }
-    if touches(fields, &CONFIGURATION) {
+    if configuration != UpdateFunctionConfigurationInput::builder() {
         let action = "lambda:UpdateFunctionConfiguration";
         taken(action, waiting, || {
-            let call = cloud
-                .lambda
-                .update_function_configuration()
-                .function_name(name)
-                .role(&settings.role)
-                .runtime(settings.runtime.as_str().into())
-                .handler(&settings.handler)
-                .memory_size(signed(settings.memory))
-                .timeout(signed(settings.timeout))
-                .environment(environment(settings))
-                .logging_config(logging_config(settings));
-            let call = without_extras(call, fields);
-            async move { call.send().await.answer(action) }
+            let call = configuration.clone().function_name(name);
+            async move { call.send_with(&cloud.lambda).await.answer(action) }
         })
         .await?;
         settle(cloud, &function.name, None, waiting).await?;
     }
-    if touches(fields, &[Function::RESERVED_CONCURRENCY]) {
+    if concurrency {
         reserve(cloud, function, waiting).await?;
     }
     let arn = cloud.scope.function_arn(&function.name);
@@ -290,37 +310,43 @@ fn code_tags(code: &Code) -> BTreeMap<String, String> {
     ])
 }
 
-fn environment(settings: &FunctionSettings) -> Environment {
-    let variables = settings.environment.clone().into_iter().collect();
+/// Adds all settings that are part of a function's configuration.
+fn with_settings(
+    configuration: UpdateFunctionConfigurationInputBuilder,
+    settings: &FunctionSettings,
+) -> UpdateFunctionConfigurationInputBuilder {
+    let FunctionSettings {
+        role,
+        runtime,
+        architecture: _, // updated with the code
+        handler,
+        memory,
+        timeout,
+        environment,
+        code: _,
+        logging,
+        extras: _, // removed one by one
+    } = settings;
+    configuration
+        .role(role)
+        .runtime(runtime.as_str().into())
+        .handler(handler)
+        .memory_size(signed(*memory))
+        .timeout(signed(*timeout))
+        .environment(variables(environment))
+        .logging_config(logging_config(logging))
+}
+
+fn variables(environment: &BTreeMap<String, String>) -> Environment {
+    let variables = environment.clone().into_iter().collect();
     Environment::builder().set_variables(Some(variables)).build()
 }
 
-fn logging_config(settings: &FunctionSettings) -> LoggingConfig {
+fn logging_config(Logging { group, format }: &Logging) -> LoggingConfig {
     LoggingConfig::builder()
-        .log_group(&settings.logging.group)
-        .log_format(settings.logging.format.as_str().into())
+        .log_group(group)
+        .log_format(format.as_str().into())
         .build()
-}
-
-/// Takes away what somebody has hung on the function, as far as there is any of it. Saying nothing leaves it.
-fn without_extras(
-    mut call: UpdateFunctionConfigurationFluentBuilder,
-    fields: &[FieldChange],
-) -> UpdateFunctionConfigurationFluentBuilder {
-    if touches(fields, &["layers"]) {
-        call = call.set_layers(Some(Vec::new()));
-    }
-    if touches(fields, &["network"]) {
-        let none = VpcConfig::builder().set_subnet_ids(Some(Vec::new()));
-        call = call.vpc_config(none.set_security_group_ids(Some(Vec::new())).build());
-    }
-    if touches(fields, &["file_systems"]) {
-        call = call.set_file_system_configs(Some(Vec::new()));
-    }
-    if touches(fields, &["kms_key"]) {
-        call = call.kms_key_arn("");
-    }
-    call
 }
 
 fn signed(number: u32) -> i32 {

@@ -1,12 +1,12 @@
 //! CloudWatch log groups.
 
 use super::AwsCloud;
+use super::changes::Changes;
 use super::error::{Answer, if_present};
 use super::settle::{Waiting, taken};
-use super::tags::{TagChanges, touches};
 use crate::cloud::Fault;
 use crate::model::name::LogGroupName;
-use crate::model::resource::LogGroup;
+use crate::model::resource::{LogGroup, LogGroupField};
 use crate::plan::FieldChange;
 
 pub(super) async fn read(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option<LogGroup>, Fault> {
@@ -36,14 +36,19 @@ pub(super) async fn read(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option
 }
 
 pub(super) async fn create(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<'_>) -> Result<(), Fault> {
+    let LogGroup {
+        name,
+        retention_days,
+        tags,
+    } = group;
     taken("logs:CreateLogGroup", waiting, || {
-        let call = cloud.logs.create_log_group().log_group_name(group.name.as_str());
-        let call = call.set_tags(Some(group.tags.0.clone().into_iter().collect()));
+        let call = cloud.logs.create_log_group().log_group_name(name.as_str());
+        let call = call.set_tags(Some(tags.0.clone().into_iter().collect()));
         async move { call.send().await.answer("logs:CreateLogGroup") }
     })
     .await?;
-    match group.retention_days {
-        Some(_) => keep(cloud, group, waiting).await,
+    match retention_days {
+        Some(_) => retain(cloud, group, waiting).await,
         None => Ok(()),
     }
 }
@@ -54,11 +59,13 @@ pub(super) async fn update(
     fields: &[FieldChange],
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
-    if touches(fields, &["retention_days"]) {
-        keep(cloud, group, waiting).await?;
+    let Changes { fields, tags } = Changes::among("logs:PutRetentionPolicy", fields)?;
+    for field in fields {
+        match field {
+            LogGroupField::RetentionDays => retain(cloud, group, waiting).await?,
+        }
     }
     let arn = cloud.scope.log_group_arn(&group.name);
-    let tags = TagChanges::among(fields);
     if !tags.remove.is_empty() {
         let call = cloud
             .logs
@@ -86,8 +93,8 @@ pub(super) async fn delete(cloud: &AwsCloud, name: &LogGroupName, waiting: Waiti
     if_present(answer.await).map(drop)
 }
 
-/// Sets how long events are kept.
-async fn keep(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<'_>) -> Result<(), Fault> {
+/// Sets how long log events are retained.
+async fn retain(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<'_>) -> Result<(), Fault> {
     let name = group.name.as_str();
     match group.retention_days {
         Some(days) => {

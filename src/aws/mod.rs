@@ -4,6 +4,7 @@
 mod account;
 mod alias;
 mod call_log;
+mod changes;
 mod discovery;
 mod document;
 mod error;
@@ -20,7 +21,6 @@ mod self_test;
 mod session;
 mod settle;
 mod status;
-mod tags;
 mod traffic;
 
 use std::collections::BTreeSet;

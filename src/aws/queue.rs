@@ -3,20 +3,21 @@
 //! A queue is read by its computed URL: `GetQueueUrl` says "does not exist" also where access is denied. What is
 //! written takes SQS up to a minute to hold everywhere; nothing waits for that, since what delivers tries again.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use aws_sdk_sqs::types::QueueAttributeName as Attribute;
 use serde_json::{Value, json};
 
 use super::AwsCloud;
+use super::changes::Changes;
 use super::document;
 use super::error::{Answer, if_present};
 use super::settle::{Waiting, taken};
-use super::tags::{TagChanges, touches};
 use crate::cloud::Fault;
 use crate::model::document::Document;
+use crate::model::field::FieldName;
 use crate::model::name::QueueName;
-use crate::model::resource::{Encryption, Queue, Redrive};
+use crate::model::resource::{Encryption, Queue, QueueField, Redrive};
 use crate::plan::FieldChange;
 
 pub(super) async fn read(cloud: &AwsCloud, name: &QueueName) -> Result<Option<Queue>, Fault> {
@@ -61,17 +62,15 @@ pub(super) async fn read(cloud: &AwsCloud, name: &QueueName) -> Result<Option<Qu
 }
 
 pub(super) async fn create(cloud: &AwsCloud, queue: &Queue, waiting: Waiting<'_>) -> Result<(), Fault> {
-    // A new queue has nothing that would have to be taken away.
-    let wanted: BTreeMap<_, _> = attributes(queue)
-        .into_iter()
-        .filter(|(_, value)| !value.is_empty())
-        .collect();
+    let mut wanted = attributes(queue, QueueField::ALL);
+    // A new queue has nothing to remove.
+    wanted.retain(|_, value| !value.is_empty());
     taken("sqs:CreateQueue", waiting, || {
         let call = cloud
             .sqs
             .create_queue()
             .queue_name(queue.name.as_str())
-            .set_attributes(Some(wanted.clone().into_iter().collect()))
+            .set_attributes(Some(wanted.clone()))
             .set_tags(Some(queue.tags.0.clone().into_iter().collect()));
         async move { call.send().await.answer("sqs:CreateQueue") }
     })
@@ -80,21 +79,14 @@ pub(super) async fn create(cloud: &AwsCloud, queue: &Queue, waiting: Waiting<'_>
 }
 
 pub(super) async fn update(cloud: &AwsCloud, queue: &Queue, fields: &[FieldChange]) -> Result<(), Fault> {
+    let action = "sqs:SetQueueAttributes";
+    let Changes { fields, tags } = Changes::among(action, fields)?;
     let url = cloud.queue_url(&queue.name);
-    let mut changed: BTreeMap<_, _> = attributes(queue)
-        .into_iter()
-        .filter(|(attribute, _)| touches(fields, &[field_of(attribute)]))
-        .collect();
-    if !changed.is_empty() {
-        // A server that is lax about it (moto) drops a policy that is not said again.
-        if let Some(policy) = &queue.policy {
-            changed.insert(Attribute::Policy, policy.compact());
-        }
+    if !fields.is_empty() {
         let call = cloud.sqs.set_queue_attributes().queue_url(&url);
-        let call = call.set_attributes(Some(changed.into_iter().collect()));
-        call.send().await.answer("sqs:SetQueueAttributes")?;
+        let call = call.set_attributes(Some(attributes(queue, &fields)));
+        call.send().await.answer(action)?;
     }
-    let tags = TagChanges::among(fields);
     if !tags.remove.is_empty() {
         let call = cloud.sqs.untag_queue().queue_url(&url).set_tag_keys(Some(tags.remove));
         call.send().await.answer("sqs:UntagQueue")?;
@@ -112,59 +104,41 @@ pub(super) async fn delete(cloud: &AwsCloud, name: &QueueName) -> Result<(), Fau
     if_present(call.send().await.answer("sqs:DeleteQueue")).map(drop)
 }
 
-/// All attributes as SQS takes them; empty text takes one away.
-fn attributes(queue: &Queue) -> BTreeMap<Attribute, String> {
-    let Queue {
-        name: _,
-        retention,
-        visibility,
-        delay,
-        receive_wait,
-        max_message_size,
-        redrive,
-        redrive_allow,
-        encryption,
-        policy,
-        tags: _,
-    } = queue;
-    let compact = |document: &Option<Document>| document.as_ref().map(Document::compact).unwrap_or_default();
-    // Only one of the two may be on, and turning one on does not turn the other off everywhere.
-    let (managed, key) = match encryption {
-        Encryption::None => (false, ""),
-        Encryption::SqsManaged => (true, ""),
-        Encryption::Kms(key) => (false, key.as_str()),
-        Encryption::OtherKms(key) => (false, key.as_str()),
-    };
-    let redrive = redrive.as_ref().map(|redrive| {
+/// The attributes that hold these fields, with their values as SQS takes them; empty text removes one.
+fn attributes(queue: &Queue, fields: &[QueueField]) -> HashMap<Attribute, String> {
+    let document = |document: &Option<Document>| document.as_ref().map(Document::compact).unwrap_or_default();
+    let redrive = |redrive: &Redrive| {
         json!({ "deadLetterTargetArn": redrive.dead_letters, "maxReceiveCount": redrive.max_receives }).to_string()
-    });
-    BTreeMap::from([
-        (Attribute::MessageRetentionPeriod, retention.to_string()),
-        (Attribute::VisibilityTimeout, visibility.to_string()),
-        (Attribute::DelaySeconds, delay.to_string()),
-        (Attribute::ReceiveMessageWaitTimeSeconds, receive_wait.to_string()),
-        (Attribute::MaximumMessageSize, max_message_size.to_string()),
-        (Attribute::RedrivePolicy, redrive.unwrap_or_default()),
-        (Attribute::RedriveAllowPolicy, compact(redrive_allow)),
-        (Attribute::SqsManagedSseEnabled, managed.to_string()),
-        (Attribute::KmsMasterKeyId, key.to_owned()),
-        (Attribute::Policy, compact(policy)),
-    ])
-}
-
-/// The field that an attribute holds.
-fn field_of(attribute: &Attribute) -> &'static str {
-    match attribute {
-        Attribute::MessageRetentionPeriod => "retention",
-        Attribute::VisibilityTimeout => "visibility",
-        Attribute::DelaySeconds => "delay",
-        Attribute::ReceiveMessageWaitTimeSeconds => "receive_wait",
-        Attribute::MaximumMessageSize => "max_message_size",
-        Attribute::RedrivePolicy => "redrive",
-        Attribute::RedriveAllowPolicy => "redrive_allow",
-        Attribute::SqsManagedSseEnabled | Attribute::KmsMasterKeyId => "encryption",
-        _ => "policy",
+    };
+    let mut attributes = HashMap::new();
+    for field in fields {
+        let (attribute, value) = match field {
+            QueueField::Retention => (Attribute::MessageRetentionPeriod, queue.retention.to_string()),
+            QueueField::Visibility => (Attribute::VisibilityTimeout, queue.visibility.to_string()),
+            QueueField::Delay => (Attribute::DelaySeconds, queue.delay.to_string()),
+            QueueField::ReceiveWait => (Attribute::ReceiveMessageWaitTimeSeconds, queue.receive_wait.to_string()),
+            QueueField::MaxMessageSize => (Attribute::MaximumMessageSize, queue.max_message_size.to_string()),
+            QueueField::RedriveDeadLetters | QueueField::RedriveMaxReceives => (
+                Attribute::RedrivePolicy,
+                queue.redrive.as_ref().map(redrive).unwrap_or_default(),
+            ),
+            QueueField::RedriveAllow => (Attribute::RedriveAllowPolicy, document(&queue.redrive_allow)),
+            QueueField::Encryption => {
+                // Only one of the two may be on, and turning one on does not turn the other off everywhere.
+                let (managed, key) = match &queue.encryption {
+                    Encryption::None => (false, ""),
+                    Encryption::SqsManaged => (true, ""),
+                    Encryption::Kms(key) => (false, key.as_str()),
+                    Encryption::OtherKms(key) => (false, key.as_str()),
+                };
+                attributes.insert(Attribute::SqsManagedSseEnabled, managed.to_string());
+                (Attribute::KmsMasterKeyId, key.to_owned())
+            }
+            QueueField::Policy => (Attribute::Policy, document(&queue.policy)),
+        };
+        attributes.insert(attribute, value);
     }
+    attributes
 }
 
 /// A key counts before the flag: not every server switches the flag off when a key is set.

@@ -3,13 +3,13 @@
 use aws_sdk_iam::types::Tag;
 
 use super::AwsCloud;
+use super::changes::Changes;
 use super::document;
 use super::error::{Answer, if_present, rejected};
 use super::settle::{Waiting, taken};
-use super::tags::{TagChanges, touches};
 use crate::cloud::Fault;
 use crate::model::name::RoleName;
-use crate::model::resource::Role;
+use crate::model::resource::{Role, RoleField};
 use crate::plan::FieldChange;
 
 pub(super) async fn read(cloud: &AwsCloud, name: &RoleName) -> Result<Option<Role>, Fault> {
@@ -46,8 +46,14 @@ pub(super) async fn read(cloud: &AwsCloud, name: &RoleName) -> Result<Option<Rol
 }
 
 pub(super) async fn create(cloud: &AwsCloud, role: &Role, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let tags = role
-        .tags
+    let Role {
+        name,
+        path,
+        trust,
+        permissions_boundary,
+        tags,
+    } = role;
+    let tags = tags
         .0
         .iter()
         .map(|(key, value)| tag(key, value))
@@ -56,10 +62,10 @@ pub(super) async fn create(cloud: &AwsCloud, role: &Role, waiting: Waiting<'_>) 
         let call = cloud
             .iam
             .create_role()
-            .role_name(role.name.as_str())
-            .path(role.path.as_str())
-            .assume_role_policy_document(role.trust.compact())
-            .set_permissions_boundary(role.permissions_boundary.as_ref().map(ToString::to_string))
+            .role_name(name.as_str())
+            .path(path.as_str())
+            .assume_role_policy_document(trust.compact())
+            .set_permissions_boundary(permissions_boundary.as_ref().map(ToString::to_string))
             .set_tags(Some(tags.clone()));
         async move { call.send().await.answer("iam:CreateRole") }
     })
@@ -67,7 +73,6 @@ pub(super) async fn create(cloud: &AwsCloud, role: &Role, waiting: Waiting<'_>) 
     Ok(())
 }
 
-/// A path cannot change in place; a plan replaces the role for that.
 pub(super) async fn update(
     cloud: &AwsCloud,
     role: &Role,
@@ -75,29 +80,23 @@ pub(super) async fn update(
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
     let name = role.name.as_str();
-    if touches(fields, &["trust"]) {
-        let action = "iam:UpdateAssumeRolePolicy";
-        taken(action, waiting, || {
-            let call = cloud.iam.update_assume_role_policy().role_name(name);
-            let call = call.policy_document(role.trust.compact());
-            async move { call.send().await.answer(action) }
-        })
-        .await?;
-    }
-    if touches(fields, &["permissions_boundary"]) {
-        match &role.permissions_boundary {
-            Some(boundary) => {
-                let call = cloud.iam.put_role_permissions_boundary().role_name(name);
-                let call = call.permissions_boundary(boundary.as_str());
-                call.send().await.answer("iam:PutRolePermissionsBoundary")?;
+    let Changes { fields, tags } = Changes::among("iam:UpdateAssumeRolePolicy", fields)?;
+    for field in fields {
+        match field {
+            // Cannot change in place: a plan replaces the role.
+            RoleField::Path => {}
+            RoleField::Trust => {
+                let action = "iam:UpdateAssumeRolePolicy";
+                taken(action, waiting, || {
+                    let call = cloud.iam.update_assume_role_policy().role_name(name);
+                    let call = call.policy_document(role.trust.compact());
+                    async move { call.send().await.answer(action) }
+                })
+                .await?;
             }
-            None => {
-                let call = cloud.iam.delete_role_permissions_boundary().role_name(name);
-                call.send().await.answer("iam:DeleteRolePermissionsBoundary")?;
-            }
+            RoleField::PermissionsBoundary => bound(cloud, role).await?,
         }
     }
-    let tags = TagChanges::among(fields);
     if !tags.remove.is_empty() {
         let call = cloud.iam.untag_role().role_name(name).set_tag_keys(Some(tags.remove));
         call.send().await.answer("iam:UntagRole")?;
@@ -114,7 +113,22 @@ pub(super) async fn update(
     Ok(())
 }
 
-/// Its inline policies have to be gone before.
+async fn bound(cloud: &AwsCloud, role: &Role) -> Result<(), Fault> {
+    let name = role.name.as_str();
+    match &role.permissions_boundary {
+        Some(boundary) => {
+            let call = cloud.iam.put_role_permissions_boundary().role_name(name);
+            let call = call.permissions_boundary(boundary.as_str());
+            call.send().await.answer("iam:PutRolePermissionsBoundary").map(drop)
+        }
+        None => {
+            let call = cloud.iam.delete_role_permissions_boundary().role_name(name);
+            call.send().await.answer("iam:DeleteRolePermissionsBoundary").map(drop)
+        }
+    }
+}
+
+/// Its inline policies must be deleted first.
 pub(super) async fn delete(cloud: &AwsCloud, name: &RoleName, waiting: Waiting<'_>) -> Result<(), Fault> {
     let answer = taken("iam:DeleteRole", waiting, || {
         let call = cloud.iam.delete_role().role_name(name.as_str());

@@ -49,9 +49,8 @@ pub(super) async fn delete(cloud: &AwsCloud, role: &RoleName, name: &PolicyName)
 }
 
 async fn put(cloud: &AwsCloud, policy: &RolePolicy) -> Result<(), Fault> {
-    let call = cloud.iam.put_role_policy().role_name(policy.role.as_str());
-    let call = call
-        .policy_name(policy.name.as_str())
-        .policy_document(policy.document.compact());
+    let RolePolicy { role, name, document } = policy;
+    let call = cloud.iam.put_role_policy().role_name(role.as_str());
+    let call = call.policy_name(name.as_str()).policy_document(document.compact());
     call.send().await.answer(PUT).map(drop)
 }

@@ -6,14 +6,14 @@ use aws_sdk_eventbridge::types::{DeadLetterConfig, RetryPolicy, RuleState, Tag, 
 use serde_json::Value;
 
 use super::AwsCloud;
+use super::changes::Changes;
 use super::document;
 use super::error::{Answer, if_present, refusal, rejected};
 use super::settle::{Waiting, taken};
-use super::tags::{TagChanges, touches};
 use crate::cloud::Fault;
 use crate::model::document::Document;
 use crate::model::name::RuleName;
-use crate::model::resource::{Rule, Target};
+use crate::model::resource::{Rule, RuleField, Target};
 use crate::plan::FieldChange;
 
 /// How long EventBridge tries, in seconds, and how often, unless a target says otherwise (EventBridge User Guide,
@@ -70,18 +70,32 @@ pub(super) async fn update(
     fields: &[FieldChange],
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
-    if touches(fields, &["description", "pattern", "enabled"]) {
+    let changes = Changes::among("events:PutRule", fields)?;
+    let (mut settings, mut target) = (false, false);
+    for field in changes.fields {
+        match field {
+            RuleField::Description | RuleField::Pattern | RuleField::Enabled => settings = true,
+            RuleField::TargetArn
+            | RuleField::TargetRetryAge
+            | RuleField::TargetRetries
+            | RuleField::TargetDeadLetters
+            | RuleField::TargetRewrite
+            | RuleField::TargetRole
+            | RuleField::TargetMessageGroup => target = true,
+        }
+    }
+    if settings {
         // The tags of a rule that exists are not changed by this call, or all replaced, depending on who answers.
         put_rule(cloud, rule, None, waiting).await?;
     }
-    if touches(fields, &["target"]) {
+    if target {
         match &rule.target {
             Some(target) => put_target(cloud, rule, target, waiting).await?,
             None => remove_target(cloud, &rule.name, waiting).await?,
         }
     }
     let arn = cloud.scope.rule_arn(&rule.name);
-    let changes = TagChanges::among(fields);
+    let changes = changes.tags;
     if !changes.remove.is_empty() {
         let call = cloud
             .events
@@ -132,7 +146,16 @@ async fn targets(cloud: &AwsCloud, name: &RuleName) -> Result<Vec<AwsTarget>, Fa
 }
 
 async fn put_rule(cloud: &AwsCloud, rule: &Rule, tags: Option<Vec<Tag>>, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let state = if rule.enabled {
+    let Rule {
+        name,
+        description,
+        pattern,
+        enabled,
+        target: _,          // has a call of its own
+        foreign_targets: _, // not managed by kibus
+        tags: _,            // sent only for a new rule
+    } = rule;
+    let state = if *enabled {
         RuleState::Enabled
     } else {
         RuleState::Disabled
@@ -142,9 +165,9 @@ async fn put_rule(cloud: &AwsCloud, rule: &Rule, tags: Option<Vec<Tag>>, waiting
         let call = cloud
             .events
             .put_rule()
-            .name(rule.name.as_str())
-            .description(&rule.description)
-            .event_pattern(rule.pattern.compact())
+            .name(name.as_str())
+            .description(description)
+            .event_pattern(pattern.compact())
             .state(state.clone())
             .set_tags(tags.clone());
         async move { call.send().await.answer("events:PutRule").map(drop) }
@@ -155,16 +178,25 @@ async fn put_rule(cloud: &AwsCloud, rule: &Rule, tags: Option<Vec<Tag>>, waiting
 async fn put_target(cloud: &AwsCloud, rule: &Rule, target: &Target, waiting: Waiting<'_>) -> Result<(), Fault> {
     let action = "events:PutTargets";
     let signed = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
+    // PutTargets replaces the whole target, so leaving out what kibus never sets removes it.
+    let Target {
+        arn,
+        retry_age,
+        retries,
+        dead_letters,
+        rewrite: _,
+        role: _,
+        message_group: _,
+    } = target;
     let retry = RetryPolicy::builder()
-        .maximum_event_age_in_seconds(signed(target.retry_age))
-        .maximum_retry_attempts(signed(target.retries));
-    let dead_letters = target
-        .dead_letters
+        .maximum_event_age_in_seconds(signed(*retry_age))
+        .maximum_retry_attempts(signed(*retries));
+    let dead_letters = dead_letters
         .as_ref()
         .map(|arn| DeadLetterConfig::builder().arn(arn).build());
     let target = AwsTarget::builder()
         .id(Rule::TARGET_ID)
-        .arn(&target.arn)
+        .arn(arn)
         .retry_policy(retry.build())
         .set_dead_letter_config(dead_letters)
         .build()
