@@ -62,17 +62,29 @@ pub(super) async fn create(cloud: &AwsCloud, mapping: &EventSourceMapping, waiti
             }
         }
     }
+    let EventSourceMapping {
+        queue,
+        function,
+        alias,
+        batch_size,
+        window,
+        maximum_concurrency,
+        report_batch_item_failures: _, // in `response_types`
+        enabled,
+        filters: _,    // kibus sets none
+        duplicates: _, // kibus creates none
+    } = mapping;
     let made = taken(action, waiting, || {
         let call = cloud
             .lambda
             .create_event_source_mapping()
-            .event_source_arn(cloud.scope.queue_arn(&mapping.queue))
-            .function_name(cloud.scope.alias_arn(&mapping.function, &mapping.alias))
-            .batch_size(signed(mapping.batch_size))
-            .maximum_batching_window_in_seconds(signed(mapping.window))
+            .event_source_arn(cloud.scope.queue_arn(queue))
+            .function_name(cloud.scope.alias_arn(function, alias))
+            .batch_size(signed(*batch_size))
+            .maximum_batching_window_in_seconds(signed(*window))
             .set_function_response_types(Some(response_types(mapping)))
-            .set_scaling_config(mapping.maximum_concurrency.map(|_| scaling(mapping)))
-            .enabled(mapping.enabled);
+            .set_scaling_config(maximum_concurrency.map(|_| scaling(mapping)))
+            .enabled(*enabled);
         async move { call.send().await.answer(action) }
     })
     .await?;
@@ -157,19 +169,8 @@ pub(super) async fn list(
     while let Some(mapping) = answers.next().await {
         found.push(mapping.answer("lambda:ListEventSourceMappings")?);
     }
-    let wanted = cloud.scope.alias_arn(function, alias);
-    let exact = |mapping: &EventSourceMappingConfiguration| mapping.function_arn() == Some(&wanted);
-    // Behind an endpoint that is not AWS's, the alias may have become the version that it points to (moto).
-    let version = format!("{}:", cloud.scope.function_arn(function));
-    let near = |mapping: &EventSourceMappingConfiguration| {
-        let qualifier = mapping.function_arn().and_then(|arn| arn.strip_prefix(&version));
-        qualifier.is_some_and(|qualifier| qualifier.parse::<u64>().is_ok())
-    };
-    if cloud.endpoint.is_some() && !found.iter().any(exact) {
-        found.retain(near);
-    } else {
-        found.retain(exact);
-    }
+    let alias = cloud.scope.alias_arn(function, alias);
+    found.retain(|mapping: &EventSourceMappingConfiguration| mapping.function_arn() == Some(&alias));
     found.sort_by(|a, b| a.uuid().cmp(&b.uuid()));
     Ok(found)
 }

@@ -42,7 +42,6 @@ pub struct AwsCloud {
     caller: String,
     endpoint: Option<String>,
     archive: Option<Vec<u8>>,
-    self_test: bool,
     sqs: aws_sdk_sqs::Client,
     iam: aws_sdk_iam::Client,
     logs: aws_sdk_cloudwatchlogs::Client,
@@ -71,7 +70,6 @@ impl AwsCloud {
             caller: session.caller.clone(),
             endpoint: config.endpoint_url().map(str::to_owned),
             archive: None,
-            self_test: true,
             sqs: client!(aws_sdk_sqs),
             iam: client!(aws_sdk_iam),
             logs: client!(aws_sdk_cloudwatchlogs),
@@ -87,13 +85,6 @@ impl AwsCloud {
     #[must_use]
     pub fn with_archive(mut self, archive: Vec<u8>) -> Self {
         self.archive = Some(archive);
-        self
-    }
-
-    /// The same for a server that runs no functions: versions of the router go live unproven.
-    #[must_use]
-    pub fn without_self_test(mut self) -> Self {
-        self.self_test = false;
         self
     }
 
