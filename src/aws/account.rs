@@ -1,5 +1,7 @@
 //! What is asked of the account and not of a resource that is planned.
 
+use futures_util::{StreamExt, TryStreamExt, stream};
+
 use super::AwsCloud;
 use super::document::decoded;
 use super::error::{Answer, if_present};
@@ -7,13 +9,16 @@ use crate::cloud::Fault;
 use crate::model::inline_policy::InlinePolicy;
 use crate::model::name::RoleName;
 
+/// How many policies of one role are read at once: IAM throttles sooner than other services.
+const AT_ONCE: usize = 8;
+
 impl AwsCloud {
     /// All inline policies of a role, whoever wrote them; none if there is no such role.
     ///
     /// # Errors
     /// When they cannot be listed or read.
     pub async fn inline_policies(&self, role: &RoleName) -> Result<Vec<InlinePolicy>, Fault> {
-        let call = self.iam.list_role_policies().role_name(role.as_str());
+        let call = self.iam.list_role_policies().role_name(role.as_str()).max_items(1000);
         let mut answers = call.into_paginator().items().send();
         let mut names = Vec::new();
         while let Some(name) = answers.next().await {
@@ -22,18 +27,21 @@ impl AwsCloud {
                 None => return Ok(Vec::new()),
             }
         }
-        let mut policies = Vec::new();
-        for name in names {
-            let call = self.iam.get_role_policy().role_name(role.as_str()).policy_name(&name);
-            // What went between the two calls takes no space any more.
-            if let Some(answer) = if_present(call.send().await.answer("iam:GetRolePolicy"))? {
-                policies.push(InlinePolicy {
+        let policies = stream::iter(names)
+            .map(|name| async move {
+                let call = self.iam.get_role_policy().role_name(role.as_str()).policy_name(&name);
+                let answer = if_present(call.send().await.answer("iam:GetRolePolicy"))?;
+                Ok(answer.map(|answer| InlinePolicy {
                     name,
                     text: decoded(&answer.policy_document),
-                });
-            }
-        }
-        Ok(policies)
+                }))
+            })
+            .buffered(AT_ONCE);
+        // A policy deleted between the two calls uses no space anymore.
+        policies
+            .try_filter_map(|policy| async { Ok(policy) })
+            .try_collect()
+            .await
     }
 
     /// How many concurrent invocations of the account and Region are set aside for no function; nothing if the answer

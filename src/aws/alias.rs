@@ -23,31 +23,28 @@ impl AwsCloud {
     /// # Errors
     /// When the call is refused or not answered.
     pub async fn version(&self, name: &FunctionName, number: u64) -> Result<Option<FunctionSettings>, Fault> {
-        let call = self.lambda.get_function().function_name(name.as_str());
-        let answer = call.qualifier(number.to_string()).send().await;
-        let version = if_present(answer.answer("lambda:GetFunction"))?;
-        Ok(version
-            .and_then(|version| version.configuration)
-            .map(|configuration| published(&configuration)))
+        let version = configuration(self, name, &number.to_string()).await?;
+        Ok(version.map(|configuration| published(&configuration)))
     }
 }
 
 pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName, alias: &str) -> Result<Option<Alias>, Fault> {
-    let call = cloud.lambda.get_alias().function_name(name.as_str()).name(alias);
-    let Some(answer) = if_present(call.send().await.answer("lambda:GetAlias"))? else {
+    let alias_itself = async {
+        let call = cloud.lambda.get_alias().function_name(name.as_str()).name(alias);
+        if_present(call.send().await.answer("lambda:GetAlias"))
+    };
+    let (answer, behind) = tokio::try_join!(alias_itself, configuration(cloud, name, alias))?;
+    let Some(answer) = answer else {
         return Ok(None);
     };
     let number = answer.function_version.as_deref().unwrap_or_default();
-    let call = cloud
-        .lambda
-        .get_function()
-        .function_name(name.as_str())
-        .qualifier(number);
-    let version = if_present(call.send().await.answer("lambda:GetFunction"))?;
-    // An alias can outlive its version; it is there, and nothing about it is right.
-    let configuration = version
-        .and_then(|version| version.configuration)
-        .unwrap_or_else(function::nothing);
+    // The alias may have moved between the two answers.
+    let behind = match behind {
+        Some(behind) if behind.version() != Some(number) => configuration(cloud, name, number).await?,
+        behind => behind,
+    };
+    // An alias can outlive its version; then none of its settings are right.
+    let configuration = behind.unwrap_or_else(function::nothing);
     let number: Option<u64> = number.parse().ok();
     let description = answer.description.unwrap_or_default();
     let weights = answer
@@ -67,6 +64,17 @@ pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName, alias: &str) -> 
             .map(|number| History::saved(&description, number))
             .unwrap_or_default(),
     }))
+}
+
+/// The configuration of the version with this number, or behind this alias; `None` if there is no such version.
+async fn configuration(
+    cloud: &AwsCloud,
+    name: &FunctionName,
+    qualifier: &str,
+) -> Result<Option<FunctionConfiguration>, Fault> {
+    let call = cloud.lambda.get_function().function_name(name.as_str());
+    let answer = call.qualifier(qualifier).send().await.answer("lambda:GetFunction");
+    Ok(if_present(answer)?.and_then(|version| version.configuration))
 }
 
 /// What a published version consists of.

@@ -68,7 +68,7 @@ async fn listed_queues(cloud: &AwsCloud, prefix: &QueuePrefix) -> Result<BTreeSe
 
 /// The names of all roles of the account.
 pub(super) async fn role_names(cloud: &AwsCloud) -> Result<BTreeSet<RoleName>, Fault> {
-    let mut answers = cloud.iam.list_roles().into_paginator().items().send();
+    let mut answers = cloud.iam.list_roles().max_items(1000).into_paginator().items().send();
     let mut roles = BTreeSet::new();
     while let Some(role) = answers.next().await {
         roles.extend(role.answer("iam:ListRoles")?.role_name.parse());

@@ -1,5 +1,7 @@
 //! CloudWatch log groups.
 
+use aws_sdk_cloudwatchlogs::types::LogGroup as AwsLogGroup;
+
 use super::AwsCloud;
 use super::changes::Changes;
 use super::error::{Answer, if_present};
@@ -10,29 +12,32 @@ use crate::model::resource::{LogGroup, LogGroupField};
 use crate::plan::FieldChange;
 
 pub(super) async fn read(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option<LogGroup>, Fault> {
-    let call = cloud.logs.describe_log_groups().log_group_name_prefix(name.as_str());
-    let mut groups = call.into_paginator().items().send();
-    let group = loop {
-        match groups.next().await {
-            None => return Ok(None),
-            Some(answer) => {
-                let group = answer.answer("logs:DescribeLogGroups")?;
-                if group.log_group_name() == Some(name.as_str()) {
-                    break group;
-                }
-            }
-        }
+    let tags = async {
+        let arn = cloud.scope.log_group_arn(name);
+        let call = cloud.logs.list_tags_for_resource().resource_arn(arn);
+        if_present(call.send().await.answer("logs:ListTagsForResource"))
     };
-    let call = cloud
-        .logs
-        .list_tags_for_resource()
-        .resource_arn(cloud.scope.log_group_arn(name));
-    let tags = if_present(call.send().await.answer("logs:ListTagsForResource"))?;
-    Ok(tags.map(|tags| LogGroup {
+    let (Some(group), Some(tags)) = tokio::try_join!(described(cloud, name), tags)? else {
+        return Ok(None);
+    };
+    Ok(Some(LogGroup {
         name: name.clone(),
         retention_days: group.retention_in_days.and_then(|days| u32::try_from(days).ok()),
         tags: tags.tags.unwrap_or_default().into_iter().collect(),
     }))
+}
+
+/// The log group of this name, among those whose names begin with it.
+async fn described(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option<AwsLogGroup>, Fault> {
+    let call = cloud.logs.describe_log_groups().log_group_name_prefix(name.as_str());
+    let mut groups = call.into_paginator().items().send();
+    while let Some(group) = groups.next().await {
+        let group = group.answer("logs:DescribeLogGroups")?;
+        if group.log_group_name() == Some(name.as_str()) {
+            return Ok(Some(group));
+        }
+    }
+    Ok(None)
 }
 
 pub(super) async fn create(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<'_>) -> Result<(), Fault> {

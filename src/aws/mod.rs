@@ -25,7 +25,6 @@ mod traffic;
 
 use std::collections::BTreeSet;
 
-pub use call_log::TARGET as CALL_TARGET;
 pub use session::{Connect, ConnectError, Session};
 
 use crate::cloud::{Cloud, Fault, FaultKind};

@@ -21,9 +21,9 @@ use crate::plan::FieldChange;
 const DEFAULT_RETRY: (u32, u32) = (86_400, 185);
 
 pub(super) async fn read(cloud: &AwsCloud, name: &RuleName) -> Result<Option<Rule>, Fault> {
-    let call = cloud.events.describe_rule().name(name.as_str());
-    let Some(rule) = if_present(call.send().await.answer("events:DescribeRule"))? else {
-        return Ok(None);
+    let rule = async {
+        let call = cloud.events.describe_rule().name(name.as_str());
+        if_present(call.send().await.answer("events:DescribeRule"))
     };
     let tags = async {
         let call = cloud
@@ -32,7 +32,8 @@ pub(super) async fn read(cloud: &AwsCloud, name: &RuleName) -> Result<Option<Rul
             .resource_arn(cloud.scope.rule_arn(name));
         if_present(call.send().await.answer("events:ListTagsForResource"))
     };
-    let (Some(targets), Some(tags)) = tokio::try_join!(async { if_present(targets(cloud, name).await) }, tags)? else {
+    let targets = async { if_present(targets(cloud, name).await) };
+    let (Some(rule), Some(targets), Some(tags)) = tokio::try_join!(rule, targets, tags)? else {
         return Ok(None);
     };
     let (ours, others): (Vec<_>, Vec<_>) = targets.into_iter().partition(|target| target.id == Rule::TARGET_ID);
