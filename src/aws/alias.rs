@@ -9,10 +9,10 @@ use std::collections::{BTreeSet, HashMap};
 use aws_sdk_lambda::types::{AliasRoutingConfiguration, FunctionConfiguration};
 
 use super::AwsCloud;
-use super::error::{Answer, if_present, in_use, rejected};
+use super::error::{OrFault, if_present, in_use, rejected};
 use super::function;
 use super::self_test;
-use super::settle::{Waiting, taken};
+use super::wait::{Waiting, taken};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::FunctionName;
 use crate::model::resource::{Alias, Code, FunctionSettings, History};
@@ -31,7 +31,7 @@ impl AwsCloud {
 pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName, alias: &str) -> Result<Option<Alias>, Fault> {
     let alias_itself = async {
         let call = cloud.lambda.get_alias().function_name(name.as_str()).name(alias);
-        if_present(call.send().await.answer("lambda:GetAlias"))
+        if_present(call.send().await.or_fault("lambda:GetAlias"))
     };
     let (answer, behind) = tokio::try_join!(alias_itself, configuration(cloud, name, alias))?;
     let Some(answer) = answer else {
@@ -73,7 +73,7 @@ async fn configuration(
     qualifier: &str,
 ) -> Result<Option<FunctionConfiguration>, Fault> {
     let call = cloud.lambda.get_function().function_name(name.as_str());
-    let answer = call.qualifier(qualifier).send().await.answer("lambda:GetFunction");
+    let answer = call.qualifier(qualifier).send().await.or_fault("lambda:GetFunction");
     Ok(if_present(answer)?.and_then(|version| version.configuration))
 }
 
@@ -92,7 +92,7 @@ pub(super) async fn create(cloud: &AwsCloud, alias: &Alias, waiting: Waiting<'_>
         let call = cloud.lambda.create_alias().function_name(alias.function.as_str());
         let call = call.name(&alias.name).function_version(version.to_string());
         let call = call.description(history.describe(version));
-        async move { call.send().await.answer(action) }
+        async move { call.send().await.or_fault(action) }
     })
     .await?;
     prune(cloud, &alias.function, version, &history).await
@@ -150,7 +150,7 @@ async fn point(
         // If the call leaves them out, the weights of other versions stay.
         let alone = AliasRoutingConfiguration::builder().set_additional_version_weights(Some(HashMap::new()));
         let call = call.routing_config(alone.build());
-        async move { call.send().await.answer(action) }
+        async move { call.send().await.or_fault(action) }
     })
     .await
     .map(drop)
@@ -159,7 +159,7 @@ async fn point(
 /// Its versions stay; they go with the function.
 pub(super) async fn delete(cloud: &AwsCloud, name: &FunctionName, alias: &str) -> Result<(), Fault> {
     let call = cloud.lambda.delete_alias().function_name(name.as_str()).name(alias);
-    if_present(call.send().await.answer("lambda:DeleteAlias")).map(drop)
+    if_present(call.send().await.or_fault("lambda:DeleteAlias")).map(drop)
 }
 
 /// Publishes what the function is now, and gives the version's number.
@@ -186,7 +186,7 @@ async fn publish(cloud: &AwsCloud, name: &FunctionName, waiting: Waiting<'_>) ->
                 .update_function_configuration()
                 .function_name(name.as_str());
             let call = call.description(&description);
-            async move { call.send().await.answer(action) }
+            async move { call.send().await.or_fault(action) }
         })
         .await?;
         let live = function::settle(cloud, name, None, waiting).await?;
@@ -220,7 +220,7 @@ async fn publish_as(
             .description(description);
         // Lambda refuses if the code has changed since it was looked at.
         let call = call.set_code_sha256(live.code_sha256().map(str::to_owned));
-        async move { call.send().await.answer(action) }
+        async move { call.send().await.or_fault(action) }
     })
     .await?;
     function::settle(cloud, name, published.version(), waiting).await
@@ -232,7 +232,7 @@ async fn prune(cloud: &AwsCloud, name: &FunctionName, live: u64, history: &Histo
     let mut versions = call.into_paginator().items().send();
     let mut ours = BTreeSet::new();
     while let Some(version) = versions.next().await {
-        let version = version.answer("lambda:ListVersionsByFunction")?;
+        let version = version.or_fault("lambda:ListVersionsByFunction")?;
         let (said, _) = said(version.description().unwrap_or_default());
         // `$LATEST` has no number.
         let number = version.version().and_then(|number| number.parse::<u64>().ok());
@@ -244,7 +244,7 @@ async fn prune(cloud: &AwsCloud, name: &FunctionName, live: u64, history: &Histo
             .delete_function()
             .function_name(name.as_str())
             .qualifier(number.to_string());
-        match if_present(call.send().await.answer("lambda:DeleteFunction")) {
+        match if_present(call.send().await.or_fault("lambda:DeleteFunction")) {
             // Somebody's own alias points to it.
             Err(fault) if in_use(&fault) => {}
             answer => answer.map(drop)?,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use aws_sdk_resourcegroupstagging::types::TagFilter;
 
 use super::AwsCloud;
-use super::error::Answer;
+use super::error::OrFault;
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::{QueueName, QueuePrefix, RoleName};
 use crate::model::tags;
@@ -42,7 +42,7 @@ async fn tagged_queues(cloud: &AwsCloud) -> Result<BTreeSet<QueueName>, Fault> {
     let mut answers = call.into_paginator().items().send();
     let mut queues = BTreeSet::new();
     while let Some(resource) = answers.next().await {
-        let arn = resource.answer("tag:GetResources")?.resource_arn.unwrap_or_default();
+        let arn = resource.or_fault("tag:GetResources")?.resource_arn.unwrap_or_default();
         // A name that is none of kibus's, like that of a FIFO queue, cannot be a cluster's.
         queues.extend(arn.rsplit(':').next().and_then(|name| name.parse().ok()));
     }
@@ -57,7 +57,7 @@ async fn listed_queues(cloud: &AwsCloud, prefix: &QueuePrefix) -> Result<BTreeSe
     let mut queues = BTreeSet::new();
     while let Some(url) = answers.next().await {
         queues.extend(
-            url.answer("sqs:ListQueues")?
+            url.or_fault("sqs:ListQueues")?
                 .rsplit('/')
                 .next()
                 .and_then(|name| name.parse().ok()),
@@ -71,7 +71,7 @@ pub(super) async fn role_names(cloud: &AwsCloud) -> Result<BTreeSet<RoleName>, F
     let mut answers = cloud.iam.list_roles().max_items(1000).into_paginator().items().send();
     let mut roles = BTreeSet::new();
     while let Some(role) = answers.next().await {
-        roles.extend(role.answer("iam:ListRoles")?.role_name.parse());
+        roles.extend(role.or_fault("iam:ListRoles")?.role_name.parse());
     }
     Ok(roles)
 }

@@ -7,20 +7,20 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 
-use super::settle::Reason;
+use super::wait::WaitReason;
 use crate::cloud::{Fault, FaultKind};
 
 /// Turns the answer to a call into what is to be made of it.
-pub(super) trait Answer<T> {
+pub(super) trait OrFault<T> {
     /// The answer, or the fault; `action` is the call as IAM names it.
-    fn answer(self, action: &str) -> Result<T, Fault>;
+    fn or_fault(self, action: &str) -> Result<T, Fault>;
 }
 
-impl<T, E> Answer<T> for Result<T, SdkError<E, HttpResponse>>
+impl<T, E> OrFault<T> for Result<T, SdkError<E, HttpResponse>>
 where
     E: ProvideErrorMetadata + StdError + 'static,
 {
-    fn answer(self, action: &str) -> Result<T, Fault> {
+    fn or_fault(self, action: &str) -> Result<T, Fault> {
         self.map_err(|e| match &e {
             SdkError::ServiceError(service) => {
                 // Whoever answers without a code is not AWS, but a proxy or another server.
@@ -146,24 +146,26 @@ fn kind(action: &str, code: &str, message: &str) -> FaultKind {
 }
 
 /// Why it is worth trying again soon, if it is: AWS has taken an earlier change and has not come to terms with it.
-pub(super) fn settling(fault: &Fault) -> Option<Reason> {
+pub(super) fn settling(fault: &Fault) -> Option<WaitReason> {
     let says = |text: &str| fault.message.contains(text);
     match fault.code.as_deref()? {
-        "QueueDeletedRecently" => Some(Reason::QueueDeletedRecently),
-        "InvalidParameterValueException" if says("cannot be assumed") => Some(Reason::RoleNotAssumable),
-        "InvalidParameterValueException" if says("does not have permissions to call") => Some(Reason::RolePermissions),
+        "QueueDeletedRecently" => Some(WaitReason::QueueDeletedRecently),
+        "InvalidParameterValueException" if says("cannot be assumed") => Some(WaitReason::RoleNotAssumable),
+        "InvalidParameterValueException" if says("does not have permissions to call") => {
+            Some(WaitReason::RolePermissions)
+        }
         "MalformedPolicyDocument" | "MalformedPolicyDocumentException" | "InvalidParameterValueException"
             if says("nvalid principal") =>
         {
-            Some(Reason::PrincipalUnknown)
+            Some(WaitReason::PrincipalUnknown)
         }
         "DeleteConflict" | "DeleteConflictException" if says("must delete policies first") => {
-            Some(Reason::PoliciesLeaving)
+            Some(WaitReason::PoliciesLeaving)
         }
-        "ResourceConflictException" if is_busy(&fault.message) => Some(Reason::FunctionBusy),
-        "ResourceInUseException" => Some(Reason::MappingBusy),
+        "ResourceConflictException" if is_busy(&fault.message) => Some(WaitReason::FunctionBusy),
+        "ResourceInUseException" => Some(WaitReason::MappingBusy),
         "ConcurrentModification" | "ConcurrentModificationException" | "OperationAbortedException" => {
-            Some(Reason::ConcurrentChange)
+            Some(WaitReason::ConcurrentChange)
         }
         _ => None,
     }

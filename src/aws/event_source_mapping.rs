@@ -9,19 +9,19 @@ use aws_sdk_lambda::types::{EventSourceMappingConfiguration, FilterCriteria, Fun
 
 use super::AwsCloud;
 use super::changes::Changes;
-use super::error::{Answer, if_present, rejected};
-use super::settle::{Reason, Tried, Waiting, settled, taken};
+use super::error::{OrFault, if_present, rejected};
+use super::wait::{Tried, WaitReason, Waiting, settled, taken};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::{FunctionName, QueueName};
 use crate::model::resource::{EventSourceMapping, MappingField};
 use crate::plan::FieldChange;
 
 /// Which mapping: from which queue, to which alias of which function.
-pub(super) type Key<'a> = (&'a QueueName, &'a FunctionName, &'a str);
+pub(super) type MappingKey<'a> = (&'a QueueName, &'a FunctionName, &'a str);
 
 const GET: &str = "lambda:GetEventSourceMapping";
 
-pub(super) async fn read(cloud: &AwsCloud, key: Key<'_>) -> Result<Option<EventSourceMapping>, Fault> {
+pub(super) async fn read(cloud: &AwsCloud, key: MappingKey<'_>) -> Result<Option<EventSourceMapping>, Fault> {
     let mut mappings = list(cloud, key).await?;
     mappings.retain(|mapping| mapping.state() != Some("Deleting"));
     let Some((first, others)) = mappings.split_first() else {
@@ -85,7 +85,7 @@ pub(super) async fn create(cloud: &AwsCloud, mapping: &EventSourceMapping, waiti
             .set_function_response_types(Some(response_types(mapping)))
             .set_scaling_config(maximum_concurrency.map(|_| scaling(mapping)))
             .enabled(*enabled);
-        async move { call.send().await.answer(action) }
+        async move { call.send().await.or_fault(action) }
     })
     .await?;
     let uuid = made.uuid.ok_or_else(|| rejected(action, "the answer holds no UUID"))?;
@@ -135,7 +135,7 @@ pub(super) async fn update(
                 // An empty one lets everything through.
                 .filter_criteria(FilterCriteria::builder().build())
                 .enabled(mapping.enabled);
-            async move { call.send().await.answer(action) }
+            async move { call.send().await.or_fault(action) }
         })
         .await?;
         in_force(cloud, uuid, mapping.enabled, waiting).await?;
@@ -146,7 +146,7 @@ pub(super) async fn update(
     Ok(())
 }
 
-pub(super) async fn delete(cloud: &AwsCloud, key: Key<'_>, waiting: Waiting<'_>) -> Result<(), Fault> {
+pub(super) async fn delete(cloud: &AwsCloud, key: MappingKey<'_>, waiting: Waiting<'_>) -> Result<(), Fault> {
     for mapping in list(cloud, key).await? {
         if let Some(uuid) = mapping.uuid() {
             remove(cloud, uuid, waiting).await?;
@@ -158,7 +158,7 @@ pub(super) async fn delete(cloud: &AwsCloud, key: Key<'_>, waiting: Waiting<'_>)
 /// All mappings of this queue to this alias, those on their way out too, by UUID.
 pub(super) async fn list(
     cloud: &AwsCloud,
-    (queue, function, alias): Key<'_>,
+    (queue, function, alias): MappingKey<'_>,
 ) -> Result<Vec<EventSourceMappingConfiguration>, Fault> {
     let call = cloud
         .lambda
@@ -167,7 +167,7 @@ pub(super) async fn list(
     let mut answers = call.into_paginator().items().send();
     let mut found = Vec::new();
     while let Some(mapping) = answers.next().await {
-        found.push(mapping.answer("lambda:ListEventSourceMappings")?);
+        found.push(mapping.or_fault("lambda:ListEventSourceMappings")?);
     }
     let alias = cloud.scope.alias_arn(function, alias);
     found.retain(|mapping: &EventSourceMappingConfiguration| mapping.function_arn() == Some(&alias));
@@ -179,7 +179,7 @@ async fn remove(cloud: &AwsCloud, uuid: &str, waiting: Waiting<'_>) -> Result<()
     let action = "lambda:DeleteEventSourceMapping";
     let answer = taken(action, waiting, || {
         let call = cloud.lambda.delete_event_source_mapping().uuid(uuid);
-        async move { call.send().await.answer(action) }
+        async move { call.send().await.or_fault(action) }
     });
     match if_present(answer.await)? {
         Some(_) => gone(cloud, uuid, waiting).await,
@@ -190,8 +190,8 @@ async fn remove(cloud: &AwsCloud, uuid: &str, waiting: Waiting<'_>) -> Result<()
 async fn gone(cloud: &AwsCloud, uuid: &str, waiting: Waiting<'_>) -> Result<(), Fault> {
     settled(GET, waiting, || async move {
         let call = cloud.lambda.get_event_source_mapping().uuid(uuid);
-        Ok(match if_present(call.send().await.answer(GET))? {
-            Some(_) => Tried::NotYet(Reason::MappingLeaving),
+        Ok(match if_present(call.send().await.or_fault(GET))? {
+            Some(_) => Tried::NotYet(WaitReason::MappingLeaving),
             None => Tried::Done(()),
         })
     })
@@ -203,15 +203,15 @@ async fn in_force(cloud: &AwsCloud, uuid: &str, enabled: bool, waiting: Waiting<
     let wanted = if enabled { "Enabled" } else { "Disabled" };
     settled(GET, waiting, || async move {
         let call = cloud.lambda.get_event_source_mapping().uuid(uuid);
-        Ok(match call.send().await.answer(GET)?.state() {
+        Ok(match call.send().await.or_fault(GET)?.state() {
             Some(state) if state == wanted => Tried::Done(()),
-            _ => Tried::NotYet(Reason::MappingBusy),
+            _ => Tried::NotYet(WaitReason::MappingBusy),
         })
     })
     .await
 }
 
-fn key(mapping: &EventSourceMapping) -> Key<'_> {
+fn key(mapping: &EventSourceMapping) -> MappingKey<'_> {
     (&mapping.queue, &mapping.function, &mapping.alias)
 }
 

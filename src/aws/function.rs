@@ -15,13 +15,13 @@ use aws_sdk_lambda::types::{
 };
 use sha2::{Digest, Sha256};
 
-use configuration::{Failure, failure, hex, unsigned};
+use configuration::{LambdaFailure, failure, hex, unsigned};
 pub(super) use configuration::{nothing, settings};
 
 use super::AwsCloud;
 use super::changes::Changes;
-use super::error::{Answer, if_present, refusal, rejected};
-use super::settle::{Reason, Tried, Waiting, settled, taken};
+use super::error::{OrFault, if_present, refusal, rejected};
+use super::wait::{Tried, WaitReason, Waiting, settled, taken};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::FunctionName;
 use crate::model::resource::{Code, Function, FunctionField, FunctionSettings, Logging};
@@ -30,7 +30,7 @@ use crate::plan::FieldChange;
 
 pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName) -> Result<Option<Function>, Fault> {
     let call = cloud.lambda.get_function().function_name(name.as_str());
-    let Some(answer) = if_present(call.send().await.answer("lambda:GetFunction"))? else {
+    let Some(answer) = if_present(call.send().await.or_fault("lambda:GetFunction"))? else {
         return Ok(None);
     };
     if let Some(e) = &answer.tags_error {
@@ -42,8 +42,8 @@ pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName) -> Result<Option
     let reserved = answer.concurrency.and_then(|c| c.reserved_concurrent_executions);
     let configuration = answer.configuration.unwrap_or_else(nothing);
     let (failed, failed_update) = match failure(&configuration) {
-        Some((Failure::Function, reason)) => (Some(reason), None),
-        Some((Failure::Update, reason)) => (None, Some(reason)),
+        Some((LambdaFailure::Function, reason)) => (Some(reason), None),
+        Some((LambdaFailure::Update, reason)) => (None, Some(reason)),
         None => (None, None),
     };
     Ok(Some(Function {
@@ -96,7 +96,7 @@ pub(super) async fn create(cloud: &AwsCloud, function: &Function, waiting: Waiti
             .environment(variables(environment))
             .logging_config(logging_config(logging))
             .set_tags(Some(tags.clone().into_iter().collect()));
-        async move { call.send().await.answer(action) }
+        async move { call.send().await.or_fault(action) }
     })
     .await?;
     settle(cloud, name, None, waiting).await?;
@@ -153,7 +153,7 @@ pub(super) async fn update(
                 .function_name(name)
                 .zip_file(archive.clone());
             let call = call.architectures(settings.architecture.as_str().into());
-            async move { call.send().await.answer(action) }
+            async move { call.send().await.or_fault(action) }
         })
         .await?;
         settle(cloud, &function.name, None, waiting).await?;
@@ -163,7 +163,7 @@ pub(super) async fn update(
         let action = "lambda:UpdateFunctionConfiguration";
         taken(action, waiting, || {
             let call = configuration.clone().function_name(name);
-            async move { call.send_with(&cloud.lambda).await.answer(action) }
+            async move { call.send_with(&cloud.lambda).await.or_fault(action) }
         })
         .await?;
         settle(cloud, &function.name, None, waiting).await?;
@@ -178,7 +178,7 @@ pub(super) async fn update(
             .untag_resource()
             .resource(&arn)
             .set_tag_keys(Some(tags.remove));
-        call.send().await.answer("lambda:UntagResource")?;
+        call.send().await.or_fault("lambda:UntagResource")?;
     }
     if !tags.set.is_empty() {
         let call = cloud
@@ -186,7 +186,7 @@ pub(super) async fn update(
             .tag_resource()
             .resource(&arn)
             .set_tags(Some(tags.set.into_iter().collect()));
-        call.send().await.answer("lambda:TagResource")?;
+        call.send().await.or_fault("lambda:TagResource")?;
     }
     Ok(())
 }
@@ -194,7 +194,7 @@ pub(super) async fn update(
 pub(super) async fn delete(cloud: &AwsCloud, name: &FunctionName, waiting: Waiting<'_>) -> Result<(), Fault> {
     let answer = taken("lambda:DeleteFunction", waiting, || {
         let call = cloud.lambda.delete_function().function_name(name.as_str());
-        async move { call.send().await.answer("lambda:DeleteFunction") }
+        async move { call.send().await.or_fault("lambda:DeleteFunction") }
     });
     if_present(answer.await).map(drop)
 }
@@ -204,7 +204,12 @@ pub(super) async fn delete(cloud: &AwsCloud, name: &FunctionName, waiting: Waiti
 pub(super) async fn doubt(cloud: &AwsCloud, name: &FunctionName) {
     let call = cloud.lambda.untag_resource().resource(cloud.scope.function_arn(name));
     // There is a worse fault to tell. If this fails too, the same code is tried again first.
-    if let Err(fault) = call.tag_keys(ROUTER_SHA256).send().await.answer("lambda:UntagResource") {
+    if let Err(fault) = call
+        .tag_keys(ROUTER_SHA256)
+        .send()
+        .await
+        .or_fault("lambda:UntagResource")
+    {
         tracing::debug!("{fault}");
     }
 }
@@ -224,16 +229,16 @@ pub(super) async fn settle(
             .set_qualifier(version.map(str::to_owned))
             .send()
             .await
-            .answer(action)?;
+            .or_fault(action)?;
         let configuration = answer.configuration.unwrap_or_else(nothing);
         match failure(&configuration) {
-            Some((Failure::Function, reason)) => {
+            Some((LambdaFailure::Function, reason)) => {
                 return Err(Fault {
                     code: Some(FUNCTION_FAILED.to_owned()),
                     ..rejected(action, reason)
                 });
             }
-            Some((Failure::Update, reason)) => {
+            Some((LambdaFailure::Update, reason)) => {
                 return Err(Fault {
                     code: Some(UPDATE_FAILED.to_owned()),
                     ..rejected(action, reason)
@@ -243,7 +248,7 @@ pub(super) async fn settle(
         }
         match (configuration.state(), configuration.last_update_status()) {
             (Some(State::Pending), _) | (_, Some(LastUpdateStatus::InProgress)) => {
-                Ok(Tried::NotYet(Reason::FunctionBusy))
+                Ok(Tried::NotYet(WaitReason::FunctionBusy))
             }
             _ => Ok(Tried::Done(configuration)),
         }
@@ -264,7 +269,7 @@ async fn reserve(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) ->
             taken(action, waiting, || {
                 let call = cloud.lambda.put_function_concurrency().function_name(name);
                 let call = call.reserved_concurrent_executions(signed(number));
-                async move { call.send().await.answer(action).map(drop) }
+                async move { call.send().await.or_fault(action).map(drop) }
             })
             .await
         }
@@ -272,7 +277,7 @@ async fn reserve(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) ->
             let action = "lambda:DeleteFunctionConcurrency";
             taken(action, waiting, || {
                 let call = cloud.lambda.delete_function_concurrency().function_name(name);
-                async move { call.send().await.answer(action).map(drop) }
+                async move { call.send().await.or_fault(action).map(drop) }
             })
             .await
         }

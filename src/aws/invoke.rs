@@ -4,8 +4,8 @@ use aws_sdk_lambda::primitives::Blob;
 use serde_json::Value;
 
 use super::AwsCloud;
-use super::error::Answer as _;
-use super::settle::{Waiting, taken};
+use super::error::OrFault;
+use super::wait::{Waiting, taken};
 use crate::cloud::Fault;
 use crate::model::name::FunctionName;
 
@@ -29,7 +29,7 @@ pub(super) async fn invoke(
     let answer = taken(action, waiting, || {
         let call = cloud.lambda.invoke().function_name(name.as_str()).qualifier(qualifier);
         let call = call.payload(Blob::new(event.to_string()));
-        async move { call.send().await.answer(action) }
+        async move { call.send().await.or_fault(action) }
     })
     .await?;
     let payload = answer.payload.map(Blob::into_inner).unwrap_or_default();

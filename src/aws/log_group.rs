@@ -4,8 +4,8 @@ use aws_sdk_cloudwatchlogs::types::LogGroup as AwsLogGroup;
 
 use super::AwsCloud;
 use super::changes::Changes;
-use super::error::{Answer, if_present};
-use super::settle::{Waiting, taken};
+use super::error::{OrFault, if_present};
+use super::wait::{Waiting, taken};
 use crate::cloud::Fault;
 use crate::model::name::LogGroupName;
 use crate::model::resource::{LogGroup, LogGroupField};
@@ -15,7 +15,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option
     let tags = async {
         let arn = cloud.scope.log_group_arn(name);
         let call = cloud.logs.list_tags_for_resource().resource_arn(arn);
-        if_present(call.send().await.answer("logs:ListTagsForResource"))
+        if_present(call.send().await.or_fault("logs:ListTagsForResource"))
     };
     let (Some(group), Some(tags)) = tokio::try_join!(described(cloud, name), tags)? else {
         return Ok(None);
@@ -32,7 +32,7 @@ async fn described(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option<AwsLo
     let call = cloud.logs.describe_log_groups().log_group_name_prefix(name.as_str());
     let mut groups = call.into_paginator().items().send();
     while let Some(group) = groups.next().await {
-        let group = group.answer("logs:DescribeLogGroups")?;
+        let group = group.or_fault("logs:DescribeLogGroups")?;
         if group.log_group_name() == Some(name.as_str()) {
             return Ok(Some(group));
         }
@@ -49,7 +49,7 @@ pub(super) async fn create(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<
     taken("logs:CreateLogGroup", waiting, || {
         let call = cloud.logs.create_log_group().log_group_name(name.as_str());
         let call = call.set_tags(Some(tags.0.clone().into_iter().collect()));
-        async move { call.send().await.answer("logs:CreateLogGroup") }
+        async move { call.send().await.or_fault("logs:CreateLogGroup") }
     })
     .await?;
     match retention_days {
@@ -77,7 +77,7 @@ pub(super) async fn update(
             .untag_resource()
             .resource_arn(&arn)
             .set_tag_keys(Some(tags.remove));
-        call.send().await.answer("logs:UntagResource")?;
+        call.send().await.or_fault("logs:UntagResource")?;
     }
     if !tags.set.is_empty() {
         let call = cloud
@@ -85,7 +85,7 @@ pub(super) async fn update(
             .tag_resource()
             .resource_arn(&arn)
             .set_tags(Some(tags.set.into_iter().collect()));
-        call.send().await.answer("logs:TagResource")?;
+        call.send().await.or_fault("logs:TagResource")?;
     }
     Ok(())
 }
@@ -93,7 +93,7 @@ pub(super) async fn update(
 pub(super) async fn delete(cloud: &AwsCloud, name: &LogGroupName, waiting: Waiting<'_>) -> Result<(), Fault> {
     let answer = taken("logs:DeleteLogGroup", waiting, || {
         let call = cloud.logs.delete_log_group().log_group_name(name.as_str());
-        async move { call.send().await.answer("logs:DeleteLogGroup") }
+        async move { call.send().await.or_fault("logs:DeleteLogGroup") }
     });
     if_present(answer.await).map(drop)
 }
@@ -106,13 +106,13 @@ async fn retain(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<'_>) -> Res
             taken("logs:PutRetentionPolicy", waiting, || {
                 let call = cloud.logs.put_retention_policy().log_group_name(name);
                 let call = call.retention_in_days(days.try_into().unwrap_or(i32::MAX));
-                async move { call.send().await.answer("logs:PutRetentionPolicy").map(drop) }
+                async move { call.send().await.or_fault("logs:PutRetentionPolicy").map(drop) }
             })
             .await
         }
         None => {
             let call = cloud.logs.delete_retention_policy().log_group_name(name);
-            call.send().await.answer("logs:DeleteRetentionPolicy").map(drop)
+            call.send().await.or_fault("logs:DeleteRetentionPolicy").map(drop)
         }
     }
 }

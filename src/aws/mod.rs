@@ -1,38 +1,44 @@
 //! AWS, the real one or what speaks like it. The only place that names the provisioning SDKs; one kind of resource
 //! per file, with a read and a write.
 
-mod account;
 mod alias;
 mod call_log;
 mod changes;
+mod concurrency;
+mod connect_error;
 mod discovery;
 mod document;
 mod error;
 mod event_source_mapping;
 mod function;
+mod inline_policies;
 mod invoke;
-mod key;
+mod key_policy;
 mod log_group;
+mod log_lines;
+mod messages;
+mod probe;
 mod queue;
+mod queue_depth;
 mod role;
 mod role_policy;
+mod router_state;
 mod rule;
 mod self_test;
 mod session;
-mod settle;
-mod status;
-mod traffic;
+mod wait;
 
 use std::collections::BTreeSet;
 
-pub use session::{Connect, ConnectError, Session};
+pub use connect_error::ConnectError;
+pub use session::{Connect, Session};
 
 use crate::cloud::{Cloud, Fault, FaultKind};
 use crate::model::name::{BusName, QueueName, QueuePrefix, RoleName};
 use crate::model::resource::{Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::plan::{FieldChange, Op};
-use settle::Waiting;
+use wait::Waiting;
 
 /// One bus's account and Region on AWS.
 #[derive(Clone, Debug)]
@@ -47,7 +53,7 @@ pub struct AwsCloud {
     lambda: aws_sdk_lambda::Client,
     events: aws_sdk_eventbridge::Client,
     tagging: aws_sdk_resourcegroupstagging::Client,
-    get_key_policy: key::GetKeyPolicy,
+    get_key_policy: key_policy::GetKeyPolicy,
 }
 
 impl AwsCloud {
@@ -75,7 +81,7 @@ impl AwsCloud {
             lambda: client!(aws_sdk_lambda),
             events: client!(aws_sdk_eventbridge),
             tagging: client!(aws_sdk_resourcegroupstagging),
-            get_key_policy: key::get_key_policy(config),
+            get_key_policy: key_policy::get_key_policy(config),
         }
     }
 

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use super::AwsCloud;
 use super::changes::Changes;
 use super::document;
-use super::error::{Answer, if_present};
-use super::settle::{Waiting, taken};
+use super::error::{OrFault, if_present};
+use super::wait::{Waiting, taken};
 use crate::cloud::Fault;
 use crate::model::document::Document;
 use crate::model::field::FieldName;
@@ -28,11 +28,11 @@ pub(super) async fn read(cloud: &AwsCloud, name: &QueueName) -> Result<Option<Qu
             .get_queue_attributes()
             .queue_url(&url)
             .attribute_names(Attribute::All);
-        if_present(call.send().await.answer("sqs:GetQueueAttributes"))
+        if_present(call.send().await.or_fault("sqs:GetQueueAttributes"))
     };
     let tags = async {
         let call = cloud.sqs.list_queue_tags().queue_url(&url);
-        if_present(call.send().await.answer("sqs:ListQueueTags"))
+        if_present(call.send().await.or_fault("sqs:ListQueueTags"))
     };
     let (Some(attributes), Some(tags)) = tokio::try_join!(attributes, tags)? else {
         return Ok(None);
@@ -72,7 +72,7 @@ pub(super) async fn create(cloud: &AwsCloud, queue: &Queue, waiting: Waiting<'_>
             .queue_name(queue.name.as_str())
             .set_attributes(Some(wanted.clone()))
             .set_tags(Some(queue.tags.0.clone().into_iter().collect()));
-        async move { call.send().await.answer("sqs:CreateQueue") }
+        async move { call.send().await.or_fault("sqs:CreateQueue") }
     })
     .await?;
     Ok(())
@@ -85,23 +85,23 @@ pub(super) async fn update(cloud: &AwsCloud, queue: &Queue, fields: &[FieldChang
     if !fields.is_empty() {
         let call = cloud.sqs.set_queue_attributes().queue_url(&url);
         let call = call.set_attributes(Some(attributes(queue, &fields)));
-        call.send().await.answer(action)?;
+        call.send().await.or_fault(action)?;
     }
     if !tags.remove.is_empty() {
         let call = cloud.sqs.untag_queue().queue_url(&url).set_tag_keys(Some(tags.remove));
-        call.send().await.answer("sqs:UntagQueue")?;
+        call.send().await.or_fault("sqs:UntagQueue")?;
     }
     if !tags.set.is_empty() {
         let call = cloud.sqs.tag_queue().queue_url(&url);
         let call = call.set_tags(Some(tags.set.into_iter().collect()));
-        call.send().await.answer("sqs:TagQueue")?;
+        call.send().await.or_fault("sqs:TagQueue")?;
     }
     Ok(())
 }
 
 pub(super) async fn delete(cloud: &AwsCloud, name: &QueueName) -> Result<(), Fault> {
     let call = cloud.sqs.delete_queue().queue_url(cloud.queue_url(name));
-    if_present(call.send().await.answer("sqs:DeleteQueue")).map(drop)
+    if_present(call.send().await.or_fault("sqs:DeleteQueue")).map(drop)
 }
 
 /// The attributes that hold these fields, with their values as SQS takes them; empty text removes one.

@@ -5,8 +5,8 @@ use aws_sdk_iam::types::Tag;
 use super::AwsCloud;
 use super::changes::Changes;
 use super::document;
-use super::error::{Answer, if_present, rejected};
-use super::settle::{Waiting, taken};
+use super::error::{OrFault, if_present, rejected};
+use super::wait::{Waiting, taken};
 use crate::cloud::Fault;
 use crate::model::name::RoleName;
 use crate::model::resource::{Role, RoleField};
@@ -14,7 +14,7 @@ use crate::plan::FieldChange;
 
 pub(super) async fn read(cloud: &AwsCloud, name: &RoleName) -> Result<Option<Role>, Fault> {
     let call = cloud.iam.get_role().role_name(name.as_str());
-    let Some(answer) = if_present(call.send().await.answer("iam:GetRole"))? else {
+    let Some(answer) = if_present(call.send().await.or_fault("iam:GetRole"))? else {
         return Ok(None);
     };
     let odd = |what: &str, value: &str| {
@@ -67,7 +67,7 @@ pub(super) async fn create(cloud: &AwsCloud, role: &Role, waiting: Waiting<'_>) 
             .assume_role_policy_document(trust.compact())
             .set_permissions_boundary(permissions_boundary.as_ref().map(ToString::to_string))
             .set_tags(Some(tags.clone()));
-        async move { call.send().await.answer("iam:CreateRole") }
+        async move { call.send().await.or_fault("iam:CreateRole") }
     })
     .await?;
     Ok(())
@@ -90,7 +90,7 @@ pub(super) async fn update(
                 taken(action, waiting, || {
                     let call = cloud.iam.update_assume_role_policy().role_name(name);
                     let call = call.policy_document(role.trust.compact());
-                    async move { call.send().await.answer(action) }
+                    async move { call.send().await.or_fault(action) }
                 })
                 .await?;
             }
@@ -99,7 +99,7 @@ pub(super) async fn update(
     }
     if !tags.remove.is_empty() {
         let call = cloud.iam.untag_role().role_name(name).set_tag_keys(Some(tags.remove));
-        call.send().await.answer("iam:UntagRole")?;
+        call.send().await.or_fault("iam:UntagRole")?;
     }
     if !tags.set.is_empty() {
         let set = tags
@@ -108,7 +108,7 @@ pub(super) async fn update(
             .map(|(key, value)| tag(key, value))
             .collect::<Result<_, _>>()?;
         let call = cloud.iam.tag_role().role_name(name).set_tags(Some(set));
-        call.send().await.answer("iam:TagRole")?;
+        call.send().await.or_fault("iam:TagRole")?;
     }
     Ok(())
 }
@@ -119,11 +119,14 @@ async fn bound(cloud: &AwsCloud, role: &Role) -> Result<(), Fault> {
         Some(boundary) => {
             let call = cloud.iam.put_role_permissions_boundary().role_name(name);
             let call = call.permissions_boundary(boundary.as_str());
-            call.send().await.answer("iam:PutRolePermissionsBoundary").map(drop)
+            call.send().await.or_fault("iam:PutRolePermissionsBoundary").map(drop)
         }
         None => {
             let call = cloud.iam.delete_role_permissions_boundary().role_name(name);
-            call.send().await.answer("iam:DeleteRolePermissionsBoundary").map(drop)
+            call.send()
+                .await
+                .or_fault("iam:DeleteRolePermissionsBoundary")
+                .map(drop)
         }
     }
 }
@@ -132,7 +135,7 @@ async fn bound(cloud: &AwsCloud, role: &Role) -> Result<(), Fault> {
 pub(super) async fn delete(cloud: &AwsCloud, name: &RoleName, waiting: Waiting<'_>) -> Result<(), Fault> {
     let answer = taken("iam:DeleteRole", waiting, || {
         let call = cloud.iam.delete_role().role_name(name.as_str());
-        async move { call.send().await.answer("iam:DeleteRole") }
+        async move { call.send().await.or_fault("iam:DeleteRole") }
     });
     if_present(answer.await).map(drop)
 }

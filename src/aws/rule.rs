@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::AwsCloud;
 use super::changes::Changes;
 use super::document;
-use super::error::{Answer, if_present, refusal, rejected};
-use super::settle::{Waiting, taken};
+use super::error::{OrFault, if_present, refusal, rejected};
+use super::wait::{Waiting, taken};
 use crate::cloud::Fault;
 use crate::model::document::Document;
 use crate::model::name::RuleName;
@@ -23,14 +23,14 @@ const DEFAULT_RETRY: (u32, u32) = (86_400, 185);
 pub(super) async fn read(cloud: &AwsCloud, name: &RuleName) -> Result<Option<Rule>, Fault> {
     let rule = async {
         let call = cloud.events.describe_rule().name(name.as_str());
-        if_present(call.send().await.answer("events:DescribeRule"))
+        if_present(call.send().await.or_fault("events:DescribeRule"))
     };
     let tags = async {
         let call = cloud
             .events
             .list_tags_for_resource()
             .resource_arn(cloud.scope.rule_arn(name));
-        if_present(call.send().await.answer("events:ListTagsForResource"))
+        if_present(call.send().await.or_fault("events:ListTagsForResource"))
     };
     let targets = async { if_present(targets(cloud, name).await) };
     let (Some(rule), Some(targets), Some(tags)) = tokio::try_join!(rule, targets, tags)? else {
@@ -103,7 +103,7 @@ pub(super) async fn update(
             .untag_resource()
             .resource_arn(&arn)
             .set_tag_keys(Some(changes.remove));
-        call.send().await.answer("events:UntagResource")?;
+        call.send().await.or_fault("events:UntagResource")?;
     }
     if !changes.set.is_empty() {
         let call = cloud
@@ -111,7 +111,7 @@ pub(super) async fn update(
             .tag_resource()
             .resource_arn(&arn)
             .set_tags(Some(tags(&changes.set)?));
-        call.send().await.answer("events:TagResource")?;
+        call.send().await.or_fault("events:TagResource")?;
     }
     Ok(())
 }
@@ -123,7 +123,7 @@ pub(super) async fn delete(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'
     }
     let answer = taken("events:DeleteRule", waiting, || {
         let call = cloud.events.delete_rule().name(name.as_str());
-        async move { call.send().await.answer("events:DeleteRule") }
+        async move { call.send().await.or_fault("events:DeleteRule") }
     });
     if_present(answer.await).map(drop)
 }
@@ -137,7 +137,7 @@ async fn targets(cloud: &AwsCloud, name: &RuleName) -> Result<Vec<AwsTarget>, Fa
             .list_targets_by_rule()
             .rule(name.as_str())
             .set_next_token(page);
-        let answer = call.send().await.answer("events:ListTargetsByRule")?;
+        let answer = call.send().await.or_fault("events:ListTargetsByRule")?;
         targets.extend(answer.targets.unwrap_or_default());
         page = answer.next_token.filter(|token| !token.is_empty());
         if page.is_none() {
@@ -171,7 +171,7 @@ async fn put_rule(cloud: &AwsCloud, rule: &Rule, tags: Option<Vec<Tag>>, waiting
             .event_pattern(pattern.compact())
             .state(state.clone())
             .set_tags(tags.clone());
-        async move { call.send().await.answer("events:PutRule").map(drop) }
+        async move { call.send().await.or_fault("events:PutRule").map(drop) }
     })
     .await
 }
@@ -210,7 +210,7 @@ async fn put_target(cloud: &AwsCloud, rule: &Rule, target: &Target, waiting: Wai
             .targets(target.clone());
         async move {
             // The call succeeds even if it did not do what it was for.
-            let answer = call.send().await.answer(action)?;
+            let answer = call.send().await.or_fault(action)?;
             let failed = answer.failed_entries.unwrap_or_default().into_iter().next();
             match failed {
                 Some(failed) => Err(refusal(
@@ -231,7 +231,7 @@ async fn remove_target(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'_>) 
     taken(action, waiting, || {
         let call = cloud.events.remove_targets().rule(name.as_str()).ids(Rule::TARGET_ID);
         async move {
-            let answer = call.send().await.answer(action)?;
+            let answer = call.send().await.or_fault(action)?;
             match answer.failed_entries.unwrap_or_default().into_iter().next() {
                 Some(failed) => Err(refusal(
                     action,

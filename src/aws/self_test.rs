@@ -3,7 +3,7 @@
 use super::AwsCloud;
 use super::error::rejected;
 use super::invoke::{Invoked, invoke};
-use super::settle::Waiting;
+use super::wait::Waiting;
 use crate::cloud::Fault;
 use crate::model::resource::Alias;
 use crate::model::self_test::{Answer, question};

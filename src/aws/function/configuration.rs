@@ -77,7 +77,7 @@ pub(in crate::aws) fn nothing() -> FunctionConfiguration {
 }
 
 /// What Lambda could not do.
-pub(super) enum Failure {
+pub(super) enum LambdaFailure {
     /// Set the function up at all.
     Function,
     /// Carry out the last update.
@@ -85,10 +85,10 @@ pub(super) enum Failure {
 }
 
 /// What Lambda could not do about a function, with its reason.
-pub(super) fn failure(configuration: &FunctionConfiguration) -> Option<(Failure, String)> {
+pub(super) fn failure(configuration: &FunctionConfiguration) -> Option<(LambdaFailure, String)> {
     let (failure, reason) = match (configuration.state(), configuration.last_update_status()) {
-        (Some(State::Failed), _) => (Failure::Function, configuration.state_reason()),
-        (_, Some(LastUpdateStatus::Failed)) => (Failure::Update, configuration.last_update_status_reason()),
+        (Some(State::Failed), _) => (LambdaFailure::Function, configuration.state_reason()),
+        (_, Some(LastUpdateStatus::Failed)) => (LambdaFailure::Update, configuration.last_update_status_reason()),
         _ => return None,
     };
     let reason = reason.unwrap_or("Lambda could not set the function up and gave no reason");

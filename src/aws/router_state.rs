@@ -1,38 +1,15 @@
-//! What is going on at this moment: how many messages wait, and how the router and what feeds it fare.
+//! The state of the router's version and of the event source mapping that feeds it.
 
 use aws_sdk_lambda::types::State;
-use aws_sdk_sqs::types::QueueAttributeName as Attribute;
 
 use super::AwsCloud;
-use super::error::{Answer, if_present};
+use super::error::{OrFault, if_present};
 use super::event_source_mapping;
 use crate::cloud::Fault;
 use crate::model::name::{FunctionName, QueueName};
-use crate::model::status::{Depth, MappingState, VersionState};
+use crate::model::status::{MappingState, VersionState};
 
 impl AwsCloud {
-    /// How many messages a queue holds; nothing if it is not there.
-    ///
-    /// # Errors
-    /// When the call is refused or not answered.
-    pub async fn depth(&self, queue: &QueueName) -> Result<Option<Depth>, Fault> {
-        let call = self
-            .sqs
-            .get_queue_attributes()
-            .queue_url(self.queue_url(queue))
-            .attribute_names(Attribute::ApproximateNumberOfMessages)
-            .attribute_names(Attribute::ApproximateNumberOfMessagesNotVisible);
-        let Some(answer) = if_present(call.send().await.answer("sqs:GetQueueAttributes"))? else {
-            return Ok(None);
-        };
-        let attributes = answer.attributes.unwrap_or_default();
-        let number = |attribute| attributes.get(&attribute).and_then(|text| text.parse().ok());
-        Ok(Some(Depth {
-            waiting: number(Attribute::ApproximateNumberOfMessages).unwrap_or_default(),
-            in_flight: number(Attribute::ApproximateNumberOfMessagesNotVisible).unwrap_or_default(),
-        }))
-    }
-
     /// How the mapping of this queue to this alias fares; nothing if there is none.
     ///
     /// # Errors
@@ -61,7 +38,7 @@ impl AwsCloud {
             .get_function()
             .function_name(function.as_str())
             .qualifier(alias);
-        let Some(answer) = if_present(call.send().await.answer("lambda:GetFunction"))? else {
+        let Some(answer) = if_present(call.send().await.or_fault("lambda:GetFunction"))? else {
             return Ok(None);
         };
         Ok(answer.configuration.map(|configuration| VersionState {

@@ -1,69 +1,22 @@
-//! What flows through a bus: messages in queues, events on the event bus, and what the router says about them.
+//! Probes: events that kibus sends through the bus or the router, and looks for in queues.
 
 use std::time::SystemTime;
 
 use aws_sdk_eventbridge::types::PutEventsRequestEntry;
-use aws_sdk_sqs::types::QueueAttributeName;
 use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
 use serde_json::Value;
 
 use super::AwsCloud;
-use super::error::{Answer, if_present, rejected};
+use super::error::{OrFault, rejected};
 use super::invoke::{Invoked, invoke};
 use crate::cloud::Fault;
-use crate::model::name::{FunctionName, LogGroupName, QueueName};
+use crate::model::name::{FunctionName, QueueName};
 
 /// How many messages one receive gives at most.
 const LOOK: i32 = 10;
 
 impl AwsCloud {
-    /// Puts a message into a queue.
-    ///
-    /// # Errors
-    /// When the call is refused or not answered.
-    pub async fn send_message(&self, queue: &QueueName, body: &str) -> Result<(), Fault> {
-        let call = self
-            .sqs
-            .send_message()
-            .queue_url(self.queue_url(queue))
-            .message_body(body);
-        call.send().await.answer("sqs:SendMessage").map(drop)
-    }
-
-    /// Takes all messages that a queue gives at this moment, and deletes them from it. Gives their bodies.
-    ///
-    /// # Errors
-    /// When a call is refused or not answered.
-    pub async fn receive_messages(&self, queue: &QueueName) -> Result<Vec<String>, Fault> {
-        let url = self.queue_url(queue);
-        let mut bodies = Vec::new();
-        loop {
-            let call = self
-                .sqs
-                .receive_message()
-                .queue_url(&url)
-                .max_number_of_messages(10)
-                .wait_time_seconds(1);
-            let messages = call
-                .send()
-                .await
-                .answer("sqs:ReceiveMessage")?
-                .messages
-                .unwrap_or_default();
-            if messages.is_empty() {
-                return Ok(bodies);
-            }
-            for message in messages {
-                if let Some(receipt) = message.receipt_handle {
-                    let call = self.sqs.delete_message().queue_url(&url).receipt_handle(receipt);
-                    call.send().await.answer("sqs:DeleteMessage")?;
-                }
-                bodies.extend(message.body);
-            }
-        }
-    }
-
     /// Puts an event with the source, detail-type, resources and detail of this one on the default event bus, which
     /// gives it its id and time.
     ///
@@ -77,7 +30,7 @@ impl AwsCloud {
             .detail_type(text("detail-type"))
             .detail(event["detail"].to_string())
             .build();
-        let answer = self.events.put_events().entries(entry).send().await.answer(action)?;
+        let answer = self.events.put_events().entries(entry).send().await.or_fault(action)?;
         match answer
             .entries
             .unwrap_or_default()
@@ -87,28 +40,6 @@ impl AwsCloud {
             Some(message) => Err(rejected(action, message)),
             None => Ok(()),
         }
-    }
-
-    /// How many messages of a queue wait, and how many are in flight; both approximately and up to a minute late.
-    ///
-    /// # Errors
-    /// When the call is refused or not answered.
-    pub async fn message_counts(&self, queue: &QueueName) -> Result<(u64, u64), Fault> {
-        let (waiting, in_flight) = (
-            QueueAttributeName::ApproximateNumberOfMessages,
-            QueueAttributeName::ApproximateNumberOfMessagesNotVisible,
-        );
-        let call = self.sqs.get_queue_attributes().queue_url(self.queue_url(queue));
-        let call = call.attribute_names(waiting.clone()).attribute_names(in_flight.clone());
-        let attributes = call.send().await.answer("sqs:GetQueueAttributes")?.attributes;
-        let attributes = attributes.unwrap_or_default();
-        let count = |name| {
-            attributes
-                .get(&name)
-                .and_then(|text: &String| text.parse().ok())
-                .unwrap_or(0)
-        };
-        Ok((count(waiting), count(in_flight)))
     }
 
     /// Looks for a probe in a queue, without hiding any message from anyone. Nothing, if the queue holds so much else
@@ -123,7 +54,7 @@ impl AwsCloud {
             .max_number_of_messages(LOOK)
             .wait_time_seconds(2)
             .visibility_timeout(0);
-        let messages = call.send().await.answer("sqs:ReceiveMessage")?.messages;
+        let messages = call.send().await.or_fault("sqs:ReceiveMessage")?.messages;
         let messages = messages.unwrap_or_default();
         let there = messages.iter().any(|message| is_probe(message.body(), probe));
         Ok((there || messages.is_empty()).then_some(there))
@@ -140,7 +71,7 @@ impl AwsCloud {
             .max_number_of_messages(LOOK)
             .wait_time_seconds(2)
             .visibility_timeout(1);
-        let messages = call.send().await.answer("sqs:ReceiveMessage")?.messages;
+        let messages = call.send().await.or_fault("sqs:ReceiveMessage")?.messages;
         for message in messages.unwrap_or_default() {
             if let Some(receipt) = message
                 .receipt_handle
@@ -178,36 +109,6 @@ impl AwsCloud {
             Invoked::Answered(payload) => Ok(serde_json::from_slice(&payload).unwrap_or_default()),
             Invoked::Failed(words) => Err(words),
         })
-    }
-
-    /// The lines that a log group holds; none if the group is not there.
-    ///
-    /// # Errors
-    /// When the call is refused or not answered.
-    pub async fn log_lines(&self, group: &LogGroupName) -> Result<Vec<String>, Fault> {
-        let mut lines = Vec::new();
-        let mut token = None;
-        loop {
-            let call = self
-                .logs
-                .filter_log_events()
-                .log_group_name(group.as_str())
-                .set_next_token(token);
-            let Some(answer) = if_present(call.send().await.answer("logs:FilterLogEvents"))? else {
-                return Ok(lines);
-            };
-            lines.extend(
-                answer
-                    .events
-                    .unwrap_or_default()
-                    .into_iter()
-                    .filter_map(|event| event.message),
-            );
-            token = answer.next_token.filter(|token| !token.is_empty());
-            if token.is_none() {
-                return Ok(lines);
-            }
-        }
     }
 }
 

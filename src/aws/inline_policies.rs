@@ -1,10 +1,10 @@
-//! What is asked of the account and not of a resource that is planned.
+//! The inline policies of a role, whoever wrote them: together they share one size limit.
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::AwsCloud;
 use super::document::decoded;
-use super::error::{Answer, if_present};
+use super::error::{OrFault, if_present};
 use crate::cloud::Fault;
 use crate::model::inline_policy::InlinePolicy;
 use crate::model::name::RoleName;
@@ -22,7 +22,7 @@ impl AwsCloud {
         let mut answers = call.into_paginator().items().send();
         let mut names = Vec::new();
         while let Some(name) = answers.next().await {
-            match if_present(name.answer("iam:ListRolePolicies"))? {
+            match if_present(name.or_fault("iam:ListRolePolicies"))? {
                 Some(name) => names.push(name),
                 None => return Ok(Vec::new()),
             }
@@ -30,7 +30,7 @@ impl AwsCloud {
         let policies = stream::iter(names)
             .map(|name| async move {
                 let call = self.iam.get_role_policy().role_name(role.as_str()).policy_name(&name);
-                let answer = if_present(call.send().await.answer("iam:GetRolePolicy"))?;
+                let answer = if_present(call.send().await.or_fault("iam:GetRolePolicy"))?;
                 Ok(answer.map(|answer| InlinePolicy {
                     name,
                     text: decoded(&answer.policy_document),
@@ -42,18 +42,5 @@ impl AwsCloud {
             .try_filter_map(|policy| async { Ok(policy) })
             .try_collect()
             .await
-    }
-
-    /// How many concurrent invocations of the account and Region are set aside for no function; nothing if the answer
-    /// does not say.
-    ///
-    /// # Errors
-    /// When it cannot be asked.
-    pub async fn unreserved_concurrency(&self) -> Result<Option<u32>, Fault> {
-        let answer = self.lambda.get_account_settings().send().await;
-        let limit = answer.answer("lambda:GetAccountSettings")?.account_limit;
-        Ok(limit
-            .and_then(|limit| limit.unreserved_concurrent_executions)
-            .and_then(|number| number.try_into().ok()))
     }
 }

@@ -14,7 +14,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 
 /// What is being waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reason {
+pub(super) enum WaitReason {
     /// SQS keeps a name for a minute after its queue was deleted.
     QueueDeletedRecently,
     /// Lambda does not see a new role, or its trust, at once.
@@ -37,7 +37,7 @@ pub(super) enum Reason {
     ConcurrentChange,
 }
 
-impl Reason {
+impl WaitReason {
     /// The reason in words, to stand after "waiting: ".
     pub(super) fn text(self) -> &'static str {
         match self {
@@ -70,7 +70,7 @@ pub(super) enum Tried<T> {
     /// It is done.
     Done(T),
     /// It has to be tried again.
-    NotYet(Reason),
+    NotYet(WaitReason),
 }
 
 /// Tries until it is done, fails for another reason than a wait, or takes longer than its reason's bound.
@@ -129,7 +129,7 @@ where
     .await
 }
 
-fn unsettled(action: &str, reason: Reason, refusal: Option<Fault>) -> Fault {
+fn unsettled(action: &str, reason: WaitReason, refusal: Option<Fault>) -> Fault {
     let waited = format!("{}, after {} seconds", reason.text(), reason.bound().as_secs());
     match refusal {
         Some(fault) => Fault {
@@ -196,14 +196,14 @@ mod tests {
         let (result, heard, _) = run(vec![
             Err(deleted_recently()),
             Err(deleted_recently()),
-            Ok(Tried::NotYet(Reason::FunctionBusy)),
+            Ok(Tried::NotYet(WaitReason::FunctionBusy)),
             Ok(Tried::Done(())),
         ])
         .await;
         assert_eq!(result, Ok(()));
         assert_eq!(
             heard,
-            [Reason::QueueDeletedRecently.text(), Reason::FunctionBusy.text()]
+            [WaitReason::QueueDeletedRecently.text(), WaitReason::FunctionBusy.text()]
         );
     }
 
@@ -212,10 +212,14 @@ mod tests {
         for (answer, reason, code) in [
             (
                 Err(deleted_recently()),
-                Reason::QueueDeletedRecently,
+                WaitReason::QueueDeletedRecently,
                 Some("QueueDeletedRecently"),
             ),
-            (Ok(Tried::NotYet(Reason::MappingBusy)), Reason::MappingBusy, None),
+            (
+                Ok(Tried::NotYet(WaitReason::MappingBusy)),
+                WaitReason::MappingBusy,
+                None,
+            ),
         ] {
             let (result, _, slept) = run(vec![answer]).await;
             let fault = result.unwrap_err();
