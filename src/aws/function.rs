@@ -1,28 +1,28 @@
 //! Lambda functions.
 //!
-//! What the code is said to be stands in two tags; what it is, Lambda reports. The tags are written last, so that
-//! an interruption leaves a difference that the next plan sees.
+//! Two tags record the code that was uploaded; Lambda reports the hash of the code that it has. The tags are written
+//! last, so that an interruption leaves a difference that the next plan sees.
 
+mod archive;
 mod configuration;
+mod ready;
 
 use std::collections::BTreeMap;
 
 use aws_sdk_lambda::operation::update_function_configuration::UpdateFunctionConfigurationInput;
 use aws_sdk_lambda::operation::update_function_configuration::builders::UpdateFunctionConfigurationInputBuilder;
-use aws_sdk_lambda::primitives::Blob;
-use aws_sdk_lambda::types::{
-    Environment, FunctionCode, FunctionConfiguration, LastUpdateStatus, LoggingConfig, State, VpcConfig,
-};
-use sha2::{Digest, Sha256};
+use aws_sdk_lambda::types::{Environment, FunctionCode, LoggingConfig, VpcConfig};
 
-use configuration::{LambdaFailure, failure, hex, unsigned};
+use archive::archive;
+use configuration::{LambdaFailure, failure, unsigned};
 pub(super) use configuration::{nothing, settings};
+pub(super) use ready::ready;
 
 use super::AwsCloud;
 use super::changes::Changes;
-use super::error::{OrFault, if_present, refusal, rejected};
-use super::wait::{Tried, WaitReason, Waiting, settled, taken};
-use crate::cloud::{Fault, FaultKind};
+use super::error::{OrFault, if_present, refusal};
+use super::wait::{Waiting, taken};
+use crate::cloud::Fault;
 use crate::model::name::FunctionName;
 use crate::model::resource::{Code, Function, FunctionField, FunctionSettings, Logging};
 use crate::model::tags::{ROUTER_SHA256, ROUTER_VERSION, Tags};
@@ -99,7 +99,7 @@ pub(super) async fn create(cloud: &AwsCloud, function: &Function, waiting: Waiti
         async move { call.send().await.or_fault(action) }
     })
     .await?;
-    settle(cloud, name, None, waiting).await?;
+    ready(cloud, name, None, waiting).await?;
     match reserved_concurrency {
         Some(_) => reserve(cloud, function, waiting).await,
         None => Ok(()),
@@ -156,7 +156,7 @@ pub(super) async fn update(
             async move { call.send().await.or_fault(action) }
         })
         .await?;
-        settle(cloud, &function.name, None, waiting).await?;
+        ready(cloud, &function.name, None, waiting).await?;
         tags.set.extend(code_tags(&settings.code));
     }
     if configuration != UpdateFunctionConfigurationInput::builder() {
@@ -166,7 +166,7 @@ pub(super) async fn update(
             async move { call.send_with(&cloud.lambda).await.or_fault(action) }
         })
         .await?;
-        settle(cloud, &function.name, None, waiting).await?;
+        ready(cloud, &function.name, None, waiting).await?;
     }
     if concurrency {
         reserve(cloud, function, waiting).await?;
@@ -199,11 +199,11 @@ pub(super) async fn delete(cloud: &AwsCloud, name: &FunctionName, waiting: Waiti
     if_present(answer.await).map(drop)
 }
 
-/// Takes back what the code is said to be, so that the next plan gives it again: another build of the same version
-/// would otherwise be no difference.
+/// Removes the tag with the code's hash, so that the next plan uploads the code again: another build of the same
+/// version would otherwise be no difference.
 pub(super) async fn doubt(cloud: &AwsCloud, name: &FunctionName) {
     let call = cloud.lambda.untag_resource().resource(cloud.scope.function_arn(name));
-    // There is a worse fault to tell. If this fails too, the same code is tried again first.
+    // The failed self-test is the fault to report. If this call fails too, the next run tests the same code again.
     if let Err(fault) = call
         .tag_keys(ROUTER_SHA256)
         .send()
@@ -213,53 +213,6 @@ pub(super) async fn doubt(cloud: &AwsCloud, name: &FunctionName) {
         tracing::debug!("{fault}");
     }
 }
-
-/// Waits until Lambda has done what it was told about a function, or about a version of it; gives its
-/// configuration.
-pub(super) async fn settle(
-    cloud: &AwsCloud,
-    name: &FunctionName,
-    version: Option<&str>,
-    waiting: Waiting<'_>,
-) -> Result<FunctionConfiguration, Fault> {
-    let action = "lambda:GetFunction";
-    settled(action, waiting, || async move {
-        let call = cloud.lambda.get_function().function_name(name.as_str());
-        let answer = call
-            .set_qualifier(version.map(str::to_owned))
-            .send()
-            .await
-            .or_fault(action)?;
-        let configuration = answer.configuration.unwrap_or_else(nothing);
-        match failure(&configuration) {
-            Some((LambdaFailure::Function, reason)) => {
-                return Err(Fault {
-                    code: Some(FUNCTION_FAILED.to_owned()),
-                    ..rejected(action, reason)
-                });
-            }
-            Some((LambdaFailure::Update, reason)) => {
-                return Err(Fault {
-                    code: Some(UPDATE_FAILED.to_owned()),
-                    ..rejected(action, reason)
-                });
-            }
-            None => {}
-        }
-        match (configuration.state(), configuration.last_update_status()) {
-            (Some(State::Pending), _) | (_, Some(LastUpdateStatus::InProgress)) => {
-                Ok(Tried::NotYet(WaitReason::FunctionBusy))
-            }
-            _ => Ok(Tried::Done(configuration)),
-        }
-    })
-    .await
-}
-
-/// These stand for a code where the call that tells of it succeeded. Lambda leaves a function that it has given up as it
-/// is; one whose last update failed can be updated again.
-const FUNCTION_FAILED: &str = "FunctionFailed";
-const UPDATE_FAILED: &str = "FunctionUpdateFailed";
 
 async fn reserve(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) -> Result<(), Fault> {
     let name = function.name.as_str();
@@ -281,30 +234,6 @@ async fn reserve(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) ->
             })
             .await
         }
-    }
-}
-
-/// The archive that was planned: what was shown is what is given, or nothing is.
-fn archive(cloud: &AwsCloud, action: &str, planned: &Code) -> Result<Blob, Fault> {
-    let unplanned = |has: &str| {
-        let planned = &planned.sha256;
-        Fault {
-            kind: FaultKind::Rejected,
-            ..rejected(
-                action,
-                format!("the plan wants the archive with SHA-256 {planned}, and {has}"),
-            )
-        }
-    };
-    let archive = cloud
-        .archive
-        .as_deref()
-        .ok_or_else(|| unplanned("there is none at hand"))?;
-    let sha256 = hex(&Sha256::digest(archive));
-    if sha256 == planned.sha256 {
-        Ok(Blob::new(archive))
-    } else {
-        Err(unplanned(&format!("the one at hand has {sha256}")))
     }
 }
 

@@ -1,5 +1,7 @@
-//! AWS, the real one or what speaks like it. The only place that names the provisioning SDKs; one kind of resource
-//! per file, with a read and a write.
+//! AWS, or an emulator of it. The only place that names the provisioning SDKs.
+//!
+//! Each kind of resource has a file that reads, creates, updates and deletes it. A new kind is such a file and a line
+//! in each match below.
 
 mod alias;
 mod call_log;
@@ -26,6 +28,7 @@ mod router_state;
 mod rule;
 mod self_test;
 mod session;
+mod version;
 mod wait;
 
 use std::collections::BTreeSet;
@@ -57,7 +60,7 @@ pub struct AwsCloud {
 }
 
 impl AwsCloud {
-    /// The account and Region of a session, as the place of a bus.
+    /// A bus in the account and Region of a session.
     #[must_use]
     pub fn new(session: &Session, bus: BusName) -> Self {
         let config = session.config();
@@ -85,21 +88,21 @@ impl AwsCloud {
         }
     }
 
-    /// The same with the archive to give to a function. Without it, or with another than the one that was planned,
-    /// no function's code is written.
+    /// The same with an archive for the function's code. Without it, or with another archive than the planned one,
+    /// no code is written.
     #[must_use]
     pub fn with_archive(mut self, archive: Vec<u8>) -> Self {
         self.archive = Some(archive);
         self
     }
 
-    /// The role that the caller has taken, if it is one.
+    /// The role that the caller has assumed, if any.
     #[must_use]
     pub fn caller_role(&self) -> Option<RoleName> {
         role_of(&self.caller)
     }
 
-    /// Where the bus is.
+    /// The bus with its account and Region.
     #[must_use]
     pub fn scope(&self) -> &Scope {
         &self.scope
@@ -117,15 +120,8 @@ impl AwsCloud {
             Resource::Function(r) => function::create(self, r, waiting).await,
             Resource::Alias(r) => alias::create(self, r, waiting).await,
             Resource::EventSourceMapping(r) => event_source_mapping::create(self, r, waiting).await,
-            // These two calls would overwrite what came between the plan and now.
-            Resource::RolePolicy(r) => {
-                self.still_absent("iam:PutRolePolicy", resource).await?;
-                role_policy::create(self, r, waiting).await
-            }
-            Resource::Rule(r) => {
-                self.still_absent("events:PutRule", resource).await?;
-                rule::create(self, r, waiting).await
-            }
+            Resource::RolePolicy(r) => role_policy::create(self, r, waiting).await,
+            Resource::Rule(r) => rule::create(self, r, waiting).await,
         }
     }
 
@@ -168,19 +164,19 @@ impl AwsCloud {
         }
     }
 
-    async fn still_absent(&self, action: &str, resource: &Resource) -> Result<(), Fault> {
-        let id = resource.id();
-        match self.read(&id).await? {
+    /// For a call that would overwrite what was created since the plan.
+    async fn still_absent(&self, action: &str, id: &ResourceId) -> Result<(), Fault> {
+        match self.read(id).await? {
             None => Ok(()),
             Some(_) => Err(Fault {
                 kind: FaultKind::Exists,
-                ..error::rejected(action, format!("{id} exists already"))
+                ..error::rejected(action, format!("{id} already exists"))
             }),
         }
     }
 }
 
-/// The role in the ARN of somebody who has taken it: `arn:aws:sts::ACCOUNT:assumed-role/ROLE/SESSION`, without the
+/// The role in the ARN of a caller that has assumed it: `arn:aws:sts::ACCOUNT:assumed-role/ROLE/SESSION`, without the
 /// role's path (IAM user guide, "IAM identifiers").
 fn role_of(caller: &str) -> Option<RoleName> {
     let (role, _) = caller.split_once(":assumed-role/")?.1.split_once('/')?;
@@ -226,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_caller_may_have_taken_a_role() {
+    fn a_caller_may_have_assumed_a_role() {
         for (caller, role) in [
             ("arn:aws:sts::111122223333:assumed-role/ops/me@example.com", Some("ops")),
             ("arn:aws:iam::111122223333:user/ops", None),

@@ -6,7 +6,7 @@ use super::error::{OrFault, if_present};
 use super::wait::{Tried, WaitReason, Waiting, settled, taken};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::{PolicyName, RoleName};
-use crate::model::resource::RolePolicy;
+use crate::model::resource::{ResourceId, RolePolicy};
 
 const PUT: &str = "iam:PutRolePolicy";
 
@@ -24,8 +24,10 @@ pub(super) async fn read(cloud: &AwsCloud, role: &RoleName, name: &PolicyName) -
     }))
 }
 
-/// IAM may not find the role yet, if it is as new.
+/// IAM may not find a role yet that is new too.
 pub(super) async fn create(cloud: &AwsCloud, policy: &RolePolicy, waiting: Waiting<'_>) -> Result<(), Fault> {
+    let id = ResourceId::RolePolicy(policy.role.clone(), policy.name.clone());
+    cloud.still_absent(PUT, &id).await?;
     settled(PUT, waiting, || async move {
         match put(cloud, policy).await {
             Err(fault) if fault.kind == FaultKind::Gone => Ok(Tried::NotYet(WaitReason::RoleUnknown)),

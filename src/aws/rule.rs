@@ -1,4 +1,4 @@
-//! EventBridge rules of the default bus, each with our one target.
+//! EventBridge rules of the default bus, each with kibus's one target.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use super::wait::{Waiting, taken};
 use crate::cloud::Fault;
 use crate::model::document::Document;
 use crate::model::name::RuleName;
-use crate::model::resource::{Rule, RuleField, Target};
+use crate::model::resource::{ResourceId, Rule, RuleField, Target};
 use crate::plan::FieldChange;
 
-/// How long EventBridge tries, in seconds, and how often, unless a target says otherwise (EventBridge User Guide,
+/// How long EventBridge retries, in seconds, and how often, unless a target sets it (EventBridge User Guide,
 /// "How EventBridge retries delivering events").
 const DEFAULT_RETRY: (u32, u32) = (86_400, 185);
 
@@ -58,6 +58,9 @@ pub(super) async fn read(cloud: &AwsCloud, name: &RuleName) -> Result<Option<Rul
 }
 
 pub(super) async fn create(cloud: &AwsCloud, rule: &Rule, waiting: Waiting<'_>) -> Result<(), Fault> {
+    cloud
+        .still_absent("events:PutRule", &ResourceId::Rule(rule.name.clone()))
+        .await?;
     put_rule(cloud, rule, Some(tags(&rule.tags.0)?), waiting).await?;
     match &rule.target {
         Some(target) => put_target(cloud, rule, target, waiting).await,
@@ -86,7 +89,7 @@ pub(super) async fn update(
         }
     }
     if settings {
-        // The tags of a rule that exists are not changed by this call, or all replaced, depending on who answers.
+        // For an existing rule AWS ignores tags here, and other servers replace all of them.
         put_rule(cloud, rule, None, waiting).await?;
     }
     if target {
@@ -116,7 +119,7 @@ pub(super) async fn update(
     Ok(())
 }
 
-/// Takes away our target and then the rule; EventBridge refuses if somebody else's target is left.
+/// Removes kibus's target and then the rule; EventBridge refuses if another target is left.
 pub(super) async fn delete(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'_>) -> Result<(), Fault> {
     if if_present(remove_target(cloud, name, waiting).await)?.is_none() {
         return Ok(());
@@ -162,7 +165,7 @@ async fn put_rule(cloud: &AwsCloud, rule: &Rule, tags: Option<Vec<Tag>>, waiting
         RuleState::Disabled
     };
     taken("events:PutRule", waiting, || {
-        // What is not said is lost, so everything is said.
+        // PutRule resets what it leaves out.
         let call = cloud
             .events
             .put_rule()
@@ -209,16 +212,16 @@ async fn put_target(cloud: &AwsCloud, rule: &Rule, target: &Target, waiting: Wai
             .rule(rule.name.as_str())
             .targets(target.clone());
         async move {
-            // The call succeeds even if it did not do what it was for.
+            // The call succeeds even if an entry failed.
             let answer = call.send().await.or_fault(action)?;
             let failed = answer.failed_entries.unwrap_or_default().into_iter().next();
             match failed {
                 Some(failed) => Err(refusal(
                     action,
                     failed.error_code(),
-                    failed.error_message().unwrap_or("the target was not taken"),
+                    failed.error_message().unwrap_or("the target was not accepted"),
                 )),
-                None if answer.failed_entry_count > 0 => Err(rejected(action, "the target was not taken")),
+                None if answer.failed_entry_count > 0 => Err(rejected(action, "the target was not accepted")),
                 None => Ok(()),
             }
         }
@@ -236,7 +239,7 @@ async fn remove_target(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'_>) 
                 Some(failed) => Err(refusal(
                     action,
                     failed.error_code(),
-                    failed.error_message().unwrap_or("the target stays"),
+                    failed.error_message().unwrap_or("the target was not removed"),
                 )),
                 None => Ok(()),
             }
@@ -245,7 +248,7 @@ async fn remove_target(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'_>) 
     .await
 }
 
-/// Our target as it is.
+/// Kibus's target as it is.
 fn target(target: &AwsTarget) -> Target {
     let retry = target.retry_policy();
     let number = |value: Option<i32>, default| value.and_then(|value| u32::try_from(value).ok()).unwrap_or(default);
