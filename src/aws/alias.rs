@@ -11,7 +11,7 @@ use super::error::{OrFault, if_present};
 use super::function;
 use super::self_test;
 use super::version::{configuration, prune, publish, published};
-use super::wait::{Waiting, taken};
+use super::wait::{Waiting, accepted};
 use crate::cloud::Fault;
 use crate::model::name::FunctionName;
 use crate::model::resource::{Alias, History};
@@ -59,7 +59,7 @@ pub(super) async fn create(cloud: &AwsCloud, alias: &Alias, waiting: Waiting<'_>
     let version = publish(cloud, &alias.function, waiting).await?;
     prove(cloud, alias, version, None, waiting).await?;
     let history = History::default();
-    taken(action, waiting, || {
+    accepted(action, waiting, || {
         let call = cloud.lambda.create_alias().function_name(alias.function.as_str());
         let call = call.name(&alias.name).function_version(version.to_string());
         let call = call.description(history.describe(version));
@@ -114,7 +114,7 @@ async fn point(
         shares: _,   // kibus sets none
         history: _,  // depends on that number
     } = alias;
-    taken(action, waiting, || {
+    accepted(action, waiting, || {
         let call = cloud.lambda.update_alias().function_name(function.as_str());
         let call = call.name(name).function_version(version.to_string());
         let call = call.description(history.describe(version));

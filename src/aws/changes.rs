@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_and_tags_are_told_apart() {
+    fn fields_and_tags_are_separated() {
         let changes = Changes::among(
             "x:Y",
             &[

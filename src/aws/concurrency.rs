@@ -1,15 +1,15 @@
-//! The concurrency that Lambda gives an account in a Region.
+//! The concurrency of an account in a Region.
 
 use super::AwsCloud;
 use super::error::OrFault;
 use crate::cloud::Fault;
 
 impl AwsCloud {
-    /// How many concurrent invocations of the account and Region are set aside for no function; nothing if the answer
-    /// does not say.
+    /// The concurrent invocations of the account and Region that no function has reserved; `None` if the answer leaves
+    /// it out.
     ///
     /// # Errors
-    /// When it cannot be asked.
+    /// When the call is refused or not answered.
     pub async fn unreserved_concurrency(&self) -> Result<Option<u32>, Fault> {
         let answer = self.lambda.get_account_settings().send().await;
         let limit = answer.or_fault("lambda:GetAccountSettings")?.account_limit;

@@ -8,27 +8,27 @@ use crate::model::name::{NameError, Region};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectError {
     /// Neither the command line nor the environment nor the profile names a Region.
-    #[error("no AWS Region is chosen")]
+    #[error("no AWS Region is set")]
     NoRegion,
-    /// What the environment, the profile or the answer names cannot be a Region, an account or a partition.
+    /// The environment, the profile or the answer holds an invalid Region, account or partition.
     #[error(transparent)]
     BadName(#[from] NameError),
-    /// AWS has no endpoint of that name, or the name cannot be resolved from here.
-    #[error("no AWS endpoint is found for Region `{region}`")]
+    /// The name of the endpoint cannot be resolved.
+    #[error("no AWS endpoint found for Region `{region}`")]
     NoEndpoint {
         /// The Region.
         region: Region,
-        /// What the system said.
+        /// The cause, from the system.
         cause: String,
     },
-    /// The question who the caller is was not answered.
+    /// The call for the caller's identity failed.
     #[error("{fault}")]
     Refused {
-        /// What happened.
+        /// The fault.
         fault: Fault,
         /// The endpoint, if it is not AWS's own.
         endpoint: Option<String>,
-        /// The profile, if one was chosen.
+        /// The profile, if one was given.
         profile: Option<String>,
     },
 }
@@ -38,12 +38,12 @@ impl From<ConnectError> for Error {
         let message = e.to_string();
         match e {
             ConnectError::NoRegion => Self::usage(message)
-                .note("neither the command line nor the environment nor the profile names one")
-                .hint("choose one with --region, or set AWS_REGION"),
+                .note("neither the command line, the environment, nor the profile sets one")
+                .hint("pass --region, or set AWS_REGION"),
             ConnectError::BadName(e) => e.into(),
             ConnectError::NoEndpoint { cause, .. } => Self::failed(message)
                 .note(cause)
-                .hint("see that the Region is written correctly and that this machine can reach AWS"),
+                .hint("check that the Region is correct and that this machine can reach AWS"),
             ConnectError::Refused {
                 fault,
                 endpoint,
@@ -60,42 +60,40 @@ fn refused(fault: &Fault, endpoint: Option<&str>, profile: Option<&str>) -> Erro
     };
     let log_in = with_profile("aws sso login");
     match &fault.kind {
-        FaultKind::NoCredentials => Error::failed("no AWS credentials are found")
-            .note("looked in the environment, in the profile, and where a container or an instance has them")
-            .hint("choose a profile with --profile, or set AWS_PROFILE")
+        FaultKind::NoCredentials => Error::failed("no AWS credentials found")
+            .note("looked in the environment, in the profile, and in container and instance metadata")
+            .hint("pass --profile, or set AWS_PROFILE")
             .hint_command("or log in:", log_in),
         FaultKind::ExpiredCredentials => Error::failed("the AWS credentials have expired")
             .note(&fault.message)
             .hint_command("log in again:", log_in),
         FaultKind::BadCredentials if fault.code.is_none() => Error::failed("the AWS credentials cannot be loaded")
             .note(&fault.message)
-            .hint("choose a profile with --profile, or set AWS_PROFILE")
+            .hint("pass --profile, or set AWS_PROFILE")
             .hint_command("if they come from IAM Identity Center, log in:", log_in),
-        FaultKind::BadCredentials => Error::failed("AWS does not take these credentials")
+        FaultKind::BadCredentials => Error::failed("AWS rejected these credentials")
             .note(&fault.message)
-            .hint("a Region that the account has not enabled gives the same answer")
-            .hint_command("see who you are with:", with_profile("aws sts get-caller-identity")),
+            .hint("a Region that is not enabled in the account gives the same error")
+            .hint_command("check your identity:", with_profile("aws sts get-caller-identity")),
         FaultKind::Unreachable => match endpoint {
             Some(endpoint) => Error::failed(format!("endpoint `{endpoint}` does not answer"))
                 .note(&fault.message)
-                .hint("see that it is running, or choose another with --endpoint-url"),
+                .hint("check that it is running, or pass another with --endpoint-url"),
             None => Error::failed("AWS does not answer")
                 .note(&fault.message)
-                .hint("see that this machine can reach AWS, through a proxy or a VPC endpoint if it must"),
+                .hint("check that this machine can reach AWS, through a proxy or a VPC endpoint if needed"),
         },
         _ => {
-            let error = Error::failed("AWS does not say who is calling");
-            let error = error.note(format!("{} was answered with: {}", fault.action, fault.message));
+            let error = Error::failed("AWS did not return the caller's identity");
+            let error = error.note(format!("{} failed: {}", fault.action, fault.message));
             match endpoint {
                 Some(endpoint) if !matches!(fault.kind, FaultKind::Denied { .. }) => {
-                    error.hint(format!("see that `{endpoint}` speaks AWS's APIs"))
+                    error.hint(format!("check that `{endpoint}` serves the AWS APIs"))
                 }
                 _ => error
-                    .hint(
-                        "no permission is needed for this call, but a VPC endpoint or a proxy on the way may refuse it",
-                    )
+                    .hint("this call needs no permission, but a VPC endpoint or a proxy on the way may refuse it")
                     .hint_command(
-                        "see whether AWS's own tool is answered:",
+                        "check whether the AWS CLI works:",
                         with_profile("aws sts get-caller-identity"),
                     ),
             }

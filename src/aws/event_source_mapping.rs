@@ -1,7 +1,7 @@
 //! Event source mappings.
 //!
-//! They have no names. All that read the queue are listed, and ours are those that point to the alias; the one
-//! with the lowest UUID is the one, and the others are its duplicates.
+//! They have no names. Those of the queue are listed; the bus's are those that point to the alias. The one with the
+//! lowest UUID counts, and the others are its duplicates.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use aws_sdk_lambda::types::{EventSourceMappingConfiguration, FilterCriteria, Fun
 use super::AwsCloud;
 use super::changes::Changes;
 use super::error::{OrFault, if_present, rejected};
-use super::wait::{Tried, WaitReason, Waiting, settled, taken};
+use super::wait::{Tried, WaitReason, Waiting, accepted, settled};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::{FunctionName, QueueName};
 use crate::model::resource::{EventSourceMapping, MappingField};
@@ -38,7 +38,7 @@ pub(super) async fn read(cloud: &AwsCloud, key: MappingKey<'_>) -> Result<Option
         report_batch_item_failures: first
             .function_response_types()
             .contains(&FunctionResponseType::ReportBatchItemFailures),
-        // One that is being set up or changed will read, unless it was told not to.
+        // One that is being set up or updated will be enabled.
         enabled: !matches!(first.state(), Some("Disabled" | "Disabling")),
         filters: filters(first),
         duplicates: others
@@ -50,14 +50,14 @@ pub(super) async fn read(cloud: &AwsCloud, key: MappingKey<'_>) -> Result<Option
 
 pub(super) async fn create(cloud: &AwsCloud, mapping: &EventSourceMapping, waiting: Waiting<'_>) -> Result<(), Fault> {
     let action = "lambda:CreateEventSourceMapping";
-    // Not everybody refuses a second one; and one that is not quite gone is in the way of the next.
+    // Not every server refuses a second one; and one that is still being deleted blocks a new one.
     for other in list(cloud, key(mapping)).await? {
         match (other.state(), other.uuid()) {
             (Some("Deleting"), Some(uuid)) => gone(cloud, uuid, waiting).await?,
             _ => {
                 return Err(Fault {
                     kind: FaultKind::Exists,
-                    ..rejected(action, "the event source mapping exists already")
+                    ..rejected(action, "the event source mapping already exists")
                 });
             }
         }
@@ -74,7 +74,7 @@ pub(super) async fn create(cloud: &AwsCloud, mapping: &EventSourceMapping, waiti
         filters: _,    // kibus sets none
         duplicates: _, // kibus creates none
     } = mapping;
-    let made = taken(action, waiting, || {
+    let made = accepted(action, waiting, || {
         let call = cloud
             .lambda
             .create_event_source_mapping()
@@ -107,7 +107,7 @@ pub(super) async fn update(
         .find(|uuid| !from.duplicates.iter().any(|d| d == uuid));
     let uuid = uuid.ok_or_else(|| Fault {
         kind: FaultKind::Gone,
-        ..rejected(action, "the event source mapping is gone")
+        ..rejected(action, "the event source mapping was deleted")
     })?;
     let (mut settings, mut duplicates) = (false, false);
     for field in Changes::among(action, fields)?.fields {
@@ -122,7 +122,7 @@ pub(super) async fn update(
         }
     }
     if settings {
-        taken(action, waiting, || {
+        accepted(action, waiting, || {
             let call = cloud
                 .lambda
                 .update_event_source_mapping()
@@ -132,7 +132,7 @@ pub(super) async fn update(
                 .maximum_batching_window_in_seconds(signed(mapping.window))
                 .set_function_response_types(Some(response_types(mapping)))
                 .scaling_config(scaling(mapping))
-                // An empty one lets everything through.
+                // Without filters, every message passes.
                 .filter_criteria(FilterCriteria::builder().build())
                 .enabled(mapping.enabled);
             async move { call.send().await.or_fault(action) }
@@ -155,7 +155,7 @@ pub(super) async fn delete(cloud: &AwsCloud, key: MappingKey<'_>, waiting: Waiti
     Ok(())
 }
 
-/// All mappings of this queue to this alias, those on their way out too, by UUID.
+/// All mappings of this queue to this alias, by UUID, with those that are being deleted.
 pub(super) async fn list(
     cloud: &AwsCloud,
     (queue, function, alias): MappingKey<'_>,
@@ -177,7 +177,7 @@ pub(super) async fn list(
 
 async fn remove(cloud: &AwsCloud, uuid: &str, waiting: Waiting<'_>) -> Result<(), Fault> {
     let action = "lambda:DeleteEventSourceMapping";
-    let answer = taken(action, waiting, || {
+    let answer = accepted(action, waiting, || {
         let call = cloud.lambda.delete_event_source_mapping().uuid(uuid);
         async move { call.send().await.or_fault(action) }
     });
@@ -198,7 +198,7 @@ async fn gone(cloud: &AwsCloud, uuid: &str, waiting: Waiting<'_>) -> Result<(), 
     .await
 }
 
-/// Waits until it reads, or does not, as it was told; right after the call it may still be as it was before.
+/// Waits until the mapping is in the wanted state; right after the call it may still be in the previous one.
 async fn in_force(cloud: &AwsCloud, uuid: &str, enabled: bool, waiting: Waiting<'_>) -> Result<(), Fault> {
     let wanted = if enabled { "Enabled" } else { "Disabled" };
     settled(GET, waiting, || async move {
@@ -215,12 +215,12 @@ fn key(mapping: &EventSourceMapping) -> MappingKey<'_> {
     (&mapping.queue, &mapping.function, &mapping.alias)
 }
 
-/// The patterns of its filters; what is said instead of them where their key does not open them.
+/// The patterns of its filters; the reason instead, where their key cannot decrypt them.
 fn filters(mapping: &EventSourceMappingConfiguration) -> BTreeSet<String> {
     let pattern = |filter: &aws_sdk_lambda::types::Filter| filter.pattern().unwrap_or_default().to_owned();
     let criteria = mapping.filter_criteria().map(FilterCriteria::filters);
     let unread = mapping.filter_criteria_error().map(|e| {
-        let why = e.message().or(e.error_code()).unwrap_or("Lambda does not say why");
+        let why = e.message().or(e.error_code()).unwrap_or("Lambda gives no reason");
         format!("cannot be read: {why}")
     });
     criteria.unwrap_or_default().iter().map(pattern).chain(unread).collect()
@@ -234,7 +234,7 @@ fn response_types(mapping: &EventSourceMapping) -> Vec<FunctionResponseType> {
         .collect()
 }
 
-/// An empty one takes the bound away.
+/// An empty one removes the limit.
 fn scaling(mapping: &EventSourceMapping) -> ScalingConfig {
     ScalingConfig::builder()
         .set_maximum_concurrency(mapping.maximum_concurrency.map(signed))

@@ -21,7 +21,7 @@ pub(super) use ready::ready;
 use super::AwsCloud;
 use super::changes::Changes;
 use super::error::{OrFault, if_present, refusal};
-use super::wait::{Waiting, taken};
+use super::wait::{Waiting, accepted};
 use crate::cloud::Fault;
 use crate::model::name::FunctionName;
 use crate::model::resource::{Code, Function, FunctionField, FunctionSettings, Logging};
@@ -81,7 +81,7 @@ pub(super) async fn create(cloud: &AwsCloud, function: &Function, waiting: Waiti
     let archive = archive(cloud, action, code)?;
     let mut tags = tags.0.clone();
     tags.extend(code_tags(code));
-    taken(action, waiting, || {
+    accepted(action, waiting, || {
         let call = cloud
             .lambda
             .create_function()
@@ -146,7 +146,7 @@ pub(super) async fn update(
     if code {
         let action = "lambda:UpdateFunctionCode";
         let archive = archive(cloud, action, &settings.code)?;
-        taken(action, waiting, || {
+        accepted(action, waiting, || {
             let call = cloud
                 .lambda
                 .update_function_code()
@@ -161,7 +161,7 @@ pub(super) async fn update(
     }
     if configuration != UpdateFunctionConfigurationInput::builder() {
         let action = "lambda:UpdateFunctionConfiguration";
-        taken(action, waiting, || {
+        accepted(action, waiting, || {
             let call = configuration.clone().function_name(name);
             async move { call.send_with(&cloud.lambda).await.or_fault(action) }
         })
@@ -192,7 +192,7 @@ pub(super) async fn update(
 }
 
 pub(super) async fn delete(cloud: &AwsCloud, name: &FunctionName, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let answer = taken("lambda:DeleteFunction", waiting, || {
+    let answer = accepted("lambda:DeleteFunction", waiting, || {
         let call = cloud.lambda.delete_function().function_name(name.as_str());
         async move { call.send().await.or_fault("lambda:DeleteFunction") }
     });
@@ -219,7 +219,7 @@ async fn reserve(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) ->
     match function.reserved_concurrency {
         Some(number) => {
             let action = "lambda:PutFunctionConcurrency";
-            taken(action, waiting, || {
+            accepted(action, waiting, || {
                 let call = cloud.lambda.put_function_concurrency().function_name(name);
                 let call = call.reserved_concurrent_executions(signed(number));
                 async move { call.send().await.or_fault(action).map(drop) }
@@ -228,7 +228,7 @@ async fn reserve(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) ->
         }
         None => {
             let action = "lambda:DeleteFunctionConcurrency";
-            taken(action, waiting, || {
+            accepted(action, waiting, || {
                 let call = cloud.lambda.delete_function_concurrency().function_name(name);
                 async move { call.send().await.or_fault(action).map(drop) }
             })

@@ -1,4 +1,4 @@
-//! The inline policies of a role, whoever wrote them: together they share one size limit.
+//! All inline policies of a role: together they share one size limit.
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 
@@ -13,7 +13,7 @@ use crate::model::name::RoleName;
 const AT_ONCE: usize = 8;
 
 impl AwsCloud {
-    /// All inline policies of a role, whoever wrote them; none if there is no such role.
+    /// All inline policies of a role, managed by kibus or not; none if there is no such role.
     ///
     /// # Errors
     /// When they cannot be listed or read.

@@ -1,4 +1,4 @@
-//! Policies of KMS keys: one call, for which the SDK's crate of the whole service would be much.
+//! Policies of KMS keys: one call, which does not justify the SDK crate of the whole service.
 
 use std::fmt;
 
@@ -23,11 +23,11 @@ const KMS: Service = Service {
     gov_is_fips: false,
 };
 
-/// The call, with what is sent and what comes back.
+/// The call, with its input and output as JSON text.
 pub(super) type GetKeyPolicy = Operation<String, String, KmsError>;
 
 impl AwsCloud {
-    /// The policy of a key; nothing if there is no such key.
+    /// The policy of a key; `None` if there is no such key.
     ///
     /// # Errors
     /// When the call is refused or not answered.
@@ -69,11 +69,11 @@ fn answer(response: &HttpResponse) -> Result<String, OrchestratorError<KmsError>
     if response.status().is_success() {
         return Ok(text);
     }
-    let said: Value = serde_json::from_str(&text).unwrap_or_default();
+    let document: Value = serde_json::from_str(&text).unwrap_or_default();
     let word = |names: [&str; 2]| {
         names
             .iter()
-            .find_map(|name| said.get(name)?.as_str())
+            .find_map(|name| document.get(name)?.as_str())
             .map(str::to_owned)
     };
     let mut metadata = ErrorMetadata::builder();
@@ -88,7 +88,7 @@ fn answer(response: &HttpResponse) -> Result<String, OrchestratorError<KmsError>
     Err(OrchestratorError::operation(KmsError(metadata.build())))
 }
 
-/// What KMS answered instead of a policy.
+/// An error of KMS.
 #[derive(Debug)]
 pub(super) struct KmsError(ErrorMetadata);
 

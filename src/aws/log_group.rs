@@ -5,7 +5,7 @@ use aws_sdk_cloudwatchlogs::types::LogGroup as AwsLogGroup;
 use super::AwsCloud;
 use super::changes::Changes;
 use super::error::{OrFault, if_present};
-use super::wait::{Waiting, taken};
+use super::wait::{Waiting, accepted};
 use crate::cloud::Fault;
 use crate::model::name::LogGroupName;
 use crate::model::resource::{LogGroup, LogGroupField};
@@ -46,7 +46,7 @@ pub(super) async fn create(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<
         retention_days,
         tags,
     } = group;
-    taken("logs:CreateLogGroup", waiting, || {
+    accepted("logs:CreateLogGroup", waiting, || {
         let call = cloud.logs.create_log_group().log_group_name(name.as_str());
         let call = call.set_tags(Some(tags.0.clone().into_iter().collect()));
         async move { call.send().await.or_fault("logs:CreateLogGroup") }
@@ -91,7 +91,7 @@ pub(super) async fn update(
 }
 
 pub(super) async fn delete(cloud: &AwsCloud, name: &LogGroupName, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let answer = taken("logs:DeleteLogGroup", waiting, || {
+    let answer = accepted("logs:DeleteLogGroup", waiting, || {
         let call = cloud.logs.delete_log_group().log_group_name(name.as_str());
         async move { call.send().await.or_fault("logs:DeleteLogGroup") }
     });
@@ -103,7 +103,7 @@ async fn retain(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<'_>) -> Res
     let name = group.name.as_str();
     match group.retention_days {
         Some(days) => {
-            taken("logs:PutRetentionPolicy", waiting, || {
+            accepted("logs:PutRetentionPolicy", waiting, || {
                 let call = cloud.logs.put_retention_policy().log_group_name(name);
                 let call = call.retention_in_days(days.try_into().unwrap_or(i32::MAX));
                 async move { call.send().await.or_fault("logs:PutRetentionPolicy").map(drop) }

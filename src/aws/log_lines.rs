@@ -6,7 +6,7 @@ use crate::cloud::Fault;
 use crate::model::name::LogGroupName;
 
 impl AwsCloud {
-    /// The lines that a log group holds; none if the group is not there.
+    /// The lines in a log group; none if the group does not exist.
     ///
     /// # Errors
     /// When the call is refused or not answered.

@@ -1,4 +1,4 @@
-//! Messages put into queues and taken out of them.
+//! Sends and receives messages.
 
 use super::AwsCloud;
 use super::error::OrFault;
@@ -19,7 +19,7 @@ impl AwsCloud {
         call.send().await.or_fault("sqs:SendMessage").map(drop)
     }
 
-    /// Takes all messages that a queue gives at this moment, and deletes them from it. Gives their bodies.
+    /// Receives all messages that are available in a queue, and deletes them. Returns their bodies.
     ///
     /// # Errors
     /// When a call is refused or not answered.

@@ -13,15 +13,15 @@ use super::invoke::{Invoked, invoke};
 use crate::cloud::Fault;
 use crate::model::name::{FunctionName, QueueName};
 
-/// How many messages one receive gives at most.
-const LOOK: i32 = 10;
+/// The most messages that one receive returns.
+const BATCH: i32 = 10;
 
 impl AwsCloud {
-    /// Puts an event with the source, detail-type, resources and detail of this one on the default event bus, which
-    /// gives it its id and time.
+    /// Puts an event with the source, detail-type and detail of this one on the default event bus, which sets its id and
+    /// time.
     ///
     /// # Errors
-    /// When the call is refused or not answered, or the bus does not take the event.
+    /// When the call is refused or not answered, or the bus rejects the event.
     pub async fn put_event(&self, event: &Value) -> Result<(), Fault> {
         let action = "events:PutEvents";
         let text = |member: &str| event[member].as_str().unwrap_or_default();
@@ -42,16 +42,16 @@ impl AwsCloud {
         }
     }
 
-    /// Looks for a probe in a queue, without hiding any message from anyone. Nothing, if the queue holds so much else
-    /// that a look does not tell.
+    /// Whether a probe is in a queue; hides no message from other consumers. `None` if the queue holds too many other
+    /// messages to tell.
     ///
     /// # Errors
     /// When the call is refused or not answered.
     pub async fn look_for_probe(&self, queue: &QueueName, probe: &str) -> Result<Option<bool>, Fault> {
         let call = self.sqs.receive_message().queue_url(self.queue_url(queue));
-        // A long receive asks all of a queue's servers, a short one only some.
+        // Long polling queries all of a queue's servers, short polling only some.
         let call = call
-            .max_number_of_messages(LOOK)
+            .max_number_of_messages(BATCH)
             .wait_time_seconds(2)
             .visibility_timeout(0);
         let messages = call.send().await.or_fault("sqs:ReceiveMessage")?.messages;
@@ -60,7 +60,7 @@ impl AwsCloud {
         Ok((there || messages.is_empty()).then_some(there))
     }
 
-    /// Takes one probe out of the queue of probes, if it is there within some seconds. Probes of others stay.
+    /// Deletes one probe from the probe queue, if it arrives within 2 seconds; returns whether it did. Other probes stay.
     ///
     /// # Errors
     /// When a call is refused or not answered.
@@ -68,7 +68,7 @@ impl AwsCloud {
         let url = self.queue_url(queue);
         let call = self.sqs.receive_message().queue_url(&url);
         let call = call
-            .max_number_of_messages(LOOK)
+            .max_number_of_messages(BATCH)
             .wait_time_seconds(2)
             .visibility_timeout(1);
         let messages = call.send().await.or_fault("sqs:ReceiveMessage")?.messages;
@@ -79,7 +79,7 @@ impl AwsCloud {
                 .filter(|_| is_probe(message.body(), probe))
             {
                 let call = self.sqs.delete_message().queue_url(&url).receipt_handle(receipt);
-                // It is here; one that stays behind expires.
+                // It has arrived; if the delete fails, the message expires.
                 let _ = call.send().await;
                 return Ok(true);
             }
@@ -87,8 +87,8 @@ impl AwsCloud {
         Ok(false)
     }
 
-    /// Hands one probe over to the version of a function that an alias points to, and waits until it is routed. The
-    /// probe gets what the event bus would have given it. Gives what the function counted; or, in its own words, why
+    /// Invokes the version of a function that an alias points to with a probe, and waits for the answer. The probe
+    /// receives the fields that the event bus would have set. Returns the function's metrics, or the message with which
     /// it failed.
     ///
     /// # Errors
@@ -107,7 +107,7 @@ impl AwsCloud {
         event["time"] = now.unwrap_or_default().into();
         Ok(match invoke(self, function, alias, &event, &|_| {}).await? {
             Invoked::Answered(payload) => Ok(serde_json::from_slice(&payload).unwrap_or_default()),
-            Invoked::Failed(words) => Err(words),
+            Invoked::Failed(message) => Err(message),
         })
     }
 }

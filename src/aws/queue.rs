@@ -1,7 +1,7 @@
 //! SQS queues.
 //!
-//! A queue is read by its computed URL: `GetQueueUrl` says "does not exist" also where access is denied. What is
-//! written takes SQS up to a minute to hold everywhere; nothing waits for that, since what delivers tries again.
+//! A queue is read by its computed URL: `GetQueueUrl` also says "does not exist" where access is denied. A change of a
+//! queue takes up to a minute to propagate; nothing waits for that, since deliveries are retried.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use super::AwsCloud;
 use super::changes::Changes;
 use super::document;
 use super::error::{OrFault, if_present};
-use super::wait::{Waiting, taken};
+use super::wait::{Waiting, accepted};
 use crate::cloud::Fault;
 use crate::model::document::Document;
 use crate::model::field::FieldName;
@@ -38,7 +38,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &QueueName) -> Result<Option<Qu
         return Ok(None);
     };
     let attributes = attributes.attributes.unwrap_or_default();
-    // Some servers keep an attribute that was taken away as empty text.
+    // A removed attribute may come back as empty text.
     let text = |attribute| {
         attributes
             .get(&attribute)
@@ -65,7 +65,7 @@ pub(super) async fn create(cloud: &AwsCloud, queue: &Queue, waiting: Waiting<'_>
     let mut wanted = attributes(queue, QueueField::ALL);
     // A new queue has nothing to remove.
     wanted.retain(|_, value| !value.is_empty());
-    taken("sqs:CreateQueue", waiting, || {
+    accepted("sqs:CreateQueue", waiting, || {
         let call = cloud
             .sqs
             .create_queue()
@@ -124,7 +124,7 @@ fn attributes(queue: &Queue, fields: &[QueueField]) -> HashMap<Attribute, String
             ),
             QueueField::RedriveAllow => (Attribute::RedriveAllowPolicy, document(&queue.redrive_allow)),
             QueueField::Encryption => {
-                // Only one of the two may be on, and turning one on does not turn the other off everywhere.
+                // Only one of the two may be on, so both are sent.
                 let (managed, key) = match &queue.encryption {
                     Encryption::None => (false, ""),
                     Encryption::SqsManaged => (true, ""),
@@ -141,7 +141,7 @@ fn attributes(queue: &Queue, fields: &[QueueField]) -> HashMap<Attribute, String
     attributes
 }
 
-/// A key counts before the flag: not every server switches the flag off when a key is set.
+/// A key takes precedence over the flag.
 fn encryption(key: Option<&str>, managed: Option<&str>) -> Encryption {
     match (key, managed) {
         (Some(key), _) => key
@@ -152,11 +152,11 @@ fn encryption(key: Option<&str>, managed: Option<&str>) -> Encryption {
     }
 }
 
-/// A redrive policy; one that cannot be understood is kept whole, so that it is seen to differ.
+/// A redrive policy; an invalid one is kept as text, so that it differs.
 fn redrive(text: &str) -> Redrive {
     let policy = document::read(text).0;
     let arn = policy.get("deadLetterTargetArn").and_then(Value::as_str);
-    // The count comes back as it was sent, which may be as text.
+    // SQS returns the count as it was sent, which may be text.
     let count = policy.get("maxReceiveCount").and_then(|count| match count {
         Value::String(text) => text.parse().ok(),
         other => other.as_u64().and_then(|count| u32::try_from(count).ok()),

@@ -11,7 +11,7 @@ use crate::model::status::Depth;
 const GET: &str = "sqs:GetQueueAttributes";
 
 impl AwsCloud {
-    /// How many messages a queue holds; nothing if it is not there.
+    /// How many messages a queue holds, approximately; `None` if it does not exist.
     ///
     /// # Errors
     /// When the call is refused or not answered.

@@ -6,7 +6,7 @@ use super::AwsCloud;
 use super::changes::Changes;
 use super::document;
 use super::error::{OrFault, if_present, rejected};
-use super::wait::{Waiting, taken};
+use super::wait::{Waiting, accepted};
 use crate::cloud::Fault;
 use crate::model::name::RoleName;
 use crate::model::resource::{Role, RoleField};
@@ -20,7 +20,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &RoleName) -> Result<Option<Rol
     let odd = |what: &str, value: &str| {
         rejected(
             "iam:GetRole",
-            format!("role `{name}` has a {what} that kibus cannot name: `{value}`"),
+            format!("role `{name}` has a {what} that kibus does not support: `{value}`"),
         )
     };
     let role = answer
@@ -58,7 +58,7 @@ pub(super) async fn create(cloud: &AwsCloud, role: &Role, waiting: Waiting<'_>) 
         .iter()
         .map(|(key, value)| tag(key, value))
         .collect::<Result<Vec<_>, _>>()?;
-    taken("iam:CreateRole", waiting, || {
+    accepted("iam:CreateRole", waiting, || {
         let call = cloud
             .iam
             .create_role()
@@ -87,7 +87,7 @@ pub(super) async fn update(
             RoleField::Path => {}
             RoleField::Trust => {
                 let action = "iam:UpdateAssumeRolePolicy";
-                taken(action, waiting, || {
+                accepted(action, waiting, || {
                     let call = cloud.iam.update_assume_role_policy().role_name(name);
                     let call = call.policy_document(role.trust.compact());
                     async move { call.send().await.or_fault(action) }
@@ -133,7 +133,7 @@ async fn bound(cloud: &AwsCloud, role: &Role) -> Result<(), Fault> {
 
 /// Its inline policies must be deleted first.
 pub(super) async fn delete(cloud: &AwsCloud, name: &RoleName, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let answer = taken("iam:DeleteRole", waiting, || {
+    let answer = accepted("iam:DeleteRole", waiting, || {
         let call = cloud.iam.delete_role().role_name(name.as_str());
         async move { call.send().await.or_fault("iam:DeleteRole") }
     });

@@ -3,7 +3,7 @@
 use super::AwsCloud;
 use super::document;
 use super::error::{OrFault, if_present};
-use super::wait::{Tried, WaitReason, Waiting, settled, taken};
+use super::wait::{Tried, WaitReason, Waiting, accepted, settled};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::{PolicyName, RoleName};
 use crate::model::resource::{ResourceId, RolePolicy};
@@ -38,7 +38,7 @@ pub(super) async fn create(cloud: &AwsCloud, policy: &RolePolicy, waiting: Waiti
 }
 
 pub(super) async fn update(cloud: &AwsCloud, policy: &RolePolicy, waiting: Waiting<'_>) -> Result<(), Fault> {
-    taken(PUT, waiting, || put(cloud, policy)).await
+    accepted(PUT, waiting, || put(cloud, policy)).await
 }
 
 pub(super) async fn delete(cloud: &AwsCloud, role: &RoleName, name: &PolicyName) -> Result<(), Fault> {

@@ -10,7 +10,7 @@ use crate::model::name::{FunctionName, QueueName};
 use crate::model::status::{MappingState, VersionState};
 
 impl AwsCloud {
-    /// How the mapping of this queue to this alias fares; nothing if there is none.
+    /// The state of the mapping of this queue to this alias; `None` if there is none.
     ///
     /// # Errors
     /// When the call is refused or not answered.
@@ -28,7 +28,7 @@ impl AwsCloud {
         }))
     }
 
-    /// How the version behind an alias fares; nothing if there is none.
+    /// The state of the version behind an alias; `None` if there is none.
     ///
     /// # Errors
     /// When the call is refused or not answered.

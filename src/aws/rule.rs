@@ -9,7 +9,7 @@ use super::AwsCloud;
 use super::changes::Changes;
 use super::document;
 use super::error::{OrFault, if_present, refusal, rejected};
-use super::wait::{Waiting, taken};
+use super::wait::{Waiting, accepted};
 use crate::cloud::Fault;
 use crate::model::document::Document;
 use crate::model::name::RuleName;
@@ -124,7 +124,7 @@ pub(super) async fn delete(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'
     if if_present(remove_target(cloud, name, waiting).await)?.is_none() {
         return Ok(());
     }
-    let answer = taken("events:DeleteRule", waiting, || {
+    let answer = accepted("events:DeleteRule", waiting, || {
         let call = cloud.events.delete_rule().name(name.as_str());
         async move { call.send().await.or_fault("events:DeleteRule") }
     });
@@ -164,7 +164,7 @@ async fn put_rule(cloud: &AwsCloud, rule: &Rule, tags: Option<Vec<Tag>>, waiting
     } else {
         RuleState::Disabled
     };
-    taken("events:PutRule", waiting, || {
+    accepted("events:PutRule", waiting, || {
         // PutRule resets what it leaves out.
         let call = cloud
             .events
@@ -205,7 +205,7 @@ async fn put_target(cloud: &AwsCloud, rule: &Rule, target: &Target, waiting: Wai
         .set_dead_letter_config(dead_letters)
         .build()
         .map_err(|e| rejected(action, e.to_string()))?;
-    taken(action, waiting, || {
+    accepted(action, waiting, || {
         let call = cloud
             .events
             .put_targets()
@@ -231,7 +231,7 @@ async fn put_target(cloud: &AwsCloud, rule: &Rule, target: &Target, waiting: Wai
 
 async fn remove_target(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'_>) -> Result<(), Fault> {
     let action = "events:RemoveTargets";
-    taken(action, waiting, || {
+    accepted(action, waiting, || {
         let call = cloud.events.remove_targets().rule(name.as_str()).ids(Rule::TARGET_ID);
         async move {
             let answer = call.send().await.or_fault(action)?;

@@ -1,4 +1,4 @@
-//! Who calls, and where: credentials, Region, account and partition, asked once before anything else.
+//! The session with AWS: credentials, Region, account and partition, found once before anything else.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::cloud::{Fault, FaultKind};
 use crate::model::name::{AccountId, BusName, Partition, Region};
 use crate::model::scope::Scope;
 
-/// How to get to AWS, as far as it was said.
+/// How to connect to AWS. What is not given comes from the environment or the profile.
 #[derive(Clone, Debug, Default)]
 pub struct Connect {
     /// The Region; else the environment's, else the profile's.
@@ -28,13 +28,13 @@ pub struct Connect {
     pub profile: Option<String>,
     /// The endpoint of every service; else the environment's or the profile's, else AWS's own.
     pub endpoint_url: Option<String>,
-    /// Ignore the environment and all profiles, and use credentials that mean nothing outside an emulator.
+    /// Ignore the environment and all profiles, and use credentials that are valid only for an emulator.
     pub isolated: bool,
-    /// In isolation, the account to be in: emulators take a key id of twelve digits for one.
+    /// In isolation, the account: emulators use a key id of twelve digits as the account.
     pub account: Option<AccountId>,
 }
 
-/// A caller that AWS knows, in a Region.
+/// An authenticated caller in a Region.
 #[derive(Clone, Debug)]
 pub struct Session {
     config: SdkConfig,
@@ -49,10 +49,10 @@ pub struct Session {
 }
 
 impl Connect {
-    /// Finds credentials and a Region, and asks who the caller is.
+    /// Finds credentials and a Region, and calls `sts:GetCallerIdentity`.
     ///
     /// # Errors
-    /// When there is no Region, or no answer to that question.
+    /// When there is no Region, or that call fails.
     pub async fn connect(&self) -> Result<Session, ConnectError> {
         let config = if self.isolated {
             self.isolated_config()
@@ -145,14 +145,14 @@ impl Session {
         self.config.endpoint_url()
     }
 
-    /// What the clients of every service are made from.
+    /// The configuration of the clients of every service.
     #[must_use]
     pub fn config(&self) -> &SdkConfig {
         &self.config
     }
 }
 
-/// The account and the ARN of the caller. The first call of all: where nobody answers, it should fail soon.
+/// The account and the ARN of the caller. This is the first call: without a server it should fail soon.
 async fn identity(config: &SdkConfig) -> Result<(String, String), Fault> {
     let action = "sts:GetCallerIdentity";
     let config = aws_sdk_sts::config::Builder::from(config)
@@ -171,15 +171,15 @@ async fn identity(config: &SdkConfig) -> Result<(String, String), Fault> {
         .ok_or_else(|| rejected(action, "the answer names no account"))
 }
 
-/// A profile that was asked for counts before credentials in the environment, as with AWS's own tools; for the SDK
-/// it is the other way round.
+/// A profile that was given takes precedence over credentials in the environment, as with the AWS CLI. The SDK does it the
+/// other way round.
 fn with_profile(config: SdkConfig, profile: &str) -> SdkConfig {
-    let mut surroundings = ProviderConfig::without_region().with_region(config.region().cloned());
+    let mut provider_config = ProviderConfig::without_region().with_region(config.region().cloned());
     if let Some(client) = config.http_client() {
-        surroundings = surroundings.with_http_client(client);
+        provider_config = provider_config.with_http_client(client);
     }
     let provider = ProfileFileCredentialsProvider::builder()
-        .configure(&surroundings)
+        .configure(&provider_config)
         .profile_name(profile)
         .build();
     config
@@ -188,7 +188,8 @@ fn with_profile(config: SdkConfig, profile: &str) -> SdkConfig {
         .build()
 }
 
-/// One HTTP client for all services, so that the certificates of the system are read once.
+/// One HTTP client for all services, so that the certificates of the system are read once. It keeps idle connections
+/// without a limit of their number, so calls at the same time reuse them.
 fn http_client() -> Option<SharedHttpClient> {
     let plugin = default_http_client_plugin_v2(behavior())?;
     plugin
@@ -196,7 +197,7 @@ fn http_client() -> Option<SharedHttpClient> {
         .http_client()
 }
 
-/// A dated set of the SDK's defaults, so that an update of the SDK changes none.
+/// A dated set of the SDK's defaults, so that an update of the SDK changes none of them.
 fn behavior() -> BehaviorVersion {
     BehaviorVersion::v2026_01_12()
 }
@@ -206,7 +207,7 @@ fn retries() -> RetryConfig {
     RetryConfig::standard().with_max_attempts(6)
 }
 
-/// Connecting is quick or does not succeed; an answer may take as long as an archive takes to upload.
+/// A connection is made quickly or not at all; an answer may take as long as the upload of an archive.
 fn timeouts() -> TimeoutConfig {
     TimeoutConfig::builder()
         .connect_timeout(Duration::from_secs(4))

@@ -9,7 +9,7 @@ use aws_sdk_lambda::types::FunctionConfiguration;
 use super::AwsCloud;
 use super::error::{OrFault, if_present, in_use, rejected};
 use super::function;
-use super::wait::{Waiting, taken};
+use super::wait::{Waiting, accepted};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::FunctionName;
 use crate::model::resource::{Code, FunctionSettings, History};
@@ -60,7 +60,7 @@ pub(super) async fn publish(cloud: &AwsCloud, name: &FunctionName, waiting: Wait
     let mut version = publish_as(cloud, name, &live, &description, waiting).await?;
     if version.description() != Some(&description) {
         let action = "lambda:UpdateFunctionConfiguration";
-        taken(action, waiting, || {
+        accepted(action, waiting, || {
             let call = cloud
                 .lambda
                 .update_function_configuration()
@@ -92,7 +92,7 @@ async fn publish_as(
     waiting: Waiting<'_>,
 ) -> Result<FunctionConfiguration, Fault> {
     let action = "lambda:PublishVersion";
-    let published = taken(action, waiting, || {
+    let published = accepted(action, waiting, || {
         let call = cloud
             .lambda
             .publish_version()

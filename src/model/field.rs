@@ -1,4 +1,4 @@
-//! A resource taken apart into fields: what a plan compares and shows, and what a writer writes.
+//! The fields of a resource: what a plan compares and shows, and what a writer writes.
 //!
 //! Each kind of resource has one closed list of its fields. The model builds fields from that list only, and a writer
 //! matches on all of it, so a field that is compared and not written does not compile.
@@ -60,24 +60,24 @@ pub(super) use field_names;
 /// One setting of a resource under a dotted path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Where it stands, like `redrive.max_receives`.
+    /// The dotted path, like `redrive.max_receives`.
     pub path: String,
-    /// What it is set to.
+    /// The value.
     pub value: FieldValue,
 }
 
-/// What a field can be set to.
+/// The value of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FieldValue {
-    /// Not set at all.
+    /// Not set.
     Unset,
     /// Text.
     Text(String),
-    /// A number; the path says of what.
+    /// A number; the path tells the unit.
     Number(u64),
     /// On or off.
     Flag(bool),
-    /// Several texts without order; none at all is [`FieldValue::Unset`].
+    /// Texts in no order; an empty list is [`FieldValue::Unset`].
     List(BTreeSet<String>),
     /// A policy or a pattern.
     Document(Document),
@@ -86,7 +86,7 @@ pub enum FieldValue {
 }
 
 impl FieldValue {
-    /// Whether the observed value needs no change to be the wanted one.
+    /// Whether the observed value satisfies this wanted one.
     #[must_use]
     pub fn satisfied_by(&self, observed: &Self) -> bool {
         match (self, observed) {

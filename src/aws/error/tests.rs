@@ -198,7 +198,7 @@ fn a_denial_says_who_and_what() {
 }
 
 #[test]
-fn what_is_settling_is_told_from_what_is_wrong() {
+fn refusals_that_pass_are_distinguished_from_errors() {
     let invalid = "InvalidParameterValueException";
     for (code, message, reason) in [
         (
@@ -270,7 +270,7 @@ fn what_is_settling_is_told_from_what_is_wrong() {
 struct Text(&'static str, #[source] Option<Box<Text>>);
 
 #[test]
-fn silence_is_told_apart_by_its_cause() {
+fn a_call_without_an_answer_fails_with_its_cause() {
     for (text, kind, message) in [
         (
             "the credential provider was not enabled",
