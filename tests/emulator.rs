@@ -66,16 +66,6 @@ impl Emulator {
         self.connect().connect().await.unwrap()
     }
 
-    /// A session with it in another Region.
-    pub(crate) async fn session_in(&self, region: &str) -> Session {
-        let region = Some(region.parse().unwrap());
-        let connect = Connect {
-            region,
-            ..self.connect()
-        };
-        connect.connect().await.unwrap()
-    }
-
     /// What clients that go past kibus are made from.
     pub(crate) fn sdk(&self) -> aws_config::SdkConfig {
         let account = if self.kind == Kind::Ministack { ACCOUNT } else { "test" };

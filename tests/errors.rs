@@ -66,7 +66,7 @@ fn who_and_where_is_settled_first() {
     let nobody = [("AWS_EC2_METADATA_DISABLED", "true"), ("HOME", home)];
     let nowhere = "http://127.0.0.1:1";
     for (case, arguments, environment, code, says) in [
-        ("no Region", vec!["verify"], &keys[..], 64, "no AWS Region is chosen"),
+        ("no Region", vec!["verify"], &keys[..], 64, "no AWS Region is set"),
         (
             "nobody answers",
             vec!["verify", "--region=us-west-2", "--endpoint-url", nowhere],
@@ -79,7 +79,7 @@ fn who_and_where_is_settled_first() {
             vec!["verify", "--region=us-west-2", "--endpoint-url", nowhere],
             &nobody[..],
             1,
-            "no AWS credentials are found",
+            "no AWS credentials found",
         ),
         (
             "a profile is heard before the environment",
@@ -92,7 +92,7 @@ fn who_and_where_is_settled_first() {
             ],
             &keys[..],
             1,
-            "no AWS credentials are found",
+            "no AWS credentials found",
         ),
     ] {
         let output = kibus(&arguments, Stdio::piped(), environment);

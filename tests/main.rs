@@ -7,6 +7,7 @@ mod cost;
 mod drift;
 mod emulator;
 mod errors;
+mod front;
 mod kms_key;
 mod laws;
 mod module_arrows;

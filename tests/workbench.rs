@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use kibus::aws::{AwsCloud, Session};
+use kibus::aws::{AwsCloud, Connect};
 use kibus::cloud::{Read, Write};
 use kibus::model::cluster::Cluster;
 use kibus::model::hub::{Hub, default_queue_prefix};
@@ -14,6 +14,7 @@ use kibus::plan::{Op, diff, plan};
 use sha2::{Digest, Sha256};
 
 use crate::emulator::{Emulator, Kind};
+use crate::front;
 
 /// Two archives; neither is ever run.
 pub(crate) const ARCHIVES: [&[u8]; 2] = [
@@ -31,18 +32,28 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) async fn new(emulator: &Emulator) -> Self {
-        Self::of(emulator, &emulator.session().await)
+        Self::of(emulator, emulator.connect()).await
     }
 
     /// The same in another Region than usual.
     pub(crate) async fn in_region(emulator: &Emulator, region: &str) -> Self {
-        Self::of(emulator, &emulator.session_in(region).await)
+        let region = Some(region.parse().unwrap());
+        let connect = Connect {
+            region,
+            ..emulator.connect()
+        };
+        Self::of(emulator, connect).await
     }
 
-    fn of(emulator: &Emulator, session: &Session) -> Self {
-        let cloud = AwsCloud::new(session, "kibus".parse().unwrap())
-            .with_archive(ARCHIVES[0].to_vec())
-            .without_self_test();
+    async fn of(emulator: &Emulator, connect: Connect) -> Self {
+        let (_, port) = emulator.endpoint.rsplit_once(':').unwrap();
+        let endpoint_url = Some(front::start(port.parse().unwrap()).await);
+        let connect = Connect {
+            endpoint_url,
+            ..connect
+        };
+        let session = connect.connect().await.unwrap();
+        let cloud = AwsCloud::new(&session, "kibus".parse().unwrap()).with_archive(ARCHIVES[0].to_vec());
         Self {
             scope: cloud.scope().clone(),
             cloud,

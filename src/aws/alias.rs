@@ -1,36 +1,21 @@
-//! Aliases of Lambda functions, and the versions behind them.
+//! Aliases of Lambda functions.
 //!
-//! A version has no tags. What its code is said to be stands in its description, written when it is published. An
-//! alias only ever moves to a version that has passed its self-test, and remembers in its own description where it
-//! comes from.
+//! An alias only moves to a version that has passed its self-test. Its description holds its history.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
-use aws_sdk_lambda::types::{AliasRoutingConfiguration, FunctionConfiguration, State};
+use aws_sdk_lambda::types::{AliasRoutingConfiguration, State};
 
 use super::AwsCloud;
-use super::error::{Answer, if_present, in_use, rejected};
+use super::error::{OrFault, if_present};
 use super::function;
 use super::self_test;
-use super::settle::{Waiting, taken};
-use crate::cloud::{Fault, FaultKind};
+use super::version::{configuration, prune, publish, published};
+use super::wait::{Waiting, accepted};
+use crate::cloud::Fault;
 use crate::model::name::FunctionName;
-use crate::model::resource::{Alias, Code, FunctionSettings, History};
+use crate::model::resource::{Alias, History};
 use crate::model::status::VersionState;
-
-/// The settings that a version was published with.
-pub(super) async fn version(
-    cloud: &AwsCloud,
-    name: &FunctionName,
-    number: u64,
-) -> Result<Option<FunctionSettings>, Fault> {
-    let call = cloud.lambda.get_function().function_name(name.as_str());
-    let answer = call.qualifier(number.to_string()).send().await;
-    let version = if_present(answer.answer("lambda:GetFunction"))?;
-    Ok(version
-        .and_then(|version| version.configuration)
-        .map(|configuration| published(&configuration)))
-}
 
 /// The alias, and the state of the version that it points to, if that exists.
 pub(super) async fn read(
@@ -38,25 +23,27 @@ pub(super) async fn read(
     name: &FunctionName,
     alias: &str,
 ) -> Result<Option<(Alias, Option<VersionState>)>, Fault> {
-    let call = cloud.lambda.get_alias().function_name(name.as_str()).name(alias);
-    let Some(answer) = if_present(call.send().await.answer("lambda:GetAlias"))? else {
+    let itself = async {
+        let call = cloud.lambda.get_alias().function_name(name.as_str()).name(alias);
+        if_present(call.send().await.or_fault("lambda:GetAlias"))
+    };
+    let (answer, behind) = tokio::try_join!(itself, configuration(cloud, name, alias))?;
+    let Some(answer) = answer else {
         return Ok(None);
     };
     let number = answer.function_version.as_deref().unwrap_or_default();
-    let call = cloud
-        .lambda
-        .get_function()
-        .function_name(name.as_str())
-        .qualifier(number);
-    let version = if_present(call.send().await.answer("lambda:GetFunction"))?;
-    // An alias can outlive its version; it is there, and nothing about it is right.
-    let configuration = version.and_then(|version| version.configuration);
-    let state = configuration.as_ref().map(|configuration| VersionState {
-        version: configuration.version().and_then(|number| number.parse().ok()),
-        state: configuration.state().map(State::as_str).unwrap_or_default().to_owned(),
-        reason: configuration.state_reason().map(str::to_owned),
+    // The alias may have moved between the two answers.
+    let behind = match behind {
+        Some(behind) if behind.version() != Some(number) => configuration(cloud, name, number).await?,
+        behind => behind,
+    };
+    // An alias can outlive its version; then none of its settings are right.
+    let state = behind.as_ref().map(|behind| VersionState {
+        version: behind.version().and_then(|number| number.parse().ok()),
+        state: behind.state().map(State::as_str).unwrap_or_default().to_owned(),
+        reason: behind.state_reason().map(str::to_owned),
     });
-    let configuration = configuration.unwrap_or_else(function::nothing);
+    let configuration = behind.unwrap_or_else(function::nothing);
     let number: Option<u64> = number.parse().ok();
     let description = answer.description.unwrap_or_default();
     let weights = answer
@@ -79,32 +66,26 @@ pub(super) async fn read(
     Ok(Some((alias, state)))
 }
 
-/// What a published version consists of.
-fn published(configuration: &FunctionConfiguration) -> FunctionSettings {
-    let (version, sha256) = said(configuration.description().unwrap_or_default());
-    function::settings(configuration, version, sha256)
-}
-
 pub(super) async fn create(cloud: &AwsCloud, alias: &Alias, waiting: Waiting<'_>) -> Result<(), Fault> {
     let action = "lambda:CreateAlias";
     let version = publish(cloud, &alias.function, waiting).await?;
     prove(cloud, alias, version, None, waiting).await?;
     let history = History::default();
-    taken(action, waiting, || {
+    accepted(action, waiting, || {
         let call = cloud.lambda.create_alias().function_name(alias.function.as_str());
         let call = call.name(&alias.name).function_version(version.to_string());
         let call = call.description(history.describe(version));
-        async move { call.send().await.answer(action) }
+        async move { call.send().await.or_fault(action) }
     })
     .await?;
     prune(cloud, &alias.function, version, &history).await
 }
 
-/// Moves the alias: to what the function is now, or back to the version that the plan names.
+/// Points the alias to what the function is now, or to the older version that the plan names.
 pub(super) async fn update(cloud: &AwsCloud, from: &Alias, to: &Alias, waiting: Waiting<'_>) -> Result<(), Fault> {
     if let (Some(version), Some(_)) = (to.version, to.history.back_from) {
         self_test::pass(cloud, to, version, from.version, waiting).await??;
-        // What came after stays: it is to be fixed, or to be gone forward to.
+        // Newer versions stay, so that a later upgrade can use them.
         return point(cloud, to, version, &to.history, waiting).await;
     }
     let version = publish(cloud, &to.function, waiting).await?;
@@ -114,7 +95,7 @@ pub(super) async fn update(cloud: &AwsCloud, from: &Alias, to: &Alias, waiting: 
     prune(cloud, &to.function, version, &history).await
 }
 
-/// Lets a version that was just published take its self-test.
+/// Runs the self-test of a version that was just published.
 async fn prove(
     cloud: &AwsCloud,
     alias: &Alias,
@@ -137,145 +118,29 @@ async fn point(
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
     let action = "lambda:UpdateAlias";
-    taken(action, waiting, || {
-        let call = cloud.lambda.update_alias().function_name(alias.function.as_str());
-        let call = call.name(&alias.name).function_version(version.to_string());
+    let Alias {
+        function,
+        name,
+        settings: _, // published with the version
+        version: _,  // Lambda numbers what is published
+        shares: _,   // kibus sets none
+        history: _,  // depends on that number
+    } = alias;
+    accepted(action, waiting, || {
+        let call = cloud.lambda.update_alias().function_name(function.as_str());
+        let call = call.name(name).function_version(version.to_string());
         let call = call.description(history.describe(version));
-        // Without a word about them, the weights of other versions stay.
+        // If the call leaves them out, the weights of other versions stay.
         let alone = AliasRoutingConfiguration::builder().set_additional_version_weights(Some(HashMap::new()));
         let call = call.routing_config(alone.build());
-        async move { call.send().await.answer(action) }
+        async move { call.send().await.or_fault(action) }
     })
     .await
     .map(drop)
 }
 
-/// Its versions stay; they go with the function.
+/// Its versions stay until the function is deleted.
 pub(super) async fn delete(cloud: &AwsCloud, name: &FunctionName, alias: &str) -> Result<(), Fault> {
     let call = cloud.lambda.delete_alias().function_name(name.as_str()).name(alias);
-    if_present(call.send().await.answer("lambda:DeleteAlias")).map(drop)
-}
-
-/// Publishes what the function is now, and gives the version's number.
-///
-/// Lambda publishes nothing if nothing changed since the last version, and answers with that one. If somebody else
-/// published it, its description is not ours; then the function's own description is changed, which makes it
-/// something new to publish.
-async fn publish(cloud: &AwsCloud, name: &FunctionName, waiting: Waiting<'_>) -> Result<u64, Fault> {
-    let action = "lambda:PublishVersion";
-    let live = function::settle(cloud, name, None, waiting).await?;
-    let Some(function) = function::read(cloud, name).await? else {
-        return Err(Fault {
-            kind: FaultKind::Gone,
-            ..rejected(action, format!("function `{name}` is gone"))
-        });
-    };
-    let description = description(&function.settings.code);
-    let mut version = publish_as(cloud, name, &live, &description, waiting).await?;
-    if version.description() != Some(&description) {
-        let action = "lambda:UpdateFunctionConfiguration";
-        taken(action, waiting, || {
-            let call = cloud
-                .lambda
-                .update_function_configuration()
-                .function_name(name.as_str());
-            let call = call.description(&description);
-            async move { call.send().await.answer(action) }
-        })
-        .await?;
-        let live = function::settle(cloud, name, None, waiting).await?;
-        version = publish_as(cloud, name, &live, &description, waiting).await?;
-    }
-    let number = version.version().unwrap_or_default();
-    if version.description() != Some(&description) {
-        return Err(rejected(
-            action,
-            format!("version {number} of function `{name}` is not kibus's, and Lambda publishes no other"),
-        ));
-    }
-    number
-        .parse()
-        .map_err(|_| rejected(action, format!("`{number}` is not the number of a version")))
-}
-
-async fn publish_as(
-    cloud: &AwsCloud,
-    name: &FunctionName,
-    live: &FunctionConfiguration,
-    description: &str,
-    waiting: Waiting<'_>,
-) -> Result<FunctionConfiguration, Fault> {
-    let action = "lambda:PublishVersion";
-    let published = taken(action, waiting, || {
-        let call = cloud
-            .lambda
-            .publish_version()
-            .function_name(name.as_str())
-            .description(description);
-        // Lambda refuses if the code has changed since it was looked at.
-        let call = call.set_code_sha256(live.code_sha256().map(str::to_owned));
-        async move { call.send().await.answer(action) }
-    })
-    .await?;
-    function::settle(cloud, name, published.version(), waiting).await
-}
-
-/// Removes the versions that came before and are none to go back to: too old, or never in use.
-async fn prune(cloud: &AwsCloud, name: &FunctionName, live: u64, history: &History) -> Result<(), Fault> {
-    let call = cloud.lambda.list_versions_by_function().function_name(name.as_str());
-    let mut versions = call.into_paginator().items().send();
-    let mut ours = BTreeSet::new();
-    while let Some(version) = versions.next().await {
-        let version = version.answer("lambda:ListVersionsByFunction")?;
-        let (said, _) = said(version.description().unwrap_or_default());
-        // `$LATEST` has no number.
-        let number = version.version().and_then(|number| number.parse::<u64>().ok());
-        ours.extend(number.filter(|_| !said.is_empty()));
-    }
-    for number in ours.range(..live).filter(|number| !history.before.contains(number)) {
-        let call = cloud
-            .lambda
-            .delete_function()
-            .function_name(name.as_str())
-            .qualifier(number.to_string());
-        match if_present(call.send().await.answer("lambda:DeleteFunction")) {
-            // Somebody's own alias points to it.
-            Err(fault) if in_use(&fault) => {}
-            answer => answer.map(drop)?,
-        }
-    }
-    Ok(())
-}
-
-/// A version's description: what its code is said to be.
-fn description(code: &Code) -> String {
-    format!("kibus-router {} sha256 {}", code.version, code.sha256)
-}
-
-/// The router's version and the SHA-256 in a description; both empty if it is not one of ours.
-fn said(description: &str) -> (String, String) {
-    let words: Vec<_> = description.split(' ').collect();
-    match words.as_slice() {
-        ["kibus-router", version, "sha256", sha256] => ((*version).to_owned(), (*sha256).to_owned()),
-        _ => Default::default(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_description_says_what_the_code_is() {
-        let code = Code::of_archive("0.1.0", "aa");
-        assert_eq!(said(&description(&code)), ("0.1.0".to_owned(), "aa".to_owned()));
-        for other in [
-            "",
-            "mine",
-            "kibus-router 0.1.0",
-            "kibus-router 0.1.0 sha256 aa and more",
-        ] {
-            assert_eq!(said(other), Default::default(), "{other}");
-        }
-    }
+    if_present(call.send().await.or_fault("lambda:DeleteAlias")).map(drop)
 }

@@ -1,18 +1,47 @@
-//! One line in the log for every call, written in one place: `-vv` shows them.
+//! One log line for each call, which `-vv` shows:
+//! `sqs:CreateQueue karpenter-base 45 ms ok 1a2b3c4d-0000-1111-2222-333344445555`.
+//!
+//! That is the action as IAM names it, the resource if the request names one, the time with all retries, the result
+//! and the request id that AWS gave.
+
+use std::time::Instant;
 
 use aws_smithy_runtime_api::box_error::BoxError;
-use aws_smithy_runtime_api::client::interceptors::context::BeforeSerializationInterceptorContextRef;
+use aws_smithy_runtime_api::client::interceptors::context::{
+    BeforeSerializationInterceptorContextRef, BeforeTransmitInterceptorContextRef, FinalizerInterceptorContextRef,
+};
 use aws_smithy_runtime_api::client::interceptors::{Intercept, dyn_dispatch_hint};
-use aws_smithy_runtime_api::client::orchestrator::Metadata;
+use aws_smithy_runtime_api::client::orchestrator::{HttpResponse, Metadata};
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
-use aws_smithy_types::config_bag::ConfigBag;
+use aws_smithy_types::config_bag::{ConfigBag, Storable, StoreReplace};
+use aws_types::request_id::RequestId;
+use serde_json::Value;
+use tracing::Level;
 
-/// The target that the lines are logged under.
-pub const TARGET: &str = "kibus::call";
+use super::document::decoded;
 
-/// Logs each call once, whether it is answered at the first try or not.
+const TARGET: &str = "kibus::call";
+/// A longer request holds an archive, which is not worth parsing for a name. In bytes.
+const PARSED: usize = 65_536;
+
+/// Logs each call once, however often it is tried.
 #[derive(Debug)]
 pub(super) struct CallLog;
+
+#[derive(Debug)]
+struct Started(Instant);
+
+impl Storable for Started {
+    type Storer = StoreReplace<Self>;
+}
+
+/// The name of the resource, where the request holds it.
+#[derive(Debug)]
+struct Named(String);
+
+impl Storable for Named {
+    type Storer = StoreReplace<Self>;
+}
 
 #[dyn_dispatch_hint]
 impl Intercept for CallLog {
@@ -20,26 +49,207 @@ impl Intercept for CallLog {
         "kibus calls"
     }
 
-    // The first hook that knows which operation this is.
     fn read_before_serialization(
         &self,
         _: &BeforeSerializationInterceptorContextRef<'_>,
         _: &RuntimeComponents,
         config: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        if let Some(call) = config.load::<Metadata>() {
-            tracing::debug!(target: TARGET, "{}:{}", iam_prefix(call.service()), call.name());
+        config.interceptor_state().store_put(Started(Instant::now()));
+        Ok(())
+    }
+
+    fn read_after_serialization(
+        &self,
+        context: &BeforeTransmitInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        config: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        if tracing::enabled!(target: TARGET, Level::DEBUG) {
+            let request = context.request();
+            let name = resource(request.uri(), request.body().bytes().unwrap_or_default());
+            config.interceptor_state().store_put(Named(name));
         }
+        Ok(())
+    }
+
+    fn read_after_execution(
+        &self,
+        context: &FinalizerInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        config: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let (Some(call), Some(Started(at))) = (config.load::<Metadata>(), config.load::<Started>()) else {
+            return Ok(());
+        };
+        if !tracing::enabled!(target: TARGET, Level::DEBUG) {
+            return Ok(());
+        }
+        let answer = context.response();
+        let result = match (context.output_or_error(), answer) {
+            (Some(Ok(_)), _) => "ok".to_owned(),
+            (_, Some(answer)) => {
+                let code = code(answer.headers(), answer.body().bytes().unwrap_or_default());
+                code.unwrap_or_else(|| format!("HTTP {}", answer.status()))
+            }
+            (_, None) => "no answer".to_owned(),
+        };
+        let name = config.load::<Named>().map_or("", |Named(name)| name);
+        let id = answer.and_then(HttpResponse::request_id).unwrap_or_default();
+        let line = [
+            format!("{}:{}", iam_prefix(call.service()), call.name()),
+            name.to_owned(),
+            format!("{} ms", at.elapsed().as_millis()),
+            result,
+            id.to_owned(),
+        ];
+        let words: Vec<_> = line.into_iter().filter(|word| !word.is_empty()).collect();
+        tracing::debug!(target: TARGET, "{}", words.join(" "));
         Ok(())
     }
 }
 
-/// What a service's actions begin with in a policy, from the name that its SDK has for it.
+/// The name of the resource that a request is about; empty if it names none.
+fn resource(uri: &str, body: &[u8]) -> String {
+    const MEMBERS: [&str; 12] = [
+        "QueueName",
+        "QueueUrl",
+        "QueueNamePrefix",
+        "RoleName",
+        "Name",
+        "Rule",
+        "logGroupName",
+        "logGroupNamePrefix",
+        "ResourceARN",
+        "resourceArn",
+        "FunctionName",
+        "KeyId",
+    ];
+    let path = uri.split_once("://").map_or(uri, |(_, rest)| rest);
+    let path = path.split('?').next().unwrap_or_default();
+    // Lambda: `/DATE/functions/NAME`, `/DATE/tags/ARN`.
+    let name = match path.split('/').nth(3) {
+        Some(name) => Some(decoded(name)),
+        None if body.len() > PARSED => None,
+        None => match serde_json::from_slice::<Value>(body) {
+            Ok(input) => MEMBERS
+                .iter()
+                .find_map(|member| input[member].as_str().map(str::to_owned)),
+            Err(_) => form_member(body, &MEMBERS),
+        },
+    };
+    let name = name.unwrap_or_default();
+    match name.strip_prefix("arn:").and_then(|arn| arn.splitn(5, ':').nth(4)) {
+        Some(resource) => resource.to_owned(),
+        None if name.contains("://") => name.rsplit('/').next().unwrap_or_default().to_owned(),
+        None => name,
+    }
+}
+
+fn form_member(body: &[u8], members: &[&str]) -> Option<String> {
+    let form = std::str::from_utf8(body).ok()?;
+    let mut pairs = form.split('&').filter_map(|pair| pair.split_once('='));
+    pairs
+        .find(|(key, _)| members.contains(key))
+        .map(|(_, value)| decoded(value))
+}
+
+/// The error code in an answer: in a header, in a JSON document, or in an XML one.
+fn code(headers: &aws_smithy_runtime_api::http::Headers, body: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(body);
+    let json: Value = serde_json::from_str(&text).unwrap_or_default();
+    let code = ["x-amzn-query-error", "x-amzn-errortype"]
+        .iter()
+        .find_map(|header| headers.get(*header))
+        .or_else(|| ["__type", "code"].iter().find_map(|member| json.get(member)?.as_str()))
+        .or_else(|| text.split_once("<Code>")?.1.split_once("</Code>").map(|(code, _)| code))?;
+    // Around it, the protocols put a namespace and `#`, `;Sender`, or `:` and a URL.
+    let code = code.split([';', ':']).next()?;
+    Some(code.rsplit('#').next()?.to_owned())
+}
+
+/// The prefix of a service's actions in a policy, from the name that its SDK has for it.
 fn iam_prefix(service: &str) -> String {
     match service {
         "EventBridge" => "events".to_owned(),
         "CloudWatch Logs" => "logs".to_owned(),
         "Resource Groups Tagging API" => "tag".to_owned(),
         other => other.to_lowercase(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aws_smithy_runtime_api::http::Headers;
+
+    #[test]
+    fn a_line_names_the_resource() {
+        for (uri, body, name) in [
+            (
+                "/",
+                r#"{"QueueUrl": "http://127.0.0.1:1/111122223333/karpenter-base"}"#,
+                "karpenter-base",
+            ),
+            (
+                "https://sqs.us-west-2.amazonaws.com/",
+                r#"{"QueueName": "kibus-hub"}"#,
+                "kibus-hub",
+            ),
+            (
+                "/",
+                r#"{"ResourceARN": "arn:aws:events:us-west-2:111122223333:rule/kibus-probe"}"#,
+                "rule/kibus-probe",
+            ),
+            ("/", "Action=GetRole&RoleName=a%2Bb&Version=1", "a+b"),
+            ("/2015-03-31/functions/kibus-router/versions?x=y", "", "kibus-router"),
+            (
+                "/2017-03-31/tags/arn%3Aaws%3Alambda%3Aus-west-2%3A111122223333%3Afunction%3Akibus-router",
+                "",
+                "function:kibus-router",
+            ),
+            (
+                "/2015-03-31/functions",
+                r#"{"FunctionName": "kibus-router"}"#,
+                "kibus-router",
+            ),
+            ("/", "Action=GetCallerIdentity&Version=1", ""),
+            ("/", "", ""),
+        ] {
+            assert_eq!(resource(uri, body.as_bytes()), name, "{uri} {body}");
+        }
+    }
+
+    #[test]
+    fn a_line_says_with_which_code_a_call_failed() {
+        for (header, body, expected) in [
+            (
+                None,
+                r#"{"__type": "com.amazonaws.sqs#QueueDoesNotExist"}"#,
+                Some("QueueDoesNotExist"),
+            ),
+            (
+                Some(("x-amzn-query-error", "AWS.SimpleQueueService.NonExistentQueue;Sender")),
+                r#"{"__type": "com.amazonaws.sqs#QueueDoesNotExist"}"#,
+                Some("AWS.SimpleQueueService.NonExistentQueue"),
+            ),
+            (
+                Some(("x-amzn-errortype", "ResourceNotFoundException:http://internal/")),
+                "{}",
+                Some("ResourceNotFoundException"),
+            ),
+            (
+                None,
+                "<ErrorResponse><Error><Code>NoSuchEntity</Code></Error></ErrorResponse>",
+                Some("NoSuchEntity"),
+            ),
+            (None, "upstream is down", None),
+        ] {
+            let mut headers = Headers::new();
+            if let Some((name, value)) = header {
+                headers.insert(name, value);
+            }
+            assert_eq!(code(&headers, body.as_bytes()).as_deref(), expected, "{body}");
+        }
     }
 }

@@ -1,19 +1,19 @@
-//! What is there, without knowing its name.
+//! Finds queues and roles whose names are not known.
 
 use std::collections::BTreeSet;
 
 use aws_sdk_resourcegroupstagging::types::TagFilter;
 
 use super::AwsCloud;
-use super::error::Answer;
+use super::error::OrFault;
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::{BusName, QueueName, QueuePrefix, RoleName};
 use crate::model::tags;
 
-/// The queues that may be clusters': by tag, united with all that begin with the prefix. The tagging API learns
-/// late and forgets late; the list knows only names.
+/// The queues that may be cluster queues: by tag, united with all whose names begin with the prefix. The tagging API
+/// is late with new and with deleted queues; the list has only names.
 ///
-/// Where the tagging API is denied the list does alone, unless it would be of every queue there is.
+/// Where the tagging API is denied, the list is enough, unless the prefix is empty.
 pub(super) async fn cluster_queues(cloud: &AwsCloud, prefix: &QueuePrefix) -> Result<BTreeSet<QueueName>, Fault> {
     let (tagged, listed) = tokio::join!(tagged_queues(cloud), listed_queues(cloud, prefix));
     let mut queues = listed?;
@@ -42,8 +42,8 @@ async fn tagged_queues(cloud: &AwsCloud) -> Result<BTreeSet<QueueName>, Fault> {
     let mut answers = call.into_paginator().items().send();
     let mut queues = BTreeSet::new();
     while let Some(resource) = answers.next().await {
-        let arn = resource.answer("tag:GetResources")?.resource_arn.unwrap_or_default();
-        // A name that is none of kibus's, like that of a FIFO queue, cannot be a cluster's.
+        let arn = resource.or_fault("tag:GetResources")?.resource_arn.unwrap_or_default();
+        // A name that kibus does not accept, like that of a FIFO queue, is not a cluster queue's.
         queues.extend(arn.rsplit(':').next().and_then(|name| name.parse().ok()));
     }
     Ok(queues)
@@ -59,7 +59,7 @@ pub(super) async fn buses(cloud: &AwsCloud) -> Result<BTreeSet<BusName>, Fault> 
     let mut answers = call.into_paginator().items().send();
     let mut buses = BTreeSet::new();
     while let Some(resource) = answers.next().await {
-        let found = resource.answer("tag:GetResources")?.tags.unwrap_or_default();
+        let found = resource.or_fault("tag:GetResources")?.tags.unwrap_or_default();
         let bus = found.iter().find(|tag| tag.key() == tags::BUS);
         buses.extend(bus.and_then(|tag| tag.value().parse().ok()));
     }
@@ -68,13 +68,13 @@ pub(super) async fn buses(cloud: &AwsCloud) -> Result<BTreeSet<BusName>, Fault> 
 
 async fn listed_queues(cloud: &AwsCloud, prefix: &QueuePrefix) -> Result<BTreeSet<QueueName>, Fault> {
     let prefix = Some(prefix.to_string()).filter(|prefix| !prefix.is_empty());
-    // Without a page size SQS gives one page and does not say that there is more.
+    // Without a page size SQS returns one page and no token for the next.
     let call = cloud.sqs.list_queues().set_queue_name_prefix(prefix).max_results(1000);
     let mut answers = call.into_paginator().items().send();
     let mut queues = BTreeSet::new();
     while let Some(url) = answers.next().await {
         queues.extend(
-            url.answer("sqs:ListQueues")?
+            url.or_fault("sqs:ListQueues")?
                 .rsplit('/')
                 .next()
                 .and_then(|name| name.parse().ok()),
@@ -83,12 +83,12 @@ async fn listed_queues(cloud: &AwsCloud, prefix: &QueuePrefix) -> Result<BTreeSe
     Ok(queues)
 }
 
-/// The names of all roles of the account.
+/// The names of all roles in the account.
 pub(super) async fn role_names(cloud: &AwsCloud) -> Result<BTreeSet<RoleName>, Fault> {
-    let mut answers = cloud.iam.list_roles().into_paginator().items().send();
+    let mut answers = cloud.iam.list_roles().max_items(1000).into_paginator().items().send();
     let mut roles = BTreeSet::new();
     while let Some(role) = answers.next().await {
-        roles.extend(role.answer("iam:ListRoles")?.role_name.parse());
+        roles.extend(role.or_fault("iam:ListRoles")?.role_name.parse());
     }
     Ok(roles)
 }

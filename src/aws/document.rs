@@ -1,20 +1,20 @@
-//! Documents as AWS hands them back.
+//! Documents as AWS returns them.
 
 use serde_json::Value;
 
 use crate::model::document::Document;
 
-/// The document that this text is. Text that is not JSON is kept as a JSON string, so that it is seen to differ.
+/// Parses a document. Text that is not JSON becomes a JSON string, so that it differs from every document.
 pub(super) fn read(text: &str) -> Document {
     Document::parse(text).unwrap_or_else(|_| Document(Value::String(text.to_owned())))
 }
 
-/// The same for IAM, which encodes its documents as parts of a URL (RFC 3986).
+/// The same for IAM, which percent-encodes its documents (RFC 3986).
 pub(super) fn read_encoded(text: &str) -> Document {
     read(&decoded(text))
 }
 
-/// The text that IAM encoded.
+/// Percent-decoded text.
 pub(super) fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_document_is_kept() {
+    fn invalid_json_is_kept_as_text() {
         assert_eq!(read("{"), Document(Value::String("{".to_owned())));
         assert_ne!(read("{"), read("{}"));
     }

@@ -1,5 +1,5 @@
-//! What AWS answers instead of doing what it was asked. The only place that knows its error codes, and the few
-//! texts that a code alone does not tell apart.
+//! Faults from errors of AWS. The only place that knows its error codes, and the few messages that distinguish what one
+//! code stands for.
 
 use std::error::Error as StdError;
 
@@ -7,29 +7,24 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 
-use super::settle::Reason;
+use super::wait::WaitReason;
 use crate::cloud::{Fault, FaultKind};
 
-/// Turns the answer to a call into what is to be made of it.
-pub(super) trait Answer<T> {
-    /// The answer, or the fault; `action` is the call as IAM names it.
-    fn answer(self, action: &str) -> Result<T, Fault>;
+/// Turns the result of a call into its output or a fault.
+pub(super) trait OrFault<T> {
+    /// The output, or the fault; `action` is the call as IAM names it.
+    fn or_fault(self, action: &str) -> Result<T, Fault>;
 }
 
-impl<T, E> Answer<T> for Result<T, SdkError<E, HttpResponse>>
+impl<T, E> OrFault<T> for Result<T, SdkError<E, HttpResponse>>
 where
     E: ProvideErrorMetadata + StdError + 'static,
 {
-    fn answer(self, action: &str) -> Result<T, Fault> {
+    fn or_fault(self, action: &str) -> Result<T, Fault> {
         self.map_err(|e| match &e {
             SdkError::ServiceError(service) => {
-                // Whoever answers without a code is not AWS, but a proxy or another server.
-                let status = || {
-                    format!(
-                        "an answer that is not AWS's, with HTTP status {}",
-                        service.raw().status()
-                    )
-                };
+                // An answer without a code is from a proxy or another server.
+                let status = || format!("not an answer of AWS, HTTP status {}", service.raw().status());
                 let message = service.err().message().map_or_else(status, str::to_owned);
                 refusal(action, service.err().code(), &message)
             }
@@ -38,7 +33,7 @@ where
     }
 }
 
-/// What is absent is an answer when one only wants to know, or wants it gone.
+/// `None` for what is absent: no fault for a read or a delete.
 pub(super) fn if_present<T>(answer: Result<T, Fault>) -> Result<Option<T>, Fault> {
     match answer {
         Ok(found) => Ok(Some(found)),
@@ -47,7 +42,7 @@ pub(super) fn if_present<T>(answer: Result<T, Fault>) -> Result<Option<T>, Fault
     }
 }
 
-/// A refusal that has no code: found here, or told in an answer that is not an error.
+/// A refusal without a code: found by kibus, or in an answer that is not an error.
 pub(super) fn rejected(action: &str, message: impl Into<String>) -> Fault {
     Fault {
         kind: FaultKind::Rejected,
@@ -60,7 +55,7 @@ pub(super) fn rejected(action: &str, message: impl Into<String>) -> Fault {
 /// A refusal with this code and message.
 pub(super) fn refusal(action: &str, code: Option<&str>, message: &str) -> Fault {
     let kind = kind(action, code.map(bare).unwrap_or_default(), message);
-    // A call can be refused for want of another one, like `iam:PassRole`; then that is the one to be granted.
+    // A call can be denied because another permission is missing, like `iam:PassRole`; then that one must be granted.
     let needed = match &kind {
         FaultKind::Denied { .. } => after(message, "not authorized to perform: ")
             .filter(|named| !named.eq_ignore_ascii_case(action) && named.contains(':')),
@@ -130,7 +125,7 @@ fn kind(action: &str, code: &str, message: &str) -> FaultKind {
         | "EntityAlreadyExists"
         | "EntityAlreadyExistsException"
         | "ResourceAlreadyExistsException" => FaultKind::Exists,
-        // Lambda has one code for "there is one already" and for "not now".
+        // Lambda has one code for "already exists" and "in progress".
         "ResourceConflictException" | "ConflictException" if action.contains(":Create") && !is_busy(message) => {
             FaultKind::Exists
         }
@@ -145,31 +140,33 @@ fn kind(action: &str, code: &str, message: &str) -> FaultKind {
     }
 }
 
-/// Why it is worth trying again soon, if it is: AWS has taken an earlier change and has not come to terms with it.
-pub(super) fn settling(fault: &Fault) -> Option<Reason> {
+/// Why a retry can succeed soon, if it can: AWS has not finished an earlier change.
+pub(super) fn settling(fault: &Fault) -> Option<WaitReason> {
     let says = |text: &str| fault.message.contains(text);
     match fault.code.as_deref()? {
-        "QueueDeletedRecently" => Some(Reason::QueueDeletedRecently),
-        "InvalidParameterValueException" if says("cannot be assumed") => Some(Reason::RoleNotAssumable),
-        "InvalidParameterValueException" if says("does not have permissions to call") => Some(Reason::RolePermissions),
+        "QueueDeletedRecently" => Some(WaitReason::QueueDeletedRecently),
+        "InvalidParameterValueException" if says("cannot be assumed") => Some(WaitReason::RoleNotAssumable),
+        "InvalidParameterValueException" if says("does not have permissions to call") => {
+            Some(WaitReason::RolePermissions)
+        }
         "MalformedPolicyDocument" | "MalformedPolicyDocumentException" | "InvalidParameterValueException"
             if says("nvalid principal") =>
         {
-            Some(Reason::PrincipalUnknown)
+            Some(WaitReason::PrincipalUnknown)
         }
         "DeleteConflict" | "DeleteConflictException" if says("must delete policies first") => {
-            Some(Reason::PoliciesLeaving)
+            Some(WaitReason::PoliciesLeaving)
         }
-        "ResourceConflictException" if is_busy(&fault.message) => Some(Reason::FunctionBusy),
-        "ResourceInUseException" => Some(Reason::MappingBusy),
+        "ResourceConflictException" if is_busy(&fault.message) => Some(WaitReason::FunctionBusy),
+        "ResourceInUseException" => Some(WaitReason::MappingBusy),
         "ConcurrentModification" | "ConcurrentModificationException" | "OperationAbortedException" => {
-            Some(Reason::ConcurrentChange)
+            Some(WaitReason::ConcurrentChange)
         }
         _ => None,
     }
 }
 
-/// Whether Lambda refuses because it has not done with what it was told before.
+/// Whether Lambda refuses because an earlier change is not finished.
 fn is_busy(message: &str) -> bool {
     message.contains("in progress") || message.contains("state: Pending")
 }
@@ -201,7 +198,7 @@ fn after(message: &str, phrase: &str) -> Option<String> {
     (!word.is_empty()).then(|| word.to_owned())
 }
 
-/// What to make of a call that got no answer that could be read.
+/// The fault of a call without a readable answer.
 fn silence<E: StdError + 'static>(action: &str, e: &SdkError<E, HttpResponse>) -> Fault {
     let texts = chain(e);
     let says = |text: &str| texts.iter().any(|line| line.contains(text));
@@ -218,8 +215,8 @@ fn silence<E: StdError + 'static>(action: &str, e: &SdkError<E, HttpResponse>) -
         SdkError::TimeoutError(_) | SdkError::DispatchFailure(_) => FaultKind::Unreachable,
         _ => FaultKind::Rejected,
     };
-    // The outer texts name the SDK's own stages; what happened is at the bottom. For credentials the bottom alone,
-    // like "no such file", does not say of what.
+    // The outer texts name the SDK's own stages; the cause is at the bottom. For credentials the bottom alone, like
+    // "no such file", does not name the file.
     let telling = if kind == FaultKind::Unreachable { 1 } else { 2 };
     Fault {
         kind,
@@ -229,7 +226,7 @@ fn silence<E: StdError + 'static>(action: &str, e: &SdkError<E, HttpResponse>) -
     }
 }
 
-/// The texts of an error and of all that it came from, outermost first.
+/// The texts of an error and of its causes, outermost first.
 fn chain(e: &(dyn StdError + 'static)) -> Vec<String> {
     std::iter::successors(Some(e), |&e| e.source())
         .map(ToString::to_string)

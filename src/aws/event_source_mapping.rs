@@ -1,29 +1,32 @@
 //! Event source mappings.
 //!
-//! They have no names. All that read the queue are listed, and ours are those that point to the alias; the one
-//! with the lowest UUID is the one, and the others are its duplicates.
+//! They have no names. Those of the queue are listed; the bus's are those that point to the alias. The one with the
+//! lowest UUID counts, and the others are its duplicates.
 
 use std::collections::BTreeSet;
 
 use aws_sdk_lambda::types::{EventSourceMappingConfiguration, FilterCriteria, FunctionResponseType, ScalingConfig};
 
 use super::AwsCloud;
-use super::error::{Answer, if_present, rejected};
-use super::settle::{Reason, Tried, Waiting, settled, taken};
-use super::tags::touches;
+use super::changes::Changes;
+use super::error::{OrFault, if_present, rejected};
+use super::wait::{Tried, WaitReason, Waiting, accepted, settled};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::{FunctionName, QueueName};
-use crate::model::resource::EventSourceMapping;
+use crate::model::resource::{EventSourceMapping, MappingField};
 use crate::model::status::MappingState;
 use crate::plan::FieldChange;
 
 /// Which mapping: from which queue, to which alias of which function.
-pub(super) type Key<'a> = (&'a QueueName, &'a FunctionName, &'a str);
+pub(super) type MappingKey<'a> = (&'a QueueName, &'a FunctionName, &'a str);
 
 const GET: &str = "lambda:GetEventSourceMapping";
 
 /// The mapping and its state.
-pub(super) async fn read(cloud: &AwsCloud, key: Key<'_>) -> Result<Option<(EventSourceMapping, MappingState)>, Fault> {
+pub(super) async fn read(
+    cloud: &AwsCloud,
+    key: MappingKey<'_>,
+) -> Result<Option<(EventSourceMapping, MappingState)>, Fault> {
     let mut mappings = list(cloud, key).await?;
     mappings.retain(|mapping| mapping.state() != Some("Deleting"));
     let Some((first, others)) = mappings.split_first() else {
@@ -45,7 +48,7 @@ pub(super) async fn read(cloud: &AwsCloud, key: Key<'_>) -> Result<Option<(Event
         report_batch_item_failures: first
             .function_response_types()
             .contains(&FunctionResponseType::ReportBatchItemFailures),
-        // One that is being set up or changed will read, unless it was told not to.
+        // One that is being set up or updated will be enabled.
         enabled: !matches!(first.state(), Some("Disabled" | "Disabling")),
         filters: filters(first),
         duplicates: others
@@ -58,30 +61,42 @@ pub(super) async fn read(cloud: &AwsCloud, key: Key<'_>) -> Result<Option<(Event
 
 pub(super) async fn create(cloud: &AwsCloud, mapping: &EventSourceMapping, waiting: Waiting<'_>) -> Result<(), Fault> {
     let action = "lambda:CreateEventSourceMapping";
-    // Not everybody refuses a second one; and one that is not quite gone is in the way of the next.
+    // Not every server refuses a second one; and one that is still being deleted blocks a new one.
     for other in list(cloud, key(mapping)).await? {
         match (other.state(), other.uuid()) {
             (Some("Deleting"), Some(uuid)) => gone(cloud, uuid, waiting).await?,
             _ => {
                 return Err(Fault {
                     kind: FaultKind::Exists,
-                    ..rejected(action, "the event source mapping exists already")
+                    ..rejected(action, "the event source mapping already exists")
                 });
             }
         }
     }
-    let made = taken(action, waiting, || {
+    let EventSourceMapping {
+        queue,
+        function,
+        alias,
+        batch_size,
+        window,
+        maximum_concurrency,
+        report_batch_item_failures: _, // in `response_types`
+        enabled,
+        filters: _,    // kibus sets none
+        duplicates: _, // kibus creates none
+    } = mapping;
+    let made = accepted(action, waiting, || {
         let call = cloud
             .lambda
             .create_event_source_mapping()
-            .event_source_arn(cloud.scope.queue_arn(&mapping.queue))
-            .function_name(cloud.scope.alias_arn(&mapping.function, &mapping.alias))
-            .batch_size(signed(mapping.batch_size))
-            .maximum_batching_window_in_seconds(signed(mapping.window))
+            .event_source_arn(cloud.scope.queue_arn(queue))
+            .function_name(cloud.scope.alias_arn(function, alias))
+            .batch_size(signed(*batch_size))
+            .maximum_batching_window_in_seconds(signed(*window))
             .set_function_response_types(Some(response_types(mapping)))
-            .set_scaling_config(mapping.maximum_concurrency.map(|_| scaling(mapping)))
-            .enabled(mapping.enabled);
-        async move { call.send().await.answer(action) }
+            .set_scaling_config(maximum_concurrency.map(|_| scaling(mapping)))
+            .enabled(*enabled);
+        async move { call.send().await.or_fault(action) }
     })
     .await?;
     let uuid = made.uuid.ok_or_else(|| rejected(action, "the answer holds no UUID"))?;
@@ -103,18 +118,22 @@ pub(super) async fn update(
         .find(|uuid| !from.duplicates.iter().any(|d| d == uuid));
     let uuid = uuid.ok_or_else(|| Fault {
         kind: FaultKind::Gone,
-        ..rejected(action, "the event source mapping is gone")
+        ..rejected(action, "the event source mapping was deleted")
     })?;
-    let paths = [
-        "batch_size",
-        "window",
-        "maximum_concurrency",
-        "report_batch_item_failures",
-        "enabled",
-        "filters",
-    ];
-    if touches(fields, &paths) {
-        taken(action, waiting, || {
+    let (mut settings, mut duplicates) = (false, false);
+    for field in Changes::among(action, fields)?.fields {
+        match field {
+            MappingField::BatchSize
+            | MappingField::Window
+            | MappingField::MaximumConcurrency
+            | MappingField::ReportBatchItemFailures
+            | MappingField::Enabled
+            | MappingField::Filters => settings = true,
+            MappingField::Duplicates => duplicates = true,
+        }
+    }
+    if settings {
+        accepted(action, waiting, || {
             let call = cloud
                 .lambda
                 .update_event_source_mapping()
@@ -124,21 +143,21 @@ pub(super) async fn update(
                 .maximum_batching_window_in_seconds(signed(mapping.window))
                 .set_function_response_types(Some(response_types(mapping)))
                 .scaling_config(scaling(mapping))
-                // An empty one lets everything through.
+                // Without filters, every message passes.
                 .filter_criteria(FilterCriteria::builder().build())
                 .enabled(mapping.enabled);
-            async move { call.send().await.answer(action) }
+            async move { call.send().await.or_fault(action) }
         })
         .await?;
         in_force(cloud, uuid, mapping.enabled, waiting).await?;
     }
-    for duplicate in &from.duplicates {
+    for duplicate in from.duplicates.iter().filter(|_| duplicates) {
         remove(cloud, duplicate, waiting).await?;
     }
     Ok(())
 }
 
-pub(super) async fn delete(cloud: &AwsCloud, key: Key<'_>, waiting: Waiting<'_>) -> Result<(), Fault> {
+pub(super) async fn delete(cloud: &AwsCloud, key: MappingKey<'_>, waiting: Waiting<'_>) -> Result<(), Fault> {
     for mapping in list(cloud, key).await? {
         if let Some(uuid) = mapping.uuid() {
             remove(cloud, uuid, waiting).await?;
@@ -147,10 +166,10 @@ pub(super) async fn delete(cloud: &AwsCloud, key: Key<'_>, waiting: Waiting<'_>)
     Ok(())
 }
 
-/// All mappings of this queue to this alias, those on their way out too, by UUID.
+/// All mappings of this queue to this alias, by UUID, with those that are being deleted.
 pub(super) async fn list(
     cloud: &AwsCloud,
-    (queue, function, alias): Key<'_>,
+    (queue, function, alias): MappingKey<'_>,
 ) -> Result<Vec<EventSourceMappingConfiguration>, Fault> {
     let call = cloud
         .lambda
@@ -159,30 +178,19 @@ pub(super) async fn list(
     let mut answers = call.into_paginator().items().send();
     let mut found = Vec::new();
     while let Some(mapping) = answers.next().await {
-        found.push(mapping.answer("lambda:ListEventSourceMappings")?);
+        found.push(mapping.or_fault("lambda:ListEventSourceMappings")?);
     }
-    let wanted = cloud.scope.alias_arn(function, alias);
-    let exact = |mapping: &EventSourceMappingConfiguration| mapping.function_arn() == Some(&wanted);
-    // Behind an endpoint that is not AWS's, the alias may have become the version that it points to (moto).
-    let version = format!("{}:", cloud.scope.function_arn(function));
-    let near = |mapping: &EventSourceMappingConfiguration| {
-        let qualifier = mapping.function_arn().and_then(|arn| arn.strip_prefix(&version));
-        qualifier.is_some_and(|qualifier| qualifier.parse::<u64>().is_ok())
-    };
-    if cloud.endpoint.is_some() && !found.iter().any(exact) {
-        found.retain(near);
-    } else {
-        found.retain(exact);
-    }
+    let alias = cloud.scope.alias_arn(function, alias);
+    found.retain(|mapping: &EventSourceMappingConfiguration| mapping.function_arn() == Some(&alias));
     found.sort_by(|a, b| a.uuid().cmp(&b.uuid()));
     Ok(found)
 }
 
 async fn remove(cloud: &AwsCloud, uuid: &str, waiting: Waiting<'_>) -> Result<(), Fault> {
     let action = "lambda:DeleteEventSourceMapping";
-    let answer = taken(action, waiting, || {
+    let answer = accepted(action, waiting, || {
         let call = cloud.lambda.delete_event_source_mapping().uuid(uuid);
-        async move { call.send().await.answer(action) }
+        async move { call.send().await.or_fault(action) }
     });
     match if_present(answer.await)? {
         Some(_) => gone(cloud, uuid, waiting).await,
@@ -193,37 +201,37 @@ async fn remove(cloud: &AwsCloud, uuid: &str, waiting: Waiting<'_>) -> Result<()
 async fn gone(cloud: &AwsCloud, uuid: &str, waiting: Waiting<'_>) -> Result<(), Fault> {
     settled(GET, waiting, || async move {
         let call = cloud.lambda.get_event_source_mapping().uuid(uuid);
-        Ok(match if_present(call.send().await.answer(GET))? {
-            Some(_) => Tried::NotYet(Reason::MappingLeaving),
+        Ok(match if_present(call.send().await.or_fault(GET))? {
+            Some(_) => Tried::NotYet(WaitReason::MappingLeaving),
             None => Tried::Done(()),
         })
     })
     .await
 }
 
-/// Waits until it reads, or does not, as it was told; right after the call it may still be as it was before.
+/// Waits until the mapping is in the wanted state; right after the call it may still be in the previous one.
 async fn in_force(cloud: &AwsCloud, uuid: &str, enabled: bool, waiting: Waiting<'_>) -> Result<(), Fault> {
     let wanted = if enabled { "Enabled" } else { "Disabled" };
     settled(GET, waiting, || async move {
         let call = cloud.lambda.get_event_source_mapping().uuid(uuid);
-        Ok(match call.send().await.answer(GET)?.state() {
+        Ok(match call.send().await.or_fault(GET)?.state() {
             Some(state) if state == wanted => Tried::Done(()),
-            _ => Tried::NotYet(Reason::MappingBusy),
+            _ => Tried::NotYet(WaitReason::MappingBusy),
         })
     })
     .await
 }
 
-fn key(mapping: &EventSourceMapping) -> Key<'_> {
+fn key(mapping: &EventSourceMapping) -> MappingKey<'_> {
     (&mapping.queue, &mapping.function, &mapping.alias)
 }
 
-/// The patterns of its filters; what is said instead of them where their key does not open them.
+/// The patterns of its filters; the reason instead, where their key cannot decrypt them.
 fn filters(mapping: &EventSourceMappingConfiguration) -> BTreeSet<String> {
     let pattern = |filter: &aws_sdk_lambda::types::Filter| filter.pattern().unwrap_or_default().to_owned();
     let criteria = mapping.filter_criteria().map(FilterCriteria::filters);
     let unread = mapping.filter_criteria_error().map(|e| {
-        let why = e.message().or(e.error_code()).unwrap_or("Lambda does not say why");
+        let why = e.message().or(e.error_code()).unwrap_or("Lambda gives no reason");
         format!("cannot be read: {why}")
     });
     criteria.unwrap_or_default().iter().map(pattern).chain(unread).collect()
@@ -237,7 +245,7 @@ fn response_types(mapping: &EventSourceMapping) -> Vec<FunctionResponseType> {
         .collect()
 }
 
-/// An empty one takes the bound away.
+/// An empty one removes the limit.
 fn scaling(mapping: &EventSourceMapping) -> ScalingConfig {
     ScalingConfig::builder()
         .set_maximum_concurrency(mapping.maximum_concurrency.map(signed))

@@ -4,16 +4,16 @@ use aws_sdk_lambda::primitives::Blob;
 use serde_json::Value;
 
 use super::AwsCloud;
-use super::error::Answer as _;
-use super::settle::{Waiting, taken};
+use super::error::OrFault;
+use super::wait::{Waiting, accepted};
 use crate::cloud::Fault;
 use crate::model::name::FunctionName;
 
-/// How an invocation ended that Lambda carried out.
+/// How an invocation ended.
 pub(super) enum Invoked {
     /// With this answer.
     Answered(Vec<u8>),
-    /// With an error of the function's own, in its words.
+    /// With an error of the function, with its message.
     Failed(String),
 }
 
@@ -26,21 +26,21 @@ pub(super) async fn invoke(
     waiting: Waiting<'_>,
 ) -> Result<Invoked, Fault> {
     let action = "lambda:InvokeFunction";
-    let answer = taken(action, waiting, || {
+    let answer = accepted(action, waiting, || {
         let call = cloud.lambda.invoke().function_name(name.as_str()).qualifier(qualifier);
         let call = call.payload(Blob::new(event.to_string()));
-        async move { call.send().await.answer(action) }
+        async move { call.send().await.or_fault(action) }
     })
     .await?;
     let payload = answer.payload.map(Blob::into_inner).unwrap_or_default();
     Ok(match answer.function_error {
         None => Invoked::Answered(payload),
-        Some(_) => Invoked::Failed(words(&payload)),
+        Some(_) => Invoked::Failed(message(&payload)),
     })
 }
 
-/// What a function says when it fails: the message of Lambda's error document, or whatever there is.
-fn words(payload: &[u8]) -> String {
+/// The message in Lambda's error document, or the whole payload.
+fn message(payload: &[u8]) -> String {
     let text = String::from_utf8_lossy(payload);
     serde_json::from_str::<Value>(&text)
         .ok()
@@ -53,8 +53,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_function_is_heard_in_its_own_words() {
-        for (payload, heard) in [
+    fn a_failed_function_has_its_own_message() {
+        for (payload, expected) in [
             (
                 r#"{"errorType": "Runtime.ExitError", "errorMessage": "exit status 1"}"#,
                 "exit status 1",
@@ -63,7 +63,7 @@ mod tests {
             ("gone", "gone"),
             ("", ""),
         ] {
-            assert_eq!(words(payload.as_bytes()), heard);
+            assert_eq!(message(payload.as_bytes()), expected);
         }
     }
 }

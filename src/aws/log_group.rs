@@ -1,49 +1,59 @@
 //! CloudWatch log groups.
 
+use aws_sdk_cloudwatchlogs::types::LogGroup as AwsLogGroup;
+
 use super::AwsCloud;
-use super::error::{Answer, if_present};
-use super::settle::{Waiting, taken};
-use super::tags::{TagChanges, touches};
+use super::changes::Changes;
+use super::error::{OrFault, if_present};
+use super::wait::{Waiting, accepted};
 use crate::cloud::Fault;
 use crate::model::name::LogGroupName;
-use crate::model::resource::LogGroup;
+use crate::model::resource::{LogGroup, LogGroupField};
 use crate::plan::FieldChange;
 
 pub(super) async fn read(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option<LogGroup>, Fault> {
-    let call = cloud.logs.describe_log_groups().log_group_name_prefix(name.as_str());
-    let mut groups = call.into_paginator().items().send();
-    let group = loop {
-        match groups.next().await {
-            None => return Ok(None),
-            Some(answer) => {
-                let group = answer.answer("logs:DescribeLogGroups")?;
-                if group.log_group_name() == Some(name.as_str()) {
-                    break group;
-                }
-            }
-        }
+    let tags = async {
+        let arn = cloud.scope.log_group_arn(name);
+        let call = cloud.logs.list_tags_for_resource().resource_arn(arn);
+        if_present(call.send().await.or_fault("logs:ListTagsForResource"))
     };
-    let call = cloud
-        .logs
-        .list_tags_for_resource()
-        .resource_arn(cloud.scope.log_group_arn(name));
-    let tags = if_present(call.send().await.answer("logs:ListTagsForResource"))?;
-    Ok(tags.map(|tags| LogGroup {
+    let (Some(group), Some(tags)) = tokio::try_join!(described(cloud, name), tags)? else {
+        return Ok(None);
+    };
+    Ok(Some(LogGroup {
         name: name.clone(),
         retention_days: group.retention_in_days.and_then(|days| u32::try_from(days).ok()),
         tags: tags.tags.unwrap_or_default().into_iter().collect(),
     }))
 }
 
+/// The log group of this name, among those whose names begin with it.
+async fn described(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option<AwsLogGroup>, Fault> {
+    let call = cloud.logs.describe_log_groups().log_group_name_prefix(name.as_str());
+    let mut groups = call.into_paginator().items().send();
+    while let Some(group) = groups.next().await {
+        let group = group.or_fault("logs:DescribeLogGroups")?;
+        if group.log_group_name() == Some(name.as_str()) {
+            return Ok(Some(group));
+        }
+    }
+    Ok(None)
+}
+
 pub(super) async fn create(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<'_>) -> Result<(), Fault> {
-    taken("logs:CreateLogGroup", waiting, || {
-        let call = cloud.logs.create_log_group().log_group_name(group.name.as_str());
-        let call = call.set_tags(Some(group.tags.0.clone().into_iter().collect()));
-        async move { call.send().await.answer("logs:CreateLogGroup") }
+    let LogGroup {
+        name,
+        retention_days,
+        tags,
+    } = group;
+    accepted("logs:CreateLogGroup", waiting, || {
+        let call = cloud.logs.create_log_group().log_group_name(name.as_str());
+        let call = call.set_tags(Some(tags.0.clone().into_iter().collect()));
+        async move { call.send().await.or_fault("logs:CreateLogGroup") }
     })
     .await?;
-    match group.retention_days {
-        Some(_) => keep(cloud, group, waiting).await,
+    match retention_days {
+        Some(_) => retain(cloud, group, waiting).await,
         None => Ok(()),
     }
 }
@@ -54,18 +64,20 @@ pub(super) async fn update(
     fields: &[FieldChange],
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
-    if touches(fields, &["retention_days"]) {
-        keep(cloud, group, waiting).await?;
+    let Changes { fields, tags } = Changes::among("logs:PutRetentionPolicy", fields)?;
+    for field in fields {
+        match field {
+            LogGroupField::RetentionDays => retain(cloud, group, waiting).await?,
+        }
     }
     let arn = cloud.scope.log_group_arn(&group.name);
-    let tags = TagChanges::among(fields);
     if !tags.remove.is_empty() {
         let call = cloud
             .logs
             .untag_resource()
             .resource_arn(&arn)
             .set_tag_keys(Some(tags.remove));
-        call.send().await.answer("logs:UntagResource")?;
+        call.send().await.or_fault("logs:UntagResource")?;
     }
     if !tags.set.is_empty() {
         let call = cloud
@@ -73,34 +85,34 @@ pub(super) async fn update(
             .tag_resource()
             .resource_arn(&arn)
             .set_tags(Some(tags.set.into_iter().collect()));
-        call.send().await.answer("logs:TagResource")?;
+        call.send().await.or_fault("logs:TagResource")?;
     }
     Ok(())
 }
 
 pub(super) async fn delete(cloud: &AwsCloud, name: &LogGroupName, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let answer = taken("logs:DeleteLogGroup", waiting, || {
+    let answer = accepted("logs:DeleteLogGroup", waiting, || {
         let call = cloud.logs.delete_log_group().log_group_name(name.as_str());
-        async move { call.send().await.answer("logs:DeleteLogGroup") }
+        async move { call.send().await.or_fault("logs:DeleteLogGroup") }
     });
     if_present(answer.await).map(drop)
 }
 
-/// Sets how long events are kept.
-async fn keep(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<'_>) -> Result<(), Fault> {
+/// Sets how long log events are retained.
+async fn retain(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<'_>) -> Result<(), Fault> {
     let name = group.name.as_str();
     match group.retention_days {
         Some(days) => {
-            taken("logs:PutRetentionPolicy", waiting, || {
+            accepted("logs:PutRetentionPolicy", waiting, || {
                 let call = cloud.logs.put_retention_policy().log_group_name(name);
                 let call = call.retention_in_days(days.try_into().unwrap_or(i32::MAX));
-                async move { call.send().await.answer("logs:PutRetentionPolicy").map(drop) }
+                async move { call.send().await.or_fault("logs:PutRetentionPolicy").map(drop) }
             })
             .await
         }
         None => {
             let call = cloud.logs.delete_retention_policy().log_group_name(name);
-            call.send().await.answer("logs:DeleteRetentionPolicy").map(drop)
+            call.send().await.or_fault("logs:DeleteRetentionPolicy").map(drop)
         }
     }
 }

@@ -1,32 +1,39 @@
-//! AWS, the real one or what speaks like it. The only place that names the provisioning SDKs; one kind of resource
-//! per file, with a read and a write.
+//! AWS, or an emulator of it. The only place that names the provisioning SDKs.
+//!
+//! Each kind of resource has a file that reads, creates, updates and deletes it. A new kind is such a file and a line
+//! in each match below.
 
-mod account;
 mod alias;
 mod call_log;
+mod changes;
+mod concurrency;
+mod connect_error;
 mod discovery;
 mod document;
 mod error;
 mod event_source_mapping;
 mod function;
+mod inline_policies;
 mod invoke;
-mod key;
+mod key_policy;
 mod log_group;
+mod log_lines;
+mod messages;
+mod probe;
 mod queue;
+mod queue_depth;
 mod role;
 mod role_policy;
 mod rule;
 mod self_test;
 mod session;
-mod settle;
-mod status;
-mod tags;
-mod traffic;
+mod version;
+mod wait;
 
 use std::collections::BTreeSet;
 
-pub use call_log::TARGET as CALL_TARGET;
-pub use session::{Connect, ConnectError, Session};
+pub use connect_error::ConnectError;
+pub use session::{Connect, Session};
 
 use crate::cloud::{Fault, FaultKind, Read, Snapshot, Write};
 use crate::model::document::Document;
@@ -36,7 +43,7 @@ use crate::model::resource::{FunctionSettings, Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::status::Status;
 use crate::plan::{FieldChange, Op};
-use settle::Waiting;
+use wait::Waiting;
 
 /// One bus's account and Region on AWS.
 #[derive(Clone, Debug)]
@@ -45,18 +52,17 @@ pub struct AwsCloud {
     caller: String,
     endpoint: Option<String>,
     archive: Option<Vec<u8>>,
-    self_test: bool,
     sqs: aws_sdk_sqs::Client,
     iam: aws_sdk_iam::Client,
     logs: aws_sdk_cloudwatchlogs::Client,
     lambda: aws_sdk_lambda::Client,
     events: aws_sdk_eventbridge::Client,
     tagging: aws_sdk_resourcegroupstagging::Client,
-    get_key_policy: key::GetKeyPolicy,
+    get_key_policy: key_policy::GetKeyPolicy,
 }
 
 impl AwsCloud {
-    /// The account and Region of a session, as the place of a bus.
+    /// A bus in the account and Region of a session.
     #[must_use]
     pub fn new(session: &Session, bus: BusName) -> Self {
         let config = session.config();
@@ -74,33 +80,25 @@ impl AwsCloud {
             caller: session.caller.clone(),
             endpoint: config.endpoint_url().map(str::to_owned),
             archive: None,
-            self_test: true,
             sqs: client!(aws_sdk_sqs),
             iam: client!(aws_sdk_iam),
             logs: client!(aws_sdk_cloudwatchlogs),
             lambda: client!(aws_sdk_lambda),
             events: client!(aws_sdk_eventbridge),
             tagging: client!(aws_sdk_resourcegroupstagging),
-            get_key_policy: key::get_key_policy(config),
+            get_key_policy: key_policy::get_key_policy(config),
         }
     }
 
-    /// The same with the archive to give to a function. Without it, or with another than the one that was planned,
-    /// no function's code is written.
+    /// The same with an archive for the function's code. Without it, or with another archive than the planned one,
+    /// no code is written.
     #[must_use]
     pub fn with_archive(mut self, archive: Vec<u8>) -> Self {
         self.archive = Some(archive);
         self
     }
 
-    /// The same for a server that runs no functions: versions of the router go live unproven.
-    #[must_use]
-    pub fn without_self_test(mut self) -> Self {
-        self.self_test = false;
-        self
-    }
-
-    /// Where the bus is.
+    /// The bus with its account and Region.
     #[must_use]
     pub fn scope(&self) -> &Scope {
         &self.scope
@@ -118,15 +116,8 @@ impl AwsCloud {
             Resource::Function(r) => function::create(self, r, waiting).await,
             Resource::Alias(r) => alias::create(self, r, waiting).await,
             Resource::EventSourceMapping(r) => event_source_mapping::create(self, r, waiting).await,
-            // These two calls would overwrite what came between the plan and now.
-            Resource::RolePolicy(r) => {
-                self.still_absent("iam:PutRolePolicy", resource).await?;
-                role_policy::create(self, r, waiting).await
-            }
-            Resource::Rule(r) => {
-                self.still_absent("events:PutRule", resource).await?;
-                rule::create(self, r, waiting).await
-            }
+            Resource::RolePolicy(r) => role_policy::create(self, r, waiting).await,
+            Resource::Rule(r) => rule::create(self, r, waiting).await,
         }
     }
 
@@ -169,19 +160,19 @@ impl AwsCloud {
         }
     }
 
-    async fn still_absent(&self, action: &str, resource: &Resource) -> Result<(), Fault> {
-        let id = resource.id();
-        match self.read(&id).await? {
+    /// For a call that would overwrite what was created since the plan.
+    async fn still_absent(&self, action: &str, id: &ResourceId) -> Result<(), Fault> {
+        match self.read(id).await? {
             None => Ok(()),
             Some(_) => Err(Fault {
                 kind: FaultKind::Exists,
-                ..error::rejected(action, format!("{id} exists already"))
+                ..error::rejected(action, format!("{id} already exists"))
             }),
         }
     }
 }
 
-/// The role in the ARN of somebody who has taken it: `arn:aws:sts::ACCOUNT:assumed-role/ROLE/SESSION`, without the
+/// The role in the ARN of a caller that has assumed it: `arn:aws:sts::ACCOUNT:assumed-role/ROLE/SESSION`, without the
 /// role's path (IAM user guide, "IAM identifiers").
 fn role_of(caller: &str) -> Option<RoleName> {
     let (role, _) = caller.split_once(":assumed-role/")?.1.split_once('/')?;
@@ -236,19 +227,19 @@ impl Read for AwsCloud {
     }
 
     async fn inline_policy_names(&self, role: &RoleName) -> Result<Option<BTreeSet<String>>, Fault> {
-        self.list_inline_policies(role).await
+        inline_policies::names(self, role).await
     }
 
     async fn inline_policy(&self, role: &RoleName, policy: &str) -> Result<Option<InlinePolicy>, Fault> {
-        self.get_inline_policy(role, policy).await
+        inline_policies::read(self, role, policy).await
     }
 
     async fn unreserved_concurrency(&self) -> Result<Option<u32>, Fault> {
-        self.account_concurrency().await
+        concurrency::unreserved(self).await
     }
 
     async fn key_policy(&self, key: &KmsKey) -> Result<Option<Document>, Fault> {
-        key::key_policy(self, key).await
+        key_policy::key_policy(self, key).await
     }
 
     async fn published_version(
@@ -256,7 +247,7 @@ impl Read for AwsCloud {
         function: &FunctionName,
         version: u64,
     ) -> Result<Option<FunctionSettings>, Fault> {
-        alias::version(self, function, version).await
+        version::read(self, function, version).await
     }
 
     fn caller_role(&self) -> Option<RoleName> {
@@ -283,7 +274,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_caller_may_have_taken_a_role() {
+    fn a_caller_may_have_assumed_a_role() {
         for (caller, role) in [
             ("arn:aws:sts::111122223333:assumed-role/ops/me@example.com", Some("ops")),
             ("arn:aws:iam::111122223333:user/ops", None),

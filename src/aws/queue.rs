@@ -1,22 +1,23 @@
 //! SQS queues.
 //!
-//! A queue is read by its computed URL: `GetQueueUrl` says "does not exist" also where access is denied. What is
-//! written takes SQS up to a minute to hold everywhere; nothing waits for that, since what delivers tries again.
+//! A queue is read by its computed URL: `GetQueueUrl` also says "does not exist" where access is denied. A change of a
+//! queue takes up to a minute to propagate; nothing waits for that, since deliveries are retried.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use aws_sdk_sqs::types::QueueAttributeName as Attribute;
 use serde_json::{Value, json};
 
 use super::AwsCloud;
+use super::changes::Changes;
 use super::document;
-use super::error::{Answer, if_present};
-use super::settle::{Waiting, taken};
-use super::tags::{TagChanges, touches};
+use super::error::{OrFault, if_present};
+use super::wait::{Waiting, accepted};
 use crate::cloud::Fault;
 use crate::model::document::Document;
+use crate::model::field::FieldName;
 use crate::model::name::QueueName;
-use crate::model::resource::{Encryption, Queue, Redrive};
+use crate::model::resource::{Encryption, Queue, QueueField, Redrive};
 use crate::model::status::Depth;
 use crate::plan::FieldChange;
 
@@ -29,17 +30,17 @@ pub(super) async fn read(cloud: &AwsCloud, name: &QueueName) -> Result<Option<(Q
             .get_queue_attributes()
             .queue_url(&url)
             .attribute_names(Attribute::All);
-        if_present(call.send().await.answer("sqs:GetQueueAttributes"))
+        if_present(call.send().await.or_fault("sqs:GetQueueAttributes"))
     };
     let tags = async {
         let call = cloud.sqs.list_queue_tags().queue_url(&url);
-        if_present(call.send().await.answer("sqs:ListQueueTags"))
+        if_present(call.send().await.or_fault("sqs:ListQueueTags"))
     };
     let (Some(attributes), Some(tags)) = tokio::try_join!(attributes, tags)? else {
         return Ok(None);
     };
     let attributes = attributes.attributes.unwrap_or_default();
-    // Some servers keep an attribute that was taken away as empty text.
+    // A removed attribute may come back as empty text.
     let text = |attribute| {
         attributes
             .get(&attribute)
@@ -69,113 +70,86 @@ pub(super) async fn read(cloud: &AwsCloud, name: &QueueName) -> Result<Option<(Q
 }
 
 pub(super) async fn create(cloud: &AwsCloud, queue: &Queue, waiting: Waiting<'_>) -> Result<(), Fault> {
-    // A new queue has nothing that would have to be taken away.
-    let wanted: BTreeMap<_, _> = attributes(queue)
-        .into_iter()
-        .filter(|(_, value)| !value.is_empty())
-        .collect();
-    taken("sqs:CreateQueue", waiting, || {
+    let mut wanted = attributes(queue, QueueField::ALL);
+    // A new queue has nothing to remove.
+    wanted.retain(|_, value| !value.is_empty());
+    accepted("sqs:CreateQueue", waiting, || {
         let call = cloud
             .sqs
             .create_queue()
             .queue_name(queue.name.as_str())
-            .set_attributes(Some(wanted.clone().into_iter().collect()))
+            .set_attributes(Some(wanted.clone()))
             .set_tags(Some(queue.tags.0.clone().into_iter().collect()));
-        async move { call.send().await.answer("sqs:CreateQueue") }
+        async move { call.send().await.or_fault("sqs:CreateQueue") }
     })
     .await?;
     Ok(())
 }
 
 pub(super) async fn update(cloud: &AwsCloud, queue: &Queue, fields: &[FieldChange]) -> Result<(), Fault> {
+    let action = "sqs:SetQueueAttributes";
+    let Changes { fields, tags } = Changes::among(action, fields)?;
     let url = cloud.queue_url(&queue.name);
-    let mut changed: BTreeMap<_, _> = attributes(queue)
-        .into_iter()
-        .filter(|(attribute, _)| touches(fields, &[field_of(attribute)]))
-        .collect();
-    if !changed.is_empty() {
-        // A server that is lax about it (moto) drops a policy that is not said again.
-        if let Some(policy) = &queue.policy {
-            changed.insert(Attribute::Policy, policy.compact());
-        }
+    if !fields.is_empty() {
         let call = cloud.sqs.set_queue_attributes().queue_url(&url);
-        let call = call.set_attributes(Some(changed.into_iter().collect()));
-        call.send().await.answer("sqs:SetQueueAttributes")?;
+        let call = call.set_attributes(Some(attributes(queue, &fields)));
+        call.send().await.or_fault(action)?;
     }
-    let tags = TagChanges::among(fields);
     if !tags.remove.is_empty() {
         let call = cloud.sqs.untag_queue().queue_url(&url).set_tag_keys(Some(tags.remove));
-        call.send().await.answer("sqs:UntagQueue")?;
+        call.send().await.or_fault("sqs:UntagQueue")?;
     }
     if !tags.set.is_empty() {
         let call = cloud.sqs.tag_queue().queue_url(&url);
         let call = call.set_tags(Some(tags.set.into_iter().collect()));
-        call.send().await.answer("sqs:TagQueue")?;
+        call.send().await.or_fault("sqs:TagQueue")?;
     }
     Ok(())
 }
 
 pub(super) async fn delete(cloud: &AwsCloud, name: &QueueName) -> Result<(), Fault> {
     let call = cloud.sqs.delete_queue().queue_url(cloud.queue_url(name));
-    if_present(call.send().await.answer("sqs:DeleteQueue")).map(drop)
+    if_present(call.send().await.or_fault("sqs:DeleteQueue")).map(drop)
 }
 
-/// All attributes as SQS takes them; empty text takes one away.
-fn attributes(queue: &Queue) -> BTreeMap<Attribute, String> {
-    let Queue {
-        name: _,
-        retention,
-        visibility,
-        delay,
-        receive_wait,
-        max_message_size,
-        redrive,
-        redrive_allow,
-        encryption,
-        policy,
-        tags: _,
-    } = queue;
-    let compact = |document: &Option<Document>| document.as_ref().map(Document::compact).unwrap_or_default();
-    // Only one of the two may be on, and turning one on does not turn the other off everywhere.
-    let (managed, key) = match encryption {
-        Encryption::None => (false, ""),
-        Encryption::SqsManaged => (true, ""),
-        Encryption::Kms(key) => (false, key.as_str()),
-        Encryption::OtherKms(key) => (false, key.as_str()),
-    };
-    let redrive = redrive.as_ref().map(|redrive| {
+/// The attributes that hold these fields, with their values as SQS takes them; empty text removes one.
+fn attributes(queue: &Queue, fields: &[QueueField]) -> HashMap<Attribute, String> {
+    let document = |document: &Option<Document>| document.as_ref().map(Document::compact).unwrap_or_default();
+    let redrive = |redrive: &Redrive| {
         json!({ "deadLetterTargetArn": redrive.dead_letters, "maxReceiveCount": redrive.max_receives }).to_string()
-    });
-    BTreeMap::from([
-        (Attribute::MessageRetentionPeriod, retention.to_string()),
-        (Attribute::VisibilityTimeout, visibility.to_string()),
-        (Attribute::DelaySeconds, delay.to_string()),
-        (Attribute::ReceiveMessageWaitTimeSeconds, receive_wait.to_string()),
-        (Attribute::MaximumMessageSize, max_message_size.to_string()),
-        (Attribute::RedrivePolicy, redrive.unwrap_or_default()),
-        (Attribute::RedriveAllowPolicy, compact(redrive_allow)),
-        (Attribute::SqsManagedSseEnabled, managed.to_string()),
-        (Attribute::KmsMasterKeyId, key.to_owned()),
-        (Attribute::Policy, compact(policy)),
-    ])
-}
-
-/// The field that an attribute holds.
-fn field_of(attribute: &Attribute) -> &'static str {
-    match attribute {
-        Attribute::MessageRetentionPeriod => "retention",
-        Attribute::VisibilityTimeout => "visibility",
-        Attribute::DelaySeconds => "delay",
-        Attribute::ReceiveMessageWaitTimeSeconds => "receive_wait",
-        Attribute::MaximumMessageSize => "max_message_size",
-        Attribute::RedrivePolicy => "redrive",
-        Attribute::RedriveAllowPolicy => "redrive_allow",
-        Attribute::SqsManagedSseEnabled | Attribute::KmsMasterKeyId => "encryption",
-        _ => "policy",
+    };
+    let mut attributes = HashMap::new();
+    for field in fields {
+        let (attribute, value) = match field {
+            QueueField::Retention => (Attribute::MessageRetentionPeriod, queue.retention.to_string()),
+            QueueField::Visibility => (Attribute::VisibilityTimeout, queue.visibility.to_string()),
+            QueueField::Delay => (Attribute::DelaySeconds, queue.delay.to_string()),
+            QueueField::ReceiveWait => (Attribute::ReceiveMessageWaitTimeSeconds, queue.receive_wait.to_string()),
+            QueueField::MaxMessageSize => (Attribute::MaximumMessageSize, queue.max_message_size.to_string()),
+            QueueField::RedriveDeadLetters | QueueField::RedriveMaxReceives => (
+                Attribute::RedrivePolicy,
+                queue.redrive.as_ref().map(redrive).unwrap_or_default(),
+            ),
+            QueueField::RedriveAllow => (Attribute::RedriveAllowPolicy, document(&queue.redrive_allow)),
+            QueueField::Encryption => {
+                // Only one of the two may be on, so both are sent.
+                let (managed, key) = match &queue.encryption {
+                    Encryption::None => (false, ""),
+                    Encryption::SqsManaged => (true, ""),
+                    Encryption::Kms(key) => (false, key.as_str()),
+                    Encryption::OtherKms(key) => (false, key.as_str()),
+                };
+                attributes.insert(Attribute::SqsManagedSseEnabled, managed.to_string());
+                (Attribute::KmsMasterKeyId, key.to_owned())
+            }
+            QueueField::Policy => (Attribute::Policy, document(&queue.policy)),
+        };
+        attributes.insert(attribute, value);
     }
+    attributes
 }
 
-/// A key counts before the flag: not every server switches the flag off when a key is set.
+/// A key takes precedence over the flag.
 fn encryption(key: Option<&str>, managed: Option<&str>) -> Encryption {
     match (key, managed) {
         (Some(key), _) => key
@@ -186,11 +160,11 @@ fn encryption(key: Option<&str>, managed: Option<&str>) -> Encryption {
     }
 }
 
-/// A redrive policy; one that cannot be understood is kept whole, so that it is seen to differ.
+/// A redrive policy; an invalid one is kept as text, so that it differs.
 fn redrive(text: &str) -> Redrive {
     let policy = document::read(text).0;
     let arn = policy.get("deadLetterTargetArn").and_then(Value::as_str);
-    // The count comes back as it was sent, which may be as text.
+    // SQS returns the count as it was sent, which may be text.
     let count = policy.get("maxReceiveCount").and_then(|count| match count {
         Value::String(text) => text.parse().ok(),
         other => other.as_u64().and_then(|count| u32::try_from(count).ok()),

@@ -3,24 +3,24 @@
 use aws_sdk_iam::types::Tag;
 
 use super::AwsCloud;
+use super::changes::Changes;
 use super::document;
-use super::error::{Answer, if_present, rejected};
-use super::settle::{Waiting, taken};
-use super::tags::{TagChanges, touches};
+use super::error::{OrFault, if_present, rejected};
+use super::wait::{Waiting, accepted};
 use crate::cloud::Fault;
 use crate::model::name::RoleName;
-use crate::model::resource::Role;
+use crate::model::resource::{Role, RoleField};
 use crate::plan::FieldChange;
 
 pub(super) async fn read(cloud: &AwsCloud, name: &RoleName) -> Result<Option<Role>, Fault> {
     let call = cloud.iam.get_role().role_name(name.as_str());
-    let Some(answer) = if_present(call.send().await.answer("iam:GetRole"))? else {
+    let Some(answer) = if_present(call.send().await.or_fault("iam:GetRole"))? else {
         return Ok(None);
     };
     let odd = |what: &str, value: &str| {
         rejected(
             "iam:GetRole",
-            format!("role `{name}` has a {what} that kibus cannot name: `{value}`"),
+            format!("role `{name}` has a {what} that kibus does not support: `{value}`"),
         )
     };
     let role = answer
@@ -46,28 +46,33 @@ pub(super) async fn read(cloud: &AwsCloud, name: &RoleName) -> Result<Option<Rol
 }
 
 pub(super) async fn create(cloud: &AwsCloud, role: &Role, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let tags = role
-        .tags
+    let Role {
+        name,
+        path,
+        trust,
+        permissions_boundary,
+        tags,
+    } = role;
+    let tags = tags
         .0
         .iter()
         .map(|(key, value)| tag(key, value))
         .collect::<Result<Vec<_>, _>>()?;
-    taken("iam:CreateRole", waiting, || {
+    accepted("iam:CreateRole", waiting, || {
         let call = cloud
             .iam
             .create_role()
-            .role_name(role.name.as_str())
-            .path(role.path.as_str())
-            .assume_role_policy_document(role.trust.compact())
-            .set_permissions_boundary(role.permissions_boundary.as_ref().map(ToString::to_string))
+            .role_name(name.as_str())
+            .path(path.as_str())
+            .assume_role_policy_document(trust.compact())
+            .set_permissions_boundary(permissions_boundary.as_ref().map(ToString::to_string))
             .set_tags(Some(tags.clone()));
-        async move { call.send().await.answer("iam:CreateRole") }
+        async move { call.send().await.or_fault("iam:CreateRole") }
     })
     .await?;
     Ok(())
 }
 
-/// A path cannot change in place; a plan replaces the role for that.
 pub(super) async fn update(
     cloud: &AwsCloud,
     role: &Role,
@@ -75,32 +80,26 @@ pub(super) async fn update(
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
     let name = role.name.as_str();
-    if touches(fields, &["trust"]) {
-        let action = "iam:UpdateAssumeRolePolicy";
-        taken(action, waiting, || {
-            let call = cloud.iam.update_assume_role_policy().role_name(name);
-            let call = call.policy_document(role.trust.compact());
-            async move { call.send().await.answer(action) }
-        })
-        .await?;
-    }
-    if touches(fields, &["permissions_boundary"]) {
-        match &role.permissions_boundary {
-            Some(boundary) => {
-                let call = cloud.iam.put_role_permissions_boundary().role_name(name);
-                let call = call.permissions_boundary(boundary.as_str());
-                call.send().await.answer("iam:PutRolePermissionsBoundary")?;
+    let Changes { fields, tags } = Changes::among("iam:UpdateAssumeRolePolicy", fields)?;
+    for field in fields {
+        match field {
+            // Cannot change in place: a plan replaces the role.
+            RoleField::Path => {}
+            RoleField::Trust => {
+                let action = "iam:UpdateAssumeRolePolicy";
+                accepted(action, waiting, || {
+                    let call = cloud.iam.update_assume_role_policy().role_name(name);
+                    let call = call.policy_document(role.trust.compact());
+                    async move { call.send().await.or_fault(action) }
+                })
+                .await?;
             }
-            None => {
-                let call = cloud.iam.delete_role_permissions_boundary().role_name(name);
-                call.send().await.answer("iam:DeleteRolePermissionsBoundary")?;
-            }
+            RoleField::PermissionsBoundary => bound(cloud, role).await?,
         }
     }
-    let tags = TagChanges::among(fields);
     if !tags.remove.is_empty() {
         let call = cloud.iam.untag_role().role_name(name).set_tag_keys(Some(tags.remove));
-        call.send().await.answer("iam:UntagRole")?;
+        call.send().await.or_fault("iam:UntagRole")?;
     }
     if !tags.set.is_empty() {
         let set = tags
@@ -109,16 +108,34 @@ pub(super) async fn update(
             .map(|(key, value)| tag(key, value))
             .collect::<Result<_, _>>()?;
         let call = cloud.iam.tag_role().role_name(name).set_tags(Some(set));
-        call.send().await.answer("iam:TagRole")?;
+        call.send().await.or_fault("iam:TagRole")?;
     }
     Ok(())
 }
 
-/// Its inline policies have to be gone before.
+async fn bound(cloud: &AwsCloud, role: &Role) -> Result<(), Fault> {
+    let name = role.name.as_str();
+    match &role.permissions_boundary {
+        Some(boundary) => {
+            let call = cloud.iam.put_role_permissions_boundary().role_name(name);
+            let call = call.permissions_boundary(boundary.as_str());
+            call.send().await.or_fault("iam:PutRolePermissionsBoundary").map(drop)
+        }
+        None => {
+            let call = cloud.iam.delete_role_permissions_boundary().role_name(name);
+            call.send()
+                .await
+                .or_fault("iam:DeleteRolePermissionsBoundary")
+                .map(drop)
+        }
+    }
+}
+
+/// Its inline policies must be deleted first.
 pub(super) async fn delete(cloud: &AwsCloud, name: &RoleName, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let answer = taken("iam:DeleteRole", waiting, || {
+    let answer = accepted("iam:DeleteRole", waiting, || {
         let call = cloud.iam.delete_role().role_name(name.as_str());
-        async move { call.send().await.answer("iam:DeleteRole") }
+        async move { call.send().await.or_fault("iam:DeleteRole") }
     });
     if_present(answer.await).map(drop)
 }

@@ -1,4 +1,4 @@
-//! EventBridge rules of the default bus, each with our one target.
+//! EventBridge rules of the default bus, each with kibus's one target.
 
 use std::collections::BTreeMap;
 
@@ -6,33 +6,34 @@ use aws_sdk_eventbridge::types::{DeadLetterConfig, RetryPolicy, RuleState, Tag, 
 use serde_json::Value;
 
 use super::AwsCloud;
+use super::changes::Changes;
 use super::document;
-use super::error::{Answer, if_present, refusal, rejected};
-use super::settle::{Waiting, taken};
-use super::tags::{TagChanges, touches};
+use super::error::{OrFault, if_present, refusal, rejected};
+use super::wait::{Waiting, accepted};
 use crate::cloud::Fault;
 use crate::model::document::Document;
 use crate::model::name::RuleName;
-use crate::model::resource::{Rule, Target};
+use crate::model::resource::{ResourceId, Rule, RuleField, Target};
 use crate::plan::FieldChange;
 
-/// How long EventBridge tries, in seconds, and how often, unless a target says otherwise (EventBridge User Guide,
+/// How long EventBridge retries, in seconds, and how often, unless a target sets it (EventBridge User Guide,
 /// "How EventBridge retries delivering events").
 const DEFAULT_RETRY: (u32, u32) = (86_400, 185);
 
 pub(super) async fn read(cloud: &AwsCloud, name: &RuleName) -> Result<Option<Rule>, Fault> {
-    let call = cloud.events.describe_rule().name(name.as_str());
-    let Some(rule) = if_present(call.send().await.answer("events:DescribeRule"))? else {
-        return Ok(None);
+    let rule = async {
+        let call = cloud.events.describe_rule().name(name.as_str());
+        if_present(call.send().await.or_fault("events:DescribeRule"))
     };
     let tags = async {
         let call = cloud
             .events
             .list_tags_for_resource()
             .resource_arn(cloud.scope.rule_arn(name));
-        if_present(call.send().await.answer("events:ListTagsForResource"))
+        if_present(call.send().await.or_fault("events:ListTagsForResource"))
     };
-    let (Some(targets), Some(tags)) = tokio::try_join!(async { if_present(targets(cloud, name).await) }, tags)? else {
+    let targets = async { if_present(targets(cloud, name).await) };
+    let (Some(rule), Some(targets), Some(tags)) = tokio::try_join!(rule, targets, tags)? else {
         return Ok(None);
     };
     let (ours, others): (Vec<_>, Vec<_>) = targets.into_iter().partition(|target| target.id == Rule::TARGET_ID);
@@ -57,6 +58,9 @@ pub(super) async fn read(cloud: &AwsCloud, name: &RuleName) -> Result<Option<Rul
 }
 
 pub(super) async fn create(cloud: &AwsCloud, rule: &Rule, waiting: Waiting<'_>) -> Result<(), Fault> {
+    cloud
+        .still_absent("events:PutRule", &ResourceId::Rule(rule.name.clone()))
+        .await?;
     put_rule(cloud, rule, Some(tags(&rule.tags.0)?), waiting).await?;
     match &rule.target {
         Some(target) => put_target(cloud, rule, target, waiting).await,
@@ -70,25 +74,39 @@ pub(super) async fn update(
     fields: &[FieldChange],
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
-    if touches(fields, &["description", "pattern", "enabled"]) {
-        // The tags of a rule that exists are not changed by this call, or all replaced, depending on who answers.
+    let changes = Changes::among("events:PutRule", fields)?;
+    let (mut settings, mut target) = (false, false);
+    for field in changes.fields {
+        match field {
+            RuleField::Description | RuleField::Pattern | RuleField::Enabled => settings = true,
+            RuleField::TargetArn
+            | RuleField::TargetRetryAge
+            | RuleField::TargetRetries
+            | RuleField::TargetDeadLetters
+            | RuleField::TargetRewrite
+            | RuleField::TargetRole
+            | RuleField::TargetMessageGroup => target = true,
+        }
+    }
+    if settings {
+        // For an existing rule AWS ignores tags here, and other servers replace all of them.
         put_rule(cloud, rule, None, waiting).await?;
     }
-    if touches(fields, &["target"]) {
+    if target {
         match &rule.target {
             Some(target) => put_target(cloud, rule, target, waiting).await?,
             None => remove_target(cloud, &rule.name, waiting).await?,
         }
     }
     let arn = cloud.scope.rule_arn(&rule.name);
-    let changes = TagChanges::among(fields);
+    let changes = changes.tags;
     if !changes.remove.is_empty() {
         let call = cloud
             .events
             .untag_resource()
             .resource_arn(&arn)
             .set_tag_keys(Some(changes.remove));
-        call.send().await.answer("events:UntagResource")?;
+        call.send().await.or_fault("events:UntagResource")?;
     }
     if !changes.set.is_empty() {
         let call = cloud
@@ -96,19 +114,19 @@ pub(super) async fn update(
             .tag_resource()
             .resource_arn(&arn)
             .set_tags(Some(tags(&changes.set)?));
-        call.send().await.answer("events:TagResource")?;
+        call.send().await.or_fault("events:TagResource")?;
     }
     Ok(())
 }
 
-/// Takes away our target and then the rule; EventBridge refuses if somebody else's target is left.
+/// Removes kibus's target and then the rule; EventBridge refuses if another target is left.
 pub(super) async fn delete(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'_>) -> Result<(), Fault> {
     if if_present(remove_target(cloud, name, waiting).await)?.is_none() {
         return Ok(());
     }
-    let answer = taken("events:DeleteRule", waiting, || {
+    let answer = accepted("events:DeleteRule", waiting, || {
         let call = cloud.events.delete_rule().name(name.as_str());
-        async move { call.send().await.answer("events:DeleteRule") }
+        async move { call.send().await.or_fault("events:DeleteRule") }
     });
     if_present(answer.await).map(drop)
 }
@@ -122,7 +140,7 @@ async fn targets(cloud: &AwsCloud, name: &RuleName) -> Result<Vec<AwsTarget>, Fa
             .list_targets_by_rule()
             .rule(name.as_str())
             .set_next_token(page);
-        let answer = call.send().await.answer("events:ListTargetsByRule")?;
+        let answer = call.send().await.or_fault("events:ListTargetsByRule")?;
         targets.extend(answer.targets.unwrap_or_default());
         page = answer.next_token.filter(|token| !token.is_empty());
         if page.is_none() {
@@ -132,22 +150,31 @@ async fn targets(cloud: &AwsCloud, name: &RuleName) -> Result<Vec<AwsTarget>, Fa
 }
 
 async fn put_rule(cloud: &AwsCloud, rule: &Rule, tags: Option<Vec<Tag>>, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let state = if rule.enabled {
+    let Rule {
+        name,
+        description,
+        pattern,
+        enabled,
+        target: _,          // has a call of its own
+        foreign_targets: _, // not managed by kibus
+        tags: _,            // sent only for a new rule
+    } = rule;
+    let state = if *enabled {
         RuleState::Enabled
     } else {
         RuleState::Disabled
     };
-    taken("events:PutRule", waiting, || {
-        // What is not said is lost, so everything is said.
+    accepted("events:PutRule", waiting, || {
+        // PutRule resets what it leaves out.
         let call = cloud
             .events
             .put_rule()
-            .name(rule.name.as_str())
-            .description(&rule.description)
-            .event_pattern(rule.pattern.compact())
+            .name(name.as_str())
+            .description(description)
+            .event_pattern(pattern.compact())
             .state(state.clone())
             .set_tags(tags.clone());
-        async move { call.send().await.answer("events:PutRule").map(drop) }
+        async move { call.send().await.or_fault("events:PutRule").map(drop) }
     })
     .await
 }
@@ -155,37 +182,46 @@ async fn put_rule(cloud: &AwsCloud, rule: &Rule, tags: Option<Vec<Tag>>, waiting
 async fn put_target(cloud: &AwsCloud, rule: &Rule, target: &Target, waiting: Waiting<'_>) -> Result<(), Fault> {
     let action = "events:PutTargets";
     let signed = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
+    // PutTargets replaces the whole target, so leaving out what kibus never sets removes it.
+    let Target {
+        arn,
+        retry_age,
+        retries,
+        dead_letters,
+        rewrite: _,
+        role: _,
+        message_group: _,
+    } = target;
     let retry = RetryPolicy::builder()
-        .maximum_event_age_in_seconds(signed(target.retry_age))
-        .maximum_retry_attempts(signed(target.retries));
-    let dead_letters = target
-        .dead_letters
+        .maximum_event_age_in_seconds(signed(*retry_age))
+        .maximum_retry_attempts(signed(*retries));
+    let dead_letters = dead_letters
         .as_ref()
         .map(|arn| DeadLetterConfig::builder().arn(arn).build());
     let target = AwsTarget::builder()
         .id(Rule::TARGET_ID)
-        .arn(&target.arn)
+        .arn(arn)
         .retry_policy(retry.build())
         .set_dead_letter_config(dead_letters)
         .build()
         .map_err(|e| rejected(action, e.to_string()))?;
-    taken(action, waiting, || {
+    accepted(action, waiting, || {
         let call = cloud
             .events
             .put_targets()
             .rule(rule.name.as_str())
             .targets(target.clone());
         async move {
-            // The call succeeds even if it did not do what it was for.
-            let answer = call.send().await.answer(action)?;
+            // The call succeeds even if an entry failed.
+            let answer = call.send().await.or_fault(action)?;
             let failed = answer.failed_entries.unwrap_or_default().into_iter().next();
             match failed {
                 Some(failed) => Err(refusal(
                     action,
                     failed.error_code(),
-                    failed.error_message().unwrap_or("the target was not taken"),
+                    failed.error_message().unwrap_or("the target was not accepted"),
                 )),
-                None if answer.failed_entry_count > 0 => Err(rejected(action, "the target was not taken")),
+                None if answer.failed_entry_count > 0 => Err(rejected(action, "the target was not accepted")),
                 None => Ok(()),
             }
         }
@@ -195,15 +231,15 @@ async fn put_target(cloud: &AwsCloud, rule: &Rule, target: &Target, waiting: Wai
 
 async fn remove_target(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'_>) -> Result<(), Fault> {
     let action = "events:RemoveTargets";
-    taken(action, waiting, || {
+    accepted(action, waiting, || {
         let call = cloud.events.remove_targets().rule(name.as_str()).ids(Rule::TARGET_ID);
         async move {
-            let answer = call.send().await.answer(action)?;
+            let answer = call.send().await.or_fault(action)?;
             match answer.failed_entries.unwrap_or_default().into_iter().next() {
                 Some(failed) => Err(refusal(
                     action,
                     failed.error_code(),
-                    failed.error_message().unwrap_or("the target stays"),
+                    failed.error_message().unwrap_or("the target was not removed"),
                 )),
                 None => Ok(()),
             }
@@ -212,7 +248,7 @@ async fn remove_target(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'_>) 
     .await
 }
 
-/// Our target as it is.
+/// Kibus's target as it is.
 fn target(target: &AwsTarget) -> Target {
     let retry = target.retry_policy();
     let number = |value: Option<i32>, default| value.and_then(|value| u32::try_from(value).ok()).unwrap_or(default);

@@ -1,15 +1,14 @@
-//! A published version is asked whether it does its work, before anything is sent to it.
+//! The self-test of a published version, before it receives any event.
 
 use super::AwsCloud;
 use super::error::rejected;
 use super::invoke::{Invoked, invoke};
-use super::settle::Waiting;
+use super::wait::Waiting;
 use crate::cloud::Fault;
 use crate::model::resource::Alias;
 use crate::model::self_test::{Answer, question};
 
-/// Lets a version take its self-test; gives the verdict on it. The alias is still where it was: at version `live`, if
-/// it is there at all.
+/// Runs the self-test of a version; returns the verdict. The alias still points to version `live`, if it exists.
 pub(super) async fn pass(
     cloud: &AwsCloud,
     alias: &Alias,
@@ -17,12 +16,9 @@ pub(super) async fn pass(
     live: Option<u64>,
     waiting: Waiting<'_>,
 ) -> Result<Result<(), Fault>, Fault> {
-    if !cloud.self_test {
-        return Ok(Ok(()));
-    }
-    waiting("the published version takes its self-test");
+    waiting("the published version runs its self-test");
     let verdict = match invoke(cloud, &alias.function, &version.to_string(), &question(), waiting).await? {
-        Invoked::Failed(words) => Err(words),
+        Invoked::Failed(message) => Err(message),
         Invoked::Answered(payload) => Answer::read(&payload).and_then(|answer| answer.judge(&alias.settings)),
     };
     Ok(verdict.map_err(|why| {

@@ -1,4 +1,4 @@
-//! Who calls, and where: credentials, Region, account and partition, asked once before anything else.
+//! The session with AWS: credentials, Region, account and partition, found once before anything else.
 
 use std::time::Duration;
 
@@ -13,13 +13,13 @@ use aws_sdk_sts::config::{
 use aws_smithy_runtime::client::defaults::default_http_client_plugin_v2;
 
 use super::call_log::CallLog;
-use super::error::{Answer, rejected};
+use super::connect_error::ConnectError;
+use super::error::{OrFault, rejected};
 use crate::cloud::{Fault, FaultKind};
-use crate::error::Error;
-use crate::model::name::{AccountId, BusName, NameError, Partition, Region};
+use crate::model::name::{AccountId, BusName, Partition, Region};
 use crate::model::scope::Scope;
 
-/// How to get to AWS, as far as it was said.
+/// How to connect to AWS. What is not given comes from the environment or the profile.
 #[derive(Clone, Debug, Default)]
 pub struct Connect {
     /// The Region; else the environment's, else the profile's.
@@ -28,13 +28,13 @@ pub struct Connect {
     pub profile: Option<String>,
     /// The endpoint of every service; else the environment's or the profile's, else AWS's own.
     pub endpoint_url: Option<String>,
-    /// Ignore the environment and all profiles, and use credentials that mean nothing outside an emulator.
+    /// Ignore the environment and all profiles, and use credentials that are valid only for an emulator.
     pub isolated: bool,
-    /// In isolation, the account to be in: emulators take a key id of twelve digits for one.
+    /// In isolation, the account: emulators use a key id of twelve digits as the account.
     pub account: Option<AccountId>,
 }
 
-/// A caller that AWS knows, in a Region.
+/// An authenticated caller in a Region.
 #[derive(Clone, Debug)]
 pub struct Session {
     config: SdkConfig,
@@ -48,40 +48,11 @@ pub struct Session {
     pub caller: String,
 }
 
-/// Why there is no session.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ConnectError {
-    /// Neither the command line nor the environment nor the profile names a Region.
-    #[error("no AWS Region is chosen")]
-    NoRegion,
-    /// What the environment, the profile or the answer names cannot be a Region, an account or a partition.
-    #[error(transparent)]
-    BadName(#[from] NameError),
-    /// AWS has no endpoint of that name, or the name cannot be resolved from here.
-    #[error("no AWS endpoint is found for Region `{region}`")]
-    NoEndpoint {
-        /// The Region.
-        region: Region,
-        /// What the system said.
-        cause: String,
-    },
-    /// The question who the caller is was not answered.
-    #[error("{fault}")]
-    Refused {
-        /// What happened.
-        fault: Fault,
-        /// The endpoint, if it is not AWS's own.
-        endpoint: Option<String>,
-        /// The profile, if one was chosen.
-        profile: Option<String>,
-    },
-}
-
 impl Connect {
-    /// Finds credentials and a Region, and asks who the caller is.
+    /// Finds credentials and a Region, and calls `sts:GetCallerIdentity`.
     ///
     /// # Errors
-    /// When there is no Region, or no answer to that question.
+    /// When there is no Region, or that call fails.
     pub async fn connect(&self) -> Result<Session, ConnectError> {
         let config = if self.isolated {
             self.isolated_config()
@@ -174,14 +145,14 @@ impl Session {
         self.config.endpoint_url()
     }
 
-    /// What the clients of every service are made from.
+    /// The configuration of the clients of every service.
     #[must_use]
     pub fn config(&self) -> &SdkConfig {
         &self.config
     }
 }
 
-/// The account and the ARN of the caller. The first call of all: where nobody answers, it should fail soon.
+/// The account and the ARN of the caller. This is the first call: without a server it should fail soon.
 async fn identity(config: &SdkConfig) -> Result<(String, String), Fault> {
     let action = "sts:GetCallerIdentity";
     let config = aws_sdk_sts::config::Builder::from(config)
@@ -193,22 +164,22 @@ async fn identity(config: &SdkConfig) -> Result<(String, String), Fault> {
         .get_caller_identity()
         .send()
         .await
-        .answer(action)?;
+        .or_fault(action)?;
     answer
         .account
         .zip(answer.arn)
         .ok_or_else(|| rejected(action, "the answer names no account"))
 }
 
-/// A profile that was asked for counts before credentials in the environment, as with AWS's own tools; for the SDK
-/// it is the other way round.
+/// A profile that was given takes precedence over credentials in the environment, as with the AWS CLI. The SDK does it the
+/// other way round.
 fn with_profile(config: SdkConfig, profile: &str) -> SdkConfig {
-    let mut surroundings = ProviderConfig::without_region().with_region(config.region().cloned());
+    let mut provider_config = ProviderConfig::without_region().with_region(config.region().cloned());
     if let Some(client) = config.http_client() {
-        surroundings = surroundings.with_http_client(client);
+        provider_config = provider_config.with_http_client(client);
     }
     let provider = ProfileFileCredentialsProvider::builder()
-        .configure(&surroundings)
+        .configure(&provider_config)
         .profile_name(profile)
         .build();
     config
@@ -217,7 +188,8 @@ fn with_profile(config: SdkConfig, profile: &str) -> SdkConfig {
         .build()
 }
 
-/// One HTTP client for all services, so that the certificates of the system are read once.
+/// One HTTP client for all services, so that the certificates of the system are read once. It keeps idle connections
+/// without a limit of their number, so calls at the same time reuse them.
 fn http_client() -> Option<SharedHttpClient> {
     let plugin = default_http_client_plugin_v2(behavior())?;
     plugin
@@ -225,7 +197,7 @@ fn http_client() -> Option<SharedHttpClient> {
         .http_client()
 }
 
-/// A dated set of the SDK's defaults, so that an update of the SDK changes none.
+/// A dated set of the SDK's defaults, so that an update of the SDK changes none of them.
 fn behavior() -> BehaviorVersion {
     BehaviorVersion::v2026_01_12()
 }
@@ -235,80 +207,10 @@ fn retries() -> RetryConfig {
     RetryConfig::standard().with_max_attempts(6)
 }
 
-/// Connecting is quick or does not succeed; an answer may take as long as an archive takes to upload.
+/// A connection is made quickly or not at all; an answer may take as long as the upload of an archive.
 fn timeouts() -> TimeoutConfig {
     TimeoutConfig::builder()
         .connect_timeout(Duration::from_secs(4))
         .read_timeout(Duration::from_secs(90))
         .build()
-}
-
-impl From<ConnectError> for Error {
-    fn from(e: ConnectError) -> Self {
-        let message = e.to_string();
-        match e {
-            ConnectError::NoRegion => Self::usage(message)
-                .note("neither the command line nor the environment nor the profile names one")
-                .hint("choose one with --region, or set AWS_REGION"),
-            ConnectError::BadName(e) => e.into(),
-            ConnectError::NoEndpoint { cause, .. } => Self::failed(message)
-                .note(cause)
-                .hint("see that the Region is written correctly and that this machine can reach AWS"),
-            ConnectError::Refused {
-                fault,
-                endpoint,
-                profile,
-            } => refused(&fault, endpoint.as_deref(), profile.as_deref()),
-        }
-    }
-}
-
-fn refused(fault: &Fault, endpoint: Option<&str>, profile: Option<&str>) -> Error {
-    let with_profile = |command: &str| match profile {
-        Some(profile) => format!("{command} --profile {profile}"),
-        None => command.to_owned(),
-    };
-    let log_in = with_profile("aws sso login");
-    match &fault.kind {
-        FaultKind::NoCredentials => Error::failed("no AWS credentials are found")
-            .note("looked in the environment, in the profile, and where a container or an instance has them")
-            .hint("choose a profile with --profile, or set AWS_PROFILE")
-            .hint_command("or log in:", log_in),
-        FaultKind::ExpiredCredentials => Error::failed("the AWS credentials have expired")
-            .note(&fault.message)
-            .hint_command("log in again:", log_in),
-        FaultKind::BadCredentials if fault.code.is_none() => Error::failed("the AWS credentials cannot be loaded")
-            .note(&fault.message)
-            .hint("choose a profile with --profile, or set AWS_PROFILE")
-            .hint_command("if they come from IAM Identity Center, log in:", log_in),
-        FaultKind::BadCredentials => Error::failed("AWS does not take these credentials")
-            .note(&fault.message)
-            .hint("a Region that the account has not enabled gives the same answer")
-            .hint_command("see who you are with:", with_profile("aws sts get-caller-identity")),
-        FaultKind::Unreachable => match endpoint {
-            Some(endpoint) => Error::failed(format!("endpoint `{endpoint}` does not answer"))
-                .note(&fault.message)
-                .hint("see that it is running, or choose another with --endpoint-url"),
-            None => Error::failed("AWS does not answer")
-                .note(&fault.message)
-                .hint("see that this machine can reach AWS, through a proxy or a VPC endpoint if it must"),
-        },
-        _ => {
-            let error = Error::failed("AWS does not say who is calling");
-            let error = error.note(format!("{} was answered with: {}", fault.action, fault.message));
-            match endpoint {
-                Some(endpoint) if !matches!(fault.kind, FaultKind::Denied { .. }) => {
-                    error.hint(format!("see that `{endpoint}` speaks AWS's APIs"))
-                }
-                _ => error
-                    .hint(
-                        "no permission is needed for this call, but a VPC endpoint or a proxy on the way may refuse it",
-                    )
-                    .hint_command(
-                        "see whether AWS's own tool is answered:",
-                        with_profile("aws sts get-caller-identity"),
-                    ),
-            }
-        }
-    }
 }

@@ -1,31 +1,83 @@
-//! A resource taken apart into fields, which is what a plan compares and shows.
+//! The fields of a resource: what a plan compares and shows, and what a writer writes.
+//!
+//! Each kind of resource has one closed list of its fields. The model builds fields from that list only, and a writer
+//! matches on all of it, so a field that is compared and not written does not compile.
 
 use std::collections::BTreeSet;
 
 use super::document::Document;
 use super::resource::Code;
 
+/// The fields of one kind of resource.
+pub trait FieldName: Copy + 'static {
+    /// All of them, in the order in which a plan shows them.
+    const ALL: &'static [Self];
+
+    /// The dotted path, like `redrive.max_receives`.
+    fn path(self) -> &'static str;
+
+    /// The field at this path, or the one that this path is below: `environment.X` belongs to `environment`.
+    #[must_use]
+    fn at(path: &str) -> Option<Self> {
+        let holds = |name: &str| {
+            path.strip_prefix(name)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        Self::ALL.iter().copied().find(|field| holds(field.path()))
+    }
+}
+
+/// Declares the closed list of fields of one kind of resource, each with its path.
+macro_rules! field_names {
+    ($(#[$doc:meta])* $name:ident { $($field:ident = $path:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name {
+            $(#[doc = concat!("The field at `", $path, "`.")] $field,)*
+        }
+
+        impl $name {
+            /// The dotted path of the field.
+            #[must_use]
+            pub const fn path(self) -> &'static str {
+                match self {
+                    $(Self::$field => $path,)*
+                }
+            }
+        }
+
+        impl $crate::model::field::FieldName for $name {
+            const ALL: &'static [Self] = &[$(Self::$field),*];
+
+            fn path(self) -> &'static str {
+                self.path()
+            }
+        }
+    };
+}
+pub(super) use field_names;
+
 /// One setting of a resource under a dotted path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Where it stands, like `redrive.max_receives`.
+    /// The dotted path, like `redrive.max_receives`.
     pub path: String,
-    /// What it is set to.
+    /// The value.
     pub value: FieldValue,
 }
 
-/// What a field can be set to.
+/// The value of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FieldValue {
-    /// Not set at all.
+    /// Not set.
     Unset,
     /// Text.
     Text(String),
-    /// A number; the path says of what.
+    /// A number; the path tells the unit.
     Number(u64),
     /// On or off.
     Flag(bool),
-    /// Several texts without order; none at all is [`FieldValue::Unset`].
+    /// Texts in no order; an empty list is [`FieldValue::Unset`].
     List(BTreeSet<String>),
     /// A policy or a pattern.
     Document(Document),
@@ -34,7 +86,7 @@ pub enum FieldValue {
 }
 
 impl FieldValue {
-    /// Whether the observed value needs no change to be the wanted one.
+    /// Whether the observed value satisfies this wanted one.
     #[must_use]
     pub fn satisfied_by(&self, observed: &Self) -> bool {
         match (self, observed) {
@@ -44,10 +96,18 @@ impl FieldValue {
     }
 }
 
-/// Makes a field; `value` may be an `Option`, where nothing means not set.
-pub(super) fn field(path: impl Into<String>, value: impl Into<FieldValue>) -> Field {
+/// Makes a field; `value` may be an `Option`, where `None` means not set.
+pub(super) fn field(name: impl FieldName, value: impl Into<FieldValue>) -> Field {
     Field {
-        path: path.into(),
+        path: name.path().to_owned(),
+        value: value.into(),
+    }
+}
+
+/// Makes one entry of a field that is a map.
+pub(super) fn entry(name: impl FieldName, key: &str, value: impl Into<FieldValue>) -> Field {
+    Field {
+        path: format!("{}.{key}", name.path()),
         value: value.into(),
     }
 }
@@ -97,5 +157,26 @@ impl From<Code> for FieldValue {
 impl<T: Into<Self>> From<Option<T>> for FieldValue {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Unset, Into::into)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::resource::{FunctionField, QueueField};
+
+    #[test]
+    fn a_path_names_its_field() {
+        for (path, field) in [
+            ("redrive.max_receives", Some(QueueField::RedriveMaxReceives)),
+            ("redrive_allow", Some(QueueField::RedriveAllow)),
+            ("policy", Some(QueueField::Policy)),
+            ("policy_", None),
+            ("redrive", None),
+            ("tags.policy", None),
+        ] {
+            assert_eq!(QueueField::at(path), field, "{path}");
+        }
+        assert_eq!(FunctionField::at("environment.A.B"), Some(FunctionField::Environment));
     }
 }

@@ -151,7 +151,10 @@ impl Account {
         let calls = stderr.lines().filter_map(|line| line.split_once(" kibus::call: "));
         Ran {
             code: output.status.code(),
-            calls: calls.map(|(_, call)| call.to_owned()).collect(),
+            calls: calls
+                .filter_map(|(_, call)| call.split_once(' '))
+                .map(|(action, _)| action.to_owned())
+                .collect(),
             stdout,
             stderr,
         }

@@ -198,18 +198,18 @@ fn a_denial_says_who_and_what() {
 }
 
 #[test]
-fn what_is_settling_is_told_from_what_is_wrong() {
+fn refusals_that_pass_are_distinguished_from_errors() {
     let invalid = "InvalidParameterValueException";
     for (code, message, reason) in [
         (
             invalid,
             "The role defined for the function cannot be assumed by Lambda.",
-            Some(Reason::RoleNotAssumable),
+            Some(WaitReason::RoleNotAssumable),
         ),
         (
             invalid,
             "The function execution role does not have permissions to call ReceiveMessage on SQS",
-            Some(Reason::RolePermissions),
+            Some(WaitReason::RolePermissions),
         ),
         (
             invalid,
@@ -219,38 +219,42 @@ fn what_is_settling_is_told_from_what_is_wrong() {
         (
             "AWS.SimpleQueueService.QueueDeletedRecently",
             "",
-            Some(Reason::QueueDeletedRecently),
+            Some(WaitReason::QueueDeletedRecently),
         ),
-        ("QueueDeletedRecently", "", Some(Reason::QueueDeletedRecently)),
+        ("QueueDeletedRecently", "", Some(WaitReason::QueueDeletedRecently)),
         (
             "MalformedPolicyDocument",
             "Invalid principal in policy: \"AWS\":\"...\"",
-            Some(Reason::PrincipalUnknown),
+            Some(WaitReason::PrincipalUnknown),
         ),
         ("MalformedPolicyDocument", "Syntax errors in policy.", None),
         (
             "ResourceConflictException",
             "An update is in progress for resource: x",
-            Some(Reason::FunctionBusy),
+            Some(WaitReason::FunctionBusy),
         ),
         (
             "ResourceConflictException",
             "The function is currently in the following state: Pending",
-            Some(Reason::FunctionBusy),
+            Some(WaitReason::FunctionBusy),
         ),
         ("ResourceConflictException", "Function already exist: x", None),
-        ("ResourceInUseException", "", Some(Reason::MappingBusy)),
+        ("ResourceInUseException", "", Some(WaitReason::MappingBusy)),
         (
             "DeleteConflict",
             "Cannot delete entity, must delete policies first.",
-            Some(Reason::PoliciesLeaving),
+            Some(WaitReason::PoliciesLeaving),
         ),
         (
             "DeleteConflict",
             "Cannot delete entity, must detach all policies first.",
             None,
         ),
-        ("ConcurrentModificationException", "", Some(Reason::ConcurrentChange)),
+        (
+            "ConcurrentModificationException",
+            "",
+            Some(WaitReason::ConcurrentChange),
+        ),
         ("AccessDenied", "", None),
     ] {
         assert_eq!(
@@ -266,7 +270,7 @@ fn what_is_settling_is_told_from_what_is_wrong() {
 struct Text(&'static str, #[source] Option<Box<Text>>);
 
 #[test]
-fn silence_is_told_apart_by_its_cause() {
+fn a_call_without_an_answer_fails_with_its_cause() {
     for (text, kind, message) in [
         (
             "the credential provider was not enabled",
@@ -291,7 +295,7 @@ fn silence_is_told_apart_by_its_cause() {
     ] {
         let cause = Text("dispatch failure", Some(Box::new(Text(text, None))));
         let answer: Result<(), SdkError<GetCallerIdentityError, HttpResponse>> = Err(SdkError::timeout_error(cause));
-        let fault = answer.answer("sts:GetCallerIdentity").unwrap_err();
+        let fault = answer.or_fault("sts:GetCallerIdentity").unwrap_err();
         assert_eq!((fault.kind, fault.message.as_str()), (kind, message));
     }
 }

@@ -1,4 +1,4 @@
-//! What Lambda says about a function, or about a version of one.
+//! The configuration that Lambda reports of a function, or of a version of one.
 
 use aws_sdk_lambda::types::{
     Architecture as LambdaArchitecture, FunctionConfiguration, LastUpdateStatus, LogFormat, LoggingConfig, Runtime,
@@ -7,7 +7,7 @@ use aws_sdk_lambda::types::{
 
 use crate::model::resource::{Architecture, Code, Extras, FunctionSettings, Logging};
 
-/// What a version of a function consists of, with what its code is said to be.
+/// The settings of a function or a version, with the recorded version and hash of its code.
 pub(in crate::aws) fn settings(
     configuration: &FunctionConfiguration,
     version: String,
@@ -24,7 +24,7 @@ pub(in crate::aws) fn settings(
             .map(Runtime::as_str)
             .unwrap_or_default()
             .to_owned(),
-        // Lambda's own default, where an answer does not say.
+        // Lambda's default, where an answer leaves it out.
         architecture: architecture
             .and_then(|name| name.parse().ok())
             .unwrap_or(Architecture::X86_64),
@@ -42,7 +42,7 @@ pub(in crate::aws) fn settings(
     }
 }
 
-/// Where the log goes; by itself, and without a word about it in an answer, to a group of the function's name.
+/// Where the log goes: by default, and if an answer leaves it out, to a group of the function's name.
 fn logging(configuration: &FunctionConfiguration) -> Logging {
     let config = configuration.logging_config();
     let group = config.and_then(LoggingConfig::log_group).map(str::to_owned);
@@ -71,31 +71,31 @@ fn extras(configuration: &FunctionConfiguration) -> Extras {
     }
 }
 
-/// A configuration that says nothing.
+/// An empty configuration.
 pub(in crate::aws) fn nothing() -> FunctionConfiguration {
     FunctionConfiguration::builder().build()
 }
 
-/// What Lambda could not do.
-pub(super) enum Failure {
-    /// Set the function up at all.
+/// What failed in Lambda.
+pub(super) enum LambdaFailure {
+    /// Setting up the function.
     Function,
-    /// Carry out the last update.
+    /// The last update.
     Update,
 }
 
-/// What Lambda could not do about a function, with its reason.
-pub(super) fn failure(configuration: &FunctionConfiguration) -> Option<(Failure, String)> {
+/// What failed in Lambda for a function, with the reason.
+pub(super) fn failure(configuration: &FunctionConfiguration) -> Option<(LambdaFailure, String)> {
     let (failure, reason) = match (configuration.state(), configuration.last_update_status()) {
-        (Some(State::Failed), _) => (Failure::Function, configuration.state_reason()),
-        (_, Some(LastUpdateStatus::Failed)) => (Failure::Update, configuration.last_update_status_reason()),
+        (Some(State::Failed), _) => (LambdaFailure::Function, configuration.state_reason()),
+        (_, Some(LastUpdateStatus::Failed)) => (LambdaFailure::Update, configuration.last_update_status_reason()),
         _ => return None,
     };
-    let reason = reason.unwrap_or("Lambda could not set the function up and gave no reason");
+    let reason = reason.unwrap_or("Lambda failed to set up the function and gave no reason");
     Some((failure, reason.to_owned()))
 }
 
-/// The hex of a hash that Lambda gives in base64; empty if it cannot be read.
+/// The hex of a hash that Lambda reports in base64; empty if it is invalid.
 fn hex_of(base64: &str) -> String {
     aws_smithy_types::base64::decode(base64)
         .map(|bytes| hex(&bytes))

@@ -3,8 +3,16 @@
 use std::collections::BTreeSet;
 
 use super::function::FunctionSettings;
-use crate::model::field::{Field, field};
+use crate::model::field::{Field, field, field_names};
 use crate::model::name::FunctionName;
+
+field_names! {
+    /// The fields of an alias beside those of the version that it points to.
+    AliasField {
+        Shares = "shares",
+        Rollback = "rollback",
+    }
+}
 
 /// An alias of a function, known by what the version that it points to consists of.
 ///
@@ -42,9 +50,7 @@ pub const KEPT: usize = 2;
 
 impl Alias {
     /// The path of the field that says that an older version is in use on purpose.
-    pub const ROLLBACK: &str = "rollback";
-    /// The path of the field that says which other versions run too.
-    pub const SHARES: &str = "shares";
+    pub const ROLLBACK: &str = AliasField::Rollback.path();
 
     pub(super) fn fields(&self) -> Vec<Field> {
         let Self {
@@ -56,12 +62,12 @@ impl Alias {
             history: History { before: _, back_from }, // what was before is no difference
         } = self;
         let mut fields = settings.fields();
-        fields.push(field(Self::SHARES, shares.clone()));
+        fields.push(field(AliasField::Shares, shares.clone()));
         let rollback = back_from.map(|from| match version {
             Some(version) => format!("from version {from} to version {version}"),
             None => format!("from version {from}"),
         });
-        fields.push(field(Self::ROLLBACK, rollback));
+        fields.push(field(AliasField::Rollback, rollback));
         fields
     }
 

@@ -2,8 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::field::{Field, field};
+use crate::model::field::{Field, field, field_names};
 use crate::model::name::{FunctionName, QueueName};
+
+field_names! {
+    /// The fields of an event source mapping.
+    MappingField {
+        BatchSize = "batch_size",
+        Window = "window",
+        MaximumConcurrency = "maximum_concurrency",
+        ReportBatchItemFailures = "report_batch_item_failures",
+        Enabled = "enabled",
+        Filters = "filters",
+        Duplicates = "duplicates",
+    }
+}
 
 /// An event source mapping from a queue to an alias of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,11 +47,11 @@ pub struct EventSourceMapping {
 
 impl EventSourceMapping {
     /// The path of the field that says whether it reads at all.
-    pub const ENABLED: &str = "enabled";
+    pub const ENABLED: &str = MappingField::Enabled.path();
     /// The path of the field that says which messages it lets through.
-    pub const FILTERS: &str = "filters";
+    pub const FILTERS: &str = MappingField::Filters.path();
     /// The path of the field that names what is there beyond the first.
-    pub const DUPLICATES: &str = "duplicates";
+    pub const DUPLICATES: &str = MappingField::Duplicates.path();
 
     pub(super) fn fields(&self) -> Vec<Field> {
         let Self {
@@ -54,13 +67,16 @@ impl EventSourceMapping {
             duplicates,
         } = self;
         vec![
-            field("batch_size", *batch_size),
-            field("window", *window),
-            field("maximum_concurrency", *maximum_concurrency),
-            field("report_batch_item_failures", *report_batch_item_failures),
-            field(Self::ENABLED, *enabled),
-            field(Self::FILTERS, filters.clone()),
-            field(Self::DUPLICATES, duplicates.iter().cloned().collect::<BTreeSet<_>>()),
+            field(MappingField::BatchSize, *batch_size),
+            field(MappingField::Window, *window),
+            field(MappingField::MaximumConcurrency, *maximum_concurrency),
+            field(MappingField::ReportBatchItemFailures, *report_batch_item_failures),
+            field(MappingField::Enabled, *enabled),
+            field(MappingField::Filters, filters.clone()),
+            field(
+                MappingField::Duplicates,
+                duplicates.iter().cloned().collect::<BTreeSet<_>>(),
+            ),
         ]
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
-use crate::model::field::{Field, field};
+use crate::model::field::{Field, entry, field, field_names};
 use crate::model::name::{FunctionName, NameError};
 use crate::model::tags::Tags;
 
@@ -80,6 +80,29 @@ impl Code {
     }
 }
 
+field_names! {
+    /// The fields of a function. All but the last three are fields of each of its versions too.
+    FunctionField {
+        Role = "role",
+        Runtime = "runtime",
+        Architecture = "architecture",
+        Handler = "handler",
+        Memory = "memory",
+        Timeout = "timeout",
+        Code = "code",
+        Environment = "environment",
+        LoggingGroup = "logging.group",
+        LoggingFormat = "logging.format",
+        Layers = "layers",
+        Network = "network",
+        FileSystems = "file_systems",
+        KmsKey = "kms_key",
+        ReservedConcurrency = "reserved_concurrency",
+        FailedUpdate = "failed_update",
+        Failed = "failed",
+    }
+}
+
 /// What a version of a function consists of: what publishing freezes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionSettings {
@@ -130,7 +153,7 @@ pub struct Extras {
 
 impl FunctionSettings {
     /// The path of the field that holds the code.
-    pub const CODE: &str = "code";
+    pub const CODE: &str = FunctionField::Code.path();
 
     pub(super) fn fields(&self) -> Vec<Field> {
         let Self {
@@ -152,26 +175,26 @@ impl FunctionSettings {
                 },
         } = self;
         let mut fields = vec![
-            field("role", role.clone()),
-            field("runtime", runtime.clone()),
-            field("architecture", architecture.as_str()),
-            field("handler", handler.clone()),
-            field("memory", *memory),
-            field("timeout", *timeout),
-            field(Self::CODE, code.clone()),
+            field(FunctionField::Role, role.clone()),
+            field(FunctionField::Runtime, runtime.clone()),
+            field(FunctionField::Architecture, architecture.as_str()),
+            field(FunctionField::Handler, handler.clone()),
+            field(FunctionField::Memory, *memory),
+            field(FunctionField::Timeout, *timeout),
+            field(FunctionField::Code, code.clone()),
         ];
         fields.extend(
             environment
                 .iter()
-                .map(|(key, value)| field(format!("environment.{key}"), value.clone())),
+                .map(|(key, value)| entry(FunctionField::Environment, key, value.clone())),
         );
         fields.extend([
-            field("logging.group", group.clone()),
-            field("logging.format", format.clone()),
-            field("layers", layers.clone()),
-            field("network", network.clone()),
-            field("file_systems", file_systems.clone()),
-            field("kms_key", kms_key.clone()),
+            field(FunctionField::LoggingGroup, group.clone()),
+            field(FunctionField::LoggingFormat, format.clone()),
+            field(FunctionField::Layers, layers.clone()),
+            field(FunctionField::Network, network.clone()),
+            field(FunctionField::FileSystems, file_systems.clone()),
+            field(FunctionField::KmsKey, kms_key.clone()),
         ]);
         fields
     }
@@ -195,10 +218,8 @@ pub struct Function {
 }
 
 impl Function {
-    /// The path of the field that is set by a call of its own.
-    pub const RESERVED_CONCURRENCY: &str = "reserved_concurrency";
     /// The path of the field that says that the last update was not carried out.
-    pub const FAILED_UPDATE: &str = "failed_update";
+    pub const FAILED_UPDATE: &str = FunctionField::FailedUpdate.path();
 
     pub(super) fn fields(&self) -> Vec<Field> {
         let Self {
@@ -210,10 +231,10 @@ impl Function {
             tags: _, // compared key by key
         } = self;
         let mut fields = settings.fields();
-        fields.push(field(Self::RESERVED_CONCURRENCY, *reserved_concurrency));
-        fields.push(field(Self::FAILED_UPDATE, failed_update.clone()));
+        fields.push(field(FunctionField::ReservedConcurrency, *reserved_concurrency));
+        fields.push(field(FunctionField::FailedUpdate, failed_update.clone()));
         // A check refuses what would change this: only removing the function does.
-        fields.push(field("failed", failed.clone()));
+        fields.push(field(FunctionField::Failed, failed.clone()));
         fields
     }
 }

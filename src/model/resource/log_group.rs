@@ -1,8 +1,15 @@
 //! CloudWatch log groups.
 
-use crate::model::field::{Field, field};
+use crate::model::field::{Field, field, field_names};
 use crate::model::name::LogGroupName;
 use crate::model::tags::Tags;
+
+field_names! {
+    /// The fields of a log group.
+    LogGroupField {
+        RetentionDays = "retention_days",
+    }
+}
 
 /// A log group.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +29,6 @@ impl LogGroup {
             retention_days,
             tags: _, // compared key by key
         } = self;
-        vec![field("retention_days", *retention_days)]
+        vec![field(LogGroupField::RetentionDays, *retention_days)]
     }
 }

@@ -13,13 +13,13 @@ mod rule;
 
 use std::fmt;
 
-pub use alias::{Alias, History, KEPT, NoWayBack};
-pub use event_source_mapping::EventSourceMapping;
-pub use function::{Architecture, Code, Extras, Function, FunctionSettings, Logging};
-pub use log_group::LogGroup;
-pub use queue::{Encryption, Queue, Redrive};
-pub use role::{Role, RolePolicy};
-pub use rule::{Rule, Target};
+pub use alias::{Alias, AliasField, History, KEPT, NoWayBack};
+pub use event_source_mapping::{EventSourceMapping, MappingField};
+pub use function::{Architecture, Code, Extras, Function, FunctionField, FunctionSettings, Logging};
+pub use log_group::{LogGroup, LogGroupField};
+pub use queue::{Encryption, Queue, QueueField, Redrive};
+pub use role::{Role, RoleField, RolePolicy, RolePolicyField};
+pub use rule::{Rule, RuleField, Target};
 
 use super::field::Field;
 use super::name::{FunctionName, LogGroupName, PolicyName, QueueName, RoleName, RuleName};

@@ -1,7 +1,7 @@
 //! SQS queues.
 
 use crate::model::document::Document;
-use crate::model::field::{Field, field};
+use crate::model::field::{Field, field, field_names};
 use crate::model::name::{KmsKey, QueueName};
 use crate::model::tags::Tags;
 
@@ -25,6 +25,22 @@ pub struct Redrive {
     pub dead_letters: String,
     /// How many receives a message may have.
     pub max_receives: u32,
+}
+
+field_names! {
+    /// The fields of a queue.
+    QueueField {
+        Retention = "retention",
+        Visibility = "visibility",
+        Delay = "delay",
+        ReceiveWait = "receive_wait",
+        MaxMessageSize = "max_message_size",
+        RedriveDeadLetters = "redrive.dead_letters",
+        RedriveMaxReceives = "redrive.max_receives",
+        RedriveAllow = "redrive_allow",
+        Encryption = "encryption",
+        Policy = "policy",
+    }
 }
 
 /// A standard queue.
@@ -56,7 +72,7 @@ pub struct Queue {
 
 impl Queue {
     /// The path of the field that says what it is encrypted with.
-    pub const ENCRYPTION: &str = "encryption";
+    pub const ENCRYPTION: &str = QueueField::Encryption.path();
 
     pub(super) fn fields(&self) -> Vec<Field> {
         let Self {
@@ -73,16 +89,19 @@ impl Queue {
             tags: _, // compared key by key
         } = self;
         vec![
-            field("retention", *retention),
-            field("visibility", *visibility),
-            field("delay", *delay),
-            field("receive_wait", *receive_wait),
-            field("max_message_size", *max_message_size),
-            field("redrive.dead_letters", redrive.as_ref().map(|r| r.dead_letters.clone())),
-            field("redrive.max_receives", redrive.as_ref().map(|r| r.max_receives)),
-            field("redrive_allow", redrive_allow.clone()),
+            field(QueueField::Retention, *retention),
+            field(QueueField::Visibility, *visibility),
+            field(QueueField::Delay, *delay),
+            field(QueueField::ReceiveWait, *receive_wait),
+            field(QueueField::MaxMessageSize, *max_message_size),
             field(
-                Self::ENCRYPTION,
+                QueueField::RedriveDeadLetters,
+                redrive.as_ref().map(|r| r.dead_letters.clone()),
+            ),
+            field(QueueField::RedriveMaxReceives, redrive.as_ref().map(|r| r.max_receives)),
+            field(QueueField::RedriveAllow, redrive_allow.clone()),
+            field(
+                QueueField::Encryption,
                 match encryption {
                     Encryption::None => "none",
                     Encryption::SqsManaged => "SSE-SQS",
@@ -90,7 +109,7 @@ impl Queue {
                     Encryption::OtherKms(key) => key.as_str(),
                 },
             ),
-            field("policy", policy.clone()),
+            field(QueueField::Policy, policy.clone()),
         ]
     }
 }

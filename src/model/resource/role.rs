@@ -1,9 +1,25 @@
 //! IAM roles and their inline policies.
 
 use crate::model::document::Document;
-use crate::model::field::{Field, field};
+use crate::model::field::{Field, field, field_names};
 use crate::model::name::{PermissionsBoundary, PolicyName, RoleName, RolePath};
 use crate::model::tags::Tags;
+
+field_names! {
+    /// The fields of a role.
+    RoleField {
+        Path = "path",
+        Trust = "trust",
+        PermissionsBoundary = "permissions_boundary",
+    }
+}
+
+field_names! {
+    /// The fields of an inline policy.
+    RolePolicyField {
+        Document = "document",
+    }
+}
 
 /// A role.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +38,7 @@ pub struct Role {
 
 impl Role {
     /// The field whose change makes AWS want a new role.
-    pub const PATH: &str = "path";
+    pub const PATH: &str = RoleField::Path.path();
 
     pub(super) fn fields(&self) -> Vec<Field> {
         let Self {
@@ -33,10 +49,10 @@ impl Role {
             tags: _, // compared key by key
         } = self;
         vec![
-            field(Self::PATH, path.as_str()),
-            field("trust", trust.clone()),
+            field(RoleField::Path, path.as_str()),
+            field(RoleField::Trust, trust.clone()),
             field(
-                "permissions_boundary",
+                RoleField::PermissionsBoundary,
                 permissions_boundary.as_ref().map(PermissionsBoundary::as_str),
             ),
         ]
@@ -61,6 +77,6 @@ impl RolePolicy {
             name: _, // names the resource
             document,
         } = self;
-        vec![field("document", document.clone())]
+        vec![field(RolePolicyField::Document, document.clone())]
     }
 }

@@ -3,9 +3,25 @@
 use std::collections::BTreeSet;
 
 use crate::model::document::Document;
-use crate::model::field::{Field, field};
+use crate::model::field::{Field, field, field_names};
 use crate::model::name::RuleName;
 use crate::model::tags::Tags;
+
+field_names! {
+    /// The fields of a rule and its target.
+    RuleField {
+        Description = "description",
+        Pattern = "pattern",
+        Enabled = "enabled",
+        TargetArn = "target.arn",
+        TargetRetryAge = "target.retry_age",
+        TargetRetries = "target.retries",
+        TargetDeadLetters = "target.dead_letters",
+        TargetRewrite = "target.rewrite",
+        TargetRole = "target.role",
+        TargetMessageGroup = "target.message_group",
+    }
+}
 
 /// Where a rule sends what it matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +67,7 @@ impl Rule {
     /// The id by which a target of a rule of ours is ours.
     pub const TARGET_ID: &str = "kibus-hub";
     /// The path of the field that says whether it matches at all.
-    pub const ENABLED: &str = "enabled";
+    pub const ENABLED: &str = RuleField::Enabled.path();
 
     pub(super) fn fields(&self) -> Vec<Field> {
         let Self {
@@ -65,16 +81,22 @@ impl Rule {
         } = self;
         let target = target.as_ref();
         vec![
-            field("description", description.clone()),
-            field("pattern", pattern.clone()),
-            field(Self::ENABLED, *enabled),
-            field("target.arn", target.map(|t| t.arn.clone())),
-            field("target.retry_age", target.map(|t| t.retry_age)),
-            field("target.retries", target.map(|t| t.retries)),
-            field("target.dead_letters", target.and_then(|t| t.dead_letters.clone())),
-            field("target.rewrite", target.and_then(|t| t.rewrite.clone())),
-            field("target.role", target.and_then(|t| t.role.clone())),
-            field("target.message_group", target.and_then(|t| t.message_group.clone())),
+            field(RuleField::Description, description.clone()),
+            field(RuleField::Pattern, pattern.clone()),
+            field(RuleField::Enabled, *enabled),
+            field(RuleField::TargetArn, target.map(|t| t.arn.clone())),
+            field(RuleField::TargetRetryAge, target.map(|t| t.retry_age)),
+            field(RuleField::TargetRetries, target.map(|t| t.retries)),
+            field(
+                RuleField::TargetDeadLetters,
+                target.and_then(|t| t.dead_letters.clone()),
+            ),
+            field(RuleField::TargetRewrite, target.and_then(|t| t.rewrite.clone())),
+            field(RuleField::TargetRole, target.and_then(|t| t.role.clone())),
+            field(
+                RuleField::TargetMessageGroup,
+                target.and_then(|t| t.message_group.clone()),
+            ),
         ]
     }
 }

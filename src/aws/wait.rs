@@ -1,12 +1,11 @@
-//! Waits for AWS to come to terms with a change that it has already taken. Each has a bound and a reason that the
-//! person in front of it sees.
+//! Waits until AWS has applied a change that it has accepted. Each wait has a limit and a reason, which the user sees.
 
 use std::time::Duration;
 
 use super::error::settling;
 use crate::cloud::{Fault, FaultKind};
 
-/// Hears why there is a wait.
+/// Receives the reason of a wait.
 pub(super) type Waiting<'a> = &'a (dyn Fn(&str) + Sync);
 
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
@@ -14,47 +13,47 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 
 /// What is being waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reason {
+pub(super) enum WaitReason {
     /// SQS keeps a name for a minute after its queue was deleted.
     QueueDeletedRecently,
-    /// Lambda does not see a new role, or its trust, at once.
+    /// Lambda does not see a new role or its trust policy immediately.
     RoleNotAssumable,
-    /// Lambda does not see a role's new permissions at once.
+    /// Lambda does not see a role's new permissions immediately.
     RolePermissions,
-    /// IAM does not find a role that it has just made.
+    /// IAM does not find a role that was just created.
     RoleUnknown,
-    /// A policy names a principal that IAM has just made.
+    /// A policy names a principal that was just created.
     PrincipalUnknown,
-    /// IAM still sees policies that it has just removed from a role.
+    /// IAM still sees policies that were just deleted from a role.
     PoliciesLeaving,
-    /// Lambda sets a function up, or changes it.
+    /// Lambda is setting up or updating a function.
     FunctionBusy,
-    /// Lambda sets a mapping up, or changes it.
+    /// Lambda is setting up or updating a mapping.
     MappingBusy,
-    /// Lambda lets go of a mapping.
+    /// Lambda is deleting a mapping.
     MappingLeaving,
-    /// Another change is being made to the same thing.
+    /// Another change of the same resource is in progress.
     ConcurrentChange,
 }
 
-impl Reason {
-    /// The reason in words, to stand after "waiting: ".
+impl WaitReason {
+    /// The reason as text that follows "waiting: ".
     pub(super) fn text(self) -> &'static str {
         match self {
-            Self::QueueDeletedRecently => "SQS gives a deleted queue's name away only after 60 seconds",
-            Self::RoleNotAssumable => "the new role cannot be assumed by Lambda yet",
+            Self::QueueDeletedRecently => "SQS does not reuse the name of a deleted queue for 60 seconds",
+            Self::RoleNotAssumable => "Lambda cannot assume the new role yet",
             Self::RolePermissions => "Lambda does not see the role's new permissions yet",
             Self::RoleUnknown => "IAM does not find the new role yet",
-            Self::PrincipalUnknown => "IAM does not know a principal of the policy yet",
-            Self::PoliciesLeaving => "IAM still sees the removed policies on the role",
+            Self::PrincipalUnknown => "IAM does not find a principal of the policy yet",
+            Self::PoliciesLeaving => "IAM has not removed the policies of the role yet",
             Self::FunctionBusy => "Lambda is still setting the function up",
             Self::MappingBusy => "Lambda is still setting the event source mapping up",
             Self::MappingLeaving => "Lambda is still removing the event source mapping",
-            Self::ConcurrentChange => "another change of the same resource is under way",
+            Self::ConcurrentChange => "another change of the same resource is in progress",
         }
     }
 
-    /// How long this usually takes at most, and some more.
+    /// The longest wait: what this usually takes at most, with a margin.
     pub(super) fn bound(self) -> Duration {
         Duration::from_secs(match self {
             Self::QueueDeletedRecently => 70,
@@ -65,15 +64,16 @@ impl Reason {
     }
 }
 
-/// What one try gave.
+/// The result of one attempt.
 pub(super) enum Tried<T> {
-    /// It is done.
+    /// Finished.
     Done(T),
-    /// It has to be tried again.
-    NotYet(Reason),
+    /// To be retried, for this reason.
+    NotYet(WaitReason),
 }
 
-/// Tries until it is done, fails for another reason than a wait, or takes longer than its reason's bound.
+/// Retries until an attempt finishes, fails for a reason that waiting does not solve, or exceeds the limit of its
+/// reason.
 pub(super) async fn settled<T, F>(action: &str, waiting: Waiting<'_>, attempt: impl FnMut() -> F) -> Result<T, Fault>
 where
     F: Future<Output = Result<Tried<T>, Fault>>,
@@ -81,7 +81,7 @@ where
     settled_at(tokio::time::sleep, action, waiting, attempt).await
 }
 
-/// The same at another pace than the clock's.
+/// The same with another clock, for tests.
 async fn settled_at<T, F, S>(
     sleep: impl Fn(Duration) -> S,
     action: &str,
@@ -92,7 +92,7 @@ where
     F: Future<Output = Result<Tried<T>, Fault>>,
     S: Future<Output = ()>,
 {
-    let mut told = None;
+    let mut reported = None;
     let mut waited = Duration::ZERO;
     let mut pause = FIRST_PAUSE;
     loop {
@@ -104,7 +104,7 @@ where
                 None => return Err(fault),
             },
         };
-        if told.replace(reason) != Some(reason) {
+        if reported.replace(reason) != Some(reason) {
             waiting(reason.text());
             (waited, pause) = (Duration::ZERO, FIRST_PAUSE);
         }
@@ -117,8 +117,8 @@ where
     }
 }
 
-/// The same for one call that is either taken or refused.
-pub(super) async fn taken<T, F>(action: &str, waiting: Waiting<'_>, mut call: impl FnMut() -> F) -> Result<T, Fault>
+/// The same for one call that is either accepted or refused.
+pub(super) async fn accepted<T, F>(action: &str, waiting: Waiting<'_>, mut call: impl FnMut() -> F) -> Result<T, Fault>
 where
     F: Future<Output = Result<T, Fault>>,
 {
@@ -129,7 +129,7 @@ where
     .await
 }
 
-fn unsettled(action: &str, reason: Reason, refusal: Option<Fault>) -> Fault {
+fn unsettled(action: &str, reason: WaitReason, refusal: Option<Fault>) -> Fault {
     let waited = format!("{}, after {} seconds", reason.text(), reason.bound().as_secs());
     match refusal {
         Some(fault) => Fault {
@@ -153,9 +153,9 @@ mod tests {
     use super::*;
     use crate::aws::error::refusal;
 
-    /// Tries against these answers, the last for ever; gives the result, the reasons heard, and the time slept.
+    /// Runs against these answers, repeating the last; returns the result, the reported reasons, and the time slept.
     async fn run(answers: Vec<Result<Tried<()>, Fault>>) -> (Result<(), Fault>, Vec<String>, Duration) {
-        let heard = Mutex::new(Vec::new());
+        let reported = Mutex::new(Vec::new());
         let slept = Mutex::new(Duration::ZERO);
         let answers = Mutex::new(answers.into_iter().rev().collect::<Vec<_>>());
         let result = settled_at(
@@ -164,7 +164,7 @@ mod tests {
                 std::future::ready(())
             },
             "x:Y",
-            &|reason| heard.lock().unwrap().push(reason.to_owned()),
+            &|reason| reported.lock().unwrap().push(reason.to_owned()),
             || async {
                 let mut answers = answers.lock().unwrap();
                 match answers.as_slice() {
@@ -175,7 +175,7 @@ mod tests {
             },
         )
         .await;
-        (result, heard.into_inner().unwrap(), slept.into_inner().unwrap())
+        (result, reported.into_inner().unwrap(), slept.into_inner().unwrap())
     }
 
     fn deleted_recently() -> Fault {
@@ -187,35 +187,39 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_done_at_once_waits_for_nothing() {
+    async fn a_finished_attempt_waits_for_nothing() {
         assert_eq!(run(vec![Ok(Tried::Done(()))]).await, (Ok(()), vec![], Duration::ZERO));
     }
 
     #[tokio::test]
-    async fn each_reason_is_told_once() {
-        let (result, heard, _) = run(vec![
+    async fn each_reason_is_reported_once() {
+        let (result, reported, _) = run(vec![
             Err(deleted_recently()),
             Err(deleted_recently()),
-            Ok(Tried::NotYet(Reason::FunctionBusy)),
+            Ok(Tried::NotYet(WaitReason::FunctionBusy)),
             Ok(Tried::Done(())),
         ])
         .await;
         assert_eq!(result, Ok(()));
         assert_eq!(
-            heard,
-            [Reason::QueueDeletedRecently.text(), Reason::FunctionBusy.text()]
+            reported,
+            [WaitReason::QueueDeletedRecently.text(), WaitReason::FunctionBusy.text()]
         );
     }
 
     #[tokio::test]
-    async fn a_wait_ends_at_its_bound() {
+    async fn a_wait_ends_at_its_limit() {
         for (answer, reason, code) in [
             (
                 Err(deleted_recently()),
-                Reason::QueueDeletedRecently,
+                WaitReason::QueueDeletedRecently,
                 Some("QueueDeletedRecently"),
             ),
-            (Ok(Tried::NotYet(Reason::MappingBusy)), Reason::MappingBusy, None),
+            (
+                Ok(Tried::NotYet(WaitReason::MappingBusy)),
+                WaitReason::MappingBusy,
+                None,
+            ),
         ] {
             let (result, _, slept) = run(vec![answer]).await;
             let fault = result.unwrap_err();
@@ -231,7 +235,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_refusal_that_will_not_settle_is_told_at_once() {
+    async fn a_refusal_that_waiting_does_not_solve_is_returned_immediately() {
         let refused = refusal("sqs:CreateQueue", Some("InvalidAttributeValue"), "no");
         assert_eq!(
             run(vec![Err(refused.clone())]).await,

@@ -1,4 +1,4 @@
-//! Policies of KMS keys: one call, for which the SDK's crate of the whole service would be much.
+//! Policies of KMS keys: one call, which does not justify the SDK crate of the whole service.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use aws_smithy_types::error::metadata::{ErrorMetadata, ProvideErrorMetadata};
 use aws_types::SdkConfig;
 use serde_json::{Value, json};
 
-use super::error::{Answer, if_present, rejected};
+use super::error::{OrFault, if_present, rejected};
 use super::{AwsCloud, call_log, document};
 use crate::cloud::Fault;
 use crate::model::document::Document;
@@ -23,14 +23,18 @@ const KMS: Service = Service {
     gov_is_fips: false,
 };
 
-/// The call, with what is sent and what comes back.
-pub(super) type GetKeyPolicy = Operation<String, String, Refusal>;
+/// The call, with its input and output as JSON text.
+pub(super) type GetKeyPolicy = Operation<String, String, KmsError>;
 
+/// The policy of a key; `None` if there is no such key.
+///
+/// # Errors
+/// When the call is refused or not answered.
 pub(super) async fn key_policy(cloud: &AwsCloud, key: &KmsKey) -> Result<Option<Document>, Fault> {
     let action = "kms:GetKeyPolicy";
     // `default` is the only policy that a key has (KMS API reference, `GetKeyPolicy`).
     let input = json!({ "KeyId": key.as_str(), "PolicyName": "default" }).to_string();
-    let Some(answer) = if_present(cloud.get_key_policy.invoke(input).await.answer(action))? else {
+    let Some(answer) = if_present(cloud.get_key_policy.invoke(input).await.or_fault(action))? else {
         return Ok(None);
     };
     let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
@@ -41,7 +45,7 @@ pub(super) async fn key_policy(cloud: &AwsCloud, key: &KmsKey) -> Result<Option<
 }
 
 pub(super) fn get_key_policy(config: &SdkConfig) -> GetKeyPolicy {
-    signed_call::operation::<Refusal>(config, KMS, "GetKeyPolicy")
+    signed_call::operation::<KmsError>(config, KMS, "GetKeyPolicy")
         .interceptor(call_log::CallLog)
         .serializer(request)
         .deserializer(answer)
@@ -58,16 +62,16 @@ fn request(input: String) -> Result<HttpRequest, BoxError> {
     Ok(request)
 }
 
-fn answer(response: &HttpResponse) -> Result<String, OrchestratorError<Refusal>> {
+fn answer(response: &HttpResponse) -> Result<String, OrchestratorError<KmsError>> {
     let text = String::from_utf8_lossy(response.body().bytes().unwrap_or_default()).into_owned();
     if response.status().is_success() {
         return Ok(text);
     }
-    let said: Value = serde_json::from_str(&text).unwrap_or_default();
+    let document: Value = serde_json::from_str(&text).unwrap_or_default();
     let word = |names: [&str; 2]| {
         names
             .iter()
-            .find_map(|name| said.get(name)?.as_str())
+            .find_map(|name| document.get(name)?.as_str())
             .map(str::to_owned)
     };
     let mut metadata = ErrorMetadata::builder();
@@ -79,22 +83,22 @@ fn answer(response: &HttpResponse) -> Result<String, OrchestratorError<Refusal>>
         Some(message) => metadata.message(message),
         None => metadata,
     };
-    Err(OrchestratorError::operation(Refusal(metadata.build())))
+    Err(OrchestratorError::operation(KmsError(metadata.build())))
 }
 
-/// What KMS answered instead of a policy.
+/// An error of KMS.
 #[derive(Debug)]
-pub(super) struct Refusal(ErrorMetadata);
+pub(super) struct KmsError(ErrorMetadata);
 
-impl fmt::Display for Refusal {
+impl fmt::Display for KmsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for KmsError {}
 
-impl ProvideErrorMetadata for Refusal {
+impl ProvideErrorMetadata for KmsError {
     fn meta(&self) -> &ErrorMetadata {
         &self.0
     }

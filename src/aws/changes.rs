@@ -1,0 +1,92 @@
+//! What an update changes: fields of the resource's kind, and tags.
+
+use std::collections::BTreeMap;
+
+use super::error::rejected;
+use crate::cloud::Fault;
+use crate::model::field::{FieldName, FieldValue};
+use crate::plan::FieldChange;
+
+/// What an update changes of a resource whose fields are `F`.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Changes<F> {
+    /// The fields to write, for the writer to match on without a default.
+    pub(super) fields: Vec<F>,
+    /// The tags to write.
+    pub(super) tags: TagChanges,
+}
+
+impl<F: FieldName> Changes<F> {
+    /// Sorts the changes of a plan.
+    ///
+    /// # Errors
+    /// When a change is to a field that this kind does not have; `action` names the call.
+    pub(super) fn among(action: &str, changes: &[FieldChange]) -> Result<Self, Fault> {
+        let mut sorted = Self {
+            fields: Vec::new(),
+            tags: TagChanges::default(),
+        };
+        for FieldChange { path, to, from: _ } in changes {
+            match (path.strip_prefix("tags."), to) {
+                (Some(key), FieldValue::Text(value)) => {
+                    sorted.tags.set.insert(key.to_owned(), value.clone());
+                }
+                (Some(key), _) => sorted.tags.remove.push(key.to_owned()),
+                (None, _) => sorted
+                    .fields
+                    .push(F::at(path).ok_or_else(|| rejected(action, format!("there is no field `{path}` to write")))?),
+            }
+        }
+        Ok(sorted)
+    }
+}
+
+/// Which tags to set and which to remove; all others stay.
+///
+/// A writer removes first: the tag that lists the user's own tags is among those that are set, and a tag that is not
+/// in that list no longer counts as managed by kibus.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct TagChanges {
+    /// To set, whether they exist or not.
+    pub(super) set: BTreeMap<String, String>,
+    /// To remove.
+    pub(super) remove: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::resource::QueueField;
+
+    fn change(path: &str, to: Option<&str>) -> FieldChange {
+        FieldChange {
+            path: path.to_owned(),
+            from: FieldValue::Unset,
+            to: to.into(),
+        }
+    }
+
+    #[test]
+    fn fields_and_tags_are_separated() {
+        let changes = Changes::among(
+            "x:Y",
+            &[
+                change("tags.kibus:bus", Some("kibus")),
+                change("tags.policy", None),
+                change("policy", Some("x")),
+            ],
+        );
+        let tags = TagChanges {
+            set: BTreeMap::from([("kibus:bus".to_owned(), "kibus".to_owned())]),
+            remove: vec!["policy".to_owned()],
+        };
+        let fields = vec![QueueField::Policy];
+        assert_eq!(changes, Ok(Changes { fields, tags }));
+    }
+
+    #[test]
+    fn a_field_of_another_kind_is_refused() {
+        let refused = Changes::<QueueField>::among("x:Y", &[change("memory", None)]).unwrap_err();
+        assert_eq!(refused.message, "there is no field `memory` to write");
+    }
+}

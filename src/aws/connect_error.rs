@@ -1,0 +1,102 @@
+//! Why there is no session with AWS, and what to do about it.
+
+use crate::cloud::{Fault, FaultKind};
+use crate::error::Error;
+use crate::model::name::{NameError, Region};
+
+/// Why there is no session.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectError {
+    /// Neither the command line nor the environment nor the profile names a Region.
+    #[error("no AWS Region is set")]
+    NoRegion,
+    /// The environment, the profile or the answer holds an invalid Region, account or partition.
+    #[error(transparent)]
+    BadName(#[from] NameError),
+    /// The name of the endpoint cannot be resolved.
+    #[error("no AWS endpoint found for Region `{region}`")]
+    NoEndpoint {
+        /// The Region.
+        region: Region,
+        /// The cause, from the system.
+        cause: String,
+    },
+    /// The call for the caller's identity failed.
+    #[error("{fault}")]
+    Refused {
+        /// The fault.
+        fault: Fault,
+        /// The endpoint, if it is not AWS's own.
+        endpoint: Option<String>,
+        /// The profile, if one was given.
+        profile: Option<String>,
+    },
+}
+
+impl From<ConnectError> for Error {
+    fn from(e: ConnectError) -> Self {
+        let message = e.to_string();
+        match e {
+            ConnectError::NoRegion => Self::usage(message)
+                .note("neither the command line, the environment, nor the profile sets one")
+                .hint("pass --region, or set AWS_REGION"),
+            ConnectError::BadName(e) => e.into(),
+            ConnectError::NoEndpoint { cause, .. } => Self::failed(message)
+                .note(cause)
+                .hint("check that the Region is correct and that this machine can reach AWS"),
+            ConnectError::Refused {
+                fault,
+                endpoint,
+                profile,
+            } => refused(&fault, endpoint.as_deref(), profile.as_deref()),
+        }
+    }
+}
+
+fn refused(fault: &Fault, endpoint: Option<&str>, profile: Option<&str>) -> Error {
+    let with_profile = |command: &str| match profile {
+        Some(profile) => format!("{command} --profile {profile}"),
+        None => command.to_owned(),
+    };
+    let log_in = with_profile("aws sso login");
+    match &fault.kind {
+        FaultKind::NoCredentials => Error::failed("no AWS credentials found")
+            .note("looked in the environment, in the profile, and in container and instance metadata")
+            .hint("pass --profile, or set AWS_PROFILE")
+            .hint_command("or log in:", log_in),
+        FaultKind::ExpiredCredentials => Error::failed("the AWS credentials have expired")
+            .note(&fault.message)
+            .hint_command("log in again:", log_in),
+        FaultKind::BadCredentials if fault.code.is_none() => Error::failed("the AWS credentials cannot be loaded")
+            .note(&fault.message)
+            .hint("pass --profile, or set AWS_PROFILE")
+            .hint_command("if they come from IAM Identity Center, log in:", log_in),
+        FaultKind::BadCredentials => Error::failed("AWS rejected these credentials")
+            .note(&fault.message)
+            .hint("a Region that is not enabled in the account gives the same error")
+            .hint_command("check your identity:", with_profile("aws sts get-caller-identity")),
+        FaultKind::Unreachable => match endpoint {
+            Some(endpoint) => Error::failed(format!("endpoint `{endpoint}` does not answer"))
+                .note(&fault.message)
+                .hint("check that it is running, or pass another with --endpoint-url"),
+            None => Error::failed("AWS does not answer")
+                .note(&fault.message)
+                .hint("check that this machine can reach AWS, through a proxy or a VPC endpoint if needed"),
+        },
+        _ => {
+            let error = Error::failed("AWS did not return the caller's identity");
+            let error = error.note(format!("{} failed: {}", fault.action, fault.message));
+            match endpoint {
+                Some(endpoint) if !matches!(fault.kind, FaultKind::Denied { .. }) => {
+                    error.hint(format!("check that `{endpoint}` serves the AWS APIs"))
+                }
+                _ => error
+                    .hint("this call needs no permission, but a VPC endpoint or a proxy on the way may refuse it")
+                    .hint_command(
+                        "check whether the AWS CLI works:",
+                        with_profile("aws sts get-caller-identity"),
+                    ),
+            }
+        }
+    }
+}

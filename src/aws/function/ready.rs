@@ -1,0 +1,56 @@
+//! Waits until Lambda has finished setting up a function, or a version of one.
+
+use aws_sdk_lambda::types::{FunctionConfiguration, LastUpdateStatus, State};
+
+use super::configuration::{LambdaFailure, failure, nothing};
+use crate::aws::AwsCloud;
+use crate::aws::error::{OrFault, rejected};
+use crate::aws::wait::{Tried, WaitReason, Waiting, settled};
+use crate::cloud::Fault;
+use crate::model::name::FunctionName;
+
+/// Waits until Lambda has finished a change of a function, or of a version of it; returns its configuration.
+pub(in crate::aws) async fn ready(
+    cloud: &AwsCloud,
+    name: &FunctionName,
+    version: Option<&str>,
+    waiting: Waiting<'_>,
+) -> Result<FunctionConfiguration, Fault> {
+    let action = "lambda:GetFunction";
+    settled(action, waiting, || async move {
+        let call = cloud.lambda.get_function().function_name(name.as_str());
+        let answer = call
+            .set_qualifier(version.map(str::to_owned))
+            .send()
+            .await
+            .or_fault(action)?;
+        let configuration = answer.configuration.unwrap_or_else(nothing);
+        match failure(&configuration) {
+            Some((LambdaFailure::Function, reason)) => {
+                return Err(Fault {
+                    code: Some(FUNCTION_FAILED.to_owned()),
+                    ..rejected(action, reason)
+                });
+            }
+            Some((LambdaFailure::Update, reason)) => {
+                return Err(Fault {
+                    code: Some(UPDATE_FAILED.to_owned()),
+                    ..rejected(action, reason)
+                });
+            }
+            None => {}
+        }
+        match (configuration.state(), configuration.last_update_status()) {
+            (Some(State::Pending), _) | (_, Some(LastUpdateStatus::InProgress)) => {
+                Ok(Tried::NotYet(WaitReason::FunctionBusy))
+            }
+            _ => Ok(Tried::Done(configuration)),
+        }
+    })
+    .await
+}
+
+/// Codes of faults that Lambda reports in a successful answer. A function that failed must be deleted; one whose last
+/// update failed can be updated again.
+const FUNCTION_FAILED: &str = "FunctionFailed";
+const UPDATE_FAILED: &str = "FunctionUpdateFailed";

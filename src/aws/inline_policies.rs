@@ -1,0 +1,34 @@
+//! The inline policies of a role: together they share one size limit.
+
+use std::collections::BTreeSet;
+
+use super::AwsCloud;
+use super::document::decoded;
+use super::error::{OrFault, if_present};
+use crate::cloud::Fault;
+use crate::model::inline_policy::InlinePolicy;
+use crate::model::name::RoleName;
+
+/// The names of all of them; `None` if there is no such role.
+pub(super) async fn names(cloud: &AwsCloud, role: &RoleName) -> Result<Option<BTreeSet<String>>, Fault> {
+    let call = cloud.iam.list_role_policies().role_name(role.as_str()).max_items(1000);
+    let mut answers = call.into_paginator().items().send();
+    let mut names = BTreeSet::new();
+    while let Some(name) = answers.next().await {
+        match if_present(name.or_fault("iam:ListRolePolicies"))? {
+            Some(name) => names.insert(name),
+            None => return Ok(None),
+        };
+    }
+    Ok(Some(names))
+}
+
+/// One of them, managed by kibus or not; `None` if it does not exist.
+pub(super) async fn read(cloud: &AwsCloud, role: &RoleName, name: &str) -> Result<Option<InlinePolicy>, Fault> {
+    let call = cloud.iam.get_role_policy().role_name(role.as_str()).policy_name(name);
+    let answer = if_present(call.send().await.or_fault("iam:GetRolePolicy"))?;
+    Ok(answer.map(|answer| InlinePolicy {
+        name: name.to_owned(),
+        text: decoded(&answer.policy_document),
+    }))
+}

@@ -1,0 +1,106 @@
+//! Probes: events that kibus sends through the bus or the router, and looks for in queues.
+
+use std::time::SystemTime;
+
+use aws_sdk_eventbridge::types::PutEventsRequestEntry;
+use aws_smithy_types::DateTime;
+use aws_smithy_types::date_time::Format;
+use serde_json::Value;
+
+use super::error::{OrFault, rejected};
+use super::invoke::{Invoked, invoke};
+use super::{AwsCloud, queue_depth};
+use crate::cloud::{Fault, Probe};
+use crate::model::name::{FunctionName, QueueName};
+use crate::model::status::Depth;
+
+/// The most messages that one receive returns.
+const BATCH: i32 = 10;
+
+impl Probe for AwsCloud {
+    async fn put_event(&self, event: &Value) -> Result<(), Fault> {
+        let action = "events:PutEvents";
+        let text = |member: &str| event[member].as_str().unwrap_or_default();
+        let entry = PutEventsRequestEntry::builder()
+            .source(text("source"))
+            .detail_type(text("detail-type"))
+            .detail(event["detail"].to_string())
+            .build();
+        let answer = self.events.put_events().entries(entry).send().await.or_fault(action)?;
+        match answer
+            .entries
+            .unwrap_or_default()
+            .into_iter()
+            .find_map(|entry| entry.error_message)
+        {
+            Some(message) => Err(rejected(action, message)),
+            None => Ok(()),
+        }
+    }
+
+    async fn find_probe(&self, queue: &QueueName, probe: &str) -> Result<Option<bool>, Fault> {
+        let call = self.sqs.receive_message().queue_url(self.queue_url(queue));
+        // Long polling queries all of a queue's servers, short polling only some.
+        let call = call
+            .max_number_of_messages(BATCH)
+            .wait_time_seconds(2)
+            .visibility_timeout(0);
+        let messages = call.send().await.or_fault("sqs:ReceiveMessage")?.messages;
+        let messages = messages.unwrap_or_default();
+        let there = messages.iter().any(|message| is_probe(message.body(), probe));
+        Ok((there || messages.is_empty()).then_some(there))
+    }
+
+    async fn take_probe(&self, queue: &QueueName, probe: &str) -> Result<bool, Fault> {
+        let url = self.queue_url(queue);
+        let call = self.sqs.receive_message().queue_url(&url);
+        let call = call
+            .max_number_of_messages(BATCH)
+            .wait_time_seconds(2)
+            .visibility_timeout(1);
+        let messages = call.send().await.or_fault("sqs:ReceiveMessage")?.messages;
+        for message in messages.unwrap_or_default() {
+            if let Some(receipt) = message
+                .receipt_handle
+                .as_ref()
+                .filter(|_| is_probe(message.body(), probe))
+            {
+                let call = self.sqs.delete_message().queue_url(&url).receipt_handle(receipt);
+                // It has arrived; if the delete fails, the message expires.
+                let _ = call.send().await;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    async fn route_probe(
+        &self,
+        function: &FunctionName,
+        alias: &str,
+        probe: &Value,
+    ) -> Result<Result<Value, String>, Fault> {
+        let mut event = probe.clone();
+        event["id"] = probe["detail"]["probe"].clone();
+        event["account"] = self.scope.account.as_str().into();
+        event["region"] = self.scope.region.as_str().into();
+        let now = DateTime::from(SystemTime::now()).fmt(Format::DateTime);
+        event["time"] = now.unwrap_or_default().into();
+        Ok(match invoke(self, function, alias, &event, &|_| {}).await? {
+            Invoked::Answered(payload) => Ok(serde_json::from_slice(&payload).unwrap_or_default()),
+            Invoked::Failed(message) => Err(message),
+        })
+    }
+
+    async fn depth(&self, queue: &QueueName) -> Result<Option<Depth>, Fault> {
+        queue_depth::read(self, queue).await
+    }
+}
+
+/// Whether a message is this probe.
+fn is_probe(body: Option<&str>, probe: &str) -> bool {
+    let event: Value = body
+        .and_then(|body| serde_json::from_str(body).ok())
+        .unwrap_or_default();
+    event["detail"]["probe"] == probe
+}
