@@ -1,9 +1,9 @@
 //! `kibus verify`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::clusters::{Registered, saved_policy};
+use super::clusters::Registered;
 use super::context::Context;
 use super::look::{Look, State, depths};
 use super::{Ending, controller_policies, hub_options, probe, rollback};
@@ -105,20 +105,9 @@ fn drift(context: &Context<'_>, look: &Look) -> Result<(Plan, Vec<Finding>), Err
     observed.extend(look.registered.observed.clone());
     let plan = plan::plan(scope, &wanted, &observed);
     let refusals = plan::check(scope, &plan, &observed);
-    let mut findings = finding::changed(scope, &plan, &refusals, &owners(context, look));
+    let mut findings = finding::changed(scope, &plan, &refusals);
     findings.extend(finding::refused(scope, &refusals));
     Ok((plan, findings))
-}
-
-/// Which cluster's a resource is.
-fn owners(context: &Context<'_>, look: &Look) -> BTreeMap<ResourceId, ClusterName> {
-    let policies = look.registered.clusters.iter().filter_map(|(name, tags)| {
-        let policy = saved_policy(context, name, tags)?;
-        Some((policy, name.clone()))
-    });
-    let queues = look.cluster_queues(context);
-    let queues = queues.into_iter().map(|(queue, name)| (ResourceId::Queue(queue), name));
-    queues.chain(policies).collect()
 }
 
 /// Looks again at the queues in which messages wait: one message that is seen once may just have come.

@@ -8,6 +8,7 @@ mod controller_role;
 mod diff;
 pub mod finding;
 mod order;
+mod owner;
 
 use std::collections::BTreeSet;
 
@@ -17,6 +18,7 @@ pub use concurrency::check_concurrency;
 pub use controller_role::{OtherQueues, ROLE_SPACE, check_space, other_queues};
 pub use diff::diff;
 pub use order::Step;
+pub use owner::Owner;
 
 use crate::model::inventory::{Desired, Observed, Reading};
 use crate::model::resource::{Resource, ResourceId, Role};
@@ -53,6 +55,7 @@ impl Plan {
 /// When something is wanted that was never asked about: only "absent" may plan a create.
 #[must_use]
 pub fn plan(scope: &Scope, wanted: &Desired, observed: &Observed) -> Plan {
+    let owners = owner::Owners::new(scope, wanted, observed);
     let mut changes = Vec::new();
     let mut unknown = Vec::new();
     for id in wanted.ids() {
@@ -62,22 +65,35 @@ pub fn plan(scope: &Scope, wanted: &Desired, observed: &Observed) -> Plan {
         match (wanted.get(id), seen) {
             (_, Reading::Unreadable(_)) => unknown.push(id.clone()),
             (None, Reading::Absent) => {}
-            (Some(wanted), Reading::Absent) => changes.push(Change::create(wanted.clone())),
-            (None, Reading::Present(observed)) => changes.push(Change::delete(observed.as_ref().clone())),
+            (Some(wanted), Reading::Absent) => changes.push(Change::create(owners.of(wanted), wanted.clone())),
+            (None, Reading::Present(observed)) => {
+                changes.push(Change::delete(owners.of(observed), observed.as_ref().clone()));
+            }
             (Some(wanted), Reading::Present(observed)) => {
                 let fields = diff(wanted, observed);
                 if !fields.is_empty() {
-                    changes.push(Change::between(observed.as_ref().clone(), wanted.clone(), fields));
+                    let owner = owners.of(wanted);
+                    changes.push(Change::between(
+                        owner,
+                        observed.as_ref().clone(),
+                        wanted.clone(),
+                        fields,
+                    ));
                 }
             }
         }
     }
-    policies_go_with_their_role(&mut changes, wanted, observed);
+    policies_go_with_their_role(&mut changes, &owners, wanted, observed);
     order::ordered(scope, changes, unknown)
 }
 
 /// A role that is replaced takes its inline policy with it, so the policy is replaced too.
-fn policies_go_with_their_role(changes: &mut Vec<Change>, wanted: &Desired, observed: &Observed) {
+fn policies_go_with_their_role(
+    changes: &mut Vec<Change>,
+    owners: &owner::Owners<'_>,
+    wanted: &Desired,
+    observed: &Observed,
+) {
     let replaced: BTreeSet<_> = changes
         .iter()
         .filter(|change| change.action == Action::Replace)
@@ -98,7 +114,7 @@ fn policies_go_with_their_role(changes: &mut Vec<Change>, wanted: &Desired, obse
             changes.retain(|change| change.id != id);
             changes.push(Change {
                 action: Action::Replace,
-                ..Change::between(before.clone(), resource.clone(), fields)
+                ..Change::between(owners.of(resource), before.clone(), resource.clone(), fields)
             });
         }
     }

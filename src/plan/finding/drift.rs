@@ -1,6 +1,6 @@
 //! Findings of a plan: what differs, what is refused, what could not be read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::{Code, Finding, Fix, Subject};
 use crate::model::field::FieldValue;
@@ -14,22 +14,16 @@ use crate::plan::{Action, Change, Plan, Refusal};
 /// How many fields a message names one by one.
 const NAMED_FIELDS: usize = 3;
 
-/// What differs: a finding for every change of a plan, without those that are refused. `owners` says which
-/// cluster's a resource is; what it does not name is the hub's.
+/// What differs: a finding for every change of a plan, without those that are refused.
 #[must_use]
-pub fn changed(
-    scope: &Scope,
-    plan: &Plan,
-    refusals: &[Refusal],
-    owners: &BTreeMap<ResourceId, ClusterName>,
-) -> Vec<Finding> {
+pub fn changed(scope: &Scope, plan: &Plan, refusals: &[Refusal]) -> Vec<Finding> {
     let refused: BTreeSet<ResourceId> = refusals.iter().filter_map(|refusal| about(scope, refusal)).collect();
     plan.changes
         .iter()
         .enumerate()
         .filter(|(_, change)| !refused.contains(&change.id))
         .map(|(place, change)| {
-            let cluster = owners.get(&change.id).cloned();
+            let cluster = change.owner.cluster().cloned();
             let (code, message) = judge(change, cluster.is_some());
             Finding {
                 code,

@@ -1,10 +1,7 @@
 //! What a check calls each thing that is otherwise, and what it says of it.
 
-use std::collections::BTreeMap;
-
 use super::Bench;
 use crate::model::inventory::Reading;
-use crate::model::resource::Resource;
 use crate::plan::check;
 use crate::plan::finding;
 
@@ -90,13 +87,7 @@ fn each_difference_has_its_code() {
         edit(&mut bench);
         let plan = bench.plan();
         let refusals = check(&bench.scope, &plan, &bench.observed);
-        let owners: BTreeMap<_, _> = bench
-            .observed
-            .resources()
-            .filter(|resource| matches!(resource, Resource::Queue(queue) if queue.name.as_str() == "karpenter-base"))
-            .map(|resource| (resource.id(), "base".parse().unwrap()))
-            .collect();
-        let mut findings = finding::changed(&bench.scope, &plan, &refusals, &owners);
+        let mut findings = finding::changed(&bench.scope, &plan, &refusals);
         findings.extend(finding::refused(&bench.scope, &refusals));
         let said: Vec<String> = findings
             .iter()
