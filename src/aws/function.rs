@@ -209,13 +209,13 @@ pub(super) async fn settle(
         match failure(&configuration) {
             Some((Failure::Function, reason)) => {
                 return Err(Fault {
-                    code: Some(FUNCTION_FAILED.to_owned()),
+                    kind: FaultKind::FunctionFailed { function: name.clone() },
                     ..rejected(action, reason)
                 });
             }
             Some((Failure::Update, reason)) => {
                 return Err(Fault {
-                    code: Some(UPDATE_FAILED.to_owned()),
+                    kind: FaultKind::FunctionUpdateFailed,
                     ..rejected(action, reason)
                 });
             }
@@ -230,11 +230,6 @@ pub(super) async fn settle(
     })
     .await
 }
-
-/// These stand for a code where the call that tells of it succeeded. Lambda leaves a function that it has given up as it
-/// is; one whose last update failed can be updated again.
-const FUNCTION_FAILED: &str = "FunctionFailed";
-const UPDATE_FAILED: &str = "FunctionUpdateFailed";
 
 async fn reserve(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) -> Result<(), Fault> {
     let name = function.name.as_str();

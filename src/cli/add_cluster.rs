@@ -64,7 +64,7 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
             let queue = context.scope.cluster_queue(&prefix, name);
             plan::check_queue_name(&context.scope, name, &queue)
                 .map(|()| (name, ResourceId::Queue(queue)))
-                .map_err(|refusal| explain::refused(&context, &[refusal]))
+                .map_err(|refusal| explain::refused(&context, &[refusal], false))
         })
         .collect::<Result<_, _>>()?;
     let mut observed = context.read(queues.values().cloned()).await?;
@@ -92,7 +92,7 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
         controller_policies::look(&context, &desired).await
     };
     if !roles.refusals.is_empty() {
-        return Err(explain::refused(&context, &roles.refusals));
+        return Err(explain::refused(&context, &roles.refusals, false));
     }
     let report = |cluster: &Cluster| {
         clusters::report(

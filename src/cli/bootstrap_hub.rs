@@ -173,9 +173,11 @@ async fn keep_prefix(context: &Context<'_>, before: &HubOptions, after: &HubOpti
     if clusters::prefix(before) == clusters::prefix(after) {
         return Ok(());
     }
-    let registered = Registered::find(context, before).await?;
+    let registered = Registered::find(context, before)
+        .await
+        .map_err(|fault| super::explain::clusters_unknown(context, &fault))?;
     let names: BTreeSet<ClusterName> = registered.clusters.into_keys().collect();
-    plan::check_prefix(before, after, names).map_err(|refusal| explain::refused(context, &[refusal]))
+    plan::check_prefix(before, after, names).map_err(|refusal| explain::refused(context, &[refusal], false))
 }
 
 /// The code that the function is to have: what it has, if that is the router of the wanted version and untouched,

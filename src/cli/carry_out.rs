@@ -43,10 +43,7 @@ pub(super) async fn carry_out(context: &Context<'_>, intent: Intent) -> Result<E
     let refusals = plan::check_allowing(&context.scope, &intent.plan, &intent.observed, context.allowed);
     if !refusals.is_empty() {
         let removes = intent.plan.changes.iter().all(|change| change.after.is_none());
-        let error = match removes {
-            true => explain::not_removed(context, &refusals),
-            false => explain::refused(context, &refusals),
-        };
+        let error = explain::refused(context, &refusals, removes);
         // What is refused is not planned any more.
         let plan = Plan::default();
         return report(context, &Intent { plan, ..intent }, false, Err(error));

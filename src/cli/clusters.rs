@@ -37,11 +37,11 @@ pub(super) struct Registered {
 
 impl Registered {
     /// Finds all clusters: discovery gives candidates, and reading each says what it is.
-    pub(super) async fn find(context: &Context<'_>, options: &HubOptions) -> Result<Self, Error> {
+    pub(super) async fn find(context: &Context<'_>, options: &HubOptions) -> Result<Self, Fault> {
         let prefix = prefix(options);
         let candidates = {
             let _reading = context.ui.spinner("looking for clusters");
-            context.cloud_cluster_queues(&prefix).await?
+            cloud::Cloud::cluster_queues(&context.cloud, &prefix).await?
         };
         let hub: BTreeSet<QueueName> = context.scope.hub_queues().into();
         let ids = candidates.difference(&hub).cloned().map(ResourceId::Queue);
@@ -145,14 +145,6 @@ pub(super) fn report(
 }
 
 impl Context<'_> {
-    async fn cloud_cluster_queues(&self, prefix: &QueuePrefix) -> Result<BTreeSet<QueueName>, Error> {
-        use crate::cloud::Cloud;
-        self.cloud
-            .cluster_queues(prefix)
-            .await
-            .map_err(|fault| explain::call_failed(self, "list the queues of clusters", &fault))
-    }
-
     /// The role names of the account.
     pub(super) async fn role_names(&self) -> Result<BTreeSet<RoleName>, Error> {
         use crate::cloud::Cloud;

@@ -30,7 +30,7 @@ pub(super) struct Context<'a> {
     /// The command as one would type it again.
     pub(super) command_line: String,
     /// What a command that is told to the user must also carry to reach the same bus.
-    global_flags: String,
+    pub(super) global_flags: String,
 }
 
 impl<'a> Context<'a> {

@@ -36,7 +36,7 @@ pub(super) async fn check_concurrency(
         Ok(None) => Ok(None),
         Ok(Some(unreserved)) => plan::check_concurrency(wanted, live, unreserved)
             .map(|()| None)
-            .map_err(|refusal| explain::refused(context, &[refusal])),
+            .map_err(|refusal| explain::refused(context, &[refusal], false)),
         Err(fault) => Ok(Some(format!(
             "it is not known whether the account has so much concurrency left: {fault}"
         ))),
@@ -86,7 +86,7 @@ pub(super) async fn check_key(
     let (before, after) = (before.and_then(clusters::key), clusters::key(after));
     let mut warnings = Vec::new();
     if let Some(key) = after {
-        plan::check_key(&context.scope, key).map_err(|refusal| explain::refused(context, &[refusal]))?;
+        plan::check_key(&context.scope, key).map_err(|refusal| explain::refused(context, &[refusal], false))?;
     }
     if let Some(key) = before.filter(|_| before != after) {
         warnings.push(format!(
@@ -100,7 +100,7 @@ pub(super) async fn check_key(
             format!(
                 "{}: {}: {}; {}. Choose another key, or give its policy this statement:\n{}",
                 finding.code,
-                finding.subject.words().1,
+                finding.name(),
                 finding.message,
                 finding.code.meaning(),
                 statement(context)
@@ -178,7 +178,9 @@ pub(super) async fn with_clusters(
     let Some(before) = before.filter(|before| before.kms_key.is_some() || after.kms_key.is_some()) else {
         return Ok(Vec::new());
     };
-    let mut registered = Registered::find(context, before).await?;
+    let mut registered = Registered::find(context, before)
+        .await
+        .map_err(|fault| super::explain::clusters_unknown(context, &fault))?;
     registered.read_policies(context).await;
     if let Some((id, fault)) = registered.faults.first() {
         return Err(explain::unreadable(context, id, fault));

@@ -32,7 +32,7 @@ pub(super) struct Look {
     /// What could not be read.
     pub(super) faults: Vec<(ResourceId, Fault)>,
     /// Why the clusters are not known, if they are not.
-    pub(super) undiscovered: Option<Error>,
+    pub(super) undiscovered: Option<Fault>,
 }
 
 /// What is going on.
@@ -59,7 +59,7 @@ impl Look {
         };
         let (registered, undiscovered) = match Registered::find(context, &options).await {
             Ok(registered) => (registered, None),
-            Err(error) => (Registered::default(), Some(error)),
+            Err(fault) => (Registered::default(), Some(fault)),
         };
         Ok(Self {
             observed: read.observed,

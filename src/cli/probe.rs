@@ -17,7 +17,7 @@ use crate::model::queue_setting::namespace;
 use crate::model::scope::LIVE;
 use crate::model::signal::{PROBE_DETAIL_TYPE, PROBE_SOURCE};
 use crate::model::tags::Tags;
-use crate::plan::finding::{Code, Finding, Fix, Subject};
+use crate::plan::finding::{Finding, FindingCode, Subject};
 use crate::ui::json::ProbeReport;
 
 /// How long a probe of the bus may take: a function's cold start, the window of its mapping, and retries.
@@ -203,24 +203,16 @@ impl Probed {
 
     /// What is wrong, if something is.
     pub(super) fn finding(&self) -> Option<Finding> {
-        let (code, fix) = match self.found {
+        let code = match self.found {
             Found::CameThrough | Found::Read => return None,
-            Found::Lost => (Code::ProbeLost, "fix what else is found; else read the router's log"),
-            Found::NotDelivered(_) => (Code::ProbeNotDelivered, "add the cluster again, and probe again"),
-            Found::NotRead => (
-                Code::QueueNotRead,
-                "see which queue that Karpenter reads, as printed above",
-            ),
-            Found::CannotTell(_) => (Code::ProbeUnknown, "probe again when the call is answered"),
+            Found::Lost => FindingCode::ProbeLost,
+            Found::NotDelivered(_) => FindingCode::ProbeNotDelivered,
+            Found::NotRead => FindingCode::QueueNotRead,
+            Found::CannotTell(_) => FindingCode::ProbeUnknown,
         };
         let bus = || Subject::Other("bus".to_owned());
-        Some(Finding {
-            code,
-            subject: self.cluster.clone().map_or_else(bus, Subject::Cluster),
-            message: self.sentence(),
-            fix: Fix::ByHand(fix.to_owned()),
-            change: None,
-        })
+        let subject = self.cluster.clone().map_or_else(bus, Subject::Cluster);
+        Some(Finding::new(code, subject, self.sentence()))
     }
 
     /// What was found out, as JSON output has it.

@@ -54,7 +54,8 @@ pub(super) async fn run(_: Args, context: Context<'_>) -> Result<Ending, Error> 
     for (id, fault) in faults {
         context.ui.warn(&format!("{id} could not be read: {fault}"));
     }
-    if let Some(error) = &look.undiscovered {
+    if let Some(fault) = &look.undiscovered {
+        let error = super::explain::clusters_unknown(&context, fault);
         let why = error.notes.first().map_or_else(String::new, |note| format!(": {note}"));
         context.ui.warn(&format!("the clusters are not known: {error}{why}"));
     }

@@ -22,7 +22,9 @@ pub(super) async fn run(_args: Args, context: Context<'_>) -> Result<Ending, Err
     drop(reading);
     // Without the hub's memory, clusters can still be found by their tags.
     let options = context.hub_choices(&hub).unwrap_or_else(|_| HubOptions::default());
-    let mut registered = Registered::find(&context, &options).await?;
+    let mut registered = Registered::find(&context, &options)
+        .await
+        .map_err(|fault| super::explain::clusters_unknown(&context, &fault))?;
     registered.read_policies(&context).await;
     if let Some((id, fault)) = registered.faults.first() {
         return Err(super::explain::unreadable(&context, id, fault));

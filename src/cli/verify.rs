@@ -7,7 +7,6 @@ use super::clusters::Registered;
 use super::context::Context;
 use super::look::{Look, State, depths};
 use super::{Ending, controller_policies, hub_options, probe, rollback};
-use crate::cloud::{Fault, FaultKind};
 use crate::error::Error;
 use crate::model::hub::Hub;
 use crate::model::inventory::Observed;
@@ -49,8 +48,15 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
 
     let state = look.state(&context).await;
     let all = look.faults.iter().chain(&look.registered.faults).chain(&state.faults);
-    let mut unreadable: Vec<Finding> = all.map(|(id, fault)| of_fault(id, fault)).collect();
-    unreadable.extend(look.undiscovered.iter().map(of_discovery));
+    let mut unreadable: Vec<Finding> = all
+        .map(|(id, fault)| finding::unreadable(&context.scope, Subject::Resource(id.clone()), fault))
+        .collect();
+    let clusters = || Subject::Other("clusters".to_owned());
+    unreadable.extend(
+        look.undiscovered
+            .iter()
+            .map(|fault| finding::unreadable(&context.scope, clusters(), fault)),
+    );
     let seen = second_look(&context, state).await;
     findings.extend(finding::traffic(&context.scope, &seen, &look.cluster_queues(&context)));
     let error = super::look::incomplete(&context, unreadable.len());
@@ -62,6 +68,9 @@ pub(super) async fn run(args: Args, context: Context<'_>) -> Result<Ending, Erro
     findings.extend(probed.iter().filter_map(probe::Probed::finding));
     let key = hub_options::Key::look_at_chosen(&context, &look.options).await;
     findings.extend(key.finding);
+    finding::sort(&mut findings);
+    let complete = |finding: Finding| finding.with_global_options(&context.global_flags);
+    let findings: Vec<Finding> = findings.into_iter().map(complete).collect();
     let mut warnings = warnings(&context, &seen);
     warnings.extend(key.unclear);
     warnings.extend(rollback::standing(&context.scope, &look.observed));
@@ -111,7 +120,7 @@ fn drift(context: &Context<'_>, look: &Look) -> Result<(Plan, Vec<Finding>), Err
 }
 
 /// Looks again at the queues in which messages wait: one message that is seen once may just have come.
-async fn second_look(context: &Context<'_>, state: State) -> finding::Look {
+async fn second_look(context: &Context<'_>, state: State) -> finding::Traffic {
     let waits = |(_, depth): &(&QueueName, &Depth)| depth.waiting > 0;
     let again: Vec<QueueName> = state
         .depths
@@ -128,7 +137,7 @@ async fn second_look(context: &Context<'_>, state: State) -> finding::Look {
         tokio::time::sleep(SECOND_LOOK).await;
         depths(context, again).await
     };
-    finding::Look {
+    finding::Traffic {
         queues: state
             .depths
             .into_iter()
@@ -178,28 +187,8 @@ fn code(context: &Context<'_>, observed: &Observed) -> Code {
     }
 }
 
-fn of_fault(id: &ResourceId, fault: &Fault) -> Finding {
-    let denied = matches!(fault.kind, FaultKind::Denied { .. });
-    let (why, fix) = if denied {
-        (
-            format!("AWS refused {}", fault.action),
-            "ask for what `kibus policy operator` prints",
-        )
-    } else {
-        (fault.to_string(), "run it again; -vv shows every call")
-    };
-    finding::unreadable(Subject::Resource(id.clone()), denied, why, Fix::ByHand(fix.to_owned()))
-}
-
-fn of_discovery(error: &Error) -> Finding {
-    let why = std::iter::once(&error.message).chain(error.notes.first()).cloned();
-    let why = why.collect::<Vec<_>>().join(": ");
-    let fix = Fix::ByHand("run it again; -vv shows every call".to_owned());
-    finding::unreadable(Subject::Other("clusters".to_owned()), why.contains("refused"), why, fix)
-}
-
 /// What deserves a look and is no finding.
-fn warnings(context: &Context<'_>, seen: &finding::Look) -> Vec<String> {
+fn warnings(context: &Context<'_>, seen: &finding::Traffic) -> Vec<String> {
     let probe = context.scope.probe_queue();
     let left = seen.queues.get(&probe).filter(|(_, last)| last.waiting > 0);
     let left = left.map(|_| format!("queue `{probe}` holds what an earlier probe left; it goes by itself in minutes"));
@@ -207,13 +196,15 @@ fn warnings(context: &Context<'_>, seen: &finding::Look) -> Vec<String> {
 }
 
 fn problem(context: &Context<'_>, look: &Look, finding: &Finding) -> Problem {
-    let (kind, name) = finding.subject.words();
+    let (kind, name) = (finding.kind().replace('-', " "), finding.name());
     Problem {
         code: finding.code.to_string(),
         subject: format!("{kind} {name}").trim_start().to_owned(),
         message: finding.message.clone(),
         fix: match &finding.fix {
-            Fix::ByHand(text) => text.clone(),
+            Fix::Advice(hint) => hint.command.iter().fold(hint.text.clone(), |text, command| {
+                format!("{text}:\n{}", command.line(""))
+            }),
             fix => commands(context, look, [fix]).join("\n"),
         },
     }
@@ -228,8 +219,8 @@ fn commands<'a>(context: &Context<'_>, look: &Look, fixes: impl IntoIterator<Ite
             // A hub that has lost its memory does not remember its prefix either.
             Fix::BootstrapHub => hub = Some("bootstrap-hub".to_owned() + &forgotten_prefix(look)),
             Fix::AddCluster(name) => drop(clusters.insert(name.as_str())),
-            Fix::Command(command) => drop(others.insert(command.clone())),
-            Fix::ByHand(_) => {}
+            Fix::Command(command) => drop(others.insert(command.line(""))),
+            Fix::Advice(_) => {}
         }
     }
     let clusters: Vec<&str> = clusters.into_iter().collect();

@@ -9,16 +9,18 @@ mod diff;
 pub mod finding;
 mod order;
 mod owner;
+mod refusal;
 
 use std::collections::BTreeSet;
 
 pub use change::{Action, Change, FieldChange, Op};
-pub use check::{Allowed, Refusal, check, check_allowing, check_key, check_prefix, check_queue_name, is_ours};
+pub use check::{Allowed, check, check_allowing, check_key, check_prefix, check_queue_name, is_ours};
 pub use concurrency::check_concurrency;
 pub use controller_role::{OtherQueues, ROLE_SPACE, check_space, other_queues};
 pub use diff::diff;
 pub use order::Step;
 pub use owner::Owner;
+pub use refusal::Refusal;
 
 use crate::model::inventory::{Desired, Observed, Reading};
 use crate::model::resource::{Resource, ResourceId, Role};

@@ -153,13 +153,13 @@ const CHANGED: &[Row] = &[
     (
         "another's target on a rule that goes",
         |b| rebalance(b, &["theirs"]),
-        &["rule `kibus-rebalance-recommendation` has targets that are not ours: `theirs`"],
+        &["rule `kibus-rebalance-recommendation` has targets that kibus does not manage: `theirs`"],
     ),
     ("a rule that goes, with our target alone", |b| rebalance(b, &[]), &[]),
     (
         "a newer router",
         |b| b.function("kibus-router", |f| f.settings.code = Code::of_archive("0.10.0", "bb")),
-        &["the function holds router 0.10.0, which is newer than 0.2.0"],
+        &["the function has router 0.10.0, which is newer than 0.2.0"],
     ),
     (
         "an older router",
@@ -174,7 +174,7 @@ const CHANGED: &[Row] = &[
                 f.settings.code.live = "cc".to_owned();
             });
         },
-        &["the function holds router 0.3.0, which is newer than 0.2.0"],
+        &["the function has router 0.3.0, which is newer than 0.2.0"],
     ),
     (
         "this router, changed behind its back",
@@ -197,12 +197,12 @@ const CHANGED: &[Row] = &[
                 f.settings.code = Code::of_archive("0.2.1-rc.1", "bb")
             })
         },
-        &["the function holds router 0.2.1-rc.1, which is newer than 0.2.0"],
+        &["the function has router 0.2.1-rc.1, which is newer than 0.2.0"],
     ),
     (
         "a function that Lambda has given up",
         |b| b.function("kibus-router", |f| f.failed = Some("the role is gone".to_owned())),
-        &["Lambda has given function `kibus-router` up: the role is gone"],
+        &["function `kibus-router` failed in Lambda and cannot be updated: the role is gone"],
     ),
     (
         "a function whose last update was not carried out",
@@ -216,7 +216,7 @@ const CHANGED: &[Row] = &[
     (
         "a controller that would run as the router",
         |b| b.role = Some(ROLE.parse().unwrap()),
-        &["role `kibus-router-us-west-2` is the router's own: a controller that runs as it could read the hub queue"],
+        &["role `kibus-router-us-west-2` is the router's role: a controller with this role could read the hub queue"],
     ),
     (
         "a router of another build, with other memory",
@@ -338,7 +338,7 @@ fn only_a_downgrade_can_be_allowed() {
     let not_ours = "queue `kibus-hub` exists and is not part of bus `kibus`";
     assert_eq!(
         left(false),
-        [not_ours, "the function holds router 0.3.0, which is newer than 0.2.0"]
+        [not_ours, "the function has router 0.3.0, which is newer than 0.2.0"]
     );
     assert_eq!(left(true), [not_ours]);
 }

@@ -43,7 +43,7 @@ const ROWS: &[Row] = &[
     (
         "a function that was given up",
         |b| b.function("kibus-router", |f| f.failed = Some("no such key".to_owned())),
-        &["K310 given up by Lambda: no such key"],
+        &["K310 failed in Lambda and cannot be updated: no such key"],
     ),
     (
         "a function in a network",
@@ -75,7 +75,7 @@ const ROWS: &[Row] = &[
             b.answer("role-policy", "controller/kibus-us-west-2-base", Reading::Absent);
         },
         &[
-            "K311 role `kibus-router-us-west-2` is the router's own: a controller that runs as it could read the hub queue",
+            "K311 role `kibus-router-us-west-2` is the router's role: a controller with this role could read the hub queue",
         ],
     ),
 ];
@@ -95,4 +95,41 @@ fn each_difference_has_its_code() {
             .collect();
         assert_eq!(said, *expected, "{name}");
     }
+}
+
+#[test]
+fn the_most_urgent_finding_comes_first() {
+    let mut bench = Bench::new();
+    bench.rule("kibus-spot-interruption", |r| r.enabled = false);
+    bench.queue("kibus-hub", |q| {
+        q.tags.0.insert("kibus:stray".to_owned(), "x".to_owned());
+    });
+    bench.log_group("/aws/lambda/kibus-router", |l| l.retention_days = None);
+    bench.queue("karpenter-base", |q| q.retention = 60);
+    let plan = bench.plan();
+    let mut findings = finding::changed(&bench.scope, &plan, &[]);
+    findings.reverse();
+    finding::sort(&mut findings);
+    let found: Vec<String> = findings
+        .iter()
+        .map(|finding| {
+            let cluster = finding.cluster.as_ref().map_or("hub", |name| name.as_str());
+            let severity = finding.code.severity().as_str();
+            format!(
+                "{severity} {} {cluster} {} {}",
+                finding.code,
+                finding.kind(),
+                finding.name()
+            )
+        })
+        .collect();
+    assert_eq!(
+        found,
+        [
+            "critical K210 base queue karpenter-base",
+            "critical K223 hub rule kibus-spot-interruption",
+            "warning K209 hub queue kibus-hub",
+            "info K204 hub log-group /aws/lambda/kibus-router",
+        ]
+    );
 }

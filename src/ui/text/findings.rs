@@ -8,6 +8,7 @@ use super::escape::escape;
 use super::fold::fold;
 use super::plan::{NAME_COLUMN, NARROW, field_lines, sign};
 use super::{Look, kind};
+use crate::error::Hint;
 use crate::plan::Plan;
 use crate::plan::finding::{Finding, Fix, Subject};
 use crate::ui::Heading;
@@ -50,8 +51,8 @@ pub fn findings(
         if told.insert(finding.code) {
             below.push(finding.code.meaning().to_owned());
         }
-        if let Fix::ByHand(fix) = &finding.fix {
-            below.push(format!("to fix: {}", escape(fix)));
+        if let Fix::Advice(hint) = &finding.fix {
+            below.push(format!("to fix: {}", escape(&hint.text)));
         }
         let room = look
             .width
@@ -62,6 +63,12 @@ pub fn findings(
                     .iter()
                     .map(|line| format!("      {}", look.paint.dim(line))),
             );
+        }
+        if let Fix::Advice(Hint {
+            command: Some(command), ..
+        }) = &finding.fix
+        {
+            lines.push(format!("        {}", escape(&command.line(""))));
         }
         let change = finding.change.and_then(|place| plan.changes.get(place));
         if let Some(change) = change.filter(|change| change.before.is_some() && change.after.is_some()) {
@@ -79,7 +86,7 @@ pub fn findings(
     match fixes {
         [] => lines.push(format!("{count}. docs/findings.md says more about each code.")),
         _ => {
-            let by_hand = |finding: &Finding| matches!(finding.fix, Fix::ByHand(_));
+            let by_hand = |finding: &Finding| matches!(finding.fix, Fix::Advice(_));
             let what = match findings {
                 [_] => "it",
                 _ if findings.iter().any(by_hand) => "what commands can fix",
@@ -95,7 +102,7 @@ pub fn findings(
 fn words(finding: &Finding) -> (String, String) {
     match &finding.subject {
         Subject::Resource(id) => (kind(id).to_owned(), super::name(id)),
-        other => other.words(),
+        Subject::Cluster(_) | Subject::Other(_) => (finding.kind().to_owned(), finding.name()),
     }
 }
 
