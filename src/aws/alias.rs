@@ -1,8 +1,7 @@
 //! Aliases of Lambda functions, and the versions behind them.
 //!
 //! A version has no tags. What its code is said to be stands in its description, written when it is published. An
-//! alias only ever moves to a version that has passed its self-test, and remembers in its own description where it
-//! comes from.
+//! alias only moves to a version that has passed its self-test, and its description lists the versions before.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -34,9 +33,11 @@ impl AwsCloud {
 
 pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName, alias: &str) -> Result<Option<Alias>, Fault> {
     let call = cloud.lambda.get_alias().function_name(name.as_str()).name(alias);
-    let Some(answer) = if_present(call.send().await.answer("lambda:GetAlias"))? else {
+    let (answer, versions) = tokio::join!(call.send(), published_versions(cloud, name));
+    let Some(answer) = if_present(answer.answer("lambda:GetAlias"))? else {
         return Ok(None);
     };
+    let versions = versions?;
     let number = answer.function_version.as_deref().unwrap_or_default();
     let call = cloud
         .lambda
@@ -44,7 +45,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName, alias: &str) -> 
         .function_name(name.as_str())
         .qualifier(number);
     let version = if_present(call.send().await.answer("lambda:GetFunction"))?;
-    // An alias can outlive its version; it is there, and nothing about it is right.
+    // An alias can outlive its version. Then all of its settings differ.
     let configuration = version
         .and_then(|version| version.configuration)
         .unwrap_or_else(function::nothing);
@@ -53,6 +54,10 @@ pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName, alias: &str) -> 
     let weights = answer
         .routing_config
         .and_then(|routing| routing.additional_version_weights);
+    let mut history = number
+        .map(|number| History::saved(&description, number))
+        .unwrap_or_default();
+    history.before.retain(|number| versions.contains(number));
     Ok(Some(Alias {
         function: name.clone(),
         name: alias.to_owned(),
@@ -63,10 +68,25 @@ pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName, alias: &str) -> 
             .into_iter()
             .map(|(version, weight)| format!("version {version}: {weight}"))
             .collect(),
-        history: number
-            .map(|number| History::saved(&description, number))
-            .unwrap_or_default(),
+        history,
+        versions,
     }))
+}
+
+/// The existing versions that kibus published: their description says which code they have, and they have it.
+async fn published_versions(cloud: &AwsCloud, name: &FunctionName) -> Result<BTreeSet<u64>, Fault> {
+    let call = cloud.lambda.list_versions_by_function().function_name(name.as_str());
+    let mut pages = call.into_paginator().items().send();
+    let mut versions = BTreeSet::new();
+    while let Some(version) = pages.next().await {
+        let Some(version) = if_present(version.answer("lambda:ListVersionsByFunction"))? else {
+            break;
+        };
+        // `$LATEST` has no number.
+        let number = version.version().and_then(|number| number.parse::<u64>().ok());
+        versions.extend(number.filter(|_| published(&version).code.is_as_recorded()));
+    }
+    Ok(versions)
 }
 
 /// What a published version consists of.
@@ -86,8 +106,8 @@ pub(super) async fn create(cloud: &AwsCloud, alias: &Alias, waiting: Waiting<'_>
         let call = call.description(history.describe(version));
         async move { call.send().await.answer(action) }
     })
-    .await?;
-    prune(cloud, &alias.function, version, &history).await
+    .await
+    .map(drop)
 }
 
 /// Moves the alias: to what the function is now, or back to the version that the plan names.
@@ -99,9 +119,12 @@ pub(super) async fn update(cloud: &AwsCloud, from: &Alias, to: &Alias, waiting: 
     }
     let version = publish(cloud, &to.function, waiting).await?;
     prove(cloud, to, version, from.version, waiting).await?;
-    let history = from.forward_to(version);
-    point(cloud, to, version, &history, waiting).await?;
-    prune(cloud, &to.function, version, &history).await
+    point(cloud, to, version, &to.history.moved_to(version), waiting).await?;
+    let unused = from
+        .versions
+        .difference(&to.versions)
+        .filter(|number| **number != version);
+    delete_versions(cloud, &to.function, unused).await
 }
 
 /// Lets a version that was just published take its self-test.
@@ -210,19 +233,12 @@ async fn publish_as(
     function::settle(cloud, name, published.version(), waiting).await
 }
 
-/// Removes the versions that came before and are none to go back to: too old, or never in use.
-async fn prune(cloud: &AwsCloud, name: &FunctionName, live: u64, history: &History) -> Result<(), Fault> {
-    let call = cloud.lambda.list_versions_by_function().function_name(name.as_str());
-    let mut versions = call.into_paginator().items().send();
-    let mut ours = BTreeSet::new();
-    while let Some(version) = versions.next().await {
-        let version = version.answer("lambda:ListVersionsByFunction")?;
-        let (said, _) = said(version.description().unwrap_or_default());
-        // `$LATEST` has no number.
-        let number = version.version().and_then(|number| number.parse::<u64>().ok());
-        ours.extend(number.filter(|_| !said.is_empty()));
-    }
-    for number in ours.range(..live).filter(|number| !history.before.contains(number)) {
+async fn delete_versions(
+    cloud: &AwsCloud,
+    name: &FunctionName,
+    numbers: impl Iterator<Item = &u64>,
+) -> Result<(), Fault> {
+    for number in numbers {
         let call = cloud
             .lambda
             .delete_function()

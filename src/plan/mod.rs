@@ -22,8 +22,9 @@ pub use order::Step;
 pub use owner::Owner;
 pub use refusal::Refusal;
 
+use crate::model::field::FieldValue;
 use crate::model::inventory::{Desired, Observed, Reading};
-use crate::model::resource::{Resource, ResourceId, Role};
+use crate::model::resource::{Alias, Resource, ResourceId, Role};
 use crate::model::scope::Scope;
 
 /// What would be changed, and in which steps.
@@ -72,21 +73,45 @@ pub fn plan(scope: &Scope, wanted: &Desired, observed: &Observed) -> Plan {
                 changes.push(Change::delete(owners.of(observed), observed.as_ref().clone()));
             }
             (Some(wanted), Reading::Present(observed)) => {
-                let fields = diff(wanted, observed);
+                let mut fields = diff(wanted, observed);
                 if !fields.is_empty() {
-                    let owner = owners.of(wanted);
-                    changes.push(Change::between(
-                        owner,
-                        observed.as_ref().clone(),
-                        wanted.clone(),
-                        fields,
-                    ));
+                    let mut wanted = wanted.clone();
+                    keep_versions(observed, &mut wanted, &mut fields);
+                    let owner = owners.of(&wanted);
+                    changes.push(Change::between(owner, observed.as_ref().clone(), wanted, fields));
                 }
             }
         }
     }
     policies_go_with_their_role(&mut changes, &owners, wanted, observed);
     order::ordered(scope, changes, unknown)
+}
+
+/// Decides which versions stay when an alias moves to the function's current settings: the ones in `wanted`'s history.
+/// The others that kibus published are deleted, and a field of the change says so. A rollback deletes none.
+fn keep_versions(observed: &Resource, wanted: &mut Resource, fields: &mut Vec<FieldChange>) {
+    let (Resource::Alias(from), Resource::Alias(to)) = (observed, wanted) else {
+        return;
+    };
+    if to.history.back_from.is_some() {
+        return;
+    }
+    let publishes = |field: &FieldChange| ![Alias::SHARES, Alias::ROLLBACK].contains(&field.path.as_str());
+    to.history.before = from.kept(fields.iter().any(publishes));
+    to.versions = from.versions.clone();
+    // A version that was rolled back may be the one to move to: Lambda does not publish the same twice.
+    let rolled_back = from.history.back_from;
+    to.versions
+        .retain(|number| to.history.before.contains(number) || rolled_back == Some(*number));
+    if to.versions != from.versions {
+        let list =
+            |versions: &BTreeSet<u64>| FieldValue::from(versions.iter().map(u64::to_string).collect::<BTreeSet<_>>());
+        fields.push(FieldChange {
+            path: Alias::VERSIONS.to_owned(),
+            from: list(&from.versions),
+            to: list(&to.versions),
+        });
+    }
 }
 
 /// A role that is replaced takes its inline policy with it, so the policy is replaced too.

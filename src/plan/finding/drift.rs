@@ -9,7 +9,7 @@ use crate::model::field::FieldValue;
 use crate::model::key_policy::LetsIn;
 use crate::model::name::{ClusterName, KmsKey};
 use crate::model::policy;
-use crate::model::resource::{EventSourceMapping, Function, FunctionSettings, ResourceId, Rule};
+use crate::model::resource::{Alias, EventSourceMapping, Function, FunctionSettings, ResourceId, Rule};
 use crate::model::scope::Scope;
 use crate::plan::{Action, Change, Plan, Refusal};
 
@@ -196,6 +196,10 @@ fn code_changed(change: &Change) -> Option<(FindingCode, String)> {
 fn fields(change: &Change) -> String {
     let mut words: Vec<String> = Vec::new();
     for field in &change.fields {
+        // Deleted versions follow from the rest.
+        if field.path == Alias::VERSIONS {
+            continue;
+        }
         let word = match field.path.strip_prefix("tags.") {
             Some(key) => format!("tag {key}"),
             None => field.path.replace(['_', '.'], " "),
