@@ -114,7 +114,7 @@ fn drift(context: &Context<'_>, look: &Look) -> Result<(Plan, Vec<Finding>), Err
     observed.extend(look.registered.observed.clone());
     let plan = plan::plan(scope, &wanted, &observed);
     let refusals = plan::check(scope, &plan, &observed);
-    let mut findings = finding::changed(scope, &plan, &refusals);
+    let mut findings = finding::changed(scope, &plan, &refusals, &BTreeSet::new());
     findings.extend(finding::refused(scope, &refusals));
     Ok((plan, findings))
 }

@@ -6,11 +6,12 @@ use super::Plan;
 use super::Refusal;
 use super::change::{Action, Change, FieldChange};
 use crate::model::field::FieldValue;
+use crate::model::inline_policy::{matches, queues_received_from};
 use crate::model::inventory::Observed;
 use crate::model::name::{ClusterName, KmsKey, QueueName};
 use crate::model::options::HubOptions;
 use crate::model::policy;
-use crate::model::resource::{Alias, Function, FunctionSettings, Resource, ResourceId};
+use crate::model::resource::{Alias, Function, FunctionSettings, Resource, ResourceId, RolePolicy};
 use crate::model::scope::Scope;
 use crate::model::tags::{BUS, CLUSTER};
 
@@ -104,6 +105,7 @@ fn check_change(scope: &Scope, change: &Change, observed: &Observed) -> Option<R
         });
     }
     match (before, &change.after) {
+        (Resource::RolePolicy(policy), _) => others_policy(scope, change, policy, observed),
         (Resource::Queue(queue), Some(after)) => {
             let serves = queue.tags.get(CLUSTER);
             let wanted = after.tags().and_then(|tags| tags.get(CLUSTER));
@@ -126,6 +128,30 @@ fn check_change(scope: &Scope, change: &Change, observed: &Observed) -> Option<R
         }
         _ => None,
     }
+}
+
+/// Whether a cluster's policy grants queues, and none of them is the cluster's own.
+fn others_policy(scope: &Scope, change: &Change, policy: &RolePolicy, observed: &Observed) -> Option<Refusal> {
+    let own: BTreeSet<String> = match (&change.after, change.owner.cluster()) {
+        (Some(Resource::RolePolicy(after)), Some(_)) => queues_received_from(&after.document),
+        (_, Some(cluster)) => observed
+            .resources()
+            .filter(|queue| queue.tags().and_then(|tags| tags.cluster_of(&scope.bus)).as_ref() == Some(cluster))
+            .filter_map(|queue| match queue.id() {
+                ResourceId::Queue(queue) => Some(scope.queue_arn(&queue)),
+                _ => None,
+            })
+            .collect(),
+        (_, None) => return None,
+    };
+    let queues = queues_received_from(&policy.document);
+    let grants_own = queues
+        .iter()
+        .any(|pattern| own.iter().any(|queue| matches(pattern, queue)));
+    (!own.is_empty() && !queues.is_empty() && !grants_own).then(|| Refusal::OthersPolicy {
+        id: change.id.clone(),
+        queues,
+    })
 }
 
 fn given_up(live: &Function) -> Option<Refusal> {

@@ -27,6 +27,15 @@ pub enum Refusal {
     /// The cluster's policy on a controller role has statements that kibus did not write.
     #[error("{0} exists and holds statements that kibus did not write")]
     ForeignStatements(ResourceId),
+    /// The policy of this name grants another queue: it is the policy of another cluster or bus on the same role. Bus `a`
+    /// with cluster `us-west-2-x` and bus `a-us-west-2` with cluster `x` give the same name.
+    #[error("{id} exists and grants another queue: {}", list(.queues))]
+    OthersPolicy {
+        /// The policy.
+        id: ResourceId,
+        /// The ARNs of the queues that it grants.
+        queues: BTreeSet<String>,
+    },
     /// The queue serves another cluster.
     #[error("queue `{queue}` serves cluster `{serves}`")]
     OthersQueue {
@@ -124,7 +133,7 @@ impl Refusal {
     #[must_use]
     pub fn resource(&self, scope: &Scope) -> Option<ResourceId> {
         Some(match self {
-            Self::NotOurs { id, .. } | Self::ForeignStatements(id) => id.clone(),
+            Self::NotOurs { id, .. } | Self::ForeignStatements(id) | Self::OthersPolicy { id, .. } => id.clone(),
             Self::OthersQueue { queue, .. } | Self::HubQueue(_, queue) => ResourceId::Queue(queue.clone()),
             Self::PrefixInUse { .. } | Self::KeyElsewhere { .. } => return None,
             Self::RouterRole { role, policy } => ResourceId::RolePolicy(role.clone(), policy.clone()),
@@ -142,7 +151,7 @@ impl Refusal {
     pub fn code(&self) -> FindingCode {
         match self {
             Self::NotOurs { .. } => FindingCode::NotOurs,
-            Self::ForeignStatements(_) => FindingCode::ForeignStatements,
+            Self::ForeignStatements(_) | Self::OthersPolicy { .. } => FindingCode::ForeignStatements,
             Self::OthersQueue { .. } | Self::HubQueue(..) | Self::PrefixInUse { .. } => FindingCode::QueueNameTaken,
             Self::ForeignTargets { .. } => FindingCode::ForeignTargets,
             Self::NoRoleSpace { .. } => FindingCode::NoRoleSpace,
@@ -175,6 +184,9 @@ impl Refusal {
             )),
             Self::NotOurs { .. } => Hint::text("rename or delete the existing resource, or use another bus with --bus"),
             Self::ForeignStatements(_) => Hint::text("move the other statements to a policy with another name"),
+            Self::OthersPolicy { .. } => {
+                Hint::text("use another controller role for this cluster, or another bus name")
+            }
             Self::OthersQueue { serves, .. } => {
                 Hint::text(format!("use another queue prefix, or remove cluster `{serves}` first"))
             }

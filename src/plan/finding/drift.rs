@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::{Finding, FindingCode, Fix, Subject};
-use crate::error::Hint;
+use crate::error::{Hint, Invocation};
 use crate::model::fault::Fault;
 use crate::model::field::FieldValue;
 use crate::model::key_policy::LetsIn;
-use crate::model::name::{ClusterName, KmsKey};
+use crate::model::name::{ClusterName, KmsKey, RoleName};
 use crate::model::policy;
 use crate::model::resource::{Alias, EventSourceMapping, Function, FunctionSettings, ResourceId, Rule};
 use crate::model::scope::Scope;
@@ -16,9 +16,10 @@ use crate::plan::{Action, Change, Plan, Refusal};
 /// How many fields a message names one by one.
 const NAMED_FIELDS: usize = 3;
 
-/// What differs: a finding for every change of a plan, without those that are refused.
+/// What differs: a finding for every change of a plan, without those that are refused. `absent_roles` are the controller
+/// roles that do not exist, as far as known.
 #[must_use]
-pub fn changed(scope: &Scope, plan: &Plan, refusals: &[Refusal]) -> Vec<Finding> {
+pub fn changed(scope: &Scope, plan: &Plan, refusals: &[Refusal], absent_roles: &BTreeSet<RoleName>) -> Vec<Finding> {
     let refused: BTreeSet<ResourceId> = refusals.iter().filter_map(|refusal| refusal.resource(scope)).collect();
     plan.changes
         .iter()
@@ -32,11 +33,25 @@ pub fn changed(scope: &Scope, plan: &Plan, refusals: &[Refusal]) -> Vec<Finding>
                 subject: Subject::Resource(change.id.clone()),
                 cluster: cluster.clone(),
                 message,
-                fix: cluster.map_or(Fix::BootstrapHub, Fix::AddCluster),
+                fix: match (cluster, &change.id) {
+                    (Some(cluster), ResourceId::RolePolicy(role, _)) if absent_roles.contains(role) => {
+                        another_role(&cluster, role)
+                    }
+                    (Some(cluster), _) => Fix::AddCluster(cluster),
+                    (None, _) => Fix::BootstrapHub,
+                },
                 change: Some(place),
             }
         })
         .collect()
+}
+
+/// Adding the cluster again fails if the saved role does not exist.
+fn another_role(cluster: &ClusterName, role: &RoleName) -> Fix {
+    Fix::Advice(Hint::command(
+        format!("role `{role}` does not exist; pass the role that Karpenter runs as"),
+        Invocation::kibus(format!("add-cluster {cluster} --controller-role ROLE")),
+    ))
 }
 
 /// The refusals of a plan: one finding each.
@@ -180,6 +195,10 @@ fn code_changed(change: &Change) -> Option<(FindingCode, String)> {
     let (FieldValue::Code(live), FieldValue::Code(wanted)) = (&field.from, &field.to) else {
         return None;
     };
+    // The same code, but something other than kibus published it or removed its record.
+    if live.live == wanted.live {
+        return None;
+    }
     let touched = live.version.is_empty() || live.sha256 != live.live;
     Some(if live.version != wanted.version && !touched {
         let (live, ours) = (&live.version, &wanted.version);
@@ -196,8 +215,12 @@ fn code_changed(change: &Change) -> Option<(FindingCode, String)> {
 fn fields(change: &Change) -> String {
     let mut words: Vec<String> = Vec::new();
     for field in &change.fields {
-        // Deleted versions follow from the rest.
-        if field.path == Alias::VERSIONS {
+        let same_code = matches!(
+            (&field.from, &field.to),
+            (FieldValue::Code(live), FieldValue::Code(wanted)) if live.live == wanted.live
+        );
+        // Deleted versions follow from the other fields.
+        if field.path == Alias::VERSIONS || same_code {
             continue;
         }
         let word = match field.path.strip_prefix("tags.") {
@@ -207,6 +230,9 @@ fn fields(change: &Change) -> String {
         if !words.contains(&word) {
             words.push(word);
         }
+    }
+    if words.is_empty() {
+        return "record of the code".to_owned();
     }
     if words.len() <= NAMED_FIELDS {
         return words.join(", ");

@@ -1,9 +1,13 @@
 //! What a check calls each thing that is otherwise, and what it says of it.
 
+use std::collections::BTreeSet;
+
 use super::Bench;
+use crate::error::{Hint, Invocation};
 use crate::model::inventory::Reading;
+use crate::model::resource::Code;
 use crate::plan::check;
-use crate::plan::finding;
+use crate::plan::finding::{self, Fix};
 
 type Row = (&'static str, fn(&mut Bench), &'static [&'static str]);
 
@@ -64,6 +68,35 @@ const ROWS: &[Row] = &[
         &["K206 shares changed"],
     ),
     (
+        "other memory, published with the same code by something else",
+        |b| {
+            b.alias("kibus-router:live", |a| {
+                a.settings.memory = 512;
+                a.settings.code.version.clear();
+                a.settings.code.sha256.clear();
+            });
+        },
+        &["K206 memory changed"],
+    ),
+    (
+        "the same code and settings, published by something else",
+        |b| b.alias("kibus-router:live", |a| a.settings.code.version.clear()),
+        &["K206 record of the code changed"],
+    ),
+    (
+        "other code, published by something else",
+        |b| {
+            b.alias("kibus-router:live", |a| {
+                a.settings.code = Code {
+                    version: String::new(),
+                    sha256: String::new(),
+                    live: "bb".to_owned(),
+                };
+            });
+        },
+        &["K220 code changed"],
+    ),
+    (
         "a controller that would run as the router",
         |b| {
             b.role = Some("kibus-router-us-west-2".parse().unwrap());
@@ -87,7 +120,7 @@ fn each_difference_has_its_code() {
         edit(&mut bench);
         let plan = bench.plan();
         let refusals = check(&bench.scope, &plan, &bench.observed);
-        let mut findings = finding::changed(&bench.scope, &plan, &refusals);
+        let mut findings = finding::changed(&bench.scope, &plan, &refusals, &BTreeSet::new());
         findings.extend(finding::refused(&bench.scope, &refusals));
         let said: Vec<String> = findings
             .iter()
@@ -107,7 +140,7 @@ fn the_most_urgent_finding_comes_first() {
     bench.log_group("/aws/lambda/kibus-router", |l| l.retention_days = None);
     bench.queue("karpenter-base", |q| q.retention = 60);
     let plan = bench.plan();
-    let mut findings = finding::changed(&bench.scope, &plan, &[]);
+    let mut findings = finding::changed(&bench.scope, &plan, &[], &BTreeSet::new());
     findings.reverse();
     finding::sort(&mut findings);
     let found: Vec<String> = findings
@@ -132,4 +165,28 @@ fn the_most_urgent_finding_comes_first() {
             "info K204 hub log-group /aws/lambda/kibus-router",
         ]
     );
+}
+
+#[test]
+fn a_missing_policy_is_fixed_by_another_role_if_the_role_is_missing() {
+    let mut bench = Bench::new();
+    bench.answer("role-policy", "controller/kibus-us-west-2-base", Reading::Absent);
+    let plan = bench.plan();
+    for (absent, fix) in [
+        (BTreeSet::new(), Fix::AddCluster("base".parse().unwrap())),
+        (
+            BTreeSet::from(["controller".parse().unwrap()]),
+            Fix::Advice(Hint::command(
+                "role `controller` does not exist; pass the role that Karpenter runs as",
+                Invocation::kibus("add-cluster base --controller-role ROLE"),
+            )),
+        ),
+    ] {
+        let findings = finding::changed(&bench.scope, &plan, &[], &absent);
+        let found: Vec<_> = findings
+            .iter()
+            .map(|finding| (finding.code.as_str(), &finding.fix))
+            .collect();
+        assert_eq!(found, [("K111", &fix)]);
+    }
 }
