@@ -178,7 +178,7 @@ async fn a_router_that_fails_its_self_test_never_goes_live() {
     }
     stage
         .kibus("verify")
-        .is(2, &["the function holds router 9.0.0", "did not pass its self-test"]);
+        .is(2, &["the function has router 9.0.0", "did not pass its self-test"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -195,7 +195,7 @@ async fn a_router_is_replaced_and_gone_back_from() {
     assert_eq!(stage.standing().await, (3, "9.1.0".to_owned(), None));
 
     // An older router does not replace a newer one unasked.
-    let refused = "the function holds router 9.1.0, which is newer than 9.0.0";
+    let refused = "the function has router 9.1.0, which is newer than 9.0.0";
     stage.kibus(&with(&newer, "")).is(4, &[refused, "--allow-downgrade"]);
 
     // Back once, however often it is said; nothing without a yes.

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::cloud::FaultKind;
 use crate::model::resource::{LogGroup, Resource, ResourceId};
-use crate::plan::{Op, Step};
+use crate::plan::{Op, Owner, Step};
 
 /// What happened, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,7 +105,10 @@ fn resource(change: usize) -> Resource {
 fn made_up(changes: &[(bool, u32)]) -> Plan {
     let mut plan = Plan::default();
     for (change, (replaces, waits_for)) in changes.iter().enumerate() {
-        let (old, new) = (Change::delete(resource(change)), Change::create(resource(change)));
+        let (old, new) = (
+            Change::delete(Owner::Hub, resource(change)),
+            Change::create(Owner::Hub, resource(change)),
+        );
         let mut ops = vec![Op::Create(resource(change))];
         if *replaces {
             ops.insert(0, Op::Delete(resource(change)));

@@ -1,6 +1,6 @@
 //! Aliases of Lambda functions.
 //!
-//! An alias only moves to a version that has passed its self-test. Its description holds its history.
+//! An alias only moves to a version that has passed its self-test, and its description lists the versions before.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::AwsCloud;
 use super::error::{OrFault, if_present};
 use super::function;
 use super::self_test;
-use super::version::{configuration, prune, publish, published};
+use super::version::{self, configuration, publish, published};
 use super::wait::{Waiting, accepted};
 use crate::cloud::Fault;
 use crate::model::name::FunctionName;
@@ -27,7 +27,11 @@ pub(super) async fn read(
         let call = cloud.lambda.get_alias().function_name(name.as_str()).name(alias);
         if_present(call.send().await.or_fault("lambda:GetAlias"))
     };
-    let (answer, behind) = tokio::try_join!(itself, configuration(cloud, name, alias))?;
+    let (answer, behind, versions) = tokio::try_join!(
+        itself,
+        configuration(cloud, name, alias),
+        version::published_by_kibus(cloud, name)
+    )?;
     let Some(answer) = answer else {
         return Ok(None);
     };
@@ -49,6 +53,10 @@ pub(super) async fn read(
     let weights = answer
         .routing_config
         .and_then(|routing| routing.additional_version_weights);
+    let mut history = number
+        .map(|number| History::saved(&description, number))
+        .unwrap_or_default();
+    history.before.retain(|number| versions.contains(number));
     let alias = Alias {
         function: name.clone(),
         name: alias.to_owned(),
@@ -59,9 +67,8 @@ pub(super) async fn read(
             .into_iter()
             .map(|(version, weight)| format!("version {version}: {weight}"))
             .collect(),
-        history: number
-            .map(|number| History::saved(&description, number))
-            .unwrap_or_default(),
+        history,
+        versions,
     };
     Ok(Some((alias, state)))
 }
@@ -77,8 +84,8 @@ pub(super) async fn create(cloud: &AwsCloud, alias: &Alias, waiting: Waiting<'_>
         let call = call.description(history.describe(version));
         async move { call.send().await.or_fault(action) }
     })
-    .await?;
-    prune(cloud, &alias.function, version, &history).await
+    .await
+    .map(drop)
 }
 
 /// Points the alias to what the function is now, or to the older version that the plan names.
@@ -90,9 +97,12 @@ pub(super) async fn update(cloud: &AwsCloud, from: &Alias, to: &Alias, waiting: 
     }
     let version = publish(cloud, &to.function, waiting).await?;
     prove(cloud, to, version, from.version, waiting).await?;
-    let history = from.forward_to(version);
-    point(cloud, to, version, &history, waiting).await?;
-    prune(cloud, &to.function, version, &history).await
+    point(cloud, to, version, &to.history.moved_to(version), waiting).await?;
+    let unused = from
+        .versions
+        .difference(&to.versions)
+        .filter(|number| **number != version);
+    version::delete(cloud, &to.function, unused).await
 }
 
 /// Runs the self-test of a version that was just published.
@@ -125,6 +135,7 @@ async fn point(
         version: _,  // Lambda numbers what is published
         shares: _,   // kibus sets none
         history: _,  // depends on that number
+        versions: _, // those that are not kept are deleted after the move
     } = alias;
     accepted(action, waiting, || {
         let call = cloud.lambda.update_alias().function_name(function.as_str());

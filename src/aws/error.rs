@@ -136,6 +136,9 @@ fn kind(action: &str, code: &str, message: &str) -> FaultKind {
         | "ServiceQuotaExceededException" => FaultKind::Limit,
         // What Lambda answers when too little concurrency would be left for all other functions.
         "InvalidParameterValueException" if message.contains("UnreservedConcurrentExecution") => FaultKind::Limit,
+        "MalformedPolicyDocument" | "MalformedPolicyDocumentException" => FaultKind::MalformedPolicy,
+        // SQS has one code for the values of all attributes.
+        "InvalidAttributeValue" | "InvalidParameterValue" if message.contains("Policy") => FaultKind::MalformedPolicy,
         _ => FaultKind::Rejected,
     }
 }

@@ -12,7 +12,7 @@ use super::function;
 use super::wait::{Waiting, accepted};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::FunctionName;
-use crate::model::resource::{Code, FunctionSettings, History};
+use crate::model::resource::{Code, FunctionSettings};
 
 /// The settings of a published version of a function; `None` if there is no such version.
 pub(super) async fn read(
@@ -105,19 +105,29 @@ async fn publish_as(
     function::ready(cloud, name, published.version(), waiting).await
 }
 
-/// Deletes the older versions of kibus that are not available for a rollback: too old, or never in use.
-pub(super) async fn prune(cloud: &AwsCloud, name: &FunctionName, live: u64, history: &History) -> Result<(), Fault> {
+/// The existing versions that kibus published: their description says which code they have, and they have it.
+pub(super) async fn published_by_kibus(cloud: &AwsCloud, name: &FunctionName) -> Result<BTreeSet<u64>, Fault> {
     let call = cloud.lambda.list_versions_by_function().function_name(name.as_str());
-    let mut versions = call.into_paginator().items().send();
-    let mut ours = BTreeSet::new();
-    while let Some(version) = versions.next().await {
-        let version = version.or_fault("lambda:ListVersionsByFunction")?;
-        let (router, _) = described(version.description().unwrap_or_default());
+    let mut pages = call.into_paginator().items().send();
+    let mut versions = BTreeSet::new();
+    while let Some(version) = pages.next().await {
+        let Some(version) = if_present(version.or_fault("lambda:ListVersionsByFunction"))? else {
+            break;
+        };
         // `$LATEST` has no number.
         let number = version.version().and_then(|number| number.parse::<u64>().ok());
-        ours.extend(number.filter(|_| !router.is_empty()));
+        versions.extend(number.filter(|_| published(&version).code.is_as_recorded()));
     }
-    for number in ours.range(..live).filter(|number| !history.before.contains(number)) {
+    Ok(versions)
+}
+
+/// Deletes versions.
+pub(super) async fn delete(
+    cloud: &AwsCloud,
+    name: &FunctionName,
+    numbers: impl Iterator<Item = &u64>,
+) -> Result<(), Fault> {
+    for number in numbers {
         let call = cloud
             .lambda
             .delete_function()

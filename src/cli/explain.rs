@@ -4,7 +4,7 @@ use crate::apply::Outcome;
 use crate::cloud::{Fault, FaultKind};
 use crate::error::{Error, ErrorKind, Invocation};
 use crate::model::controller_role::usual_names;
-use crate::model::name::{ClusterName, FunctionName, RoleName};
+use crate::model::name::{ClusterName, RoleName};
 use crate::model::resource::{NoWayBack, ResourceId};
 use crate::model::scope::Scope;
 use crate::plan::{Action, Change, Refusal};
@@ -31,7 +31,7 @@ pub(super) fn blocked(context: &Place, blocked: &Blocked) -> Error {
         Blocked::Unreadable(id, fault) => unreadable(context, id, fault),
         Blocked::CallFailed(what, fault) => call_failed(context, what, fault),
         Blocked::BadSavedOption(bad) => bad.clone().into(),
-        Blocked::Refused(refusals) => refused(context, refusals),
+        Blocked::Refused(refusals) => refused(context, refusals, false),
         Blocked::NoSuchRoles(roles) => no_such_roles(roles),
         Blocked::RolesNotFound(searches) => roles_not_found(searches),
         Blocked::UnknownClusters(names) => unknown_clusters(context, names),
@@ -281,20 +281,8 @@ pub(super) fn cut_short(context: &Place, kind: ErrorKind) -> Error {
         .hint_command("to go on where it stopped, run again:", context.command_line.as_str())
 }
 
-/// The plan is not carried out.
-pub(super) fn refused(context: &Place, refusals: &[Refusal]) -> Error {
-    let not_ours = "rename or remove what is in the way, or choose another bus with --bus";
-    refuse(context, refusals, not_ours)
-}
-
-/// The plan is not carried out, which would only have removed things.
-pub(super) fn not_removed(context: &Place, refusals: &[Refusal]) -> Error {
-    let not_ours = "it stays as it is: only what made it should remove it; if that is another bus, name it with --bus";
-    refuse(context, refusals, not_ours)
-}
-
-/// `not_ours` says what to do about something that is somebody else's.
-fn refuse(context: &Place, refusals: &[Refusal], not_ours: &str) -> Error {
+/// The plan is refused. `removes` says that it only deletes.
+pub(super) fn refused(context: &Place, refusals: &[Refusal], removes: bool) -> Error {
     let mut error = match refusals {
         [one] => Error::refused(one.to_string()),
         several => several
@@ -305,7 +293,7 @@ fn refuse(context: &Place, refusals: &[Refusal], not_ours: &str) -> Error {
     }
     .note("nothing was changed");
     for refusal in refusals {
-        let hint = hint(context, refusal, not_ours);
+        let hint = refusal.advice(&context.scope, removes);
         if !error.hints.contains(&hint) {
             error.hints.push(hint);
         }
@@ -313,154 +301,10 @@ fn refuse(context: &Place, refusals: &[Refusal], not_ours: &str) -> Error {
     error
 }
 
-fn hint(context: &Place, refusal: &Refusal, not_ours: &str) -> crate::error::Hint {
-    let text = |text: &str| crate::error::Hint {
-        text: text.to_owned(),
-        command: None,
-    };
-    match refusal {
-        Refusal::NotOurs(..) => text(not_ours),
-        Refusal::ForeignStatements(_) => text("move the other statements to a policy of another name"),
-        Refusal::OthersQueue { .. } => text("choose another queue prefix, or remove that cluster first"),
-        Refusal::HubQueue(..) => text("choose another queue prefix or another bus"),
-        Refusal::PrefixInUse { clusters } => crate::error::Hint {
-            text: "queues are named after the prefix; to change it, remove the clusters, and add them again after:"
-                .to_owned(),
-            command: Some(context.command(&format!(
-                "remove-cluster {}",
-                clusters.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
-            ))),
-        },
-        Refusal::ForeignTargets { .. } => text("remove the targets first, if nobody needs them"),
-        Refusal::NoRoleSpace { .. } => text(
-            "remove inline policies of the role that nobody needs, or make them managed policies, which have space of \
-             their own; white space does not count",
-        ),
-        Refusal::TooMuchReserved { most: 0, .. } => text(
-            "Lambda keeps 100 for functions that have none set aside; ask AWS for more concurrency in Service Quotas, or \
-             leave --reserved-concurrency away",
-        ),
-        Refusal::TooMuchReserved { most, .. } => crate::error::Hint {
-            text: "Lambda keeps 100 for functions that have none set aside; ask AWS for more concurrency in Service \
-                   Quotas, or take less:"
-                .to_owned(),
-            command: Some(
-                context
-                    .command(&format!("bootstrap-hub --reserved-concurrency {most}"))
-                    .into(),
-            ),
-        },
-        Refusal::KeyElsewhere { .. } => {
-            text("choose a key of this Region, or `--kms-key none` for SQS's own encryption")
-        }
-        Refusal::OlderRouter { live, .. } => crate::error::Hint {
-            text: format!(
-                "use kibus {live} or newer, or, to put the older router in its place, give --allow-downgrade"
-            ),
-            command: None,
-        },
-        Refusal::RouterRole { .. } => text("give the role that Karpenter runs as with --controller-role"),
-        Refusal::FunctionFailed { function, .. } => crate::error::Hint {
-            text: GIVEN_UP.to_owned(),
-            command: Some(delete_function(context, function).into()),
-        },
-        Refusal::OtherSettings { .. } => text("go back on those settings first, or fix the newer router instead"),
-    }
-}
-
-const GIVEN_UP: &str =
-    "a function that Lambda has given up stays so; when the reason is gone, remove it, to be made anew:";
-
-fn delete_function(context: &Place, function: &FunctionName) -> String {
-    let region = &context.scope.region;
-    format!("aws lambda delete-function --region {region} --function-name {function}")
-}
-
-/// Why a call did not succeed, and what helps against that.
-fn because(context: &Place, error: Error, fault: &Fault) -> Error {
-    let action = &fault.action;
-    match &fault.kind {
-        FaultKind::Denied { principal, resource } => {
-            let whom = principal
-                .as_ref()
-                .map_or_else(String::new, |principal| format!(" for {principal}"));
-            let what = resource
-                .as_ref()
-                .map_or_else(String::new, |resource| format!(" on {resource}"));
-            error
-                .note(format!("AWS refused {action}{whom}{what}"))
-                .hint_command("what an operator needs:", context.command("policy operator"))
-        }
-        FaultKind::NoCredentials => error
-            .note(format!("no credentials were found for {action}"))
-            .hint("give some by the environment, a profile (--profile) or a role"),
-        FaultKind::ExpiredCredentials => error
-            .note(format!("{action}: the credentials are not valid any more"))
-            .hint_command("to sign in again, where single sign-on is used:", "aws sso login"),
-        FaultKind::BadCredentials => error
-            .note(format!("{action}: AWS does not know these credentials"))
-            .hint("check the access key, or choose a profile with --profile"),
-        FaultKind::Unreachable => error.note(format!("{action}: {}", fault.message)).hint(format!(
-            "check the network, and that {} has this service",
-            context.scope.region
-        )),
-        FaultKind::Throttled => error
-            .note(format!(
-                "{action}: AWS allows no more calls for now, also after waiting and trying again"
-            ))
-            .hint("run again with a smaller --concurrency"),
-        FaultKind::Exists => error.note(format!(
-            "{action}: it exists by now, made by somebody else or by a call whose answer was lost"
-        )),
-        FaultKind::Gone => error.note(format!("{action}: it was removed meanwhile by somebody else")),
-        FaultKind::Unsettled => error.note(format!("{action}: {}", fault.message)),
-        FaultKind::Limit => error
-            .note(format!("{action}: a limit is reached: {}", fault.message))
-            .hint(limit_hint(action, &fault.message)),
-        FaultKind::Rejected if fault.code.as_deref() == Some("FunctionFailed") => error
-            .note(format!("Lambda gave the function up: {}", fault.message))
-            .hint_command(GIVEN_UP, delete_function(context, &context.scope.router_function())),
-        FaultKind::Rejected if fault.code.as_deref() == Some("FunctionUpdateFailed") => error
-            .note(format!("Lambda did not carry the update out: {}", fault.message))
-            .note("the version that is live goes on as before")
-            .hint("see to the reason; the next run tells Lambda once more"),
-        FaultKind::Rejected if is_malformed(fault) => error
-            .note(format!("{action}: AWS does not take the policy: {}", fault.message))
-            .hint("see the policy with --dry-run -v; a principal or key in it that does not exist is the usual reason"),
-        FaultKind::Rejected => {
-            let code = fault
-                .code
-                .as_ref()
-                .map_or_else(String::new, |code| format!(" ({code})"));
-            error.note(format!("{action} answered{code}: {}", fault.message))
-        }
-    }
-}
-
-/// Whether AWS calls a policy malformed: IAM by a code of its own, SQS as an attribute's value.
-fn is_malformed(fault: &Fault) -> bool {
-    match fault.code.as_deref() {
-        Some("MalformedPolicyDocument" | "MalformedPolicyDocumentException") => true,
-        Some("InvalidAttributeValue" | "InvalidParameterValue") => fault.message.contains("Policy"),
-        _ => false,
-    }
-}
-
-/// What helps when a limit is reached; it depends on which.
-fn limit_hint(action: &str, message: &str) -> &'static str {
-    match action {
-        "iam:PutRolePolicy" => {
-            "all inline policies of a role share 10240 characters: remove those that nobody needs, or make them managed \
-             policies"
-        }
-        "events:PutRule" => {
-            "remove rules that nobody needs, like those of clusters that are on the bus now, or ask AWS for more in \
-             Service Quotas"
-        }
-        "events:PutTargets" => "remove targets that nobody needs; EventBridge takes no more than 5 a rule",
-        _ if message.contains("UnreservedConcurrentExecution") => {
-            "set less aside with --reserved-concurrency, or ask AWS for more in Service Quotas"
-        }
-        _ => "remove what is not needed, or ask AWS for more in Service Quotas",
-    }
+/// Adds why a call failed, and what helps.
+fn because(context: &Place, mut error: Error, fault: &Fault) -> Error {
+    let (notes, hint) = fault.explanation(&context.scope);
+    error.notes.extend(notes);
+    error.hints.extend(hint);
+    error
 }

@@ -130,10 +130,7 @@ fn planned(hubs: &Hubs<'_>, hub: &Hub, recipe: &impl Recipe, survey: &Survey) ->
         Ok(intent) if intent.refusals.is_empty() => (intent, None),
         Ok(intent) => {
             let removes = intent.plan.changes.iter().all(|change| change.after.is_none());
-            let error = match removes && !intent.plan.is_empty() {
-                true => explain::not_removed(&place, &intent.refusals),
-                false => explain::refused(&place, &intent.refusals),
-            };
+            let error = explain::refused(&place, &intent.refusals, removes && !intent.plan.is_empty());
             // A refused plan is not shown.
             let plan = Plan::default();
             (Intent { plan, ..intent }, Some(error))

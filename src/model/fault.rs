@@ -1,47 +1,191 @@
-//! What AWS answered instead of doing what it was asked, as data.
+//! Why a call to AWS failed: the kinds of failure, and the words and advice for each.
 
-/// What AWS answered instead of doing what it was asked.
+use super::name::FunctionName;
+use super::scope::Scope;
+use crate::error::{Hint, Invocation};
+
+/// A call to AWS that failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{action}: {message}")]
 pub struct Fault {
-    /// What is to be made of it.
+    /// The kind of failure.
     pub kind: FaultKind,
     /// The call, as IAM names it: `sqs:CreateQueue`.
     pub action: String,
-    /// The code of the answer, if there was one.
+    /// The error code in the answer, if there is one.
     pub code: Option<String>,
-    /// What the answer said.
+    /// The message in the answer.
     pub message: String,
 }
 
-/// What is to be made of a fault.
+/// The kind of a failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FaultKind {
-    /// The caller may not do this.
+    /// The caller is not allowed to make the call.
     Denied {
-        /// Who the caller is, as the answer says.
+        /// The caller, if the answer names it.
         principal: Option<String>,
-        /// What it was about, as the answer says.
+        /// The resource, if the answer names it.
         resource: Option<String>,
     },
     /// No credentials were found.
     NoCredentials,
-    /// The credentials are not valid any more.
+    /// The credentials have expired.
     ExpiredCredentials,
     /// The credentials are not valid.
     BadCredentials,
-    /// No answer came: the endpoint cannot be reached, or does not exist.
+    /// The endpoint did not answer, or does not exist.
     Unreachable,
-    /// Too many calls, even after waiting and trying again.
+    /// Too many calls, after retries too.
     Throttled,
-    /// It is there, though it was absent when it was read.
+    /// The resource exists, though it was absent when it was read.
     Exists,
-    /// It is gone, though it was there when it was read.
+    /// The resource is missing, though it existed when it was read.
     Gone,
-    /// It did not come into force within the time that it usually takes.
+    /// The change did not take effect in the usual time.
     Unsettled,
-    /// A limit of the account is reached.
+    /// A quota is reached.
     Limit,
-    /// The answer is a refusal of another kind; the message says which.
+    /// Lambda can neither run nor update the function.
+    FunctionFailed {
+        /// The function.
+        function: FunctionName,
+    },
+    /// Lambda accepted an update of the function and did not apply it.
+    FunctionUpdateFailed,
+    /// A policy in the call is not valid.
+    MalformedPolicy,
+    /// The call was rejected for another reason; the message says which.
     Rejected,
+}
+
+impl Fault {
+    /// Whether the caller is not allowed to make the call.
+    #[must_use]
+    pub fn is_denied(&self) -> bool {
+        matches!(self.kind, FaultKind::Denied { .. })
+    }
+
+    /// Why the call failed, one line each, and what helps.
+    #[must_use]
+    pub fn explanation(&self, scope: &Scope) -> (Vec<String>, Option<Hint>) {
+        let Self {
+            kind,
+            action,
+            code,
+            message,
+        } = self;
+        let (note, hint) = match kind {
+            FaultKind::Denied { principal, resource } => {
+                let part = |word, name: &Option<String>| match name {
+                    Some(name) => format!(" {word} {name}"),
+                    None => String::new(),
+                };
+                let (who, what) = (part("for", principal), part("on", resource));
+                (
+                    format!("AWS denied {action}{who}{what}"),
+                    Some(Hint::command(
+                        "grant the permissions that this command prints",
+                        Invocation::kibus("policy operator"),
+                    )),
+                )
+            }
+            FaultKind::NoCredentials => (
+                format!("{action}: no credentials found"),
+                Some(Hint::text(
+                    "set credentials in the environment, a profile (--profile) or a role",
+                )),
+            ),
+            FaultKind::ExpiredCredentials => (
+                format!("{action}: the credentials have expired"),
+                Some(Hint::command(
+                    "with IAM Identity Center, sign in again",
+                    "aws sso login",
+                )),
+            ),
+            FaultKind::BadCredentials => (
+                format!("{action}: the credentials are not valid"),
+                Some(Hint::text(
+                    "check the access key, or use another profile with --profile",
+                )),
+            ),
+            FaultKind::Unreachable => (
+                format!("{action}: {message}"),
+                Some(Hint::text(format!(
+                    "check the network, and that {} has this service",
+                    scope.region
+                ))),
+            ),
+            FaultKind::Throttled => (
+                format!("{action}: AWS throttled the call, and every retry"),
+                Some(Hint::text("run again with a smaller --concurrency")),
+            ),
+            FaultKind::Exists => (
+                format!("{action}: it exists now, created by another process or by a call whose answer was lost"),
+                None,
+            ),
+            FaultKind::Gone => (format!("{action}: another process has deleted it"), None),
+            FaultKind::Unsettled => (format!("{action}: {message}"), None),
+            FaultKind::Limit => (
+                format!("{action}: a quota is reached: {message}"),
+                Some(Hint::text(limit_advice(action))),
+            ),
+            FaultKind::FunctionFailed { function } => (
+                format!("function `{function}` failed in Lambda and cannot be updated: {message}"),
+                Some(recreate_function(scope, function)),
+            ),
+            FaultKind::FunctionUpdateFailed => {
+                let notes = vec![
+                    format!("Lambda did not apply the update: {message}"),
+                    "the live version keeps running".to_owned(),
+                ];
+                return (
+                    notes,
+                    Some(Hint::text("fix the reason; the next run repeats the update")),
+                );
+            }
+            FaultKind::MalformedPolicy => (
+                format!("{action}: AWS rejected the policy: {message}"),
+                Some(Hint::text(
+                    "show the policy with --dry-run -v; often it names a principal or a key that does not exist",
+                )),
+            ),
+            FaultKind::Rejected => {
+                let code = code.as_ref().map_or_else(String::new, |code| format!(" ({code})"));
+                (format!("{action} failed{code}: {message}"), None)
+            }
+        };
+        (vec![note], hint)
+    }
+}
+
+/// How to replace a function that Lambda can neither run nor update.
+#[must_use]
+pub fn recreate_function(scope: &Scope, function: &FunctionName) -> Hint {
+    Hint::command(
+        "fix the reason and delete the function; bootstrap-hub then creates it again",
+        format!(
+            "aws lambda delete-function --region {} --function-name {function}",
+            scope.region
+        ),
+    )
+}
+
+/// What helps when the quota that limits this call is reached.
+fn limit_advice(action: &str) -> &'static str {
+    match action {
+        "iam:PutRolePolicy" => {
+            "all inline policies of a role share 10240 characters: remove those that are not needed, or replace them \
+             with managed policies"
+        }
+        "events:PutRule" => {
+            "delete rules that are not needed, like those of clusters that are on the bus now, or request more in \
+             Service Quotas"
+        }
+        "events:PutTargets" => "remove targets that are not needed; a rule has at most 5",
+        "lambda:PutFunctionConcurrency" => {
+            "reserve less with --reserved-concurrency, or request more in Service Quotas"
+        }
+        _ => "remove what is not needed, or request more in Service Quotas",
+    }
 }

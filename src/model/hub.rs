@@ -116,6 +116,7 @@ impl Hub {
                 version: None,
                 shares: BTreeSet::new(),
                 history: History::default(),
+                versions: BTreeSet::new(),
             }),
             Resource::EventSourceMapping(EventSourceMapping {
                 queue: self.scope.hub_queue(),

@@ -97,6 +97,14 @@ impl Scope {
         self.fixed(cut_with_hash(&format!("{}-{}-{cluster}", self.bus, self.region), 128))
     }
 
+    /// The cluster in the name of an inline policy that [`Self::controller_policy`] made; nothing for other names. The
+    /// name of a policy that was cut gives a name that no cluster has.
+    #[must_use]
+    pub fn cluster_of_policy(&self, policy: &PolicyName) -> Option<ClusterName> {
+        let start = format!("{}-{}-", self.bus, self.region);
+        policy.as_str().strip_prefix(&start)?.parse().ok()
+    }
+
     /// The ARN of a queue of this account and Region.
     #[must_use]
     pub fn queue_arn(&self, queue: &QueueName) -> String {

@@ -1,6 +1,6 @@
 //! One change to one resource.
 
-use super::replaces;
+use super::{Owner, replaces};
 use crate::model::field::FieldValue;
 use crate::model::resource::{Resource, ResourceId};
 
@@ -48,6 +48,8 @@ pub struct Change {
     pub action: Action,
     /// To which resource.
     pub id: ResourceId,
+    /// The part of the bus that the resource belongs to.
+    pub owner: Owner,
     /// Which fields change; for a create and a delete, every field.
     pub fields: Vec<FieldChange>,
     /// What was seen, unless it is created.
@@ -59,7 +61,7 @@ pub struct Change {
 impl Change {
     /// A resource that will be there.
     #[must_use]
-    pub fn create(after: Resource) -> Self {
+    pub fn create(owner: Owner, after: Resource) -> Self {
         let fields = all_fields(&after)
             .map(|(path, to)| FieldChange {
                 path,
@@ -71,6 +73,7 @@ impl Change {
         Self {
             action: Action::Create,
             id: after.id(),
+            owner,
             fields,
             before: None,
             after: Some(after),
@@ -79,7 +82,7 @@ impl Change {
 
     /// A resource that will be gone.
     #[must_use]
-    pub fn delete(before: Resource) -> Self {
+    pub fn delete(owner: Owner, before: Resource) -> Self {
         let fields = all_fields(&before)
             .map(|(path, from)| FieldChange {
                 path,
@@ -91,6 +94,7 @@ impl Change {
         Self {
             action: Action::Delete,
             id: before.id(),
+            owner,
             fields,
             before: Some(before),
             after: None,
@@ -99,7 +103,7 @@ impl Change {
 
     /// A resource that will be otherwise in these fields: updated, or replaced where AWS cannot change one of them.
     #[must_use]
-    pub fn between(before: Resource, after: Resource, fields: Vec<FieldChange>) -> Self {
+    pub fn between(owner: Owner, before: Resource, after: Resource, fields: Vec<FieldChange>) -> Self {
         let id = after.id();
         let action = if fields.iter().any(|field| replaces(&id, &field.path)) {
             Action::Replace
@@ -109,6 +113,7 @@ impl Change {
         Self {
             action,
             id,
+            owner,
             fields,
             before: Some(before),
             after: Some(after),

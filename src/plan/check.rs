@@ -3,133 +3,23 @@
 use std::collections::BTreeSet;
 
 use super::Plan;
+use super::Refusal;
 use super::change::{Action, Change, FieldChange};
 use crate::model::field::FieldValue;
+use crate::model::inline_policy::{matches, queues_received_from};
 use crate::model::inventory::Observed;
-use crate::model::name::{
-    ClusterName, FunctionName, KmsKey, Partition, PolicyName, QueueName, Region, RoleName, RuleName,
-};
+use crate::model::name::{ClusterName, KmsKey, QueueName};
 use crate::model::options::HubOptions;
 use crate::model::policy;
-use crate::model::resource::{Alias, Function, FunctionSettings, Resource, ResourceId};
+use crate::model::resource::{Alias, Function, FunctionSettings, Resource, ResourceId, RolePolicy};
 use crate::model::scope::Scope;
-use crate::model::tags::CLUSTER;
-
-/// Why a plan is not carried out.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// Something of the name that we need is somebody else's.
-    #[error("{0} exists and is not part of bus `{1}`")]
-    NotOurs(ResourceId, String),
-    /// The policy of our name on a controller role has statements of somebody else's.
-    #[error("{0} exists and holds statements that kibus did not write")]
-    ForeignStatements(ResourceId),
-    /// The queue serves another cluster than the one it would be changed for.
-    #[error("queue `{queue}` serves cluster `{serves}`")]
-    OthersQueue {
-        /// The queue.
-        queue: QueueName,
-        /// The cluster that it serves.
-        serves: String,
-    },
-    /// A cluster's queue would have the name of one of the hub's.
-    #[error("the queue of cluster `{0}` would be `{1}`, which is a queue of the hub")]
-    HubQueue(ClusterName, QueueName),
-    /// Queues are named after the prefix, so it cannot change under them.
-    #[error("the queue prefix cannot change while clusters are registered: {}", list(.clusters))]
-    PrefixInUse {
-        /// The clusters.
-        clusters: BTreeSet<ClusterName>,
-    },
-    /// A target of somebody else's hangs on a rule that would go.
-    #[error("rule `{rule}` has targets that are not ours: {}", list(.targets))]
-    ForeignTargets {
-        /// The rule.
-        rule: RuleName,
-        /// The ids of the targets.
-        targets: BTreeSet<String>,
-    },
-    /// A role has no room for the policies that are wanted on it.
-    #[error(
-        "role `{role}` has no room for the policy of its cluster: it needs {needed} characters, and {left} are left of {}",
-        super::ROLE_SPACE
-    )]
-    NoRoleSpace {
-        /// The role.
-        role: RoleName,
-        /// The characters that the wanted policies take together.
-        needed: usize,
-        /// The characters that the policies of others leave.
-        left: usize,
-    },
-    /// Too little concurrency would be left for all other functions of the account.
-    #[error("the account cannot set {wanted} concurrent invocations aside for the router: {most} is the most")]
-    TooMuchReserved {
-        /// How many are wanted.
-        wanted: u32,
-        /// How many can be had.
-        most: u32,
-    },
-    /// A key that the queues cannot be encrypted with.
-    #[error(
-        "KMS key `{key}` is not of {region} in partition {partition}: a queue's key must be of the queue's own Region"
-    )]
-    KeyElsewhere {
-        /// The key.
-        key: KmsKey,
-        /// The partition of the queues.
-        partition: Partition,
-        /// The Region of the queues.
-        region: Region,
-    },
-    /// The function's router is newer than the one that would replace it.
-    #[error("the function holds router {live}, which is newer than {offered}")]
-    OlderRouter {
-        /// The version that the function holds.
-        live: String,
-        /// The version that would replace it.
-        offered: String,
-    },
-    /// Lambda has given the function up, and changes nothing about it any more.
-    #[error("Lambda has given function `{function}` up: {reason}")]
-    FunctionFailed {
-        /// The function.
-        function: FunctionName,
-        /// What Lambda says.
-        reason: String,
-    },
-    /// A controller would run as the router's own role.
-    #[error("role `{role}` is the router's own: a controller that runs as it could read the hub queue")]
-    RouterRole {
-        /// The role.
-        role: RoleName,
-        /// The policy that would be on it.
-        policy: PolicyName,
-    },
-    /// The version to go back to was published with settings that the hub does not have any more; it would route by
-    /// them.
-    #[error("version {version} of the router was published with other settings: {}", list(.fields))]
-    OtherSettings {
-        /// The version's number.
-        version: u64,
-        /// Where the settings differ.
-        fields: BTreeSet<String>,
-    },
-}
+use crate::model::tags::{BUS, CLUSTER};
 
 /// What someone has allowed that is refused otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allowed {
     /// An older router may replace a newer one.
     pub downgrade: bool,
-}
-
-fn list(items: &BTreeSet<impl ToString>) -> String {
-    items
-        .iter()
-        .map(|item| format!("`{}`", item.to_string()))
-        .collect::<Vec<_>>()
-        .join(", ")
 }
 
 /// What a plan must not do, of all that it would do. Empty means that it may be carried out.
@@ -207,10 +97,15 @@ fn check_change(scope: &Scope, change: &Change, observed: &Observed) -> Option<R
     if !is_ours(scope, before, observed) {
         return Some(match &change.id {
             ResourceId::RolePolicy(..) => Refusal::ForeignStatements(change.id.clone()),
-            _ => Refusal::NotOurs(change.id.clone(), scope.bus.to_string()),
+            _ => Refusal::NotOurs {
+                id: change.id.clone(),
+                bus: scope.bus.clone(),
+                other: before.tags().and_then(|tags| tags.get(BUS)?.parse().ok()),
+            },
         });
     }
     match (before, &change.after) {
+        (Resource::RolePolicy(policy), _) => others_policy(scope, change, policy, observed),
         (Resource::Queue(queue), Some(after)) => {
             let serves = queue.tags.get(CLUSTER);
             let wanted = after.tags().and_then(|tags| tags.get(CLUSTER));
@@ -233,6 +128,30 @@ fn check_change(scope: &Scope, change: &Change, observed: &Observed) -> Option<R
         }
         _ => None,
     }
+}
+
+/// Whether a cluster's policy grants queues, and none of them is the cluster's own.
+fn others_policy(scope: &Scope, change: &Change, policy: &RolePolicy, observed: &Observed) -> Option<Refusal> {
+    let own: BTreeSet<String> = match (&change.after, change.owner.cluster()) {
+        (Some(Resource::RolePolicy(after)), Some(_)) => queues_received_from(&after.document),
+        (_, Some(cluster)) => observed
+            .resources()
+            .filter(|queue| queue.tags().and_then(|tags| tags.cluster_of(&scope.bus)).as_ref() == Some(cluster))
+            .filter_map(|queue| match queue.id() {
+                ResourceId::Queue(queue) => Some(scope.queue_arn(&queue)),
+                _ => None,
+            })
+            .collect(),
+        (_, None) => return None,
+    };
+    let queues = queues_received_from(&policy.document);
+    let grants_own = queues
+        .iter()
+        .any(|pattern| own.iter().any(|queue| matches(pattern, queue)));
+    (!own.is_empty() && !queues.is_empty() && !grants_own).then(|| Refusal::OthersPolicy {
+        id: change.id.clone(),
+        queues,
+    })
 }
 
 fn given_up(live: &Function) -> Option<Refusal> {

@@ -8,18 +8,23 @@ mod controller_role;
 mod diff;
 pub mod finding;
 mod order;
+mod owner;
+mod refusal;
 
 use std::collections::BTreeSet;
 
 pub use change::{Action, Change, FieldChange, Op};
-pub use check::{Allowed, Refusal, check, check_allowing, check_key, check_prefix, check_queue_name, is_ours};
+pub use check::{Allowed, check, check_allowing, check_key, check_prefix, check_queue_name, is_ours};
 pub use concurrency::check_concurrency;
 pub use controller_role::{OtherQueues, ROLE_SPACE, check_space, other_queues};
 pub use diff::diff;
 pub use order::Step;
+pub use owner::Owner;
+pub use refusal::Refusal;
 
+use crate::model::field::FieldValue;
 use crate::model::inventory::{Desired, Observed, Reading};
-use crate::model::resource::{Resource, ResourceId, Role};
+use crate::model::resource::{Alias, AliasField, Resource, ResourceId, Role};
 use crate::model::scope::Scope;
 
 /// What would be changed, and in which steps.
@@ -53,6 +58,7 @@ impl Plan {
 /// When something is wanted that was never asked about: only "absent" may plan a create.
 #[must_use]
 pub fn plan(scope: &Scope, wanted: &Desired, observed: &Observed) -> Plan {
+    let owners = owner::Owners::new(scope, wanted, observed);
     let mut changes = Vec::new();
     let mut unknown = Vec::new();
     for id in wanted.ids() {
@@ -62,22 +68,59 @@ pub fn plan(scope: &Scope, wanted: &Desired, observed: &Observed) -> Plan {
         match (wanted.get(id), seen) {
             (_, Reading::Unreadable(_)) => unknown.push(id.clone()),
             (None, Reading::Absent) => {}
-            (Some(wanted), Reading::Absent) => changes.push(Change::create(wanted.clone())),
-            (None, Reading::Present(observed)) => changes.push(Change::delete(observed.as_ref().clone())),
+            (Some(wanted), Reading::Absent) => changes.push(Change::create(owners.of(wanted), wanted.clone())),
+            (None, Reading::Present(observed)) => {
+                changes.push(Change::delete(owners.of(observed), observed.as_ref().clone()));
+            }
             (Some(wanted), Reading::Present(observed)) => {
-                let fields = diff(wanted, observed);
+                let mut fields = diff(wanted, observed);
                 if !fields.is_empty() {
-                    changes.push(Change::between(observed.as_ref().clone(), wanted.clone(), fields));
+                    let mut wanted = wanted.clone();
+                    keep_versions(observed, &mut wanted, &mut fields);
+                    let owner = owners.of(&wanted);
+                    changes.push(Change::between(owner, observed.as_ref().clone(), wanted, fields));
                 }
             }
         }
     }
-    policies_go_with_their_role(&mut changes, wanted, observed);
+    policies_go_with_their_role(&mut changes, &owners, wanted, observed);
     order::ordered(scope, changes, unknown)
 }
 
+/// Decides which versions stay when an alias moves to the function's current settings: the ones in `wanted`'s history.
+/// The others that kibus published are deleted, and a field of the change says so. A rollback deletes none.
+fn keep_versions(observed: &Resource, wanted: &mut Resource, fields: &mut Vec<FieldChange>) {
+    let (Resource::Alias(from), Resource::Alias(to)) = (observed, wanted) else {
+        return;
+    };
+    if to.history.back_from.is_some() {
+        return;
+    }
+    let publishes = |field: &FieldChange| ![AliasField::Shares.path(), Alias::ROLLBACK].contains(&field.path.as_str());
+    to.history.before = from.kept(fields.iter().any(publishes));
+    to.versions = from.versions.clone();
+    // A version that was rolled back may be the one to move to: Lambda does not publish the same twice.
+    let rolled_back = from.history.back_from;
+    to.versions
+        .retain(|number| to.history.before.contains(number) || rolled_back == Some(*number));
+    if to.versions != from.versions {
+        let list =
+            |versions: &BTreeSet<u64>| FieldValue::from(versions.iter().map(u64::to_string).collect::<BTreeSet<_>>());
+        fields.push(FieldChange {
+            path: Alias::VERSIONS.to_owned(),
+            from: list(&from.versions),
+            to: list(&to.versions),
+        });
+    }
+}
+
 /// A role that is replaced takes its inline policy with it, so the policy is replaced too.
-fn policies_go_with_their_role(changes: &mut Vec<Change>, wanted: &Desired, observed: &Observed) {
+fn policies_go_with_their_role(
+    changes: &mut Vec<Change>,
+    owners: &owner::Owners<'_>,
+    wanted: &Desired,
+    observed: &Observed,
+) {
     let replaced: BTreeSet<_> = changes
         .iter()
         .filter(|change| change.action == Action::Replace)
@@ -98,7 +141,7 @@ fn policies_go_with_their_role(changes: &mut Vec<Change>, wanted: &Desired, obse
             changes.retain(|change| change.id != id);
             changes.push(Change {
                 action: Action::Replace,
-                ..Change::between(before.clone(), resource.clone(), fields)
+                ..Change::between(owners.of(resource), before.clone(), resource.clone(), fields)
             });
         }
     }

@@ -192,7 +192,7 @@ impl Request {
             let text = format!(
                 "{}: {}: {}; {}. Use another key, or add this statement to its policy:",
                 finding.code,
-                finding.subject.words().1,
+                finding.name(),
                 finding.message,
                 finding.code.meaning()
             );

@@ -1,6 +1,6 @@
 //! What a probe found out, and the finding that follows.
 
-use crate::plan::finding::{Code, Finding, Fix, Subject};
+use crate::plan::finding::{Finding, FindingCode, Subject};
 pub use crate::survey::probe::{BUS_LIMIT, ProbeResult, Probed};
 
 impl Probed {
@@ -41,26 +41,15 @@ impl Probed {
     /// The finding, if something is wrong.
     #[must_use]
     pub fn finding(&self) -> Option<Finding> {
-        let (code, fix) = match self.result {
+        let code = match self.result {
             ProbeResult::Delivered | ProbeResult::Read => return None,
-            ProbeResult::Lost => (
-                Code::ProbeLost,
-                "fix the other findings; without any, read the router's log",
-            ),
-            ProbeResult::NotDelivered(_) => (Code::ProbeNotDelivered, "add the cluster again, and probe again"),
-            ProbeResult::NotRead => (
-                Code::QueueNotRead,
-                "check which queue this Karpenter reads, as printed above",
-            ),
-            ProbeResult::Unknown(_) => (Code::ProbeUnknown, "probe again when AWS answers the call"),
+            ProbeResult::Lost => FindingCode::ProbeLost,
+            ProbeResult::NotDelivered(_) => FindingCode::ProbeNotDelivered,
+            ProbeResult::NotRead => FindingCode::QueueNotRead,
+            ProbeResult::Unknown(_) => FindingCode::ProbeUnknown,
         };
         let bus = || Subject::Other("bus".to_owned());
-        Some(Finding {
-            code,
-            subject: self.cluster.clone().map_or_else(bus, Subject::Cluster),
-            message: self.sentence(),
-            fix: Fix::ByHand(fix.to_owned()),
-            change: None,
-        })
+        let subject = self.cluster.clone().map_or_else(bus, Subject::Cluster);
+        Some(Finding::new(code, subject, self.sentence()))
     }
 }

@@ -8,16 +8,16 @@ use super::orphan::{self, Stray};
 use super::probe::Probed;
 use super::{Blocked, Intent, Recipe, cluster, controllers, key, live_version};
 use crate::error::Hint;
-use crate::model::fault::{Fault, FaultKind};
+use crate::model::fault::Fault;
 use crate::model::hub::Hub;
 use crate::model::inventory::Reading;
-use crate::model::name::{ClusterName, QueueName};
+use crate::model::name::{ClusterName, QueueName, RoleName};
 use crate::model::options::HubOptions;
 use crate::model::resource::{Code, Resource, ResourceId};
 use crate::model::status::{Depth, Status};
 use crate::model::tags::Tags;
 use crate::plan;
-use crate::plan::finding::{self, Finding, Fix, Look, Subject};
+use crate::plan::finding::{self, Finding, Subject, Traffic};
 use crate::survey::{Fact, Policies, Query, SavedOptions, Survey};
 
 /// What is asked of a check.
@@ -101,8 +101,7 @@ impl Recipe for Request {
         let plan = plan::plan(scope, &desired, &observed);
         let mut refusals = plan::check(scope, &plan, &observed);
         refusals.extend(roles.refusals);
-        let owners = owners(survey, &clusters);
-        findings.extend(finding::changed(scope, &plan, &refusals, &owners));
+        findings.extend(finding::changed(scope, &plan, &refusals, &absent_roles(survey)));
         findings.extend(finding::refused(scope, &refusals));
 
         let mut warnings = roles.warnings;
@@ -129,6 +128,7 @@ impl Recipe for Request {
         warnings.extend(key.unclear);
         warnings.extend(self.probe_left(survey));
         warnings.extend(live_version::warning(scope, &survey.observed).map(Hint::text));
+        finding::sort(&mut findings);
         Ok(Intent {
             plan,
             findings,
@@ -186,12 +186,12 @@ impl Request {
             let last = self.later.get(&queue).copied().unwrap_or(first);
             Some((queue, (first, last)))
         });
-        let look = Look {
+        let traffic = Traffic {
             queues: queues.collect(),
             mapping: survey.mapping().cloned(),
             version: survey.live_version().cloned(),
         };
-        finding::traffic(&survey.scope, &look, &by_queue)
+        finding::traffic(&survey.scope, &traffic, &by_queue)
     }
 
     /// A probe that an earlier check has left expires soon: no finding.
@@ -214,18 +214,10 @@ fn options(survey: &Survey) -> Result<Option<&HubOptions>, Blocked> {
     }
 }
 
-fn owners(survey: &Survey, clusters: &BTreeMap<ClusterName, &Tags>) -> BTreeMap<ResourceId, ClusterName> {
-    let mut owners = BTreeMap::new();
-    for (name, tags) in clusters {
-        owners.insert(ResourceId::Queue(survey.cluster_queue(name)), name.clone());
-        if let Some(role) = tags.controller_role() {
-            owners.insert(
-                crate::model::cluster::Cluster::policy_id(&survey.scope, name, &role),
-                name.clone(),
-            );
-        }
-    }
-    owners
+/// The controller roles that are certainly absent.
+fn absent_roles(survey: &Survey) -> BTreeSet<RoleName> {
+    let absent = survey.roles.iter().filter(|(_, policies)| **policies == Fact::Absent);
+    absent.map(|(role, _)| role.clone()).collect()
 }
 
 fn not_ours(stray: &Stray) -> Hint {
@@ -245,40 +237,11 @@ fn unreadable(survey: &Survey, observed: &crate::model::inventory::Observed) -> 
     });
     let all: BTreeMap<ResourceId, &Fault> = direct.chain(derived).collect();
     for (id, fault) in all {
-        findings.push(finding::unreadable(
-            Subject::Resource(id),
-            is_denied(fault),
-            why(fault),
-            fix(fault),
-        ));
+        findings.push(finding::unreadable(&survey.scope, Subject::Resource(id), fault));
     }
     if let Fact::Unreadable(fault) = &survey.discovered {
         let subject = Subject::Other("clusters".to_owned());
-        let why = format!("cannot list the queues of clusters: {}", why(fault));
-        findings.push(finding::unreadable(subject, is_denied(fault), why, fix(fault)));
+        findings.push(finding::unreadable(&survey.scope, subject, fault));
     }
     findings
-}
-
-fn is_denied(fault: &Fault) -> bool {
-    matches!(fault.kind, FaultKind::Denied { .. })
-}
-
-fn why(fault: &Fault) -> String {
-    if is_denied(fault) {
-        format!("AWS denied {}", fault.action)
-    } else {
-        fault.to_string()
-    }
-}
-
-fn fix(fault: &Fault) -> Fix {
-    Fix::ByHand(
-        if is_denied(fault) {
-            "grant the permissions that `kibus policy operator` prints"
-        } else {
-            "run it again; -vv shows every call"
-        }
-        .to_owned(),
-    )
 }

@@ -6,12 +6,12 @@ mod status;
 use serde_json::{Map, Value, json};
 
 use super::Heading;
-use super::text::{WIDTH, fix_line, release_queues};
-use crate::error::{Error, Hint};
+use super::text::{WIDTH, release_queues};
+use crate::error::{Error, Hint, Invocation};
 use crate::model::field::FieldValue;
 use crate::model::name::{ClusterName, RoleName};
 use crate::model::scope::Scope;
-use crate::plan::finding::Finding;
+use crate::plan::finding::{Finding, Fix};
 use crate::plan::{Action, Change, Plan};
 use crate::recipe::probe::Probed;
 use crate::recipe::status::StatusReport;
@@ -150,12 +150,20 @@ fn probe_json(probed: &Probed) -> Value {
 }
 
 fn finding_json(finding: &Finding, options: &str) -> Value {
-    let (kind, name) = finding.subject.words();
+    let (text, command) = match &finding.fix {
+        Fix::BootstrapHub => (None, Some(Invocation::kibus("bootstrap-hub"))),
+        Fix::AddCluster(name) => (None, Some(Invocation::kibus(format!("add-cluster {name}")))),
+        Fix::Command(command) => (None, Some(command.clone())),
+        Fix::Advice(hint) => (Some(hint.text.as_str()), hint.command.clone()),
+    };
     json!({
         "code": finding.code.as_str(),
-        "subject": format!("{kind} {name}").trim_start(),
+        "severity": finding.code.severity().as_str(),
+        "cluster": finding.cluster.as_ref().map(ClusterName::as_str),
+        "kind": finding.kind(),
+        "name": finding.name(),
         "message": finding.message,
-        "fix": fix_line(&finding.fix, options),
+        "fix": { "text": text, "command": command.map(|command| command.line(options)) },
     })
 }
 

@@ -56,6 +56,7 @@ scenarios! {
     events
     failed_states
     first_hub
+    foreign_version
     interrupted
     json
     no_answer

@@ -6,7 +6,7 @@ use super::configuration::{LambdaFailure, failure, nothing};
 use crate::aws::AwsCloud;
 use crate::aws::error::{OrFault, rejected};
 use crate::aws::wait::{Tried, WaitReason, Waiting, settled};
-use crate::cloud::Fault;
+use crate::cloud::{Fault, FaultKind};
 use crate::model::name::FunctionName;
 
 /// Waits until Lambda has finished a change of a function, or of a version of it; returns its configuration.
@@ -28,13 +28,13 @@ pub(in crate::aws) async fn ready(
         match failure(&configuration) {
             Some((LambdaFailure::Function, reason)) => {
                 return Err(Fault {
-                    code: Some(FUNCTION_FAILED.to_owned()),
+                    kind: FaultKind::FunctionFailed { function: name.clone() },
                     ..rejected(action, reason)
                 });
             }
             Some((LambdaFailure::Update, reason)) => {
                 return Err(Fault {
-                    code: Some(UPDATE_FAILED.to_owned()),
+                    kind: FaultKind::FunctionUpdateFailed,
                     ..rejected(action, reason)
                 });
             }
@@ -49,8 +49,3 @@ pub(in crate::aws) async fn ready(
     })
     .await
 }
-
-/// Codes of faults that Lambda reports in a successful answer. A function that failed must be deleted; one whose last
-/// update failed can be updated again.
-const FUNCTION_FAILED: &str = "FunctionFailed";
-const UPDATE_FAILED: &str = "FunctionUpdateFailed";

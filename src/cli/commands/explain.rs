@@ -2,7 +2,7 @@
 
 use crate::cli::Ending;
 use crate::error::Error;
-use crate::plan::finding::Code;
+use crate::plan::finding::FindingCode;
 use crate::ui::{Ui, text};
 
 /// The page of every code.
@@ -13,11 +13,13 @@ const PAGE: &str = include_str!("../../../docs/findings.md");
 pub(in crate::cli) struct Args {
     /// Code of a finding, like K203.
     #[arg(value_name = "CODE", value_parser = code)]
-    code: Code,
+    code: FindingCode,
 }
 
-fn code(text: &str) -> Result<Code, String> {
-    let found = Code::ALL.iter().find(|code| code.as_str().eq_ignore_ascii_case(text));
+fn code(text: &str) -> Result<FindingCode, String> {
+    let found = FindingCode::ALL
+        .iter()
+        .find(|code| code.as_str().eq_ignore_ascii_case(text));
     found
         .copied()
         .ok_or_else(|| "a code is K and three digits, as `kibus verify` prints it".to_owned())
@@ -34,7 +36,7 @@ pub(in crate::cli) fn run(args: &Args, ui: &Ui) -> Result<Ending, Error> {
 }
 
 /// The title and text of a code's section. Every code has one, which a test holds.
-fn section(code: Code) -> Option<(&'static str, &'static str)> {
+fn section(code: FindingCode) -> Option<(&'static str, &'static str)> {
     let section = PAGE
         .split("\n### ")
         .skip(1)
@@ -69,7 +71,7 @@ mod tests {
 
     #[test]
     fn every_code_is_explained() {
-        for code in Code::ALL {
+        for code in FindingCode::ALL {
             let (title, body) = section(*code).unwrap();
             assert!(title.starts_with(code.as_str()), "{title}");
             assert!(body.contains("**Fix**"), "{code}");

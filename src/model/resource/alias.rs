@@ -11,6 +11,7 @@ field_names! {
     AliasField {
         Shares = "shares",
         Rollback = "rollback",
+        Versions = "versions",
     }
 }
 
@@ -31,15 +32,17 @@ pub struct Alias {
     /// The other versions that a share of the invocations goes to, each with its weight. Kibus never wants any; they
     /// can be read.
     pub shares: BTreeSet<String>,
-    /// What it remembers of the versions that it has pointed to.
+    /// The versions that kibus moved it to before.
     pub history: History,
+    /// The existing versions that kibus published.
+    pub versions: BTreeSet<u64>,
 }
 
-/// What an alias remembers of the versions that it has pointed to. It stands in the alias's description, so it
-/// changes in the same call that moves the alias, or not at all.
+/// The versions that kibus moved an alias to. They are saved in the alias's description, which changes in the call
+/// that moves the alias.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
-    /// The versions that were in use before and are kept, the latest first.
+    /// The versions that were in use before and are kept for a rollback, the latest first.
     pub before: Vec<u64>,
     /// The version that was in use until someone chose to go back.
     pub back_from: Option<u64>,
@@ -51,6 +54,8 @@ pub const KEPT: usize = 2;
 impl Alias {
     /// The path of the field that says that an older version is in use on purpose.
     pub const ROLLBACK: &str = AliasField::Rollback.path();
+    /// The path of the field that lists the versions that kibus published. Only a plan that moves the alias has it.
+    pub const VERSIONS: &str = AliasField::Versions.path();
 
     pub(super) fn fields(&self) -> Vec<Field> {
         let Self {
@@ -59,7 +64,8 @@ impl Alias {
             settings,
             version,
             shares,
-            history: History { before: _, back_from }, // what was before is no difference
+            history: History { before: _, back_from }, // earlier versions are no difference
+            versions: _,                               // a plan that moves the alias decides on them
         } = self;
         let mut fields = settings.fields();
         fields.push(field(AliasField::Shares, shares.clone()));
@@ -71,21 +77,19 @@ impl Alias {
         fields
     }
 
-    /// What it remembers once it has moved forward to this version. A version that was gone back from is not one
-    /// to go back to.
+    /// The versions to keep when the alias moves on from this state, the latest first: those that kibus published and
+    /// that were in use. `publishes` says that the settings change, so that a new version takes the first place and
+    /// one more goes.
     #[must_use]
-    pub fn forward_to(&self, version: u64) -> History {
-        let current = self.version.into_iter();
-        let mut before: Vec<u64> = current
-            .chain(self.history.before.iter().copied())
-            .filter(|number| *number != version)
-            .collect();
-        before.dedup();
-        before.truncate(KEPT);
-        History {
-            before,
-            back_from: None,
+    pub fn kept(&self, publishes: bool) -> Vec<u64> {
+        let mut kept: Vec<u64> = Vec::new();
+        for number in self.version.iter().chain(&self.history.before) {
+            if self.versions.contains(number) && !kept.contains(number) {
+                kept.push(*number);
+            }
         }
+        kept.truncate(if publishes { KEPT } else { KEPT + 1 });
+        kept
     }
 
     /// Where going back leads: to this version, or else to the one before. Nothing, if it is there already.
@@ -116,6 +120,7 @@ impl Alias {
             settings,
             version: Some(to),
             shares: BTreeSet::new(),
+            versions: self.versions.clone(),
             history: History {
                 before: self.history.before.iter().copied().filter(|kept| *kept < to).collect(),
                 back_from: self.history.back_from.or(self.version),
@@ -152,14 +157,30 @@ impl History {
         text
     }
 
-    /// What the description of an alias that points to this version remembers. Nothing, if it is about another
-    /// version: then someone else has moved the alias.
+    /// The history once the alias points to this version.
+    #[must_use]
+    pub fn moved_to(&self, version: u64) -> Self {
+        let mut before = self.before.clone();
+        before.retain(|number| *number != version);
+        before.truncate(KEPT);
+        Self {
+            before,
+            back_from: None,
+        }
+    }
+
+    /// The history in the description of an alias that points to this version. If something other than kibus moved the
+    /// alias, the version that kibus moved it to is the latest one before.
     #[must_use]
     pub fn saved(description: &str, version: u64) -> Self {
-        read(description)
-            .filter(|(described, _)| *described == version)
-            .map(|(_, history)| history)
-            .unwrap_or_default()
+        match read(description) {
+            Some((described, history)) if described == version => history,
+            Some((described, history)) => Self {
+                before: std::iter::once(described).chain(history.before).collect(),
+                back_from: None,
+            },
+            None => Self::default(),
+        }
     }
 }
 
@@ -207,12 +228,13 @@ mod tests {
                 before: before.to_vec(),
                 back_from,
             },
+            versions: (1..=9).collect(),
             ..found.unwrap()
         }
     }
 
     #[test]
-    fn a_description_remembers_until_someone_else_moves_the_alias() {
+    fn a_description_keeps_the_history_when_something_else_moves_the_alias() {
         for (back_from, before, text) in [
             (None, &[][..], "kibus: version 5"),
             (None, &[4, 2][..], "kibus: version 5, before 4 2"),
@@ -222,7 +244,9 @@ mod tests {
             let history = alias(5, back_from, before).history;
             assert_eq!(history.describe(5), text);
             assert_eq!(History::saved(text, 5), history, "{text}");
-            assert_eq!(History::saved(text, 4), History::default(), "{text}");
+            let moved = History::saved(text, 9);
+            assert_eq!((moved.before[0], &moved.before[1..]), (5, before), "{text}");
+            assert_eq!(moved.back_from, None, "{text}");
         }
         for text in [
             "",
@@ -236,23 +260,97 @@ mod tests {
     }
 
     #[test]
-    fn moving_forward_remembers_what_worked() {
-        for (version, back_from, before, next, saved) in [
-            (1, None, &[][..], 2, &[1][..]),
-            (3, None, &[2, 1][..], 4, &[3, 2][..]),
-            // A version that failed its self-test was never in use.
-            (3, None, &[2, 1][..], 5, &[3, 2][..]),
-            (2, Some(3), &[1][..], 4, &[2, 1][..]),
-            (2, Some(3), &[1][..], 3, &[2, 1][..]),
-            (3, None, &[2, 1][..], 3, &[2, 1][..]),
+    fn the_last_good_versions_are_kept() {
+        for (name, version, back_from, before, published, next, saved, kept) in [
+            ("the first", 1, None, &[][..], &[1][..], 2, &[1][..], &[1][..]),
+            (
+                "the third",
+                3,
+                None,
+                &[2, 1][..],
+                &[1, 2, 3][..],
+                4,
+                &[3, 2][..],
+                &[3, 2][..],
+            ),
+            (
+                "after one that failed its self-test",
+                3,
+                None,
+                &[2, 1][..],
+                &[1, 2, 3, 4][..],
+                5,
+                &[3, 2][..],
+                &[3, 2][..],
+            ),
+            (
+                "after a rollback",
+                2,
+                Some(3),
+                &[1][..],
+                &[1, 2, 3][..],
+                4,
+                &[2, 1][..],
+                &[2, 1][..],
+            ),
+            (
+                "to the version that was rolled back",
+                2,
+                Some(3),
+                &[1][..],
+                &[1, 2, 3][..],
+                3,
+                &[2, 1][..],
+                &[2, 1][..],
+            ),
+            (
+                "from a foreign version",
+                4,
+                None,
+                &[3, 2, 1][..],
+                &[1, 2, 3][..],
+                5,
+                &[3, 2][..],
+                &[3, 2][..],
+            ),
+            (
+                "with one deleted by hand",
+                3,
+                None,
+                &[2, 1][..],
+                &[1, 3][..],
+                4,
+                &[3, 1][..],
+                &[3, 1][..],
+            ),
+            (
+                "moved to an older one by hand",
+                2,
+                None,
+                &[3, 2, 1][..],
+                &[1, 2, 3][..],
+                4,
+                &[2, 3][..],
+                &[2, 3][..],
+            ),
         ] {
-            let history = alias(version, back_from, before).forward_to(next);
-            assert_eq!(
-                (history.before.as_slice(), history.back_from),
-                (saved, None),
-                "{version} to {next}"
-            );
+            let mut alias = alias(version, back_from, before);
+            alias.versions = published.iter().copied().collect();
+            assert_eq!(alias.kept(true), kept, "{name}");
+            let history = History {
+                before: alias.kept(true),
+                back_from: None,
+            };
+            assert_eq!(history.moved_to(next).before, saved, "{name}");
         }
+        // The version stays: its number is the one to move to.
+        let same = alias(3, None, &[2, 1]);
+        assert_eq!(same.kept(false), [3, 2, 1]);
+        let history = History {
+            before: same.kept(false),
+            back_from: None,
+        };
+        assert_eq!(history.moved_to(3).before, [2, 1]);
     }
 
     #[test]

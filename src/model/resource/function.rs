@@ -73,6 +73,12 @@ impl Code {
         }
     }
 
+    /// Whether the recorded code is the live code. It is not if something other than kibus set the code.
+    #[must_use]
+    pub fn is_as_recorded(&self) -> bool {
+        !self.version.is_empty() && self.sha256 == self.live
+    }
+
     /// Another build of the same version is no difference; code that is not what it was said to be is.
     #[must_use]
     pub fn satisfied_by(&self, observed: &Self) -> bool {

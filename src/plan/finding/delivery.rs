@@ -1,35 +1,36 @@
-//! Findings of what flows: messages that nobody takes, dead letters, and a router that cannot run.
+//! Findings of the message flow: messages that nobody receives, dead letters, and a router that cannot run.
 
 use std::collections::BTreeMap;
 
-use super::{Code, Finding, Fix, Subject};
+use super::{Finding, FindingCode, Fix, Subject};
+use crate::error::{Hint, Invocation};
 use crate::model::name::{ClusterName, QueueName};
 use crate::model::resource::ResourceId;
 use crate::model::scope::{LIVE, Scope};
 use crate::model::status::{Depth, MappingState, VersionState};
 
-/// What was seen of the traffic.
+/// The message flow of a hub.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Look {
-    /// How many messages each queue held, at a first look and at a last one a moment later.
+pub struct Traffic {
+    /// How many messages each queue held, at a first sample and at one a moment later.
     pub queues: BTreeMap<QueueName, (Depth, Depth)>,
-    /// How the mapping fares, if it is there.
+    /// The state of the mapping, if it exists.
     pub mapping: Option<MappingState>,
-    /// How the live version of the router fares, if there is one.
+    /// The state of the router's live version, if it exists.
     pub version: Option<VersionState>,
 }
 
-/// What is wrong with the traffic. `clusters` are the registered ones, by their queues.
+/// What is wrong with the message flow. `clusters` are the registered ones, by their queues.
 #[must_use]
-pub fn traffic(scope: &Scope, look: &Look, clusters: &BTreeMap<QueueName, ClusterName>) -> Vec<Finding> {
+pub fn traffic(scope: &Scope, seen: &Traffic, clusters: &BTreeMap<QueueName, ClusterName>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    findings.extend(look.version.as_ref().and_then(|version| of_version(scope, version)));
-    findings.extend(look.mapping.as_ref().and_then(|mapping| of_mapping(scope, mapping)));
-    for (queue, (first, last)) in &look.queues {
+    findings.extend(seen.version.as_ref().and_then(|version| of_version(scope, version)));
+    findings.extend(seen.mapping.as_ref().and_then(|mapping| of_mapping(scope, mapping)));
+    for (queue, (first, last)) in &seen.queues {
         let finding = if *queue == scope.dead_letter_queue() {
             dead_letters(scope, *last)
         } else if *queue == scope.hub_queue() {
-            standing(scope, *first, *last)
+            backlog(scope, *first, *last)
         } else {
             clusters
                 .get(queue)
@@ -44,72 +45,57 @@ fn dead_letters(scope: &Scope, depth: Depth) -> Option<Finding> {
     let count = depth.waiting + depth.in_flight;
     (count > 0).then(|| {
         let (from, to) = (scope.dead_letter_queue(), scope.hub_queue());
-        found(
-            Code::DeadLetters,
-            ResourceId::Queue(from.clone()),
-            format!("about {}", counted(count, "dead letter")),
-            // Late events are harmless, since Karpenter passes over instances that are gone.
-            Fix::Command(format!(
-                "aws sqs start-message-move-task --region {} --source-arn {} --destination-arn {}",
-                scope.region,
-                scope.queue_arn(&from),
-                scope.queue_arn(&to)
-            )),
-        )
+        // Late events are harmless: Karpenter ignores instances that are gone.
+        let command = format!(
+            "aws sqs start-message-move-task --region {} --source-arn {} --destination-arn {}",
+            scope.region,
+            scope.queue_arn(&from),
+            scope.queue_arn(&to)
+        );
+        let message = format!("about {}", counted(count, "dead letter"));
+        found(FindingCode::DeadLetters, ResourceId::Queue(from), message).fixed_by(Fix::Command(command.into()))
     })
 }
 
-fn standing(scope: &Scope, first: Depth, last: Depth) -> Option<Finding> {
+fn backlog(scope: &Scope, first: Depth, last: Depth) -> Option<Finding> {
     last.stands_since(first).then(|| {
+        let message = format!("about {} waiting, and not decreasing", counted(last.waiting, "message"));
         found(
-            Code::HubQueueStands,
+            FindingCode::HubQueueStands,
             ResourceId::Queue(scope.hub_queue()),
-            format!(
-                "about {} waiting, and not getting fewer",
-                counted(last.waiting, "message")
-            ),
-            Fix::Command(format!(
-                "aws logs tail {} --region {} --since 15m",
-                scope.router_log_group(),
-                scope.region
-            )),
+            message,
         )
+        .fixed_by(Fix::Command(router_log(scope)))
     })
 }
 
 fn unread(queue: &QueueName, cluster: &ClusterName, first: Depth, last: Depth) -> Option<Finding> {
     last.unread_since(first).then(|| {
-        found(
-            Code::QueueUnread,
-            ResourceId::Queue(queue.clone()),
-            format!("about {} waiting and none in flight", counted(last.waiting, "message")),
-            Fix::ByHand(format!(
-                "see that Karpenter of {cluster} runs, has `{queue}` as its interruption queue, and may read it"
-            )),
-        )
+        let message = format!("about {} waiting and none in flight", counted(last.waiting, "message"));
+        let advice = format!(
+            "check that Karpenter of {cluster} runs, has `{queue}` as its interruption queue, and is allowed to read it"
+        );
+        Finding {
+            cluster: Some(cluster.clone()),
+            ..found(FindingCode::QueueUnread, ResourceId::Queue(queue.clone()), message)
+        }
+        .fixed_by(Fix::Advice(Hint::text(advice)))
     })
 }
 
 fn of_mapping(scope: &Scope, mapping: &MappingState) -> Option<Finding> {
     let id = ResourceId::EventSourceMapping(scope.hub_queue(), scope.router_function(), LIVE.to_owned());
     if !mapping.has_settled() {
-        let message = format!("in state {}", mapping.state);
-        let fix = "wait a minute and verify again".to_owned();
-        return Some(found(Code::MappingUnsettled, id, message, Fix::ByHand(fix)));
+        return Some(found(
+            FindingCode::MappingUnsettled,
+            id,
+            format!("in state {}", mapping.state),
+        ));
     }
-    // What a disabled one said before it was disabled is history.
+    // The last result of a disabled mapping is from before it was disabled.
     let problem = mapping.problem().filter(|_| mapping.state == "Enabled")?;
-    let fix = Fix::Command(format!(
-        "aws logs tail {} --region {} --since 15m",
-        scope.router_log_group(),
-        scope.region
-    ));
-    Some(found(
-        Code::MappingFailing,
-        id,
-        format!("its last result was {problem}"),
-        fix,
-    ))
+    let message = format!("its last result was {problem}");
+    Some(found(FindingCode::MappingFailing, id, message).fixed_by(Fix::Command(router_log(scope))))
 }
 
 fn of_version(scope: &Scope, version: &VersionState) -> Option<Finding> {
@@ -121,24 +107,19 @@ fn of_version(scope: &Scope, version: &VersionState) -> Option<Finding> {
         .as_ref()
         .map_or_else(String::new, |reason| format!(": {reason}"));
     Some(found(
-        Code::RouterNotActive,
+        FindingCode::RouterNotActive,
         ResourceId::Function(scope.router_function()),
         format!("in state {}{reason}", version.state),
-        Fix::ByHand(
-            "fix what Lambda says about it; bootstrap-hub --router-rollback makes the version before live again"
-                .to_owned(),
-        ),
     ))
 }
 
-fn found(code: Code, id: ResourceId, message: String, fix: Fix) -> Finding {
-    Finding {
-        code,
-        subject: Subject::Resource(id),
-        message,
-        fix,
-        change: None,
-    }
+fn found(code: FindingCode, id: ResourceId, message: String) -> Finding {
+    Finding::new(code, Subject::Resource(id), message)
+}
+
+fn router_log(scope: &Scope) -> Invocation {
+    let (group, region) = (scope.router_log_group(), &scope.region);
+    format!("aws logs tail {group} --region {region} --since 15m").into()
 }
 
 fn counted(count: u64, what: &str) -> String {
@@ -158,9 +139,9 @@ mod tests {
         Depth { waiting, in_flight }
     }
 
-    fn codes(look: &Look) -> Vec<&'static str> {
+    fn codes(seen: &Traffic) -> Vec<&'static str> {
         let clusters = BTreeMap::from([("karpenter-base".parse().unwrap(), "base".parse().unwrap())]);
-        let findings = traffic(&scope(), look, &clusters);
+        let findings = traffic(&scope(), seen, &clusters);
         findings.iter().map(|finding| finding.code.as_str()).collect()
     }
 
@@ -178,11 +159,11 @@ mod tests {
             ("karpenter-base", depth(5, 0), depth(5, 1), vec![]),
             ("karpenter-nobody", depth(5, 0), depth(5, 0), vec![]),
         ] {
-            let look = Look {
+            let seen = Traffic {
                 queues: BTreeMap::from([(queue.parse().unwrap(), (first, last))]),
-                ..Look::default()
+                ..Traffic::default()
             };
-            assert_eq!(codes(&look), expected, "{queue} {first:?} {last:?}");
+            assert_eq!(codes(&seen), expected, "{queue} {first:?} {last:?}");
         }
     }
 
@@ -195,29 +176,29 @@ mod tests {
             ("Disabled", "PROBLEM: Function call failed", vec![]),
             ("Updating", "OK", vec!["K505"]),
         ] {
-            let look = Look {
+            let seen = Traffic {
                 mapping: Some(MappingState {
                     state: state.to_owned(),
                     last_result: Some(result.to_owned()),
                     reason: None,
                 }),
-                ..Look::default()
+                ..Traffic::default()
             };
-            assert_eq!(codes(&look), expected, "{state} {result}");
+            assert_eq!(codes(&seen), expected, "{state} {result}");
         }
     }
 
     #[test]
     fn a_router_that_sleeps_can_run() {
         for (state, expected) in [("Active", vec![]), ("Inactive", vec![]), ("Failed", vec!["K506"])] {
-            let look = Look {
+            let seen = Traffic {
                 version: Some(VersionState {
                     state: state.to_owned(),
                     ..VersionState::default()
                 }),
-                ..Look::default()
+                ..Traffic::default()
             };
-            assert_eq!(codes(&look), expected, "{state}");
+            assert_eq!(codes(&seen), expected, "{state}");
         }
     }
 }

@@ -1,123 +1,89 @@
 //! Findings of a plan: what differs, what is refused, what could not be read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use super::{Code, Finding, Fix, Subject};
+use super::{Finding, FindingCode, Fix, Subject};
+use crate::error::{Hint, Invocation};
+use crate::model::fault::Fault;
 use crate::model::field::FieldValue;
 use crate::model::key_policy::LetsIn;
-use crate::model::name::{ClusterName, KmsKey};
+use crate::model::name::{ClusterName, KmsKey, RoleName};
 use crate::model::policy;
-use crate::model::resource::{EventSourceMapping, Function, FunctionSettings, ResourceId, Rule};
+use crate::model::resource::{Alias, EventSourceMapping, Function, FunctionSettings, ResourceId, Rule};
 use crate::model::scope::Scope;
 use crate::plan::{Action, Change, Plan, Refusal};
 
 /// How many fields a message names one by one.
 const NAMED_FIELDS: usize = 3;
 
-/// What differs: a finding for every change of a plan, without those that are refused. `owners` says which
-/// cluster's a resource is; what it does not name is the hub's.
+/// What differs: a finding for every change of a plan, without those that are refused. `absent_roles` are the controller
+/// roles that do not exist, as far as known.
 #[must_use]
-pub fn changed(
-    scope: &Scope,
-    plan: &Plan,
-    refusals: &[Refusal],
-    owners: &BTreeMap<ResourceId, ClusterName>,
-) -> Vec<Finding> {
-    let refused: BTreeSet<ResourceId> = refusals.iter().filter_map(|refusal| about(scope, refusal)).collect();
+pub fn changed(scope: &Scope, plan: &Plan, refusals: &[Refusal], absent_roles: &BTreeSet<RoleName>) -> Vec<Finding> {
+    let refused: BTreeSet<ResourceId> = refusals.iter().filter_map(|refusal| refusal.resource(scope)).collect();
     plan.changes
         .iter()
         .enumerate()
         .filter(|(_, change)| !refused.contains(&change.id))
         .map(|(place, change)| {
-            let cluster = owners.get(&change.id).cloned();
+            let cluster = change.owner.cluster().cloned();
             let (code, message) = judge(change, cluster.is_some());
             Finding {
                 code,
                 subject: Subject::Resource(change.id.clone()),
+                cluster: cluster.clone(),
                 message,
-                fix: cluster.map_or(Fix::BootstrapHub, Fix::AddCluster),
+                fix: match (cluster, &change.id) {
+                    (Some(cluster), ResourceId::RolePolicy(role, _)) if absent_roles.contains(role) => {
+                        another_role(&cluster, role)
+                    }
+                    (Some(cluster), _) => Fix::AddCluster(cluster),
+                    (None, _) => Fix::BootstrapHub,
+                },
                 change: Some(place),
             }
         })
         .collect()
 }
 
-/// What kibus will not touch: a finding for every refusal.
+/// Adding the cluster again fails if the saved role does not exist.
+fn another_role(cluster: &ClusterName, role: &RoleName) -> Fix {
+    Fix::Advice(Hint::command(
+        format!("role `{role}` does not exist; pass the role that Karpenter runs as"),
+        Invocation::kibus(format!("add-cluster {cluster} --controller-role ROLE")),
+    ))
+}
+
+/// The refusals of a plan: one finding each.
 #[must_use]
 pub fn refused(scope: &Scope, refusals: &[Refusal]) -> Vec<Finding> {
     refusals
         .iter()
         .map(|refusal| {
-            let (code, fix) = match refusal {
-                Refusal::NotOurs(..) => (
-                    Code::NotOurs,
-                    "rename or remove what is in the way, or set up a bus of another name",
-                ),
-                Refusal::ForeignStatements(_) => (
-                    Code::ForeignStatements,
-                    "move the other statements to a policy of another name",
-                ),
-                Refusal::OthersQueue { .. } | Refusal::HubQueue(..) | Refusal::PrefixInUse { .. } => (
-                    Code::QueueNameTaken,
-                    "choose another queue prefix, or remove the other cluster",
-                ),
-                Refusal::NoRoleSpace { .. } => (
-                    Code::NoRoleSpace,
-                    "remove policies that the role does not need, or move statements to a managed policy",
-                ),
-                Refusal::TooMuchReserved { .. } | Refusal::KeyElsewhere { .. } | Refusal::OtherSettings { .. } => {
-                    (Code::CannotBe, "choose otherwise with bootstrap-hub")
-                }
-                Refusal::ForeignTargets { .. } => (
-                    Code::ForeignTargets,
-                    "remove the targets, if nobody needs them any more",
-                ),
-                Refusal::RouterRole { .. } => (
-                    Code::RouterRole,
-                    "choose the role that Karpenter runs as, with add-cluster --controller-role",
-                ),
-                Refusal::FunctionFailed { function, .. } => {
-                    let fix = format!(
-                        "when the reason is gone, remove it (aws lambda delete-function --region {} --function-name \
-                         {function}), and run bootstrap-hub to make it anew",
-                        scope.region
-                    );
-                    return finding(scope, refusal, Code::FunctionFailed, fix);
-                }
-                Refusal::OlderRouter { live, .. } => {
-                    return finding(scope, refusal, Code::NewerRouter, format!("use kibus {live} or newer"));
-                }
-            };
-            finding(scope, refusal, code, fix.to_owned())
+            let id = refusal.resource(scope);
+            let sentence = refusal.to_string();
+            // The line of a finding begins with its subject.
+            let start = id.as_ref().map(|id| format!("{id} "));
+            let message = start.and_then(|start| sentence.strip_prefix(&start).map(str::to_owned));
+            let subject = id.map_or_else(|| Subject::Other("options".to_owned()), Subject::Resource);
+            let fix = Fix::Advice(refusal.advice(scope, false));
+            Finding::new(refusal.code(), subject, message.unwrap_or(sentence)).fixed_by(fix)
         })
         .collect()
 }
 
-fn finding(scope: &Scope, refusal: &Refusal, code: Code, fix: String) -> Finding {
-    Finding {
-        code,
-        subject: about(scope, refusal).map_or_else(|| Subject::Other("options".to_owned()), Subject::Resource),
-        // The line begins with what it is about.
-        message: match refusal {
-            Refusal::NotOurs(_, bus) => format!("there, and not part of bus `{bus}`"),
-            Refusal::FunctionFailed { reason, .. } => format!("given up by Lambda: {reason}"),
-            Refusal::ForeignStatements(_) => "holds statements that kibus did not write".to_owned(),
-            other => other.to_string(),
-        },
-        fix: Fix::ByHand(fix),
-        change: None,
-    }
-}
-
-/// Something that could not be read; `denied` if AWS refused, and `why` in words.
+/// Something that could not be read.
 #[must_use]
-pub fn unreadable(subject: Subject, denied: bool, why: String, fix: Fix) -> Finding {
-    Finding {
-        code: if denied { Code::Denied } else { Code::Unreadable },
-        subject,
-        message: why,
-        fix,
-        change: None,
+pub fn unreadable(scope: &Scope, subject: Subject, fault: &Fault) -> Finding {
+    let code = match fault.is_denied() {
+        true => FindingCode::Denied,
+        false => FindingCode::Unreadable,
+    };
+    let (notes, hint) = fault.explanation(scope);
+    let finding = Finding::new(code, subject, notes.join("; "));
+    match hint {
+        Some(hint) => finding.fixed_by(Fix::Advice(hint)),
+        None => finding,
     }
 }
 
@@ -133,83 +99,60 @@ pub fn key(scope: &Scope, key: &KmsKey, policy: Option<&LetsIn>) -> Option<Findi
         ),
         Some(LetsIn::Yes | LetsIn::Unclear) => return None,
     };
-    Some(Finding {
-        code: Code::KeyShut,
-        subject: Subject::Other(format!("key {key}")),
-        message,
-        fix: Fix::ByHand(format!(
-            "give its policy this statement, or choose another key: {}",
-            policy::key_statement(scope).compact()
-        )),
-        change: None,
-    })
+    let advice = format!(
+        "add this statement to its policy, or use another key: {}",
+        policy::key_statement(scope).compact()
+    );
+    let subject = Subject::Other(format!("key {key}"));
+    Some(Finding::new(FindingCode::KeyShut, subject, message).fixed_by(Fix::Advice(Hint::text(advice))))
 }
 
-/// A cluster that was asked about and is not there.
+/// A requested cluster that is not registered.
 #[must_use]
 pub fn not_registered(cluster: ClusterName) -> Finding {
-    Finding {
-        code: Code::ClusterNotRegistered,
-        subject: Subject::Cluster(cluster.clone()),
-        message: "not registered".to_owned(),
-        fix: Fix::AddCluster(cluster),
-        change: None,
-    }
+    let subject = Subject::Cluster(cluster.clone());
+    Finding::new(FindingCode::ClusterNotRegistered, subject, "not registered").fixed_by(Fix::AddCluster(cluster))
 }
 
 /// A policy that kibus wrote for a cluster whose queue is missing.
 #[must_use]
 pub fn orphan(policy: ResourceId, cluster: ClusterName) -> Finding {
+    let fix = Fix::Advice(Hint::command(
+        format!("if the cluster runs, run `kibus add-cluster {cluster}`; if it does not"),
+        Invocation::kibus(format!("remove-cluster {cluster}")),
+    ));
+    let message = format!("the queue of cluster {cluster} is missing");
     Finding {
-        code: Code::OrphanedPolicy,
-        subject: Subject::Resource(policy),
-        message: format!("the queue of cluster {cluster} is missing"),
-        fix: Fix::RemoveCluster(cluster),
-        change: None,
+        cluster: Some(cluster),
+        ..Finding::new(FindingCode::OrphanedPolicy, Subject::Resource(policy), message).fixed_by(fix)
     }
 }
 
-/// Which resource a refusal is about.
-fn about(scope: &Scope, refusal: &Refusal) -> Option<ResourceId> {
-    match refusal {
-        Refusal::NotOurs(id, _) | Refusal::ForeignStatements(id) => Some(id.clone()),
-        Refusal::OthersQueue { queue, .. } | Refusal::HubQueue(_, queue) => Some(ResourceId::Queue(queue.clone())),
-        Refusal::PrefixInUse { .. } | Refusal::KeyElsewhere { .. } => None,
-        Refusal::RouterRole { role, policy } => Some(ResourceId::RolePolicy(role.clone(), policy.clone())),
-        Refusal::NoRoleSpace { role, .. } => Some(ResourceId::Role(role.clone())),
-        Refusal::TooMuchReserved { .. } | Refusal::OtherSettings { .. } | Refusal::FunctionFailed { .. } => {
-            Some(ResourceId::Function(scope.router_function()))
-        }
-        Refusal::ForeignTargets { rule, .. } => Some(ResourceId::Rule(rule.clone())),
-        Refusal::OlderRouter { .. } => Some(ResourceId::Function(scope.router_function())),
-    }
-}
-
-fn judge(change: &Change, of_cluster: bool) -> (Code, String) {
+fn judge(change: &Change, of_cluster: bool) -> (FindingCode, String) {
     match change.action {
         Action::Create => (missing(&change.id, of_cluster), "missing".to_owned()),
-        Action::Delete => (Code::Stray, "there, and not wanted".to_owned()),
+        Action::Delete => (FindingCode::Stray, "there, and not wanted".to_owned()),
         Action::Update | Action::Replace => different(change, of_cluster),
     }
 }
 
-fn missing(id: &ResourceId, of_cluster: bool) -> Code {
+fn missing(id: &ResourceId, of_cluster: bool) -> FindingCode {
     match id {
-        ResourceId::Queue(_) if of_cluster => Code::ClusterNotRegistered,
-        ResourceId::Queue(_) => Code::HubQueueMissing,
-        ResourceId::Role(_) => Code::RoleMissing,
-        ResourceId::RolePolicy(..) if of_cluster => Code::ControllerPolicyMissing,
-        ResourceId::RolePolicy(..) => Code::RouterPolicyMissing,
-        ResourceId::LogGroup(_) => Code::LogGroupMissing,
-        ResourceId::Function(_) => Code::FunctionMissing,
-        ResourceId::Alias(..) => Code::AliasMissing,
-        ResourceId::EventSourceMapping(..) => Code::MappingMissing,
-        ResourceId::Rule(_) => Code::RuleMissing,
+        ResourceId::Queue(_) if of_cluster => FindingCode::ClusterNotRegistered,
+        ResourceId::Queue(_) => FindingCode::HubQueueMissing,
+        ResourceId::Role(_) => FindingCode::RoleMissing,
+        ResourceId::RolePolicy(..) if of_cluster => FindingCode::ControllerPolicyMissing,
+        ResourceId::RolePolicy(..) => FindingCode::RouterPolicyMissing,
+        ResourceId::LogGroup(_) => FindingCode::LogGroupMissing,
+        ResourceId::Function(_) => FindingCode::FunctionMissing,
+        ResourceId::Alias(..) => FindingCode::AliasMissing,
+        ResourceId::EventSourceMapping(..) => FindingCode::MappingMissing,
+        ResourceId::Rule(_) => FindingCode::RuleMissing,
     }
 }
 
 /// The most telling of what changed: something that is off, then the code, then the rest; tags alone come last.
-fn different(change: &Change, of_cluster: bool) -> (Code, String) {
+fn different(change: &Change, of_cluster: bool) -> (FindingCode, String) {
     let turned_off = |path: &str| {
         let off = FieldValue::Flag(false);
         change
@@ -218,21 +161,24 @@ fn different(change: &Change, of_cluster: bool) -> (Code, String) {
             .any(|field| field.path == path && field.from == off)
     };
     match &change.id {
-        ResourceId::Rule(_) if turned_off(Rule::ENABLED) => return (Code::RuleDisabled, "disabled".to_owned()),
+        ResourceId::Rule(_) if turned_off(Rule::ENABLED) => return (FindingCode::RuleDisabled, "disabled".to_owned()),
         ResourceId::EventSourceMapping(..) if turned_off(EventSourceMapping::ENABLED) => {
-            return (Code::MappingDisabled, "disabled".to_owned());
+            return (FindingCode::MappingDisabled, "disabled".to_owned());
         }
         ResourceId::EventSourceMapping(..) if change.touches(EventSourceMapping::FILTERS) => {
-            return (Code::MappingFiltered, "lets only some messages through".to_owned());
+            return (
+                FindingCode::MappingFiltered,
+                "lets only some messages through".to_owned(),
+            );
         }
         ResourceId::Function(_) => {
             let failed = change.fields.iter().find(|field| field.path == Function::FAILED_UPDATE);
             if let Some(FieldValue::Text(reason)) = failed.map(|field| &field.from) {
-                return (Code::UpdateFailed, format!("the last update failed: {reason}"));
+                return (FindingCode::UpdateFailed, format!("the last update failed: {reason}"));
             }
         }
         ResourceId::EventSourceMapping(..) if change.touches(EventSourceMapping::DUPLICATES) => {
-            return (Code::DuplicateMapping, "there more than once".to_owned());
+            return (FindingCode::DuplicateMapping, "there more than once".to_owned());
         }
         _ => {}
     }
@@ -240,22 +186,22 @@ fn different(change: &Change, of_cluster: bool) -> (Code, String) {
         return found;
     }
     let code = match &change.id {
-        _ if change.fields.iter().all(|field| field.path.starts_with("tags.")) => Code::TagsChanged,
-        ResourceId::Queue(_) if of_cluster => Code::ClusterQueueChanged,
-        ResourceId::Queue(_) => Code::HubQueueChanged,
-        ResourceId::Role(_) => Code::RoleChanged,
-        ResourceId::RolePolicy(..) if of_cluster => Code::ControllerPolicyChanged,
-        ResourceId::RolePolicy(..) => Code::RouterPolicyChanged,
-        ResourceId::LogGroup(_) => Code::LogGroupChanged,
-        ResourceId::Function(_) => Code::FunctionChanged,
-        ResourceId::Alias(..) => Code::AliasChanged,
-        ResourceId::EventSourceMapping(..) => Code::MappingChanged,
-        ResourceId::Rule(_) => Code::RuleChanged,
+        _ if change.fields.iter().all(|field| field.path.starts_with("tags.")) => FindingCode::TagsChanged,
+        ResourceId::Queue(_) if of_cluster => FindingCode::ClusterQueueChanged,
+        ResourceId::Queue(_) => FindingCode::HubQueueChanged,
+        ResourceId::Role(_) => FindingCode::RoleChanged,
+        ResourceId::RolePolicy(..) if of_cluster => FindingCode::ControllerPolicyChanged,
+        ResourceId::RolePolicy(..) => FindingCode::RouterPolicyChanged,
+        ResourceId::LogGroup(_) => FindingCode::LogGroupChanged,
+        ResourceId::Function(_) => FindingCode::FunctionChanged,
+        ResourceId::Alias(..) => FindingCode::AliasChanged,
+        ResourceId::EventSourceMapping(..) => FindingCode::MappingChanged,
+        ResourceId::Rule(_) => FindingCode::RuleChanged,
     };
     (code, format!("{} changed", fields(change)))
 }
 
-fn code_changed(change: &Change) -> Option<(Code, String)> {
+fn code_changed(change: &Change) -> Option<(FindingCode, String)> {
     let field = change
         .fields
         .iter()
@@ -263,15 +209,19 @@ fn code_changed(change: &Change) -> Option<(Code, String)> {
     let (FieldValue::Code(live), FieldValue::Code(wanted)) = (&field.from, &field.to) else {
         return None;
     };
+    // The same code, but something other than kibus published it or removed its record.
+    if live.live == wanted.live {
+        return None;
+    }
     let touched = live.version.is_empty() || live.sha256 != live.live;
     Some(if live.version != wanted.version && !touched {
         let (live, ours) = (&live.version, &wanted.version);
         (
-            Code::OtherRouter,
+            FindingCode::OtherRouter,
             format!("router {live}, and this kibus brings {ours}"),
         )
     } else {
-        (Code::CodeChanged, "code changed".to_owned())
+        (FindingCode::CodeChanged, "code changed".to_owned())
     })
 }
 
@@ -279,6 +229,14 @@ fn code_changed(change: &Change) -> Option<(Code, String)> {
 fn fields(change: &Change) -> String {
     let mut words: Vec<String> = Vec::new();
     for field in &change.fields {
+        let same_code = matches!(
+            (&field.from, &field.to),
+            (FieldValue::Code(live), FieldValue::Code(wanted)) if live.live == wanted.live
+        );
+        // Deleted versions follow from the other fields.
+        if field.path == Alias::VERSIONS || same_code {
+            continue;
+        }
         let word = match field.path.strip_prefix("tags.") {
             Some(key) => format!("tag {key}"),
             None => field.path.replace(['_', '.'], " "),
@@ -286,6 +244,9 @@ fn fields(change: &Change) -> String {
         if !words.contains(&word) {
             words.push(word);
         }
+    }
+    if words.is_empty() {
+        return "record of the code".to_owned();
     }
     if words.len() <= NAMED_FIELDS {
         return words.join(", ");

@@ -1,30 +1,96 @@
-//! What a check finds: from a plan, its refusals and what was seen of the traffic to findings, each with a stable
-//! code, what it is about, and what fixes it.
+//! What `verify` reports: from a plan, its refusals and the message counts to findings, each with a stable code, its
+//! subject and a fix.
 
 mod code;
 mod delivery;
 mod drift;
 
-pub use code::Code;
-pub use delivery::{Look, traffic};
+pub use code::{FindingCode, Severity};
+pub use delivery::{Traffic, traffic};
 pub use drift::{changed, key, not_registered, orphan, refused, unreadable};
 
+use crate::error::{Hint, Invocation};
 use crate::model::name::ClusterName;
 use crate::model::resource::ResourceId;
 
-/// Something that is not as it should be.
+/// Something that is not up to date, or does not work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The stable code.
-    pub code: Code,
+    pub code: FindingCode,
     /// What it is about.
     pub subject: Subject,
-    /// What is so, in a few words without a full stop.
+    /// The cluster that it concerns; nothing for the hub.
+    pub cluster: Option<ClusterName>,
+    /// The problem, in a few words without a full stop.
     pub message: String,
     /// What fixes it.
     pub fix: Fix,
-    /// Which change of the plan would fix it, by its place there.
+    /// The change of the plan that would fix it, by its place there.
     pub change: Option<usize>,
+}
+
+impl Finding {
+    /// A finding about the hub, with the code's own advice as its fix.
+    #[must_use]
+    pub fn new(code: FindingCode, subject: Subject, message: impl Into<String>) -> Self {
+        let cluster = match &subject {
+            Subject::Cluster(name) => Some(name.clone()),
+            Subject::Resource(_) | Subject::Other(_) => None,
+        };
+        Self {
+            code,
+            subject,
+            cluster,
+            message: message.into(),
+            fix: Fix::Advice(Hint::text(code.advice())),
+            change: None,
+        }
+    }
+
+    /// The same finding with this fix.
+    #[must_use]
+    pub fn fixed_by(self, fix: Fix) -> Self {
+        Self { fix, ..self }
+    }
+
+    /// Completes a kibus command in the fix with the global options that reach the same bus.
+    #[must_use]
+    pub fn with_global_options(mut self, options: &str) -> Self {
+        if let Fix::Advice(Hint {
+            command: Some(command), ..
+        })
+        | Fix::Command(command) = &mut self.fix
+        {
+            *command = Invocation::Shell(command.line(options));
+        }
+        self
+    }
+
+    /// The kind of what it is about, as the plan names it; empty for something without a kind.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match &self.subject {
+            Subject::Resource(id) => id.kind(),
+            Subject::Cluster(_) => "cluster",
+            Subject::Other(_) => "",
+        }
+    }
+
+    /// The name of what it is about.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match &self.subject {
+            Subject::Resource(id) => id.name(),
+            Subject::Cluster(name) => name.to_string(),
+            Subject::Other(what) => what.clone(),
+        }
+    }
+}
+
+/// Orders findings by severity, then by code; findings of one code keep their order.
+pub fn sort(findings: &mut [Finding]) {
+    findings.sort_by_key(|finding| (finding.code.severity(), finding.code));
 }
 
 /// What a finding is about.
@@ -34,33 +100,19 @@ pub enum Subject {
     Resource(ResourceId),
     /// A cluster, of which there is no resource.
     Cluster(ClusterName),
-    /// Something without a name, like "the queues of clusters".
+    /// Something without a resource, like "options".
     Other(String),
 }
 
-impl Subject {
-    /// The kind, as the plan names it, and the name.
-    #[must_use]
-    pub fn words(&self) -> (String, String) {
-        match self {
-            Self::Resource(id) => (id.kind().replace('-', " "), id.name()),
-            Self::Cluster(name) => ("cluster".to_owned(), name.to_string()),
-            Self::Other(what) => (String::new(), what.clone()),
-        }
-    }
-}
-
 /// What fixes a finding.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fix {
-    /// Setting the hub up again.
+    /// Running bootstrap-hub.
     BootstrapHub,
-    /// Adding this cluster again.
+    /// Running add-cluster for this cluster.
     AddCluster(ClusterName),
-    /// Removing what is left of this cluster.
-    RemoveCluster(ClusterName),
-    /// A command of another program.
-    Command(String),
-    /// What a person has to do, in a sentence without a full stop.
-    ByHand(String),
+    /// A command.
+    Command(Invocation),
+    /// A step that needs a person, who may then need a command.
+    Advice(Hint),
 }

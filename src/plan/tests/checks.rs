@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::Bench;
+use crate::model::cluster::Cluster;
 use crate::model::document::Document;
 use crate::model::inventory::{Desired, Observed, Reading};
 use crate::model::name::ClusterName;
 use crate::model::options::HubOptions;
 use crate::model::resource::{Alias, Code, FunctionSettings, Resource};
+use crate::model::scope::tests::scope;
 use crate::model::tags::{BUS, CLUSTER, Tags};
 use crate::plan::{Allowed, check, check_allowing, check_prefix, check_queue_name, plan};
 use serde_json::json;
@@ -123,6 +125,27 @@ const CHANGED: &[Row] = &[
         &[],
     ),
     (
+        "a policy of the same name for another queue",
+        |b| {
+            b.role_policy(CONTROLLER, |p| {
+                p.document.0["Statement"][0]["Resource"] = json!("arn:aws:sqs:us-west-2:111122223333:a-other");
+            });
+        },
+        &[
+            "role policy `controller/kibus-us-west-2-base` exists and grants another queue: \
+             `arn:aws:sqs:us-west-2:111122223333:a-other`",
+        ],
+    ),
+    (
+        "a policy that grants all queues, its own included",
+        |b| {
+            b.role_policy(CONTROLLER, |p| {
+                p.document.0["Statement"][0]["Resource"] = json!("arn:aws:sqs:*:*:*");
+            });
+        },
+        &[],
+    ),
+    (
         "a queue that serves another cluster",
         |b| {
             b.queue("karpenter-base", |q| {
@@ -153,13 +176,13 @@ const CHANGED: &[Row] = &[
     (
         "another's target on a rule that goes",
         |b| rebalance(b, &["theirs"]),
-        &["rule `kibus-rebalance-recommendation` has targets that are not ours: `theirs`"],
+        &["rule `kibus-rebalance-recommendation` has targets that kibus does not manage: `theirs`"],
     ),
     ("a rule that goes, with our target alone", |b| rebalance(b, &[]), &[]),
     (
         "a newer router",
         |b| b.function("kibus-router", |f| f.settings.code = Code::of_archive("0.10.0", "bb")),
-        &["the function holds router 0.10.0, which is newer than 0.2.0"],
+        &["the function has router 0.10.0, which is newer than 0.2.0"],
     ),
     (
         "an older router",
@@ -174,7 +197,7 @@ const CHANGED: &[Row] = &[
                 f.settings.code.live = "cc".to_owned();
             });
         },
-        &["the function holds router 0.3.0, which is newer than 0.2.0"],
+        &["the function has router 0.3.0, which is newer than 0.2.0"],
     ),
     (
         "this router, changed behind its back",
@@ -197,12 +220,12 @@ const CHANGED: &[Row] = &[
                 f.settings.code = Code::of_archive("0.2.1-rc.1", "bb")
             })
         },
-        &["the function holds router 0.2.1-rc.1, which is newer than 0.2.0"],
+        &["the function has router 0.2.1-rc.1, which is newer than 0.2.0"],
     ),
     (
         "a function that Lambda has given up",
         |b| b.function("kibus-router", |f| f.failed = Some("the role is gone".to_owned())),
-        &["Lambda has given function `kibus-router` up: the role is gone"],
+        &["function `kibus-router` failed in Lambda and cannot be updated: the role is gone"],
     ),
     (
         "a function whose last update was not carried out",
@@ -216,7 +239,7 @@ const CHANGED: &[Row] = &[
     (
         "a controller that would run as the router",
         |b| b.role = Some(ROLE.parse().unwrap()),
-        &["role `kibus-router-us-west-2` is the router's own: a controller that runs as it could read the hub queue"],
+        &["role `kibus-router-us-west-2` is the router's role: a controller with this role could read the hub queue"],
     ),
     (
         "a router of another build, with other memory",
@@ -272,6 +295,44 @@ fn what_is_not_ours_is_not_deleted_either() {
     bench.answer("log-group", "/aws/lambda/kibus-router", Reading::Absent);
     let refused = check(&bench.scope, &bench.teardown(), &bench.observed);
     assert_eq!(refused.len(), 3, "{refused:?}");
+}
+
+/// Bus `a` with cluster `us-west-2-x` and bus `a-us-west-2` with cluster `x` name their policies alike.
+#[test]
+fn the_policy_of_another_bus_is_neither_updated_nor_deleted() {
+    let [first, second] = [("a", "us-west-2-x"), ("a-us-west-2", "x")].map(|(bus, cluster)| {
+        let mut scope = scope();
+        scope.bus = bus.parse().unwrap();
+        let prefix = format!("{bus}-q-").parse().unwrap();
+        let role = Some("shared".parse().unwrap());
+        let cluster = Cluster::new(&scope, &prefix, cluster.parse().unwrap(), role, Default::default());
+        let desired = cluster.desired(&scope, None);
+        (scope, desired)
+    });
+    let policy = |desired: &Desired| {
+        let policy = desired
+            .resources()
+            .find(|resource| matches!(resource, Resource::RolePolicy(_)));
+        policy.cloned().unwrap()
+    };
+    let (scope, desired) = second;
+    let theirs = policy(&first.1);
+    assert_eq!(theirs.id(), policy(&desired).id());
+    let mut observed: Observed = desired.ids().map(|id| (id.clone(), Reading::Absent)).collect();
+    observed.insert(theirs.id(), Reading::Present(Box::new(theirs)));
+    let refused = |desired: &Desired, observed: &Observed| {
+        let refusals = check(&scope, &plan(&scope, desired, observed), observed);
+        refusals.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let expected = "role policy `shared/a-us-west-2-us-west-2-x` exists and grants another queue: \
+                    `arn:aws:sqs:us-west-2:111122223333:a-q-us-west-2-x`";
+    assert_eq!(refused(&desired, &observed), [expected]);
+    let queue = desired
+        .resources()
+        .find(|resource| matches!(resource, Resource::Queue(_)));
+    let queue = queue.cloned().unwrap();
+    observed.insert(queue.id(), Reading::Present(Box::new(queue)));
+    assert_eq!(refused(&Desired::default(), &observed), [expected]);
 }
 
 #[test]
@@ -338,7 +399,7 @@ fn only_a_downgrade_can_be_allowed() {
     let not_ours = "queue `kibus-hub` exists and is not part of bus `kibus`";
     assert_eq!(
         left(false),
-        [not_ours, "the function holds router 0.3.0, which is newer than 0.2.0"]
+        [not_ours, "the function has router 0.3.0, which is newer than 0.2.0"]
     );
     assert_eq!(left(true), [not_ours]);
 }

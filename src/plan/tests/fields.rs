@@ -23,9 +23,45 @@ fn other() -> Document {
     Document(json!({"Statement": [{"Sid": "KibusOther", "Effect": "Deny"}]}))
 }
 
+/// An alias with this version, history, published versions and memory.
+fn versions(b: &mut Bench, version: u64, back_from: Option<u64>, before: &[u64], published: &[u64], memory: u32) {
+    b.alias(LIVE, |a| {
+        a.version = Some(version);
+        a.history.back_from = back_from;
+        a.history.before = before.to_vec();
+        a.versions = published.iter().copied().collect();
+        a.settings.memory = memory;
+    });
+}
+
 /// What was changed behind our back.
 const DRIFT: &[Row] = &[
     ("nothing", |_| {}, ""),
+    (
+        "an alias that moves and keeps all versions",
+        |b| versions(b, 2, None, &[1], &[1, 2], 512),
+        "~alias(memory)",
+    ),
+    (
+        "an alias that moves and leaves old versions behind",
+        |b| versions(b, 3, None, &[2, 1], &[1, 2, 3, 4], 512),
+        "~alias(memory,versions)",
+    ),
+    (
+        "an alias that something else moved to its own version",
+        |b| versions(b, 4, None, &[3, 2, 1], &[1, 2, 3], 512),
+        "~alias(memory,versions)",
+    ),
+    (
+        "an alias that moves on from a rollback, perhaps to the version that was rolled back",
+        |b| versions(b, 2, Some(3), &[1], &[1, 2, 3], 512),
+        "~alias(memory,rollback)",
+    ),
+    (
+        "old versions alone",
+        |b| versions(b, 3, None, &[2, 1], &[1, 2, 3, 4], 256),
+        "",
+    ),
     ("retention", |b| b.queue(HUB, |q| q.retention = 60), "~queue(retention)"),
     (
         "visibility",

@@ -1,12 +1,13 @@
 //! What a check calls each thing that is otherwise, and what it says of it.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use super::Bench;
+use crate::error::{Hint, Invocation};
 use crate::model::inventory::Reading;
-use crate::model::resource::Resource;
+use crate::model::resource::Code;
 use crate::plan::check;
-use crate::plan::finding;
+use crate::plan::finding::{self, Fix};
 
 type Row = (&'static str, fn(&mut Bench), &'static [&'static str]);
 
@@ -46,7 +47,7 @@ const ROWS: &[Row] = &[
     (
         "a function that was given up",
         |b| b.function("kibus-router", |f| f.failed = Some("no such key".to_owned())),
-        &["K310 given up by Lambda: no such key"],
+        &["K310 failed in Lambda and cannot be updated: no such key"],
     ),
     (
         "a function in a network",
@@ -67,6 +68,35 @@ const ROWS: &[Row] = &[
         &["K206 shares changed"],
     ),
     (
+        "other memory, published with the same code by something else",
+        |b| {
+            b.alias("kibus-router:live", |a| {
+                a.settings.memory = 512;
+                a.settings.code.version.clear();
+                a.settings.code.sha256.clear();
+            });
+        },
+        &["K206 memory changed"],
+    ),
+    (
+        "the same code and settings, published by something else",
+        |b| b.alias("kibus-router:live", |a| a.settings.code.version.clear()),
+        &["K206 record of the code changed"],
+    ),
+    (
+        "other code, published by something else",
+        |b| {
+            b.alias("kibus-router:live", |a| {
+                a.settings.code = Code {
+                    version: String::new(),
+                    sha256: String::new(),
+                    live: "bb".to_owned(),
+                };
+            });
+        },
+        &["K220 code changed"],
+    ),
+    (
         "a controller that would run as the router",
         |b| {
             b.role = Some("kibus-router-us-west-2".parse().unwrap());
@@ -78,7 +108,7 @@ const ROWS: &[Row] = &[
             b.answer("role-policy", "controller/kibus-us-west-2-base", Reading::Absent);
         },
         &[
-            "K311 role `kibus-router-us-west-2` is the router's own: a controller that runs as it could read the hub queue",
+            "K311 role `kibus-router-us-west-2` is the router's role: a controller with this role could read the hub queue",
         ],
     ),
 ];
@@ -90,18 +120,73 @@ fn each_difference_has_its_code() {
         edit(&mut bench);
         let plan = bench.plan();
         let refusals = check(&bench.scope, &plan, &bench.observed);
-        let owners: BTreeMap<_, _> = bench
-            .observed
-            .resources()
-            .filter(|resource| matches!(resource, Resource::Queue(queue) if queue.name.as_str() == "karpenter-base"))
-            .map(|resource| (resource.id(), "base".parse().unwrap()))
-            .collect();
-        let mut findings = finding::changed(&bench.scope, &plan, &refusals, &owners);
+        let mut findings = finding::changed(&bench.scope, &plan, &refusals, &BTreeSet::new());
         findings.extend(finding::refused(&bench.scope, &refusals));
         let said: Vec<String> = findings
             .iter()
             .map(|finding| format!("{} {}", finding.code, finding.message))
             .collect();
         assert_eq!(said, *expected, "{name}");
+    }
+}
+
+#[test]
+fn the_most_urgent_finding_comes_first() {
+    let mut bench = Bench::new();
+    bench.rule("kibus-spot-interruption", |r| r.enabled = false);
+    bench.queue("kibus-hub", |q| {
+        q.tags.0.insert("kibus:stray".to_owned(), "x".to_owned());
+    });
+    bench.log_group("/aws/lambda/kibus-router", |l| l.retention_days = None);
+    bench.queue("karpenter-base", |q| q.retention = 60);
+    let plan = bench.plan();
+    let mut findings = finding::changed(&bench.scope, &plan, &[], &BTreeSet::new());
+    findings.reverse();
+    finding::sort(&mut findings);
+    let found: Vec<String> = findings
+        .iter()
+        .map(|finding| {
+            let cluster = finding.cluster.as_ref().map_or("hub", |name| name.as_str());
+            let severity = finding.code.severity().as_str();
+            format!(
+                "{severity} {} {cluster} {} {}",
+                finding.code,
+                finding.kind(),
+                finding.name()
+            )
+        })
+        .collect();
+    assert_eq!(
+        found,
+        [
+            "critical K210 base queue karpenter-base",
+            "critical K223 hub rule kibus-spot-interruption",
+            "warning K209 hub queue kibus-hub",
+            "info K204 hub log-group /aws/lambda/kibus-router",
+        ]
+    );
+}
+
+#[test]
+fn a_missing_policy_is_fixed_by_another_role_if_the_role_is_missing() {
+    let mut bench = Bench::new();
+    bench.answer("role-policy", "controller/kibus-us-west-2-base", Reading::Absent);
+    let plan = bench.plan();
+    for (absent, fix) in [
+        (BTreeSet::new(), Fix::AddCluster("base".parse().unwrap())),
+        (
+            BTreeSet::from(["controller".parse().unwrap()]),
+            Fix::Advice(Hint::command(
+                "role `controller` does not exist; pass the role that Karpenter runs as",
+                Invocation::kibus("add-cluster base --controller-role ROLE"),
+            )),
+        ),
+    ] {
+        let findings = finding::changed(&bench.scope, &plan, &[], &absent);
+        let found: Vec<_> = findings
+            .iter()
+            .map(|finding| (finding.code.as_str(), &finding.fix))
+            .collect();
+        assert_eq!(found, [("K111", &fix)]);
     }
 }

@@ -4,6 +4,7 @@ mod checks;
 mod fields;
 mod findings;
 mod order;
+mod owner;
 
 use crate::model::cluster::Cluster;
 use crate::model::hub::{self, Hub};

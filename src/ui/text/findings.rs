@@ -8,7 +8,7 @@ use super::escape::escape;
 use super::fold::fold;
 use super::plan::{NAME_COLUMN, NARROW, field_lines, sign};
 use super::{Look, kind};
-use crate::error::Invocation;
+use crate::error::{Hint, Invocation};
 use crate::plan::Plan;
 use crate::plan::finding::{Finding, Fix, Subject};
 use crate::recipe::Intent;
@@ -46,8 +46,8 @@ pub fn findings(heading: &Heading, clusters: &str, intent: &Intent, options: &st
         if told.insert(finding.code) {
             below.push(finding.code.meaning().to_owned());
         }
-        if let Fix::ByHand(fix) = &finding.fix {
-            below.push(format!("to fix: {}", escape(fix)));
+        if let Fix::Advice(hint) = &finding.fix {
+            below.push(format!("to fix: {}", escape(&hint.text)));
         }
         let room = look
             .width
@@ -58,6 +58,12 @@ pub fn findings(heading: &Heading, clusters: &str, intent: &Intent, options: &st
                     .iter()
                     .map(|line| format!("      {}", look.paint.dim(line))),
             );
+        }
+        if let Fix::Advice(Hint {
+            command: Some(command), ..
+        }) = &finding.fix
+        {
+            lines.push(format!("        {}", escape(&command.line(""))));
         }
         let change = finding.change.and_then(|place| plan.changes.get(place));
         if let Some(change) = change.filter(|change| change.before.is_some() && change.after.is_some()) {
@@ -75,7 +81,7 @@ pub fn findings(heading: &Heading, clusters: &str, intent: &Intent, options: &st
     match fixes.as_slice() {
         [] => lines.push(format!("{count}. `kibus explain CODE` describes each code.")),
         _ => {
-            let by_hand = |finding: &Finding| matches!(finding.fix, Fix::ByHand(_));
+            let by_hand = |finding: &Finding| matches!(finding.fix, Fix::Advice(_));
             let what = match findings.as_slice() {
                 [_] => "it",
                 _ if findings.iter().any(by_hand) => "what commands can fix",
@@ -91,45 +97,25 @@ pub fn findings(heading: &Heading, clusters: &str, intent: &Intent, options: &st
 /// The commands that fix these findings, the hub's first, each once.
 fn fixes(findings: &[Finding], options: &str) -> Vec<String> {
     let (mut hub, mut others) = (None, BTreeSet::new());
-    let (mut add, mut remove) = (BTreeSet::new(), BTreeSet::new());
+    let mut add = BTreeSet::new();
     for finding in findings {
         match &finding.fix {
-            Fix::BootstrapHub => hub = Some("bootstrap-hub".to_owned()),
+            Fix::BootstrapHub => hub = Some(Invocation::kibus("bootstrap-hub")),
             Fix::AddCluster(name) => drop(add.insert(name.as_str())),
-            Fix::RemoveCluster(name) => drop(remove.insert(name.as_str())),
             Fix::Command(command) => drop(others.insert(command.clone())),
-            Fix::ByHand(_) => {}
+            Fix::Advice(_) => {}
         }
     }
-    let of = |command: &str, names: BTreeSet<&str>| {
-        let names: Vec<&str> = names.into_iter().collect();
-        (!names.is_empty()).then(|| format!("{command} {}", names.join(" ")))
-    };
-    let commands = hub
-        .into_iter()
-        .chain(of("add-cluster", add))
-        .chain(of("remove-cluster", remove));
-    commands
-        .map(|command| Invocation::kibus(command).line(options))
-        .chain(others)
-        .collect()
-}
-
-/// The fix of one finding: a command, or a sentence.
-#[must_use]
-pub fn fix_line(fix: &Fix, options: &str) -> String {
-    match fix {
-        Fix::BootstrapHub => Invocation::kibus("bootstrap-hub").line(options),
-        Fix::AddCluster(name) => Invocation::kibus(format!("add-cluster {name}")).line(options),
-        Fix::RemoveCluster(name) => Invocation::kibus(format!("remove-cluster {name}")).line(options),
-        Fix::Command(line) | Fix::ByHand(line) => line.clone(),
-    }
+    let names: Vec<&str> = add.into_iter().collect();
+    let add = (!names.is_empty()).then(|| Invocation::kibus(format!("add-cluster {}", names.join(" "))));
+    let commands = hub.into_iter().chain(add).chain(others);
+    commands.map(|command| command.line(options)).collect()
 }
 
 fn words(finding: &Finding) -> (String, String) {
     match &finding.subject {
         Subject::Resource(id) => (kind(id).to_owned(), super::name(id)),
-        other => other.words(),
+        Subject::Cluster(_) | Subject::Other(_) => (finding.kind().to_owned(), finding.name()),
     }
 }
 

@@ -16,7 +16,7 @@ mod value;
 
 pub use error::{error, sentences, warning};
 pub use escape::escape;
-pub use findings::{findings, fix_line};
+pub use findings::findings;
 pub use fold::fold;
 pub use group::by_count;
 pub use next_step::{WIDTH, how_to_check, indented, next_steps, release_queues};

@@ -41,13 +41,11 @@ pub fn plan(about: &Heading, plan: &Plan, look: Look) -> String {
     let columns = Columns::of(plan);
     let groups = groups(plan);
     let (shown, folded) = fold_groups(&groups, look);
-    let titled = groups.iter().any(|group| group.owner.is_some());
+    let titled = groups.iter().any(|group| group.owner.cluster().is_some());
     for group in shown {
         lines.push(String::new());
-        if let Some(owner) = &group.owner {
-            lines.push(format!("  {}", look.paint.bold(&escape(&owner.title()))));
-        } else if titled {
-            lines.push(format!("  {}", look.paint.bold("hub")));
+        if titled {
+            lines.push(format!("  {}", look.paint.bold(&escape(&group.owner.to_string()))));
         }
         for change in &group.changes {
             lines.extend(change_lines(change, columns, look));
@@ -242,8 +240,9 @@ pub(super) fn field_lines(field: &FieldChange, width: usize, look: Look) -> Vec<
 
 /// The groups to show one by one, and lines that name the rest, where many clusters only come or only go.
 fn fold_groups<'a, 'b>(groups: &'b [Group<'a>], look: Look) -> (Vec<&'b Group<'a>>, Vec<String>) {
-    let all_are =
-        |group: &Group<'_>, action| group.owner.is_some() && group.changes.iter().all(|change| change.action == action);
+    let all_are = |group: &Group<'_>, action| {
+        group.owner.cluster().is_some() && group.changes.iter().all(|change| change.action == action)
+    };
     let mut shown: Vec<&Group<'a>> = groups.iter().collect();
     let mut lines = Vec::new();
     for action in [Action::Create, Action::Delete] {
@@ -256,8 +255,8 @@ fn fold_groups<'a, 'b>(groups: &'b [Group<'a>], look: Look) -> (Vec<&'b Group<'a
         let changes: usize = rest.iter().map(|group| group.changes.len()).sum();
         let names: Vec<_> = rest
             .iter()
-            .filter_map(|group| group.owner.as_ref())
-            .map(|owner| escape(owner.name()))
+            .filter_map(|group| group.owner.cluster())
+            .map(|name| escape(name.as_str()))
             .collect();
         lines.push(String::new());
         lines.push(format!(

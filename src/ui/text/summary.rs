@@ -161,17 +161,6 @@ fn plain_action(action: &str) -> String {
     }
 }
 
-/// The queue that a role policy is about: the first that it names.
-pub(super) fn queue_of(policy: &RolePolicy) -> Option<String> {
-    policy
-        .document
-        .statements()
-        .iter()
-        .flat_map(|statement| texts(statement.get("Resource")))
-        .find(|arn| arn.contains(":sqs:"))
-        .map(|arn| last(&arn, ':').to_owned())
-}
-
 fn of_function(function: &Function) -> String {
     let FunctionSettings {
         runtime,

@@ -1,0 +1,77 @@
+//! Which part of a bus owns a resource: the hub, or one cluster.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::model::inventory::{Desired, Observed};
+use crate::model::name::{ClusterName, PolicyName};
+use crate::model::resource::Resource;
+use crate::model::scope::Scope;
+
+/// The part of a bus that a resource belongs to. The hub sorts before every cluster.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Owner {
+    /// The hub.
+    Hub,
+    /// A cluster.
+    Cluster(ClusterName),
+}
+
+impl Owner {
+    /// The cluster; nothing for the hub.
+    #[must_use]
+    pub fn cluster(&self) -> Option<&ClusterName> {
+        match self {
+            Self::Hub => None,
+            Self::Cluster(name) => Some(name),
+        }
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Hub => f.write_str("hub"),
+            Self::Cluster(name) => write!(f, "cluster {name}"),
+        }
+    }
+}
+
+/// The owners of everything that a plan is about.
+pub(super) struct Owners<'a> {
+    scope: &'a Scope,
+    policies: BTreeMap<PolicyName, ClusterName>,
+}
+
+impl<'a> Owners<'a> {
+    pub(super) fn new(scope: &'a Scope, desired: &Desired, observed: &Observed) -> Self {
+        let queues = desired.resources().chain(observed.resources());
+        let clusters = queues.filter_map(|queue| queue.tags()?.cluster_of(&scope.bus));
+        Self {
+            scope,
+            policies: clusters
+                .map(|cluster| (scope.controller_policy(&cluster), cluster))
+                .collect(),
+        }
+    }
+
+    /// The owner of a resource: the cluster that a queue's tags name, or that a controller policy's name stands for.
+    pub(super) fn of(&self, resource: &Resource) -> Owner {
+        let cluster = match resource {
+            // The hub's probe queue has the tag too, with a value that is no cluster's name.
+            Resource::Queue(queue) => queue.tags.cluster_of(&self.scope.bus),
+            Resource::RolePolicy(policy) if policy.name == self.scope.router_policy() => None,
+            Resource::RolePolicy(policy) => {
+                let known = self.policies.get(&policy.name).cloned();
+                known.or_else(|| self.scope.cluster_of_policy(&policy.name))
+            }
+            Resource::Role(_)
+            | Resource::LogGroup(_)
+            | Resource::Function(_)
+            | Resource::Alias(_)
+            | Resource::EventSourceMapping(_)
+            | Resource::Rule(_) => None,
+        };
+        cluster.map_or(Owner::Hub, Owner::Cluster)
+    }
+}

@@ -1,0 +1,231 @@
+//! The reasons to refuse a plan: for each the sentence, the resource, the finding code and the advice.
+
+use std::collections::BTreeSet;
+
+use super::finding::FindingCode;
+use crate::error::{Hint, Invocation};
+use crate::model::fault::recreate_function;
+use crate::model::name::{
+    BusName, ClusterName, FunctionName, KmsKey, Partition, PolicyName, QueueName, Region, RoleName, RuleName,
+};
+use crate::model::resource::ResourceId;
+use crate::model::scope::Scope;
+
+/// A reason to refuse a plan. Displays as one sentence, which begins with what it is about where that is a resource.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// A resource of this name exists and is not managed by kibus for this bus.
+    #[error("{id} exists and is not part of bus `{bus}`")]
+    NotOurs {
+        /// The resource.
+        id: ResourceId,
+        /// The current bus.
+        bus: BusName,
+        /// The bus that the resource belongs to, if its tags name one.
+        other: Option<BusName>,
+    },
+    /// The cluster's policy on a controller role has statements that kibus did not write.
+    #[error("{0} exists and holds statements that kibus did not write")]
+    ForeignStatements(ResourceId),
+    /// The policy of this name grants another queue: it is the policy of another cluster or bus on the same role. Bus `a`
+    /// with cluster `us-west-2-x` and bus `a-us-west-2` with cluster `x` give the same name.
+    #[error("{id} exists and grants another queue: {}", list(.queues))]
+    OthersPolicy {
+        /// The policy.
+        id: ResourceId,
+        /// The ARNs of the queues that it grants.
+        queues: BTreeSet<String>,
+    },
+    /// The queue serves another cluster.
+    #[error("queue `{queue}` serves cluster `{serves}`")]
+    OthersQueue {
+        /// The queue.
+        queue: QueueName,
+        /// The cluster that it serves.
+        serves: String,
+    },
+    /// A cluster's queue would have the name of a queue of the hub.
+    #[error("the queue of cluster `{0}` would be `{1}`, which is a queue of the hub")]
+    HubQueue(ClusterName, QueueName),
+    /// Queue names begin with the prefix, so it cannot change while there are clusters.
+    #[error("the queue prefix cannot change while clusters are registered: {}", list(.clusters))]
+    PrefixInUse {
+        /// The clusters.
+        clusters: BTreeSet<ClusterName>,
+    },
+    /// A rule to delete has targets that kibus does not manage.
+    #[error("rule `{rule}` has targets that kibus does not manage: {}", list(.targets))]
+    ForeignTargets {
+        /// The rule.
+        rule: RuleName,
+        /// The ids of the targets.
+        targets: BTreeSet<String>,
+    },
+    /// A role has no room for the desired policies.
+    #[error(
+        "role `{role}` has no room for the policy of its cluster: it needs {needed} characters, and {left} of {} are left",
+        super::ROLE_SPACE
+    )]
+    NoRoleSpace {
+        /// The role.
+        role: RoleName,
+        /// The characters that the desired policies take together.
+        needed: usize,
+        /// The characters that other policies leave.
+        left: usize,
+    },
+    /// The other functions of the account would keep too little concurrency.
+    #[error("the account cannot reserve {wanted} concurrent invocations for the router: the maximum is {most}")]
+    TooMuchReserved {
+        /// The requested concurrency.
+        wanted: u32,
+        /// The maximum that the account can reserve.
+        most: u32,
+    },
+    /// A key that cannot encrypt the queues.
+    #[error(
+        "KMS key `{key}` is not in {region} of partition {partition}: a queue and its key must be in the same Region"
+    )]
+    KeyElsewhere {
+        /// The key.
+        key: KmsKey,
+        /// The partition of the queues.
+        partition: Partition,
+        /// The Region of the queues.
+        region: Region,
+    },
+    /// The function has a newer router than the one that would replace it.
+    #[error("the function has router {live}, which is newer than {offered}")]
+    OlderRouter {
+        /// The version on the function.
+        live: String,
+        /// The version that would replace it.
+        offered: String,
+    },
+    /// Lambda can neither run nor update the function.
+    #[error("function `{function}` failed in Lambda and cannot be updated: {reason}")]
+    FunctionFailed {
+        /// The function.
+        function: FunctionName,
+        /// The reason, in Lambda's words.
+        reason: String,
+    },
+    /// A controller would run with the router's role.
+    #[error("role `{role}` is the router's role: a controller with this role could read the hub queue")]
+    RouterRole {
+        /// The role.
+        role: RoleName,
+        /// The policy that would be attached to it.
+        policy: PolicyName,
+    },
+    /// The version to roll back to was published with other settings, and would route by them.
+    #[error("version {version} of the router was published with other settings: {}", list(.fields))]
+    OtherSettings {
+        /// The version's number.
+        version: u64,
+        /// The settings that differ.
+        fields: BTreeSet<String>,
+    },
+}
+
+impl Refusal {
+    /// The resource that it is about; nothing where it is about an option.
+    #[must_use]
+    pub fn resource(&self, scope: &Scope) -> Option<ResourceId> {
+        Some(match self {
+            Self::NotOurs { id, .. } | Self::ForeignStatements(id) | Self::OthersPolicy { id, .. } => id.clone(),
+            Self::OthersQueue { queue, .. } | Self::HubQueue(_, queue) => ResourceId::Queue(queue.clone()),
+            Self::PrefixInUse { .. } | Self::KeyElsewhere { .. } => return None,
+            Self::RouterRole { role, policy } => ResourceId::RolePolicy(role.clone(), policy.clone()),
+            Self::NoRoleSpace { role, .. } => ResourceId::Role(role.clone()),
+            Self::ForeignTargets { rule, .. } => ResourceId::Rule(rule.clone()),
+            Self::FunctionFailed { function, .. } => ResourceId::Function(function.clone()),
+            Self::TooMuchReserved { .. } | Self::OtherSettings { .. } | Self::OlderRouter { .. } => {
+                ResourceId::Function(scope.router_function())
+            }
+        })
+    }
+
+    /// The code of the finding that a check reports for it.
+    #[must_use]
+    pub fn code(&self) -> FindingCode {
+        match self {
+            Self::NotOurs { .. } => FindingCode::NotOurs,
+            Self::ForeignStatements(_) | Self::OthersPolicy { .. } => FindingCode::ForeignStatements,
+            Self::OthersQueue { .. } | Self::HubQueue(..) | Self::PrefixInUse { .. } => FindingCode::QueueNameTaken,
+            Self::ForeignTargets { .. } => FindingCode::ForeignTargets,
+            Self::NoRoleSpace { .. } => FindingCode::NoRoleSpace,
+            Self::TooMuchReserved { .. } | Self::KeyElsewhere { .. } | Self::OtherSettings { .. } => {
+                FindingCode::CannotBe
+            }
+            Self::OlderRouter { .. } => FindingCode::NewerRouter,
+            Self::FunctionFailed { .. } => FindingCode::FunctionFailed,
+            Self::RouterRole { .. } => FindingCode::RouterRole,
+        }
+    }
+
+    /// What the operator can do about it. `removes` says that the plan only deletes.
+    #[must_use]
+    pub fn advice(&self, scope: &Scope, removes: bool) -> Hint {
+        match self {
+            Self::NotOurs { other: Some(other), .. } if removes => Hint::text(format!(
+                "it belongs to bus `{other}`: to delete it, run this command with --bus {other}"
+            )),
+            Self::NotOurs { .. } if removes => {
+                Hint::text("kibus does not delete it; delete it with the tool that created it")
+            }
+            Self::NotOurs {
+                id: ResourceId::Queue(queue),
+                bus,
+                other: Some(other),
+            } if !scope.hub_queues().contains(queue) => Hint::text(format!(
+                "it belongs to bus `{other}`: use that bus with --bus {other}, or give bus `{bus}` queue names of its own \
+                 with bootstrap-hub --queue-prefix"
+            )),
+            Self::NotOurs { .. } => Hint::text("rename or delete the existing resource, or use another bus with --bus"),
+            Self::ForeignStatements(_) => Hint::text("move the other statements to a policy with another name"),
+            Self::OthersPolicy { .. } => {
+                Hint::text("use another controller role for this cluster, or another bus name")
+            }
+            Self::OthersQueue { serves, .. } => {
+                Hint::text(format!("use another queue prefix, or remove cluster `{serves}` first"))
+            }
+            Self::HubQueue(..) => Hint::text("use another queue prefix or another bus"),
+            Self::PrefixInUse { clusters } => Hint::command(
+                "queue names begin with the prefix; to change it, remove the clusters, and add them again afterwards",
+                Invocation::kibus(format!(
+                    "remove-cluster {}",
+                    clusters.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+                )),
+            ),
+            Self::ForeignTargets { .. } => Hint::text("remove the targets first, if nothing needs them"),
+            Self::NoRoleSpace { .. } => Hint::text(
+                "remove inline policies that the role does not need, or replace them with managed policies, which do \
+                 not count; white space does not count either",
+            ),
+            Self::TooMuchReserved { most: 0, .. } => Hint::text(
+                "Lambda keeps 100 unreserved; request more concurrency in Service Quotas, or omit \
+                 --reserved-concurrency",
+            ),
+            Self::TooMuchReserved { most, .. } => Hint::command(
+                "Lambda keeps 100 unreserved; request more concurrency in Service Quotas, or reserve less",
+                Invocation::kibus(format!("bootstrap-hub --reserved-concurrency {most}")),
+            ),
+            Self::KeyElsewhere { .. } => Hint::text("use a key of this Region, or `--kms-key none` for SSE-SQS"),
+            Self::OlderRouter { live, .. } => Hint::text(format!(
+                "use kibus {live} or newer; to install the older router anyway, pass --allow-downgrade"
+            )),
+            Self::FunctionFailed { function, .. } => recreate_function(scope, function),
+            Self::RouterRole { .. } => Hint::text("pass the role that Karpenter runs as with --controller-role"),
+            Self::OtherSettings { .. } => Hint::text("restore those settings first, or fix the newer router instead"),
+        }
+    }
+}
+
+fn list(items: &BTreeSet<impl ToString>) -> String {
+    items
+        .iter()
+        .map(|item| format!("`{}`", item.to_string()))
+        .collect::<Vec<_>>()
+        .join(", ")
+}

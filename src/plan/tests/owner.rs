@@ -1,0 +1,51 @@
+//! Which part of the bus each change belongs to.
+
+use serde_json::json;
+
+use super::Bench;
+use crate::model::document::Document;
+use crate::model::inventory::{Desired, Observed, Reading};
+use crate::model::resource::{Resource, RolePolicy};
+use crate::plan::owner::Owners;
+use crate::plan::plan;
+
+#[test]
+fn a_change_knows_its_owner() {
+    let bench = Bench::new();
+    let ids = bench.observed.iter().map(|(id, _)| id.clone());
+    let absent: Observed = ids.map(|id| (id, Reading::Absent)).collect();
+    let create = plan(&bench.scope, &bench.wanted(), &absent);
+    for plan in [create, bench.teardown()] {
+        let changes = plan.changes.iter().filter(|change| change.owner.cluster().is_some());
+        let mut of_clusters: Vec<String> = changes
+            .map(|change| format!("{} {}", change.owner, change.id))
+            .collect();
+        of_clusters.sort();
+        assert_eq!(
+            of_clusters,
+            [
+                "cluster base queue `karpenter-base`",
+                "cluster base role policy `controller/kibus-us-west-2-base`"
+            ]
+        );
+    }
+}
+
+#[test]
+fn a_policy_belongs_to_its_cluster_with_and_without_the_queue() {
+    let bench = Bench::new();
+    let owners = Owners::new(&bench.scope, &Desired::default(), &bench.observed);
+    for (role, name, owner) in [
+        ("controller", "kibus-us-west-2-base", "cluster base"),
+        ("controller", "kibus-us-west-2-gone", "cluster gone"),
+        ("kibus-router-us-west-2", "kibus-router-us-west-2", "hub"),
+        ("controller", "other", "hub"),
+    ] {
+        let policy = RolePolicy {
+            role: role.parse().unwrap(),
+            name: name.parse().unwrap(),
+            document: Document(json!({})),
+        };
+        assert_eq!(owners.of(&Resource::RolePolicy(policy)).to_string(), owner, "{name}");
+    }
+}
