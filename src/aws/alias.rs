@@ -54,9 +54,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName, alias: &str) -> 
     let weights = answer
         .routing_config
         .and_then(|routing| routing.additional_version_weights);
-    let mut history = number
-        .map(|number| History::saved(&description, number))
-        .unwrap_or_default();
+    let mut history = History::saved(&description, number);
     history.before.retain(|number| versions.contains(number));
     Ok(Some(Alias {
         function: name.clone(),

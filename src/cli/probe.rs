@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::model::karpenter::{KarpenterVersion, Setting};
 use crate::model::name::{ClusterName, QueueName};
 use crate::model::options::{ClusterOptions, HubOptions};
-use crate::model::queue_consumer::{self, LONGEST, Sample, Verdict};
+use crate::model::queue_consumer::{self, ConsumerVerdict, LONGEST, QueueSample};
 use crate::model::queue_setting::namespace;
 use crate::model::scope::LIVE;
 use crate::model::signal::{PROBE_DETAIL_TYPE, PROBE_SOURCE};
@@ -126,7 +126,7 @@ async fn watch(context: &Context<'_>, queue: &QueueName, probe: &str) -> Found {
             Ok(counts) => counts,
             Err(fault) => return Found::CannotTell(fault.to_string()),
         };
-        let mut sample = Sample {
+        let mut sample = QueueSample {
             at: began.elapsed(),
             waiting,
             in_flight,
@@ -141,9 +141,9 @@ async fn watch(context: &Context<'_>, queue: &QueueName, probe: &str) -> Found {
         }
         samples.push(sample);
         match queue_consumer::judge(&samples) {
-            Some(Verdict::Read) => return Found::Read,
-            Some(Verdict::NotRead) => return Found::NotRead,
-            Some(Verdict::Unknown) => {
+            Some(ConsumerVerdict::Read) => return Found::Read,
+            Some(ConsumerVerdict::NotRead) => return Found::NotRead,
+            Some(ConsumerVerdict::Unknown) => {
                 let why = "what SQS says about the queue decides neither way";
                 return Found::CannotTell(blind.map_or_else(|| why.to_owned(), |fault| fault.to_string()));
             }
