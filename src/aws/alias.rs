@@ -53,9 +53,7 @@ pub(super) async fn read(
     let weights = answer
         .routing_config
         .and_then(|routing| routing.additional_version_weights);
-    let mut history = number
-        .map(|number| History::saved(&description, number))
-        .unwrap_or_default();
+    let mut history = History::saved(&description, number);
     history.before.retain(|number| versions.contains(number));
     let alias = Alias {
         function: name.clone(),

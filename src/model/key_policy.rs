@@ -39,11 +39,11 @@ pub fn lets_rules_in(policy: &Document, account: &AccountId, rules: &[String]) -
             of_effect
                 .map(|statement| applies(statement, action, account, rules))
                 .max()
-                .unwrap_or(Answer::No)
+                .unwrap_or(Applies::No)
         };
         match (says("Deny"), says("Allow")) {
-            (Answer::Yes, _) | (_, Answer::No) => drop(missing.insert(action)),
-            (Answer::No, Answer::Yes) => {}
+            (Applies::Yes, _) | (_, Applies::No) => drop(missing.insert(action)),
+            (Applies::No, Applies::Yes) => {}
             _ => unclear = true,
         }
     }
@@ -56,52 +56,52 @@ pub fn lets_rules_in(policy: &Document, account: &AccountId, rules: &[String]) -
 
 /// Ordered by how much it says for a statement.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Answer {
+enum Applies {
     No,
     Unclear,
     Yes,
 }
 
-impl From<bool> for Answer {
+impl From<bool> for Applies {
     fn from(yes: bool) -> Self {
         if yes { Self::Yes } else { Self::No }
     }
 }
 
 /// Whether a statement is about EventBridge doing this for these rules: all of its parts must be.
-fn applies(statement: &Value, action: &str, account: &AccountId, rules: &[String]) -> Answer {
+fn applies(statement: &Value, action: &str, account: &AccountId, rules: &[String]) -> Applies {
     let principal = match statement.get("Principal") {
         Some(Value::String(who)) => (who == "*").into(),
         Some(Value::Object(who)) => {
             let is = |kind: &str, name: &str| texts(who.get(kind)).contains(&name);
             (is("Service", EVENT_BRIDGE) || is("Service", "*") || is("AWS", "*")).into()
         }
-        _ => Answer::Unclear,
+        _ => Applies::Unclear,
     };
     let actions = texts(statement.get("Action"));
     let action = match statement.get("Action") {
         Some(_) => actions.iter().any(|pattern| matches_action(pattern, action)).into(),
-        None => Answer::Unclear,
+        None => Applies::Unclear,
     };
     let condition = match statement.get("Condition") {
-        None => Answer::Yes,
+        None => Applies::Yes,
         Some(Value::Object(operators)) => operators
             .iter()
             .map(|(operator, keys)| holds(operator, keys, account, rules))
             .min()
-            .unwrap_or(Answer::Yes),
-        Some(_) => Answer::Unclear,
+            .unwrap_or(Applies::Yes),
+        Some(_) => Applies::Unclear,
     };
     principal.min(action).min(condition)
 }
 
 /// Whether a condition holds for events of these rules, as far as it is one of those that keys for EventBridge have.
-fn holds(operator: &str, keys: &Value, account: &AccountId, rules: &[String]) -> Answer {
+fn holds(operator: &str, keys: &Value, account: &AccountId, rules: &[String]) -> Applies {
     let nothing = Map::new();
     let exact = match operator {
         "StringEquals" | "ArnEquals" => operator == "StringEquals",
         "StringLike" | "ArnLike" => false,
-        _ => return Answer::Unclear,
+        _ => return Applies::Unclear,
     };
     let is = |pattern: &&str, text: &str| {
         if exact {
@@ -119,11 +119,11 @@ fn holds(operator: &str, keys: &Value, account: &AccountId, rules: &[String]) ->
             match key.to_lowercase().as_str() {
                 "aws:sourceaccount" => any(account.as_str()).into(),
                 "aws:sourcearn" => rules.iter().all(|rule| any(rule)).into(),
-                _ => Answer::Unclear,
+                _ => Applies::Unclear,
             }
         })
         .min()
-        .unwrap_or(Answer::Unclear)
+        .unwrap_or(Applies::Unclear)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ const SETTLED: Duration = Duration::from_secs(60);
 
 /// What was seen at one time of a queue that a probe has been delivered to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sample {
+pub struct QueueSample {
     /// How long after the delivery.
     pub at: Duration,
     /// How many messages wait.
@@ -26,7 +26,7 @@ pub struct Sample {
 
 /// What is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ConsumerVerdict {
     /// Something took the probe.
     Read,
     /// The probe waits, and nothing came for it.
@@ -37,30 +37,30 @@ pub enum Verdict {
 
 /// The verdict on these samples, which are in the order of time; nothing as long as another one may decide it.
 #[must_use]
-pub fn judge(samples: &[Sample]) -> Option<Verdict> {
+pub fn judge(samples: &[QueueSample]) -> Option<ConsumerVerdict> {
     let last = samples.last()?;
     let looks: Vec<bool> = samples.iter().filter_map(|sample| sample.there).collect();
     // One look may come too early: a message just delivered is not everywhere yet.
     if looks.ends_with(&[false, false]) {
-        return Some(Verdict::Read);
+        return Some(ConsumerVerdict::Read);
     }
     // Only a receive puts a message in flight. A look of ours does not, but that is not worth relying on.
     let seen = samples.iter().position(|sample| sample.there == Some(true));
     let before_any_look_succeeded = &samples[..seen.unwrap_or(samples.len())];
     if before_any_look_succeeded.iter().any(|sample| sample.in_flight > 0) {
-        return Some(Verdict::Read);
+        return Some(ConsumerVerdict::Read);
     }
     if last.at < LONGEST {
         return None;
     }
     let mut settled = samples.iter().filter(|sample| sample.at >= SETTLED).peekable();
     Some(match last.there {
-        Some(true) => Verdict::NotRead,
-        Some(false) => Verdict::Unknown,
-        None if settled.peek().is_none() => Verdict::Unknown,
-        None if settled.clone().all(|sample| sample.waiting > 0) => Verdict::NotRead,
-        None if looks.is_empty() && settled.all(|sample| sample.waiting == 0) => Verdict::Read,
-        None => Verdict::Unknown,
+        Some(true) => ConsumerVerdict::NotRead,
+        Some(false) => ConsumerVerdict::Unknown,
+        None if settled.peek().is_none() => ConsumerVerdict::Unknown,
+        None if settled.clone().all(|sample| sample.waiting > 0) => ConsumerVerdict::NotRead,
+        None if looks.is_empty() && settled.all(|sample| sample.waiting == 0) => ConsumerVerdict::Read,
+        None => ConsumerVerdict::Unknown,
     })
 }
 
@@ -73,22 +73,26 @@ mod tests {
 
     #[test]
     fn what_was_seen_decides() {
-        type Row = (&'static str, &'static [(u64, u64, u64, Option<bool>)], Option<Verdict>);
+        type Row = (
+            &'static str,
+            &'static [(u64, u64, u64, Option<bool>)],
+            Option<ConsumerVerdict>,
+        );
         let rows: &[Row] = &[
             ("nothing yet", &[], None),
             ("one look in vain", &[(1, 0, 0, GONE)], None),
             (
                 "two looks in vain",
                 &[(1, 0, 0, GONE), (4, 0, 0, GONE)],
-                Some(Verdict::Read),
+                Some(ConsumerVerdict::Read),
             ),
             (
                 "there at first, then gone",
                 &[(1, 0, 0, THERE), (4, 0, 0, GONE), (7, 0, 0, GONE)],
-                Some(Verdict::Read),
+                Some(ConsumerVerdict::Read),
             ),
             ("gone, then there after all", &[(1, 0, 0, GONE), (4, 0, 0, THERE)], None),
-            ("in flight", &[(1, 0, 1, None)], Some(Verdict::Read)),
+            ("in flight", &[(1, 0, 1, None)], Some(ConsumerVerdict::Read)),
             (
                 "in flight after a look of ours",
                 &[(1, 0, 0, THERE), (4, 0, 1, None)],
@@ -98,34 +102,38 @@ mod tests {
             (
                 "waiting to the end",
                 &[(1, 0, 0, THERE), (30, 1, 0, None), (90, 1, 0, THERE)],
-                Some(Verdict::NotRead),
+                Some(ConsumerVerdict::NotRead),
             ),
             (
                 "waiting to the end, without a look",
                 &[(1, 1, 0, None), (60, 1, 0, None), (90, 1, 0, None)],
-                Some(Verdict::NotRead),
+                Some(ConsumerVerdict::NotRead),
             ),
             (
                 "never counted, without a look",
                 &[(1, 0, 0, None), (60, 0, 0, None), (90, 0, 0, None)],
-                Some(Verdict::Read),
+                Some(ConsumerVerdict::Read),
             ),
             (
                 "counted late and to no end",
                 &[(1, 0, 0, None), (60, 0, 0, None), (75, 3, 0, None), (90, 0, 0, None)],
-                Some(Verdict::Unknown),
+                Some(ConsumerVerdict::Unknown),
             ),
             (
                 "a look in vain at the very end",
                 &[(1, 1, 0, None), (60, 1, 0, None), (90, 1, 0, GONE)],
-                Some(Verdict::Unknown),
+                Some(ConsumerVerdict::Unknown),
             ),
-            ("one answer too late", &[(95, 0, 0, GONE)], Some(Verdict::Unknown)),
+            (
+                "one answer too late",
+                &[(95, 0, 0, GONE)],
+                Some(ConsumerVerdict::Unknown),
+            ),
         ];
         for (name, samples, verdict) in rows {
-            let samples: Vec<Sample> = samples
+            let samples: Vec<QueueSample> = samples
                 .iter()
-                .map(|(at, waiting, in_flight, there)| Sample {
+                .map(|(at, waiting, in_flight, there)| QueueSample {
                     at: Duration::from_secs(*at),
                     waiting: *waiting,
                     in_flight: *in_flight,

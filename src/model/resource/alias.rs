@@ -169,12 +169,13 @@ impl History {
         }
     }
 
-    /// The history in the description of an alias that points to this version. If something other than kibus moved the
+    /// The history in the description of an alias that points to this version, or to `$LATEST`, which has no number. If
+    /// something other than kibus moved the
     /// alias, the version that kibus moved it to is the latest one before.
     #[must_use]
-    pub fn saved(description: &str, version: u64) -> Self {
+    pub fn saved(description: &str, version: Option<u64>) -> Self {
         match read(description) {
-            Some((described, history)) if described == version => history,
+            Some((described, history)) if Some(described) == version => history,
             Some((described, history)) => Self {
                 before: std::iter::once(described).chain(history.before).collect(),
                 back_from: None,
@@ -243,10 +244,12 @@ mod tests {
         ] {
             let history = alias(5, back_from, before).history;
             assert_eq!(history.describe(5), text);
-            assert_eq!(History::saved(text, 5), history, "{text}");
-            let moved = History::saved(text, 9);
-            assert_eq!((moved.before[0], &moved.before[1..]), (5, before), "{text}");
-            assert_eq!(moved.back_from, None, "{text}");
+            assert_eq!(History::saved(text, Some(5)), history, "{text}");
+            for moved_to in [Some(9), None] {
+                let moved = History::saved(text, moved_to);
+                assert_eq!((moved.before[0], &moved.before[1..]), (5, before), "{text}");
+                assert_eq!(moved.back_from, None, "{text}");
+            }
         }
         for text in [
             "",
@@ -255,7 +258,7 @@ mod tests {
             "kibus: version 5, before ",
             "kibus: version 5, before 4 x",
         ] {
-            assert_eq!(History::saved(text, 5), History::default(), "{text}");
+            assert_eq!(History::saved(text, Some(5)), History::default(), "{text}");
         }
     }
 
