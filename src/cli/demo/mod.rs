@@ -7,7 +7,7 @@ mod stage;
 use std::collections::BTreeSet;
 
 use super::Ending;
-use super::sandbox::telling;
+use super::sandbox::report_steps;
 use crate::error::Error;
 use crate::sandbox::Sandbox;
 use crate::ui::Ui;
@@ -17,7 +17,7 @@ use stage::Stage;
 
 /// Sets the stage, plays every act, and fails at the first claim that does not hold.
 pub(super) async fn run(ui: &Ui) -> Result<Ending, Error> {
-    let server = Sandbox::open()?.start_private(&[], &telling(ui)).await?;
+    let server = Sandbox::open()?.start_private(&[], &report_steps(ui)).await?;
     let stage = Stage::set(ui, server.endpoint()).await?;
 
     stage
