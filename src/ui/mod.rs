@@ -4,9 +4,9 @@
 //! and the plan moves to stderr.
 
 pub mod json;
-mod moving;
 pub mod paint;
 mod progress;
+mod progress_term;
 mod prompt;
 pub mod table;
 mod terminal;
@@ -19,16 +19,16 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget};
 use serde_json::Value;
 
 pub use json::{ClusterReport, HubReport, ProbeReport, Problem, Report, StatusReport};
-pub use progress::Progress;
+pub use progress::PlanProgress;
 pub use table::{Align, Table};
 
 use crate::error::Error;
 use crate::model::name::{AccountId, BusName, Region};
 use crate::model::scope::Scope;
 use crate::plan::Plan;
-use moving::Moving;
 use paint::Paint;
-use terminal::{Environment, Terminals};
+use progress_term::ProgressTerm;
+use terminal::{ColorVariables, Terminals};
 use text::Look;
 
 /// What is written to stdout.
@@ -95,14 +95,14 @@ impl Ui {
     /// process paints is set once, here.
     #[must_use]
     pub fn new(output: Output, color: Color, verbose: u8) -> Self {
-        let (terminals, environment) = (Terminals::detect(), Environment::detect());
-        let stdout_colors = environment.colors(color, terminals.stdout);
-        let stderr_colors = environment.colors(color, terminals.stderr);
+        let (terminals, variables) = (Terminals::detect(), ColorVariables::detect());
+        let stdout_colors = variables.colors(color, terminals.stdout);
+        let stderr_colors = variables.colors(color, terminals.stderr);
         console::set_colors_enabled(stdout_colors);
         console::set_colors_enabled_stderr(stderr_colors);
-        let moves = terminals.stderr && !environment.dumb;
+        let moves = terminals.stderr && !variables.dumb;
         let target = if moves {
-            ProgressDrawTarget::term_like(Box::new(Moving::stderr()))
+            ProgressDrawTarget::term_like(Box::new(ProgressTerm::stderr()))
         } else {
             ProgressDrawTarget::hidden()
         };
@@ -247,8 +247,7 @@ impl Ui {
         }
     }
 
-    /// Asks whether to go on. Only `y` or `yes` is yes; Ctrl-C is no, and so is a terminal that goes
-    /// away. It blocks its thread. Ctrl-C also raises SIGINT, for whoever listens.
+    /// Asks a question. Only `y` and `yes` mean yes; Ctrl-C, Ctrl-D and a closed terminal mean no. It blocks its thread.
     ///
     /// # Errors
     /// When the terminal cannot be read.
@@ -266,9 +265,9 @@ impl Ui {
 
     /// Tells what happens while a plan runs.
     #[must_use]
-    pub fn progress(&self, plan: &Plan) -> Progress {
+    pub fn progress(&self, plan: &Plan) -> PlanProgress {
         let columns = self.stderr_look().width;
-        Progress::new(self.bars.clone(), self.stderr_paint, self.moves, columns, plan)
+        PlanProgress::new(self.bars.clone(), self.stderr_paint, self.moves, columns, plan)
     }
 
     /// Says on a terminal that something is under way, for as long as the answer lives.
