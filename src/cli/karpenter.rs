@@ -125,7 +125,7 @@ fn queues(group: &[&Controller]) -> Vec<String> {
     for one in group.iter().take(LISTED) {
         table.row([one.cluster.as_str(), one.queue.as_str()]);
     }
-    let mut lines = vec![format!("with the {ANY_QUEUE} of each cluster:"), table.render(4)];
+    let mut lines = vec![format!("with the {ANY_QUEUE} of each cluster:"), table.render(4, None)];
     if group.len() > LISTED {
         lines.push(format!("    and {} more", group.len() - LISTED));
     }

@@ -212,7 +212,7 @@ mod tests {
     use super::*;
     use crate::model::inventory::Desired;
     use crate::model::options::HubOptions;
-    use crate::ui::text::tests::{between, hub_world};
+    use crate::ui::text::tests::{between, hub_resources};
 
     fn first(plan: &Plan) -> &Change {
         &plan.changes[0]
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn without_a_terminal_each_reported_event_is_one_plain_line() {
-        let hub = hub_world(HubOptions::default());
+        let hub = hub_resources(HubOptions::default());
         let create = between(&Desired::default(), &hub);
         let delete = between(&hub, &Desired::default());
         let done = || Event::Done(Duration::from_millis(234));

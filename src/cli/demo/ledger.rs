@@ -69,7 +69,7 @@ impl Ledger {
     }
 
     /// What became of each event, a row an event.
-    pub(super) fn table(&self) -> String {
+    pub(super) fn table(&self, width: Option<usize>) -> String {
         let mut header = vec!["sent".to_owned()];
         header.extend(self.received.keys().map(|cluster| format!("got by {cluster}")));
         header.push("dropped".to_owned());
@@ -88,7 +88,7 @@ impl Ledger {
             row.push(sent.dropped.map_or_else(String::new, |(_, reason)| reason.to_owned()));
             table.row(row);
         }
-        table.render(2)
+        table.render(2, width)
     }
 
     /// The account of all events: nothing lost, nothing misrouted, every drop counted by the router for the reason

@@ -44,7 +44,7 @@ pub(super) async fn run(ui: &Ui) -> Result<Ending, Error> {
     sent.push(signals.starting(&base));
     sent.push(signals.of_nobody(&stranger));
     let ledger = Ledger::keep(&stage, sent).await?;
-    ui.result(&ledger.table())?;
+    ui.result(&ledger.table(ui.result_look().width))?;
     ui.result(&ledger.balance()?)?;
 
     stage.tell("Nothing has drifted.")?;

@@ -1,4 +1,4 @@
-//! Sentences as text: those of an error, a warning, or what a command has to say.
+//! Errors, warnings and messages as text.
 
 use super::Look;
 use super::escape::escape;
@@ -6,7 +6,7 @@ use super::fold::fold;
 use super::plan::NARROW;
 use crate::error::{Error, Hint};
 
-/// What happened, why, what state things are in, and what to do next; every command alone on its line.
+/// What failed, why, the current state, and the next step. Each command has its own line.
 #[must_use]
 pub fn error(error: &Error, look: Look) -> String {
     let mut lines = titled(&look.paint.red("error:"), &error.message, look);
@@ -30,7 +30,7 @@ pub fn error(error: &Error, look: Look) -> String {
     lines.join("\n")
 }
 
-/// What deserves a look and stops nothing. Lines that are set in from the margin are commands and stay whole.
+/// A warning. Indented lines are commands and are not folded.
 #[must_use]
 pub fn warning(text: &str, look: Look) -> String {
     let mut lines = Vec::new();
@@ -46,7 +46,7 @@ pub fn warning(text: &str, look: Look) -> String {
     lines.join("\n")
 }
 
-/// What a command has to say. Lines that are set in from the margin are to be copied and stay whole.
+/// Messages. Indented lines are for copying and are not folded.
 #[must_use]
 pub fn sentences(text: &str, look: Look) -> String {
     let width = look.width.map_or(usize::MAX, |width| width.max(NARROW));
@@ -57,7 +57,7 @@ pub fn sentences(text: &str, look: Look) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Text after its title; where it is too long for the terminal, it goes on as what is below it.
+/// A title and text. Continuation lines are indented.
 fn titled(title: &str, text: &str, look: Look) -> Vec<String> {
     let mut lines = fold(&format!("{title} {}", escape(text)), room(look));
     for line in lines.iter_mut().skip(1) {

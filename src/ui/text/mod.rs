@@ -1,5 +1,6 @@
 //! Values as text. Pure: every function gives a whole text, which the tests read.
 
+mod columns;
 mod document;
 mod error;
 mod escape;

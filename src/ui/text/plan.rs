@@ -1,28 +1,28 @@
-//! A plan as text: a line per change, below it what changes, at the end one line that sums up.
+//! A plan as text: one line per change, its changed fields below it, and a last line with the totals.
 
+use super::columns::{Columns, shortened};
 use super::escape::escape;
 use super::fold::fold;
 use super::group::{Group, groups};
 use super::summary::{kind, name, rest_of_name, short_name, summary};
 use super::{Look, document, value};
 use crate::model::field::FieldValue;
+use crate::model::resource::ResourceId;
 use crate::plan::{Action, Change, FieldChange, Plan};
 use crate::ui::Heading;
 use crate::ui::paint::Paint;
-use crate::ui::table::gap;
+use crate::ui::table::{Align, Table, gap};
 
-/// How many clusters that only come or only go are shown one by one.
-const SHOWN_CLUSTERS: usize = 20;
-/// How many of them stay when there are more.
-const FIRST_CLUSTERS: usize = 3;
-/// Names longer than this do not push the column after them to the right.
+/// If more clusters than this are only created or only deleted, each is one line.
+const DETAILED_CLUSTERS: usize = 20;
+/// The widest name column. Longer names reach into the next column.
 pub(super) const NAME_COLUMN: usize = 48;
-/// Where a line ends that could as well be two, when nothing else says.
+/// The longest line for an old and a new value side by side, if the terminal width is unknown.
 const COMFORTABLE: usize = 120;
-/// The least room in which folded words can still be read.
+/// The smallest width to which text is folded.
 pub(super) const NARROW: usize = 24;
 
-/// The first line of what is said about a hub.
+/// The first line of every text about a hub.
 #[must_use]
 pub fn heading(heading: &Heading, look: Look) -> String {
     look.paint.bold(&format!(
@@ -31,21 +31,22 @@ pub fn heading(heading: &Heading, look: Look) -> String {
     ))
 }
 
-/// The whole plan. Empty when there is nothing to change and nothing unknown.
+/// The whole plan. Empty if nothing changes and every resource was read.
 #[must_use]
 pub fn plan(about: &Heading, plan: &Plan, look: Look) -> String {
     if plan.is_empty() && plan.unknown.is_empty() {
         return String::new();
     }
     let mut lines = vec![heading(about, look)];
-    let columns = Columns::of(plan);
+    let columns = Columns::of(plan, look);
     let groups = groups(plan);
-    let (shown, folded) = fold_groups(&groups, look);
+    let (detailed, brief) = split_groups(&groups, look);
     let titled = groups.iter().any(|group| group.owner.is_some());
-    for group in shown {
+    for group in detailed {
         lines.push(String::new());
         if let Some(owner) = &group.owner {
-            lines.push(format!("  {}", look.paint.bold(&escape(&owner.title()))));
+            let title = shortened(&escape(&owner.title()), look.width, 2);
+            lines.push(format!("  {}", look.paint.bold(&title)));
         } else if titled {
             lines.push(format!("  {}", look.paint.bold("hub")));
         }
@@ -53,23 +54,25 @@ pub fn plan(about: &Heading, plan: &Plan, look: Look) -> String {
             lines.extend(change_lines(change, columns, look));
         }
     }
-    lines.extend(folded);
+    for (action, groups) in brief {
+        lines.push(String::new());
+        lines.extend(cluster_lines(action, &groups, look));
+    }
     if !plan.unknown.is_empty() {
         lines.push(String::new());
     }
     for id in &plan.unknown {
-        let what = columns.line(kind(id), &escape(&name(id)), &[]);
-        let sign = look.paint.yellow("?");
-        lines.push(format!("  {sign} {what}  could not be read; nothing is planned for it"));
+        let about = "could not be read; no change is planned";
+        lines.extend(columns.row(&look.paint.yellow("?"), kind(id), &name(id), about, look));
     }
     if !plan.is_empty() {
         lines.push(String::new());
-        lines.push(last_line(plan, look));
+        lines.extend(last_lines(plan, look));
     }
     lines.join("\n")
 }
 
-/// How many changes of each action, as a list: `13 to create, 1 to update`.
+/// The number of changes per action: `13 to create, 1 to update`.
 #[must_use]
 pub fn counts(plan: &Plan) -> String {
     let counts: Vec<String> = [Action::Create, Action::Update, Action::Replace, Action::Delete]
@@ -81,54 +84,16 @@ pub fn counts(plan: &Plan) -> String {
     counts.join(", ")
 }
 
-fn last_line(plan: &Plan, look: Look) -> String {
+fn last_lines(plan: &Plan, look: Look) -> Vec<String> {
     let hidden = look.verbose == 0 && plan.changes.iter().any(|change| !shows_fields(change));
     let more = if hidden { "; -v shows every document" } else { "" };
-    format!("{}. Nothing is changed yet{more}.", look.paint.bold(&counts(plan)))
+    let line = format!("{}. Nothing is changed yet{more}.", look.paint.bold(&counts(plan)));
+    fold(&line, look.width.unwrap_or(usize::MAX))
 }
 
-/// Whether the fields stand below the line even when nobody asks for more.
+/// Whether the fields are shown without `-v`.
 fn shows_fields(change: &Change) -> bool {
     matches!(change.action, Action::Update | Action::Replace)
-}
-
-/// How wide kinds and names are.
-#[derive(Clone, Copy)]
-struct Columns {
-    kind: usize,
-    name: usize,
-}
-
-impl Columns {
-    fn of(plan: &Plan) -> Self {
-        let ids = || plan.changes.iter().map(|change| &change.id).chain(&plan.unknown);
-        Self {
-            kind: ids().map(|id| kind(id).chars().count()).max().unwrap_or(0),
-            name: ids()
-                .map(|id| short_name(id).chars().count())
-                .filter(|width| *width <= NAME_COLUMN)
-                .max()
-                .unwrap_or(0),
-        }
-    }
-
-    /// Kind and name, and after them the lines of the last column, each at the same place.
-    fn line(self, kind: &str, name: &str, last: &[String]) -> String {
-        let mut line = format!("{kind}{}  {name}", gap(kind, self.kind));
-        let Some((first, more)) = last.split_first() else {
-            return line + &gap(name, self.name);
-        };
-        line = format!("{line}{}  {first}", gap(name, self.name));
-        for next in more {
-            line.push_str(&format!("\n{}{next}", " ".repeat(self.last())));
-        }
-        line.trim_end().to_owned()
-    }
-
-    /// Where the last column begins.
-    fn last(self) -> usize {
-        4 + self.kind + 2 + self.name + 2
-    }
 }
 
 pub(super) fn sign(action: Action, paint: Paint) -> String {
@@ -144,33 +109,13 @@ fn change_lines(change: &Change, columns: Columns, look: Look) -> Vec<String> {
     let shows_fields = shows_fields(change);
     let about = match change.after.as_ref().or(change.before.as_ref()) {
         Some(resource) if !shows_fields => summary(resource),
-        _ if change.fields.is_empty() => "stays as it is, but goes and comes back with its role".to_owned(),
+        _ if change.fields.is_empty() => "unchanged, but deleted and created again with its role".to_owned(),
         _ => rest_of_name(&change.id),
     };
-    let room = look.width.map(|width| width.saturating_sub(columns.last()));
-    let (beside, beneath) = match room {
-        None => (vec![about], Vec::new()),
-        Some(room) if room >= NARROW => (fold(&about, room), Vec::new()),
-        Some(_) if about.is_empty() => (Vec::new(), Vec::new()),
-        Some(_) => (
-            Vec::new(),
-            fold(&about, look.width.unwrap_or(COMFORTABLE).saturating_sub(6)),
-        ),
-    };
-    let line = columns.line(kind(&change.id), &escape(&short_name(&change.id)), &beside);
-    let mut lines = vec![
-        format!("  {} {line}", sign(change.action, look.paint))
-            .trim_end()
-            .to_owned(),
-    ];
-    lines.extend(beneath.into_iter().map(|line| format!("      {line}")));
+    let sign = sign(change.action, look.paint);
+    let mut lines = columns.row(&sign, kind(&change.id), &short_name(&change.id), &about, look);
     if shows_fields || look.verbose > 0 {
-        let fields = || {
-            change
-                .fields
-                .iter()
-                .filter(|field| shows_fields || says_something(field))
-        };
+        let fields = || change.fields.iter().filter(|field| shows_fields || has_value(field));
         let width = fields().map(|field| field.path.chars().count()).max().unwrap_or(0);
         lines.extend(fields().flat_map(|field| match change.action {
             Action::Create => value_lines(&field.path, &field.to, width),
@@ -181,8 +126,8 @@ fn change_lines(change: &Change, columns: Columns, look: Look) -> Vec<String> {
     lines
 }
 
-/// Whether a field of something that comes or goes is more than an empty list.
-fn says_something(field: &FieldChange) -> bool {
+/// Whether a field of a created or deleted resource has a value.
+fn has_value(field: &FieldChange) -> bool {
     let empty = |value: &FieldValue| match value {
         FieldValue::Unset => true,
         FieldValue::List(items) => items.is_empty(),
@@ -191,14 +136,14 @@ fn says_something(field: &FieldChange) -> bool {
     !(empty(&field.from) && empty(&field.to))
 }
 
-/// A path and lines below it.
+/// A path, and lines below it.
 fn below(path: &str, lines: Vec<String>) -> Vec<String> {
     std::iter::once(format!("      {}", escape(path)))
         .chain(lines.into_iter().map(|line| format!("        {line}")))
         .collect()
 }
 
-/// A field of something that comes or goes as a whole.
+/// A field of a created or deleted resource.
 fn value_lines(path: &str, of: &FieldValue, width: usize) -> Vec<String> {
     match of {
         FieldValue::Document(document) => below(path, document::plain(document)),
@@ -240,37 +185,46 @@ pub(super) fn field_lines(field: &FieldChange, width: usize, look: Look) -> Vec<
     below(&field.path, lines)
 }
 
-/// The groups to show one by one, and lines that name the rest, where many clusters only come or only go.
-fn fold_groups<'a, 'b>(groups: &'b [Group<'a>], look: Look) -> (Vec<&'b Group<'a>>, Vec<String>) {
-    let all_are =
+/// Splits off the clusters that are only created or only deleted, if they are many and `-v` is not set.
+fn split_groups<'a, 'b>(
+    groups: &'b [Group<'a>],
+    look: Look,
+) -> (Vec<&'b Group<'a>>, Vec<(Action, Vec<&'b Group<'a>>)>) {
+    let is_all =
         |group: &Group<'_>, action| group.owner.is_some() && group.changes.iter().all(|change| change.action == action);
-    let mut shown: Vec<&Group<'a>> = groups.iter().collect();
-    let mut lines = Vec::new();
+    let mut detailed: Vec<&Group<'a>> = groups.iter().collect();
+    let mut brief = Vec::new();
     for action in [Action::Create, Action::Delete] {
-        let alike: Vec<&Group<'a>> = groups.iter().filter(|group| all_are(group, action)).collect();
-        if look.verbose > 0 || alike.len() <= SHOWN_CLUSTERS {
-            continue;
+        let alike: Vec<_> = groups.iter().filter(|group| is_all(group, action)).collect();
+        if look.verbose == 0 && alike.len() > DETAILED_CLUSTERS {
+            detailed.retain(|group| !is_all(group, action));
+            brief.push((action, alike));
         }
-        let rest = &alike[FIRST_CLUSTERS..];
-        shown.retain(|group| !rest.iter().any(|other| std::ptr::eq(*group, *other)));
-        let changes: usize = rest.iter().map(|group| group.changes.len()).sum();
-        let names: Vec<_> = rest
-            .iter()
-            .filter_map(|group| group.owner.as_ref())
-            .map(|owner| escape(owner.name()))
-            .collect();
-        lines.push(String::new());
-        lines.push(format!(
-            "  ... and {} more clusters, {changes} to {}; -v shows all:",
-            rest.len(),
-            action.as_str()
-        ));
-        let width = look.width.unwrap_or(COMFORTABLE).saturating_sub(6).max(NARROW);
-        lines.extend(
-            fold(&names.join(" "), width)
-                .into_iter()
-                .map(|line| format!("      {line}")),
-        );
     }
-    (shown, lines)
+    (detailed, brief)
+}
+
+/// One line per cluster, with its controller role.
+fn cluster_lines(action: Action, groups: &[&Group<'_>], look: Look) -> Vec<String> {
+    let changes: usize = groups.iter().map(|group| group.changes.len()).sum();
+    let title = format!(
+        "{} clusters, {changes} to {}; -v shows each change",
+        groups.len(),
+        action.as_str()
+    );
+    let mut table = Table::new([Align::Left, Align::Left]);
+    table.row(["  cluster", "controller role"].map(|title| look.paint.dim(title)));
+    for group in groups {
+        let cluster = group.owner.as_ref().map_or("", |owner| owner.name());
+        let role = group.changes.iter().find_map(|change| match &change.id {
+            ResourceId::RolePolicy(role, _) => Some(escape(role.as_str())),
+            _ => None,
+        });
+        table.row([
+            format!("{} {}", sign(action, look.paint), escape(cluster)),
+            role.unwrap_or_default().into_owned(),
+        ]);
+    }
+    let title = shortened(&title, look.width, 2);
+    vec![format!("  {}", look.paint.bold(&title)), table.render(2, look.width)]
 }

@@ -37,7 +37,7 @@ pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterRepor
             facts.row([title.to_owned(), paint.red(line)]);
         }
     }
-    lines.push(facts.render(INDENT));
+    lines.push(facts.render(INDENT, look.width));
     let of_cluster = |queue: &_| clusters.iter().any(|cluster| cluster.queue_name == *queue);
     let mut queues = Table::new([Align::Left, Align::Right, Align::Right]);
     queues.row(["queue", "waiting", "in flight"].map(|title| paint.dim(title)));
@@ -52,7 +52,7 @@ pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterRepor
             paint.dim(after),
         ]);
     }
-    lines.extend([String::new(), queues.render(INDENT), String::new()]);
+    lines.extend([String::new(), queues.render(INDENT, look.width), String::new()]);
     lines.push(cluster_table(status, clusters, look));
     lines.join("\n")
 }
@@ -64,9 +64,9 @@ fn cluster_table(status: &StatusReport, clusters: &[ClusterReport], look: Look) 
     }
     let whole = rows(status, clusters, true, look.paint);
     if look.width.is_none_or(|width| whole.width(INDENT) <= width) {
-        return whole.render(INDENT);
+        return whole.render(INDENT, None);
     }
-    let table = rows(status, clusters, false, look.paint).render(INDENT);
+    let table = rows(status, clusters, false, look.paint).render(INDENT, look.width);
     let rest = look.paint.dim("a wider terminal shows the names of the queues, too");
     format!("{table}\n\n{}{rest}", " ".repeat(INDENT))
 }
