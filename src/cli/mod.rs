@@ -9,6 +9,7 @@ mod context;
 mod controller_policies;
 mod controller_role;
 mod demo;
+mod examples;
 mod explain;
 mod global;
 mod hub_options;
@@ -80,7 +81,7 @@ enum Ending {
 #[must_use]
 pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
     let args: Vec<OsString> = args.into_iter().collect();
-    let parsed = Cli::command()
+    let parsed = examples::add_to_help(Cli::command())
         .try_get_matches_from(&args)
         .and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM while changes are made: the first asks to stop after the calls in flight, the second stops.
+//! Ctrl-C and SIGTERM while a plan is applied: the first stops after the calls in flight, the second stops immediately.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
@@ -6,7 +6,7 @@ use tokio::sync::watch;
 use crate::error::{Error, ErrorKind};
 use crate::ui::Ui;
 
-/// Listens for the signals that ask a program to end.
+/// Handles the signals that stop a program.
 pub(super) struct Stop {
     interrupt: Signal,
     terminate: Signal,
@@ -14,9 +14,12 @@ pub(super) struct Stop {
 }
 
 impl Stop {
-    /// Begins to listen; from now on the signals do not end the process by themselves.
+    /// Installs the signal handlers. From now on the signals no longer end the process.
+    ///
+    /// # Errors
+    /// The system does not allow the handlers.
     pub(super) fn listen() -> Result<Self, Error> {
-        let listen = |kind| signal(kind).map_err(|e| Error::failed("cannot listen for signals").note(e.to_string()));
+        let listen = |kind| signal(kind).map_err(|e| Error::failed("cannot handle signals").note(e.to_string()));
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
@@ -24,13 +27,13 @@ impl Stop {
         })
     }
 
-    /// What turns true when someone asks to stop.
+    /// A value that becomes true at the first signal.
     pub(super) fn asked(&self) -> watch::Receiver<bool> {
         self.ask.subscribe()
     }
 
-    /// Runs something to its end. Gives which signal asked to stop meanwhile, or nothing to go with it if a second
-    /// signal came before the end.
+    /// Runs `work` to its end, or to the second signal. Returns its result, if it ended, and the kind of the signal, if
+    /// there was one.
     pub(super) async fn during<T>(&mut self, ui: &Ui, work: impl Future<Output = T>) -> (Option<T>, Option<ErrorKind>) {
         tokio::pin!(work);
         let mut first = None;
@@ -44,8 +47,8 @@ impl Stop {
                 return (None, Some(kind));
             }
             first = Some(kind);
-            ui.say("stopping when the calls in flight are answered; once more to stop at once");
-            // Nobody listens any more only when the work is over.
+            ui.say("Finishing calls in flight. Press Ctrl-C again to stop now.");
+            // This fails only if the work is over.
             let _ = self.ask.send(true);
         }
     }
