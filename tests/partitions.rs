@@ -125,9 +125,9 @@ fn every_arn_is_in_the_callers_partition() {
         let shown = text::plan(
             &Heading::from(&scope),
             &plan,
-            text::Look {
+            text::Style {
                 verbose: 1,
-                ..text::Look::default()
+                ..text::Style::default()
             },
         );
         let prefix = hub::default_queue_prefix();

@@ -191,7 +191,7 @@ pub(super) fn list<'a>(clusters: impl Iterator<Item = &'a ClusterName>) -> Strin
 
 /// How long the lines of commands may get.
 fn width(context: &Context<'_>) -> usize {
-    let terminal = context.ui.result_look().width;
+    let terminal = context.ui.result_style().width;
     terminal.map_or(WIDTH, |columns| WIDTH.min(columns.saturating_sub(GOES_ON)))
 }
 

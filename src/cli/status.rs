@@ -34,7 +34,7 @@ pub(super) async fn run(_: Args, context: Context<'_>) -> Result<Ending, Error> 
     let error = incomplete(&context, faults.len() + usize::from(look.undiscovered.is_some()));
     let status = report(&context, &look, &state, &faults);
     let clusters = look.registered.report(&context, &look.options);
-    let text = text::status(&context.heading(), &status, &clusters, context.ui.result_look());
+    let text = text::status(&context.heading(), &status, &clusters, context.ui.result_style());
     context.ui.report(&Report {
         hubs: vec![HubReport {
             bus: context.scope.bus.clone(),

@@ -272,6 +272,6 @@ fn show(context: &Context<'_>, plan: &Plan, findings: &[Finding], look: &Look) -
         plan,
         findings,
         &fixes,
-        ui.result_look(),
+        ui.result_style(),
     ))
 }

@@ -29,7 +29,7 @@ use crate::plan::Plan;
 use paint::Paint;
 use progress_term::ProgressTerm;
 use terminal::{ColorVariables, Terminals};
-use text::Look;
+use text::Style;
 
 /// What is written to stdout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -129,29 +129,29 @@ impl Ui {
         self.terminals.stdin && self.terminals.stderr
     }
 
-    /// How text for stdout is to look.
+    /// The style of text on stdout.
     #[must_use]
-    pub fn stdout_look(&self) -> Look {
-        self.look(self.stdout_paint, self.terminals.stdout, &Term::stdout())
+    pub fn stdout_style(&self) -> Style {
+        self.style(self.stdout_paint, self.terminals.stdout, &Term::stdout())
     }
 
-    /// How text for stderr is to look.
+    /// The style of text on stderr.
     #[must_use]
-    pub fn stderr_look(&self) -> Look {
-        self.look(self.stderr_paint, self.terminals.stderr, &Term::stderr())
+    pub fn stderr_style(&self) -> Style {
+        self.style(self.stderr_paint, self.terminals.stderr, &Term::stderr())
     }
 
-    /// How text for [`Ui::result`] is to look.
+    /// The style of text for [`Ui::result`].
     #[must_use]
-    pub fn result_look(&self) -> Look {
+    pub fn result_style(&self) -> Style {
         match self.output {
-            Output::Text => self.stdout_look(),
-            Output::Json => self.stderr_look(),
+            Output::Text => self.stdout_style(),
+            Output::Json => self.stderr_style(),
         }
     }
 
-    fn look(&self, paint: Paint, terminal: bool, term: &Term) -> Look {
-        Look {
+    fn style(&self, paint: Paint, terminal: bool, term: &Term) -> Style {
+        Style {
             paint,
             width: terminal
                 .then(|| term.size_checked())
@@ -190,7 +190,7 @@ impl Ui {
     /// # Errors
     /// As [`Ui::out`].
     pub fn sentences(&self, text: &str) -> Result<(), Error> {
-        self.result(&text::sentences(text, self.result_look()))
+        self.result(&text::sentences(text, self.result_style()))
     }
 
     /// Writes a line to stderr.
@@ -200,7 +200,7 @@ impl Ui {
 
     /// Writes to stderr what deserves a look but stops nothing; it may have several lines.
     pub fn warn(&self, text: &str) {
-        self.say(&text::warning(text, self.stderr_look()));
+        self.say(&text::warning(text, self.stderr_style()));
     }
 
     /// Shows what a plan would change: on stdout, or on stderr where stdout is one JSON document. A plan without
@@ -209,7 +209,7 @@ impl Ui {
     /// # Errors
     /// As [`Ui::out`].
     pub fn show_plan(&self, heading: &Heading, plan: &Plan) -> Result<(), Error> {
-        let text = text::plan(heading, plan, self.result_look());
+        let text = text::plan(heading, plan, self.result_style());
         if text.is_empty() {
             return Ok(());
         }
@@ -243,7 +243,7 @@ impl Ui {
     /// Shows an error on stderr.
     pub fn show_error(&self, error: &Error) {
         if error.message != STDOUT_CLOSED {
-            self.say(&text::error(error, self.stderr_look()));
+            self.say(&text::error(error, self.stderr_style()));
         }
     }
 
@@ -266,7 +266,7 @@ impl Ui {
     /// Tells what happens while a plan runs.
     #[must_use]
     pub fn progress(&self, plan: &Plan) -> PlanProgress {
-        let columns = self.stderr_look().width;
+        let columns = self.stderr_style().width;
         PlanProgress::new(self.bars.clone(), self.stderr_paint, self.moves, columns, plan)
     }
 

@@ -43,7 +43,7 @@ pub(super) async fn run(ui: &Ui) -> Result<Ending, Error> {
     sent.push(signals.starting(&base));
     sent.push(signals.of_nobody(&unmanaged));
     let ledger = Ledger::record(&stage, sent).await?;
-    ui.result(&ledger.table(ui.result_look().width))?;
+    ui.result(&ledger.table(ui.result_style().width))?;
     ui.result(&ledger.check()?)?;
 
     stage.say("Check for drift.")?;

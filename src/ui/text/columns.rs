@@ -2,7 +2,7 @@
 
 use console::{measure_text_width, truncate_str};
 
-use super::Look;
+use super::Style;
 use super::escape::escape;
 use super::fold::fold;
 use super::plan::{NAME_COLUMN, NARROW};
@@ -21,10 +21,10 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    pub(super) fn of(plan: &Plan, look: Look) -> Self {
+    pub(super) fn of(plan: &Plan, style: Style) -> Self {
         let ids = || plan.changes.iter().map(|change| &change.id).chain(&plan.unknown);
         let kind = ids().map(|id| kind(id).chars().count()).max().unwrap_or(0);
-        let room = look
+        let room = style
             .width
             .map_or(NAME_COLUMN, |width| width.saturating_sub(4 + kind + 2));
         let names = ids().map(|id| short_name(id).chars().count());
@@ -42,15 +42,15 @@ impl Columns {
 
     /// A sign, a kind, a name, and a text beside it or, if it does not fit there, below it. On a terminal, a long name is
     /// shortened.
-    pub(super) fn row(self, sign: &str, kind: &str, name: &str, about: &str, look: Look) -> Vec<String> {
-        let name = shortened(&escape(name), look.width, 4 + self.kind + 2);
+    pub(super) fn row(self, sign: &str, kind: &str, name: &str, about: &str, style: Style) -> Vec<String> {
+        let name = shortened(&escape(name), style.width, 4 + self.kind + 2);
         let begin = format!("  {sign} {kind}{}  {name}", gap(kind, self.kind));
         let line = |about: &str| {
             format!("{begin}{}  {about}", gap(&name, self.name))
                 .trim_end()
                 .to_owned()
         };
-        let Some(width) = look.width else {
+        let Some(width) = style.width else {
             return vec![line(about)];
         };
         let room = width.saturating_sub(self.last());
@@ -68,7 +68,7 @@ impl Columns {
             let texts = fold(about, width.saturating_sub(BELOW))
                 .into_iter()
                 .filter(|text| !text.is_empty());
-            lines.extend(texts.map(|text| " ".repeat(BELOW) + &shortened(&text, look.width, BELOW)));
+            lines.extend(texts.map(|text| " ".repeat(BELOW) + &shortened(&text, style.width, BELOW)));
         }
         lines
     }

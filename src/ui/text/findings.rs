@@ -7,7 +7,7 @@ use console::measure_text_width;
 use super::escape::escape;
 use super::fold::fold;
 use super::plan::{NAME_COLUMN, NARROW, field_lines, sign};
-use super::{Look, kind};
+use super::{Style, kind};
 use crate::plan::Plan;
 use crate::plan::finding::{Finding, Fix, Subject};
 use crate::ui::Heading;
@@ -22,7 +22,7 @@ pub fn findings(
     plan: &Plan,
     findings: &[Finding],
     fixes: &[String],
-    look: Look,
+    look: Style,
 ) -> String {
     let title = super::heading(heading, look);
     let mut lines = vec![format!("{title} · {clusters}"), String::new()];
@@ -100,7 +100,7 @@ fn words(finding: &Finding) -> (String, String) {
 }
 
 /// What fixing would do, as a plan shows it; or a mark for what no plan fixes.
-fn mark(finding: &Finding, plan: &Plan, look: Look) -> String {
+fn mark(finding: &Finding, plan: &Plan, look: Style) -> String {
     match finding.change.and_then(|place| plan.changes.get(place)) {
         Some(change) => sign(change.action, look.paint),
         None if finding.code.as_str().starts_with("K4") => look.paint.yellow("?"),

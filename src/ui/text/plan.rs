@@ -5,7 +5,7 @@ use super::escape::escape;
 use super::fold::fold;
 use super::group::{Group, groups};
 use super::summary::{kind, name, rest_of_name, short_name, summary};
-use super::{Look, document, value};
+use super::{Style, document, value};
 use crate::model::field::FieldValue;
 use crate::model::resource::ResourceId;
 use crate::plan::{Action, Change, FieldChange, Plan};
@@ -24,8 +24,8 @@ pub(super) const NARROW: usize = 24;
 
 /// The first line of every text about a hub.
 #[must_use]
-pub fn heading(heading: &Heading, look: Look) -> String {
-    look.paint.bold(&format!(
+pub fn heading(heading: &Heading, style: Style) -> String {
+    style.paint.bold(&format!(
         "kibus · account {} · {} · hub {}",
         heading.account, heading.region, heading.bus
     ))
@@ -33,41 +33,41 @@ pub fn heading(heading: &Heading, look: Look) -> String {
 
 /// The whole plan. Empty if nothing changes and every resource was read.
 #[must_use]
-pub fn plan(about: &Heading, plan: &Plan, look: Look) -> String {
+pub fn plan(about: &Heading, plan: &Plan, style: Style) -> String {
     if plan.is_empty() && plan.unknown.is_empty() {
         return String::new();
     }
-    let mut lines = vec![heading(about, look)];
-    let columns = Columns::of(plan, look);
+    let mut lines = vec![heading(about, style)];
+    let columns = Columns::of(plan, style);
     let groups = groups(plan);
-    let (detailed, brief) = split_groups(&groups, look);
+    let (detailed, brief) = split_groups(&groups, style);
     let titled = groups.iter().any(|group| group.owner.is_some());
     for group in detailed {
         lines.push(String::new());
         if let Some(owner) = &group.owner {
-            let title = shortened(&escape(&owner.title()), look.width, 2);
-            lines.push(format!("  {}", look.paint.bold(&title)));
+            let title = shortened(&escape(&owner.title()), style.width, 2);
+            lines.push(format!("  {}", style.paint.bold(&title)));
         } else if titled {
-            lines.push(format!("  {}", look.paint.bold("hub")));
+            lines.push(format!("  {}", style.paint.bold("hub")));
         }
         for change in &group.changes {
-            lines.extend(change_lines(change, columns, look));
+            lines.extend(change_lines(change, columns, style));
         }
     }
     for (action, groups) in brief {
         lines.push(String::new());
-        lines.extend(cluster_lines(action, &groups, look));
+        lines.extend(cluster_lines(action, &groups, style));
     }
     if !plan.unknown.is_empty() {
         lines.push(String::new());
     }
     for id in &plan.unknown {
         let about = "could not be read; no change is planned";
-        lines.extend(columns.row(&look.paint.yellow("?"), kind(id), &name(id), about, look));
+        lines.extend(columns.row(&style.paint.yellow("?"), kind(id), &name(id), about, style));
     }
     if !plan.is_empty() {
         lines.push(String::new());
-        lines.extend(last_lines(plan, look));
+        lines.extend(last_lines(plan, style));
     }
     lines.join("\n")
 }
@@ -84,11 +84,11 @@ pub fn counts(plan: &Plan) -> String {
     counts.join(", ")
 }
 
-fn last_lines(plan: &Plan, look: Look) -> Vec<String> {
-    let hidden = look.verbose == 0 && plan.changes.iter().any(|change| !shows_fields(change));
+fn last_lines(plan: &Plan, style: Style) -> Vec<String> {
+    let hidden = style.verbose == 0 && plan.changes.iter().any(|change| !shows_fields(change));
     let more = if hidden { "; -v shows every document" } else { "" };
-    let line = format!("{}. Nothing is changed yet{more}.", look.paint.bold(&counts(plan)));
-    fold(&line, look.width.unwrap_or(usize::MAX))
+    let line = format!("{}. Nothing is changed yet{more}.", style.paint.bold(&counts(plan)));
+    fold(&line, style.width.unwrap_or(usize::MAX))
 }
 
 /// Whether the fields are shown without `-v`.
@@ -105,22 +105,22 @@ pub(super) fn sign(action: Action, paint: Paint) -> String {
     }
 }
 
-fn change_lines(change: &Change, columns: Columns, look: Look) -> Vec<String> {
+fn change_lines(change: &Change, columns: Columns, style: Style) -> Vec<String> {
     let shows_fields = shows_fields(change);
     let about = match change.after.as_ref().or(change.before.as_ref()) {
         Some(resource) if !shows_fields => summary(resource),
         _ if change.fields.is_empty() => "unchanged, but deleted and created again with its role".to_owned(),
         _ => rest_of_name(&change.id),
     };
-    let sign = sign(change.action, look.paint);
-    let mut lines = columns.row(&sign, kind(&change.id), &short_name(&change.id), &about, look);
-    if shows_fields || look.verbose > 0 {
+    let sign = sign(change.action, style.paint);
+    let mut lines = columns.row(&sign, kind(&change.id), &short_name(&change.id), &about, style);
+    if shows_fields || style.verbose > 0 {
         let fields = || change.fields.iter().filter(|field| shows_fields || has_value(field));
         let width = fields().map(|field| field.path.chars().count()).max().unwrap_or(0);
         lines.extend(fields().flat_map(|field| match change.action {
             Action::Create => value_lines(&field.path, &field.to, width),
             Action::Delete => value_lines(&field.path, &field.from, width),
-            Action::Update | Action::Replace => field_lines(field, width, look),
+            Action::Update | Action::Replace => field_lines(field, width, style),
         }));
     }
     lines
@@ -158,14 +158,14 @@ fn value_lines(path: &str, of: &FieldValue, width: usize) -> Vec<String> {
     }
 }
 
-pub(super) fn field_lines(field: &FieldChange, width: usize, look: Look) -> Vec<String> {
+pub(super) fn field_lines(field: &FieldChange, width: usize, style: Style) -> Vec<String> {
     let (from, to) = (&field.from, &field.to);
     match (from, to) {
         (FieldValue::Document(from), FieldValue::Document(to)) => {
-            return below(&field.path, document::diff(from, to, look.verbose > 0, look.paint));
+            return below(&field.path, document::diff(from, to, style.verbose > 0, style.paint));
         }
-        (FieldValue::Document(from), _) => return below(&field.path, document::whole(from, '-', look.paint)),
-        (_, FieldValue::Document(to)) => return below(&field.path, document::whole(to, '+', look.paint)),
+        (FieldValue::Document(from), _) => return below(&field.path, document::whole(from, '-', style.paint)),
+        (_, FieldValue::Document(to)) => return below(&field.path, document::whole(to, '+', style.paint)),
         _ => {}
     }
     let (old, new) = (value(&field.path, from), value(&field.path, to));
@@ -175,12 +175,12 @@ pub(super) fn field_lines(field: &FieldChange, width: usize, look: Look) -> Vec<
         (FieldValue::Unset, _) if field.path.starts_with("tags.") => format!("{at}{new}"),
         _ => format!("{at}{old} → {new}"),
     };
-    if line.chars().count() <= look.width.unwrap_or(COMFORTABLE) {
+    if line.chars().count() <= style.width.unwrap_or(COMFORTABLE) {
         return vec![line];
     }
     let lines = vec![
-        look.paint.red(&format!("- {old}")),
-        look.paint.green(&format!("+ {new}")),
+        style.paint.red(&format!("- {old}")),
+        style.paint.green(&format!("+ {new}")),
     ];
     below(&field.path, lines)
 }
@@ -188,7 +188,7 @@ pub(super) fn field_lines(field: &FieldChange, width: usize, look: Look) -> Vec<
 /// Splits off the clusters that are only created or only deleted, if they are many and `-v` is not set.
 fn split_groups<'a, 'b>(
     groups: &'b [Group<'a>],
-    look: Look,
+    style: Style,
 ) -> (Vec<&'b Group<'a>>, Vec<(Action, Vec<&'b Group<'a>>)>) {
     let is_all =
         |group: &Group<'_>, action| group.owner.is_some() && group.changes.iter().all(|change| change.action == action);
@@ -196,7 +196,7 @@ fn split_groups<'a, 'b>(
     let mut brief = Vec::new();
     for action in [Action::Create, Action::Delete] {
         let alike: Vec<_> = groups.iter().filter(|group| is_all(group, action)).collect();
-        if look.verbose == 0 && alike.len() > DETAILED_CLUSTERS {
+        if style.verbose == 0 && alike.len() > DETAILED_CLUSTERS {
             detailed.retain(|group| !is_all(group, action));
             brief.push((action, alike));
         }
@@ -205,7 +205,7 @@ fn split_groups<'a, 'b>(
 }
 
 /// One line per cluster, with its controller role.
-fn cluster_lines(action: Action, groups: &[&Group<'_>], look: Look) -> Vec<String> {
+fn cluster_lines(action: Action, groups: &[&Group<'_>], style: Style) -> Vec<String> {
     let changes: usize = groups.iter().map(|group| group.changes.len()).sum();
     let title = format!(
         "{} clusters, {changes} to {}; -v shows each change",
@@ -213,7 +213,7 @@ fn cluster_lines(action: Action, groups: &[&Group<'_>], look: Look) -> Vec<Strin
         action.as_str()
     );
     let mut table = Table::new([Align::Left, Align::Left]);
-    table.row(["  cluster", "controller role"].map(|title| look.paint.dim(title)));
+    table.row(["  cluster", "controller role"].map(|title| style.paint.dim(title)));
     for group in groups {
         let cluster = group.owner.as_ref().map_or("", |owner| owner.name());
         let role = group.changes.iter().find_map(|change| match &change.id {
@@ -221,10 +221,10 @@ fn cluster_lines(action: Action, groups: &[&Group<'_>], look: Look) -> Vec<Strin
             _ => None,
         });
         table.row([
-            format!("{} {}", sign(action, look.paint), escape(cluster)),
+            format!("{} {}", sign(action, style.paint), escape(cluster)),
             role.unwrap_or_default().into_owned(),
         ]);
     }
-    let title = shortened(&title, look.width, 2);
-    vec![format!("  {}", look.paint.bold(&title)), table.render(2, look.width)]
+    let title = shortened(&title, style.width, 2);
+    vec![format!("  {}", style.paint.bold(&title)), table.render(2, style.width)]
 }

@@ -3,7 +3,7 @@
 use super::escape::escape;
 use super::fold::fold;
 use super::plan::NARROW;
-use super::{Look, by_count, kind, name};
+use super::{Style, by_count, kind, name};
 use crate::model::status::Depth;
 use crate::ui::json::{ClusterReport, RouterReport, StatusReport};
 use crate::ui::paint::Paint;
@@ -16,7 +16,7 @@ const FACTS: usize = 12;
 
 /// The hub, its queues, and a line for each cluster. Numbers of messages are SQS's, which counts approximately.
 #[must_use]
-pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterReport], look: Look) -> String {
+pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterReport], look: Style) -> String {
     let paint = look.paint;
     let mut lines = vec![super::heading(heading, look), String::new()];
     let mut facts = Table::new([Align::Left, Align::Left]);
@@ -58,7 +58,7 @@ pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterRepor
 }
 
 /// The clusters, a line each; where the terminal has no room for that, without the names of their queues.
-fn cluster_table(status: &StatusReport, clusters: &[ClusterReport], look: Look) -> String {
+fn cluster_table(status: &StatusReport, clusters: &[ClusterReport], look: Style) -> String {
     if clusters.is_empty() {
         return "  no clusters are registered".to_owned();
     }
@@ -189,9 +189,9 @@ mod tests {
             cluster("t-10", Some("KarpenterServiceAccount-t-10")),
             cluster("t-9", None),
         ];
-        let look = Look {
+        let look = Style {
             width,
-            ..Look::default()
+            ..Style::default()
         };
         status(&Heading::from(&scope()), &report, &clusters, look)
     }

@@ -92,16 +92,16 @@ pub(crate) fn drifted_resources(desired: &Desired) -> Desired {
     })
 }
 
-fn look(verbose: u8, width: Option<usize>) -> Look {
-    Look {
+fn style(verbose: u8, width: Option<usize>) -> Style {
+    Style {
         verbose,
         width,
-        ..Look::default()
+        ..Style::default()
     }
 }
 
-fn shown(plan: &Plan, look: Look) -> String {
-    super::plan(&Heading::from(&scope()), plan, look)
+fn shown(plan: &Plan, style: Style) -> String {
+    super::plan(&Heading::from(&scope()), plan, style)
 }
 
 /// Compares a text with the snapshot of this name.
@@ -119,10 +119,10 @@ pub(crate) fn assert_snapshot(name: &str, text: &str) {
 #[test]
 fn a_first_hub() {
     let plan = between(&Desired::default(), &hub_resources(HubOptions::default()));
-    assert_snapshot("first-hub.txt", &shown(&plan, Look::default()));
-    assert_snapshot("first-hub-narrow.txt", &shown(&plan, look(0, Some(80))));
-    assert_snapshot("first-hub-very-narrow.txt", &shown(&plan, look(0, Some(60))));
-    assert_snapshot("first-hub-verbose.txt", &shown(&plan, look(1, None)));
+    assert_snapshot("first-hub.txt", &shown(&plan, Style::default()));
+    assert_snapshot("first-hub-narrow.txt", &shown(&plan, style(0, Some(80))));
+    assert_snapshot("first-hub-very-narrow.txt", &shown(&plan, style(0, Some(60))));
+    assert_snapshot("first-hub-verbose.txt", &shown(&plan, style(1, None)));
 }
 
 #[test]
@@ -139,11 +139,11 @@ fn every_option_of_a_hub() {
     let (before, after) = (hub_resources(HubOptions::default()), hub_resources(options));
     assert_snapshot(
         "options-new.txt",
-        &shown(&between(&Desired::default(), &after), Look::default()),
+        &shown(&between(&Desired::default(), &after), Style::default()),
     );
     assert_snapshot(
         "options-changed.txt",
-        &shown(&between(&before, &after), Look::default()),
+        &shown(&between(&before, &after), Style::default()),
     );
 }
 
@@ -155,7 +155,7 @@ fn a_policy_replaced_only_with_its_role_says_so() {
     };
     let text = shown(
         &between(&hub_resources(HubOptions::default()), &hub_resources(options)),
-        Look::default(),
+        Style::default(),
     );
     let line = "± role policy  kibus-router-us-west-2  unchanged, but deleted and created again with its role";
     assert!(text.contains(line), "{text}");
@@ -172,21 +172,21 @@ fn clusters_are_listed_apart_from_the_hub_and_each_other() {
         }
     });
     after.extend(clusters_resources(2));
-    assert_snapshot("clusters.txt", &shown(&between(&before, &after), Look::default()));
+    assert_snapshot("clusters.txt", &shown(&between(&before, &after), Style::default()));
 }
 
 #[test]
 fn many_clusters_are_one_line_each_and_v_shows_each_change() {
     let plan = between(&Desired::default(), &clusters_resources(60));
-    assert_snapshot("many-clusters.txt", &shown(&plan, look(0, Some(100))));
-    let full = shown(&plan, look(1, None));
+    assert_snapshot("many-clusters.txt", &shown(&plan, style(0, Some(100))));
+    let full = shown(&plan, style(1, None));
     for number in 1..=60 {
         assert!(
             full.contains(&format!("karpenter-tenant-{number} ")),
             "tenant-{number} is not shown by -v"
         );
     }
-    let few = shown(&between(&Desired::default(), &clusters_resources(20)), Look::default());
+    let few = shown(&between(&Desired::default(), &clusters_resources(20)), Style::default());
     assert!(few.contains("+ queue"), "20 clusters are shown in detail:\n{few}");
 }
 
@@ -202,7 +202,7 @@ fn of_many_clusters_one_with_an_update_is_shown_in_detail() {
     .filter(|resource| matches!(resource, Resource::Queue(queue) if queue.name.as_str() == "karpenter-tenant-42"))
     .cloned()
     .collect();
-    let text = shown(&between(&before, &after), Look::default());
+    let text = shown(&between(&before, &after), Style::default());
     assert!(text.contains("~ queue        karpenter-tenant-42"), "{text}");
 }
 
@@ -224,13 +224,13 @@ fn every_row_of_a_plan_fits_the_terminal() {
         ..Plan::default()
     });
     for plan in &plans {
-        let whole = shown(plan, Look::default());
+        let whole = shown(plan, Style::default());
         assert!(
             !whole.contains('…'),
             "nothing is shortened without a terminal:\n{whole}"
         );
         for width in [40, 60, 80, 100, 120, 200] {
-            for line in shown(plan, look(0, Some(width))).lines().skip(1) {
+            for line in shown(plan, style(0, Some(width))).lines().skip(1) {
                 let words = console::measure_text_width(line);
                 assert!(words <= width, "{words} columns at {width}: {line}");
             }
@@ -243,8 +243,8 @@ fn drift_shows_each_old_and_new_value() {
     let mut wanted = hub_resources(HubOptions::default());
     wanted.extend(clusters_resources(1));
     let found = drifted_resources(&wanted);
-    assert_snapshot("drift.txt", &shown(&between(&found, &wanted), Look::default()));
-    assert_snapshot("drift-verbose.txt", &shown(&between(&found, &wanted), look(1, None)));
+    assert_snapshot("drift.txt", &shown(&between(&found, &wanted), Style::default()));
+    assert_snapshot("drift-verbose.txt", &shown(&between(&found, &wanted), style(1, None)));
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn a_teardown() {
     before.extend(clusters_resources(1));
     assert_snapshot(
         "teardown.txt",
-        &shown(&between(&before, &Desired::default()), Look::default()),
+        &shown(&between(&before, &Desired::default()), Style::default()),
     );
 }
 
@@ -264,7 +264,7 @@ fn unreadable_resources_are_listed() {
         ..Plan::default()
     };
     assert_eq!(
-        shown(&plan, Look::default()),
+        shown(&plan, Style::default()),
         "kibus · account 111122223333 · us-west-2 · hub kibus\n\n  ? queue  kibus-hub  could not be read; no change is planned"
     );
 }
@@ -272,7 +272,7 @@ fn unreadable_resources_are_listed() {
 #[test]
 fn a_plan_without_changes_has_no_text() {
     let desired = hub_resources(HubOptions::default());
-    assert_eq!(shown(&between(&desired, &desired), Look::default()), "");
+    assert_eq!(shown(&between(&desired, &desired), Style::default()), "");
 }
 
 #[test]
@@ -290,13 +290,13 @@ fn color_changes_no_text() {
     let plan = between(&before, &after);
     let colored = shown(
         &plan,
-        Look {
+        Style {
             paint: Paint::new(true),
-            ..Look::default()
+            ..Style::default()
         },
     );
     assert!(colored.contains('\u{1b}'));
-    assert_eq!(console::strip_ansi_codes(&colored), shown(&plan, Look::default()));
+    assert_eq!(console::strip_ansi_codes(&colored), shown(&plan, Style::default()));
 }
 
 #[test]
@@ -315,7 +315,7 @@ fn an_error_says_what_failed_why_and_what_to_do() {
         failed: 1,
         not_tried: 10,
     });
-    assert_snapshot("error.txt", &error(&refused, Look::default()));
+    assert_snapshot("error.txt", &error(&refused, Style::default()));
 }
 
 #[test]
@@ -324,14 +324,14 @@ fn an_error_escapes_what_a_terminal_would_obey() {
         .note("one\n\u{1b}[2Jtwo")
         .hint_command("do\u{202e}", "kibus \u{1b}[31m");
     assert_eq!(
-        error(&hostile, Look::default()),
+        error(&hostile, Style::default()),
         "error: `a\\u{1b}]0;x\\u{7}\\nerror: b` is not a name\n  one\n  \\u{1b}[2Jtwo\n  do\\u{202e}:\n      kibus \\u{1b}[31m"
     );
 }
 
 #[test]
 fn sentences_fold_at_the_terminal_width_and_commands_stay_whole() {
-    let narrow = look(0, Some(30));
+    let narrow = style(0, Some(30));
     let long = Error::failed("a message that is longer than the terminal is wide")
         .note("a note that is longer than the terminal is wide")
         .hint_command(
@@ -352,5 +352,5 @@ fn sentences_fold_at_the_terminal_width_and_commands_stay_whole() {
         sentences(text, narrow),
         "a warning that is longer than\nthe terminal\n    a command that is longer than the terminal"
     );
-    assert_eq!(sentences(text, Look::default()), text);
+    assert_eq!(sentences(text, Style::default()), text);
 }
