@@ -34,17 +34,17 @@ async fn law(kind: Kind) {
     bench.reach(&hub).await;
     // The other rules differ from this one only in their patterns.
     let probe = ResourceId::Rule(bench.scope.rule(Signal::Probe));
-    let told_apart = |resource: &&Resource| !matches!(resource, Resource::Rule(_)) || resource.id() == probe;
+    let distinct = |resource: &&Resource| !matches!(resource, Resource::Rule(_)) || resource.id() == probe;
     join_all(
         hub.resources()
-            .filter(told_apart)
+            .filter(distinct)
             .map(|resource| bench.try_variants(resource)),
     )
     .await;
-    bench.reach(&bench.hub(everything_chosen())).await;
+    bench.reach(&bench.hub(all_options())).await;
     bench.reach(&bench.hub(HubOptions::default())).await;
     bench.reach(&Desired::default()).await;
-    bench.reach(&bench.hub(everything_chosen())).await;
+    bench.reach(&bench.hub(all_options())).await;
 }
 
 impl Bench {
@@ -102,7 +102,7 @@ impl Bench {
     }
 }
 
-fn everything_chosen() -> HubOptions {
+fn all_options() -> HubOptions {
     HubOptions {
         tags: Some(UserTags::parse(&["team=a b".to_owned(), "x/y=".to_owned()]).unwrap()),
         kms_key: Some(OrNone(Some(KEY.parse().unwrap()))),

@@ -241,7 +241,7 @@ fn foreign_settings() -> Vec<(&'static str, Meddle, &'static str, &'static [&'st
             &["filters"],
         ),
         (
-            "a share of the invocations that goes to another version",
+            "a share of the invocations routed to another version",
             |lambda, _, _| {
                 let call = lambda.update_alias().function_name("kibus-router").name(LIVE);
                 let shares = AliasRoutingConfiguration::builder().additional_version_weights("7", 0.5);
@@ -295,7 +295,7 @@ fn foreign_settings() -> Vec<(&'static str, Meddle, &'static str, &'static [&'st
             &["layers", "file_systems"],
         ),
         (
-            "a target that is delivered to as somebody, in a group, with its events rewritten",
+            "a target with a role, a message group and an input transformer",
             |_, events, scope| {
                 let target = aws_sdk_eventbridge::types::Target::builder()
                     .id(Rule::TARGET_ID)

@@ -65,7 +65,7 @@ const PURE: (&[&str], &[&str]) = (&["model", "plan"], &["async", "await", "tokio
 fn modules_name_only_what_they_may() {
     let mut files = Vec::new();
     read_all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), "", &mut files);
-    assert!(!files.is_empty(), "there is no source to look at");
+    assert!(!files.is_empty(), "no source files found");
     let found: Vec<String> = files.iter().flat_map(|(path, text)| violations(path, text)).collect();
     assert!(found.is_empty(), "\n{}", found.join("\n"));
 }

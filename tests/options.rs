@@ -303,7 +303,7 @@ async fn the_flag_overrides_the_variable_the_saved_option_and_the_default() {
 
     let set_up: Vec<&str> = ["bootstrap-hub", "--yes"].into_iter().chain(flags).collect();
     bench.done(&set_up);
-    assert_eq!(dry(&[], &[]), BTreeMap::new(), "what was chosen is saved");
+    assert_eq!(dry(&[], &[]), BTreeMap::new(), "the options are saved");
     let environment = dry(&[], &variables);
     for case in &cases {
         assert_eq!(
@@ -375,7 +375,7 @@ async fn cluster_options_follow_the_same_order_and_are_saved() {
 
     let add: Vec<&str> = ["add-cluster", "base", "--yes"].into_iter().chain(flags).collect();
     bench.done(&add);
-    assert_eq!(dry(&[], &[]), (None, None), "what was chosen is saved");
+    assert_eq!(dry(&[], &[]), (None, None), "the options are saved");
     assert_eq!(
         dry(&[], &variables),
         (Some(json!("1.0.0")), Some(Value::Null)),
@@ -533,7 +533,7 @@ async fn router_binary_and_architecture_follow_the_same_order() {
     bench.done(&["bootstrap-hub", "--yes"]);
     bench.remember("kibus:option:arch", "arm64").await;
     let before = dry(&["--router-binary", &theirs], &[]);
-    assert_eq!(before, (json!("arm64"), json!("9.2.2")), "as it was chosen before");
+    assert_eq!(before, (json!("arm64"), json!("9.2.2")), "the saved options");
     assert_eq!(
         dry(&["--arch=x86_64"], &[]),
         (Value::Null, Value::Null),
@@ -545,13 +545,13 @@ async fn router_binary_and_architecture_follow_the_same_order() {
 async fn a_hub_without_saved_options_shows_what_it_will_overwrite() {
     let bench = Bench::new().await;
     bench.role("KarpenterServiceAccount-base", None).await;
-    let chosen = [
+    let options = [
         "--memory=512",
         "--retention=7200",
         "--queue-prefix=x-",
         "--tag=team=a b",
     ];
-    let set_up: Vec<&str> = ["bootstrap-hub", "--yes"].into_iter().chain(chosen).collect();
+    let set_up: Vec<&str> = ["bootstrap-hub", "--yes"].into_iter().chain(options).collect();
     bench.done(&set_up);
     bench.forget().await;
 
@@ -566,7 +566,7 @@ async fn a_hub_without_saved_options_shows_what_it_will_overwrite() {
         "{warnings}"
     );
 
-    let all: Vec<&str> = ["bootstrap-hub", "--dry-run"].into_iter().chain(chosen).collect();
+    let all: Vec<&str> = ["bootstrap-hub", "--dry-run"].into_iter().chain(options).collect();
     let (document, _) = bench.json(&all, &[]);
     assert_eq!(document["hubs"][0]["warnings"], json!([]));
     assert_eq!(document["hubs"][0]["summary"]["update"], json!(0), "{document}");

@@ -280,7 +280,7 @@ async fn a_probe_is_delivered_and_shows_who_reads_it() {
     assert_eq!(
         stage.cloud.message_counts(&queue).await.unwrap(),
         (1, 0),
-        "the probe is hidden from nobody"
+        "the probe is visible to all readers"
     );
 
     // A reader like Karpenter: it receives all messages and deletes unknown ones.

@@ -12,7 +12,7 @@ const RUNTIME_GLIBC: (u32, u32) = (2, 34);
 
 /// Why a binary cannot run as the router function.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Incompatible {
+pub(crate) enum Incompatible {
     /// It is not a 64-bit Linux executable.
     #[error("it is not a 64-bit Linux executable (ELF)")]
     NotElf,

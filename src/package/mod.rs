@@ -11,10 +11,10 @@ use crate::error::Error;
 use crate::model::resource::{Architecture, Code};
 use crate::model::router_build;
 
-pub use elf::Incompatible;
+pub(crate) use elf::Incompatible;
 
 /// The file name of the router's binary.
-pub const BINARY: &str = "kibus-router";
+pub(crate) const BINARY: &str = "kibus-router";
 
 /// The version of this build. A router found beside this executable must have the same version.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -24,16 +24,16 @@ const MAX_ARCHIVE: usize = 50 * 1024 * 1024;
 
 /// A router archive that is ready to upload.
 #[derive(Clone)]
-pub struct Package {
+pub(crate) struct Package {
     /// The archive's bytes.
-    pub archive: Vec<u8>,
+    pub(crate) archive: Vec<u8>,
     /// The version and hash of a function with this archive.
-    pub code: Code,
+    pub(crate) code: Code,
 }
 
 /// Why a router binary could not be packaged.
 #[derive(Debug, thiserror::Error)]
-pub enum PackageError {
+pub(crate) enum PackageError {
     /// The file is missing or cannot be read.
     #[error("cannot read the router binary `{}`", .path.display())]
     Unreadable {
@@ -120,7 +120,7 @@ impl From<PackageError> for Error {
 
 /// The default path of the router binary: beside the running executable.
 #[must_use]
-pub fn beside_executable() -> PathBuf {
+pub(crate) fn beside_executable() -> PathBuf {
     std::env::current_exe()
         .ok()
         .and_then(|exe| exe.parent().map(|folder| folder.join(BINARY)))
@@ -132,7 +132,7 @@ pub fn beside_executable() -> PathBuf {
 /// # Errors
 /// The file cannot be read, is not a router that Lambda can run on this architecture, has another version, or is too
 /// large.
-pub fn package(path: &Path, same_version: bool, wanted: Architecture) -> Result<Package, PackageError> {
+pub(crate) fn package(path: &Path, same_version: bool, wanted: Architecture) -> Result<Package, PackageError> {
     let binary = std::fs::read(path).map_err(|source| PackageError::Unreadable {
         path: path.to_owned(),
         source,

@@ -172,7 +172,7 @@ async fn terminate_tls(listener: TcpListener, server: Arc<OnceLock<u16>>) {
 }
 
 async fn pass(server: &OnceLock<u16>, request: Request<Incoming>) -> Result<Answer, Broken> {
-    let port = *server.get().ok_or("nobody is there yet")?;
+    let port = *server.get().ok_or("the server has not started")?;
     let (mut head, body) = request.into_parts();
     head.headers.insert("x-forwarded-proto", "https".parse()?);
     forward(port, Request::from_parts(head, body.collect().await?.to_bytes())).await

@@ -63,7 +63,7 @@ pub(super) async fn to_the_operator(account: &Account, keys: &Keys) -> Vec<Strin
     let arn = |resource: &str| format!("arn:aws:iam::{ACCOUNT}:{resource}");
     tried! {
         "delete a queue of another name": sqs.delete_queue().queue_url(url("invoices")),
-        "delete a queue under the prefix that is nobody's": sqs.delete_queue().queue_url(url("karpenter-manual")),
+        "delete an untagged queue with the prefix": sqs.delete_queue().queue_url(url("karpenter-manual")),
         "delete another bus's queue": sqs.delete_queue().queue_url(url("karpenter-other")),
         "change another bus's queue": sqs.set_queue_attributes().queue_url(url("karpenter-other"))
             .attributes(QueueAttributeName::VisibilityTimeout, "0"),
@@ -114,7 +114,7 @@ pub(super) async fn to_the_router(account: &Account, keys: &Keys) -> Vec<String>
     let logs = aws_sdk_cloudwatchlogs::Client::new(&config);
     let mut done = tried! {
         "send to a queue of another name": sqs.send_message().queue_url(url("invoices")).message_body("x"),
-        "send to a queue under the prefix that is nobody's": sqs.send_message().queue_url(url("karpenter-manual"))
+        "send to an untagged queue with the prefix": sqs.send_message().queue_url(url("karpenter-manual"))
             .message_body("x"),
         "send to another bus's queue": sqs.send_message().queue_url(url("karpenter-other")).message_body("x"),
         "send to the hub queue, which is no cluster's": sqs.send_message().queue_url(url("kibus-hub")).message_body("x"),

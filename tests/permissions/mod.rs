@@ -128,11 +128,11 @@ async fn each_policy_allows_its_work_and_nothing_else() {
         Vec::<String>::new()
     );
 
-    let chosen = format!(
+    let options = format!(
         "bootstrap-hub --tag team=a --memory 512 --retention 7200 --log-retention 30 --rebalance \
          --reserved-concurrency 5 --permissions-boundary {boundary}"
     );
-    operator.kibus(&chosen).await;
+    operator.kibus(&options).await;
     assert_eq!(
         bounded(&operator.document("policy operator").await),
         [boundary.as_str()],

@@ -40,7 +40,9 @@ impl Signals {
             what => {
                 let signal = if what == "terminate" { "TERM" } else { "INT" };
                 signal_to(child, signal).await;
-                said.wait_for(|said| said.contains("stopping")).await.unwrap();
+                said.wait_for(|said| said.contains("Finishing calls in flight"))
+                    .await
+                    .unwrap();
                 if what == "interrupt-twice" {
                     signal_to(child, signal).await;
                     child.wait().await.unwrap();

@@ -27,7 +27,7 @@ fn words(line: &str) -> String {
             continue;
         }
         let is_uuid = word.len() == 36 && word.matches('-').count() == 4;
-        let is_cut = word.len() == 12 && (done.ends_with("(sha256 ") || done.ends_with("runs is "));
+        let is_cut = word.len() == 12 && (done.ends_with("(sha256 ") || done.ends_with("live code is "));
         done.push_str(match word.len() {
             64 => "SHA256",
             _ if is_uuid => "UUID",
