@@ -26,7 +26,7 @@ pub mod aws;
 #[cfg(feature = "cli")]
 pub mod cli;
 #[cfg(feature = "cli")]
-pub mod package;
+mod package;
 #[cfg(feature = "cli")]
 pub mod recipe;
 #[cfg(feature = "cli")]

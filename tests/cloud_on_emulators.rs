@@ -1,5 +1,5 @@
-//! The law of reading and writing, for every kind of resource and every field: what was written is what is read,
-//! what was deleted is absent, and deleting it again is no error.
+//! The law of reading and writing, for every kind of resource and every field: a written value is read back, a deleted
+//! resource is absent, and deleting it again is not an error.
 
 use futures_util::future::{join, join_all};
 use kibus::cloud::{FaultKind, Read, Write};
@@ -18,12 +18,12 @@ const KEY: &str = "arn:aws:kms:us-west-2:111122223333:key/1";
 const BOUNDARY: &str = "arn:aws:iam::111122223333:policy/boundary";
 
 #[tokio::test]
-async fn what_is_written_is_what_is_read_on_ministack() {
+async fn written_values_are_read_back_on_ministack() {
     law(Kind::Ministack).await;
 }
 
 #[tokio::test]
-async fn what_is_written_is_what_is_read_on_moto() {
+async fn written_values_are_read_back_on_moto() {
     law(Kind::Moto).await;
 }
 
@@ -32,19 +32,19 @@ async fn law(kind: Kind) {
     let bench = Bench::new(&emulator).await;
     let hub = bench.hub(HubOptions::default());
     bench.reach(&hub).await;
-    // The other rules differ from this one in their patterns only.
+    // The other rules differ from this one only in their patterns.
     let probe = ResourceId::Rule(bench.scope.rule(Signal::Probe));
-    let told_apart = |resource: &&Resource| !matches!(resource, Resource::Rule(_)) || resource.id() == probe;
+    let distinct = |resource: &&Resource| !matches!(resource, Resource::Rule(_)) || resource.id() == probe;
     join_all(
         hub.resources()
-            .filter(told_apart)
+            .filter(distinct)
             .map(|resource| bench.try_variants(resource)),
     )
     .await;
-    bench.reach(&bench.hub(everything_chosen())).await;
+    bench.reach(&bench.hub(all_options())).await;
     bench.reach(&bench.hub(HubOptions::default())).await;
     bench.reach(&Desired::default()).await;
-    bench.reach(&bench.hub(everything_chosen())).await;
+    bench.reach(&bench.hub(all_options())).await;
 }
 
 impl Bench {
@@ -58,7 +58,7 @@ impl Bench {
         let made = async {
             for (number, (field, variant)) in variants.iter().enumerate() {
                 if let Some(elsewhere) = elsewhere(variant, number) {
-                    self.live_and_die(field, &elsewhere).await;
+                    self.create_and_delete(field, &elsewhere).await;
                 }
             }
         };
@@ -85,7 +85,7 @@ impl Bench {
         }
     }
 
-    async fn live_and_die(&self, field: &str, resource: &Resource) {
+    async fn create_and_delete(&self, field: &str, resource: &Resource) {
         let id = resource.id();
         assert_eq!(self.cloud.read(&id).await, Ok(None), "{id} before");
         self.write(&Op::Create(resource.clone())).await;
@@ -102,7 +102,7 @@ impl Bench {
     }
 }
 
-fn everything_chosen() -> HubOptions {
+fn all_options() -> HubOptions {
     HubOptions {
         tags: Some(UserTags::parse(&["team=a b".to_owned(), "x/y=".to_owned()]).unwrap()),
         kms_key: Some(OrNone(Some(KEY.parse().unwrap()))),
@@ -118,7 +118,7 @@ fn everything_chosen() -> HubOptions {
     }
 }
 
-/// The resource with one thing changed, for everything that it has.
+/// Variants of the resource, each with one field changed.
 fn variants(resource: &Resource) -> Vec<(String, Resource)> {
     let mut variants = Variants(resource.clone(), Vec::new());
     match resource {
@@ -181,7 +181,7 @@ fn variants(resource: &Resource) -> Vec<(String, Resource)> {
             });
             variants.function("reserved_concurrency", |f| f.reserved_concurrency = Some(7));
         }
-        // What an alias points to is changed with the function; that has a test of its own.
+        // The version of an alias changes with the function; another test covers it.
         Resource::Alias(_) => {}
         Resource::EventSourceMapping(_) => {
             variants.mapping("batch_size", |m| m.batch_size = 50);
@@ -254,8 +254,8 @@ fn tags(resource: &mut Resource) -> &mut std::collections::BTreeMap<String, Stri
     }
 }
 
-/// The same under a name of its own, if it can stand alone. No name comes twice: a server may remember what was
-/// deleted (moto does, the tags of log groups).
+/// The resource under a unique name, if it can exist alone. Names are never reused, because a server may keep state of
+/// deleted resources (moto keeps the tags of log groups).
 fn elsewhere(resource: &Resource, number: usize) -> Option<Resource> {
     let mut copy = resource.clone();
     let name = format!("{}-{number}", resource.id().name());
@@ -266,14 +266,14 @@ fn elsewhere(resource: &Resource, number: usize) -> Option<Resource> {
         Resource::LogGroup(r) => r.name = name.parse().unwrap(),
         Resource::Function(r) => r.name = name.parse().unwrap(),
         Resource::Rule(r) => r.name = name.parse().unwrap(),
-        // Reads another queue than the one that is read already.
+        // Reads another queue, because the first already has a mapping.
         Resource::EventSourceMapping(r) => r.queue = "kibus-probe".parse().unwrap(),
         Resource::Alias(_) => return None,
     }
     Some(copy)
 }
 
-/// Whether one can only become the other by being made again.
+/// Whether the change requires a replacement.
 fn replaces(resource: &Resource, variant: &Resource) -> bool {
     diff(variant, resource).iter().any(|field| field.path == Role::PATH)
 }

@@ -1,6 +1,6 @@
-//! What an operator pays: a bus of one's own for every cluster beside one for all, computed from list prices.
+//! The cost of one bus for all clusters, compared with rules for each cluster, computed from list prices.
 //!
-//! The table in the documentation is what this computes; a test holds that. To see it:
+//! A test checks that the documentation has the computed table. To print the table:
 //!
 //! ```text
 //! cargo test --test main cost -- --nocapture
@@ -8,46 +8,46 @@
 
 use std::fmt::Write;
 
-/// List prices of us-east-1 in US dollars, without free tiers, as of November 2026. AWS's pages of prices:
+/// List prices of us-east-1 in US dollars, without free tiers, as of November 2026. AWS's price pages:
 /// <https://aws.amazon.com/sqs/pricing/>, <https://aws.amazon.com/lambda/pricing/>,
-/// <https://aws.amazon.com/cloudwatch/pricing/>. EventBridge takes nothing for the events of AWS's own services, and
-/// nothing for their delivery within an account: <https://aws.amazon.com/eventbridge/pricing/>.
+/// <https://aws.amazon.com/cloudwatch/pricing/>. EventBridge events of AWS services are free, and so is
+/// their delivery within an account: <https://aws.amazon.com/eventbridge/pricing/>.
 mod price {
     /// A million requests of a standard queue, each of up to 64 KB; a send of ten events is smaller.
     pub(super) const SQS_REQUESTS: f64 = 0.40;
     /// A million invocations.
     pub(super) const INVOCATIONS: f64 = 0.20;
-    /// A gigabyte for a second, on x86_64.
+    /// One gigabyte-second on x86_64.
     pub(super) const GB_SECOND: f64 = 0.000_016_666_7;
-    /// A gigabyte of log that is taken in.
+    /// One gigabyte of ingested logs.
     pub(super) const LOG_GB: f64 = 0.50;
-    /// A custom metric for a month.
+    /// One custom metric for one month.
     pub(super) const METRIC: f64 = 0.30;
 }
 
 /// The function's memory in gigabytes.
 const MEMORY: f64 = 0.25;
-/// What an invocation takes, in seconds: two round trips. An assumption; the benchmark has what the router adds.
+/// The duration of an invocation, in seconds: two round trips. This is an assumption; the benchmark measures the router.
 const DURATION: f64 = 0.05;
-/// What an invocation writes into its log, in gigabytes: the line of metrics, and Lambda's own three.
+/// The log of an invocation, in gigabytes: the metrics line and three lines of Lambda.
 const LOG: f64 = 1.0e-6;
-/// What it writes besides for each cluster that gets something, in gigabytes.
+/// The additional log for each cluster that receives an event, in gigabytes.
 const LOG_OF_CLUSTER: f64 = 0.25e-6;
 
-/// How events come.
+/// How events arrive.
 #[derive(Clone, Copy)]
-enum Weather {
-    /// Each alone.
-    Calm,
+enum Arrival {
+    /// One at a time.
+    Single,
     /// A hundred at a time, spread evenly over the clusters.
-    Storm,
+    Burst,
 }
 
-/// What a million events cost.
-struct Sum {
+/// The cost of a million events.
+struct Cost {
     /// Messages, in millions.
     messages: f64,
-    /// Requests of SQS, in millions.
+    /// SQS requests, in millions.
     requests: f64,
     /// US dollars.
     cost: f64,
@@ -55,13 +55,13 @@ struct Sum {
 
 /// Every cluster has its own rules: each event goes to every queue, where its Karpenter receives and deletes it.
 /// Karpenter receives up to ten at a time, and deletes one at a time.
-fn rules_for_each(clusters: f64, weather: Weather) -> Sum {
-    let receives = match weather {
-        Weather::Calm => 1.0,
-        Weather::Storm => 0.1,
+fn rules_for_each(clusters: f64, arrival: Arrival) -> Cost {
+    let receives = match arrival {
+        Arrival::Single => 1.0,
+        Arrival::Burst => 0.1,
     };
     let requests = clusters * (1.0 + receives + 1.0);
-    Sum {
+    Cost {
         messages: clusters,
         requests,
         cost: requests * price::SQS_REQUESTS,
@@ -69,11 +69,11 @@ fn rules_for_each(clusters: f64, weather: Weather) -> Sum {
 }
 
 /// One bus: each event goes to the hub queue, through the router, and to the queue of its own cluster.
-fn one_bus(clusters: f64, weather: Weather) -> Sum {
-    // Events of an invocation, events of one send, clusters of an invocation.
-    let (batch, together, served) = match weather {
-        Weather::Calm => (1.0, 1.0, 1.0),
-        Weather::Storm => (100.0, (100.0 / clusters).clamp(1.0, 10.0), f64::min(clusters, 100.0)),
+fn one_bus(clusters: f64, arrival: Arrival) -> Cost {
+    // Events per invocation, events per send, clusters per invocation.
+    let (batch, together, served) = match arrival {
+        Arrival::Single => (1.0, 1.0, 1.0),
+        Arrival::Burst => (100.0, (100.0 / clusters).clamp(1.0, 10.0), f64::min(clusters, 100.0)),
     };
     // Lambda receives and deletes up to ten at a time.
     let hub = 1.0 + 2.0 / f64::min(batch, 10.0);
@@ -83,17 +83,17 @@ fn one_bus(clusters: f64, weather: Weather) -> Sum {
     let millions = 1.0e6;
     let function = invocations * (price::INVOCATIONS + millions * DURATION * MEMORY * price::GB_SECOND);
     let log = invocations * millions * (LOG + served * LOG_OF_CLUSTER) * price::LOG_GB;
-    Sum {
+    Cost {
         messages: 2.0,
         requests,
         cost: requests * price::SQS_REQUESTS + function + log,
     }
 }
 
-/// What one bus costs a month before any event comes: Lambda asks the hub queue with five long polls of 20 s, and
-/// CloudWatch keeps the metrics: the bus's, and one of each cluster that gets something. Karpenter asks its queue
-/// either way.
-fn standing() -> (f64, f64, f64) {
+/// The monthly cost of one bus without events: Lambda polls the hub queue with five long polls of 20s, and CloudWatch
+/// stores the metrics of the bus and one metric for each cluster that receives events. Karpenter polls its queue in both
+/// setups.
+fn monthly() -> (f64, f64, f64) {
     let polls = 5.0 * 3.0 * 60.0 * 24.0 * 30.0 / 1.0e6;
     let metrics = 15.0;
     (polls * price::SQS_REQUESTS, metrics * price::METRIC, price::METRIC)
@@ -105,8 +105,8 @@ fn table() -> String {
          | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for clusters in [10.0, 50.0, 200.0] {
-        for (weather, how) in [(Weather::Calm, "one by one"), (Weather::Storm, "by the hundred")] {
-            let (each, one) = (rules_for_each(clusters, weather), one_bus(clusters, weather));
+        for (arrival, how) in [(Arrival::Single, "one by one"), (Arrival::Burst, "by the hundred")] {
+            let (each, one) = (rules_for_each(clusters, arrival), one_bus(clusters, arrival));
             writeln!(
                 table,
                 "| {clusters} | {how} | {:.0} M | {:.1} M | ${:.2} | {:.0} M | {:.1} M | ${:.2} |",
@@ -115,7 +115,7 @@ fn table() -> String {
             .unwrap();
         }
     }
-    let (polls, metrics, of_cluster) = standing();
+    let (polls, metrics, of_cluster) = monthly();
     write!(
         table,
         "\nStanding, a month at most: ${polls:.2} for polling the hub queue, ${metrics:.2} for metrics, and ${of_cluster:.2} for \
@@ -126,7 +126,7 @@ fn table() -> String {
 }
 
 #[test]
-fn the_documentation_has_the_sum() {
+fn the_documentation_has_the_computed_table() {
     let table = table();
     println!("{table}");
     let documented = include_str!("../docs/performance.md");
@@ -134,10 +134,10 @@ fn the_documentation_has_the_sum() {
 }
 
 #[test]
-fn one_bus_sends_less_from_three_clusters_on() {
+fn one_bus_sends_fewer_messages_for_three_clusters_or_more() {
     for clusters in [3.0, 10.0, 200.0] {
-        for weather in [Weather::Calm, Weather::Storm] {
-            let (each, one) = (rules_for_each(clusters, weather), one_bus(clusters, weather));
+        for arrival in [Arrival::Single, Arrival::Burst] {
+            let (each, one) = (rules_for_each(clusters, arrival), one_bus(clusters, arrival));
             assert!(
                 one.messages < each.messages && one.requests <= each.requests,
                 "{clusters}"

@@ -1,4 +1,4 @@
-//! What others did behind our back is read as a difference, and fixed without touching what is theirs.
+//! Drift: changes by others are found and fixed, and resources of others are not changed.
 
 use aws_sdk_eventbridge::types::SqsParameters;
 use aws_sdk_lambda::primitives::Blob;
@@ -42,7 +42,7 @@ fn with_code(hub: &Desired, code: &Code) -> Desired {
 }
 
 #[tokio::test]
-async fn two_versions_stay_behind_the_one_in_use() {
+async fn two_versions_before_the_live_one_are_kept() {
     let (emulator, bench, hub) = hub_on_ministack().await;
     for turn in 1..=4 {
         let code = Code::of_archive(format!("0.{turn}.1"), sha256(ARCHIVES[turn % 2]));
@@ -64,7 +64,7 @@ async fn two_versions_stay_behind_the_one_in_use() {
 }
 
 #[tokio::test]
-async fn a_version_that_somebody_else_published_is_published_again() {
+async fn a_foreign_version_is_replaced_by_a_new_one() {
     let (emulator, bench, hub) = hub_on_ministack().await;
     let lambda = aws_sdk_lambda::Client::new(&emulator.sdk());
     let changed = with_code(&hub, &Code::of_archive("0.2.0", sha256(ARCHIVES[1])));
@@ -86,7 +86,7 @@ async fn a_version_that_somebody_else_published_is_published_again() {
 }
 
 #[tokio::test]
-async fn an_alias_without_its_version_is_mended() {
+async fn an_alias_without_its_version_is_fixed() {
     let (emulator, bench, hub) = hub_on_ministack().await;
     let lambda = aws_sdk_lambda::Client::new(&emulator.sdk());
     let call = lambda
@@ -102,7 +102,7 @@ async fn an_alias_without_its_version_is_mended() {
 }
 
 #[tokio::test]
-async fn a_second_mapping_is_seen_and_removed() {
+async fn a_second_mapping_is_found_and_removed() {
     let (emulator, bench, hub) = hub_on_ministack().await;
     let lambda = aws_sdk_lambda::Client::new(&emulator.sdk());
     let scope = &bench.scope;
@@ -138,7 +138,7 @@ async fn a_second_mapping_is_seen_and_removed() {
 }
 
 #[tokio::test]
-async fn a_foreign_target_stays() {
+async fn a_foreign_target_is_kept() {
     let (emulator, bench, hub) = hub_on_ministack().await;
     let events = aws_sdk_eventbridge::Client::new(&emulator.sdk());
     let name = bench.scope.rule(Signal::Probe);
@@ -162,7 +162,7 @@ async fn a_foreign_target_stays() {
 }
 
 #[tokio::test]
-async fn a_policy_that_is_no_document_is_read_and_mended() {
+async fn a_policy_that_is_not_json_is_read_and_fixed() {
     let (emulator, bench, hub) = hub_on_ministack().await;
     let sqs = aws_sdk_sqs::Client::new(&emulator.sdk());
     let queue = bench.scope.hub_queue();
@@ -179,7 +179,7 @@ async fn a_policy_that_is_no_document_is_read_and_mended() {
 }
 
 #[tokio::test]
-async fn no_other_archive_is_given_than_the_one_that_was_planned() {
+async fn only_the_planned_archive_is_uploaded() {
     let (_emulator, bench, hub) = hub_on_ministack().await;
     let id = ResourceId::Function(bench.scope.router_function());
     let before = bench.cloud.read(&id).await.unwrap().unwrap();
@@ -220,11 +220,11 @@ async fn clusters_are_found_by_tag_and_by_prefix() {
     );
 }
 
-/// What somebody else does with Lambda or EventBridge to the hub that was set up.
+/// A change by someone else to the hub, with Lambda or EventBridge.
 type Meddle = fn(&aws_sdk_lambda::Client, &aws_sdk_eventbridge::Client, &Scope) -> BoxFuture<'static, ()>;
 
-/// Settings that kibus never writes but for taking them away, and where they are seen.
-fn hung_on_by_others() -> Vec<(&'static str, Meddle, &'static str, &'static [&'static str])> {
+/// Settings that kibus only ever removes, and the fields that show them.
+fn foreign_settings() -> Vec<(&'static str, Meddle, &'static str, &'static [&'static str])> {
     vec![
         (
             "a mapping that lets only some messages through",
@@ -241,7 +241,7 @@ fn hung_on_by_others() -> Vec<(&'static str, Meddle, &'static str, &'static [&'s
             &["filters"],
         ),
         (
-            "a share of the invocations that goes to another version",
+            "a share of the invocations routed to another version",
             |lambda, _, _| {
                 let call = lambda.update_alias().function_name("kibus-router").name(LIVE);
                 let shares = AliasRoutingConfiguration::builder().additional_version_weights("7", 0.5);
@@ -295,7 +295,7 @@ fn hung_on_by_others() -> Vec<(&'static str, Meddle, &'static str, &'static [&'s
             &["layers", "file_systems"],
         ),
         (
-            "a target that is delivered to as somebody, in a group, with its events rewritten",
+            "a target with a role, a message group and an input transformer",
             |_, events, scope| {
                 let target = aws_sdk_eventbridge::types::Target::builder()
                     .id(Rule::TARGET_ID)
@@ -313,7 +313,7 @@ fn hung_on_by_others() -> Vec<(&'static str, Meddle, &'static str, &'static [&'s
     ]
 }
 
-/// The UUID of the one mapping that is there.
+/// The UUID of the only mapping.
 async fn mapping(lambda: &aws_sdk_lambda::Client) -> String {
     let answer = lambda.list_event_source_mappings().send().await.unwrap();
     let [mapping] = answer.event_source_mappings() else {
@@ -323,11 +323,11 @@ async fn mapping(lambda: &aws_sdk_lambda::Client) -> String {
 }
 
 #[tokio::test]
-async fn what_others_hang_on_the_hub_is_seen_and_taken_away() {
+async fn foreign_settings_on_the_hub_are_found_and_removed() {
     let (emulator, bench, hub) = hub_on_ministack().await;
     let lambda = aws_sdk_lambda::Client::new(&emulator.sdk());
     let events = aws_sdk_eventbridge::Client::new(&emulator.sdk());
-    for (name, meddle, kind, expected) in hung_on_by_others() {
+    for (name, meddle, kind, expected) in foreign_settings() {
         meddle(&lambda, &events, &bench.scope).await;
         let mut seen = Vec::new();
         for resource in hub.resources().filter(|resource| resource.id().kind() == kind) {

@@ -1,4 +1,4 @@
-//! A local server that speaks AWS's APIs, for one test.
+//! A local AWS emulator for one test.
 
 use std::fs::File;
 use std::net::{TcpListener, TcpStream};
@@ -11,35 +11,35 @@ use kibus::aws::{Connect, Session};
 use kibus::sandbox::{PrivateServer, Sandbox};
 use tempfile::TempDir;
 
-/// The account that tests are in, where a server lets the caller choose.
+/// The account of the tests, on servers where the caller sets it.
 pub(crate) const ACCOUNT: &str = "111122223333";
 
-/// Which server.
+/// The kind of emulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The one that runs functions too.
+    /// Runs functions too.
     Ministack,
-    /// The second opinion on the control plane.
+    /// Control plane only; stricter than the first in places.
     Moto,
 }
 
-/// A running server, ended when dropped.
+/// A running server. Dropping it stops it.
 pub(crate) struct Emulator {
-    /// Which it is.
+    /// Its kind.
     pub(crate) kind: Kind,
-    /// Where it listens.
+    /// Its endpoint URL.
     pub(crate) endpoint: String,
     _server: Server,
 }
 
-#[expect(dead_code, reason = "held for what happens when they are dropped")]
+#[expect(dead_code, reason = "dropping them stops the servers")]
 enum Server {
     Ministack(PrivateServer),
     Moto(Moto),
 }
 
 impl Emulator {
-    /// Starts a server of its own on a free port, and waits until it answers.
+    /// Starts a private server on a free port, and waits until it responds.
     pub(crate) async fn start(kind: Kind) -> Self {
         match kind {
             Kind::Ministack => {
@@ -61,12 +61,12 @@ impl Emulator {
         }
     }
 
-    /// A session with it.
+    /// A session in the default Region.
     pub(crate) async fn session(&self) -> Session {
         self.connect().connect().await.unwrap()
     }
 
-    /// What clients that go past kibus are made from.
+    /// The configuration for SDK clients that bypass kibus.
     pub(crate) fn sdk(&self) -> aws_config::SdkConfig {
         let account = if self.kind == Kind::Ministack { ACCOUNT } else { "test" };
         let credentials = Credentials::new(account, "test", None, None, "test");
@@ -78,7 +78,7 @@ impl Emulator {
             .build()
     }
 
-    /// How to get to it.
+    /// The connection options of kibus.
     pub(crate) fn connect(&self) -> Connect {
         Connect {
             region: Some("us-west-2".parse().unwrap()),
@@ -118,9 +118,9 @@ impl Moto {
             server,
             _files: files,
         };
-        let begun = Instant::now();
+        let started = Instant::now();
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(begun.elapsed() < Duration::from_secs(60), "moto does not listen");
+            assert!(started.elapsed() < Duration::from_secs(60), "moto does not listen");
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         moto
@@ -134,8 +134,8 @@ impl Drop for Moto {
     }
 }
 
-/// The executable of moto, installed once beside the build's other products. A stamp that is written last says that
-/// it is whole, and a lock keeps two test runs from installing at the same time.
+/// The executable of moto, installed once in the build directory. A stamp file is written last and marks the installation
+/// as complete. A lock prevents two test runs from installing at the same time.
 fn installed_moto() -> PathBuf {
     let requirements = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/moto.txt");
     let wanted = std::fs::read_to_string(requirements).unwrap();

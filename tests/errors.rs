@@ -1,4 +1,4 @@
-//! What goes wrong before there is a plan: each says one clear thing, on the right stream, with its exit code.
+//! Errors before there is a plan: message, stream and exit code.
 
 use std::fs::OpenOptions;
 use std::process::{Command, Output, Stdio};
@@ -24,7 +24,7 @@ fn stderr(output: &Output) -> String {
 }
 
 #[test]
-fn what_was_typed_is_shown_and_not_obeyed() {
+fn control_characters_in_arguments_are_escaped() {
     for arguments in [
         ["--bus", "a\u{7}\r\u{1b}[31m", "verify"],
         ["--region", "\u{1b}]0;title\u{7}", "verify"],
@@ -35,13 +35,13 @@ fn what_was_typed_is_shown_and_not_obeyed() {
         let text = stderr(&output);
         assert_eq!(output.status.code(), Some(64), "{arguments:?}: {text:?}");
         assert!(text.starts_with("error: "), "{arguments:?}: {text:?}");
-        let obeyed = text.chars().find(|c| c.is_control() && *c != '\n');
-        assert_eq!(obeyed, None, "{arguments:?}: {text:?}");
+        let control = text.chars().find(|c| c.is_control() && *c != '\n');
+        assert_eq!(control, None, "{arguments:?}: {text:?}");
     }
 }
 
 #[test]
-fn a_full_disk_is_an_error_and_a_reader_that_went_away_is_silent() {
+fn a_full_disk_is_an_error_and_a_closed_pipe_is_silent() {
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = kibus(&["--help"], full.into(), &[]);
     assert_eq!(output.status.code(), Some(1));
@@ -54,7 +54,7 @@ fn a_full_disk_is_an_error_and_a_reader_that_went_away_is_silent() {
 }
 
 #[test]
-fn who_and_where_is_settled_first() {
+fn credentials_and_region_are_checked_first() {
     let home = TempDir::new().unwrap();
     let home = home.path().to_str().unwrap();
     let keys = [
@@ -63,31 +63,31 @@ fn who_and_where_is_settled_first() {
         ("AWS_EC2_METADATA_DISABLED", "true"),
         ("HOME", home),
     ];
-    let nobody = [("AWS_EC2_METADATA_DISABLED", "true"), ("HOME", home)];
-    let nowhere = "http://127.0.0.1:1";
+    let no_keys = [("AWS_EC2_METADATA_DISABLED", "true"), ("HOME", home)];
+    let unused_port = "http://127.0.0.1:1";
     for (case, arguments, environment, code, says) in [
         ("no Region", vec!["verify"], &keys[..], 64, "no AWS Region is set"),
         (
-            "nobody answers",
-            vec!["verify", "--region=us-west-2", "--endpoint-url", nowhere],
+            "endpoint down",
+            vec!["verify", "--region=us-west-2", "--endpoint-url", unused_port],
             &keys[..],
             1,
             "endpoint `http://127.0.0.1:1` does not answer",
         ),
         (
             "no credentials",
-            vec!["verify", "--region=us-west-2", "--endpoint-url", nowhere],
-            &nobody[..],
+            vec!["verify", "--region=us-west-2", "--endpoint-url", unused_port],
+            &no_keys[..],
             1,
             "no AWS credentials found",
         ),
         (
-            "a profile is heard before the environment",
+            "a profile overrides the environment",
             vec![
                 "verify",
                 "--region=us-west-2",
                 "--endpoint-url",
-                nowhere,
+                unused_port,
                 "--profile=nope",
             ],
             &keys[..],

@@ -1,4 +1,4 @@
-//! A customer key on the emulator, for which there is no SDK crate here.
+//! Creates a customer managed KMS key on the emulator, without the KMS SDK.
 
 use http_body_util::BodyExt;
 use hyper::Request;
@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::scenario::wire::forward;
 
-/// Makes a key with this policy, or with the one that a key has by itself; gives its ARN. The emulator at this port takes
-/// the account and the Region from the signature, and looks at nothing else of it.
+/// Creates a key with this policy, or with the default policy, and returns its ARN. The emulator at this port takes the
+/// account and the Region from the signature and does not check it.
 pub(crate) async fn make(port: u16, account: &str, region: &str, policy: Option<&Value>) -> String {
     let input = match policy {
         Some(policy) => json!({"Policy": policy.to_string()}),

@@ -1,6 +1,5 @@
-//! What is tested from outside, in one binary: laws over made-up worlds, and kibus against local servers that speak
-//! AWS's APIs.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+//! All integration tests, in one binary: laws over a fake cloud, and kibus against local AWS emulators.
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod cloud_on_emulators;
 mod cost;

@@ -1,4 +1,4 @@
-//! Which module may name which, held over the source: the picture of the modules, as data.
+//! Checks in the source which module names which, against the allowed dependencies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -22,8 +22,7 @@ const ALL_BUT_ROUTER: &[&str] = &[
     "apply", "aws", "cloud", "ec2", "model", "package", "plan", "sandbox", "ui",
 ];
 
-/// Each module, and what of ours it may name beside itself and `error`. A module that is not here fails the test:
-/// someone must decide where it stands.
+/// Each module, and the modules that it may name besides itself and `error`. A module missing here fails the test.
 const ARROWS: &[(&str, &[&str])] = &[
     ("error", &[]),
     ("model", &[]),
@@ -43,7 +42,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("bin", &["router"]),
 ];
 
-/// Words of the source that stand in some modules only.
+/// Words that only some modules may contain.
 const WORDS: &[(&str, &[&str])] = &[
     ("aws_sdk_cloudwatchlogs", &["aws"]),
     ("aws_sdk_eventbridge", &["aws"]),
@@ -51,7 +50,7 @@ const WORDS: &[(&str, &[&str])] = &[
     ("aws_sdk_lambda", &["aws"]),
     ("aws_sdk_resourcegroupstagging", &["aws"]),
     ("aws_sdk_sts", &["aws"]),
-    // The test of the EC2 client takes its credentials from it.
+    // The test of the EC2 client takes its credentials from here.
     ("aws_sdk_sqs", &["aws", "ec2", "router"]),
     ("print!", &["ui", "main"]),
     ("println!", &["ui", "main"]),
@@ -59,20 +58,20 @@ const WORDS: &[(&str, &[&str])] = &[
     ("eprintln!", &["ui", "main"]),
 ];
 
-/// Modules that only decide, and the words that would say otherwise.
+/// Pure modules, and the words that they must not contain.
 const PURE: (&[&str], &[&str]) = (&["model", "plan"], &["async", "await", "tokio"]);
 
 #[test]
 fn modules_name_only_what_they_may() {
     let mut files = Vec::new();
     read_all(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), "", &mut files);
-    assert!(!files.is_empty(), "there is no source to look at");
+    assert!(!files.is_empty(), "no source files found");
     let found: Vec<String> = files.iter().flat_map(|(path, text)| violations(path, text)).collect();
     assert!(found.is_empty(), "\n{}", found.join("\n"));
 }
 
 #[test]
-fn a_violation_is_seen() {
+fn violations_are_found() {
     for (path, text, expected) in [
         ("plan/diff.rs", "use crate::model::inventory::Desired;", &[] as &[&str]),
         ("plan/diff.rs", "use crate::cloud::Cloud;", &["plan names cloud"]),
@@ -140,7 +139,7 @@ fn a_violation_is_seen() {
     }
 }
 
-/// What in a file breaks the rules; the path is relative to `src`.
+/// The violations in a file. The path is relative to `src`.
 fn violations(path: &str, text: &str) -> Vec<String> {
     let module = path.split(['/', '.']).next().unwrap_or_default();
     let Some((_, may)) = ARROWS.iter().find(|(name, _)| *name == module) else {
@@ -173,7 +172,7 @@ fn words(tokens: &[String]) -> BTreeSet<String> {
         .collect()
 }
 
-/// The modules at the root of the crate that paths in a file lead to.
+/// The top-level modules that paths in a file name.
 fn named_modules(path: &str, tokens: &[String]) -> BTreeSet<String> {
     let binary = path == "main.rs" || path.starts_with("bin/");
     let parts = path.trim_end_matches(".rs").split('/');
@@ -215,7 +214,7 @@ fn named_modules(path: &str, tokens: &[String]) -> BTreeSet<String> {
     found
 }
 
-/// What a path, or each path of a group, goes on with.
+/// The next segment of a path, or of each path of a group.
 fn heads(tokens: &[String], mut at: usize) -> Vec<String> {
     let token = |at: usize| tokens.get(at).map_or("", String::as_str);
     if token(at) != "::" {
@@ -241,7 +240,7 @@ fn heads(tokens: &[String], mut at: usize) -> Vec<String> {
     }
 }
 
-/// Words and signs of a source, without comments and texts.
+/// The tokens of a source file, without comments and string literals.
 fn tokens(source: &str) -> Vec<String> {
     let mut tokens = Vec::new();
     let mut rest = source;
@@ -280,7 +279,7 @@ fn tokens(source: &str) -> Vec<String> {
     tokens
 }
 
-/// The length of a quoted text with its quotes.
+/// The length of a quoted literal with its quotes.
 fn quoted(text: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {

@@ -1,5 +1,5 @@
-//! What is chosen: by flag, by environment, before, or by default; and what an account or a role cannot take, which is
-//! said before anything is changed. The real command against the local AWS.
+//! Options: from the flag, the variable, the saved option or the default, in this order. Also the limits of accounts and
+//! roles, which are checked before the first change. Runs the real command against the emulator.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::kms_key;
 
 const REGION: &str = "us-west-2";
 
-/// A local AWS, and kibus in front of it.
+/// A private emulator, and how to run kibus against it.
 struct Bench {
     server: PrivateServer,
     url: String,
@@ -58,7 +58,7 @@ impl Bench {
             .unwrap()
     }
 
-    /// Runs a command that ends well.
+    /// Runs a command that ends with exit code 0.
     fn done(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments, &[]);
         assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
@@ -74,7 +74,7 @@ impl Bench {
         (document, output.status.code())
     }
 
-    /// A role that a controller could have, with an inline policy of somebody else's.
+    /// Creates a controller role, with a foreign inline policy.
     async fn role(&self, name: &str, inline: Option<Document>) {
         let role = Resource::Role(Role {
             name: name.parse().unwrap(),
@@ -97,7 +97,7 @@ impl Bench {
         }
     }
 
-    /// Puts a tag on the queue that remembers what was chosen for the hub.
+    /// Sets a tag on the queue that holds the saved options of the hub.
     async fn remember(&self, tag: &str, value: &str) {
         let memory = ResourceId::Queue(self.cloud.scope().dead_letter_queue());
         let from = self.cloud.read(&memory).await.unwrap().unwrap();
@@ -111,21 +111,21 @@ impl Bench {
         self.cloud.write(&update, &|_| {}).await.unwrap();
     }
 
-    /// Removes the queue that remembers what was chosen for the hub.
+    /// Deletes the queue that holds the saved options of the hub.
     async fn forget(&self) {
         let memory = ResourceId::Queue(self.cloud.scope().dead_letter_queue());
         let gone = self.cloud.read(&memory).await.unwrap().unwrap();
         self.cloud.write(&Op::Delete(gone), &|_| {}).await.unwrap();
     }
 
-    /// The ARN of a new KMS key, whose policy lets EventBridge in or not.
-    async fn key(&self, lets_in: bool) -> String {
+    /// Creates a KMS key, whose policy allows EventBridge or not, and returns its ARN.
+    async fn key(&self, allows_eventbridge: bool) -> String {
         let statement = policy::key_statement(self.cloud.scope()).0;
-        let policy = lets_in.then(|| json!({ "Version": "2012-10-17", "Statement": [statement] }));
+        let policy = allows_eventbridge.then(|| json!({ "Version": "2012-10-17", "Statement": [statement] }));
         kms_key::make(self.server.endpoint().port, ACCOUNT, REGION, policy.as_ref()).await
     }
 
-    /// How many of the hub's resources are there.
+    /// How many of the hub's resources exist.
     async fn resources(&self) -> usize {
         let mut count = 0;
         for id in hub::ids(self.cloud.scope()) {
@@ -139,7 +139,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// What a plan would make of each field, by kind, name and path.
+/// The planned value of each field, by kind, name and path.
 fn planned(document: &Value) -> BTreeMap<(String, String, String), Value> {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -156,7 +156,7 @@ fn planned(document: &Value) -> BTreeMap<(String, String, String), Value> {
         .collect()
 }
 
-/// An option, where its value shows, and what shows there when it is given in each way.
+/// An option, the field that shows its value, and the value for each way to set it.
 struct Case {
     flag: &'static str,
     shows: (&'static str, &'static str, &'static str),
@@ -265,7 +265,7 @@ fn cases() -> Vec<Case> {
 }
 
 #[tokio::test]
-async fn a_flag_is_heard_before_the_environment_before_what_was_chosen_before_the_default() {
+async fn the_flag_overrides_the_variable_the_saved_option_and_the_default() {
     let bench = Bench::new().await;
     let cases = cases();
     let variable = |case: &Case| format!("KIBUS_{}", case.flag.to_uppercase().replace('-', "_"));
@@ -302,7 +302,7 @@ async fn a_flag_is_heard_before_the_environment_before_what_was_chosen_before_th
 
     let set_up: Vec<&str> = ["bootstrap-hub", "--yes"].into_iter().chain(flags).collect();
     bench.done(&set_up);
-    assert_eq!(dry(&[], &[]), BTreeMap::new(), "what was chosen is saved");
+    assert_eq!(dry(&[], &[]), BTreeMap::new(), "the options are saved");
     let environment = dry(&[], &variables);
     for case in &cases {
         assert_eq!(
@@ -316,7 +316,7 @@ async fn a_flag_is_heard_before_the_environment_before_what_was_chosen_before_th
 }
 
 #[tokio::test]
-async fn a_tag_that_is_not_chosen_any_more_goes_and_those_of_others_stay() {
+async fn a_tag_no_longer_set_is_removed_and_foreign_tags_stay() {
     let bench = Bench::new().await;
     bench.done(&["bootstrap-hub", "--yes", "--tag=team=a", "--tag=env=x"]);
     let (document, _) = bench.json(&["bootstrap-hub", "--yes", "--tag=team=b"], &[]);
@@ -337,7 +337,7 @@ async fn a_tag_that_is_not_chosen_any_more_goes_and_those_of_others_stay() {
 }
 
 #[tokio::test]
-async fn a_clusters_options_are_heard_in_the_same_order_and_remembered_to_its_end() {
+async fn cluster_options_follow_the_same_order_and_are_saved() {
     let bench = Bench::new().await;
     bench.role("KarpenterServiceAccount-base", None).await;
     bench.done(&["bootstrap-hub", "--yes"]);
@@ -374,7 +374,7 @@ async fn a_clusters_options_are_heard_in_the_same_order_and_remembered_to_its_en
 
     let add: Vec<&str> = ["add-cluster", "base", "--yes"].into_iter().chain(flags).collect();
     bench.done(&add);
-    assert_eq!(dry(&[], &[]), (None, None), "what was chosen is saved");
+    assert_eq!(dry(&[], &[]), (None, None), "the options are saved");
     assert_eq!(
         dry(&[], &variables),
         (Some(json!("1.0.0")), Some(Value::Null)),
@@ -394,7 +394,7 @@ async fn a_clusters_options_are_heard_in_the_same_order_and_remembered_to_its_en
 }
 
 #[tokio::test]
-async fn clusters_follow_the_hubs_key() {
+async fn cluster_queues_use_the_key_of_the_hub() {
     let bench = Bench::new().await;
     bench.role("KarpenterServiceAccount-base", None).await;
     bench.done(&["bootstrap-hub", "--yes"]);
@@ -408,7 +408,7 @@ async fn clusters_follow_the_hubs_key() {
 }
 
 #[tokio::test]
-async fn a_key_that_does_not_let_eventbridge_in_is_told_by_everybody() {
+async fn every_command_reports_a_key_that_denies_eventbridge() {
     let bench = Bench::new().await;
     let (open, shut) = (bench.key(true).await, bench.key(false).await);
     let gone = format!("{shut}x");
@@ -449,7 +449,7 @@ async fn a_key_that_does_not_let_eventbridge_in_is_told_by_everybody() {
 }
 
 #[tokio::test]
-async fn what_the_account_or_a_role_cannot_take_is_refused_before_anything_is_changed() {
+async fn limits_of_account_and_role_are_checked_before_the_first_change() {
     let bench = Bench::new().await;
     let elsewhere = "arn:aws:kms:eu-west-1:111122223333:key/a";
     for (arguments, says) in [
@@ -485,7 +485,7 @@ async fn what_the_account_or_a_role_cannot_take_is_refused_before_anything_is_ch
     );
 }
 
-/// A file that is a router of this version for this machine (ELF's number of it), as far as packing looks.
+/// Writes a file that passes as a router of this version for this ELF machine number.
 fn router(folder: &Path, machine: u8, version: &str) -> String {
     let mut elf = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0".to_vec();
     elf.extend([machine, 0, 1, 0, 0, 0]);
@@ -498,7 +498,7 @@ fn router(folder: &Path, machine: u8, version: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_router_and_what_it_runs_on_are_heard_in_the_same_order() {
+async fn router_binary_and_architecture_follow_the_same_order() {
     const X86_64: u8 = 62;
     const ARM64: u8 = 183;
     let bench = Bench::new().await;
@@ -532,7 +532,7 @@ async fn the_router_and_what_it_runs_on_are_heard_in_the_same_order() {
     bench.done(&["bootstrap-hub", "--yes"]);
     bench.remember("kibus:option:arch", "arm64").await;
     let before = dry(&["--router-binary", &theirs], &[]);
-    assert_eq!(before, (json!("arm64"), json!("9.2.2")), "as it was chosen before");
+    assert_eq!(before, (json!("arm64"), json!("9.2.2")), "the saved options");
     assert_eq!(
         dry(&["--arch=x86_64"], &[]),
         (Value::Null, Value::Null),
@@ -541,16 +541,16 @@ async fn the_router_and_what_it_runs_on_are_heard_in_the_same_order() {
 }
 
 #[tokio::test]
-async fn a_hub_that_has_forgotten_what_was_chosen_says_what_it_is_about_to_overwrite() {
+async fn a_hub_without_saved_options_shows_what_it_will_overwrite() {
     let bench = Bench::new().await;
     bench.role("KarpenterServiceAccount-base", None).await;
-    let chosen = [
+    let options = [
         "--memory=512",
         "--retention=7200",
         "--queue-prefix=x-",
         "--tag=team=a b",
     ];
-    let set_up: Vec<&str> = ["bootstrap-hub", "--yes"].into_iter().chain(chosen).collect();
+    let set_up: Vec<&str> = ["bootstrap-hub", "--yes"].into_iter().chain(options).collect();
     bench.done(&set_up);
     bench.forget().await;
 
@@ -565,14 +565,14 @@ async fn a_hub_that_has_forgotten_what_was_chosen_says_what_it_is_about_to_overw
         "{warnings}"
     );
 
-    let all: Vec<&str> = ["bootstrap-hub", "--dry-run"].into_iter().chain(chosen).collect();
+    let all: Vec<&str> = ["bootstrap-hub", "--dry-run"].into_iter().chain(options).collect();
     let (document, _) = bench.json(&all, &[]);
     assert_eq!(document["hubs"][0]["warnings"], json!([]));
     assert_eq!(document["hubs"][0]["summary"]["update"], json!(0), "{document}");
 }
 
 #[tokio::test]
-async fn a_hub_that_has_forgotten_its_prefix_does_not_lose_its_clusters() {
+async fn a_hub_without_its_saved_prefix_keeps_its_clusters() {
     let bench = Bench::new().await;
     bench.role("KarpenterServiceAccount-base", None).await;
     bench.done(&["bootstrap-hub", "--yes", "--queue-prefix=x-"]);
@@ -587,7 +587,7 @@ async fn a_hub_that_has_forgotten_its_prefix_does_not_lose_its_clusters() {
 }
 
 #[tokio::test]
-async fn a_choice_that_cannot_be_understood_is_refused_until_it_is_chosen_anew() {
+async fn an_invalid_saved_option_is_refused_until_it_is_set_again() {
     let bench = Bench::new().await;
     bench.done(&["bootstrap-hub", "--yes", "--memory=512"]);
     bench.remember("kibus:option:memory", "lots").await;

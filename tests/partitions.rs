@@ -1,5 +1,4 @@
-//! The law of partitions: whatever kibus makes, prints or calls is of the partition that the caller is in, and of no
-//! other.
+//! Partitions: every ARN that kibus writes, prints or sends is in the caller's partition.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +21,7 @@ use kibus::ui::{HubReport, Report};
 use crate::emulator::{Emulator, Kind};
 use crate::workbench::{ARCHIVES, Bench, sha256};
 
-/// A Region of every partition that has an endpoint on the internet.
+/// One Region of every partition with a public endpoint.
 const PLACES: [(&str, &str); 7] = [
     ("aws", "us-west-2"),
     ("aws", "ap-southeast-3"),
@@ -42,7 +41,7 @@ fn scope(partition: &str, region: &str) -> Scope {
     }
 }
 
-/// A hub with everything chosen that names an ARN.
+/// Hub options with every option that contains an ARN.
 fn options(scope: &Scope) -> HubOptions {
     let Scope { partition, region, .. } = scope;
     let key: KmsKey = format!("arn:{partition}:kms:{region}:111122223333:key/1")
@@ -77,11 +76,11 @@ fn key(options: &HubOptions) -> Option<&KmsKey> {
     options.kms_key.as_ref()?.0.as_ref()
 }
 
-/// The partitions of all ARNs in a text, and how many ARNs there are.
+/// The partitions of all ARNs in a text, and the number of ARNs.
 fn arns(text: &str) -> (BTreeSet<&str>, usize) {
     let mut found = (BTreeSet::new(), 0);
     for (at, _) in text.match_indices("arn:") {
-        // A field of ours is called `arn`, too.
+        // A field is also named `arn`.
         let rest = &text[at + "arn:".len()..];
         if !rest.starts_with(' ') {
             found.0.insert(rest.split(':').next().unwrap());
@@ -97,7 +96,7 @@ fn first_plan(scope: &Scope, desired: &Desired) -> Plan {
 }
 
 #[test]
-fn every_arn_is_of_the_callers_partition() {
+fn every_arn_is_in_the_callers_partition() {
     for (partition, region) in PLACES {
         let scope = scope(partition, region);
         let options = options(&scope);
@@ -120,9 +119,9 @@ fn every_arn_is_of_the_callers_partition() {
         let shown = text::plan(
             &Heading::from(&scope),
             &plan,
-            text::Look {
+            text::Style {
                 verbose: 1,
-                ..text::Look::default()
+                ..text::Style::default()
             },
         );
         let prefix = hub::default_queue_prefix();
@@ -178,7 +177,7 @@ fn every_arn_is_of_the_callers_partition() {
 }
 
 #[tokio::test]
-async fn a_queue_is_where_the_sdk_looks_for_it() {
+async fn queue_urls_match_the_endpoints_of_the_sdk() {
     for (partition, region) in PLACES {
         let params = Params::builder().region(region).build().unwrap();
         let endpoint = DefaultResolver::new().resolve_endpoint(&params).await.unwrap();
@@ -190,9 +189,9 @@ async fn a_queue_is_where_the_sdk_looks_for_it() {
     }
 }
 
-/// On a server that knows partitions: what it calls its resources is what was written into the documents.
+/// On a server with partitions: the ARNs of the resources are the ARNs in the documents.
 #[tokio::test]
-async fn a_hub_in_each_partition_is_as_it_was_planned() {
+async fn a_hub_in_each_partition_matches_its_plan() {
     let emulator = Emulator::start(Kind::Moto).await;
     for (partition, region) in [("aws-cn", "cn-north-1"), ("aws-us-gov", "us-gov-west-1")] {
         let bench = Bench::in_region(&emulator, region).await;
@@ -201,7 +200,7 @@ async fn a_hub_in_each_partition_is_as_it_was_planned() {
         let code = Code::of_archive("0.1.0", sha256(ARCHIVES[0]));
         let mut desired = Hub::new(&bench.scope, options.clone(), code).desired();
         let queue_only = |resource: &kibus::model::resource::Resource| resource.tags().is_some();
-        // The controller's role is not there.
+        // The controller role does not exist.
         desired.extend(
             cluster(&bench.scope, &options)
                 .resources()

@@ -1,5 +1,5 @@
-//! Events of every kind, each taken by the one rule that is meant for it or by none. The judge is a server that takes
-//! events of `aws.ec2` and `aws.health`, which AWS and the other emulator take from nobody.
+//! Sends events of every kind and checks that exactly the intended rule matches each, or none. The server accepts events
+//! of `aws.ec2` and `aws.health`, which AWS and the other emulator reject.
 //!
 //! The samples are in `tests/events`, in the shapes that the EC2 and Health user guides give.
 
@@ -15,8 +15,8 @@ use serde_json::Value;
 use crate::emulator::{Emulator, Kind};
 use crate::workbench::Bench;
 
-/// Each sample, and the kind of rule that takes it. Karpenter acts on no other events, and one that it filters out
-/// would spoil its latency metric.
+/// Each sample, and the kind of rule that matches it. Karpenter acts on no other events, and an event that it ignores
+/// would distort its latency metric.
 const SAMPLES: [(&str, Option<Signal>); 23] = [
     ("capacity-reservation-interruption", Some(Signal::CapacityReservation)),
     (
@@ -50,17 +50,17 @@ const SAMPLES: [(&str, Option<Signal>); 23] = [
 ];
 
 #[tokio::test]
-async fn every_event_takes_its_way() {
-    samples_take_their_way(false).await;
+async fn every_event_matches_its_rule() {
+    check_samples(false).await;
 }
 
 #[tokio::test]
-async fn with_rebalance_its_events_come_too() {
-    samples_take_their_way(true).await;
+async fn with_rebalance_its_events_match_too() {
+    check_samples(true).await;
 }
 
 #[test]
-fn every_sample_is_tried() {
+fn every_sample_is_tested() {
     let files = std::fs::read_dir(directory()).unwrap();
     let files: BTreeSet<String> = files
         .map(|file| file.unwrap().file_name().into_string().unwrap())
@@ -69,7 +69,7 @@ fn every_sample_is_tried() {
     assert_eq!(files, tried);
 }
 
-async fn samples_take_their_way(rebalance: bool) {
+async fn check_samples(rebalance: bool) {
     let emulator = Emulator::start(Kind::Moto).await;
     let bench = Bench::new(&emulator).await;
     let options = HubOptions {
@@ -94,11 +94,11 @@ async fn samples_take_their_way(rebalance: bool) {
             }
         }
     }
-    bus.tell_rules_apart(&bench.scope).await;
+    bus.separate_rules(&bench.scope).await;
     for (name, signal) in SAMPLES {
         bus.put(&sample(name)).await;
         let rule = taken(signal).map(|signal| bench.scope.rule(signal).to_string());
-        assert_eq!(bus.took().await, rule.into_iter().collect::<Vec<_>>(), "{name}");
+        assert_eq!(bus.matched().await, rule.into_iter().collect::<Vec<_>>(), "{name}");
     }
 }
 
@@ -111,11 +111,11 @@ fn sample(name: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// The rules that kibus made, and where they send to.
+/// The rules that kibus created, and their targets.
 struct Bus {
     events: aws_sdk_eventbridge::Client,
     sqs: aws_sdk_sqs::Client,
-    /// The addresses of the hub queue and, by the rule's name, of a rule's own.
+    /// The URLs of the hub queue and, by rule name, of each rule's own queue.
     queues: BTreeMap<String, String>,
     rules: Vec<String>,
 }
@@ -123,7 +123,7 @@ struct Bus {
 impl Bus {
     async fn new(emulator: &Emulator) -> Self {
         let sdk = emulator.sdk();
-        // This server would run the function in a container; here, nobody takes messages off the hub queue.
+        // This server would run the function in a container. Here nothing reads the hub queue.
         let lambda = aws_sdk_lambda::Client::new(&sdk);
         for mapping in lambda
             .list_event_source_mappings()
@@ -148,9 +148,8 @@ impl Bus {
         }
     }
 
-    /// Lets each rule send to a queue of its own instead. (Not besides: of two queues, this server fails at the
-    /// second.)
-    async fn tell_rules_apart(&mut self, scope: &Scope) {
+    /// Replaces the target of each rule with its own queue. With two targets this server fails at the second.
+    async fn separate_rules(&mut self, scope: &Scope) {
         for rule in &self.rules {
             let queue = format!("took-{rule}");
             let made = self.sqs.create_queue().queue_name(&queue).send().await.unwrap();
@@ -176,8 +175,8 @@ impl Bus {
         assert_eq!(answer.failed_entry_count(), 0, "{event}");
     }
 
-    /// The rules that took something since the last time, told apart.
-    async fn took(&self) -> Vec<String> {
+    /// The rules that matched an event since the last call.
+    async fn matched(&self) -> Vec<String> {
         let mut took = Vec::new();
         for rule in &self.rules {
             took.extend(self.arrived(rule).await.iter().map(|_| rule.clone()));
@@ -185,7 +184,7 @@ impl Bus {
         took
     }
 
-    /// What came to a queue since the last time; the server delivers before it answers.
+    /// The messages in a queue since the last call. The server delivers before it responds.
     async fn arrived(&self, queue: &str) -> Vec<Value> {
         let url = &self.queues[queue];
         let call = self.sqs.receive_message().queue_url(url).max_number_of_messages(10);

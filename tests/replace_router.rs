@@ -1,4 +1,4 @@
-//! The router is replaced, and gone back from, on the emulator that really runs it.
+//! Replaces the router and rolls it back, on the emulator that runs the function.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -21,7 +21,7 @@ use tempfile::TempDir;
 /// The version of the router that is built with this test.
 const OURS: &str = env!("CARGO_PKG_VERSION");
 
-/// A hub on an emulator of its own.
+/// A hub on a private emulator.
 struct Stage {
     server: PrivateServer,
     cloud: AwsCloud,
@@ -89,7 +89,7 @@ impl Stage {
         }
     }
 
-    /// Which version is live, of which router, and from which version someone went back to it.
+    /// The live version, its router, and the version that was rolled back.
     async fn standing(&self) -> (u64, String, Option<u64>) {
         let alias = self.live().await.unwrap();
         (
@@ -127,7 +127,7 @@ impl Ran {
         }
     }
 
-    /// It ended like this, and said all of these.
+    /// Checks the exit code and that the output contains all of these texts.
     #[track_caller]
     fn is(&self, code: i32, says: &[&str]) {
         assert_eq!(self.code, Some(code), "{self:#?}");
@@ -149,7 +149,7 @@ async fn a_router_that_fails_its_self_test_never_goes_live() {
     let bad = stage.router("bad", "KIBUS_QUEUE_PREFIX", "KIBUS_QUEUE_PREFIT");
     let failure = ["did not pass its self-test", "KIBUS_QUEUE_PREFIT", "run again"];
 
-    // Not even the first one. Another build of the same version then takes its place.
+    // Not even the first one. Another build of the same version then replaces it.
     stage.kibus(&with(&bad, "")).is(1, &failure);
     assert_eq!(stage.live().await, None);
     stage.kibus("bootstrap-hub --yes").is(0, &[]);
@@ -182,7 +182,7 @@ async fn a_router_that_fails_its_self_test_never_goes_live() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_router_is_replaced_and_gone_back_from() {
+async fn a_router_is_replaced_and_rolled_back() {
     let stage = Stage::open().await;
     let newer = stage.router_of_version("9.0.0");
     let newest = stage.router_of_version("9.1.0");
@@ -194,11 +194,11 @@ async fn a_router_is_replaced_and_gone_back_from() {
     stage.kibus(&with(&newest, "")).is(0, &["Updated 2"]);
     assert_eq!(stage.standing().await, (3, "9.1.0".to_owned(), None));
 
-    // An older router does not replace a newer one unasked.
+    // An older router replaces a newer one only with --allow-downgrade.
     let refused = "the function has router 9.1.0, which is newer than 9.0.0";
     stage.kibus(&with(&newer, "")).is(4, &[refused, "--allow-downgrade"]);
 
-    // Back once, however often it is said; nothing without a yes.
+    // Repeating a rollback changes nothing. Without confirmation nothing changes.
     stage
         .kibus("bootstrap-hub --router-rollback")
         .is(3, &["from version 3 to version 2"]);
@@ -225,13 +225,13 @@ async fn a_router_is_replaced_and_gone_back_from() {
     stage.kibus("bootstrap-hub --yes --router-rollback=1").is(0, &[]);
     assert_eq!(stage.standing().await, (1, OURS.to_owned(), Some(3)));
 
-    // Forward again, once.
+    // Upgrade again, once.
     let forward = with(&newest, "");
     stage.kibus(&forward).is(0, &["Updated 1", "on purpose"]);
     assert_eq!(stage.standing().await, (3, "9.1.0".to_owned(), None));
     stage.kibus(&forward).is(0, &["No changes"]);
 
-    // Down, when that is wanted.
+    // Downgrade, if requested.
     stage.kibus(&with(&newer, "--allow-downgrade")).is(0, &["Updated 2"]);
     assert_eq!(stage.standing().await.1, "9.0.0");
     for version in ["9.2.0", "9.3.0", "9.4.0"] {
@@ -247,7 +247,7 @@ async fn a_router_is_replaced_and_gone_back_from() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_probe_comes_through_and_tells_who_reads() {
+async fn a_probe_is_delivered_and_shows_who_reads_it() {
     let stage = Stage::open().await;
     stage.kibus("bootstrap-hub --yes").is(0, &[]);
     let role = Role {
@@ -284,10 +284,10 @@ async fn a_probe_comes_through_and_tells_who_reads() {
             waiting: 1,
             in_flight: 0
         }),
-        "the probe is hidden from nobody"
+        "the probe is visible to all readers"
     );
 
-    // A reader like Karpenter: it takes what comes, and deletes what it does not know.
+    // A reader like Karpenter: it receives all messages and deletes unknown ones.
     let over = Arc::new(AtomicBool::new(false));
     let reader = tokio::spawn({
         let (cloud, over) = (stage.cloud.clone(), Arc::clone(&over));

@@ -1,4 +1,4 @@
-//! Who is calling, and what is said when that cannot be known.
+//! Sessions: the caller's identity, and the errors when it is unknown.
 
 use kibus::aws::{Connect, ConnectError};
 use kibus::error::{Error, ErrorKind};
@@ -10,19 +10,19 @@ async fn a_session_knows_account_region_and_partition() {
     for (kind, account) in [(Kind::Ministack, ACCOUNT), (Kind::Moto, "123456789012")] {
         let emulator = Emulator::start(kind).await;
         let session = emulator.session().await;
-        let known = (
+        let identity = (
             session.account.as_str(),
             session.region.as_str(),
             session.partition.as_str(),
         );
-        assert_eq!(known, (account, "us-west-2", "aws"), "{kind:?}");
+        assert_eq!(identity, (account, "us-west-2", "aws"), "{kind:?}");
         assert_eq!(session.endpoint_url(), Some(emulator.endpoint.as_str()));
     }
 }
 
 #[tokio::test]
-async fn nobody_answers() {
-    // A port that was free a moment ago, and that nothing listens on.
+async fn the_endpoint_does_not_respond() {
+    // A port on which nothing listens.
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -43,7 +43,7 @@ async fn nobody_answers() {
 }
 
 #[tokio::test]
-async fn no_region_is_chosen() {
+async fn no_region_is_configured() {
     let connect = Connect {
         isolated: true,
         ..Connect::default()

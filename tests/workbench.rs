@@ -1,4 +1,4 @@
-//! A cloud on an emulator, to try plans on.
+//! A cloud on an emulator, on which tests apply plans.
 
 use std::collections::BTreeSet;
 
@@ -16,16 +16,16 @@ use sha2::{Digest, Sha256};
 use crate::emulator::{Emulator, Kind};
 use crate::front;
 
-/// Two archives; neither is ever run.
+/// Two archives. Neither is ever run.
 pub(crate) const ARCHIVES: [&[u8]; 2] = [
     b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
     b"PK\x05\x06\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0x",
 ];
-/// A cloud on an emulator, and what that emulator cannot do.
+/// A cloud on an emulator.
 pub(crate) struct Bench {
     /// The cloud.
     pub(crate) cloud: AwsCloud,
-    /// Where it is.
+    /// Its account, Region and bus.
     pub(crate) scope: Scope,
     kind: Kind,
 }
@@ -35,7 +35,7 @@ impl Bench {
         Self::of(emulator, emulator.connect()).await
     }
 
-    /// The same in another Region than usual.
+    /// A cloud in another Region.
     pub(crate) async fn in_region(emulator: &Emulator, region: &str) -> Self {
         let region = Some(region.parse().unwrap());
         let connect = Connect {
@@ -61,7 +61,7 @@ impl Bench {
         }
     }
 
-    /// The world of a hub and one cluster.
+    /// The desired resources of a hub and one cluster.
     pub(crate) fn hub(&self, options: HubOptions) -> Desired {
         let hub = Hub::new(&self.scope, options, Code::of_archive("0.1.0", sha256(ARCHIVES[0])));
         let mut desired = hub.desired();
@@ -76,7 +76,7 @@ impl Bench {
         desired
     }
 
-    /// Turns what is there into this world, step by step; then there is nothing left to change.
+    /// Applies the plan to reach these resources, and checks that they are reached.
     pub(crate) async fn reach(&self, desired: &Desired) {
         let plan = plan(&self.scope, desired, &self.observe(desired).await);
         for step in &plan.steps {
@@ -123,7 +123,7 @@ impl Bench {
         }
     }
 
-    /// The cloud with the archive that this step wants.
+    /// The cloud with the archive that this operation needs.
     pub(crate) fn archived(&self, op: &Op) -> AwsCloud {
         let wanted = match op {
             Op::Create(Resource::Function(function)) => Some(&function.settings.code.sha256),
@@ -147,7 +147,7 @@ impl Bench {
             .unwrap_or_else(|| panic!("{id} {what} is absent"));
         let differences: Vec<_> = diff(wanted, &read)
             .into_iter()
-            .filter(|field| !self.cannot_tell(&field.path))
+            .filter(|field| !self.does_not_store(&field.path))
             .collect();
         assert!(
             differences.is_empty(),
@@ -156,13 +156,13 @@ impl Bench {
         );
     }
 
-    /// What this emulator forgets.
-    fn cannot_tell(&self, path: &str) -> bool {
+    /// Whether this emulator does not store a field.
+    fn does_not_store(&self, path: &str) -> bool {
         self.kind == Kind::Moto && ["redrive_allow", "architecture", "logging.group"].contains(&path)
     }
 }
 
-/// The SHA-256 in hex.
+/// The SHA-256 in hexadecimal.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,6 +1,7 @@
 //! The command line: one file a subcommand, with its arguments (their comments are the help) and one short recipe.
 
 mod commands;
+mod examples;
 mod explain;
 mod global;
 mod hub;
@@ -82,7 +83,7 @@ impl Ending {
 #[must_use]
 pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
     let args: Vec<OsString> = args.into_iter().collect();
-    let parsed = Cli::command()
+    let parsed = examples::add_to_help(Cli::command())
         .try_get_matches_from(&args)
         .and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {

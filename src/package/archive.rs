@@ -1,11 +1,11 @@
-//! The zip archive: one file named `bootstrap`, which is what a custom runtime starts.
+//! The zip archive of the function: one file named `bootstrap`, which a custom runtime starts.
 
 use std::io::{Cursor, Write};
 
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
-/// Packs a binary. Time and mode are fixed, so the same binary gives the same bytes.
+/// Packs a binary. Time and mode are fixed, so the same binary produces the same bytes.
 pub(super) fn pack(binary: &[u8]) -> zip::result::ZipResult<Vec<u8>> {
     let options = SimpleFileOptions::default()
         .compression_method(CompressionMethod::Deflated)
@@ -23,7 +23,7 @@ mod tests {
     use std::io::Read;
 
     #[test]
-    fn the_same_binary_gives_the_same_archive() {
+    fn the_same_binary_produces_the_same_archive() {
         assert_eq!(pack(b"binary").unwrap(), pack(b"binary").unwrap());
         assert_ne!(pack(b"binary").unwrap(), pack(b"other").unwrap());
     }

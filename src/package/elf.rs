@@ -1,5 +1,5 @@
-//! Whether a binary can run under `provided.al2023`: a Linux ELF of the right architecture that is static, or
-//! needs no newer glibc than the runtime has. A binary that does not fit dies at its start, out of sight.
+//! Checks that a binary can run on `provided.al2023`: a Linux ELF executable of the right architecture that is static or
+//! needs no newer glibc than the runtime has. Otherwise the function would fail only when it is invoked.
 
 use object::elf;
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
@@ -7,46 +7,46 @@ use object::{Architecture as Machine, Endianness, Object};
 
 use crate::model::resource::Architecture;
 
-/// The glibc of Amazon Linux 2023.
-const NEWEST_GLIBC: (u32, u32) = (2, 34);
+/// The glibc version of Amazon Linux 2023.
+const RUNTIME_GLIBC: (u32, u32) = (2, 34);
 
-/// Why a binary cannot run as the function.
+/// Why a binary cannot run as the router function.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unfit {
-    /// It is no 64-bit Linux executable at all.
+pub(crate) enum Incompatible {
+    /// It is not a 64-bit Linux executable.
     #[error("it is not a 64-bit Linux executable (ELF)")]
     NotElf,
-    /// It is for another architecture.
+    /// It is built for another architecture.
     #[error("it is built for {0}")]
     Architecture(Architecture),
-    /// It is for an architecture that Lambda does not have.
-    #[error("it is built for an architecture that Lambda does not have")]
+    /// It is built for an architecture that Lambda does not support.
+    #[error("it is built for an architecture that Lambda does not support")]
     OtherArchitecture,
-    /// It is loaded by something that the runtime does not have.
-    #[error("it is loaded by `{}`, which the runtime does not have; it has glibc's", .0.escape_debug())]
+    /// It needs a dynamic loader other than glibc's.
+    #[error("it needs the dynamic loader `{}`; the runtime provided.al2023 has only the loader of glibc", .0.escape_debug())]
     Loader(String),
     /// It needs a newer glibc.
-    #[error("it needs {0}, and the runtime provided.al2023 has glibc 2.34")]
+    #[error("it needs {0}; the runtime provided.al2023 has glibc 2.34")]
     Glibc(String),
-    /// It lacks the mark that every router carries.
-    #[error("it is an executable, but not a kibus router")]
+    /// It does not contain the mark of a router.
+    #[error("it is an executable but not a kibus router")]
     NotARouter,
 }
 
-/// Checks a binary against an architecture.
-pub(super) fn check(binary: &[u8], wanted: Architecture) -> Result<(), Unfit> {
-    let file = ElfFile64::<Endianness>::parse(binary).map_err(|_| Unfit::NotElf)?;
+/// Checks that a binary can run on an architecture.
+pub(super) fn check(binary: &[u8], wanted: Architecture) -> Result<(), Incompatible> {
+    let file = ElfFile64::<Endianness>::parse(binary).map_err(|_| Incompatible::NotElf)?;
     let endian = file.endian();
     if !matches!(file.elf_header().e_type(endian), elf::ET_EXEC | elf::ET_DYN) || endian != Endianness::Little {
-        return Err(Unfit::NotElf);
+        return Err(Incompatible::NotElf);
     }
     let found = match file.architecture() {
         Machine::X86_64 => Architecture::X86_64,
         Machine::Aarch64 => Architecture::Arm64,
-        _ => return Err(Unfit::OtherArchitecture),
+        _ => return Err(Incompatible::OtherArchitecture),
     };
     if found != wanted {
-        return Err(Unfit::Architecture(found));
+        return Err(Incompatible::Architecture(found));
     }
     let loader = file
         .elf_program_headers()
@@ -55,16 +55,16 @@ pub(super) fn check(binary: &[u8], wanted: Architecture) -> Result<(), Unfit> {
     if let Some(loader) = loader {
         let loader = String::from_utf8_lossy(loader).into_owned();
         if !loader.contains("/ld-linux-") {
-            return Err(Unfit::Loader(loader));
+            return Err(Incompatible::Loader(loader));
         }
     }
     match newest_glibc(&file, binary) {
-        Some((version, name)) if version > NEWEST_GLIBC => Err(Unfit::Glibc(name)),
+        Some((version, name)) if version > RUNTIME_GLIBC => Err(Incompatible::Glibc(name)),
         _ => Ok(()),
     }
 }
 
-/// The newest `GLIBC_x.y` that any needed symbol asks for.
+/// The newest `GLIBC_x.y` that any symbol requires.
 fn newest_glibc(file: &ElfFile64<'_, Endianness>, binary: &[u8]) -> Option<((u32, u32), String)> {
     let endian = file.endian();
     let sections = file.elf_section_table();
@@ -97,29 +97,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_elf_is_said_so() {
+    fn files_other_than_elf_executables_are_rejected() {
         for (name, bytes) in [
             ("empty", &b""[..]),
             ("a script", b"#!/bin/sh\necho"),
             ("a cut-off ELF", b"\x7fELF\x02\x01\x01\0\0\0"),
         ] {
-            assert_eq!(check(bytes, Architecture::X86_64), Err(Unfit::NotElf), "{name}");
+            assert_eq!(check(bytes, Architecture::X86_64), Err(Incompatible::NotElf), "{name}");
         }
     }
 
-    /// The test runner itself is a Linux executable: for its own architecture it passes as far as the machine's
-    /// glibc lets it, for the other it does not.
+    /// The test binary is a Linux executable. It fits its own architecture, unless this machine's glibc is too new.
     #[test]
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-    fn a_real_executable_is_for_one_architecture() {
-        let runner = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+    fn an_executable_fits_only_its_own_architecture() {
+        let executable = std::fs::read(std::env::current_exe().unwrap()).unwrap();
         assert_eq!(
-            check(&runner, Architecture::Arm64),
-            Err(Unfit::Architecture(Architecture::X86_64))
+            check(&executable, Architecture::Arm64),
+            Err(Incompatible::Architecture(Architecture::X86_64))
         );
         assert!(matches!(
-            check(&runner, Architecture::X86_64),
-            Ok(()) | Err(Unfit::Glibc(_))
+            check(&executable, Architecture::X86_64),
+            Ok(()) | Err(Incompatible::Glibc(_))
         ));
     }
 

@@ -1,4 +1,4 @@
-//! The router as Lambda takes it: checked, and packed so that the same binary always gives the same archive.
+//! Checks and packs the router binary for Lambda. The same binary always produces the same archive.
 
 mod archive;
 mod elf;
@@ -11,71 +11,71 @@ use crate::error::Error;
 use crate::model::resource::{Architecture, Code};
 use crate::model::router_build;
 
-pub use elf::Unfit;
+pub(crate) use elf::Incompatible;
 
 /// The file name of the router's binary.
-pub const BINARY: &str = "kibus-router";
+pub(crate) const BINARY: &str = "kibus-router";
 
-/// Our own version, which a router found beside this executable must have.
+/// The version of this build. A router found beside this executable must have the same version.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The largest archive that Lambda takes directly, in bytes (Lambda quotas).
-const LARGEST_ARCHIVE: usize = 50 * 1024 * 1024;
+/// The largest archive that Lambda accepts in a direct upload, in bytes (Lambda quotas).
+const MAX_ARCHIVE: usize = 50 * 1024 * 1024;
 
-/// A router that can be given to Lambda.
+/// A router archive that is ready to upload.
 #[derive(Clone)]
-pub struct Package {
+pub(crate) struct Package {
     /// The archive's bytes.
-    pub archive: Vec<u8>,
-    /// What a function with this archive has as its code.
-    pub code: Code,
+    pub(crate) archive: Vec<u8>,
+    /// The version and hash of a function with this archive.
+    pub(crate) code: Code,
 }
 
-/// Why there is no package.
+/// Why a router binary could not be packaged.
 #[derive(Debug, thiserror::Error)]
-pub enum PackageError {
-    /// There is no such file, or it cannot be read.
+pub(crate) enum PackageError {
+    /// The file is missing or cannot be read.
     #[error("cannot read the router binary `{}`", .path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The I/O error.
         source: std::io::Error,
     },
-    /// The file is no router, or not one that Lambda can run.
+    /// The file is not a router that Lambda can run.
     #[error("`{}` cannot run as the router function", .path.display())]
-    Unfit {
+    Incompatible {
         /// The file.
         path: PathBuf,
-        /// Why not.
-        source: Unfit,
-        /// What the function runs on.
+        /// The reason.
+        source: Incompatible,
+        /// The architecture of the function.
         wanted: Architecture,
     },
-    /// It is a router of another version than this kibus, found beside it.
-    #[error("`{}` is router {found}, and this is kibus {wanted}", .path.display())]
+    /// The router beside this executable has another version.
+    #[error("`{}` is router version {found}; this is kibus version {wanted}", .path.display())]
     OtherVersion {
         /// The file.
         path: PathBuf,
-        /// Its version.
+        /// The router's version.
         found: String,
-        /// Ours.
+        /// The version of this kibus.
         wanted: &'static str,
     },
-    /// Lambda does not take an archive this large.
-    #[error("the archive of `{}` has {size} bytes, more than Lambda takes", .path.display())]
+    /// The archive is larger than Lambda accepts.
+    #[error("the archive of `{}` has {size} bytes; Lambda accepts at most {MAX_ARCHIVE}", .path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
         /// The archive's size in bytes.
         size: usize,
     },
-    /// It could not be packed.
+    /// The file could not be packed.
     #[error("cannot pack `{}`: {reason}", .path.display())]
     Unpackable {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
 }
@@ -95,54 +95,56 @@ impl From<PackageError> for Error {
         match e {
             PackageError::Unreadable { source, .. } => error
                 .note(source.to_string())
-                .hint("kibus looks for it beside its own executable; to name another, give --router-binary FILE")
-                .hint_command("to build one:", build(Architecture::X86_64)),
-            PackageError::Unfit { source, wanted, .. } => {
+                .hint("the default is the file beside the kibus executable; pass --router-binary FILE to use another")
+                .hint_command("to build it:", build(Architecture::X86_64)),
+            PackageError::Incompatible { source, wanted, .. } => {
                 let error = error.note(source.to_string());
                 match source {
-                    Unfit::Architecture(found) => error
-                        .hint(format!("to run the function on {found}, give --arch {found}"))
+                    Incompatible::Architecture(found) => error
+                        .hint(format!("to run the function on {found}, pass --arch {found}"))
                         .hint_command(format!("to build a router for {wanted}:"), build(wanted)),
-                    _ => error.hint_command("to build one that can:", build(wanted)),
+                    _ => error.hint_command("to build a compatible router:", build(wanted)),
                 }
             }
             PackageError::OtherVersion { .. } => error
-                .note("both come from one release; a router of another version has to be named")
-                .hint("to use it all the same, give --router-binary FILE"),
-            PackageError::TooLarge { .. } => {
-                error.hint_command("a release build is small:", build(Architecture::X86_64))
-            }
+                .note("by default, kibus uses only a router of its own version")
+                .hint("to use it anyway, pass --router-binary FILE"),
+            PackageError::TooLarge { .. } => error.hint_command(
+                "to build a smaller one, without debug information:",
+                build(Architecture::X86_64),
+            ),
             PackageError::Unpackable { .. } => error,
         }
     }
 }
 
-/// Where the router's binary is if nothing else is said: beside the executable that runs.
+/// The default path of the router binary: beside the running executable.
 #[must_use]
-pub fn beside_executable() -> PathBuf {
+pub(crate) fn beside_executable() -> PathBuf {
     std::env::current_exe()
         .ok()
         .and_then(|exe| exe.parent().map(|folder| folder.join(BINARY)))
         .unwrap_or_else(|| BINARY.into())
 }
 
-/// Reads, checks and packs a router binary. One that was `found` rather than named must have our own version.
+/// Reads, checks and packs a router binary. With `same_version`, the router must have the version of this build.
 ///
 /// # Errors
-/// When it cannot be read, is not a router that Lambda can run on that architecture, or is too large.
-pub fn package(path: &Path, found: bool, wanted: Architecture) -> Result<Package, PackageError> {
+/// The file cannot be read, is not a router that Lambda can run on this architecture, has another version, or is too
+/// large.
+pub(crate) fn package(path: &Path, same_version: bool, wanted: Architecture) -> Result<Package, PackageError> {
     let binary = std::fs::read(path).map_err(|source| PackageError::Unreadable {
         path: path.to_owned(),
         source,
     })?;
-    let unfit = |source| PackageError::Unfit {
+    let unfit = |source| PackageError::Incompatible {
         path: path.to_owned(),
         source,
         wanted,
     };
     elf::check(&binary, wanted).map_err(unfit)?;
-    let version = router_build::version_in(&binary).ok_or_else(|| unfit(Unfit::NotARouter))?;
-    if found && version != VERSION {
+    let version = router_build::version_in(&binary).ok_or_else(|| unfit(Incompatible::NotARouter))?;
+    if same_version && version != VERSION {
         return Err(PackageError::OtherVersion {
             path: path.to_owned(),
             found: version.to_owned(),
@@ -153,7 +155,7 @@ pub fn package(path: &Path, found: bool, wanted: Architecture) -> Result<Package
         path: path.to_owned(),
         reason: e.to_string(),
     })?;
-    if archive.len() > LARGEST_ARCHIVE {
+    if archive.len() > MAX_ARCHIVE {
         return Err(PackageError::TooLarge {
             path: path.to_owned(),
             size: archive.len(),

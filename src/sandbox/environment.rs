@@ -1,9 +1,9 @@
-//! What points AWS's tools and SDKs at the sandbox.
+//! The sandbox's endpoint, and the environment variables that point AWS tools and SDKs at it.
 
-/// The Region that the sandbox is used in unless another is chosen; all Regions are there.
+/// The default Region of the sandbox. The emulator serves every Region.
 pub const DEFAULT_REGION: &str = "us-west-2";
 
-/// Where a running sandbox answers.
+/// The address of a running sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     /// The port on 127.0.0.1.
@@ -17,20 +17,21 @@ impl Endpoint {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// The environment for AWS's tools and SDKs, with the Region in question.
+    /// The environment variables for AWS tools and SDKs in this Region.
     ///
-    /// The key id decides about the account: one of 12 digits is the account, any other means 000000000000.
+    /// The emulator takes the account from the access key id: 12 digits are the account, anything else means
+    /// 000000000000.
     #[must_use]
-    pub fn environment(self, region: &str) -> Environment {
+    pub fn variables(self, region: &str) -> ShellVariables {
         let set = [
             ("AWS_ENDPOINT_URL", self.url()),
             ("AWS_ACCESS_KEY_ID", "test".to_owned()),
             ("AWS_SECRET_ACCESS_KEY", "test".to_owned()),
             ("AWS_REGION", region.to_owned()),
-            // The AWS CLI and Python's SDK know only this one.
+            // The AWS CLI and boto3 read only this one.
             ("AWS_DEFAULT_REGION", region.to_owned()),
         ];
-        Environment {
+        ShellVariables {
             set: set.into(),
             unset: vec![
                 "AWS_SESSION_TOKEN",
@@ -41,12 +42,12 @@ impl Endpoint {
     }
 }
 
-/// Changes to a shell's environment.
+/// Changes to the environment variables of a shell.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Environment {
-    /// Variables with their values.
+pub struct ShellVariables {
+    /// Variables to set, with their values.
     pub set: Vec<(&'static str, String)>,
-    /// Variables that would lead away from the sandbox.
+    /// Variables to unset, because they would point away from the sandbox.
     pub unset: Vec<&'static str>,
 }
 
@@ -55,10 +56,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_environment_points_at_the_sandbox_and_nowhere_else() {
-        let environment = Endpoint { port: 4566 }.environment("eu-north-1");
+    fn the_variables_point_at_the_sandbox_only() {
+        let variables = Endpoint { port: 4566 }.variables("eu-north-1");
         let value = |name| {
-            let found = environment.set.iter().find(|(n, _)| *n == name);
+            let found = variables.set.iter().find(|(n, _)| *n == name);
             found.map(|(_, v)| v.as_str())
         };
         let table = [
@@ -72,7 +73,7 @@ mod tests {
         ];
         for (name, expected) in table {
             assert_eq!(value(name), expected, "{name}");
-            assert_eq!(environment.unset.contains(&name), expected.is_none(), "{name}");
+            assert_eq!(variables.unset.contains(&name), expected.is_none(), "{name}");
         }
     }
 }

@@ -1,23 +1,23 @@
-//! Where the sandbox keeps its things, and the lock that lets one process at a time change them.
+//! The sandbox's directory, and the lock that lets only one process at a time change it.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use super::problem::Problem;
+use super::error::SandboxError;
 
-/// The directory that holds the sandbox: the installed emulator, what is known of the running server, its log.
+/// The directory of the sandbox: the installed emulator, the record of the running server, and its log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Home(PathBuf);
 
 impl Home {
-    /// The given directory; a relative one is meant from the current directory, once and for all.
+    /// The sandbox in this directory. A relative path is resolved against the current directory now.
     pub(super) fn new(path: PathBuf) -> Self {
         Self(std::path::absolute(&path).unwrap_or(path))
     }
 
-    /// From the environment: `KIBUS_SANDBOX_HOME`, else `kibus` in the user's data directory as the XDG base
-    /// directory specification has it (a relative `XDG_DATA_HOME` counts as none).
+    /// The directory from the environment: `KIBUS_SANDBOX_HOME`, else `kibus` in the user's data directory by the XDG
+    /// base directory specification, which ignores a relative `XDG_DATA_HOME`.
     pub(super) fn from_env(var: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
         let path = |name| var(name).filter(|v| !v.is_empty()).map(PathBuf::from);
         path("KIBUS_SANDBOX_HOME")
@@ -33,34 +33,34 @@ impl Home {
         &self.0
     }
 
-    /// What is known of the server that `up` started.
-    pub(super) fn state(&self) -> PathBuf {
+    /// The file that records the server started by `up`.
+    pub(super) fn record_path(&self) -> PathBuf {
         self.0.join("server.json")
     }
 
-    /// That server's own directory: its log and its temporary files.
-    pub(super) fn server(&self) -> PathBuf {
+    /// The directory of that server: its log and its temporary files.
+    pub(super) fn server_directory(&self) -> PathBuf {
         self.0.join("server")
     }
 
-    /// Makes the directory and takes its lock, waiting for as long as another process has it. The kernel gives it
-    /// back when the file is closed, also if the process is killed.
-    pub(super) async fn lock(&self) -> Result<Lock, Problem> {
-        fs::create_dir_all(&self.0).map_err(Problem::io("create", &self.0))?;
+    /// Creates the directory and locks it. Waits while another process holds the lock. The kernel releases the lock
+    /// when the file is closed, even if the process is killed.
+    pub(super) async fn lock(&self) -> Result<Lock, SandboxError> {
+        fs::create_dir_all(&self.0).map_err(SandboxError::io("create", &self.0))?;
         let path = self.0.join("lock");
-        let taken = path.clone();
+        let lock_file = path.clone();
         let lock = tokio::task::spawn_blocking(move || {
-            let file = File::create(taken)?;
+            let file = File::create(lock_file)?;
             file.lock()?;
             Ok(Lock { _file: file })
         });
         lock.await
             .unwrap_or_else(|e| Err(std::io::Error::other(e)))
-            .map_err(Problem::io("lock", path))
+            .map_err(SandboxError::io("lock", path))
     }
 }
 
-/// Held while the sandbox is being changed.
+/// Held while this process changes the sandbox.
 #[derive(Debug)]
 pub(super) struct Lock {
     _file: File,

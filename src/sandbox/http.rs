@@ -1,7 +1,7 @@
-//! Just enough of HTTP/1.1 for the emulator's own two paths, health and reset.
+//! A minimal HTTP/1.1 client for the emulator's health check.
 //!
-//! AWS's API is spoken through the AWS SDK; an HTTP client for one `GET` and one `POST` without a body, to a server on
-//! the loopback interface that answers in one piece, would be the largest dependency of this module.
+//! All AWS calls go through the AWS SDK. A full HTTP client for one `GET` to a server on the loopback interface would be
+//! the largest dependency of this module.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -10,41 +10,38 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// An answer is some kilobytes; what is longer does not come from the emulator.
-const LONGEST: u64 = 1 << 20;
+/// The longest response that is read, in bytes. The emulator sends a few kilobytes.
+const MAX_RESPONSE: u64 = 1 << 20;
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What a server answered.
+/// A server's response.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(super) struct Response {
     pub(super) status: u16,
     pub(super) body: String,
 }
 
-/// Sends `method path` without a body to this port of 127.0.0.1 and reads the answer to its end.
+/// Sends `GET path` to this port of 127.0.0.1 and reads the whole response.
 ///
 /// # Errors
-///
-/// No connection, no answer within five seconds, or an answer that is not HTTP.
-pub(super) async fn request(port: u16, method: &str, path: &str) -> io::Result<Answer> {
+/// No connection, no response within five seconds, or a response that is not HTTP.
+pub(super) async fn get(port: u16, path: &str) -> io::Result<Response> {
     let exchange = async {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await?;
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-        );
+        let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).await?;
         let mut bytes = Vec::new();
-        stream.take(LONGEST).read_to_end(&mut bytes).await?;
+        stream.take(MAX_RESPONSE).read_to_end(&mut bytes).await?;
         parse(&String::from_utf8_lossy(&bytes))
-            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the answer is not HTTP"))
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the response is not HTTP"))
     };
     tokio::time::timeout(TIMEOUT, exchange).await?
 }
 
-fn parse(text: &str) -> Option<Answer> {
+fn parse(text: &str) -> Option<Response> {
     let (head, body) = text.split_once("\r\n\r\n")?;
     let status = head.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()?;
-    Some(Answer {
+    Some(Response {
         status,
         body: body.to_owned(),
     })
@@ -55,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_split_into_status_and_body() {
+    fn a_response_is_split_into_status_and_body() {
         let table = [
             ("HTTP/1.1 200 OK\r\nA: b\r\n\r\n{}", Some((200, "{}"))),
             ("HTTP/1.1 503 \r\n\r\n", Some((503, ""))),
@@ -65,9 +62,9 @@ mod tests {
             ("", None),
         ];
         for (text, expected) in table {
-            let answer = parse(text).map(|a| (a.status, a.body));
+            let response = parse(text).map(|r| (r.status, r.body));
             let expected = expected.map(|(status, body)| (status, body.to_owned()));
-            assert_eq!(answer, expected, "{text:?}");
+            assert_eq!(response, expected, "{text:?}");
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The emulator in a virtual environment of its own, installed from a lock file with hashes.
+//! Installs the emulator into its own virtual environment, from a lock file with hashes.
 //!
-//! The environment's directory is named after the lock file, so that another version of kibus, and the server that it
-//! started, keep theirs. It is made beside its place and renamed, so that it is whole or not there, even if an installer
-//! outlives the process that started it. (What breaks in a renamed environment are the scripts in `bin`, which nobody uses.)
+//! The directory name contains a hash of the lock file, so several versions of kibus keep separate installations. The
+//! environment is created under a temporary name and renamed, so it is complete or absent, even if an installer outlives
+//! the process that started it. Renaming breaks the scripts in `bin`, which nothing uses.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,58 +12,62 @@ use std::process::Stdio;
 use sha2::{Digest, Sha256};
 use tokio::process::Command;
 
+use super::error::SandboxError;
 use super::home::{Home, Lock};
-use super::problem::Problem;
-use super::{Step, python};
+use super::{SetupStep, python};
 
-/// Exact versions and hashes of the emulator and of all that it needs.
+/// Exact versions and hashes of the emulator and its dependencies.
 const LOCK_FILE: &str = include_str!("requirements.lock");
-/// How a directory is called while an environment is being made in it.
-const HALF_MADE: &str = "installing-";
-/// How much of a failed program's output is shown.
+/// Prefix of a directory in which an installation is incomplete.
+const INCOMPLETE: &str = "installing-";
+/// How many lines of a failed program's output are shown.
 const LINES_SHOWN: usize = 8;
 
-/// The Python that runs the emulator; installs it if it is not there yet.
+/// Returns the Python that runs the emulator. Installs the emulator if it is missing.
 ///
-/// The caller holds the home's lock. The user's settings for `pip` (mirrors, proxies, certificates) are respected,
-/// but for those that would install to another place.
-pub(super) async fn install(home: &Home, _held: &Lock, tell: &(dyn Fn(Step) + Sync)) -> Result<PathBuf, Problem> {
+/// The caller holds the lock of the directory. The user's `pip` settings (mirrors, proxies, certificates) apply, except
+/// those that change the target directory.
+pub(super) async fn install(
+    home: &Home,
+    _held: &Lock,
+    tell: &(dyn Fn(SetupStep) + Sync),
+) -> Result<PathBuf, SandboxError> {
     let venv = home.path().join(directory());
-    forget_half_made(home);
-    // Its Python is a link to the system's, which breaks when that is removed or upgraded.
+    remove_incomplete(home);
+    // The environment's Python is a link to the system's. It breaks when the system's is removed or upgraded.
     if python_of(&venv).exists() {
         return Ok(python_of(&venv));
     }
 
     let system = python::find().await?;
-    tell(Step::Installing);
-    let half_made = tempfile::Builder::new()
-        .prefix(HALF_MADE)
+    tell(SetupStep::Installing);
+    let incomplete = tempfile::Builder::new()
+        .prefix(INCOMPLETE)
         .tempdir_in(home.path())
-        .map_err(Problem::io("create a directory in", home.path()))?;
+        .map_err(SandboxError::io("create a directory in", home.path()))?;
     let mut create = Command::new(system);
-    create.args(["-I", "-m", "venv"]).arg(half_made.path());
-    run(create, "making a virtual environment").await?;
+    create.args(["-I", "-m", "venv"]).arg(incomplete.path());
+    run(create, "creating a virtual environment").await?;
 
-    let requirements = half_made.path().join("requirements.lock");
-    fs::write(&requirements, LOCK_FILE).map_err(Problem::io("write", &requirements))?;
-    let mut pip = Command::new(python_of(half_made.path()));
+    let requirements = incomplete.path().join("requirements.lock");
+    fs::write(&requirements, LOCK_FILE).map_err(SandboxError::io("write", &requirements))?;
+    let mut pip = Command::new(python_of(incomplete.path()));
     pip.args(["-m", "pip", "install", "--disable-pip-version-check"])
         .args(["--quiet", "--no-input", "--only-binary", ":all:"])
         .args(["--require-hashes", "--requirement"])
         .arg(&requirements)
         .env("PIP_USER", "0");
-    for elsewhere in ["PIP_TARGET", "PIP_PREFIX", "PIP_ROOT"] {
-        pip.env_remove(elsewhere);
+    for redirect in ["PIP_TARGET", "PIP_PREFIX", "PIP_ROOT"] {
+        pip.env_remove(redirect);
     }
     run(pip, "installing the local AWS emulator").await?;
 
     if venv.exists() {
-        fs::remove_dir_all(&venv).map_err(Problem::io("remove", &venv))?;
+        fs::remove_dir_all(&venv).map_err(SandboxError::io("remove", &venv))?;
     }
-    fs::rename(half_made.path(), &venv).map_err(Problem::io("create", &venv))?;
-    // It is no longer there to be removed.
-    let _ = half_made.keep();
+    fs::rename(incomplete.path(), &venv).map_err(SandboxError::io("create", &venv))?;
+    // It was renamed, so there is nothing to remove.
+    let _ = incomplete.keep();
     Ok(python_of(&venv))
 }
 
@@ -71,17 +75,17 @@ fn python_of(venv: &Path) -> PathBuf {
     venv.join("bin/python")
 }
 
-/// Removes what killed runs left. What cannot be removed is left again: it harms nobody.
-fn forget_half_made(home: &Home) {
+/// Removes what killed runs left behind. A directory that cannot be removed is harmless and stays.
+fn remove_incomplete(home: &Home) {
     let entries = fs::read_dir(home.path()).into_iter().flatten().flatten();
     for entry in entries {
-        if entry.file_name().to_string_lossy().starts_with(HALF_MADE) {
+        if entry.file_name().to_string_lossy().starts_with(INCOMPLETE) {
             let _ = fs::remove_dir_all(entry.path());
         }
     }
 }
 
-async fn run(mut command: Command, what: &'static str) -> Result<(), Problem> {
+async fn run(mut command: Command, what: &'static str) -> Result<(), SandboxError> {
     let program = command.as_std().get_program().to_owned();
     let output = command
         .env_remove("PYTHONHOME")
@@ -90,7 +94,7 @@ async fn run(mut command: Command, what: &'static str) -> Result<(), Problem> {
         .kill_on_drop(true)
         .output()
         .await
-        .map_err(Problem::io("run", Path::new(&program)))?;
+        .map_err(SandboxError::io("run", Path::new(&program)))?;
     if output.status.success() {
         return Ok(());
     }
@@ -99,13 +103,13 @@ async fn run(mut command: Command, what: &'static str) -> Result<(), Problem> {
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
     );
-    Err(Problem::Install {
+    Err(SandboxError::Install {
         what,
         output: last_lines(&text),
     })
 }
 
-/// The end of a program's output, where the reason stands.
+/// The last lines of a program's output, which usually give the reason.
 pub(super) fn last_lines(text: &str) -> String {
     let lines: Vec<&str> = text.lines().filter(|l| !l.trim().is_empty()).collect();
     lines[lines.len().saturating_sub(LINES_SHOWN)..].join("\n")
@@ -157,12 +161,12 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_run_left_is_removed_and_nothing_else() {
+    fn only_what_a_killed_run_left_is_removed() {
         let dir = tempfile::tempdir().unwrap();
         for name in ["installing-a", "installing-b", "emulator-a", "server"] {
             fs::create_dir_all(dir.path().join(name).join("bin")).unwrap();
         }
-        forget_half_made(&Home::new(dir.path().into()));
+        remove_incomplete(&Home::new(dir.path().into()));
         let entries = fs::read_dir(dir.path()).unwrap();
         let mut left: Vec<_> = entries.map(|e| e.unwrap().file_name()).collect();
         left.sort();
@@ -170,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn of_long_output_the_end_is_shown() {
+    fn only_the_last_lines_of_long_output_are_shown() {
         let long: String = (0..30).map(|n| format!("line {n}\n\n")).collect();
         let shown = last_lines(&long);
         assert!(shown.ends_with("line 29"), "{shown}");

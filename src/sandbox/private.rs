@@ -1,4 +1,4 @@
-//! A server of one's own, for tests and the demo.
+//! A private server for tests and the demo.
 
 use std::path::PathBuf;
 use std::process::Child;
@@ -6,13 +6,13 @@ use std::process::Child;
 use tempfile::TempDir;
 
 use super::environment::Endpoint;
-use super::server::{Started, end_child};
+use super::server::{Started, stop_child};
 
-/// An emulator that nobody else knows of. It ends, with the functions that it runs and all its files, when this is
-/// dropped, and also when the process that holds this is killed.
+/// An emulator that is recorded nowhere. Dropping this ends the emulator and its functions and removes its files. The
+/// emulator also ends when the process that holds this is killed.
 #[derive(Debug)]
 pub struct PrivateServer {
-    // Taken only by drop.
+    // `None` only while this is dropped.
     child: Option<Child>,
     port: u16,
     directory: TempDir,
@@ -27,13 +27,13 @@ impl PrivateServer {
         }
     }
 
-    /// Where it answers.
+    /// The server's address.
     #[must_use]
     pub fn endpoint(&self) -> Endpoint {
         Endpoint { port: self.port }
     }
 
-    /// Its log, for as long as the server is held.
+    /// The path of its log. The file is removed with the server.
     #[must_use]
     pub fn log_path(&self) -> PathBuf {
         self.directory.path().join("server.log")
@@ -43,7 +43,7 @@ impl PrivateServer {
 impl Drop for PrivateServer {
     fn drop(&mut self) {
         if let Some(child) = self.child.take() {
-            end_child(child);
+            stop_child(child);
         }
     }
 }

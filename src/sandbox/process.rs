@@ -1,23 +1,23 @@
-//! Knowing and ending a process by its id, with what every Unix has: `/proc` or `ps`, and the shell's own `kill`.
+//! Identifies and signals a process by its id, with `/proc` or `ps` and the shell's `kill`.
 //!
-//! A process id says little on its own, since ids are used again. The server therefore carries a mark of its own in its
-//! command line, and only a process with that mark is ever believed to be the server, or ended.
+//! The system reuses process ids. The server therefore carries a unique mark in its command line, and only a process with
+//! that mark counts as the server.
 
 use std::hash::{BuildHasher, RandomState};
 use std::process::{Command, Stdio};
 
-/// A word that no other process has in its command line.
+/// A text that is in no other process's command line.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(transparent)]
 pub(super) struct Mark(String);
 
 impl Mark {
     pub(super) fn new() -> Self {
-        // RandomState is seeded by the system.
+        // The system seeds RandomState.
         Self(format!("{:016x}", RandomState::new().hash_one(0)))
     }
 
-    /// The option for Python's `-X`, which takes any name and ignores what it does not know.
+    /// The value for Python's `-X`, which accepts any name and ignores unknown ones.
     pub(super) fn option(&self) -> String {
         format!("kibus-sandbox={}", self.0)
     }
@@ -27,14 +27,15 @@ impl Mark {
     }
 }
 
+/// A signal that stops the server.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Signal {
+pub(super) enum KillSignal {
     Term,
     Kill,
 }
 
-/// Whether the process lives and is the one with this mark. A process that ended and was not waited for is gone.
-pub(super) fn is_alive(pid: u32, mark: &Mark) -> bool {
+/// Whether the process runs and carries this mark. A process that exited and was not waited for does not.
+pub(super) fn is_running(pid: u32, mark: &Mark) -> bool {
     command_line(pid).is_some_and(|line| line.contains(&mark.option()))
 }
 
@@ -51,13 +52,13 @@ fn command_line(pid: u32) -> Option<String> {
     Some(String::from_utf8_lossy(&ps.stdout).into_owned())
 }
 
-/// Sends a signal to the process group that the server leads: itself and the functions that it runs.
+/// Sends a signal to the process group of the server: the server and the functions that it runs.
 ///
-/// That the group is gone already is no error; the caller watches the process in any case.
-pub(super) fn signal_group(leader: u32, signal: Signal) {
+/// A group that no longer exists is not an error; the caller checks the process anyway.
+pub(super) fn signal_group(leader: u32, signal: KillSignal) {
     let name = match signal {
-        Signal::Term => "TERM",
-        Signal::Kill => "KILL",
+        KillSignal::Term => "TERM",
+        KillSignal::Kill => "KILL",
     };
     let _ = Command::new("sh")
         .args(["-c", "kill -s \"$1\" -- \"-$2\"", "sh", name])
@@ -76,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_living_process_with_the_mark_is_it() {
+    fn only_a_running_process_with_the_mark_is_the_server() {
         let mark = Mark::new();
         let mut child = Command::new("sh")
             .args(["-c", "echo ready; read wait; :", &mark.option()])
@@ -85,15 +86,15 @@ mod tests {
             .process_group(0)
             .spawn()
             .unwrap();
-        // Between fork and exec it has no command line yet.
+        // Between fork and exec it does not have the command line yet.
         let mut ready = [0; 6];
         child.stdout.as_mut().unwrap().read_exact(&mut ready).unwrap();
-        assert!(is_alive(child.id(), &mark), "alive");
-        assert!(!is_alive(child.id(), &Mark::new()), "another mark");
-        assert!(!is_alive(std::process::id(), &mark), "another process");
-        signal_group(child.id(), Signal::Term);
+        assert!(is_running(child.id(), &mark), "running");
+        assert!(!is_running(child.id(), &Mark::new()), "another mark");
+        assert!(!is_running(std::process::id(), &mark), "another process");
+        signal_group(child.id(), KillSignal::Term);
         let status = child.wait().unwrap();
-        assert!(!status.success(), "the signal ends it");
-        assert!(!is_alive(child.id(), &mark), "ended");
+        assert!(!status.success(), "stopped by the signal");
+        assert!(!is_running(child.id(), &mark), "exited");
     }
 }

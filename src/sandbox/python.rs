@@ -1,16 +1,16 @@
-//! Finding a Python that can run the emulator.
+//! Finds a Python that can run the emulator.
 
 use std::fmt;
 use std::process::Stdio;
 
 use tokio::process::Command;
 
-use super::problem::Problem;
+use super::error::SandboxError;
 
 /// The oldest Python that the emulator runs on.
-const OLDEST: Version = Version { major: 3, minor: 10 };
+const OLDEST: PythonVersion = PythonVersion { major: 3, minor: 10 };
 
-/// The names that are tried, in this order; a plain `python3` may be older than one with a number.
+/// The program names to try, in this order. A plain `python3` may be older than a numbered one.
 const PROGRAMS: [&str; 6] = [
     "python3",
     "python3.14",
@@ -20,101 +20,100 @@ const PROGRAMS: [&str; 6] = [
     "python3.10",
 ];
 
-/// Says its version, then proves that it can make virtual environments: Debian leaves `ensurepip` out.
-const QUESTION: &str =
+/// Prints the version, then checks for the modules of virtual environments: Debian packages `ensurepip` separately.
+const CHECK: &str =
     "import sys; print('%d.%d' % sys.version_info[:2], flush=True); import venv, ensurepip; print('venv')";
 
-/// A Python's version, as far as it matters.
+/// The major and minor version of a Python.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Version {
+pub struct PythonVersion {
     /// The 3 of 3.10.
     pub major: u32,
     /// The 10 of 3.10.
     pub minor: u32,
 }
 
-impl fmt::Display for Version {
+impl fmt::Display for PythonVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.major, self.minor)
     }
 }
 
-/// What one program answered.
+/// Whether a program can run the emulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
-    /// It runs the emulator.
+enum Suitability {
+    /// It can.
     Good,
     /// It is older than [`OLDEST`].
-    Old(Version),
-    /// It cannot make virtual environments.
-    NoVenv(Version),
-    /// It is no Python, or a broken one.
-    Nothing,
+    Old(PythonVersion),
+    /// It cannot create virtual environments.
+    NoVenv(PythonVersion),
+    /// It is missing, broken, or not Python.
+    NotPython,
 }
 
-/// The first program in `PATH` that runs the emulator; else the most helpful of the reasons against those that are there.
+/// Returns the first program in `PATH` that can run the emulator.
 ///
 /// # Errors
-///
-/// [`Problem::NoVenv`], [`Problem::OldPython`] or [`Problem::NoPython`], the first of them that applies.
-pub(super) async fn find() -> Result<&'static str, Problem> {
+/// [`SandboxError::NoVenv`], [`SandboxError::OldPython`] or [`SandboxError::NoPython`], the first of them that applies.
+pub(super) async fn find() -> Result<&'static str, SandboxError> {
     find_among(&PROGRAMS).await
 }
 
-async fn find_among<'a>(programs: &[&'a str]) -> Result<&'a str, Problem> {
+async fn find_among<'a>(programs: &[&'a str]) -> Result<&'a str, SandboxError> {
     let mut old = None;
     let mut no_venv = None;
     for &program in programs {
-        match ask(program).await {
-            Answer::Good => return Ok(program),
-            Answer::Old(version) => old = old.or(Some((program, version))),
-            Answer::NoVenv(version) => no_venv = no_venv.or(Some((program, version))),
-            Answer::Nothing => {}
+        match check(program).await {
+            Suitability::Good => return Ok(program),
+            Suitability::Old(version) => old = old.or(Some((program, version))),
+            Suitability::NoVenv(version) => no_venv = no_venv.or(Some((program, version))),
+            Suitability::NotPython => {}
         }
     }
     Err(match (no_venv, old) {
-        (Some((program, version)), _) => Problem::NoVenv {
+        (Some((program, version)), _) => SandboxError::NoVenv {
             program: program.to_owned(),
             version,
         },
-        (None, Some((program, version))) => Problem::OldPython {
+        (None, Some((program, version))) => SandboxError::OldPython {
             program: program.to_owned(),
             version,
         },
-        (None, None) => Problem::NoPython,
+        (None, None) => SandboxError::NoPython,
     })
 }
 
-async fn ask(program: &str) -> Answer {
+async fn check(program: &str) -> Suitability {
     let output = Command::new(program)
-        .args(["-I", "-c", QUESTION])
+        .args(["-I", "-c", CHECK])
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output()
         .await;
     match output {
-        Ok(output) => understand(&String::from_utf8_lossy(&output.stdout)),
-        Err(_) => Answer::Nothing,
+        Ok(output) => parse_check(&String::from_utf8_lossy(&output.stdout)),
+        Err(_) => Suitability::NotPython,
     }
 }
 
-fn understand(output: &str) -> Answer {
+fn parse_check(output: &str) -> Suitability {
     let mut lines = output.lines().map(str::trim);
-    let Some(version) = lines.next().and_then(parse) else {
-        return Answer::Nothing;
+    let Some(version) = lines.next().and_then(parse_version) else {
+        return Suitability::NotPython;
     };
     if version < OLDEST {
-        Answer::Old(version)
+        Suitability::Old(version)
     } else if lines.next() == Some("venv") {
-        Answer::Good
+        Suitability::Good
     } else {
-        Answer::NoVenv(version)
+        Suitability::NoVenv(version)
     }
 }
 
-fn parse(text: &str) -> Option<Version> {
+fn parse_version(text: &str) -> Option<PythonVersion> {
     let (major, minor) = text.split_once('.')?;
-    Some(Version {
+    Some(PythonVersion {
         major: major.parse().ok()?,
         minor: minor.parse().ok()?,
     })
@@ -125,35 +124,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_understood() {
-        let version = |minor| Version { major: 3, minor };
+    fn the_output_of_the_check_is_parsed() {
+        let version = |minor| PythonVersion { major: 3, minor };
         let table = [
-            ("3.10\nvenv\n", Answer::Good),
-            ("3.14\nvenv\n", Answer::Good),
-            ("3.11\r\nvenv\r\n", Answer::Good),
-            ("4.0\nvenv\n", Answer::Good),
-            ("3.9\nvenv\n", Answer::Old(version(9))),
-            ("3.9\n", Answer::Old(version(9))),
-            ("2.7\nvenv\n", Answer::Old(Version { major: 2, minor: 7 })),
-            ("3.12\n", Answer::NoVenv(version(12))),
-            ("3\nvenv\n", Answer::Nothing),
-            ("3.x\nvenv\n", Answer::Nothing),
-            ("pyenv: python3.12: command not found", Answer::Nothing),
-            ("", Answer::Nothing),
+            ("3.10\nvenv\n", Suitability::Good),
+            ("3.14\nvenv\n", Suitability::Good),
+            ("3.11\r\nvenv\r\n", Suitability::Good),
+            ("4.0\nvenv\n", Suitability::Good),
+            ("3.9\nvenv\n", Suitability::Old(version(9))),
+            ("3.9\n", Suitability::Old(version(9))),
+            ("2.7\nvenv\n", Suitability::Old(PythonVersion { major: 2, minor: 7 })),
+            ("3.12\n", Suitability::NoVenv(version(12))),
+            ("3\nvenv\n", Suitability::NotPython),
+            ("3.x\nvenv\n", Suitability::NotPython),
+            ("pyenv: python3.12: command not found", Suitability::NotPython),
+            ("", Suitability::NotPython),
         ];
         for (output, answer) in table {
-            assert_eq!(understand(output), answer, "{output:?}");
+            assert_eq!(parse_check(output), answer, "{output:?}");
         }
     }
 
     #[tokio::test]
-    async fn the_first_good_python_is_taken_else_the_best_reason_is_given() {
+    async fn the_first_suitable_python_is_used_or_the_best_reason_reported() {
         use std::os::unix::fs::PermissionsExt;
 
         let dir = tempfile::tempdir().unwrap();
-        let script = |name: &str, says: &str| {
+        let script = |name: &str, output: &str| {
             let path = dir.path().join(name);
-            std::fs::write(&path, format!("#!/bin/sh\nprintf '{says}'\n")).unwrap();
+            std::fs::write(&path, format!("#!/bin/sh\nprintf '{output}'\n")).unwrap();
             std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
             path.to_str().unwrap().to_owned()
         };
@@ -162,26 +161,26 @@ mod tests {
         let old = script("old", "3.9\\nvenv\\n");
         let bare = script("bare", "3.11\\n");
         let absent = dir.path().join("absent").to_str().unwrap().to_owned();
-        let version = |minor| Version { major: 3, minor };
-        let table: [(&[&str], Result<&str, Problem>); 6] = [
+        let version = |minor| PythonVersion { major: 3, minor };
+        let table: [(&[&str], Result<&str, SandboxError>); 6] = [
             (&[&good, &other], Ok(&good)),
             (&[&absent, &old, &bare, &other], Ok(&other)),
             (
                 &[&absent, &old, &bare],
-                Err(Problem::NoVenv {
+                Err(SandboxError::NoVenv {
                     program: bare.clone(),
                     version: version(11),
                 }),
             ),
             (
                 &[&old, &absent],
-                Err(Problem::OldPython {
+                Err(SandboxError::OldPython {
                     program: old.clone(),
                     version: version(9),
                 }),
             ),
-            (&[&absent], Err(Problem::NoPython)),
-            (&[], Err(Problem::NoPython)),
+            (&[&absent], Err(SandboxError::NoPython)),
+            (&[], Err(SandboxError::NoPython)),
         ];
         for (programs, expected) in table {
             let found = find_among(programs).await.map_err(|p| p.to_string());

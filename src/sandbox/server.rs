@@ -1,5 +1,4 @@
-//! Starting the emulator: on a free port of 127.0.0.1, in a process group of its own, with an environment in which
-//! nothing of the user's AWS settings is left.
+//! Starts the emulator on a free port of 127.0.0.1, in its own process group, without any of the user's AWS settings.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -11,57 +10,57 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::{Instant, sleep};
 
+use super::error::SandboxError;
 use super::http;
 use super::install::last_lines;
-use super::problem::Problem;
-use super::process::{Mark, Signal, signal_group};
-use super::record::Record;
+use super::process::{KillSignal, Mark, signal_group};
+use super::server_record::ServerRecord;
 
-/// The emulator answers within a second; a machine that is busy with other things gets much longer.
+/// The emulator usually responds within a second; a busy machine may take much longer.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(50);
-/// How often another port is tried when somebody takes the free one first.
-const ATTEMPTS: u32 = 5;
-/// Set to a mark that the server then reports as its version: that is how an answer is known to be its own.
-const ECHOED: &str = "MINISTACK_VERSION";
+/// How many ports are tried if other processes take them first.
+const MAX_ATTEMPTS: u32 = 5;
+/// Set to the mark. The server reports it as its version, which proves that this server sent the response.
+const VERSION_VARIABLE: &str = "MINISTACK_VERSION";
 
 /// How long the server lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lifetime {
-    /// Until it is ended: it survives the process that started it.
+    /// Until it is stopped. It outlives the process that started it.
     Detached,
     /// No longer than this process.
     Watched,
 }
 
-/// A server that was started just now and has answered.
+/// A server that was just started and has responded.
 #[derive(Debug)]
 pub(super) struct Started {
     pub(super) child: Child,
-    pub(super) record: Record,
+    pub(super) record: ServerRecord,
 }
 
-/// Starts the emulator and waits until it answers.
+/// Starts the emulator and waits until it responds.
 ///
-/// `directory` is its own: the log `server.log` and all its temporary files are in it. `extra` is added to its environment.
-/// `remember` is called as soon as there is a process, before it answers: if this process is killed while it waits,
-/// somebody must know of the server.
+/// `directory` holds its log `server.log` and its temporary files. `extra` is added to its environment variables.
+/// `save` is called as soon as the process exists, so that the server is on record if this process is killed while it
+/// waits.
 pub(super) async fn start(
     python: &Path,
     directory: &Path,
     lifetime: Lifetime,
     extra: &[(&str, &str)],
-    remember: impl Fn(&Record) -> Result<(), Problem>,
-) -> Result<Started, Problem> {
+    save: impl Fn(&ServerRecord) -> Result<(), SandboxError>,
+) -> Result<Started, SandboxError> {
     let scratch = directory.join("tmp");
-    fs::create_dir_all(&scratch).map_err(Problem::io("create", &scratch))?;
+    fs::create_dir_all(&scratch).map_err(SandboxError::io("create", &scratch))?;
     let log = directory.join("server.log");
     let mut attempt = 1;
     loop {
-        let port = free_port().map_err(Problem::io("find a free port on", "127.0.0.1"))?;
+        let port = free_port().map_err(SandboxError::io("find a free port on", "127.0.0.1"))?;
         let mark = Mark::new();
-        let output = File::create(&log).map_err(Problem::io("create", &log))?;
-        let errors = output.try_clone().map_err(Problem::io("open", &log))?;
+        let output = File::create(&log).map_err(SandboxError::io("create", &log))?;
+        let errors = output.try_clone().map_err(SandboxError::io("open", &log))?;
         let mut command = Command::new(python);
         command.args(["-I", "-X", &mark.option()]);
         match lifetime {
@@ -73,25 +72,25 @@ pub(super) async fn start(
         command
             .current_dir(directory)
             .env_clear()
-            .envs(environment(port, &mark, directory, &scratch))
+            .envs(variables(port, &mark, directory, &scratch))
             .envs(extra.iter().copied())
             .stdout(output)
             .stderr(errors)
             .process_group(0);
-        let child = command.spawn().map_err(Problem::io("run", python))?;
-        let record = Record {
+        let child = command.spawn().map_err(SandboxError::io("run", python))?;
+        let record = ServerRecord {
             pid: child.id(),
             port,
             started: now(),
             mark,
         };
         let mut starting = Starting(Some(child));
-        remember(&record)?;
+        save(&record)?;
         match starting.wait_until_healthy(&record).await {
             Ok(child) => return Ok(Started { child, record }),
-            Err(Reason::Ended) if attempt < ATTEMPTS && says_port_taken(&log) => attempt += 1,
+            Err(StartFailure::Exited) if attempt < MAX_ATTEMPTS && reports_port_in_use(&log) => attempt += 1,
             Err(reason) => {
-                return Err(Problem::NotStarted {
+                return Err(SandboxError::NotStarted {
                     reason: reason.to_string(),
                     log: last_lines(&fs::read_to_string(&log).unwrap_or_default()),
                 });
@@ -100,105 +99,105 @@ pub(super) async fn start(
     }
 }
 
-/// Whether this very server answers on its port.
-pub(super) async fn is_healthy(record: &Record) -> bool {
-    match http::request(record.port, "GET", "/_ministack/health").await {
-        Ok(answer) if answer.status == 200 => {
-            let health: Option<serde_json::Value> = serde_json::from_str(&answer.body).ok();
+/// Whether this server, and no other, responds on its port.
+pub(super) async fn is_healthy(record: &ServerRecord) -> bool {
+    match http::get(record.port, "/_ministack/health").await {
+        Ok(response) if response.status == 200 => {
+            let health: Option<serde_json::Value> = serde_json::from_str(&response.body).ok();
             health.is_some_and(|h| h["version"] == record.mark.as_str())
         }
         _ => false,
     }
 }
 
-/// A child that is ended, with all its group, unless it becomes healthy; also when the future is dropped.
+/// A child that is stopped with its process group unless it becomes healthy, also if the future is dropped.
 struct Starting(Option<Child>);
 
 #[derive(Debug, thiserror::Error)]
-enum Reason {
-    #[error("it ended at once")]
-    Ended,
-    #[error("it did not answer within {} seconds", START_TIMEOUT.as_secs())]
-    Silent,
+enum StartFailure {
+    #[error("it exited immediately")]
+    Exited,
+    #[error("it did not respond within {}s", START_TIMEOUT.as_secs())]
+    TimedOut,
 }
 
 impl Starting {
-    async fn wait_until_healthy(&mut self, record: &Record) -> Result<Child, Reason> {
+    async fn wait_until_healthy(&mut self, record: &ServerRecord) -> Result<Child, StartFailure> {
         let deadline = Instant::now() + START_TIMEOUT;
         while Instant::now() < deadline {
-            let ended = self.0.as_mut().is_none_or(|c| !matches!(c.try_wait(), Ok(None)));
-            if ended {
-                return Err(Reason::Ended);
+            let exited = self.0.as_mut().is_none_or(|c| !matches!(c.try_wait(), Ok(None)));
+            if exited {
+                return Err(StartFailure::Exited);
             }
             if is_healthy(record).await {
-                return self.0.take().ok_or(Reason::Ended);
+                return self.0.take().ok_or(StartFailure::Exited);
             }
             sleep(POLL).await;
         }
-        Err(Reason::Silent)
+        Err(StartFailure::TimedOut)
     }
 }
 
 impl Drop for Starting {
     fn drop(&mut self) {
         if let Some(child) = self.0.take() {
-            end_child(child);
+            stop_child(child);
         }
     }
 }
 
-/// Ends a child and its process group and waits until it is gone.
-pub(super) fn end_child(mut child: Child) {
-    // The group outlives its leader if functions are still running.
-    signal_group(child.id(), Signal::Kill);
-    // An error means that it has ended already, which is what is wanted.
+/// Stops a child and its process group and waits until the child has exited.
+pub(super) fn stop_child(mut child: Child) {
+    // Functions that are still running would outlive the server.
+    signal_group(child.id(), KillSignal::Kill);
+    // An error means that it has already exited.
     let _ = child.kill();
     let _ = child.wait();
 }
 
-/// A port that was free a moment ago: asked for, read, given back.
+/// A port that was free a moment ago.
 fn free_port() -> std::io::Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     Ok(listener.local_addr()?.port())
 }
 
 fn now() -> u64 {
-    // A clock before 1970 is not worth an error.
+    // A clock before 1970 is not an error here.
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_secs())
 }
 
-fn says_port_taken(log: &Path) -> bool {
+fn reports_port_in_use(log: &Path) -> bool {
     fs::read_to_string(log).is_ok_and(|text| {
         let text = text.to_lowercase();
         text.contains("already in use") || text.contains("address in use")
     })
 }
 
-/// The whole environment of the server, which the functions that it runs inherit: hence no profile, key or setting of the
-/// user's is in it, and nothing that would make it persist its state or look for a container engine.
-fn environment(port: u16, mark: &Mark, directory: &Path, scratch: &Path) -> Vec<(&'static str, OsString)> {
+/// All environment variables of the server. The functions inherit them, so they include none of the user's profiles,
+/// keys or settings, and nothing that enables persistence or a container engine.
+fn variables(port: u16, mark: &Mark, directory: &Path, scratch: &Path) -> Vec<(&'static str, OsString)> {
     let mut env: Vec<(&'static str, OsString)> = vec![
-        // It listens on all interfaces unless told otherwise.
+        // The default is all interfaces.
         ("BIND_HOST", "127.0.0.1".into()),
         ("GATEWAY_PORT", port.to_string().into()),
-        (ECHOED, mark.as_str().into()),
-        // Both would open ports of their own.
+        (VERSION_VARIABLE, mark.as_str().into()),
+        // Both would open more ports.
         ("IOT_MTLS_ENABLED", "0".into()),
         ("SFTP_ENABLED", "0".into()),
-        // Functions call the API here.
+        // The endpoint for the functions.
         ("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{port}").into()),
         ("AWS_CONFIG_FILE", "/dev/null".into()),
         ("AWS_SHARED_CREDENTIALS_FILE", "/dev/null".into()),
         ("AWS_EC2_METADATA_DISABLED", "true".into()),
-        // It removes containers that carry its label when it finds an engine.
+        // If it finds a container engine, it removes the containers that carry its label.
         ("DOCKER_HOST", "unix:///nonexistent/docker.sock".into()),
         ("HOME", directory.into()),
         ("TMPDIR", scratch.into()),
         ("LANG", "C.UTF-8".into()),
     ];
-    // The function's TLS library looks for certificates even if it only speaks to this server.
+    // The function's TLS library loads certificates even if it calls only this server.
     for kept in ["PATH", "SSL_CERT_FILE", "SSL_CERT_DIR"] {
         if let Some(value) = std::env::var_os(kept) {
             env.push((kept, value));

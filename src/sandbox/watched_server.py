@@ -1,5 +1,5 @@
-# Runs the emulator for as long as somebody holds the other end of its standard input: when that
-# process is gone, however it ended, the emulator and the functions that it runs (its process group) go too.
+# Runs the emulator until its standard input is closed. The kernel closes it when the process that holds
+# it ends for any reason; the emulator and its functions (its process group) are then killed.
 import os
 import signal
 import sys

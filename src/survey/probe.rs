@@ -7,7 +7,7 @@ use tokio::time::sleep;
 
 use crate::cloud::{Fault, Probe};
 use crate::model::name::{ClusterName, QueueName};
-use crate::model::queue_consumer::{self, LONGEST, Sample, Verdict};
+use crate::model::queue_consumer::{self, ConsumerVerdict, LONGEST, QueueSample};
 use crate::model::scope::{LIVE, Scope};
 use crate::model::signal::{PROBE_DETAIL_TYPE, PROBE_SOURCE};
 
@@ -103,7 +103,7 @@ async fn watch(cloud: &impl Probe, queue: &QueueName, probe: &str) -> ProbeResul
             Ok(depth) => depth.unwrap_or_default(),
             Err(fault) => return ProbeResult::Unknown(fault.to_string()),
         };
-        let mut sample = Sample {
+        let mut sample = QueueSample {
             at: began.elapsed(),
             waiting: depth.waiting,
             in_flight: depth.in_flight,
@@ -118,9 +118,9 @@ async fn watch(cloud: &impl Probe, queue: &QueueName, probe: &str) -> ProbeResul
         }
         samples.push(sample);
         match queue_consumer::judge(&samples) {
-            Some(Verdict::Read) => return ProbeResult::Read,
-            Some(Verdict::NotRead) => return ProbeResult::NotRead,
-            Some(Verdict::Unknown) => {
+            Some(ConsumerVerdict::Read) => return ProbeResult::Read,
+            Some(ConsumerVerdict::NotRead) => return ProbeResult::NotRead,
+            Some(ConsumerVerdict::Unknown) => {
                 let why = "the queue's message counts are inconclusive";
                 return ProbeResult::Unknown(blind.map_or_else(|| why.to_owned(), |fault| fault.to_string()));
             }

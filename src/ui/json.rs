@@ -233,7 +233,7 @@ mod tests {
     use crate::model::inventory::Desired;
     use crate::model::options::HubOptions;
     use crate::model::scope::tests::scope;
-    use crate::ui::text::tests::{between, cluster_world, drifted_world, hub_world, is_like};
+    use crate::ui::text::tests::{assert_snapshot, between, cluster_resources, drifted_resources, hub_resources};
 
     /// Why a document is not what the schema describes; nothing if it is.
     fn objection(document: &Value) -> Option<String> {
@@ -288,16 +288,16 @@ mod tests {
 
     #[test]
     fn a_report_reads_like_this() {
-        let desired = cluster_world("base");
+        let desired = cluster_resources("base");
         let plan = between(&Desired::default(), &desired);
         let failure = failure();
-        is_like("report.json", &format!("{:#}", report(&plan, Some(&failure)).to_json()));
+        assert_snapshot("report.json", &format!("{:#}", report(&plan, Some(&failure)).to_json()));
     }
 
     #[test]
     fn the_schema_describes_what_is_written() {
-        let hub = hub_world(HubOptions::default());
-        let moved = hub_world(HubOptions {
+        let hub = hub_resources(HubOptions::default());
+        let moved = hub_resources(HubOptions {
             role_path: Some("/team/".parse().unwrap()),
             ..HubOptions::default()
         });
@@ -307,7 +307,7 @@ mod tests {
             ("create", between(&Desired::default(), &hub)),
             ("delete", between(&hub, &Desired::default())),
             ("replace", between(&hub, &moved)),
-            ("update", between(&drifted_world(&hub), &hub)),
+            ("update", between(&drifted_resources(&hub), &hub)),
         ] {
             for error in [None, Some(&failure)] {
                 assert_eq!(objection(&report(&plan, error).to_json()), None, "{name}");
@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn the_schema_refuses_what_is_not_written() {
-        let plan = between(&Desired::default(), &hub_world(HubOptions::default()));
+        let plan = between(&Desired::default(), &hub_resources(HubOptions::default()));
         let failure = failure();
         let document = report(&plan, Some(&failure)).to_json();
         for (at, wrong) in [

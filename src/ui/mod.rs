@@ -4,9 +4,9 @@
 //! and the plan moves to stderr.
 
 pub mod json;
-mod moving;
 pub mod paint;
 mod progress;
+mod progress_term;
 mod prompt;
 pub mod table;
 mod terminal;
@@ -19,7 +19,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget};
 use serde_json::Value;
 
 pub use json::{HubReport, Report};
-pub use progress::Progress;
+pub use progress::PlanProgress;
 pub use table::{Align, Table};
 
 use crate::error::{Error, Hint};
@@ -27,10 +27,10 @@ use crate::model::name::{AccountId, BusName, Region};
 use crate::model::scope::Scope;
 use crate::plan::Plan;
 use crate::recipe::{Controller, NextStep};
-use moving::Moving;
 use paint::Paint;
-use terminal::{Environment, Terminals};
-use text::Look;
+use progress_term::ProgressTerm;
+use terminal::{ColorVariables, Terminals};
+use text::Style;
 
 /// What is written to stdout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -107,14 +107,14 @@ impl Ui {
     /// process paints is set once, here.
     #[must_use]
     pub fn new(output: Output, color: Color, verbose: u8, talk: Talk) -> Self {
-        let (terminals, environment) = (Terminals::detect(), Environment::detect());
-        let stdout_colors = environment.colors(color, terminals.stdout);
-        let stderr_colors = environment.colors(color, terminals.stderr);
+        let (terminals, variables) = (Terminals::detect(), ColorVariables::detect());
+        let stdout_colors = variables.colors(color, terminals.stdout);
+        let stderr_colors = variables.colors(color, terminals.stderr);
         console::set_colors_enabled(stdout_colors);
         console::set_colors_enabled_stderr(stderr_colors);
-        let moves = terminals.stderr && !environment.dumb;
+        let moves = terminals.stderr && !variables.dumb;
         let target = if moves && !talk.quiet {
-            ProgressDrawTarget::term_like(Box::new(Moving::stderr()))
+            ProgressDrawTarget::term_like(Box::new(ProgressTerm::stderr()))
         } else {
             ProgressDrawTarget::hidden()
         };
@@ -143,29 +143,29 @@ impl Ui {
         self.input && self.terminals.stdin && self.terminals.stderr
     }
 
-    /// How text for stdout is to look.
+    /// The style of text on stdout.
     #[must_use]
-    pub fn stdout_look(&self) -> Look {
-        self.look(self.stdout_paint, self.terminals.stdout, &Term::stdout())
+    pub fn stdout_style(&self) -> Style {
+        self.style(self.stdout_paint, self.terminals.stdout, &Term::stdout())
     }
 
-    /// How text for stderr is to look.
+    /// The style of text on stderr.
     #[must_use]
-    pub fn stderr_look(&self) -> Look {
-        self.look(self.stderr_paint, self.terminals.stderr, &Term::stderr())
+    pub fn stderr_style(&self) -> Style {
+        self.style(self.stderr_paint, self.terminals.stderr, &Term::stderr())
     }
 
-    /// How text for [`Ui::result`] is to look.
+    /// The style of text for [`Ui::result`].
     #[must_use]
-    pub fn result_look(&self) -> Look {
+    pub fn result_style(&self) -> Style {
         match self.output {
-            Output::Text => self.stdout_look(),
-            Output::Json => self.stderr_look(),
+            Output::Text => self.stdout_style(),
+            Output::Json => self.stderr_style(),
         }
     }
 
-    fn look(&self, paint: Paint, terminal: bool, term: &Term) -> Look {
-        Look {
+    fn style(&self, paint: Paint, terminal: bool, term: &Term) -> Style {
+        Style {
             paint,
             width: terminal
                 .then(|| term.size_checked())
@@ -201,7 +201,7 @@ impl Ui {
     /// # Errors
     /// As [`Ui::out`].
     pub fn sentences(&self, text: &str) -> Result<(), Error> {
-        self.result(&text::sentences(text, self.result_look()))
+        self.result(&text::sentences(text, self.result_style()))
     }
 
     /// Writes the steps that are left to a person, unless kibus is to be quiet.
@@ -212,7 +212,7 @@ impl Ui {
         if steps.is_empty() || self.quiet {
             return Ok(());
         }
-        self.sentences(&text::next_steps(steps, options, self.result_look()))
+        self.sentences(&text::next_steps(steps, options, self.result_style()))
     }
 
     /// Writes a line to stderr.
@@ -234,7 +234,7 @@ impl Ui {
     /// Writes a warning to stderr; it may have several lines.
     pub fn warn_text(&self, text: &str) {
         if self.output == Output::Text && !self.quiet {
-            self.say(&text::warning(text, self.stderr_look()));
+            self.say(&text::warning(text, self.stderr_style()));
         }
     }
 
@@ -251,7 +251,7 @@ impl Ui {
     /// # Errors
     /// As [`Ui::out`].
     pub fn show_plan(&self, heading: &Heading, plan: &Plan, asks: bool) -> Result<(), Error> {
-        let text = text::plan(heading, plan, self.result_look());
+        let text = text::plan(heading, plan, self.result_style());
         match self.output {
             _ if text.is_empty() => Ok(()),
             Output::Text => self.out(&text),
@@ -291,12 +291,11 @@ impl Ui {
     /// Shows an error on stderr.
     pub fn show_error(&self, error: &Error) {
         if error.message != STDOUT_CLOSED {
-            self.say(&text::error(error, self.stderr_look()));
+            self.say(&text::error(error, self.stderr_style()));
         }
     }
 
-    /// Asks whether to go on. Only `y` or `yes` is yes; Ctrl-C is no, and so is a terminal that goes
-    /// away. It blocks its thread. Ctrl-C also raises SIGINT, for whoever listens.
+    /// Asks a question. Only `y` and `yes` mean yes; Ctrl-C, Ctrl-D and a closed terminal mean no. It blocks its thread.
     ///
     /// # Errors
     /// When the terminal cannot be read.
@@ -314,9 +313,9 @@ impl Ui {
 
     /// Tells what happens while a plan runs.
     #[must_use]
-    pub fn progress(&self, plan: &Plan) -> Progress {
-        let columns = self.stderr_look().width;
-        Progress::new(self.bars.clone(), self.stderr_paint, self.moves, columns, plan)
+    pub fn progress(&self, plan: &Plan) -> PlanProgress {
+        let columns = self.stderr_style().width;
+        PlanProgress::new(self.bars.clone(), self.stderr_paint, self.moves, columns, plan)
     }
 
     /// Says on a terminal that something is under way, for as long as the answer lives.

@@ -1,45 +1,45 @@
-//! Colour, which only underlines what the text already says.
+//! Color. It repeats what the text already says.
 
 use console::Style;
 
-/// Paints text, or leaves it as it is.
+/// Colors text, or returns it unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Paint {
     on: bool,
 }
 
 impl Paint {
-    /// With colour, or without.
+    /// With color, or without.
     #[must_use]
     pub fn new(on: bool) -> Self {
         Self { on }
     }
 
-    /// What is added, or went well.
+    /// For additions and success.
     #[must_use]
     pub fn green(self, text: &str) -> String {
         self.with(Style::new().green(), text)
     }
 
-    /// What changes, or deserves a look.
+    /// For changes and warnings.
     #[must_use]
     pub fn yellow(self, text: &str) -> String {
         self.with(Style::new().yellow(), text)
     }
 
-    /// What goes, or went wrong.
+    /// For deletions and failures.
     #[must_use]
     pub fn red(self, text: &str) -> String {
         self.with(Style::new().red(), text)
     }
 
-    /// What the eye should find first.
+    /// For titles and totals.
     #[must_use]
     pub fn bold(self, text: &str) -> String {
         self.with(Style::new().bold(), text)
     }
 
-    /// What stays as it is, or only helps to read.
+    /// For unchanged and secondary text.
     #[must_use]
     pub fn dim(self, text: &str) -> String {
         self.with(Style::new().dim(), text)

@@ -1,4 +1,4 @@
-//! What happens while a plan runs: lines that move on a terminal, plain lines everywhere else.
+//! Progress while a plan runs: live lines on a terminal, plain lines elsewhere.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,42 +13,43 @@ use super::text::{escape, kind, name};
 use crate::apply::{Event, Listener};
 use crate::plan::{Action, Change, Plan};
 
-/// How often a moving line moves.
+/// How often a live line is redrawn.
 pub(super) const TICK: Duration = Duration::from_millis(100);
-/// The room that a finished line needs for its mark and its time.
-const BESIDE: usize = 14;
-/// How many changes are made.
+/// The columns that a finished line needs for its mark and its duration.
+const MARK_AND_TIME: usize = 14;
+/// The number of applied changes.
 const TOTAL: &str = "  {bar:24} {pos} of {len}";
-/// A change that is being made.
+/// A running change.
 const RUNNING: &str = "  {spinner} {msg}{since}";
-/// Anything else that is under way.
+/// Any other running operation.
 pub(super) const SPINNER: &str = "{spinner} {msg}{since}";
 
-/// Tells a person on stderr what happens to each change of a plan.
+/// Shows on stderr the progress of each change of a plan.
 #[derive(Debug)]
-pub struct Progress {
+pub struct PlanProgress {
     bars: MultiProgress,
     paint: Paint,
-    /// The longest "created queue kibus-hub" for which there is room, so that the times after it align.
+    /// The width of the longest text like "created queue kibus-hub" that fits, so that the durations align.
     width: usize,
-    /// On a terminal, the lines that move: one a running change, and the count of those that are done.
-    moving: Option<Moving>,
+    /// On a terminal, the live lines.
+    live: Option<RunningBars>,
 }
 
+/// The live lines: one for each running change, and the count of applied changes.
 #[derive(Debug)]
-struct Moving {
+struct RunningBars {
     running: Mutex<BTreeMap<usize, ProgressBar>>,
     total: ProgressBar,
 }
 
-impl Progress {
+impl PlanProgress {
     pub(super) fn new(bars: MultiProgress, paint: Paint, terminal: bool, columns: Option<usize>, plan: &Plan) -> Self {
         let width = plan.changes.iter().map(|change| done(change).chars().count());
-        let moving = terminal.then(|| {
+        let live = terminal.then(|| {
             let total = bars.add(ProgressBar::new(plan.changes.len() as u64));
             total.set_style(style(TOTAL));
             total.tick();
-            Moving {
+            RunningBars {
                 running: Mutex::default(),
                 total,
             }
@@ -59,37 +60,37 @@ impl Progress {
             width: width
                 .max()
                 .unwrap_or(0)
-                .min(columns.unwrap_or(80).saturating_sub(BESIDE)),
-            moving,
+                .min(columns.unwrap_or(80).saturating_sub(MARK_AND_TIME)),
+            live,
         }
     }
 
-    /// Takes the moving lines away; what was finished stays on the screen.
+    /// Removes the live lines. The lines of finished changes stay on the screen.
     pub fn finish(&self) {
-        if let Some(moving) = &self.moving {
-            for bar in moving.running().values() {
+        if let Some(live) = &self.live {
+            for bar in live.running().values() {
                 bar.finish_and_clear();
             }
-            moving.total.finish_and_clear();
+            live.total.finish_and_clear();
         }
     }
 
-    /// The line that is left of a change, if the event leaves one.
+    /// The permanent line of an event, if it has one.
     fn line(&self, change: &Change, event: &Event) -> Option<String> {
-        let on_terminal = self.moving.is_some();
+        let on_terminal = self.live.is_some();
         match event {
             Event::Started => None,
-            // On a terminal the moving line has it.
+            // On a terminal the live line shows it.
             Event::Waiting(_) if on_terminal => None,
-            Event::Waiting(reason) => Some(format!("waiting: {}: {}", called(change), escape(reason))),
+            Event::Waiting(reason) => Some(format!("waiting: {}: {}", described(change), escape(reason))),
             Event::Done(took) if on_terminal => Some(format!(
                 "  {} {:width$}  {}",
                 self.paint.green("✓"),
                 truncate_str(&done(change), self.width, "…"),
-                self.paint.dim(&tenths(*took)),
+                self.paint.dim(&duration(*took)),
                 width = self.width
             )),
-            Event::Done(took) => Some(format!("{} {}", done(change), tenths(*took))),
+            Event::Done(took) => Some(format!("{} {}", done(change), duration(*took))),
             Event::Failed(fault) => {
                 let mark = if on_terminal {
                     format!("  {} ", self.paint.red("✗"))
@@ -100,7 +101,7 @@ impl Progress {
                 Some(format!(
                     "{mark}failed to {} {}: {}",
                     change.action.as_str(),
-                    called(change),
+                    described(change),
                     escape(&fault)
                 ))
             }
@@ -108,37 +109,37 @@ impl Progress {
     }
 }
 
-impl Listener for Progress {
+impl Listener for PlanProgress {
     fn event(&self, place: usize, change: &Change, event: Event) {
         if let Some(line) = self.line(change, &event) {
             say(&self.bars, &line);
         }
-        if let Some(moving) = &self.moving {
-            moving.event(&self.bars, place, change, &event);
+        if let Some(live) = &self.live {
+            live.event(&self.bars, place, change, &event);
         }
     }
 }
 
-impl Drop for Progress {
+impl Drop for PlanProgress {
     fn drop(&mut self) {
         self.finish();
     }
 }
 
-impl Moving {
+impl RunningBars {
     fn event(&self, bars: &MultiProgress, place: usize, change: &Change, event: &Event) {
         let mut running = self.running();
         match event {
             Event::Started => {
                 let bar = bars.insert_before(&self.total, ProgressBar::new_spinner());
                 bar.set_style(style(RUNNING));
-                bar.set_message(format!("{} {}", doing(change.action), called(change)));
+                bar.set_message(format!("{} {}", doing(change.action), described(change)));
                 bar.enable_steady_tick(TICK);
                 running.insert(place, bar);
             }
             Event::Waiting(reason) => {
                 if let Some(bar) = running.get(&place) {
-                    let what = format!("{} {}", doing(change.action), called(change));
+                    let what = format!("{} {}", doing(change.action), described(change));
                     bar.set_message(format!("{what}  waiting: {}", escape(reason)));
                 }
             }
@@ -154,27 +155,27 @@ impl Moving {
     }
 
     fn running(&self) -> MutexGuard<'_, BTreeMap<usize, ProgressBar>> {
-        // Every state of the map is a good one, so a panic elsewhere does not matter here.
+        // Every state of the map is valid, so a poisoned lock does no harm.
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A style of ours. What is wrong with a template is wrong at every run, so the tests see it.
+/// The style of a template. A test checks that every template is valid.
 pub(super) fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template)
         .unwrap_or_else(|_| ProgressStyle::default_spinner())
         .with_key("since", |state: &ProgressState, w: &mut dyn std::fmt::Write| {
             let seconds = state.elapsed().as_secs();
-            // What takes no time worth speaking of needs no clock.
+            // Short operations show no time.
             if seconds >= 2 {
-                // A place that cannot be written to is a line without a clock.
-                let _ = write!(w, " ({seconds} s)");
+                // Writing to a String cannot fail.
+                let _ = write!(w, " ({seconds}s)");
             }
         })
         .progress_chars("━━─")
 }
 
-fn called(change: &Change) -> String {
+fn described(change: &Change) -> String {
     format!("{} {}", kind(&change.id), escape(&name(&change.id)))
 }
 
@@ -185,7 +186,7 @@ fn done(change: &Change) -> String {
         Action::Replace => "replaced",
         Action::Delete => "deleted",
     };
-    format!("{done} {}", called(change))
+    format!("{done} {}", described(change))
 }
 
 fn doing(action: Action) -> &'static str {
@@ -197,8 +198,8 @@ fn doing(action: Action) -> &'static str {
     }
 }
 
-/// A short time: tenths of a second under a minute.
-fn tenths(took: Duration) -> String {
+/// A short duration, with tenths of a second under a minute.
+fn duration(took: Duration) -> String {
     if took.as_secs() < 60 {
         format!("{:.1} s", took.as_secs_f64())
     } else {
@@ -211,15 +212,15 @@ mod tests {
     use super::*;
     use crate::model::inventory::Desired;
     use crate::model::options::HubOptions;
-    use crate::ui::text::tests::{between, hub_world};
+    use crate::ui::text::tests::{between, hub_resources};
 
     fn first(plan: &Plan) -> &Change {
         &plan.changes[0]
     }
 
     #[test]
-    fn without_a_terminal_every_event_that_matters_is_one_plain_line() {
-        let hub = hub_world(HubOptions::default());
+    fn without_a_terminal_each_reported_event_is_one_plain_line() {
+        let hub = hub_resources(HubOptions::default());
         let create = between(&Desired::default(), &hub);
         let delete = between(&hub, &Desired::default());
         let done = || Event::Done(Duration::from_millis(234));
@@ -233,22 +234,22 @@ mod tests {
                 Some("waiting: queue kibus-hub-dlq: not\\u{1b}yet"),
             ),
         ] {
-            let progress = Progress::new(MultiProgress::new(), Paint::default(), false, None, plan);
+            let progress = PlanProgress::new(MultiProgress::new(), Paint::default(), false, None, plan);
             assert_eq!(progress.line(first(plan), &event).as_deref(), line, "{event:?}");
         }
     }
 
     #[test]
-    fn every_template_is_one() {
+    fn every_template_is_valid() {
         for template in [TOTAL, RUNNING, SPINNER] {
             assert!(ProgressStyle::with_template(template).is_ok(), "{template}");
         }
     }
 
     #[test]
-    fn times_are_short() {
+    fn durations_are_short() {
         for (millis, shown) in [(0, "0.0 s"), (234, "0.2 s"), (59_900, "59.9 s"), (72_400, "72 s")] {
-            assert_eq!(tenths(Duration::from_millis(millis)), shown);
+            assert_eq!(duration(Duration::from_millis(millis)), shown);
         }
     }
 }

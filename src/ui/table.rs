@@ -1,22 +1,22 @@
 //! Tables: aligned columns without borders.
 
-use console::measure_text_width;
+use console::{measure_text_width, truncate_str};
 
-/// To which side a column's cells stand.
+/// How the cells of a column align.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// Words.
+    /// For words.
     Left,
-    /// Numbers.
+    /// For numbers.
     Right,
 }
 
-/// What stands between two columns.
-const BETWEEN: usize = 3;
-/// Cells wider than this do not push the columns after them to the right: the row goes on below them.
-const WIDEST: usize = 48;
+/// The spaces between two columns.
+const GAP: usize = 3;
+/// The width below which a column is not shortened.
+const MIN_COLUMN: usize = 8;
 
-/// Rows of cells. Cells may be painted; whoever fills one with text from outside escapes it first.
+/// Rows of cells. Cells may be painted. The caller escapes text from outside.
 #[derive(Clone, Debug)]
 pub struct Table {
     columns: Vec<Align>,
@@ -24,7 +24,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with these columns and no rows yet.
+    /// A table with these columns and no rows.
     #[must_use]
     pub fn new(columns: impl IntoIterator<Item = Align>) -> Self {
         Self {
@@ -33,58 +33,58 @@ impl Table {
         }
     }
 
-    /// Adds a row, a heading like any other. Cells beyond the columns stand to the left; missing ones are empty.
+    /// Adds a row; a heading is a row too. Cells beyond the columns align left; missing cells are empty.
     pub fn row<C: Into<String>>(&mut self, cells: impl IntoIterator<Item = C>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
-    /// The lines of the table, each indented by `indent` columns, without a newline at the end.
+    /// The lines of the table, each indented by `indent` columns, without a final newline. If the lines are longer than
+    /// `width`, the widest left-aligned columns are shortened, and their cells end with `…`.
     #[must_use]
-    pub fn render(&self, indent: usize) -> String {
-        let widths = self.widths();
-        let lines: Vec<String> = self.rows.iter().map(|row| self.lines(row, &widths, indent)).collect();
+    pub fn render(&self, indent: usize, width: Option<usize>) -> String {
+        let mut widths = self.widths();
+        let excess = width.map_or(0, |width| self.width(indent).saturating_sub(width));
+        for _ in 0..excess {
+            let left = |column: &usize| self.columns.get(*column) != Some(&Align::Right);
+            let columns = (0..widths.len()).filter(left).filter(|at| widths[*at] > MIN_COLUMN);
+            let Some(widest) = columns.max_by_key(|at| widths[*at]) else {
+                break;
+            };
+            widths[widest] -= 1;
+        }
+        let lines: Vec<String> = self.rows.iter().map(|row| self.line(row, &widths, indent)).collect();
         lines.join("\n")
     }
 
-    /// How many columns of the terminal the table takes, but for rows with a cell of unusual width.
+    /// How many columns of the terminal the whole table needs.
     #[must_use]
     pub fn width(&self, indent: usize) -> usize {
         let widths = self.widths();
-        indent + widths.iter().sum::<usize>() + BETWEEN * widths.len().saturating_sub(1)
+        indent + widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
     }
 
     fn widths(&self) -> Vec<usize> {
         let count = self.rows.iter().map(Vec::len).max().unwrap_or(0);
-        let width = |column: usize| {
-            let cells = self.rows.iter().filter_map(|row| row.get(column));
-            let widths = cells.map(|cell| measure_text_width(cell));
-            widths.filter(|width| *width <= WIDEST).max().unwrap_or(0)
-        };
-        (0..count).map(width).collect()
+        let cells = |column: usize| self.rows.iter().filter_map(move |row| row.get(column));
+        (0..count)
+            .map(|column| cells(column).map(|cell| measure_text_width(cell)).max().unwrap_or(0))
+            .collect()
     }
 
-    fn lines(&self, row: &[String], widths: &[usize], indent: usize) -> String {
-        let mut lines: Vec<String> = Vec::new();
-        let mut line = String::new();
-        let mut place = indent;
-        for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
-            // The cell before was wider than its column.
-            if column > 0 && measure_text_width(&line) > place - BETWEEN {
-                lines.push(std::mem::take(&mut line));
+    fn line(&self, row: &[String], widths: &[usize], indent: usize) -> String {
+        let cells = row.iter().zip(widths).enumerate().map(|(column, (cell, width))| {
+            let cell = truncate_str(cell, *width, "…");
+            match self.columns.get(column) {
+                Some(Align::Right) => gap(&cell, *width) + &cell,
+                _ => format!("{cell}{}", gap(&cell, *width)),
             }
-            line.push_str(&gap(&line, place));
-            if self.columns.get(column) == Some(&Align::Right) {
-                line.push_str(&gap(cell, *width));
-            }
-            line.push_str(cell);
-            place += width + BETWEEN;
-        }
-        lines.push(line);
-        lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n")
+        });
+        let line = " ".repeat(indent) + &cells.collect::<Vec<_>>().join(&" ".repeat(GAP));
+        line.trim_end().to_owned()
     }
 }
 
-/// The spaces that bring a cell to a width.
+/// The spaces that pad a cell to a width.
 pub(super) fn gap(cell: &str, width: usize) -> String {
     " ".repeat(width.saturating_sub(measure_text_width(cell)))
 }
@@ -95,32 +95,42 @@ mod tests {
     use crate::ui::paint::Paint;
 
     #[test]
-    fn columns_align_by_what_is_seen() {
+    fn columns_align_by_visible_width() {
         let mut table = Table::new([Align::Left, Align::Right, Align::Left]);
         table.row(["cluster", "waiting", "controller role"]);
         table.row(["base".to_owned(), Paint::new(true).red("12"), "r".to_owned()]);
         table.row(["tënant-1", "0"]);
         assert_eq!(
-            console::strip_ansi_codes(&table.render(2)),
+            console::strip_ansi_codes(&table.render(2, None)),
             "  cluster    waiting   controller role\n  base            12   r\n  tënant-1         0"
         );
     }
 
     #[test]
-    fn a_cell_of_unusual_width_stands_alone() {
+    fn long_cells_are_shortened_to_fit_and_numbers_stay_whole() {
         let mut table = Table::new([Align::Left, Align::Right, Align::Left]);
-        let long = "c".repeat(WIDEST + 1);
-        table.row(["cluster", "waiting", "role"]);
-        table.row([&long, "0", "r"]);
+        table.row(["cluster", "waiting", "controller role"]);
+        table.row(["a-cluster-with-a-long-name", "123456789", "KarpenterServiceAccount-a"]);
+        table.row(["base".to_owned(), "0".to_owned(), Paint::new(true).dim(&"r".repeat(60))]);
         assert_eq!(
-            table.render(2),
-            format!("  cluster   waiting   role\n  {long}\n                  0   r")
+            console::strip_ansi_codes(&table.render(2, Some(50))),
+            "  cluster               waiting   controller role\n  \
+             a-cluster-with-a…   123456789   KarpenterServic…\n  \
+             base                        0   rrrrrrrrrrrrrrr…"
         );
-        assert_eq!(table.width(2), 26);
+        for width in 40..120 {
+            for line in table.render(2, Some(width)).lines() {
+                assert!(measure_text_width(line) <= width, "{width}: {line}");
+            }
+        }
+        assert!(
+            table.render(2, None).contains("a-cluster-with-a-long-name"),
+            "no terminal"
+        );
     }
 
     #[test]
-    fn nothing_is_nothing() {
-        assert_eq!(Table::new([Align::Left]).render(2), "");
+    fn an_empty_table_has_no_lines() {
+        assert_eq!(Table::new([Align::Left]).render(2, None), "");
     }
 }

@@ -1,11 +1,11 @@
-//! What the three streams are, and what the environment says about colour.
+//! Which standard streams are terminals, and the environment variables for color.
 
 use std::env;
 use std::io::{IsTerminal, stderr, stdin, stdout};
 
 use super::Color;
 
-/// Which streams lead to a person.
+/// Which standard streams are terminals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Terminals {
     pub(super) stdin: bool,
@@ -23,18 +23,18 @@ impl Terminals {
     }
 }
 
-/// What the environment says about the terminal.
+/// The environment variables that affect color and progress lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Environment {
+pub(super) struct ColorVariables {
     /// `NO_COLOR` is set (no-color.org), or `CLICOLOR` is `0`.
     pub(super) no_color: bool,
     /// `CLICOLOR_FORCE` is set and not `0` (bixense.com/clicolors).
     pub(super) force_color: bool,
-    /// The terminal cannot move its cursor.
+    /// `TERM` is `dumb`: the terminal cannot move its cursor.
     pub(super) dumb: bool,
 }
 
-impl Environment {
+impl ColorVariables {
     pub(super) fn detect() -> Self {
         Self::of(|name| env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
     }
@@ -49,9 +49,10 @@ impl Environment {
         }
     }
 
-    /// Whether a stream gets colour. The flag decides; then `NO_COLOR`, then `CLICOLOR_FORCE`, then the terminal.
-    pub(super) fn colors(self, choice: Color, terminal: bool) -> bool {
-        match choice {
+    /// Whether output to a stream is colored. The flag comes first, then `NO_COLOR`, `CLICOLOR_FORCE`, and whether the
+    /// stream is a terminal.
+    pub(super) fn colors(self, flag: Color, terminal: bool) -> bool {
+        match flag {
             Color::Always => true,
             Color::Never => false,
             Color::Auto if self.no_color => false,
@@ -65,8 +66,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_flag_then_the_environment_then_the_terminal_decide() {
-        for (choice, environment, terminal, colors) in [
+    fn flag_then_variables_then_terminal_decide_on_color() {
+        for (flag, environment, terminal, colors) in [
             (Color::Auto, "", true, true),
             (Color::Auto, "", false, false),
             (Color::Auto, "NO_COLOR=1", true, false),
@@ -86,8 +87,8 @@ mod tests {
                     .find(|(key, _)| *key == name)
                     .map(|(_, value)| value.to_owned())
             };
-            let got = Environment::of(variable).colors(choice, terminal);
-            assert_eq!(got, colors, "{choice:?} with `{environment}`, terminal: {terminal}");
+            let got = ColorVariables::of(variable).colors(flag, terminal);
+            assert_eq!(got, colors, "{flag:?} with `{environment}`, terminal: {terminal}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! An account on an emulator that checks signatures and policies, and who is in it.
+//! An account with users on an emulator that checks signatures and policies.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -24,21 +24,21 @@ use crate::scenario::wire::{Answer, Broken, forward};
 /// The Region of these tests.
 pub(super) const REGION: &str = "us-west-2";
 
-/// An account, and the way to it.
+/// An account on its own emulator.
 pub(super) struct Account {
     server: PrivateServer,
-    /// Where every call goes, the router's too.
+    /// The endpoint of all calls, including the router's.
     pub(super) endpoint: String,
 }
 
-/// The access key of somebody in the account.
+/// The access key of a user.
 #[derive(Clone)]
 pub(super) struct Keys {
     id: String,
     secret: String,
 }
 
-/// What a command said and did.
+/// The output and the calls of a command.
 pub(super) struct Ran {
     pub(super) code: Option<i32>,
     pub(super) stdout: String,
@@ -48,13 +48,13 @@ pub(super) struct Ran {
 }
 
 impl Account {
-    /// Starts the emulator with its checks on. Whatever calls it does so through a proxy that vouches for TLS, without
-    /// which the queues' own policies let nobody in.
+    /// Starts the emulator with its checks enabled. All calls go through a proxy that marks them as TLS, which the queue
+    /// policies require.
     pub(super) async fn start() -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
         let server: Arc<OnceLock<u16>> = Arc::default();
-        tokio::spawn(vouch_for_tls(listener, Arc::clone(&server)));
+        tokio::spawn(terminate_tls(listener, Arc::clone(&server)));
         let environment = [("AUTH", "true"), ("AWS_ENDPOINT_URL", endpoint.as_str())];
         let started = Sandbox::open()
             .unwrap()
@@ -68,7 +68,7 @@ impl Account {
         }
     }
 
-    /// Clients for the account's owner, who may do everything.
+    /// The SDK configuration of the root user.
     pub(super) fn root(&self) -> SdkConfig {
         self.sdk(&Keys {
             id: ACCOUNT.to_owned(),
@@ -76,7 +76,7 @@ impl Account {
         })
     }
 
-    /// Clients for whoever has these keys.
+    /// The SDK configuration with these keys.
     pub(super) fn sdk(&self, keys: &Keys) -> SdkConfig {
         let credentials = Credentials::new(&keys.id, &keys.secret, None, None, "test");
         SdkConfig::builder()
@@ -87,7 +87,7 @@ impl Account {
             .build()
     }
 
-    /// Somebody who may do nothing yet.
+    /// Creates a user without permissions.
     pub(super) async fn user(&self, name: &str) -> Keys {
         let iam = aws_sdk_iam::Client::new(&self.root());
         iam.create_user().user_name(name).send().await.unwrap();
@@ -99,7 +99,7 @@ impl Account {
         }
     }
 
-    /// A managed policy; gives its ARN.
+    /// Creates a managed policy and returns its ARN.
     pub(super) async fn managed(&self, name: &str, document: &Value) -> String {
         let iam = aws_sdk_iam::Client::new(&self.root());
         let call = iam.create_policy().policy_name(name);
@@ -107,7 +107,7 @@ impl Account {
         made.policy.unwrap().arn.unwrap()
     }
 
-    /// Lets somebody do what a document says, as a managed policy.
+    /// Attaches a document to a user as a managed policy.
     pub(super) async fn allow(&self, user: &str, policy: &str, document: &Value) {
         let arn = self.managed(policy, document).await;
         let iam = aws_sdk_iam::Client::new(&self.root());
@@ -115,7 +115,7 @@ impl Account {
         call.send().await.unwrap();
     }
 
-    /// A new KMS key that lets EventBridge in; gives its ARN.
+    /// Creates a KMS key that allows EventBridge and returns its ARN.
     pub(super) async fn key(&self) -> String {
         let policy = json!({
             "Version": "2012-10-17",
@@ -129,7 +129,7 @@ impl Account {
         kms_key::make(self.server.endpoint().port, ACCOUNT, REGION, Some(&policy)).await
     }
 
-    /// Runs kibus as whoever has these keys.
+    /// Runs kibus with these keys.
     pub(super) async fn kibus(&self, keys: &Keys, line: &str) -> Ran {
         let output = Command::new(env!("CARGO_BIN_EXE_kibus"))
             .args(line.split_whitespace())
@@ -161,21 +161,21 @@ impl Account {
     }
 }
 
-/// Passes calls on as a load balancer does that ends TLS.
-async fn vouch_for_tls(listener: TcpListener, server: Arc<OnceLock<u16>>) {
+/// Forwards calls like a load balancer that terminates TLS.
+async fn terminate_tls(listener: TcpListener, server: Arc<OnceLock<u16>>) {
     while let Ok((stream, _)) = listener.accept().await {
         let server = Arc::clone(&server);
         tokio::spawn(async move {
             let service = service_fn(|request| pass(&server, request));
             let connection = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
-            // A connection that breaks is a client's that is gone.
+            // A connection breaks if the client has exited.
             drop(connection.await);
         });
     }
 }
 
 async fn pass(server: &OnceLock<u16>, request: Request<Incoming>) -> Result<Answer, Broken> {
-    let port = *server.get().ok_or("nobody is there yet")?;
+    let port = *server.get().ok_or("the server has not started")?;
     let (mut head, body) = request.into_parts();
     head.headers.insert("x-forwarded-proto", "https".parse()?);
     forward(port, Request::from_parts(head, body.collect().await?.to_bytes())).await

@@ -1,4 +1,4 @@
-//! What a party must not be able to do, tried with its own keys.
+//! Calls that the operator, the router and the controller must not be allowed to make, made with their own keys.
 
 use aws_sdk_iam::error::ProvideErrorMetadata;
 use aws_sdk_sqs::types::QueueAttributeName;
@@ -9,7 +9,7 @@ use serde_json::json;
 use super::account::{Account, Keys};
 use crate::emulator::ACCOUNT;
 
-/// Tries a call, and gives what it is if it was not denied.
+/// Makes a call; evaluates to its name if it was not denied.
 macro_rules! tried {
     ($($what:literal: $call:expr,)*) => {
         [$(denial($what, $call.send().await.err())),*].into_iter().flatten().collect::<Vec<String>>()
@@ -22,9 +22,9 @@ fn denial<E: ProvideErrorMetadata>(what: &str, error: Option<E>) -> Option<Strin
     (!denied).then(|| format!("{what}: {code}"))
 }
 
-/// The things of others: queues of another name, of another bus under our prefix, and of nobody under our prefix; a
-/// rule, a function, a role and a log group.
-pub(super) async fn make_others(account: &Account) {
+/// Creates foreign resources: a queue of another name, and two with our prefix, of another bus and of none; a rule, a
+/// function, a role and a log group.
+pub(super) async fn create_foreign(account: &Account) {
     let root = account.root();
     let sqs = aws_sdk_sqs::Client::new(&root);
     for (queue, bus) in [
@@ -46,7 +46,7 @@ pub(super) async fn make_others(account: &Account) {
     call.send().await.unwrap();
 }
 
-/// The rows of what the operator must not do; gives those that it could.
+/// Makes the calls that must be denied to the operator; returns those that were not.
 pub(super) async fn to_the_operator(account: &Account, keys: &Keys) -> Vec<String> {
     let config = account.sdk(keys);
     let url = |queue: &str| format!("{}/{ACCOUNT}/{queue}", account.endpoint);
@@ -63,7 +63,7 @@ pub(super) async fn to_the_operator(account: &Account, keys: &Keys) -> Vec<Strin
     let arn = |resource: &str| format!("arn:aws:iam::{ACCOUNT}:{resource}");
     tried! {
         "delete a queue of another name": sqs.delete_queue().queue_url(url("invoices")),
-        "delete a queue under the prefix that is nobody's": sqs.delete_queue().queue_url(url("karpenter-manual")),
+        "delete an untagged queue with the prefix": sqs.delete_queue().queue_url(url("karpenter-manual")),
         "delete another bus's queue": sqs.delete_queue().queue_url(url("karpenter-other")),
         "change another bus's queue": sqs.set_queue_attributes().queue_url(url("karpenter-other"))
             .attributes(QueueAttributeName::VisibilityTimeout, "0"),
@@ -105,7 +105,7 @@ pub(super) async fn to_the_operator(account: &Account, keys: &Keys) -> Vec<Strin
     }
 }
 
-/// The rows of what the router must not do; gives those that it could.
+/// Makes the calls that must be denied to the router; returns those that were not.
 pub(super) async fn to_the_router(account: &Account, keys: &Keys) -> Vec<String> {
     let config = account.sdk(keys);
     let url = |queue: &str| format!("{}/{ACCOUNT}/{queue}", account.endpoint);
@@ -114,7 +114,7 @@ pub(super) async fn to_the_router(account: &Account, keys: &Keys) -> Vec<String>
     let logs = aws_sdk_cloudwatchlogs::Client::new(&config);
     let mut done = tried! {
         "send to a queue of another name": sqs.send_message().queue_url(url("invoices")).message_body("x"),
-        "send to a queue under the prefix that is nobody's": sqs.send_message().queue_url(url("karpenter-manual"))
+        "send to an untagged queue with the prefix": sqs.send_message().queue_url(url("karpenter-manual"))
             .message_body("x"),
         "send to another bus's queue": sqs.send_message().queue_url(url("karpenter-other")).message_body("x"),
         "send to the hub queue, which is no cluster's": sqs.send_message().queue_url(url("kibus-hub")).message_body("x"),
@@ -138,7 +138,7 @@ pub(super) async fn to_the_router(account: &Account, keys: &Keys) -> Vec<String>
     done
 }
 
-/// The rows of what a cluster's controller must not do; gives those that it could.
+/// Makes the calls that must be denied to a controller; returns those that were not.
 pub(super) async fn to_the_controller(account: &Account, keys: &Keys) -> Vec<String> {
     let url = |queue: &str| format!("{}/{ACCOUNT}/{queue}", account.endpoint);
     let sqs = aws_sdk_sqs::Client::new(&account.sdk(keys));

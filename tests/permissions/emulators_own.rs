@@ -1,18 +1,18 @@
-//! What the emulator asks for and AWS does not. Nothing here is in a document that kibus prints: each statement stands
-//! for one habit of the emulator, and for these calls it is no judge of our documents. What it does judge is the rest:
-//! queues with their tags, roles and their policies, the function's code and invocation, the log group.
+//! Permissions that the emulator requires and AWS does not. None is in a document that kibus prints. For these calls the
+//! emulator does not test the documents. It does test the rest: queues with their tags, roles and their policies, the
+//! function's code and invocation, and the log group.
 
 use serde_json::{Value, json};
 
-/// Besides the operator's document.
+/// In addition to the operator's document.
 pub(super) fn of_operator(arn: impl Fn(&str, &str) -> String) -> Value {
     policy([
-        // A rule on the default bus is checked as if it were on a named one; in AWS its ARN has no bus in it.
+        // It checks rules on the default bus with the bus name in the ARN; AWS omits it.
         statement(
             &["events:DeleteRule", "events:DescribeRule", "events:PutRule"],
             &arn("events", "rule/default/kibus-*"),
         ),
-        // A rule that is called `Rule` or `ResourceARN` in the request is not seen at all.
+        // It does not read a rule from `Rule` or `ResourceARN` of a request.
         statement(
             &[
                 "events:ListTagsForResource",
@@ -24,18 +24,18 @@ pub(super) fn of_operator(arn: impl Fn(&str, &str) -> String) -> Value {
             ],
             "*",
         ),
-        // It has no `events:source`.
+        // It does not support `events:source`.
         statement(&["events:PutEvents"], &arn("events", "event-bus/default")),
-        // The name of a new function is in the body, where it does not look.
+        // It does not read the name of a new function from the body.
         statement(&["lambda:CreateFunction"], "*"),
-        // It has no `lambda:FunctionArn`.
+        // It does not support `lambda:FunctionArn`.
         statement(&["lambda:CreateEventSourceMapping"], "*"),
-        // To read, change or delete an alias is to list aliases.
+        // It checks `lambda:ListAliases` for every operation on an alias.
         statement(&["lambda:ListAliases"], &arn("lambda", "function:kibus-router")),
     ])
 }
 
-/// Besides the router's document: batches are actions of their own, with what their single forms are narrowed to.
+/// In addition to the router's document: batch calls are separate actions, limited like the single calls.
 pub(super) fn of_router(document: &Value) -> Value {
     let batches = [
         ("sqs:SendMessage", "sqs:SendMessageBatch"),

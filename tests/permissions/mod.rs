@@ -1,4 +1,5 @@
-//! Whole commands where policies are enforced, each party under exactly the document that kibus prints for it.
+//! Runs whole commands where policies are enforced. The operator, the router and the controllers have exactly the
+//! policies that kibus prints for them.
 
 mod account;
 mod denied;
@@ -21,19 +22,18 @@ use account::{Account, Keys, REGION};
 use crate::emulator::ACCOUNT;
 use crate::workbench::ARCHIVES;
 
-/// Allowed, and not called: AWS asks for the first where a role is handed to Lambda, and for the other where
-/// `GetFunction` is to tell the function's tags.
+/// Allowed but not called: AWS requires the first to pass a role to Lambda, and the other for the tags in `GetFunction`.
 const NO_CALL: [&str; 2] = ["iam:PassRole", "lambda:ListTags"];
-/// Called, and nobody needs leave for it (STS API reference).
+/// Called, but needs no permission (STS API reference).
 const NEEDS_NO_LEAVE: [&str; 1] = ["sts:GetCallerIdentity"];
 
-/// The one call that policies know by another name.
+/// The only call whose action has another name.
 const INVOKE: (&str, &str) = ("lambda:Invoke", "lambda:InvokeFunction");
 
 const ROUTER_ROLE: &str = "kibus-router-us-west-2";
 const ASSUME_NOBODY: &str = r#"{"Version": "2012-10-17", "Statement": []}"#;
 
-/// An operator at work.
+/// An operator, and the calls that it made.
 struct Operator<'a> {
     account: &'a Account,
     keys: Keys,
@@ -41,7 +41,7 @@ struct Operator<'a> {
 }
 
 impl Operator<'_> {
-    /// Runs a command that ends well.
+    /// Runs a command that ends with exit code 0.
     async fn kibus(&mut self, line: &str) -> String {
         self.kibus_ends(line, 0).await
     }
@@ -60,9 +60,9 @@ impl Operator<'_> {
     }
 }
 
-/// One story, since every part of it takes the ones before.
+/// One test, because each part needs the parts before it.
 #[tokio::test]
-async fn each_party_can_do_its_work_under_its_document_and_nothing_else() {
+async fn each_policy_allows_its_work_and_nothing_else() {
     let account = Account::start().await;
     let root = account.root();
     let (iam, sqs) = (Iam::new(&root), Sqs::new(&root));
@@ -73,7 +73,7 @@ async fn each_party_can_do_its_work_under_its_document_and_nothing_else() {
         called: BTreeSet::new(),
     };
 
-    // Who asks for the document may do nothing yet.
+    // The user who prints the policy has no permissions yet.
     let document = operator.document("policy operator").await;
     operator.called.clear();
     account.allow("operator", "kibus-operator", &document).await;
@@ -83,14 +83,14 @@ async fn each_party_can_do_its_work_under_its_document_and_nothing_else() {
     let boundary = account.managed("boundary", &everything()).await;
     for role in [
         "KarpenterControllerRole-base",
-        // As Terraform makes it up from `tenant-1-karpenter`.
+        // A name that Terraform generates from `tenant-1-karpenter`.
         "tenant-1-karpenter-20261121000000000000000001",
     ] {
         let call = iam.create_role().role_name(role);
         call.assume_role_policy_document(ASSUME_NOBODY).send().await.unwrap();
     }
-    denied::make_others(&account).await;
-    let before = everything_there(&account).await;
+    denied::create_foreign(&account).await;
+    let before = resource_names(&account).await;
 
     operator.kibus("bootstrap-hub").await;
     let router = operator.document("policy router").await;
@@ -128,11 +128,11 @@ async fn each_party_can_do_its_work_under_its_document_and_nothing_else() {
         Vec::<String>::new()
     );
 
-    let chosen = format!(
+    let options = format!(
         "bootstrap-hub --tag team=a --memory 512 --retention 7200 --log-retention 30 --rebalance \
          --reserved-concurrency 5 --permissions-boundary {boundary}"
     );
-    operator.kibus(&chosen).await;
+    operator.kibus(&options).await;
     assert_eq!(
         bounded(&operator.document("policy operator").await),
         [boundary.as_str()],
@@ -145,7 +145,7 @@ async fn each_party_can_do_its_work_under_its_document_and_nothing_else() {
     operator.kibus("bootstrap-hub").await;
     operator.kibus("add-cluster base --tag team=b").await;
     operator.kibus("verify").await;
-    what_others_changed_is_mended(&mut operator).await;
+    drift_is_fixed(&mut operator).await;
     operator
         .kibus("bootstrap-hub --tag none --rebalance=false --reserved-concurrency none --permissions-boundary none --kms-key none")
         .await;
@@ -156,7 +156,7 @@ async fn each_party_can_do_its_work_under_its_document_and_nothing_else() {
     call.send().await.unwrap();
     operator.kibus("remove-cluster base").await;
     operator.kibus("teardown").await;
-    assert_eq!(everything_there(&account).await, before, "nothing is left");
+    assert_eq!(resource_names(&account).await, before, "nothing is left");
 
     let needed = of(&NEEDS_NO_LEAVE);
     let called: BTreeSet<_> = operator.called.difference(&needed).cloned().collect();
@@ -173,7 +173,7 @@ async fn each_party_can_do_its_work_under_its_document_and_nothing_else() {
     );
 }
 
-/// Reads a queue as Karpenter does: found by name, polled, each message taken off.
+/// Reads a queue like Karpenter: gets its URL by name, polls it, deletes each message.
 async fn karpenter_reads(account: &Account, keys: &Keys, queue: &str) -> Infallible {
     let sqs = Sqs::new(&account.sdk(keys));
     let found = sqs.get_queue_url().queue_name(queue).send().await.unwrap();
@@ -188,7 +188,7 @@ async fn karpenter_reads(account: &Account, keys: &Keys, queue: &str) -> Infalli
     }
 }
 
-/// The router runs under its own role here, so what it cannot do shows.
+/// The router runs with its own role here, so a missing permission fails the test.
 async fn an_event_reaches_its_cluster(account: &Account, sqs: &Sqs) {
     let instance = "i-0123456789abcdef0";
     let tags = [
@@ -210,7 +210,7 @@ async fn an_event_reaches_its_cluster(account: &Account, sqs: &Sqs) {
         "detail": {"instance-id": instance, "instance-action": "terminate"},
     });
     let url = |queue: &str| format!("{}/{ACCOUNT}/{queue}", account.endpoint);
-    // The emulator takes no events of `aws.ec2`; its mapping takes the message as it takes a rule's.
+    // The emulator rejects events of `aws.ec2`, so the message goes directly to the hub queue.
     let call = sqs.send_message().queue_url(url("kibus-hub"));
     call.message_body(event.to_string()).send().await.unwrap();
     let begun = Instant::now();
@@ -226,8 +226,8 @@ async fn an_event_reaches_its_cluster(account: &Account, sqs: &Sqs) {
     }
 }
 
-/// Others let nobody take the router's role, put other code into the function, and make batches small.
-async fn what_others_changed_is_mended(operator: &mut Operator<'_>) {
+/// Someone else empties the trust policy of the router's role, changes the function's code and reduces the batch size.
+async fn drift_is_fixed(operator: &mut Operator<'_>) {
     let root = operator.account.root();
     let call = Iam::new(&root).update_assume_role_policy().role_name(ROUTER_ROLE);
     call.policy_document(ASSUME_NOBODY).send().await.unwrap();
@@ -262,8 +262,8 @@ fn percent_decoded(text: &str) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// The names of everything in the account that kibus could make.
-async fn everything_there(account: &Account) -> BTreeSet<String> {
+/// The names of all resources in the account that kibus could create.
+async fn resource_names(account: &Account) -> BTreeSet<String> {
     let root = account.root();
     let mut there = BTreeSet::new();
     let queues = Sqs::new(&root).list_queues().send().await.unwrap();
@@ -326,7 +326,7 @@ fn of(words: &[&str]) -> BTreeSet<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// The boundaries that a document asks for.
+/// The permissions boundaries that a document requires.
 fn bounded(document: &Value) -> Vec<&str> {
     let statements = document["Statement"].as_array().unwrap();
     let conditions = statements

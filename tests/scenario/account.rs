@@ -1,4 +1,4 @@
-//! An account on the server, asked and changed behind kibus's back.
+//! An account on the server, read and changed without kibus.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::wire::forward;
 
-/// Where scenarios play, the first unless they say otherwise.
+/// The Regions of scenarios; the first is the default.
 pub(super) const REGIONS: [&str; 3] = ["us-west-2", "eu-west-1", "cn-north-1"];
 
 /// One account on the server, in one Region.
@@ -28,7 +28,7 @@ impl Account {
         Self { region, ..self.clone() }
     }
 
-    /// Makes a call: a member of a JSON or query protocol by its name, or a REST one by its method and path.
+    /// Makes a call: an operation of a JSON or query protocol by its name, or of a REST protocol by its method and path.
     /// `parameters` are `{...}` for JSON, `A=b C=d` for a query; `MAPPING` in a path is the only mapping's id.
     pub(super) async fn call(&self, service: &str, operation: &str, parameters: &str) -> String {
         let target = match service {
@@ -86,14 +86,14 @@ impl Account {
         list["EventSourceMappings"][0]["UUID"].as_str().unwrap().to_owned()
     }
 
-    /// A queue may be named instead of giving its URL.
+    /// A queue may be given by name instead of its URL.
     fn with_urls(&self, parameters: &str) -> String {
         let Self { id, server, .. } = self;
         let mut parameters: Value = serde_json::from_str(parameters).unwrap_or_else(|e| panic!("{parameters}: {e}"));
         if let Some(queue) = parameters["QueueUrl"].as_str() {
             parameters["QueueUrl"] = json!(format!("http://127.0.0.1:{server}/{id}/{queue}"));
         }
-        // What a queue holds is text.
+        // Message bodies are text.
         if parameters["MessageBody"].is_object() {
             parameters["MessageBody"] = json!(parameters["MessageBody"].to_string());
         }
@@ -104,7 +104,7 @@ impl Account {
         serde_json::from_str(&self.call(service, operation, parameters).await).unwrap_or_default()
     }
 
-    /// Waits until the hub queue is empty, nothing of it in flight either.
+    /// Waits until the hub queue has no messages, including those in flight.
     pub(super) async fn settle(&self, queue: &str) {
         let begun = Instant::now();
         let parameters = json!({"QueueUrl": queue, "AttributeNames": ["All"]}).to_string();
@@ -126,7 +126,7 @@ impl Account {
         }
     }
 
-    /// The messages that wait in a queue, each on a line, sorted.
+    /// The messages in a queue, one per line, sorted.
     pub(super) async fn messages(&self, queue: &str) -> Vec<String> {
         let parameters = json!({"QueueUrl": queue, "MaxNumberOfMessages": 10}).to_string();
         let answer = self.json("sqs", "ReceiveMessage", &parameters).await;
@@ -139,7 +139,7 @@ impl Account {
         bodies
     }
 
-    /// The functions, as they are when Lambda has done with them.
+    /// The functions, after Lambda has finished pending updates.
     async fn functions(&self) -> String {
         let begun = Instant::now();
         loop {
@@ -155,7 +155,7 @@ impl Account {
         }
     }
 
-    /// Everything that is in the account, as far as kibus could touch it.
+    /// All resources in the account that kibus could change.
     pub(super) async fn dump(&self) -> BTreeMap<String, String> {
         let mut dump = self.dump_roles().await;
         for region in REGIONS {
@@ -208,7 +208,7 @@ impl Account {
         dump
     }
 
-    /// The roles, which all Regions share.
+    /// The roles, which are global.
     async fn dump_roles(&self) -> BTreeMap<String, String> {
         let mut dump = BTreeMap::new();
         for role in between(&self.call("iam", "ListRoles", "").await, "<RoleName>", "</RoleName>") {

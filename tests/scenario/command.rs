@@ -1,4 +1,4 @@
-//! Runs kibus as a person without a terminal would.
+//! Runs kibus without a terminal.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use tokio::time::timeout;
 use super::Scenario;
 use super::wire::Interference;
 
-/// Longer than any wait of kibus that a scenario lets it come to.
+/// Longer than any wait of kibus in a scenario.
 const LONGEST: Duration = Duration::from_secs(150);
 
-/// What a command is sent once a request of it is held.
+/// The signals to send to a command while one of its requests is held.
 pub(super) struct Signals {
     what: String,
     held: oneshot::Receiver<()>,
@@ -40,14 +40,16 @@ impl Signals {
             what => {
                 let signal = if what == "terminate" { "TERM" } else { "INT" };
                 signal_to(child, signal).await;
-                said.wait_for(|said| said.contains("stopping")).await.unwrap();
+                said.wait_for(|said| said.contains("Finishing calls in flight"))
+                    .await
+                    .unwrap();
                 if what == "interrupt-twice" {
                     signal_to(child, signal).await;
                     child.wait().await.unwrap();
                 }
             }
         }
-        // Whoever was killed does not wait for it.
+        // A killed command does not wait for it.
         let _ = self.go_on.send(());
     }
 }
@@ -64,7 +66,7 @@ async fn signal_to(child: &Child, signal: &str) {
     );
 }
 
-/// Runs `[NAME=VALUE ...] kibus ARGUMENT ...`; gives what it printed and how it ended.
+/// Runs `[NAME=VALUE ...] kibus ARGUMENT ...` and returns its output and exit status.
 pub(super) async fn run(line: &str, scenario: &mut Scenario) -> String {
     let words = words(line);
     let begin = words.iter().position(|word| word == "kibus").unwrap();
@@ -78,7 +80,7 @@ pub(super) async fn run(line: &str, scenario: &mut Scenario) -> String {
         .env("AWS_SECRET_ACCESS_KEY", "test")
         .env("AWS_REGION", "us-west-2")
         .env("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{}", scenario.proxy.port))
-        // Nothing here is an instance.
+        // Disables the instance metadata service.
         .env("AWS_EC2_METADATA_DISABLED", "true")
         .current_dir(scenario.directory.path())
         .stdin(Stdio::null())
@@ -118,12 +120,12 @@ pub(super) async fn run(line: &str, scenario: &mut Scenario) -> String {
     let (stdout, stderr) = (stdout.await.unwrap(), stderr.await.unwrap());
     match ending.code() {
         Some(code) => format!("{stdout}{stderr}exit {code}"),
-        // How far it came to speak is chance.
+        // How much output a killed command wrote varies.
         None => "killed".to_owned(),
     }
 }
 
-/// The words of a command line, as a shell takes them: quotes hold words together.
+/// The words of a command line, split as a shell does, with quotes.
 fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quote = None;

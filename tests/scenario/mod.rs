@@ -1,23 +1,23 @@
-//! Scenarios: scripts of commands with all that they print, in `tests/scenarios`, on a local AWS with the real router.
+//! Scenarios: scripts of commands with their whole output, in `tests/scenarios`, on the emulator with the real router.
 //!
-//! Lines that begin with `#` are prose, with `$` a command, with `%` something else that happens; what follows such a
-//! line is what comes of it, standard error with `!` before each line. `KIBUS_TEST_UPDATE=1` writes what came.
+//! A line that begins with `#` is prose, with `$` a command, with `%` a directive. Its output follows; `!` precedes lines
+//! of standard error. `KIBUS_TEST_UPDATE=1` writes the actual output.
 //!
-//! - `% sqs|iam|events|logs|lambda|ec2 OPERATION PARAMETERS`: a call of somebody else
-//! - `% quietly COMMAND`: a command that ends well, and whose output and calls are shown elsewhere
-//! - `% writes`: the calls since the last time that can change something, sorted; `% writes in order` as they came
-//! - `% remember`, `% compare`: everything in the account, and what is not as it was
-//! - `% refuse OPERATION TIMES STATUS CODE MESSAGE`: these calls of kibus are refused
-//! - `% lose OPERATION TIMES`: they are carried out, and the answer is lost
-//! - `% say OPERATION MEMBER TEXT`: from now on its answers say so, wherever they speak of a state; `% say the truth` ends it
-//! - `% interrupt|interrupt-twice|terminate|kill during OPERATION`: the next command gets a signal then
-//! - `% file NAME text|cut|arm64|kibus`: a file that is no program, half a router, one for another architecture, kibus
+//! - `% sqs|iam|events|logs|lambda|ec2 OPERATION PARAMETERS`: a call by someone else
+//! - `% quietly COMMAND`: a command that ends with exit code 0, whose output and calls are not shown
+//! - `% writes`: the writing calls since the last time, sorted; `% writes in order`: in their order
+//! - `% remember`, `% compare`: all resources in the account, and how they changed since
+//! - `% refuse OPERATION TIMES STATUS CODE MESSAGE`: these calls of kibus fail
+//! - `% lose OPERATION TIMES`: they are executed, and the response is lost
+//! - `% say OPERATION MEMBER TEXT`: from now on its responses have this text in this member; `% say the truth` ends it
+//! - `% interrupt|interrupt-twice|terminate|kill during OPERATION`: the next command receives a signal then
+//! - `% file NAME text|cut|arm64|kibus`: a text file, a truncated router, one for another architecture, kibus
 //! - `% profile NAME ACCOUNT`: a profile with keys of that account
 //! - `% in REGION SERVICE OPERATION PARAMETERS`: the same in another Region; after `kms CreateKey`, `KEY_ID` is the
 //!   key's id
-//! - `% partition PARTITION`: every ARN on the way to kibus is of this partition from now on, the caller's too;
-//!   `% partitions`: those of the ARNs that kibus has sent since the last time
-//! - `% settle`: the hub queue is empty; `% messages QUEUE`: what waits in a queue
+//! - `% partition PARTITION`: from now on every ARN in responses to kibus, and the caller's, is in this partition;
+//!   `% partitions`: the partitions of the ARNs that kibus has sent since the last time
+//! - `% settle`: wait until the hub queue is empty; `% messages QUEUE`: the messages in a queue
 
 mod account;
 mod command;
@@ -37,7 +37,7 @@ use account::{Account, REGIONS};
 use command::Signals;
 use wire::{Interference, Proxy};
 
-/// How scenarios write their account, whichever it is.
+/// The placeholder account in scenario files.
 const ACCOUNT: &str = "111122223333";
 
 macro_rules! scenarios {
@@ -73,7 +73,7 @@ scenarios! {
 }
 
 #[test]
-fn every_file_is_played() {
+fn every_scenario_file_has_a_test() {
     let files = std::fs::read_dir(directory()).unwrap();
     let mut files: Vec<_> = files
         .map(|file| file.unwrap().file_name().into_string().unwrap())
@@ -88,7 +88,7 @@ fn directory() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios")
 }
 
-/// The one server of this process, which ends with it, and what everything runs on.
+/// The runtime and the port of the one server of this process, which stops with it.
 fn server() -> (&'static Runtime, u16) {
     static SERVER: OnceLock<(Runtime, PrivateServer)> = OnceLock::new();
     let (runtime, server) = SERVER.get_or_init(|| {
@@ -100,7 +100,7 @@ fn server() -> (&'static Runtime, u16) {
     (runtime, server.endpoint().port)
 }
 
-/// Plays a scenario and compares all that comes of it with the file.
+/// Runs a scenario and compares its output with the file.
 fn play(name: &str) {
     let path = directory().join(format!("{name}.txt"));
     let wanted = std::fs::read_to_string(&path).unwrap();
@@ -121,14 +121,14 @@ fn play(name: &str) {
     );
 }
 
-/// A scenario being played: an account of its own, and a way to the server of its own.
+/// A running scenario, with its own account and its own proxy to the server.
 struct Scenario {
     account: Account,
     proxy: Proxy,
     directory: TempDir,
     signals: Option<Signals>,
     saved: BTreeMap<String, String>,
-    /// The id of the KMS key that was made last.
+    /// The id of the last created KMS key.
     key: Option<String>,
 }
 
@@ -281,7 +281,7 @@ impl Scenario {
     }
 }
 
-/// What is on one side only, or not the same on both.
+/// The entries that differ, or exist on one side only.
 fn differences(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> String {
     let changed = before
         .keys()
@@ -294,7 +294,7 @@ fn differences(before: &BTreeMap<String, String>, after: &BTreeMap<String, Strin
     }
 }
 
-/// A file that is not the router that it could be taken for.
+/// A file that is not a valid router.
 fn no_router(what: &str) -> Vec<u8> {
     let mut router = std::fs::read(env!("CARGO_BIN_EXE_kibus-router")).unwrap();
     match what {

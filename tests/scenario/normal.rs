@@ -1,10 +1,10 @@
-//! What differs from run to run, written as if it did not.
+//! Replaces what differs between runs with placeholders.
 
 use std::path::Path;
 
 use super::ACCOUNT;
 
-/// The text with what varies replaced: the account, the port, directories, our version, times, hashes, ids.
+/// Replaces the account, the port, directories, the version, times, hashes and ids.
 pub(super) fn normal(text: &str, account: &str, port: u16, directory: &Path) -> String {
     let beside = Path::new(env!("CARGO_BIN_EXE_kibus")).parent().unwrap();
     let text = text
@@ -13,7 +13,7 @@ pub(super) fn normal(text: &str, account: &str, port: u16, directory: &Path) -> 
         .replace(&directory.display().to_string(), "DIRECTORY")
         .replace(&beside.display().to_string(), "BIN")
         .replace(env!("CARGO_PKG_VERSION"), "VERSION");
-    let lines: Vec<String> = text.lines().map(|line| durations(&moments(&words(line)))).collect();
+    let lines: Vec<String> = text.lines().map(|line| durations(&timestamps(&words(line)))).collect();
     sorted_progress(lines).join("\n")
 }
 
@@ -27,7 +27,7 @@ fn words(line: &str) -> String {
             continue;
         }
         let is_uuid = word.len() == 36 && word.matches('-').count() == 4;
-        let is_cut = word.len() == 12 && (done.ends_with("(sha256 ") || done.ends_with("runs is "));
+        let is_cut = word.len() == 12 && (done.ends_with("(sha256 ") || done.ends_with("live code is "));
         done.push_str(match word.len() {
             64 => "SHA256",
             _ if is_uuid => "UUID",
@@ -41,17 +41,19 @@ fn words(line: &str) -> String {
     done
 }
 
-/// Moments as EventBridge writes them.
-fn moments(line: &str) -> String {
-    let is_moment = |text: &str| {
+/// Timestamps in the format of EventBridge.
+fn timestamps(line: &str) -> String {
+    let is_timestamp = |text: &str| {
         let shape = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c });
         shape.eq("0000-00-00T00:00:00Z".chars())
     };
-    let parts = line.split('"').map(|part| if is_moment(part) { "TIME" } else { part });
+    let parts = line
+        .split('"')
+        .map(|part| if is_timestamp(part) { "TIME" } else { part });
     parts.collect::<Vec<_>>().join("\"")
 }
 
-/// `0.3 s` and the like.
+/// Durations like `0.3 s`.
 fn durations(line: &str) -> String {
     let mut parts: Vec<String> = line.split(' ').map(str::to_owned).collect();
     for at in 1..parts.len() {
@@ -63,9 +65,9 @@ fn durations(line: &str) -> String {
     parts.join(" ")
 }
 
-/// Changes that are made at the same time are told in the order in which they end.
+/// Sorts the progress lines, because concurrent changes end in any order.
 fn sorted_progress(lines: Vec<String>) -> Vec<String> {
-    const TOLD: [&str; 6] = [
+    const PROGRESS: [&str; 6] = [
         "! created ",
         "! updated ",
         "! replaced ",
@@ -73,9 +75,9 @@ fn sorted_progress(lines: Vec<String>) -> Vec<String> {
         "! failed ",
         "! waiting: ",
     ];
-    let is_told = |line: &String| TOLD.iter().any(|beginning| line.starts_with(beginning));
+    let is_progress = |line: &String| PROGRESS.iter().any(|beginning| line.starts_with(beginning));
     let mut done: Vec<String> = Vec::new();
-    for group in lines.chunk_by(|a, b| is_told(a) && is_told(b)) {
+    for group in lines.chunk_by(|a, b| is_progress(a) && is_progress(b)) {
         let mut group = group.to_vec();
         group.sort();
         done.extend(group);

@@ -1,4 +1,4 @@
-//! One partition's ARNs as another's, for a server that knows one partition only.
+//! Rewrites ARNs between partitions, for a server that knows only one.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use hyper::{Request, Response, Uri};
 
 type Broken = Box<dyn std::error::Error + Send + Sync>;
 
-/// How a colon is written: as it is, and in forms and addresses.
+/// The forms of a colon: plain, and URL-encoded.
 const COLONS: [&str; 2] = [":", "%3A"];
 /// The partition of the server.
 const SERVERS: &str = "aws";
@@ -26,7 +26,7 @@ pub(super) fn partitions(request: &Request<Bytes>) -> BTreeSet<String> {
     found
 }
 
-/// A request as the server understands it.
+/// A request with the server's partition.
 pub(super) fn for_server(request: Request<Bytes>, partition: &str) -> Result<Request<Bytes>, Broken> {
     let (mut parts, body) = request.into_parts();
     parts.uri = renamed(&parts.uri.to_string(), partition, SERVERS).parse::<Uri>()?;
@@ -35,7 +35,7 @@ pub(super) fn for_server(request: Request<Bytes>, partition: &str) -> Result<Req
     Ok(Request::from_parts(parts, body))
 }
 
-/// An answer as kibus is to see it.
+/// A response with the partition of kibus.
 pub(super) async fn from_server(
     answer: Response<Full<Bytes>>,
     partition: &str,
@@ -49,7 +49,7 @@ pub(super) async fn from_server(
 fn bytes(body: &Bytes, from: &str, to: &str) -> Bytes {
     match std::str::from_utf8(body) {
         Ok(text) => renamed(text, from, to).into(),
-        // Nothing that names an ARN.
+        // Not text, so it contains no ARN.
         Err(_) => body.clone(),
     }
 }

@@ -1,4 +1,4 @@
-//! HTTP between a command and the server: each request with the operation that it asks for.
+//! The HTTP proxy between a command and the server. It knows the operation of each request.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -19,13 +19,13 @@ use super::partition::{for_server, from_server, partitions};
 pub(crate) type Answer = Response<Full<Bytes>>;
 pub(crate) type Broken = Box<dyn std::error::Error + Send + Sync>;
 
-/// What is done to requests of an operation instead of letting them pass.
+/// What the proxy does with the requests of an operation.
 pub(super) enum Interference {
-    /// They are refused, so many times, with a status, a code and a message.
+    /// Rejects this many requests with a status, a code and a message.
     Refuse(usize, u16, String, String),
-    /// They are carried out, and the connection ends without the answer, so many times.
+    /// Executes this many requests and closes the connection without a response.
     Lose(usize),
-    /// The next one is told, and its answer waits for leave.
+    /// Reports the next request and holds its response until released.
     Hold(oneshot::Sender<()>, oneshot::Receiver<()>),
 }
 
@@ -33,24 +33,24 @@ pub(super) enum Interference {
 struct State {
     writes: Vec<String>,
     interferences: Vec<(String, Interference)>,
-    /// What answers say instead: of which operation, which member, which text.
+    /// Replaced texts in responses: operation, member, text.
     untruths: Vec<(String, String, String)>,
-    /// The partition that kibus is to be in, if not the server's.
+    /// The partition of kibus, if not the server's.
     partition: Option<String>,
-    /// Those that kibus spoke of.
+    /// The partitions in requests of kibus.
     partitions: BTreeSet<String>,
 }
 
-/// A proxy on the loopback interface that remembers what passes.
+/// A proxy on the loopback interface that records requests.
 #[derive(Clone)]
 pub(super) struct Proxy {
-    /// Where it listens.
+    /// Its port.
     pub(super) port: u16,
     state: Arc<Mutex<State>>,
 }
 
 impl Proxy {
-    /// Begins to pass requests to the server on this port.
+    /// Starts forwarding requests to the server on this port.
     pub(super) async fn start(server: u16) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let proxy = Self {
@@ -64,14 +64,14 @@ impl Proxy {
                 let service = service_fn(move |request| pass(Arc::clone(&state), server, request));
                 let connection =
                     hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
-                // A connection that breaks is a client's that was killed, or one that was meant to.
+                // A connection breaks if the client was killed, or on purpose.
                 tokio::spawn(async move { drop(connection.await) });
             }
         });
         proxy
     }
 
-    /// Interferes with requests of an operation, like `sqs:CreateQueue` or `lambda:POST/functions`.
+    /// Sets an interference for an operation, like `sqs:CreateQueue` or `lambda:POST/functions`.
     pub(super) fn interfere(&self, operation: &str, interference: Interference) {
         self.state
             .lock()
@@ -80,36 +80,35 @@ impl Proxy {
             .push((operation.to_owned(), interference));
     }
 
-    /// From now on, wherever an answer of this operation speaks of a `State`, this member says this.
+    /// From now on, responses of this operation have this text in this member beside every `State`.
     pub(super) fn say(&self, operation: &str, member: &str, text: &str) {
         let untruth = (operation.to_owned(), member.to_owned(), text.to_owned());
         self.state.lock().unwrap().untruths.push(untruth);
     }
 
-    /// From now on, answers are as they come.
+    /// From now on, responses are unchanged.
     pub(super) fn say_the_truth(&self) {
         self.state.lock().unwrap().untruths.clear();
     }
 
-    /// The operations asked for since the last time that can change something, each with what it is about.
+    /// The writing operations since the last call, each with its subject.
     pub(super) fn take_writes(&self) -> Vec<String> {
         std::mem::take(&mut self.state.lock().unwrap().writes)
     }
 
-    /// Lets every ARN on the way be of this partition for kibus, while it is of `aws` for the server, which knows
-    /// no other.
+    /// Translates every ARN between this partition, for kibus, and `aws`, the only partition of the server.
     pub(super) fn speak_of(&self, partition: &str) {
         self.state.lock().unwrap().partition = Some(partition.to_owned());
     }
 
-    /// The partitions of all ARNs in requests since the last time.
+    /// The partitions of all ARNs in requests since the last call.
     pub(super) fn take_partitions(&self) -> Vec<String> {
         std::mem::take(&mut self.state.lock().unwrap().partitions)
             .into_iter()
             .collect()
     }
 
-    /// The operations that were to be interfered with and are not yet.
+    /// The interferences that were not used.
     pub(super) fn take_interferences(&self) -> Vec<String> {
         let left = std::mem::take(&mut self.state.lock().unwrap().interferences);
         left.into_iter().map(|(operation, _)| operation).collect()
@@ -170,7 +169,7 @@ async fn interfere(
     }
 }
 
-/// The same answer, but for what it is to say instead.
+/// The response with its replaced texts.
 async fn untrue(answer: Answer, untruths: &[(String, String, String)]) -> Answer {
     fn say(value: &mut Value, member: &str, text: &str) {
         match value {
@@ -200,7 +199,7 @@ async fn untrue(answer: Answer, untruths: &[(String, String, String)]) -> Answer
     Response::from_parts(parts, Full::new(body))
 }
 
-/// Whether an operation is the one that is meant; one that ends in `*` means all that begin so.
+/// Whether an operation matches a pattern, which may end with `*`.
 fn is(operation: &str, meant: &str) -> bool {
     match meant.strip_suffix('*') {
         Some(beginning) => operation.starts_with(beginning),
@@ -208,7 +207,7 @@ fn is(operation: &str, meant: &str) -> bool {
     }
 }
 
-/// The next interference with an operation, used up.
+/// Takes the next interference with an operation.
 fn next(all: &mut Vec<(String, Interference)>, operation: &str) -> Option<Interference> {
     let at = all.iter().position(|(of, _)| is(operation, of))?;
     match &mut all[at].1 {
@@ -224,7 +223,7 @@ fn next(all: &mut Vec<(String, Interference)>, operation: &str) -> Option<Interf
     }
 }
 
-/// Sends a request to the server and gives its answer whole.
+/// Sends a request to the server and returns the whole response.
 pub(crate) async fn forward(server: u16, request: Request<Bytes>) -> Result<Answer, Broken> {
     let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, server)).await?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
@@ -236,7 +235,7 @@ pub(crate) async fn forward(server: u16, request: Request<Bytes>) -> Result<Answ
     Ok(Response::from_parts(parts, Full::new(body)))
 }
 
-/// The operation as `service:Operation`, for REST services as `service:METHOD/path`, and what it is about.
+/// The operation as `service:Operation`, for REST services as `service:METHOD/path`, and its subject.
 fn operation(request: &Request<Bytes>) -> (String, String) {
     let service = service(request.headers());
     let body = request.body();
@@ -297,7 +296,7 @@ fn is_reading(operation: &str) -> bool {
         .any(|beginning| name.starts_with(beginning))
 }
 
-/// A refusal in the words of the service's protocol.
+/// An error response in the protocol of the service.
 fn refusal(operation: &str, status: u16, code: &str, message: &str) -> Answer {
     let is_xml = ["iam:", "sts:"].iter().any(|service| operation.starts_with(service));
     let (kind, body) = if is_xml {

@@ -7,7 +7,7 @@ use crate::cli::{Cli, Ending};
 use crate::error::Error;
 use crate::ui::Ui;
 
-/// Print a script that completes kibus's commands and options in a shell.
+/// Print a shell script that completes the commands and options of kibus.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     /// The shell.

@@ -30,7 +30,7 @@ pub(in crate::cli) fn run(args: &Args, ui: &Ui) -> Result<Ending, Error> {
     let (title, body) = section(args.code).unwrap_or_default();
     ui.out(&text::sentences(
         &format!("{title}\n\n{}", paragraphs(body)),
-        ui.result_look(),
+        ui.result_style(),
     ))?;
     Ok(Ending::Done)
 }

@@ -45,7 +45,7 @@ pub(in crate::cli) async fn run(_: Args, mut hubs: Hubs<'_>) -> Result<Ending, E
         reports.push(report);
     }
     hubs.ui
-        .result(&text::buses(&found, &hubs.global_options, hubs.ui.result_look()))?;
+        .result(&text::buses(&found, &hubs.global_options, hubs.ui.result_style()))?;
     hubs.ui.report(&Report {
         hubs: reports,
         global_options: &hubs.global_options,

@@ -1,46 +1,125 @@
 //! `kibus man`.
 
+use std::fs;
+use std::io;
 use std::path::PathBuf;
 
-use clap::CommandFactory;
+use clap::{Command, CommandFactory};
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
 
+use crate::cli::examples::{EXIT_CODES, examples};
 use crate::cli::{Cli, Ending};
 use crate::error::Error;
 use crate::ui::Ui;
 
-/// Print the manual page of kibus, or of one of its commands.
+/// Print the manual page of kibus or of a command.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
-    /// The command; the page of kibus itself if not given.
+    /// The command [default: kibus itself].
     #[arg(value_name = "COMMAND", conflicts_with = "directory")]
     command: Vec<String>,
-    /// Write every page into this directory instead.
+    /// Write all pages to this directory instead.
     #[arg(long, value_name = "DIR")]
     directory: Option<PathBuf>,
 }
 
 pub(in crate::cli) fn run(args: Args, ui: &Ui) -> Result<Ending, Error> {
-    let mut kibus = Cli::command();
+    let mut kibus = Cli::command().disable_help_subcommand(true);
     kibus.build();
     if let Some(directory) = args.directory {
-        clap_mangen::generate_to(kibus, &directory).map_err(|e| {
-            Error::failed(format!("cannot write manual pages into `{}`", directory.display())).note(e.to_string())
-        })?;
+        for command in with_subcommands(&kibus) {
+            let man = Man::new(command.clone());
+            let path = directory.join(man.get_filename());
+            page(&man, command)
+                .and_then(|page| fs::write(&path, page))
+                .map_err(|e| Error::failed(format!("cannot write `{}`", path.display())).note(e.to_string()))?;
+        }
         return Ok(Ending::Done);
     }
     let mut command = &kibus;
     for word in &args.command {
-        let known = command.find_subcommand(word);
+        let known = subcommands(command).find(|known| known.get_name() == word);
         command = known.ok_or_else(|| {
             Error::usage(format!("there is no command `{}`", word.escape_debug()))
-                .hint_command("to see which there are:", "kibus --help")
+                .hint_command("to list the commands:", "kibus --help")
         })?;
     }
-    let mut page = Vec::new();
-    // A page goes to a buffer, which takes everything.
-    clap_mangen::Man::new(command.clone())
-        .render(&mut page)
+    let page = page(&Man::new(command.clone()), command)
         .map_err(|e| Error::failed("cannot write the manual page").note(e.to_string()))?;
     ui.out(String::from_utf8_lossy(&page).trim_end())?;
     Ok(Ending::Done)
+}
+
+/// The commands that have a manual page.
+fn with_subcommands(command: &Command) -> Vec<&Command> {
+    let below = subcommands(command).flat_map(with_subcommands);
+    std::iter::once(command).chain(below).collect()
+}
+
+fn subcommands(command: &Command) -> impl Iterator<Item = &Command> {
+    command.get_subcommands().filter(|below| !below.is_hide_set())
+}
+
+/// A whole page, with the sections EXAMPLES and EXIT STATUS.
+fn page(man: &Man, command: &Command) -> io::Result<Vec<u8>> {
+    let mut page = Vec::new();
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    if subcommands(command).next().is_some() {
+        man.render_subcommands_section(&mut page)?;
+    }
+    let mut roff = Roff::new();
+    let examples = examples(command.get_name());
+    if !examples.is_empty() {
+        roff.control("SH", ["EXAMPLES"]);
+    }
+    for (about, command) in examples {
+        roff.control("PP", []);
+        roff.text([roman(format!("{about}:"))]);
+        roff.control("PP", []);
+        roff.control("RS", ["4"]);
+        roff.control("nf", []);
+        roff.text([bold(*command)]);
+        roff.control("fi", []);
+        roff.control("RE", []);
+    }
+    roff.control("SH", ["EXIT STATUS"]);
+    for (code, meaning) in EXIT_CODES {
+        roff.control("TP", []);
+        roff.text([bold(code)]);
+        roff.text([roman(meaning)]);
+    }
+    roff.to_writer(&mut page)?;
+    man.render_version_section(&mut page)?;
+    Ok(page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_visible_command_has_a_page_with_examples_and_exit_status() {
+        let mut kibus = Cli::command().disable_help_subcommand(true);
+        kibus.build();
+        let mut names = Vec::new();
+        for command in with_subcommands(&kibus) {
+            let man = Man::new(command.clone());
+            names.push(man.get_filename());
+            let page = String::from_utf8(page(&man, command).unwrap()).unwrap();
+            assert!(page.contains(".SH \"EXIT STATUS\""), "{page}");
+            assert_eq!(page.contains(".SH EXAMPLES"), !examples(command.get_name()).is_empty());
+            assert!(!page.contains("reference"), "a hidden command is listed:\n{page}");
+        }
+        for name in ["kibus.1", "kibus-add-cluster.1", "kibus-sandbox-up.1"] {
+            assert!(names.iter().any(|known| known == name), "{name}: {names:?}");
+        }
+        for name in ["kibus-reference.1", "kibus-help.1", "kibus-sandbox-help.1"] {
+            assert!(!names.iter().any(|known| known == name), "{name}");
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! The reference of the command line, as `docs/command-line.md` has it.
+//! `kibus reference`, a hidden command: prints `docs/command-line.md`.
 
 use clap::{Arg, ArgAction, Command, CommandFactory};
 
@@ -9,7 +9,7 @@ use crate::ui::Ui;
 const INTRODUCTION: &str = "\
 # Command line
 
-This page is made from the program itself. After a change of an option or its help, make it again:
+This page is generated from the program. After a change to an option or its help, generate it again:
 
     cargo run --quiet -- reference > docs/command-line.md
 ";
@@ -31,7 +31,7 @@ fn page() -> String {
     let mut text = INTRODUCTION.to_owned();
     let global: Vec<&Arg> = options(&kibus).filter(|arg| arg.is_global_set()).collect();
     section(&kibus, 2, &mut text);
-    text.push_str("\n### Global options\n\nEvery command takes these.\n");
+    text.push_str("\n### Global options\n\nEvery command accepts these.\n");
     table(&global, &mut text);
     commands(&kibus, &mut text);
     text
@@ -73,7 +73,7 @@ fn section(command: &Command, level: usize, text: &mut String) {
     }
 }
 
-/// What can be said on the command line, without help and version, which are everywhere.
+/// The options and arguments, without help and version, which every command has.
 fn options(command: &Command) -> impl Iterator<Item = &Arg> {
     command
         .get_arguments()
@@ -134,7 +134,7 @@ fn meaning(arg: &Arg) -> String {
     cell(&text)
 }
 
-/// A text on one line that does not end a cell of a table.
+/// Text as a table cell: on one line, with `|` escaped.
 fn cell(text: &str) -> String {
     text.split_whitespace()
         .collect::<Vec<_>>()
@@ -147,15 +147,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_is_fresh() {
+    fn the_page_is_up_to_date() {
         assert!(
             include_str!("../../../docs/command-line.md").trim_end() == page().trim_end(),
-            "docs/command-line.md is not what the program would print; its first lines say how to make it again"
+            "docs/command-line.md is out of date; its first lines give the command that generates it"
         );
     }
 
     #[test]
-    fn every_option_is_explained() {
+    fn every_option_has_help() {
         fn check(command: &Command) {
             for arg in options(command) {
                 assert!(arg.get_help().is_some(), "{} {}", command.get_name(), arg.get_id());

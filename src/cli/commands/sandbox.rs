@@ -6,10 +6,12 @@ use serde_json::json;
 use super::demo;
 use crate::cli::Ending;
 use crate::error::Error;
-use crate::sandbox::{DEFAULT_REGION, Sandbox, Status, Step, Up};
+use crate::sandbox::{DEFAULT_REGION, Sandbox, SetupStep, Status, Up};
 use crate::ui::{Output, Ui};
 
-/// A local AWS emulator to try everything on; `--sandbox` points any other command at it.
+/// Run a local AWS emulator to try kibus without an AWS account.
+///
+/// `--sandbox` points any other command at the emulator.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     #[command(subcommand)]
@@ -18,15 +20,15 @@ pub(in crate::cli) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Start the sandbox; the first time, install the emulator.
+    /// Start the sandbox; the first start installs the emulator.
     Up,
-    /// End the sandbox; what was created in it is forgotten.
+    /// Stop the sandbox and delete everything in it.
     Down,
-    /// Print the variables that point AWS's tools at the sandbox: eval "$(kibus sandbox env)".
+    /// Print the variables that point AWS tools at the sandbox: eval "$(kibus sandbox env)".
     Env,
-    /// Say whether the sandbox runs, and where.
+    /// Show whether the sandbox is running, and its endpoint.
     Status,
-    /// Play the whole story in a sandbox of its own: hub, two clusters, events of every kind, and nothing left.
+    /// Run a demo in a private sandbox: create a hub and two clusters, send every kind of event, delete everything.
     Demo,
 }
 
@@ -34,8 +36,8 @@ pub(in crate::cli) async fn run(args: Args, ui: &Ui) -> Result<Ending, Error> {
     match args.command {
         Command::Up => up(ui).await?,
         Command::Down => match Sandbox::open()?.down().await? {
-            Some(_) => ui.result("The sandbox has ended, and what was in it is forgotten.")?,
-            None => ui.result("The sandbox was not running.")?,
+            Some(_) => ui.result("Stopped the sandbox. Everything in it is deleted.")?,
+            None => ui.result("The sandbox is not running.")?,
         },
         Command::Env => env(ui).await?,
         Command::Status => status(ui).await?,
@@ -44,40 +46,42 @@ pub(in crate::cli) async fn run(args: Args, ui: &Ui) -> Result<Ending, Error> {
     Ok(Ending::Done)
 }
 
-/// Tells what takes a while.
-pub(in crate::cli) fn telling(ui: &Ui) -> impl Fn(Step) + Sync {
+/// Reports slow steps on stderr.
+pub(in crate::cli) fn report_steps(ui: &Ui) -> impl Fn(SetupStep) + Sync {
     |step| match step {
-        Step::Installing => ui.say("installing the local AWS emulator (once; it takes some seconds) ..."),
-        Step::Starting => ui.say("starting the local AWS emulator ..."),
+        SetupStep::Installing => {
+            ui.say("Installing the local AWS emulator. This happens once and takes a few seconds.")
+        }
+        SetupStep::Starting => ui.say("Starting the local AWS emulator."),
     }
 }
 
 async fn up(ui: &Ui) -> Result<(), Error> {
-    let (began, record) = match Sandbox::open()?.up(&telling(ui)).await? {
-        Up::Started(record) => ("The sandbox runs", record),
-        Up::Already(record) => ("The sandbox was running already", record),
+    let (state, record) = match Sandbox::open()?.up(&report_steps(ui)).await? {
+        Up::Started(record) => ("The sandbox is running", record),
+        Up::AlreadyRunning(record) => ("The sandbox is already running", record),
     };
     ui.result(&format!(
-        "{began} at {}. What is created in it is kept until it ends. Try:\n    kibus bootstrap-hub --sandbox",
+        "{state} at {}. It keeps its resources in memory until it stops. Next:\n    kibus bootstrap-hub --sandbox",
         record.endpoint().url()
     ))
 }
 
 async fn env(ui: &Ui) -> Result<(), Error> {
-    let environment = Sandbox::open()?.endpoint().await?.environment(DEFAULT_REGION);
+    let variables = Sandbox::open()?.endpoint().await?.variables(DEFAULT_REGION);
     if ui.output() == Output::Json {
-        let set: serde_json::Map<_, _> = environment
+        let set: serde_json::Map<_, _> = variables
             .set
             .into_iter()
             .map(|(name, value)| (name.to_owned(), value.into()))
             .collect();
-        return ui.out(&json!({ "set": set, "unset": environment.unset }).to_string());
+        return ui.out(&json!({ "set": set, "unset": variables.unset }).to_string());
     }
-    let set = environment
+    let set = variables
         .set
         .iter()
         .map(|(name, value)| format!("export {name}={value}"));
-    let unset = environment.unset.iter().map(|name| format!("unset {name}"));
+    let unset = variables.unset.iter().map(|name| format!("unset {name}"));
     ui.out(&set.chain(unset).collect::<Vec<_>>().join("\n"))
 }
 
@@ -87,7 +91,7 @@ async fn status(ui: &Ui) -> Result<(), Error> {
     if ui.output() == Output::Json {
         let value = match &status {
             Status::Down => json!({ "running": false }),
-            Status::Up(record) | Status::Silent(record) => json!({
+            Status::Up(record) | Status::Unresponsive(record) => json!({
                 "running": true,
                 "answers": matches!(status, Status::Up(_)),
                 "endpoint_url": record.endpoint().url(),
@@ -100,13 +104,13 @@ async fn status(ui: &Ui) -> Result<(), Error> {
     match status {
         Status::Down => ui.out("The sandbox is not running. To start it:\n    kibus sandbox up"),
         Status::Up(record) => ui.out(&format!(
-            "The sandbox runs at {} (process {}, log {}).",
+            "The sandbox is running at {} (process {}, log {}).",
             record.endpoint().url(),
             record.pid,
             sandbox.log_path().display()
         )),
-        Status::Silent(record) => ui.out(&format!(
-            "The sandbox (process {}) does not answer; its log is {}. To end it:\n    kibus sandbox down",
+        Status::Unresponsive(record) => ui.out(&format!(
+            "The sandbox (process {}) does not respond; its log is {}. To stop it:\n    kibus sandbox down",
             record.pid,
             sandbox.log_path().display()
         )),

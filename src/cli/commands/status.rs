@@ -49,7 +49,7 @@ fn one(hubs: &Hubs<'_>, hub: &Hub, survey: &Survey, names: &BTreeSet<ClusterName
         }
         Ok((status, clusters)) => {
             let heading = Heading::from(&hub.scope);
-            let text = text::status(&heading, &status, &clusters, hubs.ui.result_look());
+            let text = text::status(&heading, &status, &clusters, hubs.ui.result_style());
             for (id, fault) in &status.unreadable {
                 hubs.ui.warn_text(&format!("{id} could not be read: {fault}"));
             }

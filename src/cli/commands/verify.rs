@@ -103,7 +103,7 @@ fn show(hubs: &Hubs<'_>, hub: &Hub, survey: &Survey, intent: &Intent) -> Result<
         &clusters,
         intent,
         &hubs.global_options,
-        hubs.ui.result_look(),
+        hubs.ui.result_style(),
     ))
 }
 

@@ -1,4 +1,4 @@
-//! Policies and patterns as lines, and how two of them differ.
+//! Policies and patterns as lines, and the difference between two of them.
 
 use similar::{ChangeTag, DiffTag, TextDiff};
 
@@ -6,29 +6,29 @@ use super::escape::escape;
 use crate::model::document::Document;
 use crate::ui::paint::Paint;
 
-/// How many unchanged lines stand around a change.
+/// How many unchanged lines are shown around a change.
 const CONTEXT: usize = 3;
 
-/// A document in full, a line each, every line behind the same sign.
+/// The lines of a whole document, each after the same sign.
 pub(super) fn whole(document: &Document, sign: char, paint: Paint) -> Vec<String> {
     let lines = document.pretty();
     lines.lines().map(|line| signed(sign, line, paint)).collect()
 }
 
-/// A document in full, a line each, to be copied.
+/// The lines of a whole document, for copying.
 pub(super) fn plain(document: &Document) -> Vec<String> {
     let lines = document.pretty();
     lines.lines().map(|line| escape(line).into_owned()).collect()
 }
 
-/// The lines that differ between two documents, with some around them, or with all when `full`.
+/// The lines that differ between two documents, with [`CONTEXT`] lines around them, or all lines if `full`.
 pub(super) fn diff(from: &Document, to: &Document, full: bool, paint: Paint) -> Vec<String> {
     let (from, to) = (from.pretty() + "\n", to.pretty() + "\n");
     let diff = TextDiff::from_lines(from.as_str(), to.as_str());
     let context = if full { usize::MAX / 4 } else { CONTEXT };
     let mut lines = Vec::new();
     for ops in diff.grouped_ops(context) {
-        // In a long policy the lines around a change do not say which statement it is in.
+        // In a long policy the context lines do not show which statement a change is in.
         let hidden = ops.first().map_or(0, |op| op.new_range().start) > 0;
         let changed = ops.iter().find(|op| op.tag() != DiffTag::Equal);
         if hidden && let Some(first) = changed.map(|op| op.new_range().start) {
@@ -47,7 +47,7 @@ pub(super) fn diff(from: &Document, to: &Document, full: bool, paint: Paint) -> 
     lines
 }
 
-/// What a line of a document stands in: keys from the outside in, and for a statement its `Sid`.
+/// The path to a line of a document: keys from the outside in, and the `Sid` of a statement.
 fn place(text: &str, line: usize) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let depth = |at: usize| lines[at].len() - lines[at].trim_start().len();
@@ -71,7 +71,7 @@ fn place(text: &str, line: usize) -> String {
     keys.join(" / ")
 }
 
-/// The text of a member that stands whole on its line.
+/// The text value of this key, if the line holds it.
 fn member_text(line: &str, key: &str) -> Option<String> {
     let value = line.trim().strip_prefix(&format!("\"{key}\": "))?;
     serde_json::from_str(value.trim_end_matches(',')).ok()
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn only_lines_that_say_something_else_differ() {
+    fn order_of_keys_and_items_is_no_difference() {
         let from = json!({"Action": ["b", "a"], "Effect": "Allow"});
         let to = json!({"Effect": "Allow", "Action": ["a", "c"]});
         assert_eq!(
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn far_changes_are_parted_and_full_shows_all_between() {
+    fn distant_changes_are_separated_and_full_shows_all_lines() {
         let document = |first: u32, last: u32| json!({"a": first, "b": 0, "c": 0, "d": 0, "e": 0, "f": 0, "g": 0, "h": 0, "i": last});
         let short = lines(document(1, 1), document(2, 2), false);
         assert!(short.contains("\n...\n") && !short.contains("\"e\""), "{short}");

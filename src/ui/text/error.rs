@@ -1,17 +1,17 @@
-//! Sentences as text: those of an error, a warning, or what a command has to say.
+//! Errors, warnings and messages as text.
 
-use super::Look;
+use super::Style;
 use super::escape::escape;
 use super::fold::fold;
 use super::plan::NARROW;
 use crate::error::{Error, Hint};
 
-/// What happened, why, what state things are in, and what to do next; every command alone on its line.
+/// What failed, why, the current state, and the next step. Each command has its own line.
 #[must_use]
-pub fn error(error: &Error, look: Look) -> String {
-    let mut lines = titled(&look.paint.red("error:"), &error.message, look);
+pub fn error(error: &Error, style: Style) -> String {
+    let mut lines = titled(&style.paint.red("error:"), &error.message, style);
     for note in &error.notes {
-        lines.extend(note.lines().flat_map(|line| below(line, look)));
+        lines.extend(note.lines().flat_map(|line| below(line, style)));
     }
     for Hint { text, command } in &error.hints {
         let end = match command {
@@ -19,37 +19,37 @@ pub fn error(error: &Error, look: Look) -> String {
             _ => "",
         };
         if !text.is_empty() {
-            lines.extend(below(&format!("{text}{end}"), look));
+            lines.extend(below(&format!("{text}{end}"), style));
         }
         let command = command.as_ref().map(|command| command.line("")).unwrap_or_default();
         let command = command
             .lines()
-            .map(|line| format!("      {}", look.paint.bold(&escape(line))));
+            .map(|line| format!("      {}", style.paint.bold(&escape(line))));
         lines.extend(command);
     }
     lines.join("\n")
 }
 
-/// What deserves a look and stops nothing. Lines that are set in from the margin are commands and stay whole.
+/// A warning. Indented lines are commands and are not folded.
 #[must_use]
-pub fn warning(text: &str, look: Look) -> String {
+pub fn warning(text: &str, style: Style) -> String {
     let mut lines = Vec::new();
     for line in text.lines() {
         if lines.is_empty() {
-            lines = titled(&look.paint.yellow("warning:"), line, look);
+            lines = titled(&style.paint.yellow("warning:"), line, style);
         } else if line.starts_with(' ') {
             lines.push(escape(line).into_owned());
         } else {
-            lines.extend(below(line, look));
+            lines.extend(below(line, style));
         }
     }
     lines.join("\n")
 }
 
-/// What a command has to say. Lines that are set in from the margin are to be copied and stay whole.
+/// Messages. Indented lines are for copying and are not folded.
 #[must_use]
-pub fn sentences(text: &str, look: Look) -> String {
-    let width = look.width.map_or(usize::MAX, |width| width.max(NARROW));
+pub fn sentences(text: &str, style: Style) -> String {
+    let width = style.width.map_or(usize::MAX, |width| width.max(NARROW));
     let lines = text.lines().flat_map(|line| match line.starts_with(' ') {
         true => vec![line.to_owned()],
         false => fold(line, width),
@@ -57,21 +57,22 @@ pub fn sentences(text: &str, look: Look) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Text after its title; where it is too long for the terminal, it goes on as what is below it.
-fn titled(title: &str, text: &str, look: Look) -> Vec<String> {
-    let mut lines = fold(&format!("{title} {}", escape(text)), room(look));
+/// A title and text. Continuation lines are indented.
+fn titled(title: &str, text: &str, style: Style) -> Vec<String> {
+    let mut lines = fold(&format!("{title} {}", escape(text)), room(style));
     for line in lines.iter_mut().skip(1) {
         line.insert_str(0, "  ");
     }
     lines
 }
 
-fn below(text: &str, look: Look) -> Vec<String> {
-    let lines = fold(&escape(text), room(look));
+fn below(text: &str, style: Style) -> Vec<String> {
+    let lines = fold(&escape(text), room(style));
     lines.iter().map(|line| format!("  {line}")).collect()
 }
 
-fn room(look: Look) -> usize {
-    look.width
+fn room(style: Style) -> usize {
+    style
+        .width
         .map_or(usize::MAX, |width| width.saturating_sub(2).max(NARROW))
 }

@@ -1,16 +1,16 @@
-//! Text from outside, made harmless: a name or a tag may hold what moves the cursor or turns the line around.
+//! Escapes text from outside: a name or a tag may contain characters that control the terminal.
 
 use std::borrow::Cow;
 
-/// The same text with every character that a terminal would obey rather than show as its escape, like `\u{1b}`.
+/// Replaces every character that would control the terminal with its escape, like `\u{1b}`.
 #[must_use]
 pub fn escape(text: &str) -> Cow<'_, str> {
-    if !text.contains(obeyed) {
+    if !text.contains(is_control) {
         return Cow::Borrowed(text);
     }
     let mut safe = String::with_capacity(text.len() + 8);
     for c in text.chars() {
-        if obeyed(c) {
+        if is_control(c) {
             safe.extend(c.escape_default());
         } else {
             safe.push(c);
@@ -19,8 +19,8 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-/// Control characters, and what changes the direction of text or hides in it (Unicode Standard Annex 9).
-fn obeyed(c: char) -> bool {
+/// Control characters, invisible characters, and characters that change the direction of text (Unicode Annex 9).
+fn is_control(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_would_obey_is_shown() {
+    fn control_characters_are_escaped() {
         for (text, shown) in [
             ("kibus-hub → ü 漢", "kibus-hub → ü 漢"),
             ("a\u{1b}[31mb", "a\\u{1b}[31mb"),

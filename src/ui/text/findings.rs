@@ -7,7 +7,7 @@ use console::measure_text_width;
 use super::escape::escape;
 use super::fold::fold;
 use super::plan::{NAME_COLUMN, NARROW, field_lines, sign};
-use super::{Look, kind};
+use super::{Style, kind};
 use crate::error::{Hint, Invocation};
 use crate::plan::Plan;
 use crate::plan::finding::{Finding, Fix, Subject};
@@ -17,7 +17,7 @@ use crate::ui::table::gap;
 
 /// All findings of one hub. `clusters` says how many were checked; `options` are the global options that commands need.
 #[must_use]
-pub fn findings(heading: &Heading, clusters: &str, intent: &Intent, options: &str, look: Look) -> String {
+pub fn findings(heading: &Heading, clusters: &str, intent: &Intent, options: &str, look: Style) -> String {
     let Intent { plan, findings, .. } = intent;
     let fixes = fixes(findings, options);
     let title = super::heading(heading, look);
@@ -120,7 +120,7 @@ fn words(finding: &Finding) -> (String, String) {
 }
 
 /// What fixing would do, as a plan shows it; or a mark for what no plan fixes.
-fn mark(finding: &Finding, plan: &Plan, look: Look) -> String {
+fn mark(finding: &Finding, plan: &Plan, look: Style) -> String {
     match finding.change.and_then(|place| plan.changes.get(place)) {
         Some(change) => sign(change.action, look.paint),
         None if finding.code.as_str().starts_with("K4") => look.paint.yellow("?"),

@@ -1,8 +1,8 @@
-//! Lines that would be too long.
+//! Folds long lines.
 
 use console::measure_text_width;
 
-/// Breaks text at spaces into lines of at most `width` columns; a word that is longer stands alone on its line.
+/// Breaks text at spaces into lines of at most `width` columns. A longer word has a line of its own.
 #[must_use]
 pub fn fold(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();

@@ -1,5 +1,6 @@
-//! Values as text. Pure: every function gives a whole text, which the tests read.
+//! Values as text. All functions are pure and return a whole text.
 
+mod columns;
 mod document;
 mod error;
 mod escape;
@@ -27,13 +28,13 @@ pub use value::{bytes, days, seconds, value};
 
 use super::paint::Paint;
 
-/// How a text is to look.
+/// How to format a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Look {
-    /// With colour or without.
+pub struct Style {
+    /// Whether to use color.
     pub paint: Paint,
-    /// How many columns there are; nothing where lines are not read on a terminal and so are never folded.
+    /// The width of the terminal in columns; `None` without a terminal, where lines are not folded or shortened.
     pub width: Option<usize>,
-    /// How much to show; from 1 on every field and document in full.
+    /// How many times `-v` was given. From 1 on, all fields and documents are shown in full.
     pub verbose: u8,
 }

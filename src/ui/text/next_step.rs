@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Look, by_count};
+use super::{Style, by_count};
 use crate::error::{Hint, Invocation, quoted};
 use crate::model::document::Document;
 use crate::model::karpenter::{KarpenterVersion, Setting};
@@ -24,7 +24,7 @@ const ANY_QUEUE: &str = "QUEUE";
 
 /// Steps that are left to a person, as text.
 #[must_use]
-pub fn next_steps(steps: &[NextStep], options: &str, look: Look) -> String {
+pub fn next_steps(steps: &[NextStep], options: &str, look: Style) -> String {
     let texts = steps.iter().map(|step| match step {
         NextStep::Run(hint) => match &hint.command {
             None => hint.text.clone(),
@@ -157,7 +157,7 @@ fn queues(group: &[&Controller]) -> Vec<String> {
     for one in group.iter().take(LISTED) {
         table.row([one.cluster.as_str(), one.queue.as_str()]);
     }
-    let mut lines = vec![format!("with the {ANY_QUEUE} of each cluster:"), table.render(4)];
+    let mut lines = vec![format!("with the {ANY_QUEUE} of each cluster:"), table.render(4, None)];
     if group.len() > LISTED {
         lines.push(format!("    and {} more", group.len() - LISTED));
     }
@@ -250,7 +250,7 @@ fn list<'a>(clusters: impl Iterator<Item = &'a ClusterName>) -> String {
 }
 
 /// The longest line of a command.
-fn width(look: Look) -> usize {
+fn width(look: Style) -> usize {
     look.width
         .map_or(WIDTH, |columns| WIDTH.min(columns.saturating_sub(GOES_ON)))
 }

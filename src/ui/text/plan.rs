@@ -1,73 +1,77 @@
-//! A plan as text: a line per change, below it what changes, at the end one line that sums up.
+//! A plan as text: one line per change, its changed fields below it, and a last line with the totals.
 
+use super::columns::{Columns, shortened};
 use super::escape::escape;
 use super::fold::fold;
 use super::group::{Group, groups};
 use super::summary::{kind, name, rest_of_name, short_name, summary};
-use super::{Look, document, value};
+use super::{Style, document, value};
 use crate::model::field::FieldValue;
+use crate::model::name::ClusterName;
+use crate::model::resource::ResourceId;
 use crate::plan::{Action, Change, FieldChange, Plan};
 use crate::ui::Heading;
 use crate::ui::paint::Paint;
-use crate::ui::table::gap;
+use crate::ui::table::{Align, Table, gap};
 
-/// How many clusters that only come or only go are shown one by one.
-const SHOWN_CLUSTERS: usize = 20;
-/// How many of them stay when there are more.
-const FIRST_CLUSTERS: usize = 3;
-/// Names longer than this do not push the column after them to the right.
+/// If more clusters than this are only created or only deleted, each is one line.
+const DETAILED_CLUSTERS: usize = 20;
+/// The widest name column. Longer names reach into the next column.
 pub(super) const NAME_COLUMN: usize = 48;
-/// Where a line ends that could as well be two, when nothing else says.
+/// The longest line for an old and a new value side by side, if the terminal width is unknown.
 const COMFORTABLE: usize = 120;
-/// The least room in which folded words can still be read.
+/// The smallest width to which text is folded.
 pub(super) const NARROW: usize = 24;
 
-/// The first line of what is said about a hub.
+/// The first line of every text about a hub.
 #[must_use]
-pub fn heading(heading: &Heading, look: Look) -> String {
-    look.paint.bold(&format!(
+pub fn heading(heading: &Heading, style: Style) -> String {
+    style.paint.bold(&format!(
         "kibus · account {} · {} · hub {}",
         heading.account, heading.region, heading.bus
     ))
 }
 
-/// The whole plan. Empty when there is nothing to change and nothing unknown.
+/// The whole plan. Empty if nothing changes and every resource was read.
 #[must_use]
-pub fn plan(about: &Heading, plan: &Plan, look: Look) -> String {
+pub fn plan(about: &Heading, plan: &Plan, style: Style) -> String {
     if plan.is_empty() && plan.unknown.is_empty() {
         return String::new();
     }
-    let mut lines = vec![heading(about, look)];
-    let columns = Columns::of(plan);
+    let mut lines = vec![heading(about, style)];
+    let columns = Columns::of(plan, style);
     let groups = groups(plan);
-    let (shown, folded) = fold_groups(&groups, look);
+    let (detailed, brief) = split_groups(&groups, style);
     let titled = groups.iter().any(|group| group.owner.cluster().is_some());
-    for group in shown {
+    for group in detailed {
         lines.push(String::new());
         if titled {
-            lines.push(format!("  {}", look.paint.bold(&escape(&group.owner.to_string()))));
+            let title = shortened(&escape(&group.owner.to_string()), style.width, 2);
+            lines.push(format!("  {}", style.paint.bold(&title)));
         }
         for change in &group.changes {
-            lines.extend(change_lines(change, columns, look));
+            lines.extend(change_lines(change, columns, style));
         }
     }
-    lines.extend(folded);
+    for (action, groups) in brief {
+        lines.push(String::new());
+        lines.extend(cluster_lines(action, &groups, style));
+    }
     if !plan.unknown.is_empty() {
         lines.push(String::new());
     }
     for id in &plan.unknown {
-        let what = columns.line(kind(id), &escape(&name(id)), &[]);
-        let sign = look.paint.yellow("?");
-        lines.push(format!("  {sign} {what}  could not be read; nothing is planned for it"));
+        let about = "could not be read; no change is planned";
+        lines.extend(columns.row(&style.paint.yellow("?"), kind(id), &name(id), about, style));
     }
     if !plan.is_empty() {
         lines.push(String::new());
-        lines.push(last_line(plan, look));
+        lines.extend(last_lines(plan, style));
     }
     lines.join("\n")
 }
 
-/// How many changes of each action, as a list: `13 to create, 1 to update`.
+/// The number of changes per action: `13 to create, 1 to update`.
 #[must_use]
 pub fn counts(plan: &Plan) -> String {
     let counts: Vec<String> = [Action::Create, Action::Update, Action::Replace, Action::Delete]
@@ -79,54 +83,16 @@ pub fn counts(plan: &Plan) -> String {
     counts.join(", ")
 }
 
-fn last_line(plan: &Plan, look: Look) -> String {
-    let hidden = look.verbose == 0 && plan.changes.iter().any(|change| !shows_fields(change));
+fn last_lines(plan: &Plan, style: Style) -> Vec<String> {
+    let hidden = style.verbose == 0 && plan.changes.iter().any(|change| !shows_fields(change));
     let more = if hidden { "; -v shows every document" } else { "" };
-    format!("{}. Nothing is changed yet{more}.", look.paint.bold(&counts(plan)))
+    let line = format!("{}. Nothing is changed yet{more}.", style.paint.bold(&counts(plan)));
+    fold(&line, style.width.unwrap_or(usize::MAX))
 }
 
-/// Whether the fields stand below the line even when nobody asks for more.
+/// Whether the fields are shown without `-v`.
 fn shows_fields(change: &Change) -> bool {
     matches!(change.action, Action::Update | Action::Replace)
-}
-
-/// How wide kinds and names are.
-#[derive(Clone, Copy)]
-struct Columns {
-    kind: usize,
-    name: usize,
-}
-
-impl Columns {
-    fn of(plan: &Plan) -> Self {
-        let ids = || plan.changes.iter().map(|change| &change.id).chain(&plan.unknown);
-        Self {
-            kind: ids().map(|id| kind(id).chars().count()).max().unwrap_or(0),
-            name: ids()
-                .map(|id| short_name(id).chars().count())
-                .filter(|width| *width <= NAME_COLUMN)
-                .max()
-                .unwrap_or(0),
-        }
-    }
-
-    /// Kind and name, and after them the lines of the last column, each at the same place.
-    fn line(self, kind: &str, name: &str, last: &[String]) -> String {
-        let mut line = format!("{kind}{}  {name}", gap(kind, self.kind));
-        let Some((first, more)) = last.split_first() else {
-            return line + &gap(name, self.name);
-        };
-        line = format!("{line}{}  {first}", gap(name, self.name));
-        for next in more {
-            line.push_str(&format!("\n{}{next}", " ".repeat(self.last())));
-        }
-        line.trim_end().to_owned()
-    }
-
-    /// Where the last column begins.
-    fn last(self) -> usize {
-        4 + self.kind + 2 + self.name + 2
-    }
 }
 
 pub(super) fn sign(action: Action, paint: Paint) -> String {
@@ -138,49 +104,29 @@ pub(super) fn sign(action: Action, paint: Paint) -> String {
     }
 }
 
-fn change_lines(change: &Change, columns: Columns, look: Look) -> Vec<String> {
+fn change_lines(change: &Change, columns: Columns, style: Style) -> Vec<String> {
     let shows_fields = shows_fields(change);
     let about = match change.after.as_ref().or(change.before.as_ref()) {
         Some(resource) if !shows_fields => summary(resource),
-        _ if change.fields.is_empty() => "stays as it is, but goes and comes back with its role".to_owned(),
+        _ if change.fields.is_empty() => "unchanged, but deleted and created again with its role".to_owned(),
         _ => rest_of_name(&change.id),
     };
-    let room = look.width.map(|width| width.saturating_sub(columns.last()));
-    let (beside, beneath) = match room {
-        None => (vec![about], Vec::new()),
-        Some(room) if room >= NARROW => (fold(&about, room), Vec::new()),
-        Some(_) if about.is_empty() => (Vec::new(), Vec::new()),
-        Some(_) => (
-            Vec::new(),
-            fold(&about, look.width.unwrap_or(COMFORTABLE).saturating_sub(6)),
-        ),
-    };
-    let line = columns.line(kind(&change.id), &escape(&short_name(&change.id)), &beside);
-    let mut lines = vec![
-        format!("  {} {line}", sign(change.action, look.paint))
-            .trim_end()
-            .to_owned(),
-    ];
-    lines.extend(beneath.into_iter().map(|line| format!("      {line}")));
-    if shows_fields || look.verbose > 0 {
-        let fields = || {
-            change
-                .fields
-                .iter()
-                .filter(|field| shows_fields || says_something(field))
-        };
+    let sign = sign(change.action, style.paint);
+    let mut lines = columns.row(&sign, kind(&change.id), &short_name(&change.id), &about, style);
+    if shows_fields || style.verbose > 0 {
+        let fields = || change.fields.iter().filter(|field| shows_fields || has_value(field));
         let width = fields().map(|field| field.path.chars().count()).max().unwrap_or(0);
         lines.extend(fields().flat_map(|field| match change.action {
             Action::Create => value_lines(&field.path, &field.to, width),
             Action::Delete => value_lines(&field.path, &field.from, width),
-            Action::Update | Action::Replace => field_lines(field, width, look),
+            Action::Update | Action::Replace => field_lines(field, width, style),
         }));
     }
     lines
 }
 
-/// Whether a field of something that comes or goes is more than an empty list.
-fn says_something(field: &FieldChange) -> bool {
+/// Whether a field of a created or deleted resource has a value.
+fn has_value(field: &FieldChange) -> bool {
     let empty = |value: &FieldValue| match value {
         FieldValue::Unset => true,
         FieldValue::List(items) => items.is_empty(),
@@ -189,14 +135,14 @@ fn says_something(field: &FieldChange) -> bool {
     !(empty(&field.from) && empty(&field.to))
 }
 
-/// A path and lines below it.
+/// A path, and lines below it.
 fn below(path: &str, lines: Vec<String>) -> Vec<String> {
     std::iter::once(format!("      {}", escape(path)))
         .chain(lines.into_iter().map(|line| format!("        {line}")))
         .collect()
 }
 
-/// A field of something that comes or goes as a whole.
+/// A field of a created or deleted resource.
 fn value_lines(path: &str, of: &FieldValue, width: usize) -> Vec<String> {
     match of {
         FieldValue::Document(document) => below(path, document::plain(document)),
@@ -211,14 +157,14 @@ fn value_lines(path: &str, of: &FieldValue, width: usize) -> Vec<String> {
     }
 }
 
-pub(super) fn field_lines(field: &FieldChange, width: usize, look: Look) -> Vec<String> {
+pub(super) fn field_lines(field: &FieldChange, width: usize, style: Style) -> Vec<String> {
     let (from, to) = (&field.from, &field.to);
     match (from, to) {
         (FieldValue::Document(from), FieldValue::Document(to)) => {
-            return below(&field.path, document::diff(from, to, look.verbose > 0, look.paint));
+            return below(&field.path, document::diff(from, to, style.verbose > 0, style.paint));
         }
-        (FieldValue::Document(from), _) => return below(&field.path, document::whole(from, '-', look.paint)),
-        (_, FieldValue::Document(to)) => return below(&field.path, document::whole(to, '+', look.paint)),
+        (FieldValue::Document(from), _) => return below(&field.path, document::whole(from, '-', style.paint)),
+        (_, FieldValue::Document(to)) => return below(&field.path, document::whole(to, '+', style.paint)),
         _ => {}
     }
     let (old, new) = (value(&field.path, from), value(&field.path, to));
@@ -228,48 +174,57 @@ pub(super) fn field_lines(field: &FieldChange, width: usize, look: Look) -> Vec<
         (FieldValue::Unset, _) if field.path.starts_with("tags.") => format!("{at}{new}"),
         _ => format!("{at}{old} → {new}"),
     };
-    if line.chars().count() <= look.width.unwrap_or(COMFORTABLE) {
+    if line.chars().count() <= style.width.unwrap_or(COMFORTABLE) {
         return vec![line];
     }
     let lines = vec![
-        look.paint.red(&format!("- {old}")),
-        look.paint.green(&format!("+ {new}")),
+        style.paint.red(&format!("- {old}")),
+        style.paint.green(&format!("+ {new}")),
     ];
     below(&field.path, lines)
 }
 
-/// The groups to show one by one, and lines that name the rest, where many clusters only come or only go.
-fn fold_groups<'a, 'b>(groups: &'b [Group<'a>], look: Look) -> (Vec<&'b Group<'a>>, Vec<String>) {
-    let all_are = |group: &Group<'_>, action| {
+/// Splits off the clusters that are only created or only deleted, if they are many and `-v` is not set.
+fn split_groups<'a, 'b>(
+    groups: &'b [Group<'a>],
+    style: Style,
+) -> (Vec<&'b Group<'a>>, Vec<(Action, Vec<&'b Group<'a>>)>) {
+    let is_all = |group: &Group<'_>, action| {
         group.owner.cluster().is_some() && group.changes.iter().all(|change| change.action == action)
     };
-    let mut shown: Vec<&Group<'a>> = groups.iter().collect();
-    let mut lines = Vec::new();
+    let mut detailed: Vec<&Group<'a>> = groups.iter().collect();
+    let mut brief = Vec::new();
     for action in [Action::Create, Action::Delete] {
-        let alike: Vec<&Group<'a>> = groups.iter().filter(|group| all_are(group, action)).collect();
-        if look.verbose > 0 || alike.len() <= SHOWN_CLUSTERS {
-            continue;
+        let alike: Vec<_> = groups.iter().filter(|group| is_all(group, action)).collect();
+        if style.verbose == 0 && alike.len() > DETAILED_CLUSTERS {
+            detailed.retain(|group| !is_all(group, action));
+            brief.push((action, alike));
         }
-        let rest = &alike[FIRST_CLUSTERS..];
-        shown.retain(|group| !rest.iter().any(|other| std::ptr::eq(*group, *other)));
-        let changes: usize = rest.iter().map(|group| group.changes.len()).sum();
-        let names: Vec<_> = rest
-            .iter()
-            .filter_map(|group| group.owner.cluster())
-            .map(|name| escape(name.as_str()))
-            .collect();
-        lines.push(String::new());
-        lines.push(format!(
-            "  ... and {} more clusters, {changes} to {}; -v shows all:",
-            rest.len(),
-            action.as_str()
-        ));
-        let width = look.width.unwrap_or(COMFORTABLE).saturating_sub(6).max(NARROW);
-        lines.extend(
-            fold(&names.join(" "), width)
-                .into_iter()
-                .map(|line| format!("      {line}")),
-        );
     }
-    (shown, lines)
+    (detailed, brief)
+}
+
+/// One line per cluster, with its controller role.
+fn cluster_lines(action: Action, groups: &[&Group<'_>], style: Style) -> Vec<String> {
+    let changes: usize = groups.iter().map(|group| group.changes.len()).sum();
+    let title = format!(
+        "{} clusters, {changes} to {}; -v shows each change",
+        groups.len(),
+        action.as_str()
+    );
+    let mut table = Table::new([Align::Left, Align::Left]);
+    table.row(["  cluster", "controller role"].map(|title| style.paint.dim(title)));
+    for group in groups {
+        let cluster = group.owner.cluster().map_or("", ClusterName::as_str);
+        let role = group.changes.iter().find_map(|change| match &change.id {
+            ResourceId::RolePolicy(role, _) => Some(escape(role.as_str())),
+            _ => None,
+        });
+        table.row([
+            format!("{} {}", sign(action, style.paint), escape(cluster)),
+            role.unwrap_or_default().into_owned(),
+        ]);
+    }
+    let title = shortened(&title, style.width, 2);
+    vec![format!("  {}", style.paint.bold(&title)), table.render(2, style.width)]
 }

@@ -3,7 +3,7 @@
 use super::escape::escape;
 use super::fold::fold;
 use super::plan::NARROW;
-use super::{Look, by_count, kind, name};
+use super::{Style, by_count, kind, name};
 use crate::error::Invocation;
 use crate::model::name::RoleName;
 use crate::model::status::Depth;
@@ -19,7 +19,7 @@ const FACTS: usize = 12;
 
 /// The hub, its queues, and a line for each cluster. Numbers of messages are SQS's, which counts approximately.
 #[must_use]
-pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterSummary], look: Look) -> String {
+pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterSummary], look: Style) -> String {
     let paint = look.paint;
     let mut lines = vec![super::heading(heading, look), String::new()];
     let mut facts = Table::new([Align::Left, Align::Left]);
@@ -40,7 +40,7 @@ pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterSumma
             facts.row([title.to_owned(), paint.red(line)]);
         }
     }
-    lines.push(facts.render(INDENT));
+    lines.push(facts.render(INDENT, look.width));
     let of_cluster = |queue: &_| clusters.iter().any(|cluster| cluster.queue == *queue);
     let mut queues = Table::new([Align::Left, Align::Right, Align::Right]);
     queues.row(["queue", "waiting", "in flight"].map(|title| paint.dim(title)));
@@ -55,14 +55,14 @@ pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterSumma
             paint.dim(after),
         ]);
     }
-    lines.extend([String::new(), queues.render(INDENT), String::new()]);
+    lines.extend([String::new(), queues.render(INDENT, look.width), String::new()]);
     lines.push(cluster_table(status, clusters, look));
     lines.join("\n")
 }
 
 /// The buses of an account and Region, each with its clusters.
 #[must_use]
-pub fn buses(buses: &[(Heading, Vec<ClusterSummary>)], options: &str, look: Look) -> String {
+pub fn buses(buses: &[(Heading, Vec<ClusterSummary>)], options: &str, look: Style) -> String {
     if buses.is_empty() {
         let create = Invocation::kibus("bootstrap-hub").line(options);
         return format!("No buses in this account and Region. To create one:\n    {create}");
@@ -77,22 +77,22 @@ pub fn buses(buses: &[(Heading, Vec<ClusterSummary>)], options: &str, look: Look
         }
         lines.push(match clusters.as_slice() {
             [] => format!("{}no clusters", " ".repeat(INDENT)),
-            _ => table.render(INDENT),
+            _ => table.render(INDENT, look.width),
         });
     }
     lines.join("\n")
 }
 
 /// The clusters, a line each; where the terminal has no room for that, without the names of their queues.
-fn cluster_table(status: &StatusReport, clusters: &[ClusterSummary], look: Look) -> String {
+fn cluster_table(status: &StatusReport, clusters: &[ClusterSummary], look: Style) -> String {
     if clusters.is_empty() {
         return "  no clusters are registered".to_owned();
     }
     let whole = rows(status, clusters, true, look.paint);
     if look.width.is_none_or(|width| whole.width(INDENT) <= width) {
-        return whole.render(INDENT);
+        return whole.render(INDENT, None);
     }
-    let table = rows(status, clusters, false, look.paint).render(INDENT);
+    let table = rows(status, clusters, false, look.paint).render(INDENT, look.width);
     let rest = look.paint.dim("a wider terminal shows the names of the queues, too");
     format!("{table}\n\n{}{rest}", " ".repeat(INDENT))
 }
@@ -215,9 +215,9 @@ mod tests {
             cluster("t-10", Some("KarpenterServiceAccount-t-10")),
             cluster("t-9", None),
         ];
-        let look = Look {
+        let look = Style {
             width,
-            ..Look::default()
+            ..Style::default()
         };
         status(&Heading::from(&scope()), &report, &clusters, look)
     }

@@ -1,4 +1,4 @@
-//! What matters about a resource, in a few words.
+//! The main properties of a resource in a few words.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::model::resource::{
     Encryption, EventSourceMapping, Function, FunctionSettings, Queue, Resource, ResourceId, Role, RolePolicy, Rule,
 };
 
-/// What people call the kind.
+/// The word for the kind of a resource.
 #[must_use]
 pub fn kind(id: &ResourceId) -> &'static str {
     match id {
@@ -26,13 +26,13 @@ pub fn kind(id: &ResourceId) -> &'static str {
     }
 }
 
-/// The resource's name as people read it.
+/// The display name of a resource.
 #[must_use]
 pub fn name(id: &ResourceId) -> String {
     id.name().replace(" -> ", " → ")
 }
 
-/// The name as it stands in a plan: of a policy on someone's role only the role, because the summary has the rest.
+/// The name in the name column of a plan. For a role policy it is the role, because the summary has the policy's name.
 pub(super) fn short_name(id: &ResourceId) -> String {
     match id {
         ResourceId::RolePolicy(role, _) => role.to_string(),
@@ -40,7 +40,7 @@ pub(super) fn short_name(id: &ResourceId) -> String {
     }
 }
 
-/// What is left to say of a resource whose fields are shown anyway: what its short name left out.
+/// The part of the name that [`short_name`] omits, for a resource whose fields are shown instead of its summary.
 pub(super) fn rest_of_name(id: &ResourceId) -> String {
     match id {
         ResourceId::RolePolicy(role, policy) if role.as_str() != policy.as_str() => policy.to_string(),
@@ -48,7 +48,7 @@ pub(super) fn rest_of_name(id: &ResourceId) -> String {
     }
 }
 
-/// What matters about it.
+/// The main properties of a resource.
 #[must_use]
 pub fn summary(resource: &Resource) -> String {
     match resource {
@@ -57,7 +57,7 @@ pub fn summary(resource: &Resource) -> String {
         Resource::RolePolicy(policy) => of_policy(policy),
         Resource::LogGroup(group) => group
             .retention_days
-            .map_or("kept for ever".to_owned(), |kept| days(kept.into())),
+            .map_or("unlimited retention".to_owned(), |kept| days(kept.into())),
         Resource::Function(function) => of_function(function),
         Resource::Alias(alias) => match alias.version {
             Some(version) => format!("version {version}"),
@@ -112,7 +112,7 @@ fn is_tls_only(policy: &Document) -> bool {
 }
 
 fn of_role(role: &Role) -> String {
-    let takers: BTreeSet<String> = role
+    let principals: BTreeSet<String> = role
         .trust
         .statements()
         .iter()
@@ -122,12 +122,15 @@ fn of_role(role: &Role) -> String {
             other => texts(Some(other)),
         })
         .collect();
-    let mut parts: Vec<String> = takers.iter().map(|taker| escape(taker).into_owned()).collect();
+    let mut parts: Vec<String> = principals
+        .iter()
+        .map(|principal| escape(principal).into_owned())
+        .collect();
     if role.path.as_str() != "/" {
         parts.push(format!("path {}", role.path));
     }
     if let Some(boundary) = &role.permissions_boundary {
-        parts.push(format!("bounded by {}", last(boundary.as_str(), '/')));
+        parts.push(format!("boundary {}", last(boundary.as_str(), '/')));
     }
     parts.join(", ")
 }
@@ -149,13 +152,13 @@ fn of_policy(policy: &RolePolicy) -> String {
     format!("{}: {}", policy.name, actions.join(", "))
 }
 
-/// What an action does, in a word.
+/// The short word for an action.
 fn plain_action(action: &str) -> String {
     match action {
         "sqs:ReceiveMessage" => "receive".to_owned(),
         "sqs:DeleteMessage" => "delete".to_owned(),
-        "sqs:GetQueueUrl" => "look up".to_owned(),
-        "sqs:GetQueueAttributes" => "ask about".to_owned(),
+        "sqs:GetQueueUrl" => "get URL".to_owned(),
+        "sqs:GetQueueAttributes" => "get attributes".to_owned(),
         "kms:Decrypt" => "decrypt".to_owned(),
         other => escape(other).into_owned(),
     }
@@ -175,7 +178,7 @@ fn of_function(function: &Function) -> String {
         escape(runtime)
     );
     if let Some(reserved) = function.reserved_concurrency {
-        text.push_str(&format!(", {reserved} at once reserved"));
+        text.push_str(&format!(", reserved concurrency {reserved}"));
     }
     text
 }
@@ -183,7 +186,7 @@ fn of_function(function: &Function) -> String {
 fn of_mapping(mapping: &EventSourceMapping) -> String {
     let mut text = format!("batch {}, {}", mapping.batch_size, seconds(mapping.window.into()));
     if let Some(maximum) = mapping.maximum_concurrency {
-        text.push_str(&format!(", {maximum} at once"));
+        text.push_str(&format!(", concurrency {maximum}"));
     }
     if !mapping.enabled {
         text.push_str(", disabled");
@@ -201,12 +204,12 @@ fn of_rule(rule: &Rule) -> String {
     format!("{target}, {}{disabled}", escape(about))
 }
 
-/// What stands after the last separator.
+/// The text after the last separator.
 fn last(text: &str, separator: char) -> &str {
     text.rsplit(separator).next().unwrap_or(text)
 }
 
-/// The texts of a place in a document that may hold one or several.
+/// The texts of a policy element that holds one text or a list.
 fn texts(value: Option<&Value>) -> Vec<String> {
     match value {
         Some(Value::Array(items)) => items.iter().flat_map(|item| texts(Some(item))).collect(),

@@ -1,15 +1,15 @@
-//! Field values in the units of people, so that two that differ never look the same.
+//! Field values as text with units. Different values never have the same text.
 
 use crate::model::field::FieldValue;
 use crate::model::resource::Code;
 
 use super::escape::escape;
 
-/// A value of the field at `path`, on one line. A document is only named; its lines are [`super::document`]'s.
+/// The value of the field at `path`, on one line. [`super::document`] shows the lines of a document.
 #[must_use]
 pub fn value(path: &str, value: &FieldValue) -> String {
     match value {
-        FieldValue::Unset if path == "retention_days" => "for ever".to_owned(),
+        FieldValue::Unset if path == "retention_days" => "unlimited".to_owned(),
         FieldValue::Unset => "not set".to_owned(),
         FieldValue::Text(text) if text.is_empty() => "empty".to_owned(),
         FieldValue::Text(text) => escape(text).into_owned(),
@@ -82,14 +82,14 @@ fn code_of(code: &Code) -> String {
         format!("{version} (sha256 {})", short(&code.live))
     } else {
         format!(
-            "{version} (sha256 {}, but what runs is {})",
+            "{version} (sha256 {}, but the live code is {})",
             short(&code.sha256),
             short(&code.live)
         )
     }
 }
 
-/// As much of a hash as tells two of them apart.
+/// The first 12 digits of a hash.
 fn short(hash: &str) -> String {
     escape(&hash.chars().take(12).collect::<String>()).into_owned()
 }
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_have_the_units_of_their_field() {
+    fn numbers_have_the_unit_of_their_field() {
         for (path, number, shown) in [
             ("retention", 1_209_600, "14 days"),
             ("retention", 86_400, "1 day"),
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_number_has_words() {
+    fn other_values_are_words() {
         let list = |items: &[&str]| FieldValue::List(items.iter().map(|item| (*item).to_owned()).collect());
         let changed = Code {
             live: "ffff".to_owned(),
@@ -127,7 +127,7 @@ mod tests {
         };
         for (path, given, shown) in [
             ("permissions_boundary", FieldValue::Unset, "not set"),
-            ("retention_days", FieldValue::Unset, "for ever"),
+            ("retention_days", FieldValue::Unset, "unlimited"),
             ("enabled", FieldValue::Flag(false), "no"),
             ("duplicates", list(&[]), "none"),
             ("duplicates", list(&["a", "b"]), "a, b"),
@@ -136,7 +136,7 @@ mod tests {
             (
                 "code",
                 changed.into(),
-                "0.1.0 (sha256 0123456789ab, but what runs is ffff)",
+                "0.1.0 (sha256 0123456789ab, but the live code is ffff)",
             ),
             ("code", Code::of_archive("0.1.0", "aa").into(), "0.1.0 (sha256 aa)"),
         ] {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::stage::Actor;
+use super::stage::DemoCluster;
 use crate::model::name::ClusterName;
 use crate::model::scope::Scope;
 use crate::model::signal::{PROBE_DETAIL_TYPE, PROBE_SOURCE};
@@ -44,7 +44,7 @@ impl<'a> Signals<'a> {
     }
 
     /// One event of every kind that Karpenter knows, and a probe.
-    pub(super) fn of_every_kind(&self, actor: &Actor) -> Vec<Sent> {
+    pub(super) fn of_every_kind(&self, actor: &DemoCluster) -> Vec<Sent> {
         let ec2 = |what: &str, detail_type: &str, mut detail: Value| {
             detail["instance-id"] = json!(actor.instance);
             let resources = [format!(
@@ -81,7 +81,7 @@ impl<'a> Signals<'a> {
     }
 
     /// A scheduled change that names instances of two clusters, and one that is nobody's.
-    pub(super) fn scheduled_change_of_both(&self, one: &Actor, other: &Actor, stranger: &str) -> Sent {
+    pub(super) fn scheduled_change_of_both(&self, one: &DemoCluster, other: &DemoCluster, stranger: &str) -> Sent {
         let actors = [(one, &one.instance), (other, &other.instance)];
         Sent {
             dropped: Some(("DroppedNoKarpenterMarker", "one entity: no Karpenter marker")),
@@ -90,7 +90,7 @@ impl<'a> Signals<'a> {
     }
 
     /// A state that Karpenter does nothing about.
-    pub(super) fn starting(&self, actor: &Actor) -> Sent {
+    pub(super) fn starting(&self, actor: &DemoCluster) -> Sent {
         let detail = json!({ "instance-id": actor.instance, "state": "running" });
         let sent = self.sent(
             "state change to running",
@@ -125,7 +125,7 @@ impl<'a> Signals<'a> {
         }
     }
 
-    fn health(&self, what: &str, actors: &[(&Actor, &String)], others: &[&str]) -> Sent {
+    fn health(&self, what: &str, actors: &[(&DemoCluster, &String)], others: &[&str]) -> Sent {
         let instances: Vec<String> = actors
             .iter()
             .map(|(_, id)| (*id).clone())
@@ -168,7 +168,7 @@ impl<'a> Signals<'a> {
     fn sent(
         &self,
         what: &str,
-        actor: &Actor,
+        actor: &DemoCluster,
         source: &str,
         detail_type: &str,
         resources: &[String],

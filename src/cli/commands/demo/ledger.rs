@@ -1,4 +1,4 @@
-//! The ledger: what was sent, what each queue received, and whether the two agree.
+//! Records which events were sent, received and dropped, and checks that each was handled as expected.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,18 +13,18 @@ use crate::model::hub::default_queue_prefix;
 use crate::model::name::ClusterName;
 use crate::ui::table::{Align, Table};
 
-/// What was sent and what arrived.
+/// The events that were sent, and what became of them.
 pub(super) struct Ledger {
     sent: Vec<Sent>,
-    /// What each cluster's queue received.
+    /// The events that each cluster's queue received.
     received: BTreeMap<ClusterName, Vec<Value>>,
-    /// What the router counted, by metric.
+    /// The sum of each metric of the router.
     counted: BTreeMap<String, u64>,
 }
 
 impl Ledger {
-    /// Sends the events, and waits until the router has seen all of them.
-    pub(super) async fn keep(stage: &Stage<'_>, sent: Vec<Sent>) -> Result<Self, Error> {
+    /// Sends the events, waits until the router has received all of them, and reads the queues.
+    pub(super) async fn record(stage: &Stage<'_>, sent: Vec<Sent>) -> Result<Self, Error> {
         let fault = |fault: Fault| Error::failed("the events could not be sent").note(fault.to_string());
         let hub = stage.scope().hub_queue();
         for sent in &sent {
@@ -46,7 +46,7 @@ impl Ledger {
         };
         let wanted = ledger.sent.len() as u64;
         let counted = stage
-            .until("that the router takes every event", async || {
+            .until("the delivery of every event", async || {
                 let lines = stage
                     .cloud()
                     .log_lines(&stage.scope().router_log_group())
@@ -69,10 +69,10 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// What became of each event, a row an event.
-    pub(super) fn table(&self) -> String {
+    /// One row per event: who received it, or why it was dropped.
+    pub(super) fn table(&self, width: Option<usize>) -> String {
         let mut header = vec!["sent".to_owned()];
-        header.extend(self.received.keys().map(|cluster| format!("got by {cluster}")));
+        header.extend(self.received.keys().map(|cluster| format!("received by {cluster}")));
         header.push("dropped".to_owned());
         let mut table = Table::new(vec![Align::Left; header.len()]);
         table.row(header);
@@ -89,17 +89,18 @@ impl Ledger {
             row.push(sent.dropped.map_or_else(String::new, |(_, reason)| reason.to_owned()));
             table.row(row);
         }
-        table.render(2)
+        table.render(2, width)
     }
 
-    /// The account of all events: nothing lost, nothing misrouted, every drop counted by the router for the reason
-    /// that was expected.
-    pub(super) fn balance(&self) -> Result<String, Error> {
-        let wrong = self.wrong();
-        if !wrong.is_empty() {
-            return Err(wrong
-                .into_iter()
-                .fold(Error::failed("the bus did not do what it should"), Error::note));
+    /// The totals of all events. Fails if an event was lost or misrouted, or if the router counted other drops than
+    /// expected.
+    pub(super) fn check(&self) -> Result<String, Error> {
+        let deviations = self.deviations();
+        if !deviations.is_empty() {
+            return Err(deviations.into_iter().fold(
+                Error::failed("the bus did not handle every event as expected"),
+                Error::note,
+            ));
         }
         let delivered = self.sent.iter().filter(|sent| !sent.to.is_empty()).count();
         let split = self.sent.iter().filter(|sent| sent.to.len() > 1).count();
@@ -110,24 +111,24 @@ impl Ledger {
         ))
     }
 
-    fn wrong(&self) -> Vec<String> {
-        let mut wrong = Vec::new();
+    fn deviations(&self) -> Vec<String> {
+        let mut deviations = Vec::new();
         for (cluster, events) in &self.received {
             for sent in &self.sent {
                 let copies: Vec<String> = events.iter().filter(|event| is(event, sent)).map(instances).collect();
                 match (sent.to.get(cluster), copies.as_slice()) {
-                    (Some(_), []) => wrong.push(format!("lost: {} did not reach {cluster}", sent.what)),
-                    (None, [_, ..]) => wrong.push(format!("misrouted: {} reached {cluster}", sent.what)),
+                    (Some(_), []) => deviations.push(format!("lost: {} did not reach {cluster}", sent.what)),
+                    (None, [_, ..]) => deviations.push(format!("misrouted: {} reached {cluster}", sent.what)),
                     (Some(own), [copy, ..]) if !sent.is_probe() && *copy != own.join(", ") => {
-                        wrong.push(format!("{} reached {cluster} naming {copy}", sent.what));
+                        deviations.push(format!("{} reached {cluster} naming {copy}", sent.what));
                     }
                     _ => {}
                 }
             }
-            let strangers = events
+            let unknown = events
                 .iter()
                 .filter(|event| !self.sent.iter().any(|sent| is(event, sent)));
-            wrong.extend(strangers.map(|event| format!("{cluster} received what nobody sent: {event}")));
+            deviations.extend(unknown.map(|event| format!("{cluster} received an event that was not sent: {event}")));
         }
         let mut expected: BTreeMap<&str, u64> = BTreeMap::new();
         for (metric, _) in self.sent.iter().filter_map(|sent| sent.dropped) {
@@ -146,16 +147,16 @@ impl Ledger {
                 expected.get(metric).copied().unwrap_or(0),
             );
             if counted != expected {
-                wrong.push(format!(
-                    "the router counted {counted} for {metric}, and it should be {expected}"
+                deviations.push(format!(
+                    "the router counted {counted} for {metric} instead of {expected}"
                 ));
             }
         }
-        wrong
+        deviations
     }
 }
 
-/// Whether an event that arrived is the one that was sent: the event bus gives a probe an id of its own.
+/// Whether a received event is the one that was sent. The event bus gives a probe a new id.
 fn is(event: &Value, sent: &Sent) -> bool {
     if sent.is_probe() {
         return event["source"] == sent.event["source"] && event["detail"] == sent.event["detail"];
@@ -163,7 +164,7 @@ fn is(event: &Value, sent: &Sent) -> bool {
     event["id"] == sent.id()
 }
 
-/// The instances that an event names, or what it is if it names none.
+/// The instance ids of an event, or `probe` if it has none.
 fn instances(event: &Value) -> String {
     let entities = event["detail"]["affectedEntities"].as_array();
     let ids: Vec<&str> = match entities {
@@ -180,7 +181,7 @@ fn instances(event: &Value) -> String {
     }
 }
 
-/// The sums of the metrics in a log. The lines of clusters count what the line of the invocation counts.
+/// The sum of each metric in a log. Lines per cluster are skipped, since the line of the invocation includes them.
 fn count(lines: &[String]) -> BTreeMap<String, u64> {
     let mut sums = BTreeMap::new();
     for line in lines {

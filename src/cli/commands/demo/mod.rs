@@ -1,4 +1,4 @@
-//! `kibus sandbox demo`: the whole story on a local AWS, each claim of it checked.
+//! `kibus sandbox demo`: creates, uses and deletes a bus on a local AWS emulator, and checks each result.
 
 mod event;
 mod ledger;
@@ -6,7 +6,7 @@ mod stage;
 
 use std::collections::BTreeSet;
 
-use super::sandbox::telling;
+use super::sandbox::report_steps;
 use crate::cli::Ending;
 use crate::error::Error;
 use crate::sandbox::Sandbox;
@@ -15,56 +15,55 @@ use event::{Sent, Signals};
 use ledger::Ledger;
 use stage::Stage;
 
-/// Sets the stage, plays every act, and fails at the first claim that does not hold.
+/// Runs the demo. Fails at the first result that is not as expected.
 pub(in crate::cli) async fn run(ui: &Ui) -> Result<Ending, Error> {
-    let server = Sandbox::open()?.start_private(&[], &telling(ui)).await?;
+    let server = Sandbox::open()?.start_private(&[], &report_steps(ui)).await?;
     let stage = Stage::set(ui, server.endpoint()).await?;
 
-    stage
-        .tell("Two clusters run in this account: base and tenant-1, each with Karpenter and an instance of its own.")?;
+    stage.say("Two clusters run in this account: base and tenant-1. Karpenter launched one instance in each.")?;
     let base = stage.cluster("base").await?;
     let tenant = stage.cluster("tenant-1").await?;
-    let stranger = stage
-        .instance("an instance that no Karpenter launched", &[("Name", "web")])
+    let unmanaged = stage
+        .instance("an instance not launched by Karpenter", &[("Name", "web")])
         .await?;
-    let before = stage.everything().await?;
+    let before = stage.resource_names().await?;
 
-    stage.tell("One hub serves them all.")?;
+    stage.say("Create one hub for all clusters.")?;
     stage.kibus("bootstrap-hub --rebalance --yes").await?;
-    stage.tell("Each cluster gets a queue, and its Karpenter the right to read it.")?;
+    stage.say("Create one queue per cluster, and allow its Karpenter controller to read it.")?;
     stage.kibus("add-cluster base tenant-1 --yes").await?;
 
-    stage.tell("EC2 and AWS Health speak up. Every event goes to the hub.")?;
+    stage.say("Send events of EC2 and AWS Health to the hub. The router delivers each to its cluster.")?;
     let signals = Signals::new(stage.scope());
     let mut sent: Vec<Sent> = Vec::new();
     for cluster in [&base, &tenant] {
         sent.extend(signals.of_every_kind(cluster));
     }
-    sent.push(signals.scheduled_change_of_both(&base, &tenant, &stranger));
+    sent.push(signals.scheduled_change_of_both(&base, &tenant, &unmanaged));
     sent.push(signals.starting(&base));
-    sent.push(signals.of_nobody(&stranger));
-    let ledger = Ledger::keep(&stage, sent).await?;
-    ui.result(&ledger.table())?;
-    ui.result(&ledger.balance()?)?;
+    sent.push(signals.of_nobody(&unmanaged));
+    let ledger = Ledger::record(&stage, sent).await?;
+    ui.result(&ledger.table(ui.result_style().width))?;
+    ui.result(&ledger.check()?)?;
 
-    stage.tell("Nothing has drifted.")?;
+    stage.say("Check for drift.")?;
     stage.kibus("verify").await?;
-    stage.tell("A cluster leaves; then everything goes.")?;
+    stage.say("Remove one cluster, then delete the bus.")?;
     stage.kibus("remove-cluster tenant-1 --yes").await?;
     stage.kibus("teardown --yes").await?;
-    let after = stage.everything().await?;
-    nothing_left(&before, &after)?;
-    stage.tell("Nothing is left: queues, roles, policies, rules and the rest are what they were before.")?;
+    let after = stage.resource_names().await?;
+    check_nothing_left(&before, &after)?;
+    stage.say("No resources are left: queues, roles, policies, rules and all others are as before.")?;
     Ok(Ending::Done)
 }
 
-fn nothing_left(before: &BTreeSet<String>, after: &BTreeSet<String>) -> Result<(), Error> {
+fn check_nothing_left(before: &BTreeSet<String>, after: &BTreeSet<String>) -> Result<(), Error> {
     let names = |names: Vec<&String>| names.into_iter().cloned().collect::<Vec<_>>().join(", ");
     let left = names(after.difference(before).collect());
     let gone = names(before.difference(after).collect());
     match (left.as_str(), gone.as_str()) {
         ("", "") => Ok(()),
-        (left, "") => Err(Error::failed("the demo left something behind").note(left)),
-        (_, gone) => Err(Error::failed("the demo removed what was not its own").note(gone)),
+        (left, "") => Err(Error::failed("the demo left resources behind").note(left)),
+        (_, gone) => Err(Error::failed("the demo deleted resources that it did not create").note(gone)),
     }
 }

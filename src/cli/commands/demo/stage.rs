@@ -1,4 +1,4 @@
-//! The stage: an account on the local AWS, with clusters and instances in it, where kibus is run.
+//! The demo's account on the local AWS emulator, with clusters and instances.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -23,10 +23,10 @@ use crate::plan::Op;
 use crate::sandbox::{DEFAULT_REGION, Endpoint};
 use crate::ui::Ui;
 
-/// How long anything on the stage may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long the demo waits for one result.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The stage.
+/// The demo's account, and how to run kibus in it.
 pub(super) struct Stage<'a> {
     ui: &'a Ui,
     endpoint: Endpoint,
@@ -35,10 +35,10 @@ pub(super) struct Stage<'a> {
     scope: Scope,
 }
 
-/// A cluster on the stage.
-pub(super) struct Actor {
+/// A cluster of the demo.
+pub(super) struct DemoCluster {
     pub(super) name: ClusterName,
-    /// The instance that its Karpenter launched.
+    /// The id of the instance that its Karpenter launched.
     pub(super) instance: String,
 }
 
@@ -70,12 +70,12 @@ impl<'a> Stage<'a> {
         &self.cloud
     }
 
-    /// Says what comes next.
-    pub(super) fn tell(&self, text: &str) -> Result<(), Error> {
+    /// Prints what comes next.
+    pub(super) fn say(&self, text: &str) -> Result<(), Error> {
         self.ui.result(&format!("\n{text}"))
     }
 
-    /// Runs a kibus command as if it were typed, and sees that it ends well.
+    /// Prints and runs a kibus command. Fails if it does not end with exit code 0.
     pub(super) async fn kibus(&self, arguments: &str) -> Result<(), Error> {
         self.ui.result(&format!("\n$ kibus {arguments}"))?;
         let words = std::iter::once("kibus").chain(arguments.split_whitespace());
@@ -98,8 +98,8 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Brings a cluster on: the role of its Karpenter controller, and an instance that its Karpenter launched.
-    pub(super) async fn cluster(&self, name: &str) -> Result<Actor, Error> {
+    /// Creates a cluster: the role of its Karpenter controller, and an instance with the tags that Karpenter sets.
+    pub(super) async fn cluster(&self, name: &str) -> Result<DemoCluster, Error> {
         let name: ClusterName = name.parse()?;
         let role = Resource::Role(Role {
             name: controller_role(&name)?,
@@ -111,7 +111,7 @@ impl<'a> Stage<'a> {
         self.cloud
             .write(&Op::Create(role), &|_| {})
             .await
-            .map_err(|fault| not_set("a controller role", &fault))?;
+            .map_err(|fault| setup_failed("a controller role", &fault))?;
         let owned = format!("kubernetes.io/cluster/{name}");
         let tags = [
             (owned.as_str(), "owned"),
@@ -120,7 +120,7 @@ impl<'a> Stage<'a> {
             ("karpenter.k8s.aws/ec2nodeclass", "default"),
         ];
         let instance = self.instance(&format!("an instance of {name}"), &tags).await?;
-        Ok(Actor { name, instance })
+        Ok(DemoCluster { name, instance })
     }
 
     /// Launches an instance with these tags.
@@ -141,10 +141,10 @@ impl<'a> Stage<'a> {
             .ok_or_else(|| Error::failed(format!("cannot launch {what}")))
     }
 
-    /// Everything that kibus could make or change in this account, by name.
-    pub(super) async fn everything(&self) -> Result<BTreeSet<String>, Error> {
+    /// The names of all resources that kibus could create or change in this account.
+    pub(super) async fn resource_names(&self) -> Result<BTreeSet<String>, Error> {
         let prefix: QueuePrefix = "".parse()?;
-        let fault = |fault: Fault| Error::failed("cannot list what is there").note(fault.to_string());
+        let fault = |fault: Fault| Error::failed("cannot list the resources").note(fault.to_string());
         let queues = self.cloud.cluster_queues(&prefix).await.map_err(fault)?;
         let roles = self.cloud.role_names().await.map_err(fault)?;
         let policies = roles.iter().flat_map(|role| {
@@ -166,21 +166,21 @@ impl<'a> Stage<'a> {
         Ok(names.chain(there).map(|id| id.to_string()).collect())
     }
 
-    /// Asks again and again until there is an answer, for as long as anything may take.
+    /// Repeats `ask` until it returns a value, for at most [`TIMEOUT`].
     pub(super) async fn until<T>(
         &self,
         what: &str,
         mut ask: impl AsyncFnMut() -> Result<Option<T>, Error>,
     ) -> Result<T, Error> {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             if let Some(answer) = ask().await? {
                 return Ok(answer);
             }
             if Instant::now() > deadline {
                 return Err(Error::failed(format!(
-                    "{what} did not happen within {} s",
-                    PATIENCE.as_secs()
+                    "{what} did not happen within {}s",
+                    TIMEOUT.as_secs()
                 )));
             }
             sleep(Duration::from_millis(200)).await;
@@ -192,6 +192,6 @@ fn controller_role(cluster: &ClusterName) -> Result<RoleName, Error> {
     Ok(format!("KarpenterServiceAccount-{cluster}").parse()?)
 }
 
-fn not_set(what: &str, fault: &Fault) -> Error {
+fn setup_failed(what: &str, fault: &Fault) -> Error {
     Error::failed(format!("cannot set up {what}")).note(fault.to_string())
 }

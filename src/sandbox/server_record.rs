@@ -1,4 +1,4 @@
-//! What is saved of the server that `up` started.
+//! The record of the server started by `up`, saved as a file.
 
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -6,44 +6,44 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::environment::Endpoint;
-use super::problem::Problem;
+use super::error::SandboxError;
 use super::process::{self, Mark};
 
-/// A server that was started and may still run.
+/// A server that was started and may still be running.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
-    /// Its process id, which is also the id of its process group.
+pub struct ServerRecord {
+    /// Its process id, which is also its process group id.
     pub pid: u32,
     /// Its port on 127.0.0.1.
     pub port: u16,
-    /// When it was started, in seconds since 1970.
+    /// The time of its start, in seconds since 1970.
     pub started: u64,
     pub(super) mark: Mark,
 }
 
-impl Record {
-    /// Where it answers.
+impl ServerRecord {
+    /// The server's address.
     #[must_use]
     pub fn endpoint(&self) -> Endpoint {
         Endpoint { port: self.port }
     }
 
-    /// Whether the very process lives still.
-    pub(super) fn is_alive(&self) -> bool {
-        process::is_alive(self.pid, &self.mark)
+    /// Whether this process is still running.
+    pub(super) fn is_running(&self) -> bool {
+        process::is_running(self.pid, &self.mark)
     }
 
-    /// The record in this file. None if there is none, or one that cannot be understood: it names no process then.
-    pub(super) fn read(path: &Path) -> Result<Option<Self>, Problem> {
+    /// The record in this file. `None` if the file is missing or cannot be parsed, since it then names no process.
+    pub(super) fn read(path: &Path) -> Result<Option<Self>, SandboxError> {
         match std::fs::read(path) {
             Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-            Err(e) => Err(Problem::io("read", path)(e)),
+            Err(e) => Err(SandboxError::io("read", path)(e)),
         }
     }
 
-    /// Writes the file whole or not at all.
-    pub(super) fn write(&self, path: &Path) -> Result<(), Problem> {
+    /// Writes the file atomically.
+    pub(super) fn write(&self, path: &Path) -> Result<(), SandboxError> {
         let write = || {
             let directory = path.parent().unwrap_or(Path::new("."));
             let mut file = tempfile::NamedTempFile::new_in(directory)?;
@@ -51,13 +51,13 @@ impl Record {
             file.persist(path)?;
             Ok(())
         };
-        write().map_err(Problem::io("write", path))
+        write().map_err(SandboxError::io("write", path))
     }
 
-    /// Removes the file, if there is one.
-    pub(super) fn remove(path: &Path) -> Result<(), Problem> {
+    /// Removes the file, if it exists.
+    pub(super) fn remove(path: &Path) -> Result<(), SandboxError> {
         match std::fs::remove_file(path) {
-            Err(e) if e.kind() != ErrorKind::NotFound => Err(Problem::io("remove", path)(e)),
+            Err(e) if e.kind() != ErrorKind::NotFound => Err(SandboxError::io("remove", path)(e)),
             _ => Ok(()),
         }
     }
@@ -67,8 +67,8 @@ impl Record {
 mod tests {
     use super::*;
 
-    fn record() -> Record {
-        Record {
+    fn record() -> ServerRecord {
+        ServerRecord {
             pid: 12,
             port: 4566,
             started: 1_700_000_000,
@@ -77,27 +77,27 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn a_written_record_is_read_back() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("server.json");
-        assert_eq!(Record::read(&path).unwrap(), None, "no file");
+        assert_eq!(ServerRecord::read(&path).unwrap(), None, "no file");
         let (one, other) = (record(), record());
         one.write(&path).unwrap();
-        assert_eq!(Record::read(&path).unwrap(), Some(one));
+        assert_eq!(ServerRecord::read(&path).unwrap(), Some(one));
         other.write(&path).unwrap();
-        assert_eq!(Record::read(&path).unwrap(), Some(other), "overwritten");
-        Record::remove(&path).unwrap();
-        Record::remove(&path).unwrap();
-        assert_eq!(Record::read(&path).unwrap(), None, "removed");
+        assert_eq!(ServerRecord::read(&path).unwrap(), Some(other), "overwritten");
+        ServerRecord::remove(&path).unwrap();
+        ServerRecord::remove(&path).unwrap();
+        assert_eq!(ServerRecord::read(&path).unwrap(), None, "removed");
     }
 
     #[test]
-    fn a_file_that_is_no_record_names_no_server() {
+    fn an_unparsable_file_is_no_record() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("server.json");
         for text in ["", "{", "{}", r#"{"pid":-1,"port":1,"started":1,"mark":"x"}"#] {
             std::fs::write(&path, text).unwrap();
-            assert_eq!(Record::read(&path).unwrap(), None, "{text:?}");
+            assert_eq!(ServerRecord::read(&path).unwrap(), None, "{text:?}");
         }
     }
 
@@ -105,6 +105,6 @@ mod tests {
     fn another_process_with_the_recorded_id_is_not_the_server() {
         let mut recorded = record();
         recorded.pid = std::process::id();
-        assert!(!recorded.is_alive());
+        assert!(!recorded.is_running());
     }
 }

@@ -1,23 +1,22 @@
-//! A terminal on which lines that move stay where they are when someone presses Ctrl-C.
+//! A terminal for progress lines that stay in place when the user presses Ctrl-C.
 
 use std::io;
 
 use console::Term;
 use indicatif::TermLike;
 
-/// Stderr for moving lines. They end with the cursor at the right edge, where the `^C` that the terminal itself writes
-/// would begin another line, and all of them would be one line off from then on. So the cursor waits at the left.
+/// Stderr for progress lines. Indicatif leaves the cursor at the right edge, where the `^C` that the terminal echoes
+/// wraps to the next line and shifts all progress lines. So each flush moves the cursor to the left edge.
 #[derive(Debug)]
-pub(super) struct Moving(Term);
+pub(super) struct ProgressTerm(Term);
 
-impl Moving {
-    /// Stderr.
+impl ProgressTerm {
     pub(super) fn stderr() -> Self {
         Self(Term::buffered_stderr())
     }
 }
 
-impl TermLike for Moving {
+impl TermLike for ProgressTerm {
     fn width(&self) -> u16 {
         self.0.size().1
     }

@@ -1,0 +1,162 @@
+//! The errors of the sandbox as data, with their messages.
+
+use std::path::PathBuf;
+
+use super::python::PythonVersion;
+use crate::error::Error;
+
+/// Why an operation on the sandbox failed.
+#[derive(Debug, thiserror::Error)]
+pub enum SandboxError {
+    /// The environment names no directory for the sandbox.
+    #[error("there is no directory for the sandbox: none of `KIBUS_SANDBOX_HOME`, `XDG_DATA_HOME` and `HOME` is set")]
+    NoHome,
+    /// No Python was found in `PATH`.
+    #[error("the sandbox needs Python 3.10 or newer; no `python3` was found in PATH")]
+    NoPython,
+    /// The newest Python in `PATH` is too old.
+    #[error("the sandbox needs Python 3.10 or newer; `{program}` is version {version}")]
+    OldPython {
+        /// The program's name.
+        program: String,
+        /// The version that it reports.
+        version: PythonVersion,
+    },
+    /// Debian and Ubuntu ship Python without `venv` and `ensurepip`.
+    #[error("`{program}` {version} cannot create virtual environments: its modules `venv` and `ensurepip` are missing")]
+    NoVenv {
+        /// The program's name.
+        program: String,
+        /// The version that it reports.
+        version: PythonVersion,
+    },
+    /// Creating the virtual environment, or installing into it, failed.
+    #[error("{what} failed")]
+    Install {
+        /// What failed.
+        what: &'static str,
+        /// The last lines of the program's output.
+        output: String,
+    },
+    /// The server ended, or did not respond in time.
+    #[error("the sandbox server did not start: {reason}")]
+    NotStarted {
+        /// Why it did not start.
+        reason: String,
+        /// The last lines of its log.
+        log: String,
+    },
+    /// A command needs a running sandbox.
+    #[error("the sandbox is not running")]
+    NotRunning,
+    /// The recorded process runs but does not respond.
+    #[error("the sandbox server (process {pid}) does not respond on port {port}")]
+    Unresponsive {
+        /// Its process id.
+        pid: u32,
+        /// Its recorded port.
+        port: u16,
+    },
+    /// The server is still running after both signals.
+    #[error("the sandbox server (process {pid}) could not be stopped")]
+    NotStopped {
+        /// Its process id.
+        pid: u32,
+    },
+    /// An operation on a file or a program failed.
+    #[error("cannot {what} `{path}`: {source}")]
+    Io {
+        /// The verb of the message.
+        what: &'static str,
+        /// The file or program.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+impl SandboxError {
+    /// For `map_err`: adds the operation and the file to an I/O error.
+    pub(super) fn io(what: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { what, path, source }
+    }
+}
+
+impl From<SandboxError> for Error {
+    fn from(failure: SandboxError) -> Self {
+        let error = Self::failed(failure.to_string());
+        match failure {
+            SandboxError::NoHome => error.hint("set `KIBUS_SANDBOX_HOME` to a directory that you can write to"),
+            SandboxError::NoPython | SandboxError::OldPython { .. } => {
+                let error = error.note("the sandbox runs a local AWS emulator that is written in Python");
+                if cfg!(target_os = "macos") {
+                    error.hint_command("install it and run the command again:", "brew install python3")
+                } else {
+                    error
+                        .hint_command(
+                            "on Debian and Ubuntu:",
+                            "apt-get install python3 python3-venv",
+                        )
+                        .hint_command("on Fedora and Amazon Linux:", "dnf install python3.12")
+                }
+            }
+            SandboxError::NoVenv { .. } => error.hint_command(
+                "on Debian and Ubuntu, install them with:",
+                "apt-get install python3-venv",
+            ),
+            SandboxError::Install { output, .. } => with_lines(error, &output)
+                .note("the incomplete installation is not used; the next run starts over")
+                .hint("`pip` downloads the emulator from its configured package index; check `PIP_INDEX_URL` and the proxy and certificate settings"),
+            SandboxError::NotStarted { log, .. } => with_lines(error, &log),
+            SandboxError::NotRunning => error.hint_command("to start it:", "kibus sandbox up"),
+            SandboxError::Unresponsive { .. } | SandboxError::NotStopped { .. } => {
+                error.hint_command("to stop it:", "kibus sandbox down")
+            }
+            SandboxError::Io { .. } => error,
+        }
+    }
+}
+
+fn with_lines(error: Error, lines: &str) -> Error {
+    lines
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .fold(error, Error::note)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_with_a_known_fix_names_the_command() {
+        let version = PythonVersion { major: 3, minor: 9 };
+        let program = "python3".to_owned();
+        let table = [
+            (SandboxError::NotRunning, "kibus sandbox up"),
+            (SandboxError::Unresponsive { pid: 1, port: 1 }, "kibus sandbox down"),
+            (
+                SandboxError::NoVenv { program, version },
+                "apt-get install python3-venv",
+            ),
+        ];
+        for (failure, command) in table {
+            let message = failure.to_string();
+            let error = Error::from(failure);
+            assert!(
+                error.hints.iter().any(|hint| hint.command == Some((*command).into())),
+                "{message}: {error:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn output_of_a_failed_program_becomes_notes_without_blank_lines() {
+        let error = Error::from(SandboxError::NotStarted {
+            reason: "it exited".into(),
+            log: "one\n\n two\n".into(),
+        });
+        assert_eq!(error.notes, ["one", " two"]);
+    }
+}
