@@ -32,6 +32,7 @@ pub mod sandbox;
 #[cfg(feature = "cli")]
 pub mod ui;
 
+pub mod aws_code;
 pub mod ec2;
 #[cfg(feature = "router")]
 pub mod router;

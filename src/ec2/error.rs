@@ -2,11 +2,12 @@
 
 use std::fmt;
 
-use aws_runtime::retries::classifiers::THROTTLING_ERRORS;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_types::error::display::DisplayErrorContext;
 use aws_smithy_types::error::metadata::{ErrorMetadata, ProvideErrorMetadata};
+
+use crate::aws_code;
 
 /// Why a call has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -43,16 +44,15 @@ impl Error {
     #[must_use]
     pub fn is_throttled(&self) -> bool {
         matches!(self, Self::Refused { status: 429, .. })
-            || self.code().is_some_and(|code| THROTTLING_ERRORS.contains(&code))
+            || self.code().is_some_and(aws_code::is_throttled)
     }
 
     /// Whether the caller may not do this.
     #[must_use]
     pub fn is_denied(&self) -> bool {
-        matches!(
-            self.code(),
-            Some("UnauthorizedOperation" | "AccessDenied" | "AccessDeniedException" | "AuthFailure" | "OptInRequired")
-        )
+        self.code().is_some_and(|code| {
+            aws_code::is_denied(code) || aws_code::is_unauthenticated(code) || aws_code::is_not_subscribed(code)
+        })
     }
 
     /// Whether the same call may succeed if it is made again soon. Credentials that have just run out count: the
@@ -64,10 +64,8 @@ impl Error {
             Self::Refused { status, code, .. } => {
                 *status >= 500
                     || self.is_throttled()
-                    || matches!(
-                        code.as_str(),
-                        "RequestExpired" | "ExpiredToken" | "ExpiredTokenException" | "RequestTimeout"
-                    )
+                    || aws_code::is_expired(code)
+                    || aws_code::is_server_error(code)
             }
         }
     }

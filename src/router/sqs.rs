@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use aws_runtime::retries::classifiers::THROTTLING_ERRORS;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::types::{ChangeMessageVisibilityBatchRequestEntry, SendMessageBatchRequestEntry};
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
@@ -13,6 +12,7 @@ use super::Calls;
 use super::instance::InstanceId;
 use super::services::{Fault, InstanceTags, Queues};
 use super::verdict::GiveBack;
+use crate::aws_code;
 use crate::ec2;
 use crate::ec2::describe_tags::describe_tags;
 use crate::model::name::QueueName;
@@ -130,30 +130,19 @@ fn fault<E: ProvideErrorMetadata>(e: &SdkError<E, HttpResponse>) -> Fault {
 /// What a code means, of a call or of one entry. A throttled request counts as the sender's fault, so the code is
 /// asked first. Credentials that have run out are new with the next try.
 fn code_fault(code: &str, senders: bool) -> Fault {
-    let short = code.rsplit(['.', '#']).next().unwrap_or(code);
-    match short {
-        "QueueDoesNotExist" | "NonExistentQueue" => Fault::Absent,
-        "AccessDenied"
-        | "AccessDeniedException"
-        | "KmsAccessDenied"
-        | "KmsDisabled"
-        | "KmsInvalidState"
-        | "KmsNotFound"
-        | "KmsOptInRequired"
-        | "KmsInvalidKeyUsage" => Fault::Denied,
-        "BatchRequestTooLong" => Fault::TooLong,
-        "ExpiredToken"
-        | "ExpiredTokenException"
-        | "RequestExpired"
-        | "InternalError"
-        | "InternalFailure"
-        | "ServiceUnavailable"
-        | "RequestTimeout" => Fault::Again(GiveBack::SendUnavailable),
-        _ if THROTTLING_ERRORS.contains(&short) || short == "KmsThrottled" || short == "OverLimit" => {
-            Fault::Again(GiveBack::SendThrottled)
-        }
-        _ if senders => Fault::Refused,
-        _ => Fault::Again(GiveBack::SendUnavailable),
+    let code = aws_code::bare(code);
+    if aws_code::is_absent(code) {
+        Fault::Absent
+    } else if aws_code::is_denied(code) || aws_code::is_unusable_key(code) {
+        Fault::Denied
+    } else if aws_code::is_too_long(code) {
+        Fault::TooLong
+    } else if aws_code::is_throttled(code) || aws_code::is_limit(code) {
+        Fault::Again(GiveBack::SendThrottled)
+    } else if senders && !aws_code::is_expired(code) && !aws_code::is_server_error(code) {
+        Fault::Refused
+    } else {
+        Fault::Again(GiveBack::SendUnavailable)
     }
 }
 
@@ -172,6 +161,13 @@ mod tests {
             ("AccessDenied", true, Fault::Denied),
             ("AccessDeniedException", true, Fault::Denied),
             ("KMS.AccessDeniedException", true, Fault::Denied),
+            ("KMS.DisabledException", true, Fault::Denied),
+            ("KMS.InvalidStateException", true, Fault::Denied),
+            ("KMS.NotFoundException", true, Fault::Denied),
+            ("KMS.OptInRequired", true, Fault::Denied),
+            ("KMS.InvalidKeyUsageException", true, Fault::Denied),
+            ("KMS.ThrottlingException", true, throttled),
+            ("OverLimit", true, throttled),
             ("AWS.SimpleQueueService.BatchRequestTooLong", true, Fault::TooLong),
             ("RequestThrottled", true, throttled),
             ("ThrottlingException", true, throttled),
