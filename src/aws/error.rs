@@ -108,7 +108,10 @@ fn kind(action: &str, code: &str, message: &str) -> FaultKind {
 pub(super) fn settling(fault: &Fault) -> Option<Reason> {
     let says = |text: &str| fault.message.contains(text);
     let code = fault.code.as_deref()?;
-    let (parameter, policy) = (aws_code::is_invalid_parameter(code), aws_code::is_malformed_policy(code));
+    let (parameter, policy) = (
+        aws_code::is_invalid_parameter(code),
+        aws_code::is_malformed_policy(code),
+    );
     [
         (aws_code::is_deleted_recently(code), Reason::QueueDeletedRecently),
         (parameter && says("cannot be assumed"), Reason::RoleNotAssumable),

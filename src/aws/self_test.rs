@@ -6,7 +6,7 @@ use super::invoke::{Invoked, invoke};
 use super::settle::Waiting;
 use crate::cloud::Fault;
 use crate::model::resource::Alias;
-use crate::model::self_test::{Answer, question};
+use crate::model::self_test::{SelfTestReport, question};
 
 /// Lets a version take its self-test; gives the verdict on it. The alias is still where it was: at version `live`, if
 /// it is there at all.
@@ -23,7 +23,7 @@ pub(super) async fn pass(
     waiting("the published version takes its self-test");
     let verdict = match invoke(cloud, &alias.function, &version.to_string(), &question(), waiting).await? {
         Invoked::Failed(words) => Err(words),
-        Invoked::Answered(payload) => Answer::read(&payload).and_then(|answer| answer.judge(&alias.settings)),
+        Invoked::Answered(payload) => SelfTestReport::read(&payload).and_then(|report| report.check(&alias.settings)),
     };
     Ok(verdict.map_err(|why| {
         let state = match live {

@@ -1,13 +1,13 @@
-//! `CreateTags`: puts tags on resources, over those of the same keys.
+//! `CreateTags`: adds tags to resources, or replaces those with the same keys.
 
-use super::{Client, Error, Params};
+use super::{Client, Ec2Error, Params};
 use crate::model::tags::Tags;
 
-/// Puts these tags on each of these resources.
+/// Adds these tags to each of these resources.
 ///
 /// # Errors
 /// When EC2 refuses or does not answer.
-pub async fn create_tags(client: &Client, ids: &[&str], tags: &Tags) -> Result<(), Error> {
+pub async fn create_tags(client: &Client, ids: &[&str], tags: &Tags) -> Result<(), Ec2Error> {
     let params = Params::new()
         .with_list("ResourceId", ids.iter().copied())
         .with_tags("Tag", tags);
