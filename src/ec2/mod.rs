@@ -3,7 +3,6 @@
 //! that needs more memory than many machines have.
 
 mod client;
-pub mod create_tags;
 pub mod describe_tags;
 mod error;
 mod form;

@@ -6,7 +6,7 @@ use super::scope::Scope;
 use super::signal::{Signal, SubjectMember};
 
 /// The `time` of every sample.
-pub const SAMPLE_TIME: &str = "2026-11-20T14:02:31Z";
+const SAMPLE_TIME: &str = "2026-11-20T14:02:31Z";
 
 /// An event that Karpenter acts on, in the account and Region of a scope. `about` has instance ids: one, or any number
 /// for a signal that names several. For a probe it has the name of a cluster, or nothing.

@@ -1,6 +1,6 @@
 //! The function between the hub queue and the queues of the clusters.
 //!
-//! [`route`](route::route) shows the whole of it: **decode** (bytes to signals, pure), **locate** (instance to
+//! `route` shows the whole of it: **decode** (bytes to signals, pure), **locate** (instance to
 //! cluster, by the instance's tags), **deliver** (cluster to queue). Everything that arrives is delivered, dropped
 //! for a reason that is named and counted, or returned to the hub queue for a retry.
 

@@ -30,7 +30,7 @@ pub fn custom_endpoint(config: &SdkConfig, service: &str) -> Option<String> {
 
 /// The endpoint of a service for this configuration.
 #[must_use]
-pub fn endpoint(config: &SdkConfig, service: Service) -> String {
+pub(crate) fn endpoint(config: &SdkConfig, service: Service) -> String {
     if let Some(custom) = custom_endpoint(config, service.id) {
         return custom;
     }

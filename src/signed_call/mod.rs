@@ -27,24 +27,25 @@ use aws_smithy_types::timeout::TimeoutConfig;
 use aws_types::region::SigningRegion;
 use aws_types::{SdkConfig, SigningName};
 
-pub use endpoint::{custom_endpoint, endpoint};
+pub use endpoint::custom_endpoint;
+pub(crate) use endpoint::endpoint;
 
 /// A service that is called without its SDK crate.
 #[derive(Clone, Copy, Debug)]
-pub struct Service {
+pub(crate) struct Service {
     /// Its id in the SDK, like `EC2`, which names its endpoint in the environment.
-    pub id: &'static str,
+    pub(crate) id: &'static str,
     /// Its name in hosts and signatures, like `ec2`.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// Whether its regular endpoints in GovCloud are the FIPS endpoints.
-    pub gov_is_fips: bool,
+    pub(crate) gov_is_fips: bool,
 }
 
 /// A call with the credentials, Region, endpoint, HTTP client, retries and timeouts of a configuration. The caller adds
 /// the serializer and the deserializer. Without a retry configuration it retries as the SDK's standard mode does. `E` is
 /// the error response.
 #[must_use]
-pub fn operation<E>(config: &SdkConfig, service: Service, name: &'static str) -> OperationBuilder
+pub(crate) fn operation<E>(config: &SdkConfig, service: Service, name: &'static str) -> OperationBuilder
 where
     E: ProvideErrorMetadata + StdError + Send + Sync + 'static,
 {

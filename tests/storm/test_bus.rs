@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 use super::proxy::Proxy;
 use super::workload::Workload;
+use crate::create_tags::create_tags;
 
 const REGION: &str = "us-west-2";
 
@@ -96,9 +97,7 @@ impl TestBus {
         stream::iter(workload.instances())
             .for_each_concurrent(8, async |instance| {
                 let tags = Tags(instance.tags.into_iter().collect());
-                ec2::create_tags::create_tags(ec2, &[&instance.id], &tags)
-                    .await
-                    .unwrap();
+                create_tags(ec2, &instance.id, &tags).await.unwrap();
             })
             .await;
     }
