@@ -11,7 +11,7 @@
 //! In reading order: [`model`] says what can be said about the world, [`plan`] turns a wanted and an observed world
 //! into changes, [`cloud`] is the seam to where the resources are, [`aws`] is that on the AWS SDK, [`apply`] runs a
 //! plan, [`ui`] turns values into text, and [`cli`] has a recipe for each command. [`router`] is the function that
-//! Lambda runs; [`ec2`] is what it asks of EC2, by [`signed_call`]. [`sandbox`] is a local AWS to try it all on.
+//! Lambda runs; [`ec2`] is what it asks of EC2, by `signed_call`. [`sandbox`] is a local AWS to try it all on.
 
 pub mod error;
 pub mod model;
@@ -36,7 +36,8 @@ pub mod survey;
 #[cfg(feature = "cli")]
 pub mod ui;
 
+pub mod aws_code;
 pub mod ec2;
 #[cfg(feature = "router")]
 pub mod router;
-pub mod signed_call;
+mod signed_call;

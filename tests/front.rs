@@ -9,7 +9,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 use kibus::model::scope::LIVE;
-use kibus::model::self_test::Answer as SelfTest;
+use kibus::model::self_test::SelfTestReport as SelfTest;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 

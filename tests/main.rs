@@ -3,6 +3,7 @@
 
 mod cloud_on_emulators;
 mod cost;
+mod create_tags;
 mod drift;
 mod emulator;
 mod errors;

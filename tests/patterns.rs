@@ -1,7 +1,7 @@
-//! Sends events of every kind and checks that exactly the intended rule matches each, or none. The server accepts events
-//! of `aws.ec2` and `aws.health`, which AWS and the other emulator reject.
+//! Events of every kind, each matched by its own rule or by none. The rules run on an emulator that accepts events of
+//! `aws.ec2` and `aws.health`, which AWS and the other emulator do not.
 //!
-//! The samples are in `tests/events`, in the shapes that the EC2 and Health user guides give.
+//! The samples are in `tests/events`, in the shapes of the EC2 and Health user guides.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::emulator::{Emulator, Kind};
 use crate::workbench::Bench;
 
-/// Each sample, and the kind of rule that matches it. Karpenter acts on no other events, and an event that it ignores
+/// Each sample, and the signal whose rule matches it. Karpenter acts on no other events, and an event that it discards
 /// would distort its latency metric.
 const SAMPLES: [(&str, Option<Signal>); 23] = [
     ("capacity-reservation-interruption", Some(Signal::CapacityReservation)),
@@ -51,25 +51,26 @@ const SAMPLES: [(&str, Option<Signal>); 23] = [
 
 #[tokio::test]
 async fn every_event_matches_its_rule() {
-    check_samples(false).await;
+    samples_match_their_rules(false).await;
 }
 
 #[tokio::test]
-async fn with_rebalance_its_events_match_too() {
-    check_samples(true).await;
+async fn opt_in_events_match_on_request() {
+    samples_match_their_rules(true).await;
 }
 
 #[test]
-fn every_sample_is_tested() {
+fn every_sample_and_every_signal_is_in_the_table() {
     let files = std::fs::read_dir(directory()).unwrap();
     let files: BTreeSet<String> = files
         .map(|file| file.unwrap().file_name().into_string().unwrap())
         .collect();
-    let tried = SAMPLES.map(|(name, _)| format!("{name}.json")).into();
-    assert_eq!(files, tried);
+    assert_eq!(files, SAMPLES.map(|(name, _)| format!("{name}.json")).into());
+    let signals: BTreeSet<Signal> = SAMPLES.iter().filter_map(|(_, signal)| *signal).collect();
+    assert_eq!(signals, Signal::ALL.into());
 }
 
-async fn check_samples(rebalance: bool) {
+async fn samples_match_their_rules(rebalance: bool) {
     let emulator = Emulator::start(Kind::Moto).await;
     let bench = Bench::new(&emulator).await;
     let options = HubOptions {
@@ -77,15 +78,15 @@ async fn check_samples(rebalance: bool) {
         ..HubOptions::default()
     };
     bench.reach(&bench.hub(options)).await;
-    let taken = |signal: Option<Signal>| signal.filter(|signal| rebalance || *signal != Signal::Rebalance);
-    let mut bus = Bus::new(&emulator).await;
+    let expected = |signal: Option<Signal>| signal.filter(|signal| rebalance || !signal.is_opt_in());
+    let mut bus = RuleQueues::new(&emulator).await;
     for (name, signal) in SAMPLES {
         let event = sample(name);
         bus.put(&event).await;
         let arrived = bus.arrived("kibus-hub").await;
         assert_eq!(
             arrived.len(),
-            usize::from(taken(signal).is_some()),
+            usize::from(expected(signal).is_some()),
             "{name}: {arrived:?}"
         );
         for arrived in &arrived {
@@ -94,10 +95,10 @@ async fn check_samples(rebalance: bool) {
             }
         }
     }
-    bus.separate_rules(&bench.scope).await;
+    bus.give_each_rule_a_queue(&bench.scope).await;
     for (name, signal) in SAMPLES {
         bus.put(&sample(name)).await;
-        let rule = taken(signal).map(|signal| bench.scope.rule(signal).to_string());
+        let rule = expected(signal).map(|signal| bench.scope.rule(signal).to_string());
         assert_eq!(bus.matched().await, rule.into_iter().collect::<Vec<_>>(), "{name}");
     }
 }
@@ -111,19 +112,19 @@ fn sample(name: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// The rules that kibus created, and their targets.
-struct Bus {
+/// The rules of the hub and the queues that they send to.
+struct RuleQueues {
     events: aws_sdk_eventbridge::Client,
     sqs: aws_sdk_sqs::Client,
-    /// The URLs of the hub queue and, by rule name, of each rule's own queue.
+    /// The URLs of the hub queue and, by the rule's name, of each rule's own queue.
     queues: BTreeMap<String, String>,
     rules: Vec<String>,
 }
 
-impl Bus {
+impl RuleQueues {
     async fn new(emulator: &Emulator) -> Self {
         let sdk = emulator.sdk();
-        // This server would run the function in a container. Here nothing reads the hub queue.
+        // This emulator would run the function in a container. Without the mapping, messages stay in the hub queue.
         let lambda = aws_sdk_lambda::Client::new(&sdk);
         for mapping in lambda
             .list_event_source_mappings()
@@ -148,8 +149,8 @@ impl Bus {
         }
     }
 
-    /// Replaces the target of each rule with its own queue. With two targets this server fails at the second.
-    async fn separate_rules(&mut self, scope: &Scope) {
+    /// Makes each rule send to a queue of its own instead of the hub queue. (This emulator fails at a second target.)
+    async fn give_each_rule_a_queue(&mut self, scope: &Scope) {
         for rule in &self.rules {
             let queue = format!("took-{rule}");
             let made = self.sqs.create_queue().queue_name(&queue).send().await.unwrap();
@@ -175,16 +176,16 @@ impl Bus {
         assert_eq!(answer.failed_entry_count(), 0, "{event}");
     }
 
-    /// The rules that matched an event since the last call.
+    /// The rules that matched since the last call.
     async fn matched(&self) -> Vec<String> {
-        let mut took = Vec::new();
+        let mut matched = Vec::new();
         for rule in &self.rules {
-            took.extend(self.arrived(rule).await.iter().map(|_| rule.clone()));
+            matched.extend(self.arrived(rule).await.iter().map(|_| rule.clone()));
         }
-        took
+        matched
     }
 
-    /// The messages in a queue since the last call. The server delivers before it responds.
+    /// The messages that arrived in a queue since the last call. The emulator delivers before it answers.
     async fn arrived(&self, queue: &str) -> Vec<Value> {
         let url = &self.queues[queue];
         let call = self.sqs.receive_message().queue_url(url).max_number_of_messages(10);

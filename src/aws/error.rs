@@ -1,5 +1,5 @@
-//! Faults from errors of AWS. The only place that knows its error codes, and the few messages that distinguish what one
-//! code stands for.
+//! Faults from errors of AWS. The codes are in `aws_code`; the few messages that distinguish what one code stands for are
+//! here.
 
 use std::error::Error as StdError;
 
@@ -8,6 +8,7 @@ use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 
 use super::wait::WaitReason;
+use crate::aws_code;
 use crate::cloud::{Fault, FaultKind};
 
 /// Turns the result of a call into its output or a fault.
@@ -54,7 +55,7 @@ pub(super) fn rejected(action: &str, message: impl Into<String>) -> Fault {
 
 /// A refusal with this code and message.
 pub(super) fn refusal(action: &str, code: Option<&str>, message: &str) -> Fault {
-    let kind = kind(action, code.map(bare).unwrap_or_default(), message);
+    let kind = kind(action, code.map(aws_code::bare).unwrap_or_default(), message);
     // A call can be denied because another permission is missing, like `iam:PassRole`; then that one must be granted.
     let needed = match &kind {
         FaultKind::Denied { .. } => after(message, "not authorized to perform: ")
@@ -64,109 +65,76 @@ pub(super) fn refusal(action: &str, code: Option<&str>, message: &str) -> Fault 
     Fault {
         kind,
         action: needed.unwrap_or_else(|| action.to_owned()),
-        code: code.map(|code| bare(code).to_owned()),
+        code: code.map(|code| aws_code::bare(code).to_owned()),
         message: message.to_owned(),
     }
 }
 
-/// A code without what the protocols put around it: `AWS.SimpleQueueService.`, a namespace and `#`, `;Sender`.
-fn bare(code: &str) -> &str {
-    let code = code.split_once(';').map_or(code, |(code, _)| code);
-    let code = code.rsplit_once('#').map_or(code, |(_, code)| code);
-    code.strip_prefix("AWS.SimpleQueueService.").unwrap_or(code)
-}
-
 fn kind(action: &str, code: &str, message: &str) -> FaultKind {
-    match code {
-        "AccessDenied"
-        | "AccessDeniedException"
-        | "UnauthorizedOperation"
-        | "UnauthorizedAccess"
-        | "AuthorizationError"
-        | "AuthorizationErrorException"
-        | "NotAuthorized"
-        | "KmsAccessDenied"
-        | "KMSAccessDeniedException"
-        | "KMS.AccessDeniedException" => FaultKind::Denied {
+    if aws_code::is_denied(code) {
+        FaultKind::Denied {
             principal: after(message, "User: "),
             resource: resource(message).or_else(|| after(message, "Access to the resource ")),
-        },
-        "ExpiredToken" | "ExpiredTokenException" | "RequestExpired" => FaultKind::ExpiredCredentials,
-        "InvalidClientTokenId"
-        | "UnrecognizedClientException"
-        | "SignatureDoesNotMatch"
-        | "InvalidSignatureException"
-        | "InvalidSignature"
-        | "InvalidAccessKeyId"
-        | "AuthFailure"
-        | "IncompleteSignature"
-        | "IncompleteSignatureException"
-        | "InvalidSecurity"
-        | "MissingAuthenticationToken"
-        | "MissingAuthenticationTokenException" => FaultKind::BadCredentials,
-        "Throttling"
-        | "ThrottlingException"
-        | "ThrottledException"
-        | "RequestThrottled"
-        | "RequestThrottledException"
-        | "RequestLimitExceeded"
-        | "TooManyRequestsException"
-        | "SlowDown"
-        | "PriorRequestNotComplete"
-        | "KmsThrottled" => FaultKind::Throttled,
-        "NonExistentQueue"
-        | "QueueDoesNotExist"
-        | "NoSuchEntity"
-        | "NoSuchEntityException"
-        | "NotFoundException"
-        | "ResourceNotFoundException" => FaultKind::Gone,
-        "QueueAlreadyExists"
-        | "QueueNameExists"
-        | "EntityAlreadyExists"
-        | "EntityAlreadyExistsException"
-        | "ResourceAlreadyExistsException" => FaultKind::Exists,
-        // Lambda has one code for "already exists" and "in progress".
-        "ResourceConflictException" | "ConflictException" if action.contains(":Create") && !is_busy(message) => {
-            FaultKind::Exists
         }
-        "LimitExceeded"
-        | "LimitExceededException"
-        | "OverLimit"
-        | "CodeStorageExceededException"
-        | "ServiceQuotaExceededException" => FaultKind::Limit,
-        // What Lambda answers when too little concurrency would be left for all other functions.
-        "InvalidParameterValueException" if message.contains("UnreservedConcurrentExecution") => FaultKind::Limit,
-        "MalformedPolicyDocument" | "MalformedPolicyDocumentException" => FaultKind::MalformedPolicy,
-        // SQS has one code for the values of all attributes.
-        "InvalidAttributeValue" | "InvalidParameterValue" if message.contains("Policy") => FaultKind::MalformedPolicy,
-        _ => FaultKind::Rejected,
+    } else if aws_code::is_expired(code) {
+        FaultKind::ExpiredCredentials
+    } else if aws_code::is_unauthenticated(code) {
+        FaultKind::BadCredentials
+    } else if aws_code::is_throttled(code) {
+        FaultKind::Throttled
+    } else if aws_code::is_absent(code) {
+        FaultKind::Gone
+    // Lambda has one code for "there is one already" and for "not now".
+    } else if aws_code::is_existing(code)
+        || aws_code::is_conflict(code) && action.contains(":Create") && !is_busy(message)
+    {
+        FaultKind::Exists
+    // What Lambda answers when too little concurrency would be left for all other functions.
+    } else if aws_code::is_limit(code)
+        || aws_code::is_invalid_parameter(code) && message.contains("UnreservedConcurrentExecution")
+    {
+        FaultKind::Limit
+    // SQS has one code for the values of all attributes.
+    } else if aws_code::is_malformed_policy(code) || aws_code::is_invalid_attribute(code) && message.contains("Policy")
+    {
+        FaultKind::MalformedPolicy
+    } else {
+        FaultKind::Rejected
     }
 }
 
 /// Why a retry can succeed soon, if it can: AWS has not finished an earlier change.
 pub(super) fn settling(fault: &Fault) -> Option<WaitReason> {
     let says = |text: &str| fault.message.contains(text);
-    match fault.code.as_deref()? {
-        "QueueDeletedRecently" => Some(WaitReason::QueueDeletedRecently),
-        "InvalidParameterValueException" if says("cannot be assumed") => Some(WaitReason::RoleNotAssumable),
-        "InvalidParameterValueException" if says("does not have permissions to call") => {
-            Some(WaitReason::RolePermissions)
-        }
-        "MalformedPolicyDocument" | "MalformedPolicyDocumentException" | "InvalidParameterValueException"
-            if says("nvalid principal") =>
-        {
-            Some(WaitReason::PrincipalUnknown)
-        }
-        "DeleteConflict" | "DeleteConflictException" if says("must delete policies first") => {
-            Some(WaitReason::PoliciesLeaving)
-        }
-        "ResourceConflictException" if is_busy(&fault.message) => Some(WaitReason::FunctionBusy),
-        "ResourceInUseException" => Some(WaitReason::MappingBusy),
-        "ConcurrentModification" | "ConcurrentModificationException" | "OperationAbortedException" => {
-            Some(WaitReason::ConcurrentChange)
-        }
-        _ => None,
-    }
+    let code = fault.code.as_deref()?;
+    let (parameter, policy) = (
+        aws_code::is_invalid_parameter(code),
+        aws_code::is_malformed_policy(code),
+    );
+    [
+        (aws_code::is_deleted_recently(code), WaitReason::QueueDeletedRecently),
+        (parameter && says("cannot be assumed"), WaitReason::RoleNotAssumable),
+        (
+            parameter && says("does not have permissions to call"),
+            WaitReason::RolePermissions,
+        ),
+        (
+            (parameter || policy) && says("nvalid principal"),
+            WaitReason::PrincipalUnknown,
+        ),
+        (
+            aws_code::is_delete_conflict(code) && says("must delete policies first"),
+            WaitReason::PoliciesLeaving,
+        ),
+        (
+            aws_code::is_conflict(code) && is_busy(&fault.message),
+            WaitReason::FunctionBusy,
+        ),
+        (aws_code::is_in_use(code), WaitReason::MappingBusy),
+        (aws_code::is_concurrent_change(code), WaitReason::ConcurrentChange),
+    ]
+    .into_iter()
+    .find_map(|(applies, reason)| applies.then_some(reason))
 }
 
 /// Whether Lambda refuses because an earlier change is not finished.
@@ -176,10 +144,7 @@ fn is_busy(message: &str) -> bool {
 
 /// Whether something else still uses what was to be deleted.
 pub(super) fn in_use(fault: &Fault) -> bool {
-    matches!(
-        fault.code.as_deref(),
-        Some("ResourceConflictException" | "ConflictException")
-    )
+    fault.code.as_deref().is_some_and(aws_code::is_conflict)
 }
 
 /// What a denial is about: an ARN, or in some services a kind and a name, like `role x`.

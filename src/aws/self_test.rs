@@ -6,7 +6,7 @@ use super::invoke::{Invoked, invoke};
 use super::wait::Waiting;
 use crate::cloud::Fault;
 use crate::model::resource::Alias;
-use crate::model::self_test::{Answer, question};
+use crate::model::self_test::{SelfTestReport, question};
 
 /// Runs the self-test of a version; returns the verdict. The alias still points to version `live`, if it exists.
 pub(super) async fn pass(
@@ -19,7 +19,7 @@ pub(super) async fn pass(
     waiting("the published version runs its self-test");
     let verdict = match invoke(cloud, &alias.function, &version.to_string(), &question(), waiting).await? {
         Invoked::Failed(message) => Err(message),
-        Invoked::Answered(payload) => Answer::read(&payload).and_then(|answer| answer.judge(&alias.settings)),
+        Invoked::Answered(payload) => SelfTestReport::read(&payload).and_then(|report| report.check(&alias.settings)),
     };
     Ok(verdict.map_err(|why| {
         let state = match live {

@@ -1,11 +1,11 @@
-//! One call: a form in, a document out.
+//! One call: a form in the request, an XML document in the answer.
 
 use aws_smithy_runtime::client::orchestrator::operation::Operation;
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse, OrchestratorError};
 use aws_smithy_types::body::SdkBody;
 use aws_types::SdkConfig;
 
-use super::error::{Error, Refusal};
+use super::error::{Ec2Error, ErrorResponse};
 use super::form::Params;
 use super::xml;
 use crate::signed_call::{self, Service};
@@ -16,37 +16,37 @@ const EC2: Service = Service {
     gov_is_fips: true,
 };
 
-/// Where EC2 is for this configuration.
+/// The endpoint of EC2 for this configuration.
 #[must_use]
 pub fn endpoint(config: &SdkConfig) -> String {
     signed_call::endpoint(config, EC2)
 }
 
-/// The version of the EC2 API that the answers are read as.
+/// The version of the EC2 API.
 const VERSION: &str = "2016-11-15";
 
-/// A client of EC2. Cloning shares it.
+/// A client of EC2. Clones share their connections.
 #[derive(Clone, Debug)]
 pub struct Client {
-    operation: Operation<String, String, Refusal>,
+    operation: Operation<String, String, ErrorResponse>,
 }
 
 impl Client {
-    /// A client with the credentials, Region, endpoint, HTTP client, retries and time-outs of a configuration.
+    /// A client with the credentials, Region, endpoint, HTTP client, retries and timeouts of a configuration.
     /// Without a retry configuration it retries as the SDK's standard mode does.
     #[must_use]
     pub fn new(config: &SdkConfig) -> Self {
-        let operation = signed_call::operation::<Refusal>(config, EC2, "Query");
+        let operation = signed_call::operation::<ErrorResponse>(config, EC2, "Query");
         Self {
             operation: operation.serializer(request).deserializer(answer).build(),
         }
     }
 
-    /// Makes a call and gives the document that EC2 answers, whole and with the root `<action>Response`.
+    /// Makes a call and gives EC2's answer, a complete document with the root `<action>Response`.
     ///
     /// # Errors
-    /// When EC2 refuses, does not answer, or answers something else.
-    pub async fn call(&self, action: &str, params: &Params) -> Result<String, Error> {
+    /// When EC2 refuses, does not answer, or the answer is another document.
+    pub async fn call(&self, action: &str, params: &Params) -> Result<String, Ec2Error> {
         let answer = self.operation.invoke(params.body(action, VERSION)).await?;
         xml::whole(&answer, &format!("{action}Response"))?;
         Ok(answer)
@@ -63,13 +63,13 @@ fn request(body: String) -> Result<HttpRequest, aws_smithy_runtime_api::box_erro
     Ok(request)
 }
 
-fn answer(response: &HttpResponse) -> Result<String, OrchestratorError<Refusal>> {
+fn answer(response: &HttpResponse) -> Result<String, OrchestratorError<ErrorResponse>> {
     let body = response.body().bytes().unwrap_or_default();
     let text = std::str::from_utf8(body).map_err(|e| OrchestratorError::response(e.into()))?;
     if response.status().is_success() {
         return Ok(text.to_owned());
     }
-    Err(OrchestratorError::operation(Refusal {
+    Err(OrchestratorError::operation(ErrorResponse {
         status: response.status().as_u16(),
         metadata: xml::error(text),
     }))
@@ -89,7 +89,7 @@ mod tests {
     use super::super::describe_tags::describe_tags;
     use super::*;
 
-    /// Answers one connection after the other, and gives what each had asked.
+    /// Answers one connection after the other and gives the request of each.
     fn serve(listener: &TcpListener, answers: &[(u16, String)]) -> Vec<String> {
         let mut requests = Vec::new();
         for (status, body) in answers {
@@ -144,13 +144,13 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_results_errors_or_tried_again() {
+    fn answers_are_results_errors_or_retried() {
         let error = |code: &str| format!("<Response><Errors><Error><Code>{code}</Code></Error></Errors></Response>");
         let result = "<DoResponse><a/></DoResponse>".to_owned();
         let throttled = (503, error("RequestLimitExceeded"));
         let also_throttled = (400, error("Throttling"));
-        type Row = (&'static str, Vec<(u16, String)>, fn(&Result<String, Error>) -> bool);
-        let rows: [Row; 7] = [
+        type Case = (&'static str, Vec<(u16, String)>, fn(&Result<String, Ec2Error>) -> bool);
+        let cases: [Case; 7] = [
             ("a result", vec![(200, result.clone())], |answer| answer.is_ok()),
             (
                 "throttled once",
@@ -168,29 +168,29 @@ mod tests {
                 |answer| answer.is_ok(),
             ),
             (
-                "throttled for good",
+                "always throttled",
                 vec![throttled.clone(), throttled.clone(), throttled],
-                |answer| answer.as_ref().is_err_and(Error::is_throttled),
+                |answer| answer.as_ref().is_err_and(Ec2Error::is_throttled),
             ),
             ("denied", vec![(403, error("UnauthorizedOperation"))], |answer| {
-                answer.as_ref().is_err_and(Error::is_denied)
+                answer.as_ref().is_err_and(Ec2Error::is_denied)
             }),
             ("something else", vec![(200, "<html/>".to_owned())], |answer| {
-                matches!(answer, Err(Error::Unreadable(_)))
+                matches!(answer, Err(Ec2Error::Unreadable(_)))
             }),
         ];
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .unwrap();
-        for (what, answers, judge) in rows {
+        for (what, answers, is_expected) in cases {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let endpoint = format!("http://{}", listener.local_addr().unwrap());
             let expected = answers.len();
             let server = std::thread::spawn(move || serve(&listener, &answers));
             let client = Client::new(&config(&endpoint));
             let answer = runtime.block_on(client.call("Do", &Params::new().with("A", "b c")));
-            assert!(judge(&answer), "{what}: {answer:?}");
+            assert!(is_expected(&answer), "{what}: {answer:?}");
             let requests = server.join().unwrap();
             assert_eq!(requests.len(), expected, "{what}");
             for request in requests {

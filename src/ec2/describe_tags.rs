@@ -1,27 +1,27 @@
-//! `DescribeTags`: what is tagged on a set of resources. An id that does not exist has no tags; it is no error.
+//! `DescribeTags`: the tags of resources. An id that does not exist has no tags; it is not an error.
 
 use std::collections::HashMap;
 
 use aws_smithy_xml::decode::Document;
 
-use super::{Client, Error, Params, xml};
+use super::{Client, Ec2Error, Params, xml};
 use crate::model::tags::Tags;
 
 /// How many values a filter takes (EC2 API reference, `DescribeTags`).
 pub const MAX_IDS: usize = 200;
-/// How many tags come in one answer at most; there is one more page for every thousand.
+/// How many tags a page has at most.
 const PAGE: &str = "1000";
 
-/// The tags of each of these resources that has any; all pages of them. At most [`MAX_IDS`] ids. `asks` is called
-/// before each page is asked for: a page is a call of its own to EC2's limits.
+/// The tags of those of at most [`MAX_IDS`] resources that have any, from all pages. `on_call` runs before the request of
+/// each page, because every page counts as a call.
 ///
 /// # Errors
-/// When a page cannot be had; then there is no result at all.
+/// When a page cannot be read; then there is no result at all.
 pub async fn describe_tags(
     client: &Client,
     ids: &[&str],
-    mut asks: impl FnMut(),
-) -> Result<HashMap<String, Tags>, Error> {
+    mut on_call: impl FnMut(),
+) -> Result<HashMap<String, Tags>, Ec2Error> {
     let base = Params::new()
         .with("Filter.1.Name", "resource-id")
         .with_list("Filter.1.Value", ids.iter().copied())
@@ -33,7 +33,7 @@ pub async fn describe_tags(
             Some(token) => base.clone().with("NextToken", token),
             None => base.clone(),
         };
-        asks();
+        on_call();
         token = read(&client.call("DescribeTags", &params).await?, &mut found)?;
         if token.is_none() {
             return Ok(found);
@@ -41,8 +41,8 @@ pub async fn describe_tags(
     }
 }
 
-/// Adds a page to what was found, and gives the token of the next page if there is one.
-fn read(answer: &str, found: &mut HashMap<String, Tags>) -> Result<Option<String>, Error> {
+/// Adds the tags of a page, and gives the token of the next page if there is one.
+fn read(answer: &str, found: &mut HashMap<String, Tags>) -> Result<Option<String>, Ec2Error> {
     let mut token = None;
     let mut document = Document::new(answer);
     let mut root = document.root_element()?;
@@ -62,7 +62,7 @@ fn read(answer: &str, found: &mut HashMap<String, Tags>) -> Result<Option<String
                     }
                 }
                 let (Some(id), Some(key)) = (id, key) else {
-                    return Err(Error::Unreadable("a tag without a resource or a key".to_owned()));
+                    return Err(Ec2Error::Unreadable("a tag without a resource or a key".to_owned()));
                 };
                 found.entry(id).or_default().0.insert(key, value);
             }
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_found_is_no_error() {
+    fn no_tags_are_not_an_error() {
         for inside in ["<tagSet/>", "<tagSet></tagSet>", ""] {
             let mut found = HashMap::new();
             assert_eq!(read(&page(inside), &mut found), Ok(None), "{inside}");
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_of_nothing_is_an_error() {
+    fn a_tag_without_a_resource_is_an_error() {
         let broken = page("<tagSet><item><key>a</key></item></tagSet>");
         assert!(read(&broken, &mut HashMap::new()).is_err());
     }

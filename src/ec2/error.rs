@@ -1,35 +1,36 @@
-//! EC2's error codes, as questions.
+//! Why a call to EC2 has no result.
 
 use std::fmt;
 
-use aws_runtime::retries::classifiers::THROTTLING_ERRORS;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_types::error::display::DisplayErrorContext;
 use aws_smithy_types::error::metadata::{ErrorMetadata, ProvideErrorMetadata};
 
+use crate::aws_code;
+
 /// Why a call has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
-    /// EC2 said no.
+pub enum Ec2Error {
+    /// EC2 answered with an error.
     #[error("EC2 refused: {code} ({status}): {message}")]
     Refused {
         /// The HTTP status.
         status: u16,
         /// EC2's code, like `UnauthorizedOperation`; empty if the answer had none.
         code: String,
-        /// EC2's words.
+        /// EC2's message.
         message: String,
     },
-    /// No answer came: no connection, no credentials, or no time left.
+    /// There was no answer: no connection, no credentials, or a timeout.
     #[error("no answer from EC2: {0}")]
     Unreachable(String),
-    /// An answer came that is not what EC2 says to this call.
+    /// The answer is not one that EC2 gives to this call.
     #[error("unreadable answer from EC2: {0}")]
     Unreadable(String),
 }
 
-impl Error {
+impl Ec2Error {
     /// EC2's error code, if it gave one.
     #[must_use]
     pub fn code(&self) -> Option<&str> {
@@ -42,60 +43,52 @@ impl Error {
     /// Whether there were too many calls.
     #[must_use]
     pub fn is_throttled(&self) -> bool {
-        matches!(self, Self::Refused { status: 429, .. })
-            || self.code().is_some_and(|code| THROTTLING_ERRORS.contains(&code))
+        matches!(self, Self::Refused { status: 429, .. }) || self.code().is_some_and(aws_code::is_throttled)
     }
 
-    /// Whether the caller may not do this.
+    /// Whether a permission is missing.
     #[must_use]
     pub fn is_denied(&self) -> bool {
-        matches!(
-            self.code(),
-            Some("UnauthorizedOperation" | "AccessDenied" | "AccessDeniedException" | "AuthFailure" | "OptInRequired")
-        )
+        self.code().is_some_and(|code| {
+            aws_code::is_denied(code) || aws_code::is_unauthenticated(code) || aws_code::is_not_subscribed(code)
+        })
     }
 
-    /// Whether the same call may succeed if it is made again soon. Credentials that have just run out count: the
-    /// next call takes new ones.
+    /// Whether the same call may succeed soon. Expired credentials count, because the next call takes new ones.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Unreachable(_) | Self::Unreadable(_) => true,
             Self::Refused { status, code, .. } => {
-                *status >= 500
-                    || self.is_throttled()
-                    || matches!(
-                        code.as_str(),
-                        "RequestExpired" | "ExpiredToken" | "ExpiredTokenException" | "RequestTimeout"
-                    )
+                *status >= 500 || self.is_throttled() || aws_code::is_expired(code) || aws_code::is_server_error(code)
             }
         }
     }
 }
 
-/// What EC2 answered instead of a result, in the form that the SDK's retry classifiers read.
+/// An error response in the form that the SDK's retry classifiers read.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(super) struct ErrorResponse {
     pub(super) status: u16,
     pub(super) metadata: ErrorMetadata,
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for ErrorResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.metadata, self.status)
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for ErrorResponse {}
 
-impl ProvideErrorMetadata for Refusal {
+impl ProvideErrorMetadata for ErrorResponse {
     fn meta(&self) -> &ErrorMetadata {
         &self.metadata
     }
 }
 
-impl From<SdkError<Refusal, HttpResponse>> for Error {
-    fn from(e: SdkError<Refusal, HttpResponse>) -> Self {
+impl From<SdkError<ErrorResponse, HttpResponse>> for Ec2Error {
+    fn from(e: SdkError<ErrorResponse, HttpResponse>) -> Self {
         match &e {
             SdkError::ServiceError(context) => Self::Refused {
                 status: context.err().status,
@@ -114,7 +107,7 @@ mod tests {
 
     #[test]
     fn codes_answer_questions() {
-        let refused = |status, code: &str| Error::Refused {
+        let refused = |status, code: &str| Ec2Error::Refused {
             status,
             code: code.to_owned(),
             message: String::new(),
@@ -127,7 +120,7 @@ mod tests {
             (refused(400, "RequestExpired"), false, false, true),
             (refused(403, "UnauthorizedOperation"), false, true, false),
             (refused(400, "InvalidParameterValue"), false, false, false),
-            (Error::Unreachable(String::new()), false, false, true),
+            (Ec2Error::Unreachable(String::new()), false, false, true),
         ] {
             assert_eq!(
                 (error.is_throttled(), error.is_denied(), error.is_transient()),

@@ -1,6 +1,6 @@
-//! The form that a query request is: `Action=...&Version=...&Key.1=...`.
+//! The form in a query request: `Action=...&Version=...&Key.1=...`.
 
-/// The parameters of a call, in the order in which they were added.
+/// The parameters of a call, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Params(Vec<(String, String)>);
 
@@ -11,14 +11,14 @@ impl Params {
         Self::default()
     }
 
-    /// The same with one more.
+    /// Adds a parameter.
     #[must_use]
     pub fn with(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.0.push((key.into(), value.into()));
         self
     }
 
-    /// The same with a list: `key.1`, `key.2` and so on.
+    /// Adds a list: `key.1`, `key.2` and so on.
     #[must_use]
     pub fn with_list<'a>(self, key: &str, values: impl IntoIterator<Item = &'a str>) -> Self {
         values
@@ -27,7 +27,7 @@ impl Params {
             .fold(self, |params, (value, n)| params.with(format!("{key}.{n}"), value))
     }
 
-    /// The same with tags: `key.1.Key`, `key.1.Value` and so on.
+    /// Adds tags: `key.1.Key`, `key.1.Value` and so on.
     #[must_use]
     pub fn with_tags(self, key: &str, tags: &crate::model::tags::Tags) -> Self {
         tags.0.iter().zip(1..).fold(self, |params, ((name, value), n)| {
@@ -50,7 +50,7 @@ impl Params {
     }
 }
 
-/// Percent-encodes all but the unreserved characters of RFC 3986.
+/// Percent-encodes everything except the unreserved characters of RFC 3986.
 fn encode(text: &str, into: &mut String) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     for byte in text.bytes() {
@@ -70,7 +70,7 @@ mod tests {
     use crate::model::tags::Tags;
 
     #[test]
-    fn a_form_says_what_was_put_in() {
+    fn a_form_has_every_parameter_in_order() {
         let tags = Tags::default()
             .with("kubernetes.io/cluster/a", "owned")
             .with("ü", "a b&c");

@@ -1,9 +1,8 @@
-//! The EC2 query protocol (API version 2016-11-15), as far as kibus needs it, on the SDK's own runtime: signing,
-//! retries, credentials, time-outs and endpoints are the SDK's. The SDK's EC2 crate has no way to take a single
-//! operation, and all of them need more memory to compile than many machines have.
+//! The calls to EC2 that kibus needs, in the query protocol (API version 2016-11-15). The SDK's own runtime does the
+//! signing, retries, credentials, timeouts and endpoints. The SDK's EC2 crate is not used: it can only be built whole, and
+//! that needs more memory than many machines have.
 
 mod client;
-pub mod create_tags;
 pub mod describe_tags;
 mod error;
 mod form;
@@ -12,5 +11,5 @@ mod xml;
 
 pub use crate::signed_call::custom_endpoint;
 pub use client::{Client, endpoint};
-pub use error::Error;
+pub use error::Ec2Error;
 pub use form::Params;

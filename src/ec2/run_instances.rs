@@ -1,8 +1,8 @@
-//! `RunInstances`: launches instances that have their tags from the first moment.
+//! `RunInstances`: launches instances with their tags.
 
 use aws_smithy_xml::decode::Document;
 
-use super::{Client, Error, Params, xml};
+use super::{Client, Ec2Error, Params, xml};
 use crate::model::tags::Tags;
 
 /// What to launch.
@@ -12,18 +12,17 @@ pub struct Launch {
     pub image: String,
     /// The type, like `m5.large`.
     pub instance_type: String,
-    /// How many; all of them or none.
+    /// How many; EC2 launches all of them or none.
     pub count: u32,
     /// Their tags.
     pub tags: Tags,
 }
 
-/// Launches instances and gives their ids. It sends no client token: a call that is repeated because its answer
-/// was lost launches twice.
+/// Launches instances and gives their ids. It sends no client token, so a retry after a lost answer launches twice.
 ///
 /// # Errors
 /// When EC2 refuses or does not answer.
-pub async fn run_instances(client: &Client, launch: &Launch) -> Result<Vec<String>, Error> {
+pub async fn run_instances(client: &Client, launch: &Launch) -> Result<Vec<String>, Ec2Error> {
     let Launch {
         image,
         instance_type,
@@ -43,7 +42,7 @@ pub async fn run_instances(client: &Client, launch: &Launch) -> Result<Vec<Strin
     read(&client.call("RunInstances", &params).await?)
 }
 
-fn read(answer: &str) -> Result<Vec<String>, Error> {
+fn read(answer: &str) -> Result<Vec<String>, Ec2Error> {
     let mut ids = Vec::new();
     let mut document = Document::new(answer);
     let mut root = document.root_element()?;

@@ -3,17 +3,17 @@
 use aws_smithy_types::error::metadata::ErrorMetadata;
 use aws_smithy_xml::decode::{Document, ScopedDecoder, XmlDecodeError, try_data};
 
-use super::Error;
+use super::Ec2Error;
 
-impl From<XmlDecodeError> for Error {
+impl From<XmlDecodeError> for Ec2Error {
     fn from(e: XmlDecodeError) -> Self {
         Self::Unreadable(e.to_string())
     }
 }
 
-/// Checks that a text is one whole document with this root. The decoder itself ends quietly where a text breaks
-/// off, and half of a list of tags must not look like a whole one.
-pub(super) fn whole(xml: &str, root: &str) -> Result<(), Error> {
+/// Checks that a text is one complete document with this root. The decoder itself ends silently where a text is cut
+/// off, and half a list of tags must not look complete.
+pub(super) fn whole(xml: &str, root: &str) -> Result<(), Ec2Error> {
     let mut last = None;
     for token in Document::new(xml) {
         last = Some(token?.1);
@@ -21,21 +21,21 @@ pub(super) fn whole(xml: &str, root: &str) -> Result<(), Error> {
     let mut document = Document::new(xml);
     match document.next_start_element() {
         Some(element) if element.local() == root && last == Some(0) => Ok(()),
-        Some(element) if last == Some(0) => Err(Error::Unreadable(format!(
+        Some(element) if last == Some(0) => Err(Ec2Error::Unreadable(format!(
             "`{}` where `{root}` was expected",
             element.local()
         ))),
-        _ => Err(Error::Unreadable("the document breaks off".to_owned())),
+        _ => Err(Ec2Error::Unreadable("the document is cut off".to_owned())),
     }
 }
 
 /// The text of an element.
-pub(super) fn text(element: &mut ScopedDecoder<'_, '_>) -> Result<String, Error> {
+pub(super) fn text(element: &mut ScopedDecoder<'_, '_>) -> Result<String, Ec2Error> {
     Ok(try_data(element)?.into_owned())
 }
 
-/// The code and the message of an error document: `<Response><Errors><Error><Code/><Message/>`, wherever in the
-/// document the first of each stands.
+/// The code and the message of an error document: `<Response><Errors><Error><Code/><Message/>`, the first of
+/// each in the document.
 pub(super) fn error(xml: &str) -> ErrorMetadata {
     let mut metadata = ErrorMetadata::builder();
     let (mut code, mut message) = (false, false);
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_a_document_is_an_error() {
+    fn an_incomplete_document_is_an_error() {
         for (xml, ok) in [
             ("<A><b>x</b></A>", true),
             ("<?xml version=\"1.0\"?>\n<A/>\n", true),

@@ -141,7 +141,7 @@ impl Hub {
         let rebalance = self.options.rebalance.unwrap_or(false);
         Signal::ALL
             .into_iter()
-            .filter(move |signal| rebalance || *signal != Signal::Rebalance)
+            .filter(move |signal| rebalance || !signal.is_opt_in())
     }
 
     fn tags(&self) -> Tags {

@@ -1,5 +1,4 @@
-//! The question that a published version of the router answers before anything is sent to it, and what a good
-//! answer is.
+//! The self-test of a router version that is published but not live: the request, the report, and when it passes.
 
 use std::collections::BTreeMap;
 
@@ -8,84 +7,83 @@ use serde_json::{Value, json};
 
 use super::resource::FunctionSettings;
 
-/// The `source` of the question. It is only ever asked by invoking the function; no rule matches it.
+/// The `source` of the request. Only an invocation of the function carries it; no rule matches it.
 pub const SOURCE: &str = "kibus.selftest";
-/// The `detail-type` of the question.
+/// The `detail-type` of the request.
 pub const DETAIL_TYPE: &str = "Kibus Self-Test";
 
-/// The question, in the shape of an event.
+/// How many characters of an unreadable report are shown.
+const SHOWN: usize = 200;
+
+/// The request, in the shape of an event.
 #[must_use]
 pub fn question() -> Value {
     json!({ "version": "0", "source": SOURCE, "detail-type": DETAIL_TYPE, "detail": {} })
 }
 
-/// What a router says about itself.
+/// What a router reports about itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answer {
-    /// Whether everything that it tried went well.
+pub struct SelfTestReport {
+    /// Whether every check passed.
     pub ok: bool,
     /// Its own version.
     pub version: String,
-    /// What it was told by its environment.
+    /// Its environment variables.
     pub environment: BTreeMap<String, String>,
-    /// What did not go well.
+    /// The checks that failed.
     #[serde(default)]
     pub problems: Vec<String>,
 }
 
-impl Answer {
-    /// Reads what came back from an invocation.
+impl SelfTestReport {
+    /// Reads the payload that an invocation returned.
     ///
     /// # Errors
-    /// What came back, if it is no answer to this question: some other program's, or a router's from before there was
-    /// a self-test.
+    /// The payload, if it is no self-test report: another program's, or that of a router without a self-test.
     pub fn read(payload: &[u8]) -> Result<Self, String> {
         serde_json::from_slice(payload).map_err(|_| {
             let text: String = String::from_utf8_lossy(payload).chars().take(SHOWN).collect();
-            format!("it answered {text:?}, which is no answer to a self-test")
+            format!("it answered {text:?}, which is not a self-test report")
         })
     }
 
-    /// Whether it is the answer of the router that was meant, in good health.
+    /// Checks that the report comes from the expected router and that every check passed.
     ///
     /// # Errors
     /// What is wrong, in the router's own words where it has some.
-    pub fn judge(&self, meant: &FunctionSettings) -> Result<(), String> {
+    pub fn check(&self, expected: &FunctionSettings) -> Result<(), String> {
         if !self.ok {
             return Err(match self.problems.as_slice() {
-                [] => "it says that it is not well, and not why".to_owned(),
+                [] => "it reports a failure without a reason".to_owned(),
                 problems => problems.join("; "),
             });
         }
-        if self.version != meant.code.version {
+        if self.version != expected.code.version {
             return Err(format!(
-                "it says that it is router {}, and router {} was published",
-                self.version, meant.code.version
+                "it reports version {}, but version {} was published",
+                self.version, expected.code.version
             ));
         }
-        let other = meant
+        let other = expected
             .environment
             .iter()
             .find(|(key, value)| self.environment.get(*key) != Some(value));
         match other {
             None => Ok(()),
             Some((key, value)) => Err(match self.environment.get(key) {
-                Some(found) => format!("it reads {key} as `{found}`, and it was given `{value}`"),
-                None => format!("it does not read {key}, which it was given as `{value}`"),
+                Some(found) => format!("it reads {key} as `{found}`, but `{value}` was set"),
+                None => format!("it does not read {key}, which was set to `{value}`"),
             }),
         }
     }
 }
-
-/// How much of an answer that is none is shown, in characters.
-const SHOWN: usize = 200;
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::model::resource::{Architecture, Code, Extras, Logging};
 
-    fn meant() -> FunctionSettings {
+    fn expected() -> FunctionSettings {
         FunctionSettings {
             role: String::new(),
             runtime: String::new(),
@@ -101,9 +99,9 @@ mod tests {
     }
 
     #[test]
-    fn only_the_router_that_was_meant_and_is_well_passes() {
+    fn only_a_healthy_report_of_the_expected_router_passes() {
         let env = json!({"KIBUS_BUS": "kibus", "KIBUS_QUEUE_PREFIX": ""});
-        for (answer, verdict) in [
+        for (payload, result) in [
             (json!({"ok": true, "version": "0.2.0", "environment": env}), Ok(())),
             (
                 json!({"ok": true, "version": "0.2.0", "environment": env, "new": 1}),
@@ -115,37 +113,38 @@ mod tests {
             ),
             (
                 json!({"ok": false, "version": "0.2.0", "environment": env}),
-                Err("it says that it is not well, and not why"),
+                Err("it reports a failure without a reason"),
             ),
             (
                 json!({"ok": true, "version": "0.1.0", "environment": env}),
-                Err("it says that it is router 0.1.0, and router 0.2.0 was published"),
+                Err("it reports version 0.1.0, but version 0.2.0 was published"),
             ),
             (
                 json!({"ok": true, "version": "0.2.0", "environment": {"KIBUS_BUS": "x"}}),
-                Err("it reads KIBUS_BUS as `x`, and it was given `kibus`"),
+                Err("it reads KIBUS_BUS as `x`, but `kibus` was set"),
             ),
             (
                 json!({"ok": true, "version": "0.2.0", "environment": {}}),
-                Err("it does not read KIBUS_BUS, which it was given as `kibus`"),
+                Err("it does not read KIBUS_BUS, which was set to `kibus`"),
             ),
             (
                 json!({"Received": 1}),
-                Err("it answered \"{\\\"Received\\\":1}\", which is no answer to a self-test"),
+                Err("it answered \"{\\\"Received\\\":1}\", which is not a self-test report"),
             ),
             (
                 json!("ok"),
-                Err("it answered \"\\\"ok\\\"\", which is no answer to a self-test"),
+                Err("it answered \"\\\"ok\\\"\", which is not a self-test report"),
             ),
         ] {
-            let judged = Answer::read(answer.to_string().as_bytes()).and_then(|read| read.judge(&meant()));
-            assert_eq!(judged, verdict.map_err(str::to_owned), "{answer}");
+            let checked =
+                SelfTestReport::read(payload.to_string().as_bytes()).and_then(|report| report.check(&expected()));
+            assert_eq!(checked, result.map_err(str::to_owned), "{payload}");
         }
     }
 
     #[test]
-    fn an_endless_answer_is_not_shown_whole() {
-        let refused = Answer::read("x".repeat(10_000).as_bytes()).unwrap_err();
+    fn a_very_long_payload_is_cut() {
+        let refused = SelfTestReport::read("x".repeat(10_000).as_bytes()).unwrap_err();
         assert!(refused.len() < SHOWN + 100, "{refused}");
     }
 }

@@ -1,84 +1,307 @@
-//! The kinds of event that Karpenter acts on, each with the rule that brings it to the hub.
+//! The kinds of event that the hub receives: one table for the rules, the router, the self-test and every sample.
 //!
-//! Source of the kinds: `pkg/controllers/interruption/messages` of aws/karpenter-provider-aws, which keys its
-//! parsers on exactly (`version`, `source`, `detail-type`) and deletes what it does not know.
+//! Source of the kinds: `pkg/controllers/interruption/messages` of aws/karpenter-provider-aws. Its parsers are keyed on
+//! exactly (`version`, `source`, `detail-type`), and it deletes events that it does not know.
 
 use super::document::Document;
 use super::name::AccountId;
 use super::template::Template;
 
-/// The `source` of a probe event. Nobody may put events with a source that begins with `aws.`.
+/// The `source` of a probe event. AWS lets nobody put events with a source that begins with `aws.`.
 pub const PROBE_SOURCE: &str = "kibus.probe";
 /// The `detail-type` of a probe event.
 pub const PROBE_DETAIL_TYPE: &str = "Kibus Probe";
 
-/// A kind of event that a rule of the hub matches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Signal {
-    /// Spot takes an instance back in two minutes.
-    SpotInterruption,
+/// Where an event says what it is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SubjectMember {
+    /// `detail.instance-id` names one instance.
+    Instance,
+    /// `detail.affectedEntities` names any number of instances.
+    Entities,
+    /// `detail.cluster` names a cluster, or nothing.
+    Cluster,
+}
+
+/// A member of an event's detail, and the values that Karpenter acts on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DetailFilter {
+    /// The member.
+    pub member: &'static str,
+    /// Its accepted values.
+    pub values: &'static [&'static str],
+    /// Whether Karpenter ignores case in it.
+    pub any_case: bool,
+}
+
+impl DetailFilter {
+    /// Whether a value is one of the accepted values.
+    #[must_use]
+    pub fn accepts(&self, value: &str) -> bool {
+        self.values
+            .iter()
+            .any(|known| *known == value || self.any_case && known.eq_ignore_ascii_case(value))
+    }
+}
+
+/// One row of the table.
+struct Facts {
+    /// The end of its rule's name.
+    slug: &'static str,
+    /// The description of its rule.
+    description: &'static str,
+    /// The pattern of its rule, as a template.
+    pattern: &'static str,
+    source: &'static str,
+    /// The detail-type that Karpenter knows, then older names of it.
+    detail_types: &'static [&'static str],
+    filters: &'static [DetailFilter],
+    subject: SubjectMember,
+    /// Whether the router retries it once when EC2 shows no tags.
+    urgent: bool,
+    /// Whether its rule exists only on request.
+    opt_in: bool,
+    /// Other members of its detail, for samples.
+    sample: &'static [(&'static str, &'static str)],
+}
+
+macro_rules! signals {
+    ($($(#[$doc:meta])* $variant:ident = $facts:expr;)*) => {
+        /// A kind of event that a rule of the hub matches.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Signal { $($(#[$doc])* $variant,)* }
+
+        impl Signal {
+            /// Every signal.
+            pub const ALL: [Self; [$(stringify!($variant)),*].len()] = [$(Self::$variant),*];
+
+            const fn facts(self) -> Facts {
+                match self { $(Self::$variant => $facts,)* }
+            }
+        }
+    };
+}
+
+signals! {
+    /// Spot reclaims an instance in two minutes.
+    SpotInterruption = Facts {
+        slug: "spot-interruption",
+        description: "Kibus: Spot interruption warnings",
+        pattern: include_str!("../../templates/patterns/spot-interruption.json"),
+        source: "aws.ec2",
+        detail_types: &["EC2 Spot Instance Interruption Warning"],
+        filters: &[],
+        subject: SubjectMember::Instance,
+        urgent: true,
+        opt_in: false,
+        sample: &[("instance-action", "terminate")],
+    };
     /// An instance is stopping, stopped, shutting down or terminated.
-    StateChange,
+    StateChange = Facts {
+        slug: "instance-state-change",
+        description: "Kibus: instances that stop or terminate",
+        pattern: include_str!("../../templates/patterns/instance-state-change.json"),
+        source: "aws.ec2",
+        detail_types: &["EC2 Instance State-change Notification"],
+        filters: &[DetailFilter {
+            member: "state",
+            values: &["stopping", "stopped", "shutting-down", "terminated"],
+            any_case: true,
+        }],
+        subject: SubjectMember::Instance,
+        urgent: false,
+        opt_in: false,
+        sample: &[],
+    };
     /// AWS Health announces a change of instances.
-    ScheduledChange,
-    /// An interruptible capacity reservation is reclaimed (Karpenter v1.10.0 and later).
-    CapacityReservation,
-    /// An instance runs a higher risk of interruption; Karpenter only reports it.
-    Rebalance,
-    /// An event of kibus's own, to see that the bus works.
-    Probe,
+    ScheduledChange = Facts {
+        slug: "scheduled-change",
+        description: "Kibus: scheduled changes of instances, from AWS Health",
+        pattern: include_str!("../../templates/patterns/scheduled-change.json"),
+        source: "aws.health",
+        detail_types: &["AWS Health Event"],
+        filters: &[
+            DetailFilter { member: "service", values: &["EC2"], any_case: false },
+            DetailFilter { member: "eventTypeCategory", values: &["scheduledChange"], any_case: false },
+        ],
+        subject: SubjectMember::Entities,
+        urgent: true,
+        opt_in: false,
+        sample: &[
+            ("eventTypeCode", "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED"),
+            ("eventScopeCode", "ACCOUNT_SPECIFIC"),
+            ("statusCode", "upcoming"),
+            ("page", "1"),
+            ("totalPages", "1"),
+            ("backupEvent", "false"),
+        ],
+    };
+    /// EC2 reclaims an interruptible capacity reservation (Karpenter v1.10.0 and later).
+    CapacityReservation = Facts {
+        slug: "capacity-reservation-interruption",
+        description: "Kibus: interruptions of capacity reservations",
+        pattern: include_str!("../../templates/patterns/capacity-reservation-interruption.json"),
+        source: "aws.ec2",
+        detail_types: &[
+            "EC2 Capacity Reservation Instance Interruption Warning",
+            "EC2 Interruptible Capacity Reservation Instance Interruption Warning",
+        ],
+        filters: &[],
+        subject: SubjectMember::Instance,
+        urgent: true,
+        opt_in: false,
+        sample: &[("instance-action", "terminate")],
+    };
+    /// An instance has a higher risk of interruption; Karpenter only reports it.
+    Rebalance = Facts {
+        slug: "rebalance-recommendation",
+        description: "Kibus: rebalance recommendations",
+        pattern: include_str!("../../templates/patterns/rebalance-recommendation.json"),
+        source: "aws.ec2",
+        detail_types: &["EC2 Instance Rebalance Recommendation"],
+        filters: &[],
+        subject: SubjectMember::Instance,
+        urgent: false,
+        opt_in: true,
+        sample: &[],
+    };
+    /// An event of kibus itself, to check that the bus works.
+    Probe = Facts {
+        slug: "probe",
+        description: "Kibus: probes of the bus itself",
+        pattern: include_str!("../../templates/patterns/probe.json"),
+        source: PROBE_SOURCE,
+        detail_types: &[PROBE_DETAIL_TYPE],
+        filters: &[],
+        subject: SubjectMember::Cluster,
+        urgent: false,
+        opt_in: false,
+        sample: &[],
+    };
 }
 
 impl Signal {
-    /// Every kind, in the order in which they are shown.
-    pub const ALL: [Self; 6] = [
-        Self::SpotInterruption,
-        Self::StateChange,
-        Self::ScheduledChange,
-        Self::CapacityReservation,
-        Self::Rebalance,
-        Self::Probe,
-    ];
+    /// The signal of an event with this source and detail-type.
+    #[must_use]
+    pub fn of(source: &str, detail_type: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|signal| signal.source() == source && signal.detail_types().contains(&detail_type))
+    }
 
-    /// What its rule's name ends in.
+    /// The end of its rule's name.
     #[must_use]
     pub fn slug(self) -> &'static str {
-        match self {
-            Self::SpotInterruption => "spot-interruption",
-            Self::StateChange => "instance-state-change",
-            Self::ScheduledChange => "scheduled-change",
-            Self::CapacityReservation => "capacity-reservation-interruption",
-            Self::Rebalance => "rebalance-recommendation",
-            Self::Probe => "probe",
-        }
+        self.facts().slug
     }
 
     /// One line for the rule's description.
     #[must_use]
     pub fn description(self) -> &'static str {
-        match self {
-            Self::SpotInterruption => "Kibus: Spot interruption warnings",
-            Self::StateChange => "Kibus: instances that stop or terminate",
-            Self::ScheduledChange => "Kibus: scheduled changes of instances, from AWS Health",
-            Self::CapacityReservation => "Kibus: interruptions of capacity reservations",
-            Self::Rebalance => "Kibus: rebalance recommendations",
-            Self::Probe => "Kibus: probes of the bus itself",
-        }
+        self.facts().description
+    }
+
+    /// The `source` of its events.
+    #[must_use]
+    pub fn source(self) -> &'static str {
+        self.facts().source
+    }
+
+    /// The `detail-type` that Karpenter knows.
+    #[must_use]
+    pub fn detail_type(self) -> &'static str {
+        self.facts().detail_types[0]
+    }
+
+    /// Every `detail-type` that its events have: the one that Karpenter knows, then older names.
+    #[must_use]
+    pub fn detail_types(self) -> &'static [&'static str] {
+        self.facts().detail_types
+    }
+
+    /// What a detail must hold for Karpenter to act on it.
+    #[must_use]
+    pub fn filters(self) -> &'static [DetailFilter] {
+        self.facts().filters
+    }
+
+    /// Where its events say what they are about.
+    #[must_use]
+    pub fn subject(self) -> SubjectMember {
+        self.facts().subject
+    }
+
+    /// Whether the router retries an event once when EC2 shows no tags of the instance.
+    #[must_use]
+    pub fn is_urgent(self) -> bool {
+        self.facts().urgent
+    }
+
+    /// Whether the hub has its rule only on request.
+    #[must_use]
+    pub fn is_opt_in(self) -> bool {
+        self.facts().opt_in
+    }
+
+    /// Other members of the detail of a sample event.
+    pub(super) fn sample_members(self) -> &'static [(&'static str, &'static str)] {
+        self.facts().sample
     }
 
     /// The pattern of its rule, narrowed to what Karpenter acts on and to one account.
     #[must_use]
     pub fn pattern(self, account: &AccountId) -> Document {
-        let template = match self {
-            Self::SpotInterruption => include_str!("../../templates/patterns/spot-interruption.json"),
-            Self::StateChange => include_str!("../../templates/patterns/instance-state-change.json"),
-            Self::ScheduledChange => include_str!("../../templates/patterns/scheduled-change.json"),
-            Self::CapacityReservation => {
-                include_str!("../../templates/patterns/capacity-reservation-interruption.json")
+        Template::builtin(self.facts().pattern).fill(&[("account", account.as_str().into())])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, Value, json};
+
+    use super::*;
+    use crate::model::scope::tests::scope;
+
+    #[test]
+    fn every_pattern_matches_the_events_of_the_table_and_no_others() {
+        for signal in Signal::ALL {
+            let mut pattern = json!({
+                "account": [scope().account.as_str()],
+                "source": [signal.source()],
+                "detail-type": signal.detail_types(),
+            });
+            let filters: Map<String, Value> = signal
+                .filters()
+                .iter()
+                .map(|filter| (filter.member.to_owned(), json!(filter.values)))
+                .collect();
+            if !filters.is_empty() {
+                pattern["detail"] = Value::Object(filters);
             }
-            Self::Rebalance => include_str!("../../templates/patterns/rebalance-recommendation.json"),
-            Self::Probe => include_str!("../../templates/patterns/probe.json"),
-        };
-        Template::builtin(template).fill(&[("account", account.as_str().into())])
+            assert_eq!(signal.pattern(&scope().account).0, pattern, "{signal:?}");
+        }
+    }
+
+    #[test]
+    fn source_and_detail_type_name_one_signal() {
+        for signal in Signal::ALL {
+            for detail_type in signal.detail_types() {
+                assert_eq!(Signal::of(signal.source(), detail_type), Some(signal));
+            }
+        }
+        assert_eq!(Signal::of("aws.ec2", "AWS Health Event"), None);
+    }
+
+    #[test]
+    fn case_matters_only_where_it_matters_to_karpenter() {
+        for (signal, value, accepted) in [
+            (Signal::StateChange, "stopping", true),
+            (Signal::StateChange, "Stopping", true),
+            (Signal::StateChange, "running", false),
+            (Signal::ScheduledChange, "EC2", true),
+            (Signal::ScheduledChange, "ec2", false),
+        ] {
+            assert_eq!(signal.filters()[0].accepts(value), accepted, "{value}");
+        }
     }
 }

@@ -1,25 +1,25 @@
-//! What is saved of instances from one invocation to the next. It is only ever a saving.
+//! The owners of instances, cached from one invocation to the next.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use super::instance::InstanceId;
-use super::owner::Owner;
+use super::owner::InstanceOwner;
 
-/// How long a foreign owner is believed: its tags may yet come.
+/// How long a foreign owner is valid: Karpenter's tags may arrive later.
 const FOREIGN: Duration = Duration::from_secs(60);
 
-/// Owners of instances, bounded: when one generation is full, the one before it is forgotten. An instance that is
-/// asked for again moves to the younger one.
+/// A bounded cache in two generations: when the young one is full, it replaces the old one. An instance that is read
+/// again moves to the young generation.
 #[derive(Debug)]
 pub(super) struct Cache {
-    young: HashMap<InstanceId, (Owner, Instant)>,
-    old: HashMap<InstanceId, (Owner, Instant)>,
+    young: HashMap<InstanceId, (InstanceOwner, Instant)>,
+    old: HashMap<InstanceId, (InstanceOwner, Instant)>,
     generation: usize,
 }
 
 impl Cache {
-    /// A cache that holds up to twice as many instances as a generation has.
+    /// A cache of at most two generations of this many instances.
     pub(super) fn new(generation: usize) -> Self {
         Self {
             young: HashMap::new(),
@@ -28,30 +28,30 @@ impl Cache {
         }
     }
 
-    /// The owner of an instance, if it is saved.
-    pub(super) fn get(&mut self, id: &InstanceId, now: Instant) -> Option<Owner> {
+    /// The owner of an instance, if it is cached and valid.
+    pub(super) fn get(&mut self, id: &InstanceId, now: Instant) -> Option<InstanceOwner> {
         if !self.young.contains_key(id) {
             let (owner, seen) = self.old.remove(id)?;
             self.insert(id.clone(), owner, seen);
         }
         let (owner, seen) = self.young.get(id)?;
-        let believed = match owner {
-            Owner::Cluster(_) => true,
-            Owner::Foreign(_) => now.saturating_duration_since(*seen) < FOREIGN,
-            Owner::NoTags => false,
+        let valid = match owner {
+            InstanceOwner::Cluster(_) => true,
+            InstanceOwner::Foreign(_) => now.saturating_duration_since(*seen) < FOREIGN,
+            InstanceOwner::NoTags => false,
         };
-        believed.then(|| owner.clone())
+        valid.then(|| owner.clone())
     }
 
-    /// Remembers what was seen. That nothing was seen is not saved.
-    pub(super) fn put(&mut self, id: InstanceId, owner: Owner, now: Instant) {
-        if owner != Owner::NoTags {
+    /// Caches an owner. `NoTags` is never cached.
+    pub(super) fn put(&mut self, id: InstanceId, owner: InstanceOwner, now: Instant) {
+        if owner != InstanceOwner::NoTags {
             self.old.remove(&id);
             self.insert(id, owner, now);
         }
     }
 
-    fn insert(&mut self, id: InstanceId, owner: Owner, seen: Instant) {
+    fn insert(&mut self, id: InstanceId, owner: InstanceOwner, seen: Instant) {
         if self.young.len() >= self.generation {
             self.old = std::mem::take(&mut self.young);
         }
@@ -61,7 +61,7 @@ impl Cache {
 
 #[cfg(test)]
 mod tests {
-    use super::super::verdict::Drop;
+    use super::super::decision::DropReason;
     use super::*;
 
     fn id(n: usize) -> InstanceId {
@@ -69,17 +69,17 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_owner_is_believed_as_long_as_it_is_true() {
+    fn each_kind_of_owner_is_valid_for_its_own_time() {
         let start = Instant::now();
         let later = |seconds| start + Duration::from_secs(seconds);
-        let cluster = Owner::Cluster("a".parse().unwrap());
-        let foreign = Owner::Foreign(Drop::NoKarpenterMarker);
+        let cluster = InstanceOwner::Cluster("a".parse().unwrap());
+        let foreign = InstanceOwner::Foreign(DropReason::NoKarpenterMarker);
         for (owner, after, known) in [
             (&cluster, 0, true),
             (&cluster, 86_400, true),
             (&foreign, 59, true),
             (&foreign, 60, false),
-            (&Owner::NoTags, 0, false),
+            (&InstanceOwner::NoTags, 0, false),
         ] {
             let mut cache = Cache::new(4);
             cache.put(id(1), owner.clone(), start);
@@ -89,10 +89,10 @@ mod tests {
     }
 
     #[test]
-    fn it_stays_small_and_keeps_what_is_used() {
+    fn it_stays_small_and_keeps_used_instances() {
         let now = Instant::now();
         let mut cache = Cache::new(10);
-        let owner = Owner::Cluster("a".parse().unwrap());
+        let owner = InstanceOwner::Cluster("a".parse().unwrap());
         for n in 0..1000 {
             cache.put(id(n), owner.clone(), now);
             assert!(cache.get(&id(0), now).is_some(), "after {n}");

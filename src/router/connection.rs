@@ -1,5 +1,5 @@
-//! How the function reaches EC2 and SQS: one connector for both, made once, and a connection to each that stands
-//! before the first event is asked for.
+//! How the function connects to EC2 and SQS: one connector for both, and a connection to each that is open before the
+//! first event arrives.
 
 use std::time::Duration;
 
@@ -17,12 +17,12 @@ use aws_types::SdkConfig;
 
 use crate::ec2;
 
-/// How long a connection may take to come about.
+/// The timeout for opening a connection.
 pub(super) const CONNECT: Duration = Duration::from_secs(1);
 
-/// The connector of all clients. Making it loads the roots that it trusts.
+/// The connector of all clients. This loads the trusted root certificates.
 ///
-/// Its cryptography is ring's: that of the SDK's own client takes most of a cold start before its first handshake
+/// It uses ring: the SDK's default cryptography takes most of a cold start before its first handshake
 /// (docs/decisions/0013-the-router-speaks-tls-with-ring.md).
 pub(super) fn connector() -> SharedHttpConnector {
     let settings = HttpConnectorSettings::builder().connect_timeout(CONNECT).build();
@@ -31,14 +31,14 @@ pub(super) fn connector() -> SharedHttpConnector {
     SharedHttpConnector::new(builder.tls_provider(Provider::rustls(CryptoMode::Ring)).build())
 }
 
-/// An HTTP client that has this connector whatever is asked of it, so that all its users share connections.
+/// An HTTP client that always uses this connector, so that all its users share connections.
 pub(super) fn client(connector: &SharedHttpConnector) -> SharedHttpClient {
     let connector = connector.clone();
     http_client_fn(move |_, _| connector.clone())
 }
 
-/// Opens a connection to EC2 and one to SQS at the same time, and lets them be kept. One that does not come about
-/// is no failure here: the first call tries again, and says what is wrong.
+/// Opens a connection to EC2 and one to SQS at the same time. A connection that cannot be opened is not an error here:
+/// the first call tries again and reports the failure.
 pub(super) async fn open(connector: &SharedHttpConnector, config: &SdkConfig) {
     let endpoints = [Some(ec2::endpoint(config)), sqs_endpoint(config).await];
     let asked = endpoints
@@ -46,11 +46,11 @@ pub(super) async fn open(connector: &SharedHttpConnector, config: &SdkConfig) {
         .flatten()
         .filter_map(|endpoint| greeting(&endpoint));
     let answers = futures_util::future::join_all(asked.map(|request| connector.call(request)));
-    // An answer that takes longer than a connection may is not waited for.
+    // This timeout is the limit for slow answers too.
     let _ = tokio::time::timeout(CONNECT, answers).await;
 }
 
-/// What every server answers with headers only, and no permission is needed for.
+/// A request that every server answers with headers only, and that needs no permission.
 fn greeting(endpoint: &str) -> Option<HttpRequest> {
     let mut request = HttpRequest::new(SdkBody::empty());
     request.set_method("HEAD").ok()?;
@@ -60,7 +60,7 @@ fn greeting(endpoint: &str) -> Option<HttpRequest> {
     Some(request)
 }
 
-/// Where the SDK's client of SQS goes with this configuration.
+/// The endpoint of the SDK's SQS client for this configuration.
 async fn sqs_endpoint(config: &SdkConfig) -> Option<String> {
     let params = Params::builder()
         .set_region(config.region().map(ToString::to_string))
@@ -98,7 +98,7 @@ mod tests {
             .build()
     }
 
-    /// Answers what comes over one connection, and gives the method of each request.
+    /// Answers the requests of one connection and gives the method of each.
     fn serve(mut stream: TcpStream) -> Vec<String> {
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         let mut methods = Vec::new();
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_uses_a_connection_that_stood_before() {
+    async fn a_call_uses_a_connection_that_was_open_before() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
         let server = thread::spawn(move || {
@@ -145,20 +145,20 @@ mod tests {
             .await
             .unwrap();
         drop((connector, config));
-        // The connections are closed by tasks of this thread's runtime, so it must not wait for the server itself.
+        // Tasks of this runtime close the connections, so this thread must not block on the server.
         let methods = tokio::task::spawn_blocking(|| server.join().unwrap()).await.unwrap();
         assert_eq!(methods, [vec!["HEAD"], vec!["HEAD", "POST"]]);
     }
 
     #[tokio::test]
-    async fn nobody_there_is_no_failure_yet() {
+    async fn an_unreachable_endpoint_is_not_an_error_yet() {
         let connector = connector();
         // Nothing listens on port 1.
         open(&connector, &config(&connector, "http://127.0.0.1:1")).await;
     }
 
     #[tokio::test]
-    async fn sqs_is_opened_where_its_client_goes() {
+    async fn the_sqs_connection_has_the_endpoint_of_the_client() {
         for (region, fips, expected) in [
             ("us-west-2", false, "https://sqs.us-west-2.amazonaws.com"),
             ("us-west-2", true, "https://sqs-fips.us-west-2.amazonaws.com"),

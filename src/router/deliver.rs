@@ -1,5 +1,4 @@
-//! Cluster to queue: copies in batches, as many queues at the same time as calls are allowed, and what a queue
-//! that does not take them means.
+//! Cluster to queue: outgoing messages in batches, to many queues at once, and what to do when a queue refuses.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,18 +6,18 @@ use std::time::Instant;
 
 use tokio::task::JoinSet;
 
+use super::InvocationContext;
 use super::clock::{Backoff, Clock};
+use super::decision::{Decision, DropReason, RetryReason};
 use super::decode::LARGEST;
 use super::registry::Registration;
-use super::services::{Fault, InstanceTags, Queues};
-use super::verdict::{Drop, GiveBack, Verdict};
-use super::{Calls, Router};
+use super::services::{CallFailure, InstanceTags, Queues};
 use crate::model::name::{ClusterName, QueueName};
 
 /// How many messages one call takes.
 const BATCH: usize = 10;
 
-/// A queue, and whose it is; nobody's is the queue of probes.
+/// A queue and its cluster. The probe queue has no cluster.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Destination {
     pub(super) queue: QueueName,
@@ -27,163 +26,168 @@ pub(super) struct Destination {
 
 /// One message to one queue.
 #[derive(Clone, Debug)]
-pub(super) struct Copy {
-    /// Which of the copies of this invocation it is.
+pub(super) struct Outgoing {
+    /// Its number among the outgoing messages of this invocation.
     pub(super) number: usize,
     pub(super) body: String,
 }
 
-/// What became of a copy, and when.
+/// The decision about an outgoing message, and when it was made.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Told {
-    pub(super) copy: usize,
-    pub(super) verdict: Verdict,
+pub(super) struct SendResult {
+    pub(super) number: usize,
+    pub(super) decision: Decision,
     pub(super) at: Instant,
 }
 
-/// Sends copies, each to its destination, and says what became of each. A copy that is not spoken of did not get
-/// its turn.
+/// Sends messages to their destinations and gives the result of each. A message without a result was not sent in
+/// time.
 pub(super) async fn deliver<T: InstanceTags, Q: Queues, C: Clock>(
-    router: &Arc<Router<T, Q>>,
-    calls: &Arc<Calls>,
-    clock: &Arc<C>,
-    copies: BTreeMap<Destination, Vec<Copy>>,
-) -> Vec<Told> {
-    let mut told = Vec::new();
+    context: &Arc<InvocationContext<T, Q, C>>,
+    outgoing: BTreeMap<Destination, Vec<Outgoing>>,
+) -> Vec<SendResult> {
+    let mut results = Vec::new();
     let mut tasks = JoinSet::new();
-    for (to, copies) in copies {
-        let (large, copies): (Vec<_>, Vec<_>) = copies.into_iter().partition(|copy| copy.body.len() > LARGEST);
-        told.extend(large.iter().map(|copy| Told {
-            copy: copy.number,
-            verdict: Verdict::Dropped(Drop::TooLarge),
-            at: clock.now(),
+    for (to, messages) in outgoing {
+        let (large, messages): (Vec<_>, Vec<_>) =
+            messages.into_iter().partition(|message| message.body.len() > LARGEST);
+        results.extend(large.iter().map(|message| SendResult {
+            number: message.number,
+            decision: Decision::Dropped(DropReason::TooLarge),
+            at: context.clock.now(),
         }));
-        for batch in batches(copies) {
-            let delivery = Delivery {
-                router: Arc::clone(router),
-                calls: Arc::clone(calls),
-                clock: Arc::clone(clock),
+        for batch in batches(messages) {
+            let sender = BatchSender {
+                context: Arc::clone(context),
                 to: to.clone(),
-                told: Vec::with_capacity(batch.len()),
+                results: Vec::with_capacity(batch.len()),
             };
-            tasks.spawn(delivery.run(batch));
+            tasks.spawn(sender.run(batch));
         }
     }
     while let Some(joined) = tasks.join_next().await {
-        told.extend(joined.unwrap_or_default());
+        results.extend(joined.unwrap_or_default());
     }
-    told
+    results
 }
 
-/// Copies in as few batches as the limits of a call allow, in order.
-fn batches(copies: Vec<Copy>) -> Vec<Vec<Copy>> {
-    let mut batches: Vec<Vec<Copy>> = Vec::new();
+/// The messages in as few batches as the limits of a call allow, in order.
+fn batches(messages: Vec<Outgoing>) -> Vec<Vec<Outgoing>> {
+    let mut batches: Vec<Vec<Outgoing>> = Vec::new();
     let mut bytes = 0;
-    for copy in copies {
+    for message in messages {
         match batches.last_mut() {
-            Some(batch) if batch.len() < BATCH && bytes + copy.body.len() <= LARGEST => {
-                bytes += copy.body.len();
-                batch.push(copy);
+            Some(batch) if batch.len() < BATCH && bytes + message.body.len() <= LARGEST => {
+                bytes += message.body.len();
+                batch.push(message);
             }
             _ => {
-                bytes = copy.body.len();
-                batches.push(vec![copy]);
+                bytes = message.body.len();
+                batches.push(vec![message]);
             }
         }
     }
     batches
 }
 
-struct Delivery<T, Q, C> {
-    router: Arc<Router<T, Q>>,
-    calls: Arc<Calls>,
-    clock: Arc<C>,
+/// Sends one batch to one queue until every message in it has a result.
+struct BatchSender<T, Q, C> {
+    context: Arc<InvocationContext<T, Q, C>>,
     to: Destination,
-    told: Vec<Told>,
+    results: Vec<SendResult>,
 }
 
-impl<T: InstanceTags, Q: Queues, C: Clock> Delivery<T, Q, C> {
-    async fn run(mut self, batch: Vec<Copy>) -> Vec<Told> {
+impl<T: InstanceTags, Q: Queues, C: Clock> BatchSender<T, Q, C> {
+    async fn run(mut self, batch: Vec<Outgoing>) -> Vec<SendResult> {
         let mut waiting = vec![batch];
         let mut backoff = Backoff::default();
         loop {
-            let mut again: Vec<Copy> = Vec::new();
-            let mut why = GiveBack::OutOfTime;
+            let mut again: Vec<Outgoing> = Vec::new();
+            let mut why = RetryReason::OutOfTime;
             while let Some(batch) = waiting.pop() {
                 match self.send(&batch).await {
                     None => again.extend(batch),
                     Some(Ok(answers)) => {
-                        // An answer that is missing is no answer.
-                        let missing = std::iter::repeat(Err(Fault::Again(GiveBack::SendUnavailable)));
+                        // A message that the answer does not mention may not have been taken.
+                        let missing = std::iter::repeat(Err(CallFailure::Again(RetryReason::SendUnavailable)));
                         let mut closed = Vec::new();
-                        for (copy, answer) in batch.into_iter().zip(answers.into_iter().chain(missing)) {
+                        for (message, answer) in batch.into_iter().zip(answers.into_iter().chain(missing)) {
                             match answer {
-                                Ok(()) => self.tell([copy], Verdict::Delivered),
-                                Err(Fault::Again(reason)) => {
+                                Ok(()) => self.decide([message], Decision::Delivered),
+                                Err(CallFailure::Again(reason)) => {
                                     why = reason;
-                                    again.push(copy);
+                                    again.push(message);
                                 }
-                                Err(Fault::TooLong) => self.tell([copy], Verdict::Dropped(Drop::TooLarge)),
-                                Err(Fault::Refused) => self.tell([copy], Verdict::GivenBack(GiveBack::SendRefused)),
-                                Err(Fault::Denied | Fault::Absent) => closed.push(copy),
+                                Err(CallFailure::TooLong) => self.drop_too_large([message]),
+                                Err(CallFailure::Refused) => self.retry_refused([message]),
+                                Err(CallFailure::Denied | CallFailure::Absent) => closed.push(message),
                             }
                         }
-                        self.closed(closed).await;
+                        self.decide_closed(closed).await;
                     }
-                    Some(Err(Fault::Again(reason))) => {
+                    Some(Err(CallFailure::Again(reason))) => {
                         why = reason;
                         again.extend(batch);
                     }
-                    Some(Err(Fault::Denied | Fault::Absent)) => self.closed(batch).await,
-                    // One message must not keep its neighbours from their queue.
-                    Some(Err(Fault::TooLong | Fault::Refused)) if batch.len() > 1 => {
+                    Some(Err(CallFailure::Denied | CallFailure::Absent)) => self.decide_closed(batch).await,
+                    // One message must not keep its neighbors from their queue.
+                    Some(Err(CallFailure::TooLong | CallFailure::Refused)) if batch.len() > 1 => {
                         let (left, right) = batch.split_at(batch.len() / 2);
                         waiting.extend([left.to_vec(), right.to_vec()]);
                     }
-                    Some(Err(Fault::TooLong)) => self.tell(batch, Verdict::Dropped(Drop::TooLarge)),
-                    Some(Err(Fault::Refused)) => self.tell(batch, Verdict::GivenBack(GiveBack::SendRefused)),
+                    Some(Err(CallFailure::TooLong)) => self.drop_too_large(batch),
+                    Some(Err(CallFailure::Refused)) => self.retry_refused(batch),
                 }
             }
             if again.is_empty() {
-                return self.told;
+                return self.results;
             }
-            if !backoff.again(&*self.clock).await {
-                self.tell(again, Verdict::GivenBack(why));
-                return self.told;
+            if !backoff.again(&self.context.clock).await {
+                self.decide(again, Decision::Retried(why));
+                return self.results;
             }
             waiting = batches(again);
         }
     }
 
-    async fn send(&self, batch: &[Copy]) -> Option<Result<Vec<Result<(), Fault>>, Fault>> {
-        let bodies: Vec<&str> = batch.iter().map(|copy| copy.body.as_str()).collect();
-        let _permit = self.router.permit().await;
-        self.calls.send();
-        self.clock
-            .within(self.router.queues.send(&self.to.queue, &bodies))
+    async fn send(&self, batch: &[Outgoing]) -> Option<Result<Vec<Result<(), CallFailure>>, CallFailure>> {
+        let bodies: Vec<&str> = batch.iter().map(|message| message.body.as_str()).collect();
+        let router = &self.context.router;
+        let _permit = router.permit().await;
+        self.context.calls.count_send();
+        self.context
+            .clock
+            .within(router.queues.send(&self.to.queue, &bodies))
             .await
     }
 
-    /// The queue is shut or not there: whose it is decides.
-    async fn closed(&mut self, copies: Vec<Copy>) {
-        if copies.is_empty() {
+    /// The queue denies access or does not exist: its registration decides.
+    async fn decide_closed(&mut self, messages: Vec<Outgoing>) {
+        if messages.is_empty() {
             return;
         }
-        let registration = self.router.registration(&self.to, &self.calls, &*self.clock).await;
-        let verdict = match registration {
-            Ok(Registration::Absent) => Verdict::Dropped(Drop::Unregistered),
-            Ok(Registration::NotOurs) => Verdict::Dropped(Drop::QueueNotOurs),
-            Ok(Registration::Ours | Registration::Denied) => Verdict::GivenBack(GiveBack::QueueDenied),
-            Err(why) => Verdict::GivenBack(why),
+        let decision = match self.context.registration(&self.to).await {
+            Ok(Registration::Absent) => Decision::Dropped(DropReason::Unregistered),
+            Ok(Registration::NotOurs) => Decision::Dropped(DropReason::QueueNotOurs),
+            Ok(Registration::Ours | Registration::Denied) => Decision::Retried(RetryReason::QueueDenied),
+            Err(why) => Decision::Retried(why),
         };
-        self.tell(copies, verdict);
+        self.decide(messages, decision);
     }
 
-    fn tell(&mut self, copies: impl IntoIterator<Item = Copy>, verdict: Verdict) {
-        let at = self.clock.now();
-        self.told.extend(copies.into_iter().map(|copy| Told {
-            copy: copy.number,
-            verdict,
+    fn drop_too_large(&mut self, messages: impl IntoIterator<Item = Outgoing>) {
+        self.decide(messages, Decision::Dropped(DropReason::TooLarge));
+    }
+
+    fn retry_refused(&mut self, messages: impl IntoIterator<Item = Outgoing>) {
+        self.decide(messages, Decision::Retried(RetryReason::SendRefused));
+    }
+
+    fn decide(&mut self, messages: impl IntoIterator<Item = Outgoing>, decision: Decision) {
+        let at = self.context.clock.now();
+        self.results.extend(messages.into_iter().map(|message| SendResult {
+            number: message.number,
+            decision,
             at,
         }));
     }
@@ -203,15 +207,15 @@ mod tests {
             (vec![mib, 1], vec![1, 1]),
             (vec![mib / 2, mib / 2, 1], vec![2, 1]),
         ] {
-            let copies = sizes
+            let messages = sizes
                 .iter()
                 .enumerate()
-                .map(|(number, size)| Copy {
+                .map(|(number, size)| Outgoing {
                     number,
                     body: "x".repeat(*size),
                 })
                 .collect();
-            let batches: Vec<usize> = batches(copies).iter().map(Vec::len).collect();
+            let batches: Vec<usize> = batches(messages).iter().map(Vec::len).collect();
             assert_eq!(batches, expected, "{sizes:?}");
         }
     }

@@ -1,12 +1,12 @@
-//! The entities of an AWS Health event, and the copy of it that holds some of them.
+//! The entities of an AWS Health event, and copies of it that have some of them.
 
 use std::collections::HashSet;
 
 use serde_json::value::RawValue;
 
+use super::decision::DropReason;
 use super::instance::InstanceId;
 use super::json::{self, Edit, Members};
-use super::verdict::Drop;
 use crate::model::scope::Scope;
 
 /// The affected entities of an event, and the resources that its envelope names.
@@ -21,13 +21,14 @@ pub(super) struct Entities<'a> {
 #[derive(Debug)]
 struct Entity<'a> {
     written: &'a RawValue,
-    /// The id with its entity as a cluster gets it, ARNs reduced.
-    id: Result<InstanceId, Drop>,
+    /// The instance, or why there is none.
+    id: Result<InstanceId, DropReason>,
+    /// The entity with an id in place of the ARN, if it had one.
     reduced: Option<String>,
 }
 
 impl<'a> Entities<'a> {
-    /// Reads `detail.affectedEntities`. A single entity where a list should be is taken for a list of one.
+    /// Reads `detail.affectedEntities`. A single entity instead of a list counts as a list of one.
     pub(super) fn read(list: &'a RawValue, resources: Option<&'a RawValue>, scope: &Scope) -> Self {
         let elements = json::elements(list);
         let is_list = elements.is_some();
@@ -45,16 +46,16 @@ impl<'a> Entities<'a> {
     }
 
     /// Each entity's instance, or why it has none, in order.
-    pub(super) fn ids(&self) -> impl Iterator<Item = &Result<InstanceId, Drop>> {
+    pub(super) fn ids(&self) -> impl Iterator<Item = &Result<InstanceId, DropReason>> {
         self.entities.iter().map(|entity| &entity.id)
     }
 
-    /// Whether Karpenter would not have known an instance as it was written.
+    /// Whether Karpenter would not recognize an instance as it is written.
     pub(super) fn is_repaired(&self) -> bool {
         !self.is_list || self.entities.iter().any(|entity| entity.reduced.is_some())
     }
 
-    /// The changes that leave only the entities at these places.
+    /// Adds the edits that keep only the entities at these places.
     pub(super) fn split(&self, body: &str, places: &HashSet<usize>, edits: &mut Vec<Edit>) {
         let kept: Vec<&Entity<'_>> = self
             .entities
@@ -72,7 +73,7 @@ impl<'a> Entities<'a> {
         }
         if !all && let Some(resources) = self.resources {
             let edit = Edit::replace(body, resources, only(resources, &kept));
-            // A repair of the same value keeps what is not this cluster's; this one says both.
+            // A repair of the same value would keep resources of other clusters; this edit replaces it.
             edits.retain(|other| !other.same_place(&edit));
             edits.push(edit);
         }
@@ -85,7 +86,7 @@ impl<'a> Entity<'a> {
         let Some((value, text)) = value.and_then(|value| Some((value, json::text(value)?))) else {
             return Self {
                 written,
-                id: Err(Drop::NoInstance),
+                id: Err(DropReason::NoInstance),
                 reduced: None,
             };
         };
@@ -101,7 +102,7 @@ impl<'a> Entity<'a> {
     }
 }
 
-/// The resources that are one of these entities, as they are written.
+/// The resources that name one of these entities, as they are written.
 fn only(resources: &RawValue, kept: &[&Entity<'_>]) -> String {
     let ids: HashSet<&str> = kept
         .iter()

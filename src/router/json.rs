@@ -1,4 +1,4 @@
-//! JSON read as places in a text, so that a change touches nothing but what it changes.
+//! JSON as ranges of a text, so that an edit changes nothing else.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -7,12 +7,12 @@ use std::ops::Range;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// The members of an object, in their order, each value as it is written.
+/// The members of an object in order, each value as it is written.
 pub(super) struct Members<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'a> Members<'a> {
-    /// Reads an object. Nothing, if the text is no object or has a member twice: which of the two another reader
-    /// would take cannot be known.
+    /// Parses an object. Gives nothing if the text is not an object or has a member twice: another parser might take the
+    /// other one.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         let members: Self = serde_json::from_str(text).ok()?;
         let mut seen = HashSet::new();
@@ -23,17 +23,17 @@ impl<'a> Members<'a> {
             .then_some(members)
     }
 
-    /// The value of a member; nothing if it is absent or `null`.
+    /// The value of a member, unless it is missing or `null`.
     pub(super) fn get(&self, key: &str) -> Option<&'a RawValue> {
         self.written(key).filter(|value| value.get() != "null")
     }
 
-    /// The value of a member as it is written, `null` too.
+    /// The value of a member, including `null`.
     pub(super) fn written(&self, key: &str) -> Option<&'a RawValue> {
         self.0.iter().find_map(|(name, value)| (name == key).then_some(*value))
     }
 
-    /// The members of a member.
+    /// The members of a member that is an object.
     pub(super) fn members(&self, key: &str) -> Option<Self> {
         Self::parse(self.get(key)?.get())
     }
@@ -81,12 +81,12 @@ pub(super) fn elements(value: &RawValue) -> Option<Vec<&RawValue>> {
     serde_json::from_str(value.get()).ok()
 }
 
-/// A string as JSON.
+/// A string as JSON text.
 pub(super) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// A piece of a text and what stands there instead.
+/// A range of a text and its replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Edit {
     place: Range<usize>,
@@ -103,12 +103,12 @@ impl Edit {
         }
     }
 
-    /// Whether both change the same piece.
+    /// Whether both replace the same range.
     pub(super) fn same_place(&self, other: &Self) -> bool {
         self.place == other.place
     }
 
-    /// Adds a member to an object that is a text, at its beginning.
+    /// Adds a member at the beginning of an object.
     pub(super) fn add(whole: &str, members: &Members<'_>, key: &str, value: &str) -> Self {
         let start = whole.find('{').map_or(0, |brace| brace + 1);
         let comma = if members.is_empty() { "" } else { "," };
@@ -119,7 +119,7 @@ impl Edit {
     }
 }
 
-/// The text with these changes made. They must not overlap.
+/// Applies edits to a text. They must not overlap.
 pub(super) fn apply(whole: &str, mut edits: Vec<Edit>) -> String {
     edits.sort_by_key(|edit| edit.place.start);
     let mut result = String::with_capacity(whole.len() + 64);
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_object_without_repetition_is_read() {
+    fn only_an_object_without_duplicate_members_is_read() {
         for (text, read) in [
             ("{}", true),
             (" {\"a\": 1, \"b\": {\"a\": 2}} ", true),
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_touches_nothing_else() {
+    fn an_edit_changes_nothing_else() {
         let whole = " { \"a\" : 1e1 ,\"b\":[ 1 ],\"c\": {\"d\":\"ü\"} }";
         let members = Members::parse(whole).unwrap();
         let inner = members.members("c").unwrap();

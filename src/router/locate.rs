@@ -1,24 +1,24 @@
-//! Instance to cluster: what is saved, and one `DescribeTags` for each 200 instances that are not.
+//! Instance to cluster: the cache first, then one `DescribeTags` for each 200 instances that are not in it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
+use super::InvocationContext;
 use super::clock::{Backoff, Clock};
+use super::decision::RetryReason;
 use super::instance::InstanceId;
-use super::owner::{Owner, owner};
-use super::services::{Fault, InstanceTags, Queues};
-use super::verdict::GiveBack;
-use super::{Calls, Router};
+use super::owner::{InstanceOwner, owner};
+use super::services::{CallFailure, InstanceTags, Queues};
 use crate::ec2::describe_tags::MAX_IDS;
 
-/// What is known of an instance by now.
-pub(super) type Found = HashMap<InstanceId, Result<Owner, GiveBack>>;
+/// The owner of each instance that has an answer, or why there is none.
+pub(super) type Owners = HashMap<InstanceId, Result<InstanceOwner, RetryReason>>;
 
-/// Instances that no try has told of yet, and why the last one did not.
+/// Instances without an answer so far, and why the last call gave none.
 pub(super) struct Unanswered {
-    chunks: Vec<(Vec<InstanceId>, GiveBack)>,
+    chunks: Vec<(Vec<InstanceId>, RetryReason)>,
 }
 
 impl Unanswered {
@@ -27,54 +27,48 @@ impl Unanswered {
     }
 }
 
-/// Tells the owners of these instances, as far as memory and one try of every call can.
+/// Finds the owners of these instances with the cache and one try of every call.
 pub(super) async fn locate<T: InstanceTags, Q: Queues, C: Clock>(
-    router: &Arc<Router<T, Q>>,
-    calls: &Arc<Calls>,
-    clock: &Arc<C>,
+    context: &Arc<InvocationContext<T, Q, C>>,
     ids: HashSet<InstanceId>,
-) -> (Found, Unanswered) {
-    let mut found = Found::new();
+) -> (Owners, Unanswered) {
+    let mut owners = Owners::new();
     let mut unknown = Vec::new();
     for id in ids {
-        match router.saved(&id, clock.now()) {
+        match context.router.cached(&id, context.clock.now()) {
             Some(owner) => {
-                found.insert(id, Ok(owner));
+                owners.insert(id, Ok(owner));
             }
             None => unknown.push(id),
         }
     }
     unknown.sort();
     let chunks = unknown.chunks(MAX_IDS).map(<[_]>::to_vec).collect();
-    let unanswered = ask(router, calls, clock, chunks, &mut found).await;
-    (found, unanswered)
+    let unanswered = ask(context, chunks, &mut owners).await;
+    (owners, unanswered)
 }
 
-/// Asks again for what has no answer, while time is left. Everything has an answer afterwards.
-pub(super) async fn insist<T: InstanceTags, Q: Queues, C: Clock>(
-    router: &Arc<Router<T, Q>>,
-    calls: &Arc<Calls>,
-    clock: &Arc<C>,
+/// Repeats the calls that gave no answer while time is left. Every instance has an answer afterwards.
+pub(super) async fn retry<T: InstanceTags, Q: Queues, C: Clock>(
+    context: &Arc<InvocationContext<T, Q, C>>,
     mut unanswered: Unanswered,
-) -> Found {
-    let mut found = Found::new();
+) -> Owners {
+    let mut owners = Owners::new();
     let mut backoff = Backoff::default();
-    while !unanswered.is_empty() && backoff.again(&**clock).await {
+    while !unanswered.is_empty() && backoff.again(&context.clock).await {
         let chunks = unanswered.chunks.into_iter().map(|(chunk, _)| chunk).collect();
-        unanswered = ask(router, calls, clock, chunks, &mut found).await;
+        unanswered = ask(context, chunks, &mut owners).await;
     }
     for (chunk, why) in unanswered.chunks {
-        found.extend(chunk.into_iter().map(|id| (id, Err(why))));
+        owners.extend(chunk.into_iter().map(|id| (id, Err(why))));
     }
-    found
+    owners
 }
 
 async fn ask<T: InstanceTags, Q: Queues, C: Clock>(
-    router: &Arc<Router<T, Q>>,
-    calls: &Arc<Calls>,
-    clock: &Arc<C>,
+    context: &Arc<InvocationContext<T, Q, C>>,
     chunks: Vec<Vec<InstanceId>>,
-    found: &mut Found,
+    owners: &mut Owners,
 ) -> Unanswered {
     let mut unanswered = Unanswered { chunks: Vec::new() };
     let mut tasks = JoinSet::new();
@@ -82,11 +76,11 @@ async fn ask<T: InstanceTags, Q: Queues, C: Clock>(
     let mut waiting = chunks;
     loop {
         for chunk in std::mem::take(&mut waiting) {
-            let (router, calls, clock) = (Arc::clone(router), Arc::clone(calls), Arc::clone(clock));
-            let ids = chunk.clone();
+            let (context, ids) = (Arc::clone(context), chunk.clone());
             let task = tasks.spawn(async move {
-                let _permit = router.permit().await;
-                clock.within(router.ec2.tags_of(&ids, &calls)).await
+                let _permit = context.router.permit().await;
+                let call = context.router.ec2.tags_of(&ids, &context.calls);
+                context.clock.within(call).await
             });
             asked.insert(task.id(), chunk);
         }
@@ -95,27 +89,27 @@ async fn ask<T: InstanceTags, Q: Queues, C: Clock>(
         };
         let (id, answer) = match joined {
             Ok((id, answer)) => (id, answer),
-            Err(e) => (e.id(), Some(Err(Fault::Again(GiveBack::Panicked)))),
+            Err(e) => (e.id(), Some(Err(CallFailure::Again(RetryReason::Panicked)))),
         };
         let chunk = asked.remove(&id).unwrap_or_default();
         match answer {
             Some(Ok(tags)) => {
                 for id in chunk {
-                    let owner = tags.get(&id).map_or(Owner::NoTags, owner);
-                    router.remember(id.clone(), owner.clone(), clock.now());
-                    found.insert(id, Ok(owner));
+                    let owner = tags.get(&id).map_or(InstanceOwner::NoTags, owner);
+                    context.router.cache(id.clone(), owner.clone(), context.clock.now());
+                    owners.insert(id, Ok(owner));
                 }
             }
-            // What one id has done to its neighbours is undone by asking for fewer.
-            Some(Err(Fault::Refused | Fault::TooLong)) if chunk.len() > 1 => {
+            // One id must not keep its neighbors from their answer.
+            Some(Err(CallFailure::Refused | CallFailure::TooLong)) if chunk.len() > 1 => {
                 let (left, right) = chunk.split_at(chunk.len() / 2);
                 waiting.extend([left.to_vec(), right.to_vec()]);
             }
-            Some(Err(Fault::Again(why))) => unanswered.chunks.push((chunk, why)),
-            Some(Err(Fault::Denied | Fault::Absent | Fault::Refused | Fault::TooLong)) => {
-                found.extend(chunk.into_iter().map(|id| (id, Err(GiveBack::TagsRefused))));
+            Some(Err(CallFailure::Again(why))) => unanswered.chunks.push((chunk, why)),
+            Some(Err(CallFailure::Denied | CallFailure::Absent | CallFailure::Refused | CallFailure::TooLong)) => {
+                owners.extend(chunk.into_iter().map(|id| (id, Err(RetryReason::TagsRefused))));
             }
-            None => unanswered.chunks.push((chunk, GiveBack::OutOfTime)),
+            None => unanswered.chunks.push((chunk, RetryReason::OutOfTime)),
         }
     }
 }

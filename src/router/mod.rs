@@ -1,64 +1,65 @@
-//! The function: what stands between the hub queue and the queues of the clusters.
+//! The function between the hub queue and the queues of the clusters.
 //!
-//! `route` reads as the whole of it: **decode** (bytes to signals, pure), **locate** (instance to cluster, by the
-//! instance's tags), **deliver** (cluster to queue), and **give back** what could not be done yet. Everything that
-//! arrives is delivered, dropped for a reason that has a name and is counted, or given back.
+//! `route` shows the whole of it: **decode** (bytes to signals, pure), **locate** (instance to
+//! cluster, by the instance's tags), **deliver** (cluster to queue). Everything that arrives is delivered, dropped
+//! for a reason that is named and counted, or returned to the hub queue for a retry.
 
 mod cache;
+mod call_counts;
 mod clock;
 mod connection;
+mod decision;
 mod decode;
 mod deliver;
 mod health;
 mod instance;
+mod instance_tags;
 mod invocation;
 mod json;
 #[cfg(test)]
 mod laws;
 mod locate;
+mod open_items;
 mod owner;
+mod payload;
+mod queues;
 mod registry;
 mod repair;
 mod report;
 mod route;
 mod self_test;
 mod services;
-mod sqs;
 mod start;
-mod verdict;
-mod work;
 
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-pub use clock::{Clock, Deadline, visibility};
-pub use decode::{Event, Subject, decode};
+pub use decision::DropReason;
+pub use decode::{DecodedEvent, EventSubject, decode};
 pub use instance::InstanceId;
-pub use owner::{Owner, owner};
 pub use repair::Repair;
-pub use report::Report;
-pub use route::{Delivery, Item, Message, Outcome, route};
-pub use services::{Fault, InstanceTags, Queues};
 pub use start::run;
-pub use verdict::{Drop, GiveBack, Verdict};
 
 use cache::Cache;
+use call_counts::CallCounts;
+use clock::Clock;
+use deliver::Destination;
+use owner::InstanceOwner;
 use registry::Registry;
 
-use crate::model::name::QueuePrefix;
+use crate::model::name::{ClusterName, QueuePrefix};
 use crate::model::scope::Scope;
 
-/// How many calls are under way at most.
-const CALLS: usize = 16;
+/// How many calls are made at the same time at most.
+const CONCURRENT_CALLS: usize = 16;
 /// How many instances a generation of the cache holds.
 const GENERATION: usize = 4096;
 
-/// What lives as long as the function's process does.
+/// What stays in memory as long as the function's process runs.
 #[derive(Debug)]
-pub struct Router<T, Q> {
+struct Router<T, Q> {
     scope: Scope,
     prefix: QueuePrefix,
     ec2: T,
@@ -68,10 +69,17 @@ pub struct Router<T, Q> {
     permits: Semaphore,
 }
 
+/// One invocation: the router, the calls made so far, and the time left.
+#[derive(Debug)]
+struct InvocationContext<T, Q, C> {
+    router: Arc<Router<T, Q>>,
+    calls: CallCounts,
+    clock: C,
+}
+
 impl<T, Q> Router<T, Q> {
-    /// A router of a bus whose cluster queues have this prefix.
-    #[must_use]
-    pub fn new(scope: Scope, prefix: QueuePrefix, ec2: T, queues: Q) -> Self {
+    /// A router for a bus whose cluster queues have this prefix.
+    fn new(scope: Scope, prefix: QueuePrefix, ec2: T, queues: Q) -> Self {
         Self {
             scope,
             prefix,
@@ -79,44 +87,48 @@ impl<T, Q> Router<T, Q> {
             queues,
             cache: Mutex::new(Cache::new(GENERATION)),
             registry: Registry::default(),
-            permits: Semaphore::new(CALLS),
+            permits: Semaphore::new(CONCURRENT_CALLS),
         }
     }
 
-    fn saved(&self, id: &InstanceId, now: Instant) -> Option<Owner> {
+    fn cached(&self, id: &InstanceId, now: Instant) -> Option<InstanceOwner> {
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         cache.get(id, now)
     }
 
-    fn remember(&self, id: InstanceId, owner: Owner, now: Instant) {
+    fn cache(&self, id: InstanceId, owner: InstanceOwner, now: Instant) {
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         cache.put(id, owner, now);
     }
 
-    /// Leave to make a call. The semaphore is never closed, so there is always one in the end.
+    /// The queue of a cluster, or the probe queue for a probe that names none. Nothing, if the prefix and the
+    /// cluster's name make the name of a hub queue: the router would send to itself.
+    fn destination(&self, cluster: Option<ClusterName>) -> Option<Destination> {
+        let queue = match &cluster {
+            None => self.scope.probe_queue(),
+            Some(name) => {
+                let queue = self.scope.cluster_queue(&self.prefix, name);
+                if self.scope.hub_queues().contains(&queue) {
+                    return None;
+                }
+                queue
+            }
+        };
+        Some(Destination { queue, cluster })
+    }
+
+    /// Waits until a call may be made. The semaphore is never closed, so there is always a permit in the end.
     async fn permit(&self) -> Option<SemaphorePermit<'_>> {
         self.permits.acquire().await.ok()
     }
 }
 
-/// The calls that an invocation has made, retries and further pages too.
-#[derive(Debug, Default)]
-pub struct Calls {
-    describe_tags: AtomicU32,
-    send: AtomicU32,
-    list_queue_tags: AtomicU32,
-}
-
-impl Calls {
-    fn describe_tags(&self) {
-        self.describe_tags.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn send(&self) {
-        self.send.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn list_queue_tags(&self) {
-        self.list_queue_tags.fetch_add(1, Ordering::Relaxed);
+impl<T, Q, C: Clock> InvocationContext<T, Q, C> {
+    fn new(router: &Arc<Router<T, Q>>, clock: C) -> Arc<Self> {
+        Arc::new(Self {
+            router: Arc::clone(router),
+            calls: CallCounts::default(),
+            clock,
+        })
     }
 }

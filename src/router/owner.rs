@@ -1,6 +1,6 @@
-//! Whose an instance is, as its tags say. The keys of each Karpenter version are in the reference.
+//! Which cluster owns an instance, by its tags. docs/concepts.md has the keys of each Karpenter version.
 
-use super::verdict::Drop;
+use super::decision::DropReason;
 use crate::model::name::ClusterName;
 use crate::model::tags::Tags;
 
@@ -11,27 +11,26 @@ const JOINED: &str = "aws:eks:cluster-name";
 const KARPENTER: [&str; 2] = ["karpenter.sh/nodepool", "karpenter.sh/provisioner-name"];
 const AUTO_MODE: &str = "eks:kubernetes-node-pool-name";
 
-/// Whose an instance is.
+/// The owner of an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Owner {
+pub(super) enum InstanceOwner {
     /// The Karpenter of this cluster launched it.
     Cluster(ClusterName),
-    /// It is seen, and nobody's that can be delivered to.
-    Foreign(Drop),
-    /// No tags are seen, which is no proof of anything.
+    /// It has tags, but no cluster here can receive its events.
+    Foreign(DropReason),
+    /// EC2 shows no tags. The instance may still belong to a cluster.
     NoTags,
 }
 
-/// Whose the instance with these tags is.
-#[must_use]
-pub fn owner(tags: &Tags) -> Owner {
+/// The owner of the instance with these tags.
+pub(super) fn owner(tags: &Tags) -> InstanceOwner {
     if tags.0.is_empty() {
-        return Owner::NoTags;
+        return InstanceOwner::NoTags;
     }
     if !KARPENTER.iter().any(|key| tags.get(key).is_some()) {
-        return Owner::Foreign(match tags.get(AUTO_MODE) {
-            Some(_) => Drop::AutoMode,
-            None => Drop::NoKarpenterMarker,
+        return InstanceOwner::Foreign(match tags.get(AUTO_MODE) {
+            Some(_) => DropReason::AutoMode,
+            None => DropReason::NoKarpenterMarker,
         });
     }
     let named = |key: &str| tags.get(key)?.parse::<ClusterName>().ok();
@@ -49,13 +48,13 @@ pub fn owner(tags: &Tags) -> Owner {
         .or_else(|| named(JOINED))
         .map_or_else(
             || {
-                Owner::Foreign(if ambiguous {
-                    Drop::AmbiguousCluster
+                InstanceOwner::Foreign(if ambiguous {
+                    DropReason::AmbiguousCluster
                 } else {
-                    Drop::NoClusterNamed
+                    DropReason::NoClusterNamed
                 })
             },
-            Owner::Cluster,
+            InstanceOwner::Cluster,
         )
 }
 
@@ -63,12 +62,12 @@ pub fn owner(tags: &Tags) -> Owner {
 mod tests {
     use super::*;
 
-    fn of(tags: &[(&str, &str)]) -> Owner {
+    fn of(tags: &[(&str, &str)]) -> InstanceOwner {
         owner(&tags.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect())
     }
 
     #[test]
-    fn tags_of_every_era_name_the_cluster() {
+    fn tags_of_every_karpenter_version_name_the_cluster() {
         let pool = ("karpenter.sh/nodepool", "default");
         let provisioner = ("karpenter.sh/provisioner-name", "default");
         let class = ("karpenter.k8s.aws/ec2nodeclass", "default");
@@ -79,7 +78,7 @@ mod tests {
         let managed = ("karpenter.sh/managed-by", "m");
         let joined = ("aws:eks:cluster-name", "j");
         let auto = ("eks:kubernetes-node-pool-name", "general-purpose");
-        let cluster = |name: &str| Owner::Cluster(name.parse().unwrap());
+        let cluster = |name: &str| InstanceOwner::Cluster(name.parse().unwrap());
         for (what, tags, owner) in [
             ("v0.27", vec![owned, provisioner], cluster("a")),
             ("v0.28", vec![owned, provisioner, managed], cluster("m")),
@@ -101,11 +100,19 @@ mod tests {
             (
                 "two owners",
                 vec![owned, other, pool],
-                Owner::Foreign(Drop::AmbiguousCluster),
+                InstanceOwner::Foreign(DropReason::AmbiguousCluster),
             ),
             ("two owners, joined", vec![owned, other, pool, joined], cluster("j")),
-            ("only shared", vec![shared, pool], Owner::Foreign(Drop::NoClusterNamed)),
-            ("no cluster", vec![pool], Owner::Foreign(Drop::NoClusterNamed)),
+            (
+                "only shared",
+                vec![shared, pool],
+                InstanceOwner::Foreign(DropReason::NoClusterNamed),
+            ),
+            (
+                "no cluster",
+                vec![pool],
+                InstanceOwner::Foreign(DropReason::NoClusterNamed),
+            ),
             (
                 "a name that EKS refuses",
                 vec![("eks:eks-cluster-name", "a b"), owned, pool],
@@ -119,16 +126,20 @@ mod tests {
             (
                 "a managed node group",
                 vec![("eks:cluster-name", "a"), ("eks:nodegroup-name", "n"), owned, joined],
-                Owner::Foreign(Drop::NoKarpenterMarker),
+                InstanceOwner::Foreign(DropReason::NoKarpenterMarker),
             ),
             (
                 "nothing of a cluster",
                 vec![("Name", "x")],
-                Owner::Foreign(Drop::NoKarpenterMarker),
+                InstanceOwner::Foreign(DropReason::NoKarpenterMarker),
             ),
-            ("Auto Mode", vec![v1, auto, joined], Owner::Foreign(Drop::AutoMode)),
+            (
+                "Auto Mode",
+                vec![v1, auto, joined],
+                InstanceOwner::Foreign(DropReason::AutoMode),
+            ),
             ("Auto Mode's tag on Karpenter's", vec![v1, auto, pool], cluster("v1")),
-            ("no tags", vec![], Owner::NoTags),
+            ("no tags", vec![], InstanceOwner::NoTags),
         ] {
             assert_eq!(of(&tags), owner, "{what}");
         }

@@ -1,104 +1,96 @@
-//! Whose a queue is that takes nothing from the router. It asks the queue's own tags and keeps the answer for a
-//! while: calls about tags have a low quota.
+//! Which cluster and bus a queue belongs to, asked only when the queue takes no messages. The answer comes from the
+//! queue's tags and is cached for a while, because SQS allows few calls about tags.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::InvocationContext;
 use super::clock::{Backoff, Clock};
+use super::decision::RetryReason;
 use super::deliver::Destination;
-use super::services::{Fault, InstanceTags, Queues};
-use super::verdict::GiveBack;
-use super::{Calls, Router};
+use super::services::{CallFailure, InstanceTags, Queues};
 use crate::model::name::{BusName, QueueName};
 use crate::model::tags::Tags;
 
-/// How long an answer is kept.
-const REMEMBERED: Duration = Duration::from_secs(30);
-/// How many queues are saved, more or less.
+/// How long an answer is valid.
+const VALID: Duration = Duration::from_secs(30);
+/// How many queues are cached at most.
 const MOST: usize = 1000;
 
 /// What a queue's tags say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Registration {
-    /// It is this cluster's, on this bus.
+    /// The queue belongs to this cluster on this bus.
     Ours,
-    /// There is none.
+    /// The queue does not exist.
     Absent,
-    /// It is somebody else's.
+    /// The queue belongs to another cluster or bus, or is not managed by kibus.
     NotOurs,
-    /// It may not be asked.
+    /// The router may not read the queue's tags.
     Denied,
 }
 
-type Answer = Arc<tokio::sync::Mutex<Option<(Registration, Instant)>>>;
+type Slot = Arc<tokio::sync::Mutex<Option<(Registration, Instant)>>>;
 
-/// What is saved of queues.
+/// The cached answers by queue.
 #[derive(Debug, Default)]
-pub(super) struct Registry(Mutex<HashMap<QueueName, Answer>>);
+pub(super) struct Registry(Mutex<HashMap<QueueName, Slot>>);
 
 impl Registry {
-    /// The place of a queue's answer. Whoever holds its lock is asking; the others wait for what it hears.
-    fn place(&self, queue: &QueueName) -> Answer {
-        let mut answers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if answers.len() >= MOST && !answers.contains_key(queue) {
-            answers.clear();
+    /// The slot of a queue's answer. Whoever holds its lock makes the call; all others wait for that answer.
+    fn slot(&self, queue: &QueueName) -> Slot {
+        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if slots.len() >= MOST && !slots.contains_key(queue) {
+            slots.clear();
         }
-        Arc::clone(answers.entry(queue.clone()).or_default())
+        Arc::clone(slots.entry(queue.clone()).or_default())
     }
 }
 
-impl<T: InstanceTags, Q: Queues> Router<T, Q> {
-    /// Whose a destination is.
+impl<T: InstanceTags, Q: Queues, C: Clock> InvocationContext<T, Q, C> {
+    /// The registration of a destination.
     ///
     /// # Errors
-    /// Why it could not be asked in the time that was left.
-    pub(super) async fn registration<C: Clock>(
-        &self,
-        to: &Destination,
-        calls: &Calls,
-        clock: &C,
-    ) -> Result<Registration, GiveBack> {
-        let place = self.registry.place(&to.queue);
-        let mut answer = place.lock().await;
-        if let Some((registration, heard)) = *answer
-            && clock.now().saturating_duration_since(heard) < REMEMBERED
+    /// Why there was no answer in the time left.
+    pub(super) async fn registration(&self, to: &Destination) -> Result<Registration, RetryReason> {
+        let slot = self.router.registry.slot(&to.queue);
+        let mut cached = slot.lock().await;
+        if let Some((registration, since)) = *cached
+            && self.clock.now().saturating_duration_since(since) < VALID
         {
             return Ok(registration);
         }
-        let registration = self.ask_registration(to, calls, clock).await?;
-        *answer = Some((registration, clock.now()));
+        let registration = self.ask_registration(to).await?;
+        *cached = Some((registration, self.clock.now()));
         Ok(registration)
     }
 
-    async fn ask_registration<C: Clock>(
-        &self,
-        to: &Destination,
-        calls: &Calls,
-        clock: &C,
-    ) -> Result<Registration, GiveBack> {
+    async fn ask_registration(&self, to: &Destination) -> Result<Registration, RetryReason> {
         let mut backoff = Backoff::default();
         loop {
             let answer = {
-                let _permit = self.permit().await;
-                calls.list_queue_tags();
-                clock.within(self.queues.tags(&to.queue)).await
+                let _permit = self.router.permit().await;
+                self.calls.count_list_queue_tags();
+                self.clock.within(self.router.queues.tags(&to.queue)).await
             };
             let why = match answer {
-                Some(Ok(tags)) => return Ok(told(&tags, to, &self.scope.bus)),
-                Some(Err(Fault::Absent)) => return Ok(Registration::Absent),
-                Some(Err(Fault::Denied | Fault::Refused | Fault::TooLong)) => return Ok(Registration::Denied),
-                Some(Err(Fault::Again(why))) => why,
-                None => GiveBack::OutOfTime,
+                Some(Ok(tags)) => return Ok(registration_of(&tags, to, &self.router.scope.bus)),
+                Some(Err(CallFailure::Absent)) => return Ok(Registration::Absent),
+                Some(Err(CallFailure::Denied | CallFailure::Refused | CallFailure::TooLong)) => {
+                    return Ok(Registration::Denied);
+                }
+                Some(Err(CallFailure::Again(why))) => why,
+                None => RetryReason::OutOfTime,
             };
-            if !backoff.again(clock).await {
+            if !backoff.again(&self.clock).await {
                 return Err(why);
             }
         }
     }
 }
 
-fn told(tags: &Tags, to: &Destination, bus: &BusName) -> Registration {
+fn registration_of(tags: &Tags, to: &Destination, bus: &BusName) -> Registration {
     let ours = match &to.cluster {
         Some(cluster) => tags.cluster_of(bus).as_ref() == Some(cluster),
         None => tags.belong_to(bus),

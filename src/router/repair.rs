@@ -1,4 +1,4 @@
-//! Shapes that Karpenter's parsers would throw away without a word, put right: what arrives must be acted on.
+//! Repairs of shapes that Karpenter's parsers discard silently.
 
 use std::borrow::Cow;
 
@@ -6,32 +6,32 @@ use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
 use serde_json::value::RawValue;
 
-use super::decode::{CAPACITY_RESERVATION, CAPACITY_RESERVATION_OLD, Event};
+use super::decode::DecodedEvent;
 use super::json::{self, Edit, Members};
 
-/// A shape that Karpenter's parsers are known to throw away, put right.
+/// A repaired shape, which Karpenter's parsers are known to discard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Repair {
     /// `version` was not `"0"`.
     Version,
-    /// The detail-type was the older one of a capacity reservation.
+    /// The detail-type was an older name.
     DetailType,
     /// `resources` was not a list of strings.
     Resources,
-    /// `time` was no time.
+    /// `time` was not a time.
     Time,
-    /// An instance was named by its ARN, or the list of entities was none.
+    /// An instance was named by its ARN, or the entities were not in a list.
     Entity,
 }
 
-impl<'a> Event<'a> {
-    /// Puts the envelope right. `arrived` stands in for a time that is none.
+impl<'a> DecodedEvent<'a> {
+    /// Repairs the envelope. `arrived` replaces a missing time.
     pub(super) fn repair_envelope(&mut self, envelope: &Members<'a>, detail_type: &str, arrived: i64) {
         if envelope.text("version").as_deref() != Some("0") {
             self.put(envelope, "version", "\"0\"", Repair::Version);
         }
-        if detail_type == CAPACITY_RESERVATION_OLD {
-            let new = json::quoted(CAPACITY_RESERVATION);
+        if detail_type != self.signal.detail_type() {
+            let new = json::quoted(self.signal.detail_type());
             self.put(envelope, "detail-type", &new, Repair::DetailType);
         }
         self.time = envelope
@@ -65,7 +65,7 @@ impl<'a> Event<'a> {
     }
 }
 
-/// A list of the strings that a value is or has.
+/// A list of the strings in a value.
 fn strings(value: &RawValue) -> String {
     let one = || vec![value];
     let strings: Vec<&str> = json::elements(value)

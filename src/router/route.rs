@@ -1,111 +1,99 @@
-//! The whole way of a batch of messages, from bytes to verdicts.
+//! A batch of messages, from bytes to decisions.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::InvocationContext;
 use super::clock::Clock;
+use super::decision::Decision;
 use super::deliver::deliver;
 use super::instance::InstanceId;
-use super::locate::{insist, locate};
+use super::locate::{locate, retry};
+use super::open_items::OpenItems;
 use super::repair::Repair;
 use super::services::{InstanceTags, Queues};
-use super::verdict::Verdict;
-use super::work::Work;
-use super::{Calls, Router};
 use crate::model::name::ClusterName;
 use crate::model::signal::Signal;
 
 /// A message as it arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
-    /// Its id, by which it is given back.
-    pub id: String,
-    /// By which SQS knows this receive of it; empty if it came from no queue.
-    pub receipt: String,
+pub(super) struct Message {
+    /// Its id, by which Lambda returns it to the queue.
+    pub(super) id: String,
+    /// Its receipt handle; empty if it came from no queue.
+    pub(super) receipt: String,
     /// One EventBridge event.
-    pub body: String,
-    /// How often it has been received, this time included; none if it came from no queue.
-    pub receives: Option<u32>,
+    pub(super) body: String,
+    /// How often it has been received, including this time; none if it came from no queue.
+    pub(super) receives: Option<u32>,
     /// When the queue took it, in milliseconds of the Unix epoch.
-    pub arrived: i64,
+    pub(super) arrived: i64,
 }
 
-/// One thing that arrived, and its end: a message, or one entity of a message that names several.
+/// The smallest thing that has a decision of its own: a message, or one entity of a message that names several.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
-    /// Which of the messages it came in.
-    pub message: usize,
-    /// The kind of the event, if it could be told.
-    pub signal: Option<Signal>,
+pub(super) struct Item {
+    /// The number of its message in the batch.
+    pub(super) message: usize,
+    /// The kind of the event, if it was decoded.
+    pub(super) signal: Option<Signal>,
     /// The instance, if there is one.
-    pub instance: Option<InstanceId>,
+    pub(super) instance: Option<InstanceId>,
     /// The cluster, if it was found.
-    pub cluster: Option<ClusterName>,
-    /// Its end.
-    pub verdict: Verdict,
+    pub(super) cluster: Option<ClusterName>,
+    /// What became of it.
+    pub(super) decision: Decision,
 }
 
-/// A copy that was put into a queue.
+/// An outgoing message that a queue took.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Delivery {
-    /// The cluster whose queue it is; none for a probe of the bus.
-    pub cluster: Option<ClusterName>,
-    /// From the time that the event names to its delivery, in milliseconds, if it names one.
-    pub delay: Option<i64>,
+pub(super) struct Delivery {
+    /// The cluster of the queue; none for a probe of the bus.
+    pub(super) cluster: Option<ClusterName>,
+    /// From the event's `time` to its delivery, in milliseconds, if it has a time.
+    pub(super) delay: Option<i64>,
 }
 
 /// What became of a batch.
 #[derive(Debug, Default)]
-pub struct Outcome {
-    /// Everything that arrived: at least one for every message.
-    pub items: Vec<Item>,
-    /// The copies that were put into queues.
-    pub delivered: Vec<Delivery>,
-    /// What was put right in events.
-    pub repairs: Vec<Repair>,
+pub(super) struct RoutedBatch {
+    /// Everything that arrived: at least one item for every message.
+    pub(super) items: Vec<Item>,
+    /// The outgoing messages that queues took.
+    pub(super) delivered: Vec<Delivery>,
+    /// What was repaired in events.
+    pub(super) repairs: Vec<Repair>,
 }
 
-impl Outcome {
-    /// Which messages go back, whole: one that is partly delivered is delivered again, which Karpenter does not mind.
-    #[must_use]
-    pub fn given_back(&self) -> HashSet<usize> {
+impl RoutedBatch {
+    /// The numbers of the messages that return to the queue. A message returns whole: the part of it that was
+    /// delivered is delivered again, which does no harm in Karpenter.
+    pub(super) fn retried(&self) -> HashSet<usize> {
         self.items
             .iter()
-            .filter(|item| matches!(item.verdict, Verdict::GivenBack(_)))
+            .filter(|item| matches!(item.decision, Decision::Retried(_)))
             .map(|item| item.message)
             .collect()
     }
 }
 
-/// Routes a batch of messages. `now` is the time in milliseconds of the Unix epoch.
-pub async fn route<T: InstanceTags, Q: Queues, C: Clock>(
-    router: &Arc<Router<T, Q>>,
-    clock: &Arc<C>,
+/// Routes a batch of messages.
+pub(super) async fn route<T: InstanceTags, Q: Queues, C: Clock>(
+    context: &Arc<InvocationContext<T, Q, C>>,
     messages: &[Message],
-    now: i64,
-) -> Outcome {
-    route_counted(router, &Arc::default(), clock, messages, now).await
-}
-
-pub(super) async fn route_counted<T: InstanceTags, Q: Queues, C: Clock>(
-    router: &Arc<Router<T, Q>>,
-    calls: &Arc<Calls>,
-    clock: &Arc<C>,
-    messages: &[Message],
-    now: i64,
-) -> Outcome {
-    let start = clock.now();
-    let mut work = Work::read(router, messages);
-    let (found, unanswered) = locate(router, calls, clock, work.instances()).await;
-    let copies = work.settle(&found);
-    // Whom a slow EC2 does not concern does not wait for it.
-    let (told, told_late) = tokio::join!(deliver(router, calls, clock, copies), async {
+) -> RoutedBatch {
+    let (start, start_millis) = (context.clock.now(), context.clock.unix_millis());
+    let mut items = OpenItems::decode(&context.router.scope, messages);
+    let (owners, unanswered) = locate(context, items.instances()).await;
+    let outgoing = items.settle(&context.router, &owners);
+    // Items with a known owner do not wait for a slow EC2.
+    let (results, late_results) = tokio::join!(deliver(context, outgoing), async {
         if unanswered.is_empty() {
             return Vec::new();
         }
-        let found = insist(router, calls, clock, unanswered).await;
-        let copies = work.settle(&found);
-        deliver(router, calls, clock, copies).await
+        let owners = retry(context, unanswered).await;
+        let outgoing = items.settle(&context.router, &owners);
+        deliver(context, outgoing).await
     });
-    work.finish(told.into_iter().chain(told_late), start, now)
+    items.finish(results.into_iter().chain(late_results), start, start_millis)
 }

@@ -1,5 +1,5 @@
-//! Whether this build of the router does its work here: it routes a sample of every kind of event, just as it routes
-//! what comes from the hub queue, to an EC2 and an SQS that live in memory. No queue and no service is touched.
+//! The router's self-test: it routes a sample of every kind of event, as it routes the messages of the hub queue, to an
+//! EC2 and an SQS in memory. It calls no service and touches no queue.
 
 use std::collections::{BTreeMap, HashMap};
 use std::env;
@@ -7,22 +7,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
-use super::clock::Deadline;
-use super::decode::{CAPACITY_RESERVATION, CAPACITY_RESERVATION_OLD};
+use super::Router;
+use super::call_counts::CallCounts;
+use super::clock::{Clock, Deadline};
 use super::instance::InstanceId;
-use super::invocation::{Work, invoke};
-use super::json::Members;
-use super::services::{Fault, InstanceTags, Queues};
-use super::{Calls, Router};
+use super::invocation::route_batch;
+use super::payload::Payload;
+use super::services::{CallFailure, InstanceTags, Queues};
 use crate::model::name::{ClusterName, NameError, QueueName, QueuePrefix};
 use crate::model::router_build::{MARK, version_in};
+use crate::model::sample_event::sample_event;
 use crate::model::scope::Scope;
-use crate::model::self_test::{Answer, DETAIL_TYPE, SOURCE};
-use crate::model::signal::{PROBE_DETAIL_TYPE, PROBE_SOURCE};
+use crate::model::self_test::SelfTestReport;
+use crate::model::signal::{Signal, SubjectMember};
 use crate::model::tags::Tags;
 
-/// What the environment variables of a router begin with.
-const OURS: &str = "KIBUS_";
+/// The prefix of a router's environment variables.
+const VARIABLES: &str = "KIBUS_";
 
 /// Two clusters that do not exist, and an instance of each.
 const CLUSTERS: [(&str, &str); 2] = [
@@ -30,91 +31,77 @@ const CLUSTERS: [(&str, &str); 2] = [
     ("kibus-self-test-b", "i-00000000000000b02"),
 ];
 
-/// Whether an invocation asks for the self-test.
-pub(super) fn is_asked(payload: &str) -> bool {
-    let is = |event: &Members<'_>, key, wanted: &str| event.text(key).as_deref() == Some(wanted);
-    Members::parse(payload).is_some_and(|event| is(&event, "source", SOURCE) && is(&event, "detail-type", DETAIL_TYPE))
-}
-
-/// Runs the self-test, and says how it went.
-pub(super) async fn answer(scope: &Scope, prefix: &QueuePrefix, deadline: Deadline, now: fn() -> i64) -> Answer {
-    let problems = match samples(scope, prefix) {
-        Ok(samples) => problems(scope, prefix, &samples, deadline, now).await,
+/// Runs the self-test.
+pub(super) async fn run(scope: &Scope, prefix: &QueuePrefix, deadline: Deadline) -> SelfTestReport {
+    let problems = match cases(scope, prefix) {
+        Ok(cases) => problems(scope, prefix, &cases, deadline).await,
         Err(e) => vec![e.to_string()],
     };
-    Answer {
+    SelfTestReport {
         ok: problems.is_empty(),
         version: version_in(MARK.as_bytes()).unwrap_or_default().to_owned(),
         environment: env::vars_os()
             .filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)))
-            .filter(|(key, _)| key.starts_with(OURS))
+            .filter(|(key, _)| key.starts_with(VARIABLES))
             .collect(),
         problems,
     }
 }
 
-/// An event, and what each queue that is to get it must hold of it.
-struct Sample {
-    what: &'static str,
+/// An event, and the copy that each queue must receive.
+struct SelfTestCase {
+    name: String,
     event: Value,
     copies: Vec<(QueueName, Value)>,
 }
 
-async fn problems(
-    scope: &Scope,
-    prefix: &QueuePrefix,
-    samples: &[Sample],
-    deadline: Deadline,
-    now: fn() -> i64,
-) -> Vec<String> {
+async fn problems(scope: &Scope, prefix: &QueuePrefix, cases: &[SelfTestCase], deadline: Deadline) -> Vec<String> {
     let router = Arc::new(Router::new(
         scope.clone(),
         prefix.clone(),
         InMemory::default(),
         InMemory::default(),
     ));
-    let work = match Work::read(&batch(scope, samples).to_string(), now()) {
-        Ok(work) => work,
+    let batch = match Payload::parse(&payload(scope, cases).to_string(), deadline.unix_millis()) {
+        Ok(Payload::Batch(batch)) => batch,
+        Ok(_) => return vec!["a batch of the hub queue is not recognized".to_owned()],
         Err(e) => return vec![format!("a batch of the hub queue cannot be read: {e}")],
     };
-    let end = invoke(&router, &work, deadline, "self-test", now).await;
+    let finished = route_batch(&router, &batch, deadline, "self-test").await;
     let mut problems = Vec::new();
-    if end.answer != json!({"batchItemFailures": []}) {
-        problems.push(format!("samples were given back: {}", end.answer));
+    if finished.answer != json!({"batchItemFailures": []}) {
+        problems.push(format!("samples were returned to the queue: {}", finished.answer));
     }
-    let mut sent = router.queues.taken();
-    for sample in samples {
-        for (queue, wanted) in &sample.copies {
+    let mut sent = router.queues.take();
+    for case in cases {
+        for (queue, expected) in &case.copies {
             let bodies = sent.entry(queue.clone()).or_default();
             let found = bodies
                 .iter()
-                .position(|body| serde_json::from_str::<Value>(body).ok().as_ref() == Some(wanted));
+                .position(|body| serde_json::from_str::<Value>(body).ok().as_ref() == Some(expected));
             match found {
                 Some(place) => drop(bodies.remove(place)),
-                None => problems.push(format!(
-                    "queue `{queue}` did not get its copy of a sample: {}",
-                    sample.what
-                )),
+                None => problems.push(format!("queue `{queue}` did not receive its copy of: {}", case.name)),
             }
         }
     }
     for (queue, rest) in sent.iter().filter(|(_, rest)| !rest.is_empty()) {
-        problems.push(format!("queue `{queue}` got {} copies that it should not", rest.len()));
+        problems.push(format!("queue `{queue}` received {} unexpected messages", rest.len()));
     }
     problems
 }
 
-/// The samples as Lambda hands over what it took from the hub queue.
-fn batch(scope: &Scope, samples: &[Sample]) -> Value {
+/// The events as Lambda passes them from the hub queue.
+fn payload(scope: &Scope, cases: &[SelfTestCase]) -> Value {
     let source = scope.queue_arn(&scope.hub_queue());
-    let records: Vec<Value> = samples
+    let records: Vec<Value> = cases
         .iter()
         .enumerate()
-        .map(|(number, sample)| {
+        .map(|(number, case)| {
             json!({
                 "messageId": number.to_string(),
                 "receiptHandle": number.to_string(),
-                "body": sample.event.to_string(),
+                "body": case.event.to_string(),
                 "attributes": {"ApproximateReceiveCount": "1", "SentTimestamp": "1700000000000"},
                 "eventSource": "aws:sqs",
                 "eventSourceARN": source,
@@ -124,115 +111,60 @@ fn batch(scope: &Scope, samples: &[Sample]) -> Value {
     json!({ "Records": records })
 }
 
-/// A sample of every kind of event, in the shapes that EC2 and AWS Health document.
-fn samples(scope: &Scope, prefix: &QueuePrefix) -> Result<Vec<Sample>, NameError> {
+/// Cases of every signal, under every name that it has.
+fn cases(scope: &Scope, prefix: &QueuePrefix) -> Result<Vec<SelfTestCase>, NameError> {
     let [(first, instance), (second, other)] = CLUSTERS;
     let queue = |cluster: &str| -> Result<QueueName, NameError> {
         let cluster: ClusterName = cluster.parse()?;
         Ok(scope.cluster_queue(prefix, &cluster))
     };
     let (first_queue, second_queue) = (queue(first)?, queue(second)?);
-    let arn = |id: &str| {
-        let Scope {
-            partition,
-            region,
-            account,
-            ..
-        } = scope;
-        format!("arn:{partition}:ec2:{region}:{account}:instance/{id}")
-    };
-    let event = |source: &str, detail_type: &str, resources: Value, detail: Value| {
-        json!({
-            "version": "0",
-            "id": "00000000-0000-0000-0000-000000000000",
-            "source": source,
-            "detail-type": detail_type,
-            "account": scope.account.as_str(),
-            "region": scope.region.as_str(),
-            "time": "2026-01-01T00:00:00Z",
-            "resources": resources,
-            "detail": detail,
-        })
-    };
-    let ec2 = |detail_type: &str, detail: Value| event("aws.ec2", detail_type, json!([arn(instance)]), detail);
-    let health = |ids: &[&str]| {
-        let entities: Vec<Value> = ids.iter().map(|id| json!({"entityValue": id})).collect();
-        let detail = json!({
-            "service": "EC2",
-            "eventTypeCategory": "scheduledChange",
-            "eventTypeCode": "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED",
-            "affectedEntities": entities,
-        });
-        event("aws.health", "AWS Health Event", json!(ids), detail)
-    };
-    let probe = |detail: Value| event(PROBE_SOURCE, PROBE_DETAIL_TYPE, json!([]), detail);
-
-    let reservation = |detail_type| ec2(detail_type, json!({"instance-id": instance}));
-    let same = |what, event: Value, queue: &QueueName| Sample {
-        what,
-        copies: vec![(queue.clone(), event.clone())],
-        event,
-    };
-    Ok(vec![
-        same(
-            "a spot interruption",
-            ec2(
-                "EC2 Spot Instance Interruption Warning",
-                json!({"instance-id": instance, "instance-action": "terminate"}),
-            ),
-            &first_queue,
-        ),
-        same(
-            "a state change",
-            ec2(
-                "EC2 Instance State-change Notification",
-                json!({"instance-id": instance, "state": "stopping"}),
-            ),
-            &first_queue,
-        ),
-        Sample {
-            what: "a scheduled change of instances of two clusters",
-            event: health(&[instance, other]),
-            copies: vec![
-                (first_queue.clone(), health(&[instance])),
-                (second_queue.clone(), health(&[other])),
-            ],
-        },
-        same(
-            "a capacity reservation's interruption",
-            reservation(CAPACITY_RESERVATION),
-            &first_queue,
-        ),
-        Sample {
-            what: "a capacity reservation's interruption under its older name",
-            event: reservation(CAPACITY_RESERVATION_OLD),
-            copies: vec![(first_queue.clone(), reservation(CAPACITY_RESERVATION))],
-        },
-        same(
-            "a rebalance recommendation",
-            ec2(
-                "EC2 Instance Rebalance Recommendation",
-                json!({"instance-id": instance}),
-            ),
-            &first_queue,
-        ),
-        same("a probe of the bus", probe(json!({})), &scope.probe_queue()),
-        same("a probe of a cluster", probe(json!({"cluster": second})), &second_queue),
-    ])
+    let mut cases = Vec::new();
+    for signal in Signal::ALL {
+        let sample = |about: &[&str]| sample_event(scope, signal, about);
+        let samples = match signal.subject() {
+            SubjectMember::Instance => {
+                let event = sample(&[instance]);
+                vec![(event.clone(), vec![(first_queue.clone(), event)])]
+            }
+            SubjectMember::Entities => vec![(
+                sample(&[instance, other]),
+                vec![
+                    (first_queue.clone(), sample(&[instance])),
+                    (second_queue.clone(), sample(&[other])),
+                ],
+            )],
+            SubjectMember::Cluster => [(vec![], scope.probe_queue()), (vec![second], second_queue.clone())]
+                .map(|(about, queue)| (sample(&about), vec![(queue, sample(&about))]))
+                .into(),
+        };
+        for detail_type in signal.detail_types() {
+            for (event, copies) in &samples {
+                let mut event = event.clone();
+                event["detail-type"] = json!(detail_type);
+                cases.push(SelfTestCase {
+                    name: (*detail_type).to_owned(),
+                    event,
+                    copies: copies.clone(),
+                });
+            }
+        }
+    }
+    Ok(cases)
 }
 
-/// An EC2 that knows the two instances, and an SQS that keeps what it is sent.
+/// An EC2 that knows the two instances, or an SQS that keeps what it receives.
 #[derive(Debug, Default)]
 struct InMemory(Mutex<BTreeMap<QueueName, Vec<String>>>);
 
 impl InMemory {
-    fn taken(&self) -> BTreeMap<QueueName, Vec<String>> {
+    fn take(&self) -> BTreeMap<QueueName, Vec<String>> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl InstanceTags for InMemory {
-    async fn tags_of(&self, ids: &[InstanceId], _: &Calls) -> Result<HashMap<InstanceId, Tags>, Fault> {
+    async fn tags_of(&self, ids: &[InstanceId], _: &CallCounts) -> Result<HashMap<InstanceId, Tags>, CallFailure> {
         let known = CLUSTERS.iter().filter_map(|(cluster, id)| {
             let tags = Tags::default()
                 .with("eks:eks-cluster-name", *cluster)
@@ -244,7 +176,7 @@ impl InstanceTags for InMemory {
 }
 
 impl Queues for InMemory {
-    async fn send(&self, queue: &QueueName, bodies: &[&str]) -> Result<Vec<Result<(), Fault>>, Fault> {
+    async fn send(&self, queue: &QueueName, bodies: &[&str]) -> Result<Vec<Result<(), CallFailure>>, CallFailure> {
         let mut sent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let bodies = bodies.iter().map(|body| (*body).to_owned());
         let queue = sent.entry(queue.clone()).or_default();
@@ -253,93 +185,60 @@ impl Queues for InMemory {
         Ok(vec![Ok(()); queue.len() - before])
     }
 
-    async fn tags(&self, _: &QueueName) -> Result<Tags, Fault> {
-        Err(Fault::Absent)
+    async fn tags(&self, _: &QueueName) -> Result<Tags, CallFailure> {
+        Err(CallFailure::Absent)
     }
 
-    async fn hide(&self, _: &QueueName, _: &[(&str, u32)]) -> Result<(), Fault> {
+    async fn hide(&self, _: &QueueName, _: &[(&str, u32)]) -> Result<(), CallFailure> {
         Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
-    use super::super::decode;
     use super::*;
     use crate::model::scope::tests::{scope, scope_in};
-    use crate::model::self_test::question;
-    use crate::model::signal::Signal;
 
     fn deadline() -> Deadline {
         Deadline::at(u64::MAX / 2)
     }
 
     #[tokio::test]
-    async fn a_router_passes_wherever_it_runs_and_whatever_its_queues_begin_with() {
+    async fn a_router_passes_in_every_partition_and_with_every_queue_prefix() {
         for scope in [scope(), scope_in("aws-cn", "cn-north-1")] {
             for prefix in ["karpenter-", "", &"x".repeat(40)] {
-                let answer = answer(&scope, &prefix.parse().unwrap(), deadline(), || 0).await;
-                assert_eq!((answer.ok, answer.problems), (true, vec![]), "{prefix}");
-                assert_eq!(answer.version, env!("CARGO_PKG_VERSION"));
+                let report = run(&scope, &prefix.parse().unwrap(), deadline()).await;
+                assert_eq!((report.ok, report.problems), (true, vec![]), "{prefix}");
+                assert_eq!(report.version, env!("CARGO_PKG_VERSION"));
             }
         }
     }
 
     #[tokio::test]
-    async fn a_copy_that_is_wrong_missing_or_too_many_is_a_problem() {
+    async fn a_wrong_missing_or_unexpected_copy_is_a_problem() {
         let prefix = "karpenter-".parse().unwrap();
-        let told = async |edit: fn(&mut Vec<Sample>)| {
-            let mut samples = samples(&scope(), &prefix).unwrap();
-            edit(&mut samples);
-            problems(&scope(), &prefix, &samples, deadline(), || 0).await
+        let problems_after = async |edit: fn(&mut Vec<SelfTestCase>)| {
+            let mut cases = cases(&scope(), &prefix).unwrap();
+            edit(&mut cases);
+            problems(&scope(), &prefix, &cases, deadline()).await
         };
-        assert_eq!(told(|_| {}).await, Vec::<String>::new());
+        assert_eq!(problems_after(|_| {}).await, Vec::<String>::new());
         assert_eq!(
-            told(|samples| samples[0].copies[0].1["detail"]["instance-id"] = json!("i-1")).await,
+            problems_after(|cases| cases[0].copies[0].1["detail"]["instance-id"] = json!("i-1")).await,
             [
-                "queue `karpenter-kibus-self-test-a` did not get its copy of a sample: a spot interruption",
-                "queue `karpenter-kibus-self-test-a` got 1 copies that it should not",
+                "queue `karpenter-kibus-self-test-a` did not receive its copy of: \
+                 EC2 Spot Instance Interruption Warning",
+                "queue `karpenter-kibus-self-test-a` received 1 unexpected messages",
             ]
         );
         assert_eq!(
-            told(|samples| samples[2].copies.truncate(1)).await,
-            ["queue `karpenter-kibus-self-test-b` got 1 copies that it should not"]
+            problems_after(|cases| cases[2].copies.truncate(1)).await,
+            ["queue `karpenter-kibus-self-test-b` received 1 unexpected messages"]
         );
-        // An instance without tags is given back once.
+        // The event of an instance without tags is retried once.
         assert_eq!(
-            told(|samples| samples[0].event["detail"]["instance-id"] = json!("i-1")).await[0],
-            "samples were given back: {\"batchItemFailures\":[{\"itemIdentifier\":\"0\"}]}"
+            problems_after(|cases| cases[0].event["detail"]["instance-id"] = json!("i-1")).await[0],
+            "samples were returned to the queue: {\"batchItemFailures\":[{\"itemIdentifier\":\"0\"}]}"
         );
-    }
-
-    #[test]
-    fn there_is_a_sample_of_every_kind() {
-        let samples = samples(&scope(), &"".parse().unwrap()).unwrap();
-        let kinds: BTreeSet<Signal> = samples
-            .iter()
-            .map(|sample| decode(&sample.event.to_string(), 0, &scope()).unwrap().signal)
-            .collect();
-        assert_eq!(kinds, Signal::ALL.into_iter().collect());
-    }
-
-    #[test]
-    fn the_question_is_known_and_nothing_else_is() {
-        for (payload, asked) in [
-            (question().to_string(), true),
-            (json!({"source": SOURCE}).to_string(), false),
-            (
-                json!({"source": PROBE_SOURCE, "detail-type": DETAIL_TYPE}).to_string(),
-                false,
-            ),
-            (
-                json!({"Records": [{"body": question().to_string()}]}).to_string(),
-                false,
-            ),
-            ("null".to_owned(), false),
-        ] {
-            assert_eq!(is_asked(&payload), asked, "{payload}");
-        }
     }
 }

@@ -1,51 +1,52 @@
-//! What the router asks of EC2 and SQS, and what they may answer. The laws of routing are tested against any
-//! answer, which no local service can be made to give.
+//! What the router asks of EC2 and SQS, and what they may answer. The laws of routing are tested against every
+//! possible answer, which no local service can be made to give.
 
 use std::collections::HashMap;
 
-use super::Calls;
+use super::call_counts::CallCounts;
+use super::decision::RetryReason;
 use super::instance::InstanceId;
-use super::verdict::GiveBack;
 use crate::model::name::QueueName;
 use crate::model::tags::Tags;
 
 /// Why a call has no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub(super) enum CallFailure {
     /// The same call may succeed soon.
-    Again(GiveBack),
-    /// The router may not do this, or is told so.
+    Again(RetryReason),
+    /// AWS says that the router may not do this.
     Denied,
-    /// There is no such queue, or the router is told so.
+    /// AWS says that there is no such queue.
     Absent,
     /// The request as a whole is too large.
     TooLong,
-    /// Something in the request is not taken, and will not be.
+    /// AWS does not accept the request and will not accept it later.
     Refused,
 }
 
-/// What EC2 knows.
-pub trait InstanceTags: Send + Sync + 'static {
-    /// The tags of those of up to 200 instances that have any. Every call that this takes is counted.
+/// The tags of instances, which EC2 knows.
+pub(super) trait InstanceTags: Send + Sync + 'static {
+    /// The tags of those of up to 200 instances that have any. Counts every call that this takes.
     fn tags_of(
         &self,
         ids: &[InstanceId],
-        calls: &Calls,
-    ) -> impl Future<Output = Result<HashMap<InstanceId, Tags>, Fault>> + Send;
+        calls: &CallCounts,
+    ) -> impl Future<Output = Result<HashMap<InstanceId, Tags>, CallFailure>> + Send;
 }
 
 /// The queues of SQS.
-pub trait Queues: Send + Sync + 'static {
-    /// Sends up to ten messages to a queue, and says of each whether it is there, in order.
+pub(super) trait Queues: Send + Sync + 'static {
+    /// Sends up to ten messages to a queue. Gives one result for each message, in order.
     fn send(
         &self,
         queue: &QueueName,
         bodies: &[&str],
-    ) -> impl Future<Output = Result<Vec<Result<(), Fault>>, Fault>> + Send;
+    ) -> impl Future<Output = Result<Vec<Result<(), CallFailure>>, CallFailure>> + Send;
 
     /// The tags of a queue.
-    fn tags(&self, queue: &QueueName) -> impl Future<Output = Result<Tags, Fault>> + Send;
+    fn tags(&self, queue: &QueueName) -> impl Future<Output = Result<Tags, CallFailure>> + Send;
 
-    /// Makes up to ten messages of a queue visible again after so many seconds, each known by its receipt handle.
-    fn hide(&self, queue: &QueueName, receipts: &[(&str, u32)]) -> impl Future<Output = Result<(), Fault>> + Send;
+    /// Hides up to ten messages of a queue for a number of seconds each, by their receipt handles.
+    fn hide(&self, queue: &QueueName, receipts: &[(&str, u32)])
+    -> impl Future<Output = Result<(), CallFailure>> + Send;
 }

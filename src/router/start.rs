@@ -3,7 +3,7 @@
 use std::env;
 use std::io::Write;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use aws_config::{BehaviorVersion, SdkConfig};
 use aws_smithy_runtime_api::client::http::SharedHttpConnector;
@@ -15,34 +15,37 @@ use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use super::Router;
-use super::clock::Deadline;
+use super::clock::{Clock, Deadline};
 use super::connection::{self, CONNECT};
-use super::invocation::{Work, invoke, scope_of};
+use super::invocation::{route_batch, route_event};
+use super::payload::Payload;
+use super::queues::SqsQueues;
+use super::report::InvocationReport;
 use super::self_test;
-use super::sqs::Sqs;
 use crate::ec2;
 use crate::model::name::{BusName, QueuePrefix};
 use crate::model::router_build::{BUS_VARIABLE, MARK, QUEUE_PREFIX_VARIABLE};
+use crate::model::scope::Scope;
 
 /// How long one try of a call may take.
 const TRY: Duration = Duration::from_secs(3);
 
-type Live = Router<ec2::Client, Sqs>;
+type AwsRouter = Router<ec2::Client, SqsQueues>;
 
-/// What is there before the first invocation tells where it is.
-struct Function {
+/// The function. It learns its account and Region from the first invocation.
+struct LambdaFunction {
     bus: BusName,
     prefix: QueuePrefix,
     config: SdkConfig,
     ec2: ec2::Client,
     sqs: aws_sdk_sqs::Client,
-    router: OnceCell<Arc<Live>>,
+    router: OnceCell<Arc<AwsRouter>>,
 }
 
 /// Runs the function until Lambda ends it.
 ///
 /// # Errors
-/// When the environment is not that of a router, or Lambda's runtime API fails.
+/// When an environment variable of the router is missing or invalid, or Lambda's runtime API fails.
 pub async fn run() -> Result<(), lambda_runtime::Error> {
     let bus = env::var(BUS_VARIABLE)
         .map_err(|_| format!("`{BUS_VARIABLE}` is not set"))?
@@ -53,7 +56,7 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
     let connector = connection::connector();
     let config = configuration(&connector).await;
     connection::open(&connector, &config).await;
-    let function = Function {
+    let function = LambdaFunction {
         bus,
         prefix,
         ec2: ec2::Client::new(&config),
@@ -69,42 +72,57 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
     .await
 }
 
-impl Function {
+impl LambdaFunction {
     async fn handle(&self, event: LambdaEvent<Box<RawValue>>) -> Result<Value, Diagnostic> {
         let LambdaEvent { payload, context } = event;
         let router = self
             .router
             .get_or_try_init(|| async { self.router(&context.invoked_function_arn) })
             .await?;
-        if self_test::is_asked(payload.get()) {
-            let answer = self_test::answer(&router.scope, &self.prefix, Deadline::at(context.deadline), now).await;
-            return Ok(json!(answer));
+        let (deadline, request) = (Deadline::at(context.deadline), &context.request_id);
+        let payload =
+            Payload::parse(payload.get(), deadline.unix_millis()).map_err(|e| failed("NotABatch", e.to_string()))?;
+        match payload {
+            Payload::SelfTest => Ok(json!(self_test::run(&router.scope, &router.prefix, deadline).await)),
+            Payload::Batch(batch) => {
+                let finished = route_batch(router, &batch, deadline, request).await;
+                print_report(&finished.report);
+                Ok(finished.answer)
+            }
+            Payload::Event(message) => {
+                let finished = route_event(router, message, deadline, request).await;
+                print_report(&finished.report);
+                let unrouted = || failed("NotRouted", "the event could not be routed; the log has the reason");
+                finished.answer.ok_or_else(unrouted)
+            }
         }
-        let work = Work::read(payload.get(), now()).map_err(|e| failed("NotABatch", e.to_string()))?;
-        let deadline = Deadline::at(context.deadline);
-        let end = invoke(router, &work, deadline, &context.request_id, now).await;
-        print(&end.report.decisions);
-        print(&end.report.metrics);
-        if end.failed {
-            return Err(failed(
-                "GivenBack",
-                "the event could not be brought to its end; the log says why",
-            ));
-        }
-        Ok(end.answer)
     }
 
-    fn router(&self, arn: &str) -> Result<Arc<Live>, Diagnostic> {
+    fn router(&self, arn: &str) -> Result<Arc<AwsRouter>, Diagnostic> {
         let unknown = || failed("UnknownFunction", format!("`{arn}` is not the ARN of a function"));
         let scope = scope_of(arn, &self.bus).ok_or_else(unknown)?;
         let endpoint = ec2::custom_endpoint(&self.config, "SQS");
-        let queues = Sqs::new(self.sqs.clone(), scope.clone(), endpoint);
+        let queues = SqsQueues::new(self.sqs.clone(), scope.clone(), endpoint);
         let router = Router::new(scope, self.prefix.clone(), self.ec2.clone(), queues);
         Ok(Arc::new(router))
     }
 }
 
-/// How an invocation fails as a whole.
+/// The scope in a function's own ARN, `arn:<partition>:lambda:<region>:<account>:function:...`.
+fn scope_of(arn: &str, bus: &BusName) -> Option<Scope> {
+    let parts: Vec<&str> = arn.split(':').collect();
+    let ["arn", partition, "lambda", region, account, "function", ..] = parts[..] else {
+        return None;
+    };
+    Some(Scope {
+        bus: bus.clone(),
+        account: account.parse().ok()?,
+        region: region.parse().ok()?,
+        partition: partition.parse().ok()?,
+    })
+}
+
+/// The failure of a whole invocation.
 fn failed(kind: &str, message: impl Into<String>) -> Diagnostic {
     Diagnostic {
         error_type: kind.to_owned(),
@@ -112,7 +130,7 @@ fn failed(kind: &str, message: impl Into<String>) -> Diagnostic {
     }
 }
 
-/// The SDK's configuration, with no retries of its own, since the router knows better how much time there is.
+/// The SDK's configuration without retries, because only the router knows how much time is left.
 async fn configuration(connector: &SharedHttpConnector) -> SdkConfig {
     let timeouts = TimeoutConfig::builder()
         .connect_timeout(CONNECT)
@@ -126,21 +144,42 @@ async fn configuration(connector: &SharedHttpConnector) -> SdkConfig {
         .await
 }
 
-/// Milliseconds of the Unix epoch.
-fn now() -> i64 {
-    SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .ok()
-        .and_then(|time| i64::try_from(time.as_millis()).ok())
-        .unwrap_or_default()
+fn print_report(report: &InvocationReport) {
+    print(&report.decisions);
+    print(&report.metrics);
 }
 
-/// Writes lines to where Lambda takes logs from. A line that cannot be written is nothing that a message should
-/// wait for.
+/// Writes lines to standard output, from which Lambda takes logs. No message should wait for a line that cannot be
+/// written.
 fn print(lines: &[Value]) {
     let mut out = std::io::stdout().lock();
     for line in lines {
         let _ = writeln!(out, "{line}");
     }
     let _ = out.flush();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::scope::tests::scope_in;
+
+    #[test]
+    fn the_scope_is_in_the_functions_arn() {
+        let bus = "kibus".parse().unwrap();
+        for (arn, scope) in [
+            (
+                "arn:aws-cn:lambda:cn-north-1:111122223333:function:kibus-router:live",
+                Some(scope_in("aws-cn", "cn-north-1")),
+            ),
+            (
+                "arn:aws:lambda:us-west-2:111122223333:function:kibus-router",
+                Some(scope_in("aws", "us-west-2")),
+            ),
+            ("arn:aws:sqs:us-west-2:111122223333:kibus-hub", None),
+            ("", None),
+        ] {
+            assert_eq!(scope_of(arn, &bus), scope, "{arn}");
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Where a service is.
+//! The endpoints of services.
 
 use aws_types::SdkConfig;
 use aws_types::service_config::ServiceConfigKey;
@@ -7,9 +7,9 @@ use super::Service;
 use crate::model::name::Partition;
 use crate::model::scope::dns_suffix;
 
-/// The endpoint that the environment or the profile sets for a service, with the precedence of the SDK: what the
-/// program itself set, then `AWS_ENDPOINT_URL_<SERVICE>`, then `AWS_ENDPOINT_URL`. `service` is the SDK's id
-/// of it, like `EC2` or `SQS`.
+/// The custom endpoint of a service, with the precedence of the SDK: the program's own setting, then
+/// `AWS_ENDPOINT_URL_<SERVICE>`, then `AWS_ENDPOINT_URL`, each from the environment or the profile. `service` is its id in
+/// the SDK, like `EC2` or `SQS`.
 #[must_use]
 pub fn custom_endpoint(config: &SdkConfig, service: &str) -> Option<String> {
     let general = config.endpoint_url().map(str::to_owned);
@@ -28,10 +28,9 @@ pub fn custom_endpoint(config: &SdkConfig, service: &str) -> Option<String> {
         .or(general)
 }
 
-/// The endpoint of a service for this configuration. Where a service says so, GovCloud's ordinary endpoints are its
-/// FIPS endpoints.
+/// The endpoint of a service for this configuration.
 #[must_use]
-pub fn endpoint(config: &SdkConfig, service: Service) -> String {
+pub(crate) fn endpoint(config: &SdkConfig, service: Service) -> String {
     if let Some(custom) = custom_endpoint(config, service.id) {
         return custom;
     }
@@ -42,9 +41,9 @@ pub fn endpoint(config: &SdkConfig, service: Service) -> String {
     format!("https://{}{fips}.{region}.{suffix}", service.name)
 }
 
-/// The partition of a Region, by what its name begins with (AWS SDK partitions.json).
+/// The partition of a Region, by the prefix of its name (AWS SDK partitions.json).
 fn partition_of(region: &str) -> Option<Partition> {
-    const BEGINNINGS: [(&str, &str); 7] = [
+    const PREFIXES: [(&str, &str); 7] = [
         ("cn-", "aws-cn"),
         ("us-gov-", "aws-us-gov"),
         ("us-iso-", "aws-iso"),
@@ -53,9 +52,9 @@ fn partition_of(region: &str) -> Option<Partition> {
         ("us-isof-", "aws-iso-f"),
         ("eusc-", "aws-eusc"),
     ];
-    let name = BEGINNINGS
+    let name = PREFIXES
         .iter()
-        .find(|(beginning, _)| region.starts_with(beginning))
+        .find(|(prefix, _)| region.starts_with(prefix))
         .map_or("aws", |(_, partition)| partition);
     name.parse().ok()
 }
@@ -90,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_that_was_set_wins() {
+    fn a_custom_endpoint_wins() {
         let config = SdkConfig::builder().endpoint_url("http://127.0.0.1:4566").build();
         assert_eq!(endpoint(&config, EC2), "http://127.0.0.1:4566");
     }

@@ -1,5 +1,5 @@
-//! Calls of services for which there is no SDK crate here, on the SDK's own runtime: signing, retries, credentials,
-//! time-outs and endpoints are the SDK's.
+//! Calls to services without their SDK crate. The SDK's own runtime does the signing, retries, credentials, timeouts and
+//! endpoints.
 
 mod endpoint;
 
@@ -27,24 +27,25 @@ use aws_smithy_types::timeout::TimeoutConfig;
 use aws_types::region::SigningRegion;
 use aws_types::{SdkConfig, SigningName};
 
-pub use endpoint::{custom_endpoint, endpoint};
+pub use endpoint::custom_endpoint;
+pub(crate) use endpoint::endpoint;
 
-/// A service that is called without a crate of its own.
+/// A service that is called without its SDK crate.
 #[derive(Clone, Copy, Debug)]
-pub struct Service {
-    /// The SDK's id of it, like `EC2`, which names its endpoint in the environment.
-    pub id: &'static str,
+pub(crate) struct Service {
+    /// Its id in the SDK, like `EC2`, which names its endpoint in the environment.
+    pub(crate) id: &'static str,
     /// Its name in hosts and signatures, like `ec2`.
-    pub name: &'static str,
-    /// Whether its ordinary endpoints in GovCloud are FIPS endpoints and have no others.
-    pub gov_is_fips: bool,
+    pub(crate) name: &'static str,
+    /// Whether its regular endpoints in GovCloud are the FIPS endpoints.
+    pub(crate) gov_is_fips: bool,
 }
 
-/// A call with the credentials, Region, endpoint, HTTP client, retries and time-outs of a configuration, which still
-/// needs to be told what it sends and what it makes of the answer. Without a retry configuration it retries as the
-/// SDK's standard mode does. `E` is what it makes of a refusal.
+/// A call with the credentials, Region, endpoint, HTTP client, retries and timeouts of a configuration. The caller adds
+/// the serializer and the deserializer. Without a retry configuration it retries as the SDK's standard mode does. `E` is
+/// the error response.
 #[must_use]
-pub fn operation<E>(config: &SdkConfig, service: Service, name: &'static str) -> OperationBuilder
+pub(crate) fn operation<E>(config: &SdkConfig, service: Service, name: &'static str) -> OperationBuilder
 where
     E: ProvideErrorMetadata + StdError + Send + Sync + 'static,
 {

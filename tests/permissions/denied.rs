@@ -7,6 +7,7 @@ use kibus::model::tags::Tags;
 use serde_json::json;
 
 use super::account::{Account, Keys};
+use crate::create_tags::create_tags;
 use crate::emulator::ACCOUNT;
 
 /// Makes a call; evaluates to its name if it was not denied.
@@ -132,7 +133,7 @@ pub(super) async fn to_the_router(account: &Account, keys: &Keys) -> Vec<String>
     };
     let ec2 = ec2::Client::new(&config);
     let tags = Tags([("a".to_owned(), "b".to_owned())].into());
-    if let Ok(()) = ec2::create_tags::create_tags(&ec2, &["i-0123456789abcdef0"], &tags).await {
+    if let Ok(()) = create_tags(&ec2, "i-0123456789abcdef0", &tags).await {
         done.push("tag an instance: done".to_owned());
     }
     done

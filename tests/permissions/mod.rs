@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 
 use account::{Account, Keys, REGION};
 
+use crate::create_tags::create_tags;
 use crate::emulator::ACCOUNT;
 use crate::workbench::ARCHIVES;
 
@@ -197,7 +198,7 @@ async fn an_event_reaches_its_cluster(account: &Account, sqs: &Sqs) {
     ];
     let tags = Tags(tags.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
     let ec2 = ec2::Client::new(&account.root());
-    ec2::create_tags::create_tags(&ec2, &[instance], &tags).await.unwrap();
+    create_tags(&ec2, instance, &tags).await.unwrap();
     let event = json!({
         "version": "0",
         "id": "12345678-1234-1234-1234-123456789012",

@@ -1,4 +1,4 @@
-//! What goes wrong between the router and the services: when, and in which way.
+//! The faults that are injected between the router and the services.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -6,39 +6,39 @@ use std::sync::{Arc, Mutex};
 
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
-/// What becomes of a call.
+/// The fault of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Harm {
-    /// Nothing.
+pub(super) enum InjectedFault {
+    /// No fault.
     None,
-    /// The service had too many of them.
+    /// The service throttles the call.
     Throttled,
-    /// The service failed.
+    /// The service fails.
     Failed,
-    /// The connection breaks before the service hears of the call.
+    /// The connection breaks before the service receives the call.
     LostCall,
-    /// The connection breaks after the service did what was asked.
+    /// The connection breaks after the service has handled the call.
     LostAnswer,
     /// One entry of the batch fails.
     FailedEntry,
-    /// The caller may not do this.
+    /// The service denies the call.
     Denied,
 }
 
-/// What goes wrong, and a count of it.
-pub(super) struct Faults {
+/// Decides which calls fail, and counts them.
+pub(super) struct FaultInjector {
     on: AtomicBool,
     calls: AtomicU64,
     /// The queues that the router may not send to.
     shut: [String; 2],
     doomed: String,
-    /// Held by every send to the doomed queue; closed while that queue goes.
+    /// Every send to the doomed queue holds it; it is closed while the queue is deleted.
     gate: Arc<RwLock<()>>,
     counts: Mutex<BTreeMap<&'static str, u64>>,
     touched: Mutex<BTreeSet<String>>,
 }
 
-impl Faults {
+impl FaultInjector {
     pub(super) fn new(shut: [String; 2], doomed: String) -> Self {
         Self {
             on: AtomicBool::new(false),
@@ -59,13 +59,13 @@ impl Faults {
         self.on.store(false, Ordering::Relaxed);
     }
 
-    /// Keeps every send to the doomed queue waiting for as long as what this gives is held.
+    /// Blocks every send to the doomed queue while the guard is held.
     pub(super) async fn close(&self, queue: &str) -> OwnedRwLockWriteGuard<()> {
         assert_eq!(queue, self.doomed);
         Arc::clone(&self.gate).write_owned().await
     }
 
-    /// Leave to send to a queue.
+    /// Waits until a message may be sent to a queue.
     pub(super) async fn enter(&self, queue: &str) -> Option<OwnedRwLockReadGuard<()>> {
         if queue == self.doomed {
             Some(Arc::clone(&self.gate).read_owned().await)
@@ -74,60 +74,60 @@ impl Faults {
         }
     }
 
-    /// Notes that a queue has been sent to.
+    /// Notes that a message was sent to a queue.
     pub(super) fn touch(&self, queue: &str) {
         self.touched.lock().unwrap().insert(queue.to_owned());
     }
 
-    /// The queues that have been sent to since the last time.
+    /// The queues that messages were sent to since the last call.
     pub(super) fn take_touched(&self) -> BTreeSet<String> {
         std::mem::take(&mut self.touched.lock().unwrap())
     }
 
-    /// What becomes of a call. The order of the calls decides, so about the same happens in every storm.
-    pub(super) fn of(&self, action: &str, queue: &str) -> Harm {
+    /// The fault of a call. It depends on the order of the calls, so every storm has about the same faults.
+    pub(super) fn of(&self, action: &str, queue: &str) -> InjectedFault {
         if !self.on.load(Ordering::Relaxed) {
-            return Harm::None;
+            return InjectedFault::None;
         }
         let dice = scatter(self.calls.fetch_add(1, Ordering::Relaxed)) % 100;
-        let harm = match (action, dice) {
-            // A policy does this, which the emulator does not look at.
-            ("SendMessageBatch", _) if self.shut.iter().any(|shut| shut == queue) => Harm::Denied,
-            ("DescribeTags", 0..12) => Harm::Throttled,
-            ("DescribeTags", 12..15) | ("SendMessageBatch", 0..3) => Harm::LostCall,
-            ("SendMessageBatch", 3..6) => Harm::LostAnswer,
-            ("SendMessageBatch", 6..11) | ("ListQueueTags", 0..20) => Harm::Throttled,
-            ("SendMessageBatch", 11..14) | ("ListQueueTags", 20..25) => Harm::Failed,
-            ("SendMessageBatch", 14..24) => Harm::FailedEntry,
-            _ => Harm::None,
+        let fault = match (action, dice) {
+            // On AWS a policy denies this; the emulator does not check policies.
+            ("SendMessageBatch", _) if self.shut.iter().any(|shut| shut == queue) => InjectedFault::Denied,
+            ("DescribeTags", 0..12) => InjectedFault::Throttled,
+            ("DescribeTags", 12..15) | ("SendMessageBatch", 0..3) => InjectedFault::LostCall,
+            ("SendMessageBatch", 3..6) => InjectedFault::LostAnswer,
+            ("SendMessageBatch", 6..11) | ("ListQueueTags", 0..20) => InjectedFault::Throttled,
+            ("SendMessageBatch", 11..14) | ("ListQueueTags", 20..25) => InjectedFault::Failed,
+            ("SendMessageBatch", 14..24) => InjectedFault::FailedEntry,
+            _ => InjectedFault::None,
         };
-        let name = match (harm, action) {
-            (Harm::None, _) => return harm,
-            (Harm::Throttled, "DescribeTags") => "throttled tags",
-            (Harm::Throttled, "SendMessageBatch") => "throttled sends",
-            (Harm::Throttled, _) => "throttled questions about queues",
-            (Harm::Failed, _) => "server errors",
-            (Harm::LostCall, _) => "connections dropped before the call",
-            (Harm::LostAnswer, _) => "connections dropped before the answer",
-            (Harm::FailedEntry, _) => "failed entries",
-            (Harm::Denied, _) => "denied sends",
+        let name = match (fault, action) {
+            (InjectedFault::None, _) => return fault,
+            (InjectedFault::Throttled, "DescribeTags") => "throttled tags",
+            (InjectedFault::Throttled, "SendMessageBatch") => "throttled sends",
+            (InjectedFault::Throttled, _) => "throttled queue tags",
+            (InjectedFault::Failed, _) => "server errors",
+            (InjectedFault::LostCall, _) => "connections dropped before the call",
+            (InjectedFault::LostAnswer, _) => "connections dropped before the answer",
+            (InjectedFault::FailedEntry, _) => "failed entries",
+            (InjectedFault::Denied, _) => "denied sends",
         };
         *self.counts.lock().unwrap().entry(name).or_default() += 1;
-        harm
+        fault
     }
 
-    /// How often anything went wrong.
+    /// The number of all faults.
     pub(super) fn count(&self) -> u64 {
         self.counts.lock().unwrap().values().sum()
     }
 
-    /// How often each went wrong.
-    pub(super) fn told(&self) -> BTreeMap<&'static str, u64> {
+    /// The number of each kind of fault.
+    pub(super) fn counts(&self) -> BTreeMap<&'static str, u64> {
         self.counts.lock().unwrap().clone()
     }
 }
 
-/// Numbers one after the other to numbers in no order (the finaliser of splitmix64).
+/// Maps consecutive numbers to scattered numbers (the finalizer of splitmix64).
 fn scatter(number: u64) -> u64 {
     let mut bits = number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,4 +1,4 @@
-//! What stands between the router and the emulator: passes calls on, or does them harm.
+//! A proxy between the router and the emulator that forwards calls or injects faults.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
@@ -11,7 +11,7 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::faults::{Faults, Harm};
+use super::faults::{FaultInjector, InjectedFault};
 
 /// A proxy on 127.0.0.1.
 pub(super) struct Proxy {
@@ -23,17 +23,17 @@ type Broken = Box<dyn std::error::Error + Send + Sync>;
 
 impl Proxy {
     /// Listens on a free port.
-    pub(super) async fn listen(faults: Arc<Faults>) -> Self {
+    pub(super) async fn listen(faults: Arc<FaultInjector>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let target: Arc<OnceLock<u16>> = Arc::default();
-        let passes_to = Arc::clone(&target);
+        let forward_to = Arc::clone(&target);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let (faults, target) = (Arc::clone(&faults), Arc::clone(&passes_to));
+                let (faults, target) = (Arc::clone(&faults), Arc::clone(&forward_to));
                 tokio::spawn(async move {
-                    let service = service_fn(|request| pass(&faults, &target, request));
-                    // A connection that breaks is what this is for.
+                    let service = service_fn(|request| forward(&faults, &target, request));
+                    // Broken connections are part of the test.
                     let _ = hyper::server::conn::http1::Builder::new()
                         .serve_connection(TokioIo::new(stream), service)
                         .await;
@@ -47,15 +47,15 @@ impl Proxy {
         format!("http://{}", self.address)
     }
 
-    /// Says where calls are passed on to.
-    pub(super) fn pass_to(&self, port: u16) {
+    /// Sets the port that calls are forwarded to.
+    pub(super) fn forward_to(&self, port: u16) {
         self.target.set(port).unwrap();
     }
 }
 
-/// One call. An error breaks the connection.
-async fn pass(
-    faults: &Faults,
+/// Handles one call. An error breaks the connection.
+async fn forward(
+    faults: &FaultInjector,
     target: &OnceLock<u16>,
     request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, Broken> {
@@ -72,18 +72,18 @@ async fn pass(
     let queue = url.rsplit('/').next().unwrap_or_default().to_owned();
     let sends = action == "SendMessageBatch";
     let _entered = if sends { faults.enter(&queue).await } else { None };
-    let harm = faults.of(&action, &queue);
+    let fault = faults.of(&action, &queue);
     let mut failed = None;
-    match harm {
-        Harm::LostCall => return Err("the connection breaks".into()),
-        Harm::Throttled if action == "DescribeTags" => {
+    match fault {
+        InjectedFault::LostCall => return Err("the connection breaks".into()),
+        InjectedFault::Throttled if action == "DescribeTags" => {
             let text = "<Response><Errors><Error><Code>RequestLimitExceeded</Code><Message>Request limit exceeded.</Message></Error></Errors><RequestID>r</RequestID></Response>";
             return Ok(answer(503, "text/xml", text.to_owned()));
         }
-        Harm::Throttled => return Ok(refusal(400, "RequestThrottled")),
-        Harm::Denied => return Ok(refusal(400, "AccessDeniedException")),
-        Harm::Failed => return Ok(refusal(500, "InternalFailure")),
-        Harm::FailedEntry => {
+        InjectedFault::Throttled => return Ok(refusal(400, "RequestThrottled")),
+        InjectedFault::Denied => return Ok(refusal(400, "AccessDeniedException")),
+        InjectedFault::Failed => return Ok(refusal(500, "InternalFailure")),
+        InjectedFault::FailedEntry => {
             let entries = call["Entries"].as_array_mut().ok_or("a batch has entries")?;
             let entry = entries.pop().ok_or("a batch has an entry")?;
             failed =
@@ -97,10 +97,10 @@ async fn pass(
             }
             body = call.to_string().into();
         }
-        Harm::None | Harm::LostAnswer => {}
+        InjectedFault::None | InjectedFault::LostAnswer => {}
     }
     head.headers.remove("content-length");
-    let port = *target.get().ok_or("nobody is there yet")?;
+    let port = *target.get().ok_or("the emulator has not started")?;
     let stream = TcpStream::connect(("127.0.0.1", port)).await?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
     tokio::spawn(connection);
@@ -110,7 +110,7 @@ async fn pass(
     if sends {
         faults.touch(&queue);
     }
-    if harm == Harm::LostAnswer {
+    if fault == InjectedFault::LostAnswer {
         return Err("the connection breaks".into());
     }
     if let Some(failed) = failed {

@@ -1,10 +1,11 @@
-//! Every shape that is known to arrive, and what a cluster gets of it.
+//! Every known shape of an event, and the copy that a cluster receives.
 
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
 use super::*;
+use crate::model::sample_event::sample_event;
 use crate::model::scope::tests::scope;
 
 /// 2026-11-20T14:02:31Z, the time of the sample events.
@@ -12,53 +13,21 @@ const TIME: i64 = 1_795_183_351_000;
 const A: &str = "i-0a1b2c3d4e5f60718";
 const B: &str = "i-0c3d4e5f60718293a";
 
-/// An event with the usual envelope.
-fn event(source: &str, detail_type: &str, detail: Value) -> Value {
-    json!({
-        "version": "0",
-        "id": "1e5527d7-bb36-4607-3370-4164db56a40e",
-        "detail-type": detail_type,
-        "source": source,
-        "account": "111122223333",
-        "time": "2026-11-20T14:02:31Z",
-        "region": "us-west-2",
-        "resources": ["arn:aws:ec2:us-west-2b:instance/i-0a1b2c3d4e5f60718"],
-        "detail": detail,
-    })
+fn sample(signal: Signal, about: &[&str]) -> Value {
+    sample_event(&scope(), signal, about)
 }
 
 fn spot() -> Value {
-    let detail = json!({"instance-id": A, "instance-action": "terminate"});
-    event("aws.ec2", "EC2 Spot Instance Interruption Warning", detail)
+    sample(Signal::SpotInterruption, &[A])
 }
 
 fn state(state: &str) -> Value {
-    let detail = json!({"instance-id": A, "state": state});
-    event("aws.ec2", "EC2 Instance State-change Notification", detail)
+    with(sample(Signal::StateChange, &[A]), "/detail/state", json!(state))
 }
 
 /// A health event about these entities, which its resources name too.
 fn health(entities: &[&str]) -> Value {
-    let affected: Vec<Value> = entities
-        .iter()
-        .map(|entity| json!({"entityValue": entity, "status": "PENDING"}))
-        .collect();
-    let detail = json!({
-        "eventArn": "arn:aws:health:us-west-2::event/EC2/X/X_1",
-        "service": "EC2",
-        "eventTypeCategory": "scheduledChange",
-        "eventRegion": "us-west-2",
-        "affectedEntities": affected,
-        "affectedAccount": "111122223333",
-        "page": "1",
-        "totalPages": "2",
-        "backupEvent": "false",
-    });
-    with(
-        event("aws.health", "AWS Health Event", detail),
-        "/resources",
-        json!(entities),
-    )
+    sample(Signal::ScheduledChange, entities)
 }
 
 /// The event with another value at a place.
@@ -78,14 +47,13 @@ fn arn(id: &str) -> String {
     format!("arn:aws:ec2:us-west-2:111122223333:instance/{id}")
 }
 
-/// What all entities together get.
-fn whole(event: &Event<'_>) -> String {
+/// The copy with all entities.
+fn whole(event: &DecodedEvent<'_>) -> String {
     event.copy_of(&(0..100).collect()).into_owned()
 }
 
 #[test]
-fn what_karpenter_acts_on_is_forwarded_byte_for_byte() {
-    let ec2 = |kind: &str| event("aws.ec2", kind, json!({"instance-id": A}));
+fn an_event_for_karpenter_is_forwarded_byte_for_byte() {
     for (what, event, signal) in [
         ("spot", spot(), Signal::SpotInterruption),
         ("stopping", state("stopping"), Signal::StateChange),
@@ -94,14 +62,10 @@ fn what_karpenter_acts_on_is_forwarded_byte_for_byte() {
         ("terminated", state("terminated"), Signal::StateChange),
         (
             "capacity reservation",
-            ec2(CAPACITY_RESERVATION),
+            sample(Signal::CapacityReservation, &[A]),
             Signal::CapacityReservation,
         ),
-        (
-            "rebalance",
-            ec2("EC2 Instance Rebalance Recommendation"),
-            Signal::Rebalance,
-        ),
+        ("rebalance", sample(Signal::Rebalance, &[A]), Signal::Rebalance),
         ("health", health(&[A]), Signal::ScheduledChange),
         ("health of two", health(&[A, B]), Signal::ScheduledChange),
         ("no resources", without(spot(), "resources"), Signal::SpotInterruption),
@@ -112,7 +76,7 @@ fn what_karpenter_acts_on_is_forwarded_byte_for_byte() {
         ),
         ("no account", without(spot(), "account"), Signal::SpotInterruption),
         (
-            "more than is known",
+            "unknown members",
             with(spot(), "/detail/more", json!([1.50])),
             Signal::SpotInterruption,
         ),
@@ -128,105 +92,113 @@ fn what_karpenter_acts_on_is_forwarded_byte_for_byte() {
 }
 
 #[test]
-fn what_no_cluster_can_want_is_dropped_by_name() {
+fn an_event_for_no_karpenter_has_its_drop_reason() {
     let detail = |place: &str, value: Value| with(health(&[A]), &format!("/detail/{place}"), value);
-    let other = event(
-        "aws.ec2",
-        "EC2 Spot Instance Request Fulfillment",
-        json!({"instance-id": A}),
-    );
+    let other = with(spot(), "/detail-type", json!("EC2 Spot Instance Request Fulfillment"));
     let duplicate = spot().to_string().replacen('{', "{\"source\":\"aws.ec2\",", 1);
-    for (what, body, drop) in [
-        ("nothing", String::new(), Drop::NotAnEvent),
-        ("no JSON", "not json".to_owned(), Drop::NotAnEvent),
-        ("a list", "[]".to_owned(), Drop::NotAnEvent),
-        ("an empty object", "{}".to_owned(), Drop::NotAnEvent),
-        ("a member twice", duplicate, Drop::NotAnEvent),
-        ("no source", without(spot(), "source").to_string(), Drop::NotAnEvent),
+    for (what, body, reason) in [
+        ("nothing", String::new(), DropReason::NotAnEvent),
+        ("no JSON", "not json".to_owned(), DropReason::NotAnEvent),
+        ("a list", "[]".to_owned(), DropReason::NotAnEvent),
+        ("an empty object", "{}".to_owned(), DropReason::NotAnEvent),
+        ("a member twice", duplicate, DropReason::NotAnEvent),
+        (
+            "no source",
+            without(spot(), "source").to_string(),
+            DropReason::NotAnEvent,
+        ),
         (
             "no detail-type",
             without(spot(), "detail-type").to_string(),
-            Drop::NotAnEvent,
+            DropReason::NotAnEvent,
         ),
-        ("no detail", without(spot(), "detail").to_string(), Drop::NotAnEvent),
+        (
+            "no detail",
+            without(spot(), "detail").to_string(),
+            DropReason::NotAnEvent,
+        ),
         (
             "a detail that is text",
             with(spot(), "/detail", json!("x")).to_string(),
-            Drop::NotAnEvent,
+            DropReason::NotAnEvent,
         ),
         (
             "an account that is a number",
             with(spot(), "/account", json!(1)).to_string(),
-            Drop::NotAnEvent,
+            DropReason::NotAnEvent,
         ),
-        ("another kind", other.to_string(), Drop::NotForKarpenter),
+        ("another kind", other.to_string(), DropReason::NotForKarpenter),
         (
             "another source",
             with(spot(), "/source", json!("aws.x")).to_string(),
-            Drop::NotForKarpenter,
+            DropReason::NotForKarpenter,
         ),
-        ("running", state("running").to_string(), Drop::NotForKarpenter),
-        ("pending", state("pending").to_string(), Drop::NotForKarpenter),
+        ("running", state("running").to_string(), DropReason::NotForKarpenter),
+        ("pending", state("pending").to_string(), DropReason::NotForKarpenter),
         (
             "an issue",
             detail("eventTypeCategory", json!("issue")).to_string(),
-            Drop::NotForKarpenter,
+            DropReason::NotForKarpenter,
         ),
         (
             "another service",
             detail("service", json!("LAMBDA")).to_string(),
-            Drop::NotForKarpenter,
+            DropReason::NotForKarpenter,
         ),
         (
             "a backup copy",
             detail("eventRegion", json!("us-east-1")).to_string(),
-            Drop::OtherRegion,
+            DropReason::OtherRegion,
         ),
         (
             "another Region",
             with(spot(), "/region", json!("us-east-1")).to_string(),
-            Drop::OtherRegion,
+            DropReason::OtherRegion,
         ),
         (
-            "an organisation's view",
+            "an organization's view",
             detail("affectedAccount", json!("444455556666")).to_string(),
-            Drop::OtherAccount,
+            DropReason::OtherAccount,
         ),
         (
             "another account",
             with(spot(), "/account", json!("444455556666")).to_string(),
-            Drop::OtherAccount,
+            DropReason::OtherAccount,
         ),
         (
             "no entities",
             detail("affectedEntities", json!([])).to_string(),
-            Drop::NoInstance,
+            DropReason::NoInstance,
         ),
         (
             "null entities",
             detail("affectedEntities", Value::Null).to_string(),
-            Drop::NoInstance,
+            DropReason::NoInstance,
         ),
         (
             "no instance",
             with(spot(), "/detail", json!({})).to_string(),
-            Drop::NoInstance,
+            DropReason::NoInstance,
         ),
         (
             "a wildcard",
             with(spot(), "/detail/instance-id", json!("i-*")).to_string(),
-            Drop::NoInstance,
+            DropReason::NoInstance,
         ),
-        ("more than a queue takes", "x".repeat(LARGEST + 1), Drop::TooLarge),
+        ("more than a queue takes", "x".repeat(LARGEST + 1), DropReason::TooLarge),
     ] {
-        assert_eq!(decode(&body, 0, &scope()).err(), Some(drop), "{what}");
+        assert_eq!(decode(&body, 0, &scope()).err(), Some(reason), "{what}");
     }
 }
 
 #[test]
-fn a_shape_that_karpenter_throws_away_is_put_right_and_nothing_else_changes() {
-    let old = event("aws.ec2", CAPACITY_RESERVATION_OLD, json!({"instance-id": A}));
-    let new = event("aws.ec2", CAPACITY_RESERVATION, json!({"instance-id": A}));
+fn a_shape_that_karpenter_discards_is_repaired_and_nothing_else_changes() {
+    let new = sample(Signal::CapacityReservation, &[A]);
+    let old = with(
+        new.clone(),
+        "/detail-type",
+        json!("EC2 Interruptible Capacity Reservation Instance Interruption Warning"),
+    );
     let mut single = health(&[A]);
     single["detail"]["affectedEntities"] = json!({"entityValue": A});
     let mut listed = health(&[A]);
@@ -300,7 +272,7 @@ fn a_shape_that_karpenter_throws_away_is_put_right_and_nothing_else_changes() {
 }
 
 #[test]
-fn a_copy_holds_its_own_entities_only() {
+fn a_copy_has_its_own_entities_only() {
     let entities = [
         A,
         &arn(B),
@@ -313,11 +285,11 @@ fn a_copy_holds_its_own_entities_only() {
     let (a, b) = (InstanceId::parse(A).unwrap(), InstanceId::parse(B).unwrap());
     assert_eq!(
         event.subject,
-        Subject::Instances(vec![
+        EventSubject::Instances(vec![
             Ok(a.clone()),
             Ok(b),
-            Err(Drop::NoInstance),
-            Err(Drop::OtherRegion),
+            Err(DropReason::NoInstance),
+            Err(DropReason::OtherRegion),
             Ok(a),
         ])
     );
@@ -348,18 +320,18 @@ fn a_split_leaves_the_rest_as_it_is_written() {
 }
 
 #[test]
-fn a_probe_names_its_cluster_or_none() {
-    let probe = |detail| event(PROBE_SOURCE, PROBE_DETAIL_TYPE, detail).to_string();
+fn a_probe_names_a_cluster_or_nothing() {
+    let probe = |detail| with(sample(Signal::Probe, &[]), "/detail", detail).to_string();
     for (detail, subject) in [
         (
             json!({"cluster": "base"}),
-            Ok(Subject::Probe(Some("base".parse().unwrap()))),
+            Ok(EventSubject::Probe(Some("base".parse().unwrap()))),
         ),
-        (json!({"cluster": ""}), Ok(Subject::Probe(None))),
-        (json!({"cluster": null}), Ok(Subject::Probe(None))),
-        (json!({}), Ok(Subject::Probe(None))),
-        (json!({"cluster": "a b"}), Err(Drop::NoClusterNamed)),
-        (json!({"cluster": 1}), Err(Drop::NoClusterNamed)),
+        (json!({"cluster": ""}), Ok(EventSubject::Probe(None))),
+        (json!({"cluster": null}), Ok(EventSubject::Probe(None))),
+        (json!({}), Ok(EventSubject::Probe(None))),
+        (json!({"cluster": "a b"}), Err(DropReason::NoClusterNamed)),
+        (json!({"cluster": 1}), Err(DropReason::NoClusterNamed)),
     ] {
         let body = probe(detail);
         assert_eq!(decode(&body, 0, &scope()).map(|event| event.subject), subject, "{body}");
@@ -367,9 +339,9 @@ fn a_probe_names_its_cluster_or_none() {
 }
 
 proptest::proptest! {
-    /// Whatever a message holds, it has a meaning or a reason, and never a panic.
+    /// Every message is decoded or dropped with a reason, and never causes a panic.
     #[test]
-    fn no_message_is_too_broken(cut in 0..1000_usize, put in 0..1000_usize, text in ".{0,6}") {
+    fn no_message_causes_a_panic(cut in 0..1000_usize, put in 0..1000_usize, text in ".{0,6}") {
         let mut body = health(&[A, &arn(B), "vol-1"]).to_string();
         for at in [cut, put] {
             let at = body.floor_char_boundary(at % (body.len() + 1));

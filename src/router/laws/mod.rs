@@ -1,6 +1,6 @@
-//! Laws of routing: whatever EC2 and SQS answer, everything that arrives has one verdict, and it is true.
+//! Laws of routing: whatever EC2 and SQS answer, everything that arrives has one decision, and it is correct.
 
-mod services;
+mod fakes;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -8,16 +8,21 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use services::{FakeEc2, FakeQueues, Load, Script, SendAnswer, Steady, TagAnswer};
+use fakes::{FakeClock, FakeEc2, FakeQueues, Load, Script, SendAnswer, TagAnswer};
 
+use super::decision::{Decision, RetryReason};
+use super::route::{Message, RoutedBatch, route};
+use super::services::CallFailure;
 use super::*;
 use crate::model::name::QueueName;
+use crate::model::sample_event::sample_event;
 use crate::model::scope::tests::scope;
+use crate::model::signal::Signal;
 use crate::model::tags::Tags;
 
-type World = Arc<Router<FakeEc2, FakeQueues>>;
+type TestRouter = Arc<Router<FakeEc2, FakeQueues>>;
 
-fn world(sends: Vec<SendAnswer>, ec2: Vec<TagAnswer>, tags: Vec<Result<Tags, Fault>>) -> World {
+fn router(sends: Vec<SendAnswer>, ec2: Vec<TagAnswer>, tags: Vec<Result<Tags, CallFailure>>) -> TestRouter {
     let load = Arc::new(Load::default());
     let truth = (0..400).filter_map(|n| Some((id(n), tags_of(n)?))).collect();
     Arc::new(Router::new(
@@ -39,9 +44,9 @@ fn world(sends: Vec<SendAnswer>, ec2: Vec<TagAnswer>, tags: Vec<Result<Tags, Fau
     ))
 }
 
-/// A world in which every call does what it should.
-fn healthy() -> World {
-    world(vec![sent()], vec![TagAnswer::True], vec![Ok(Tags::default())])
+/// A router for which every call succeeds.
+fn healthy() -> TestRouter {
+    router(vec![sent()], vec![TagAnswer::True], vec![Ok(Tags::default())])
 }
 
 fn sent() -> SendAnswer {
@@ -52,7 +57,7 @@ fn id(n: usize) -> InstanceId {
     InstanceId::parse(&format!("i-{n}")).unwrap()
 }
 
-/// The cluster of an instance; every fifth has no tags, and every seventh of the others is nobody's.
+/// The cluster of an instance. Every fifth has no tags, and every seventh of the others no cluster.
 fn cluster_of(n: usize) -> Option<String> {
     (n % 5 != 4 && n % 7 != 6).then(|| format!("c{}", n % 20))
 }
@@ -69,50 +74,38 @@ fn tags_of(n: usize) -> Option<Tags> {
     }
 }
 
-/// A message, which is known by its number: a spot warning, or a health event of several instances.
+/// A message with this number: a Spot warning, or a health event of several instances.
 fn message(number: usize, instances: &[usize], receives: impl Into<Option<u32>>) -> Message {
-    let (source, kind, detail) = match instances {
-        [n] => (
-            "aws.ec2",
-            "EC2 Spot Instance Interruption Warning",
-            json!({"instance-id": format!("i-{n}")}),
-        ),
-        several => {
-            let entities: Vec<Value> = several
-                .iter()
-                .map(|n| json!({"entityValue": format!("i-{n}")}))
-                .collect();
-            (
-                "aws.health",
-                "AWS Health Event",
-                json!({"service": "EC2", "eventTypeCategory": "scheduledChange", "affectedEntities": entities}),
-            )
-        }
+    let signal = if instances.len() == 1 {
+        Signal::SpotInterruption
+    } else {
+        Signal::ScheduledChange
     };
+    let ids: Vec<String> = instances.iter().map(|n| format!("i-{n}")).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    let mut event = sample_event(&scope(), signal, &ids);
+    event["id"] = json!(number.to_string());
     Message {
         id: number.to_string(),
         receipt: "r".to_owned(),
-        body: json!({
-            "version": "0", "id": number.to_string(), "source": source, "detail-type": kind,
-            "time": "2026-11-20T14:02:31Z", "detail": detail,
-        })
-        .to_string(),
+        body: event.to_string(),
         receives: receives.into(),
         arrived: 0,
     }
 }
 
-fn run(world: &World, clock: &Arc<Steady>, messages: &[Message]) -> Outcome {
+fn run(router: &TestRouter, budget: u64, messages: &[Message]) -> RoutedBatch {
+    let context = InvocationContext::new(router, FakeClock::with(budget));
     tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap()
-        .block_on(route(world, clock, messages, 0))
+        .block_on(route(&context, messages))
 }
 
-/// Every instance in every body that a queue took, with its message.
-fn taken(world: &World) -> Vec<(QueueName, String, String)> {
+/// Every instance in every message that a queue took, with the queue and the number of the message.
+fn taken(router: &TestRouter) -> Vec<(QueueName, String, String)> {
     let mut all = Vec::new();
-    for (queue, bodies) in world.queues.taken.lock().unwrap().iter() {
+    for (queue, bodies) in router.queues.taken.lock().unwrap().iter() {
         for body in bodies {
             let event: Value = serde_json::from_str(body).unwrap();
             let message = event["id"].as_str().unwrap().to_owned();
@@ -128,24 +121,24 @@ fn taken(world: &World) -> Vec<(QueueName, String, String)> {
     all
 }
 
-fn any_fault() -> impl Strategy<Value = Fault> {
+fn any_fault() -> impl Strategy<Value = CallFailure> {
     prop_oneof![
-        Just(Fault::Again(GiveBack::SendThrottled)),
-        Just(Fault::Denied),
-        Just(Fault::Absent),
-        Just(Fault::TooLong),
-        Just(Fault::Refused),
+        Just(CallFailure::Again(RetryReason::SendThrottled)),
+        Just(CallFailure::Denied),
+        Just(CallFailure::Absent),
+        Just(CallFailure::TooLong),
+        Just(CallFailure::Refused),
     ]
 }
 
-fn any_entry() -> impl Strategy<Value = Result<(), Fault>> {
+fn any_entry() -> impl Strategy<Value = Result<(), CallFailure>> {
     prop_oneof![3 => Just(Ok(())), 1 => any_fault().prop_map(Err)]
 }
 
 fn any_send() -> impl Strategy<Value = SendAnswer> {
     prop_oneof![
         4 => prop::collection::vec(any_entry(), 1..5).prop_map(SendAnswer::Entries),
-        2 => any_fault().prop_map(SendAnswer::Fault),
+        2 => any_fault().prop_map(SendAnswer::CallFailure),
         1 => Just(SendAnswer::Short),
         1 => Just(SendAnswer::Panic),
     ]
@@ -154,12 +147,12 @@ fn any_send() -> impl Strategy<Value = SendAnswer> {
 fn any_tag_answer() -> impl Strategy<Value = TagAnswer> {
     prop_oneof![
         4 => Just(TagAnswer::True),
-        2 => any_fault().prop_map(TagAnswer::Fault),
+        2 => any_fault().prop_map(TagAnswer::CallFailure),
         1 => Just(TagAnswer::Panic),
     ]
 }
 
-fn any_queue_tags() -> impl Strategy<Value = Result<Tags, Fault>> {
+fn any_queue_tags() -> impl Strategy<Value = Result<Tags, CallFailure>> {
     prop_oneof![
         Just(Ok(Tags::default())),
         Just(Ok(Tags::default()
@@ -173,7 +166,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn whatever_the_services_answer(
+    fn every_decision_is_correct_whatever_the_services_answer(
         sends in prop::collection::vec(any_send(), 1..6),
         ec2 in prop::collection::vec(any_tag_answer(), 1..6),
         tags in prop::collection::vec(any_queue_tags(), 1..4),
@@ -181,31 +174,31 @@ proptest! {
         receives in 1..4_u32,
         budget in 0..3000_u64,
     ) {
-        let absent_is_heard = tags.iter().any(|answer| matches!(answer, Err(Fault::Absent)));
-        let world = world(sends, ec2, tags);
+        let absent_is_answered = tags.iter().any(|answer| matches!(answer, Err(CallFailure::Absent)));
+        let router = router(sends, ec2, tags);
         let messages: Vec<Message> = instances
             .iter()
             .enumerate()
             .map(|(number, instances)| message(number, instances, receives))
             .collect();
-        let outcome = run(&world, &Steady::with(budget), &messages);
+        let outcome = run(&router, budget, &messages);
 
-        // Every entity has one verdict.
+        // Every entity has one decision.
         let mut named: Vec<(usize, String)> = Vec::new();
         for (number, instances) in instances.iter().enumerate() {
             named.extend(instances.iter().map(|n| (number, format!("i-{n}"))));
         }
-        let mut judged: Vec<(usize, String)> = outcome
+        let mut decided: Vec<(usize, String)> = outcome
             .items
             .iter()
             .map(|item| (item.message, item.instance.as_ref().unwrap().to_string()))
             .collect();
         named.sort();
-        judged.sort();
-        prop_assert_eq!(&named, &judged);
+        decided.sort();
+        prop_assert_eq!(&named, &decided);
 
-        // What is delivered is in its cluster's queue, and no queue holds another cluster's instance.
-        let taken = taken(&world);
+        // Every delivery is in its cluster's queue, and no queue has another cluster's instance.
+        let taken = taken(&router);
         for (queue, _, instance) in &taken {
             let n: usize = instance[2..].parse().unwrap();
             prop_assert_eq!(Some(queue.to_string()), cluster_of(n).map(|c| format!("karpenter-{c}")));
@@ -213,44 +206,43 @@ proptest! {
         let mut delivered: Vec<(String, String)> = outcome
             .items
             .iter()
-            .filter(|item| item.verdict == Verdict::Delivered)
+            .filter(|item| item.decision == Decision::Delivered)
             .map(|item| (item.message.to_string(), item.instance.as_ref().unwrap().to_string()))
             .collect();
         let mut arrived: Vec<(String, String)> = taken.into_iter().map(|(_, message, id)| (message, id)).collect();
         delivered.sort();
         arrived.sort();
-        // A call that panics loses the memory of what its batch had done, and all of it is given back.
-        let panics = world.queues.sends.answers.iter().any(|answer| matches!(answer, SendAnswer::Panic));
+        // If a call panics, the results of its batch are lost, and all of the batch is retried.
+        let panics = router.queues.sends.answers.iter().any(|answer| matches!(answer, SendAnswer::Panic));
         if panics {
             prop_assert!(delivered.iter().all(|item| arrived.contains(item)));
         } else {
             prop_assert_eq!(&delivered, &arrived);
         }
 
-        // Nothing is dropped on a guess.
+        // Every drop has its proof.
         for item in &outcome.items {
             let n: usize = item.instance.as_ref().unwrap().as_str()[2..].parse().unwrap();
-            match item.verdict {
-                Verdict::Dropped(Drop::NoTagsSeen) => {
+            match item.decision {
+                Decision::Dropped(DropReason::NoTagsSeen) => {
                     prop_assert!(tags_of(n).is_none() && receives > 1);
                 }
-                Verdict::Dropped(Drop::NoKarpenterMarker) => prop_assert!(tags_of(n).is_some()),
-                Verdict::Dropped(Drop::Unregistered) => prop_assert!(absent_is_heard),
+                Decision::Dropped(DropReason::NoKarpenterMarker) => prop_assert!(tags_of(n).is_some()),
+                Decision::Dropped(DropReason::Unregistered) => prop_assert!(absent_is_answered),
                 _ => {}
             }
         }
 
         // Limits of the calls.
-        prop_assert!(world.queues.load.most.load(Ordering::Relaxed) <= CALLS);
-        prop_assert!(world.queues.largest.load(Ordering::Relaxed) <= 10);
-        prop_assert!(world.ec2.largest.load(Ordering::Relaxed) <= 200);
+        prop_assert!(router.queues.load.most.load(Ordering::Relaxed) <= CONCURRENT_CALLS);
+        prop_assert!(router.queues.largest.load(Ordering::Relaxed) <= 10);
+        prop_assert!(router.ec2.largest.load(Ordering::Relaxed) <= 200);
     }
 }
 
 #[test]
-fn when_all_is_well_calls_are_as_few_as_can_be() {
-    let world = healthy();
-    let clock = Steady::with(1000);
+fn a_healthy_batch_takes_the_fewest_calls() {
+    let router = healthy();
     // A hundred messages about instances of a few clusters.
     let messages: Vec<Message> = (0..400)
         .filter(|n| cluster_of(*n).is_some() && n % 20 < 12)
@@ -259,159 +251,162 @@ fn when_all_is_well_calls_are_as_few_as_can_be() {
         .map(|(number, n)| message(number, &[n], 1))
         .collect();
     assert_eq!(messages.len(), 100);
-    let outcome = run(&world, &clock, &messages);
-    assert!(outcome.items.iter().all(|item| item.verdict == Verdict::Delivered));
-    let queues = world.queues.taken.lock().unwrap();
+    let outcome = run(&router, 1000, &messages);
+    assert!(outcome.items.iter().all(|item| item.decision == Decision::Delivered));
+    let queues = router.queues.taken.lock().unwrap();
     let needed: usize = queues.values().map(|bodies| bodies.len().div_ceil(10)).sum();
-    assert_eq!(world.queues.sends.next.load(Ordering::Relaxed), needed);
-    assert_eq!(world.ec2.script.next.load(Ordering::Relaxed), 1);
+    assert_eq!(router.queues.sends.next.load(Ordering::Relaxed), needed);
+    assert_eq!(router.ec2.script.next.load(Ordering::Relaxed), 1);
     drop(queues);
-    run(&world, &clock, &messages);
+    run(&router, 1000, &messages);
     assert_eq!(
-        world.ec2.script.next.load(Ordering::Relaxed),
+        router.ec2.script.next.load(Ordering::Relaxed),
         1,
-        "the second time all is known"
+        "the second time, every owner is cached"
     );
 }
 
 #[test]
-fn what_no_cluster_can_want_costs_no_call() {
-    let world = healthy();
-    let mut unwanted = message(0, &[1], 1);
-    unwanted.body = unwanted.body.replace("aws.ec2", "aws.other");
-    let outcome = run(&world, &Steady::with(1000), &[unwanted]);
-    assert_eq!(outcome.items[0].verdict, Verdict::Dropped(Drop::NotForKarpenter));
-    assert_eq!(world.ec2.script.next.load(Ordering::Relaxed), 0);
-    assert_eq!(world.queues.sends.next.load(Ordering::Relaxed), 0);
+fn an_event_for_no_karpenter_costs_no_call() {
+    let router = healthy();
+    let mut other = message(0, &[1], 1);
+    other.body = other.body.replace("aws.ec2", "aws.other");
+    let outcome = run(&router, 1000, &[other]);
+    assert_eq!(
+        outcome.items[0].decision,
+        Decision::Dropped(DropReason::NotForKarpenter)
+    );
+    assert_eq!(router.ec2.script.next.load(Ordering::Relaxed), 0);
+    assert_eq!(router.queues.sends.next.load(Ordering::Relaxed), 0);
 }
 
 #[test]
 fn an_answer_of_a_queue_becomes_a_verdict() {
-    let again = Fault::Again(GiveBack::SendThrottled);
-    let refused = |fault| vec![SendAnswer::Fault(fault)];
+    let again = CallFailure::Again(RetryReason::SendThrottled);
+    let refused = |fault| vec![SendAnswer::CallFailure(fault)];
     let ours = || Tags::default().with("kibus:bus", "kibus").with("kibus:cluster", "c1");
     let others = || Tags::default().with("kibus:bus", "kibus").with("kibus:cluster", "c2");
-    for (what, sends, tags, verdict) in [
-        ("taken", vec![sent()], Ok(ours()), Verdict::Delivered),
+    for (what, sends, tags, decision) in [
+        ("taken", vec![sent()], Ok(ours()), Decision::Delivered),
         (
             "throttled, then taken",
-            vec![SendAnswer::Fault(again), sent()],
+            vec![SendAnswer::CallFailure(again), sent()],
             Ok(ours()),
-            Verdict::Delivered,
+            Decision::Delivered,
         ),
         (
             "one entry failed, then taken",
             vec![SendAnswer::Entries(vec![Err(again)]), sent()],
             Ok(ours()),
-            Verdict::Delivered,
+            Decision::Delivered,
         ),
         (
-            "throttled for good",
+            "always throttled",
             refused(again),
             Ok(ours()),
-            Verdict::GivenBack(GiveBack::SendThrottled),
+            Decision::Retried(RetryReason::SendThrottled),
         ),
         (
             "absent",
-            refused(Fault::Absent),
-            Err(Fault::Absent),
-            Verdict::Dropped(Drop::Unregistered),
+            refused(CallFailure::Absent),
+            Err(CallFailure::Absent),
+            Decision::Dropped(DropReason::Unregistered),
         ),
         (
             "denied and absent",
-            refused(Fault::Denied),
-            Err(Fault::Absent),
-            Verdict::Dropped(Drop::Unregistered),
+            refused(CallFailure::Denied),
+            Err(CallFailure::Absent),
+            Decision::Dropped(DropReason::Unregistered),
         ),
         (
             "denied, no tags",
-            refused(Fault::Denied),
+            refused(CallFailure::Denied),
             Ok(Tags::default()),
-            Verdict::Dropped(Drop::QueueNotOurs),
+            Decision::Dropped(DropReason::QueueNotOurs),
         ),
         (
-            "denied, another's",
-            refused(Fault::Denied),
+            "denied, another cluster's",
+            refused(CallFailure::Denied),
             Ok(others()),
-            Verdict::Dropped(Drop::QueueNotOurs),
+            Decision::Dropped(DropReason::QueueNotOurs),
         ),
         (
             "denied, ours",
-            refused(Fault::Denied),
+            refused(CallFailure::Denied),
             Ok(ours()),
-            Verdict::GivenBack(GiveBack::QueueDenied),
+            Decision::Retried(RetryReason::QueueDenied),
         ),
         (
             "denied twice",
-            refused(Fault::Denied),
-            Err(Fault::Denied),
-            Verdict::GivenBack(GiveBack::QueueDenied),
+            refused(CallFailure::Denied),
+            Err(CallFailure::Denied),
+            Decision::Retried(RetryReason::QueueDenied),
         ),
         (
             "denied, no answer",
-            refused(Fault::Denied),
+            refused(CallFailure::Denied),
             Err(again),
-            Verdict::GivenBack(GiveBack::SendThrottled),
+            Decision::Retried(RetryReason::SendThrottled),
         ),
         (
             "refused",
-            refused(Fault::Refused),
+            refused(CallFailure::Refused),
             Ok(ours()),
-            Verdict::GivenBack(GiveBack::SendRefused),
+            Decision::Retried(RetryReason::SendRefused),
         ),
         (
             "too long",
-            refused(Fault::TooLong),
+            refused(CallFailure::TooLong),
             Ok(ours()),
-            Verdict::Dropped(Drop::TooLarge),
+            Decision::Dropped(DropReason::TooLarge),
         ),
     ] {
-        let world = world(sends, vec![TagAnswer::True], vec![tags]);
-        let outcome = run(&world, &Steady::with(5000), &[message(0, &[1], 1)]);
-        assert_eq!(outcome.items[0].verdict, verdict, "{what}");
+        let router = router(sends, vec![TagAnswer::True], vec![tags]);
+        let outcome = run(&router, 5000, &[message(0, &[1], 1)]);
+        assert_eq!(outcome.items[0].decision, decision, "{what}");
     }
 }
 
 #[test]
-fn no_tags_are_no_proof_the_first_time() {
-    for (receives, verdict) in [
-        (Some(1), Verdict::GivenBack(GiveBack::NoTagsYet)),
-        (Some(2), Verdict::Dropped(Drop::NoTagsSeen)),
-        (None, Verdict::Dropped(Drop::NoTagsSeen)),
+fn an_urgent_event_without_tags_is_retried_once() {
+    for (receives, decision) in [
+        (Some(1), Decision::Retried(RetryReason::NoTagsYet)),
+        (Some(2), Decision::Dropped(DropReason::NoTagsSeen)),
+        (None, Decision::Dropped(DropReason::NoTagsSeen)),
     ] {
-        let outcome = run(&healthy(), &Steady::with(1000), &[message(0, &[4], receives)]);
-        assert_eq!(outcome.items[0].verdict, verdict, "received {receives:?} times");
+        let outcome = run(&healthy(), 1000, &[message(0, &[4], receives)]);
+        assert_eq!(outcome.items[0].decision, decision, "received {receives:?} times");
     }
 }
 
 #[test]
-fn a_slow_answer_of_ec2_holds_up_only_whom_it_concerns() {
-    let world = healthy();
-    run(&world, &Steady::with(1000), &[message(0, &[1], 1)]);
-    let throttled = TagAnswer::Fault(Fault::Again(GiveBack::TagsThrottled));
-    let later = world_that_knows(&world, vec![throttled]);
-    let outcome = run(&later, &Steady::with(1000), &[message(0, &[1], 1), message(1, &[2], 1)]);
-    let verdicts: Vec<Verdict> = outcome.items.iter().map(|item| item.verdict).collect();
+fn a_slow_ec2_delays_only_instances_with_unknown_owners() {
+    let router = healthy();
+    run(&router, 1000, &[message(0, &[1], 1)]);
+    let throttled = TagAnswer::CallFailure(CallFailure::Again(RetryReason::TagsThrottled));
+    let later = router_with_cache(&router, vec![throttled]);
+    let outcome = run(&later, 1000, &[message(0, &[1], 1), message(1, &[2], 1)]);
+    let decisions: Vec<Decision> = outcome.items.iter().map(|item| item.decision).collect();
     assert_eq!(
-        verdicts,
-        [Verdict::Delivered, Verdict::GivenBack(GiveBack::TagsThrottled)]
+        decisions,
+        [Decision::Delivered, Decision::Retried(RetryReason::TagsThrottled)]
     );
 }
 
-/// A world with other answers that remembers what another has seen.
-fn world_that_knows(known: &World, ec2: Vec<TagAnswer>) -> World {
-    let world = world(vec![sent()], ec2, vec![Ok(Tags::default())]);
+/// A router with other answers and the cache of another router.
+fn router_with_cache(known: &TestRouter, ec2: Vec<TagAnswer>) -> TestRouter {
+    let router = router(vec![sent()], ec2, vec![Ok(Tags::default())]);
     let now = Instant::now();
     for n in 0..400 {
-        if let Some(owner) = known.saved(&id(n), now) {
-            world.remember(id(n), owner, now);
+        if let Some(owner) = known.cached(&id(n), now) {
+            router.cache(id(n), owner, now);
         }
     }
-    world
+    router
 }
 
 #[test]
-fn a_hub_queue_is_never_a_clusters() {
+fn no_cluster_has_a_hub_queue() {
     let router: Router<(), ()> = Router::new(scope(), "".parse().unwrap(), (), ());
 
     for (cluster, queue) in [

@@ -1,25 +1,27 @@
-//! The lines about what was lost, or put off.
+//! The log lines about losses and retries.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
 use crate::model::signal::Signal;
-use crate::router::{InstanceId, Item, Message, Verdict};
+use crate::router::decision::Decision;
+use crate::router::instance::InstanceId;
+use crate::router::route::{Item, Message};
 
-/// How many instances a line names.
+/// How many instances a line names at most.
 const NAMED: usize = 10;
-/// How many lines one invocation writes.
+/// How many lines one invocation writes at most.
 const LINES: usize = 200;
 
-/// One line for all that one message's entities of one cluster have in common.
+/// One line for the items of one message with the same cluster and reason.
 pub(super) fn lines(request: &str, messages: &[Message], items: &[Item]) -> Vec<Value> {
     let mut groups: BTreeMap<(usize, &str, &str, &str), Vec<&Item>> = BTreeMap::new();
     for item in items {
-        let (what, why) = match item.verdict {
-            Verdict::Dropped(drop) if drop.loses() => ("dropped", drop.as_str()),
-            Verdict::GivenBack(why) => ("given back", why.as_str()),
-            Verdict::Delivered | Verdict::Dropped(_) => continue,
+        let (what, why) = match item.decision {
+            Decision::Dropped(why) if why.loses() => ("dropped", why.as_str()),
+            Decision::Retried(why) => ("retried", why.as_str()),
+            Decision::Delivered | Decision::Dropped(_) => continue,
         };
         let cluster = item.cluster.as_ref().map_or("", |cluster| cluster.as_str());
         groups.entry((item.message, what, why, cluster)).or_default().push(item);
@@ -53,18 +55,18 @@ pub(super) fn lines(request: &str, messages: &[Message], items: &[Item]) -> Vec<
 mod tests {
     use super::super::tests::{item, report};
     use super::*;
-    use crate::router::{Drop, GiveBack};
+    use crate::router::decision::{DropReason, RetryReason};
 
     #[test]
-    fn a_line_says_what_was_lost_and_by_whom() {
-        let unregistered = Verdict::Dropped(Drop::Unregistered);
+    fn a_line_names_the_loss_and_the_cluster() {
+        let unregistered = Decision::Dropped(DropReason::Unregistered);
         let lines = report(
             vec![
-                item(0, "a", Verdict::Delivered),
+                item(0, "a", Decision::Delivered),
                 item(0, "b", unregistered),
                 item(0, "b", unregistered),
-                item(1, "", Verdict::Dropped(Drop::NoKarpenterMarker)),
-                item(2, "a", Verdict::GivenBack(GiveBack::SendThrottled)),
+                item(1, "", Decision::Dropped(DropReason::NoKarpenterMarker)),
+                item(2, "a", Decision::Retried(RetryReason::SendThrottled)),
             ],
             &[],
         )
@@ -80,7 +82,7 @@ mod tests {
             lines,
             [
                 line("dropped", "unregistered", "b", 0, 2),
-                line("given back", "send throttled", "a", 2, 1),
+                line("retried", "send throttled", "a", 2, 1),
             ]
         );
     }

@@ -6,24 +6,24 @@ use std::iter;
 use serde_json::{Map, Value, json};
 
 use crate::model::name::{BusName, ClusterName};
-use crate::router::Outcome;
+use crate::router::route::RoutedBatch;
 
 /// The namespace of the metrics.
 const NAMESPACE: &str = "Kibus";
 /// How many values a metric may have (CloudWatch embedded metric format specification).
 const VALUES: usize = 100;
 
-/// The line of the invocation, then one for each cluster that got something: a line has room for one value of a
+/// The line of the invocation, then one for each cluster with a delivery, because a line can have only one value per
 /// dimension. `now` is in milliseconds of the Unix epoch.
 pub(super) fn lines(
     bus: &BusName,
     request: &str,
     counts: &BTreeMap<&'static str, u32>,
-    outcome: &Outcome,
+    routed: &RoutedBatch,
     now: i64,
 ) -> Vec<Value> {
-    iter::once(of_invocation(bus, request, counts, outcome, now))
-        .chain(of_clusters(bus, request, outcome, now))
+    iter::once(of_invocation(bus, request, counts, routed, now))
+        .chain(of_clusters(bus, request, routed, now))
         .collect()
 }
 
@@ -31,7 +31,7 @@ fn of_invocation(
     bus: &BusName,
     request: &str,
     counts: &BTreeMap<&'static str, u32>,
-    outcome: &Outcome,
+    routed: &RoutedBatch,
     now: i64,
 ) -> Value {
     let mut names: Vec<Value> = counts
@@ -40,7 +40,7 @@ fn of_invocation(
         .collect();
     let mut line = Map::new();
     line.extend(counts.iter().map(|(name, count)| ((*name).to_owned(), json!(count))));
-    let delays = delays(outcome);
+    let delays = delays(routed);
     if !delays.is_empty() {
         names.push(json!({"Name": "Delay", "Unit": "Milliseconds"}));
         line.insert("Delay".to_owned(), json!(delays));
@@ -51,20 +51,20 @@ fn of_invocation(
     Value::Object(line)
 }
 
-/// The delays, longest first. Of more than a metric may have, some are left out in equal steps: the longest stays,
-/// and the middle stays where it was.
-fn delays(outcome: &Outcome) -> Vec<i64> {
-    let mut delays: Vec<i64> = outcome.delivered.iter().filter_map(|copy| copy.delay).collect();
+/// The delays, longest first. If there are more than a metric may have, this picks some at equal steps, so the maximum
+/// stays and the median hardly changes.
+fn delays(routed: &RoutedBatch) -> Vec<i64> {
+    let mut delays: Vec<i64> = routed.delivered.iter().filter_map(|copy| copy.delay).collect();
     delays.sort_unstable_by(|a, b| b.cmp(a));
     let all = delays.len();
-    let told = all.min(VALUES);
-    (0..told).map(|n| delays[n * all / told]).collect()
+    let kept = all.min(VALUES);
+    (0..kept).map(|n| delays[n * all / kept]).collect()
 }
 
-/// How much each cluster got.
-fn of_clusters(bus: &BusName, request: &str, outcome: &Outcome, now: i64) -> impl Iterator<Item = Value> {
+/// The deliveries of each cluster.
+fn of_clusters(bus: &BusName, request: &str, routed: &RoutedBatch, now: i64) -> impl Iterator<Item = Value> {
     let mut delivered: BTreeMap<&ClusterName, u32> = BTreeMap::new();
-    for cluster in outcome.delivered.iter().filter_map(|copy| copy.cluster.as_ref()) {
+    for cluster in routed.delivered.iter().filter_map(|copy| copy.cluster.as_ref()) {
         *delivered.entry(cluster).or_default() += 1;
     }
     let names = [json!({"Name": "Delivered", "Unit": "Count"})];
@@ -79,7 +79,7 @@ fn of_clusters(bus: &BusName, request: &str, outcome: &Outcome, now: i64) -> imp
     })
 }
 
-/// What makes metrics of a line.
+/// The member that makes CloudWatch read metrics from the line.
 fn directive(dimensions: &[&str], metrics: &[Value], now: i64) -> Value {
     json!({
         "Timestamp": now,
@@ -91,15 +91,15 @@ fn directive(dimensions: &[&str], metrics: &[Value], now: i64) -> Value {
 mod tests {
     use super::super::tests::{item, report};
     use super::*;
-    use crate::router::{Drop, GiveBack, Verdict};
+    use crate::router::decision::{Decision, DropReason, RetryReason};
 
     #[test]
-    fn every_metric_that_is_declared_has_a_value() {
-        for (delays, told) in [(vec![], None), (vec![7], Some(json!([7])))] {
+    fn every_declared_metric_has_a_value() {
+        for (delays, expected) in [(vec![], None), (vec![7], Some(json!([7])))] {
             let items = vec![
-                item(0, "a", Verdict::Delivered),
-                item(1, "b", Verdict::Dropped(Drop::Unregistered)),
-                item(2, "b", Verdict::GivenBack(GiveBack::NoTagsYet)),
+                item(0, "a", Decision::Delivered),
+                item(1, "b", Decision::Dropped(DropReason::Unregistered)),
+                item(2, "b", Decision::Retried(RetryReason::NoTagsYet)),
             ];
             let line = report(items, &delays).metrics.swap_remove(0);
             let directive = &line["_aws"]["CloudWatchMetrics"][0];
@@ -114,7 +114,7 @@ mod tests {
                 let value = &line[name["Name"].as_str().unwrap()];
                 assert!(value.is_number() || value.is_array(), "{name}: {value}");
             }
-            assert_eq!(line.get("Delay"), told.as_ref());
+            assert_eq!(line.get("Delay"), expected.as_ref());
             for (name, count) in [
                 ("Received", 3),
                 ("Delivered", 1),
@@ -123,35 +123,32 @@ mod tests {
             ] {
                 assert_eq!(line[name], json!(count), "{name}");
             }
-            assert_eq!(
-                (&line["GivenBack"], &line["GivenBackNoTagsYet"]),
-                (&json!(1), &json!(1))
-            );
+            assert_eq!((&line["Retried"], &line["RetriedNoTagsYet"]), (&json!(1), &json!(1)));
         }
     }
 
     #[test]
-    fn many_delays_are_told_by_a_hundred_that_are_like_them() {
+    fn a_hundred_delays_stand_for_many() {
         for all in [99, 100, 101, 250, 1000] {
             let delays: Vec<i64> = (1..=all).collect();
-            let items = (0..all).map(|_| item(0, "a", Verdict::Delivered)).collect();
+            let items = (0..all).map(|_| item(0, "a", Decision::Delivered)).collect();
             let line = &report(items, &delays).metrics[0];
-            let told: Vec<i64> = serde_json::from_value(line["Delay"].clone()).unwrap();
-            assert_eq!((told.len(), told[0]), (delays.len().min(VALUES), all), "of {all}");
-            let (middle, true_middle) = (told[told.len() / 2], all / 2);
+            let kept: Vec<i64> = serde_json::from_value(line["Delay"].clone()).unwrap();
+            assert_eq!((kept.len(), kept[0]), (delays.len().min(VALUES), all), "of {all}");
+            let (middle, true_middle) = (kept[kept.len() / 2], all / 2);
             assert!((middle - true_middle).abs() <= 1 + all / 100, "of {all}: {middle}");
         }
     }
 
     #[test]
-    fn each_cluster_that_got_something_has_its_own_line() {
+    fn each_cluster_with_a_delivery_has_its_own_line() {
         let metrics = report(
             vec![
-                item(0, "a", Verdict::Delivered),
-                item(0, "b", Verdict::Delivered),
-                item(1, "a", Verdict::Delivered),
-                item(1, "", Verdict::Delivered),
-                item(2, "c", Verdict::Dropped(Drop::Unregistered)),
+                item(0, "a", Decision::Delivered),
+                item(0, "b", Decision::Delivered),
+                item(1, "a", Decision::Delivered),
+                item(1, "", Decision::Delivered),
+                item(2, "c", Decision::Dropped(DropReason::Unregistered)),
             ],
             &[],
         )

@@ -1,67 +1,64 @@
-//! What an invocation tells: a JSON line for each decision that loses something or puts it off, one line of metrics in
-//! CloudWatch's embedded metric format, and one more for each cluster that got something. Nothing of a message's own
-//! text is in them, and each has a bound.
+//! The output of an invocation: a JSON line for each loss or retry, one line of metrics in CloudWatch's embedded metric
+//! format, and one more for each cluster with a delivery. No line contains text of a message, and the number and size of
+//! the lines have limits.
 
 mod decisions;
 mod metrics;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 
 use serde_json::Value;
 
-use super::route::{Message, Outcome};
-use super::verdict::Verdict;
-use super::{Calls, Item};
+use super::call_counts::CallCounts;
+use super::decision::Decision;
+use super::route::{Item, Message, RoutedBatch};
 use crate::model::name::BusName;
 
-/// What is told of one invocation.
+/// The log lines and metrics of one invocation.
 #[derive(Clone, Debug)]
-pub struct Report {
-    /// The lines about decisions.
-    pub decisions: Vec<Value>,
-    /// The lines of metrics: the invocation's, then one for each cluster that got something.
-    pub metrics: Vec<Value>,
-    /// What was counted, by the metrics' names.
-    pub counts: BTreeMap<&'static str, u32>,
+pub(super) struct InvocationReport {
+    /// The lines about losses and retries.
+    pub(super) decisions: Vec<Value>,
+    /// The lines of metrics: the invocation's, then one for each cluster with a delivery.
+    pub(super) metrics: Vec<Value>,
+    /// Each metric with its count.
+    pub(super) counts: BTreeMap<&'static str, u32>,
 }
 
-impl Report {
+impl InvocationReport {
     /// The report of an invocation that ended at `now`, in milliseconds of the Unix epoch.
     pub(super) fn new(
         bus: &BusName,
         request: &str,
         messages: &[Message],
-        outcome: &Outcome,
-        calls: &Calls,
+        routed: &RoutedBatch,
+        calls: &CallCounts,
         now: i64,
     ) -> Self {
-        let counts = counts(messages, outcome, calls);
+        let counts = counts(messages, routed, calls);
         Self {
-            decisions: decisions::lines(request, messages, &outcome.items),
-            metrics: metrics::lines(bus, request, &counts, outcome, now),
+            decisions: decisions::lines(request, messages, &routed.items),
+            metrics: metrics::lines(bus, request, &counts, routed, now),
             counts,
         }
     }
 }
 
-fn counts(messages: &[Message], outcome: &Outcome, calls: &Calls) -> BTreeMap<&'static str, u32> {
+fn counts(messages: &[Message], routed: &RoutedBatch, calls: &CallCounts) -> BTreeMap<&'static str, u32> {
     let size = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-    let dropped = |item: &&Item| matches!(item.verdict, Verdict::Dropped(_));
+    let dropped = |item: &&Item| matches!(item.decision, Decision::Dropped(_));
     let mut counts = BTreeMap::from([
         ("Received", size(messages.len())),
-        ("Delivered", size(outcome.delivered.len())),
-        ("Dropped", size(outcome.items.iter().filter(dropped).count())),
-        ("GivenBack", size(outcome.given_back().len())),
-        ("Repaired", size(outcome.repairs.len())),
-        ("DescribeTagsCalls", calls.describe_tags.load(Ordering::Relaxed)),
-        ("SendCalls", calls.send.load(Ordering::Relaxed)),
-        ("ListQueueTagsCalls", calls.list_queue_tags.load(Ordering::Relaxed)),
+        ("Delivered", size(routed.delivered.len())),
+        ("Dropped", size(routed.items.iter().filter(dropped).count())),
+        ("Retried", size(routed.retried().len())),
+        ("Repaired", size(routed.repairs.len())),
     ]);
-    let reasons = outcome.items.iter().filter_map(|item| match item.verdict {
-        Verdict::Delivered => None,
-        Verdict::Dropped(drop) => Some(drop.metric()),
-        Verdict::GivenBack(why) => Some(why.metric()),
+    counts.extend(calls.metrics());
+    let reasons = routed.items.iter().filter_map(|item| match item.decision {
+        Decision::Delivered => None,
+        Decision::Dropped(why) => Some(why.metric()),
+        Decision::Retried(why) => Some(why.metric()),
     });
     for reason in reasons {
         *counts.entry(reason).or_default() += 1;
@@ -71,22 +68,24 @@ fn counts(messages: &[Message], outcome: &Outcome, calls: &Calls) -> BTreeMap<&'
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Delivery, Drop, GiveBack, InstanceId};
+    use super::super::decision::{DropReason, RetryReason};
+    use super::super::instance::InstanceId;
+    use super::super::route::Delivery;
     use super::*;
     use crate::model::signal::Signal;
 
-    pub(super) fn item(message: usize, cluster: &str, verdict: Verdict) -> Item {
+    pub(super) fn item(message: usize, cluster: &str, decision: Decision) -> Item {
         Item {
             message,
             signal: Some(Signal::ScheduledChange),
             instance: InstanceId::parse(&format!("i-{message}")),
             cluster: cluster.parse().ok(),
-            verdict,
+            decision,
         }
     }
 
-    /// The delays are those of what was delivered, in order; without one it names no time.
-    pub(super) fn report(items: Vec<Item>, delays: &[i64]) -> Report {
+    /// A report about these items. The deliveries have these delays, in order, and no time after the last.
+    pub(super) fn report(items: Vec<Item>, delays: &[i64]) -> InvocationReport {
         let message = |n: usize| Message {
             id: format!("m{n}"),
             receipt: "secret".to_owned(),
@@ -94,8 +93,8 @@ mod tests {
             receives: Some(2),
             arrived: 0,
         };
-        let delivered = items.iter().filter(|item| item.verdict == Verdict::Delivered);
-        let outcome = Outcome {
+        let delivered = items.iter().filter(|item| item.decision == Decision::Delivered);
+        let routed = RoutedBatch {
             delivered: delivered
                 .enumerate()
                 .map(|(number, item)| Delivery {
@@ -108,14 +107,14 @@ mod tests {
         };
         let messages: Vec<Message> = (0..3).map(message).collect();
         let bus = "kibus".parse().unwrap();
-        Report::new(&bus, "request", &messages, &outcome, &Calls::default(), 5)
+        InvocationReport::new(&bus, "request", &messages, &routed, &CallCounts::default(), 5)
     }
 
     #[test]
-    fn reasons_and_their_metrics_are_told_apart() {
-        let drops = Drop::ALL.iter().map(|reason| (reason.as_str(), reason.metric()));
-        let back = GiveBack::ALL.iter().map(|reason| (reason.as_str(), reason.metric()));
-        let all: Vec<_> = drops.chain(back).collect();
+    fn no_two_reasons_have_one_name_or_metric() {
+        let drops = DropReason::ALL.iter().map(|reason| (reason.as_str(), reason.metric()));
+        let retries = RetryReason::ALL.iter().map(|reason| (reason.as_str(), reason.metric()));
+        let all: Vec<_> = drops.chain(retries).collect();
         let names: std::collections::HashSet<_> = all.iter().map(|(name, _)| name).collect();
         let metrics: std::collections::HashSet<_> = all.iter().map(|(_, metric)| metric).collect();
         assert_eq!((names.len(), metrics.len()), (all.len(), all.len()));

@@ -1,7 +1,10 @@
-//! What Lambda hands over: batches of Spot warnings, each about an instance that was never heard of before.
+//! The payloads: batches of Spot warnings, each about a new instance.
 
 use bytes::Bytes;
-use serde_json::json;
+use serde_json::{Value, json};
+
+/// A Spot warning, in the shape of the EC2 user guide.
+const SPOT_WARNING: &str = include_str!("../../events/spot-interruption-warning.json");
 
 /// Makes batches.
 #[derive(Default)]
@@ -10,28 +13,23 @@ pub struct Events {
 }
 
 impl Events {
-    /// So many batches of so many events.
+    /// Makes `count` batches of `size` events.
     pub fn batches(&mut self, count: usize, size: usize) -> Vec<Bytes> {
         (0..count).map(|_| self.batch(size)).collect()
     }
 
     fn batch(&mut self, size: usize) -> Bytes {
+        let warning: Value = serde_json::from_str(SPOT_WARNING).expect("the sample is JSON");
         let records: Vec<_> = (0..size)
             .map(|_| {
                 self.next += 1;
                 let number = self.next;
                 let instance = format!("i-{number:017x}");
-                let body = json!({
-                    "version": "0",
-                    "id": format!("1e5527d7-bb36-4607-3370-{number:012x}"),
-                    "detail-type": "EC2 Spot Instance Interruption Warning",
-                    "source": "aws.ec2",
-                    "account": "111122223333",
-                    "time": "2026-11-20T14:02:31Z",
-                    "region": "us-west-2",
-                    "resources": [format!("arn:aws:ec2:us-west-2b:instance/{instance}")],
-                    "detail": {"instance-id": instance, "instance-action": "terminate"},
-                });
+                let mut body = warning.clone();
+                body["id"] = json!(format!("1e5527d7-bb36-4607-3370-{number:012x}"));
+                body["region"] = json!("us-west-2");
+                body["resources"] = json!([format!("arn:aws:ec2:us-west-2b:instance/{instance}")]);
+                body["detail"]["instance-id"] = json!(instance);
                 json!({
                     "messageId": format!("059f36b4-87a3-44ab-83d2-{number:012x}"),
                     "receiptHandle": "AQEBwJnKyrHigUMZj6rYigCgxlaS3SLy0a".repeat(4),

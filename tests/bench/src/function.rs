@@ -1,4 +1,4 @@
-//! A function's process, and the share of a processor that it gets.
+//! A function's process and its CPU limit.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -7,29 +7,29 @@ use std::process::Stdio;
 
 use tokio::process::{Child, Command};
 
-/// What can be run as the function.
+/// A program that can run as the function.
 pub struct Program {
-    /// What the tables call it.
+    /// Its name in the tables.
     pub name: &'static str,
-    /// The words that start it.
+    /// Its command line.
     pub words: Vec<PathBuf>,
 }
 
-/// Where a function finds its services.
+/// The endpoint of a function's services, and how it trusts them.
 pub struct Services {
     /// Their endpoint.
     pub endpoint: String,
-    /// The roots that it trusts.
+    /// The trusted root certificates.
     pub bundle: PathBuf,
 }
 
-/// A control group with 0.15 of a processor, in the 20 ms periods that Lambda is said to use. Removed when dropped.
+/// A control group with 0.15 CPU in periods of 20 ms, which Lambda is said to use. Removed when dropped.
 pub struct Share {
     directory: PathBuf,
 }
 
 impl Share {
-    /// Makes the group, if this user may.
+    /// Creates the group, if this user is allowed to.
     pub fn new() -> Option<Self> {
         let (v2, v1) = (Path::new("/sys/fs/cgroup"), Path::new("/sys/fs/cgroup/cpu"));
         let name = format!("kibus-bench-{}", std::process::id());
@@ -63,7 +63,7 @@ impl Drop for Share {
     }
 }
 
-/// Starts a function. It ends when dropped.
+/// Starts a function. It is killed when dropped.
 pub fn start(
     program: &Program,
     runtime_api: SocketAddr,
@@ -108,7 +108,7 @@ pub fn start(
         .spawn()
 }
 
-/// A process's resident memory in KiB, now and at its highest.
+/// The resident memory of a process in KiB, now and at its peak.
 pub fn resident(child: &Child) -> Option<(u64, u64)> {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id()?)).ok()?;
     let value = |name: &str| {

@@ -1,29 +1,29 @@
-//! The benchmark of the router: the function's binary, and beside it a plain router in Python, each as a process that
-//! asks a local Runtime API for events and speaks to local stand-ins of EC2 and SQS. Tables go to stdout.
+//! The benchmark of the router, compared with a plain router in Python. Each runs as a process against a local Runtime API
+//! and local servers in place of EC2 and SQS. Tables go to stdout.
 //!
 //! `cargo run --release --manifest-path tests/bench/Cargo.toml -- [--runs N] [--quick] [--router FILE] [--python FILE]`
 
 mod events;
+mod fake_services;
 mod function;
 mod measure;
 mod prepare;
 mod runtime_api;
 mod table;
 mod tls;
-mod world;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// What was asked for.
+/// The command line.
 struct Options {
-    /// How often each thing is measured.
+    /// How many runs.
     runs: usize,
-    /// Leave out the rows that take long.
+    /// Without the slow rows.
     quick: bool,
-    /// The router's binary; built if none is named.
+    /// The router's binary; built if not given.
     router: Option<PathBuf>,
-    /// A Python that has boto3; a virtual environment is made if none is named.
+    /// A Python with boto3; a virtual environment is created if not given.
     python: Option<PathBuf>,
 }
 
@@ -44,7 +44,7 @@ fn options() -> Result<Options, String> {
             "--python" => options.python = Some(value()?.into()),
             _ => {
                 return Err(format!(
-                    "unknown argument `{word}`; there are --runs N, --quick, --router FILE, --python FILE"
+                    "unknown argument `{word}`; use --runs N, --quick, --router FILE, --python FILE"
                 ));
             }
         }
@@ -67,7 +67,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Measures everything, and says whether every figure is reached.
+/// Measures everything. Gives whether every target is met.
 async fn run() -> Result<bool, Box<dyn std::error::Error>> {
     let options = options()?;
     let programs = prepare::programs(options.router, options.python)?;

@@ -1,4 +1,4 @@
-//! What is measured, and how.
+//! The measurements.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -8,52 +8,52 @@ use tempfile::TempDir;
 use tokio::process::Child;
 
 use crate::events::Events;
+use crate::fake_services::{CLUSTERS, FakeServices};
 use crate::function::{Program, Services, Share, resident, start};
 use crate::runtime_api::{Answered, RuntimeApi};
 use crate::tls;
-use crate::world::{CLUSTERS, World};
 
-/// What is added to every answer of EC2 and SQS in the slow rows.
+/// The latency of EC2 and SQS in the slow rows.
 pub const LATENCY: Duration = Duration::from_millis(40);
 
-/// How an invocation is made.
+/// The conditions of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
     /// Events in a batch.
     pub batch: usize,
-    /// What every answer is late by.
+    /// The latency of every answer.
     pub latency: Duration,
-    /// Whether the function speaks TLS.
+    /// Whether the function uses TLS.
     pub tls: bool,
-    /// Whether it has 0.15 of a processor.
+    /// Whether it has 0.15 CPU only.
     pub small: bool,
 }
 
-/// What came of a load.
+/// The results of a load.
 #[derive(Clone, Copy, Debug)]
 pub struct Warm {
     /// Events a second.
     pub rate: f64,
     /// The median invocation, in milliseconds.
     pub invocation: f64,
-    /// Calls of EC2 and SQS for each event.
+    /// Calls to EC2 and SQS per event.
     pub calls: f64,
-    /// Resident memory afterwards and at its highest, in KiB.
+    /// Resident memory afterwards and at its peak, in KiB.
     pub resident: (u64, u64),
 }
 
-/// The results of one program, a list of runs each.
+/// The results of one program, each a list of runs.
 #[derive(Default)]
 pub struct Measured {
-    /// From exec to the first answer in milliseconds, by TLS and the small share.
+    /// From exec to the first answer in milliseconds, by TLS and CPU limit.
     pub cold: Vec<((bool, bool), Vec<f64>)>,
     /// By load.
     pub warm: Vec<(Load, Vec<Warm>)>,
 }
 
-/// The stand-ins.
+/// The local servers.
 pub struct Bench {
-    world: Arc<World>,
+    fakes: Arc<FakeServices>,
     http: Services,
     https: Services,
     share: Option<Share>,
@@ -62,24 +62,24 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Starts the stand-ins. A quick measurement leaves out the small share, and most of what waits.
+    /// Starts the servers. A quick benchmark has no rows with a CPU limit and few with latency.
     pub async fn new(quick: bool) -> Result<Self, Box<dyn Error>> {
         let files = tempfile::tempdir()?;
         let bundle = files.path().join("roots.pem");
         let acceptor = tls::acceptor(&bundle)?;
-        let world = Arc::new(World::default());
+        let fakes = Arc::new(FakeServices::default());
         let services = |endpoint| Services {
             endpoint,
             bundle: bundle.clone(),
         };
-        let http = services(format!("http://{}", world.listen(None).await?));
-        let https = services(format!("https://{}", world.listen(Some(acceptor)).await?));
+        let http = services(format!("http://{}", fakes.listen(None).await?));
+        let https = services(format!("https://{}", fakes.listen(Some(acceptor)).await?));
         let share = if quick { None } else { Share::new() };
         if share.is_none() && !quick {
-            eprintln!("no control group can be made here: the rows with 0.15 of a processor are left out");
+            eprintln!("cannot create a control group: skipping the rows with 0.15 CPU");
         }
         Ok(Self {
-            world,
+            fakes,
             http,
             https,
             share,
@@ -88,7 +88,7 @@ impl Bench {
         })
     }
 
-    /// Measures all programs, in turns, so that what disturbs one disturbs the others too.
+    /// Measures all programs in turns, so that a disturbance affects all of them.
     pub async fn run(&self, programs: &[Program; 2], runs: usize) -> Result<[Measured; 2], Box<dyn Error>> {
         let mut measured = [Measured::default(), Measured::default()];
         let mut events = Events::default();
@@ -98,7 +98,7 @@ impl Bench {
             for (program, measured) in programs.iter().zip(&mut measured) {
                 for &small in shares {
                     for tls in [false, true] {
-                        // The first starts of all find nothing in the page cache.
+                        // The first start has a cold page cache.
                         let times = if run == 1 { 4 } else { 3 };
                         for _ in 0..times {
                             let cold = self.cold(program, tls, small, &mut events).await?;
@@ -133,7 +133,7 @@ impl Bench {
         events: &mut Events,
     ) -> Result<f64, Box<dyn Error>> {
         let mut api = RuntimeApi::listen().await?;
-        self.world.set_latency(Duration::ZERO);
+        self.fakes.set_latency(Duration::ZERO);
         let event = events.batches(1, 1);
         let begun = Instant::now();
         let mut child = self.start(program, &api, tls, small)?;
@@ -146,17 +146,17 @@ impl Bench {
     async fn warm(&self, program: &Program, load: Load, events: &mut Events) -> Result<Warm, Box<dyn Error>> {
         let mut api = RuntimeApi::listen().await?;
         let mut child = self.start(program, &api, load.tls, load.small)?;
-        self.world.set_latency(Duration::ZERO);
-        // A large batch warms everything that there is.
+        self.fakes.set_latency(Duration::ZERO);
+        // One large batch warms everything.
         let warming = if load.batch == 1 { 3 } else { 1 };
         api.invoke(&events.batches(warming, load.batch)).await?;
-        self.world.take();
-        self.world.set_latency(load.latency);
-        // What is measured takes seconds, not less: the fast one gets more to do.
+        self.fakes.take();
+        self.fakes.set_latency(load.latency);
+        // A measurement should take seconds, so the fast program gets more events.
         let count = count(program, load);
         let batches = events.batches(count, load.batch);
         let answered = api.invoke(&batches).await?;
-        let resident = resident(&child).ok_or("the function has no memory to be seen")?;
+        let resident = resident(&child).ok_or("the function's memory is not readable")?;
         let sent = count * load.batch;
         let calls = self.ended(&mut child, sent).await?;
         let (first, last) = (answered.first().ok_or("none")?, answered.last().ok_or("none")?);
@@ -169,20 +169,20 @@ impl Bench {
         })
     }
 
-    /// Ends a function, and sees that every event is in one queue, and every queue has its part.
+    /// Kills a function, and checks that every event is in one queue and every queue has its share.
     async fn ended(&self, child: &mut Child, sent: usize) -> Result<u64, Box<dyn Error>> {
         child.kill().await?;
-        let (calls, queues) = self.world.take();
+        let (calls, queues) = self.fakes.take();
         let messages: u64 = queues.values().sum();
         let even = sent as u64 / CLUSTERS;
         if messages != sent as u64 || queues.values().any(|got| got.abs_diff(even) > 1) {
-            return Err(format!("{sent} events were sent, and the queues have {queues:?}").into());
+            return Err(format!("{sent} events were sent, but the queues have {queues:?}").into());
         }
         Ok(calls)
     }
 }
 
-/// Everything that a warm function is measured with.
+/// All loads for a warm function.
 pub fn loads() -> impl Iterator<Item = Load> {
     let load = |batch, latency| Load {
         batch,
@@ -238,7 +238,7 @@ fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1000.0
 }
 
-/// The value in the middle.
+/// The median.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;

@@ -1,4 +1,4 @@
-//! What must be there before anything is measured: the router's release binary, and a Python with boto3.
+//! What a measurement needs: the router's release binary, and a Python with boto3.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::function::Program;
 
-/// Both routers, ours first. What is not named is built below `target`.
+/// Both routers, kibus first. Whatever is not given is built in `target`.
 pub fn programs(router: Option<PathBuf>, python: Option<PathBuf>) -> Result<[Program; 2], Box<dyn Error>> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let root = here.join("../..").canonicalize()?;
@@ -51,7 +51,7 @@ fn environment(here: &Path, root: &Path) -> Result<PathBuf, Box<dyn Error>> {
 }
 
 fn succeed(command: &mut Command) -> Result<(), Box<dyn Error>> {
-    // Its output is talk, ours is data.
+    // Standard output is for the tables.
     command.stdout(std::io::stderr());
     let status = command.status().map_err(|e| format!("cannot run {command:?}: {e}"))?;
     status

@@ -1,4 +1,5 @@
-//! The stand-in of Lambda's Runtime API: hands over one prepared event after the other, and notes when each is answered.
+//! A local server in place of Lambda's Runtime API. It passes one prepared event after the other to the function and
+//! records when each is answered.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,17 +15,17 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
-/// An invocation that was answered.
+/// A finished invocation.
 pub struct Answered {
     /// When the function took the event.
     pub begun: Instant,
-    /// When its answer was there.
+    /// When its answer arrived.
     pub ended: Instant,
 }
 
 /// The Runtime API of one function process.
 pub struct RuntimeApi {
-    /// Where it answers.
+    /// Its address.
     pub address: SocketAddr,
     events: mpsc::UnboundedSender<Bytes>,
     answers: mpsc::UnboundedReceiver<Result<Answered, String>>,
@@ -42,11 +43,11 @@ impl RuntimeApi {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let (events, waiting) = mpsc::unbounded_channel();
-        let (told, answers) = mpsc::unbounded_channel();
+        let (done, answers) = mpsc::unbounded_channel();
         let state = Arc::new(State {
             events: tokio::sync::Mutex::new(waiting),
             begun: Mutex::new(None),
-            answers: told,
+            answers: done,
         });
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -67,7 +68,7 @@ impl RuntimeApi {
         })
     }
 
-    /// Has the function invoked with these events, one after the other, and waits until each is answered well.
+    /// Invokes the function with these events, one after the other, and waits until each succeeds.
     pub async fn invoke(&mut self, events: &[Bytes]) -> Result<Vec<Answered>, String> {
         for event in events {
             self.events.send(event.clone()).map_err(|e| e.to_string())?;
@@ -76,7 +77,7 @@ impl RuntimeApi {
         for _ in events {
             let answer = tokio::time::timeout(Duration::from_secs(120), self.answers.recv()).await;
             let answer = answer.map_err(|_| "no answer within two minutes")?;
-            answered.push(answer.ok_or("the Runtime API has ended")??);
+            answered.push(answer.ok_or("the Runtime API has stopped")??);
         }
         Ok(answered)
     }
@@ -108,7 +109,7 @@ impl State {
                 .body(Full::new(event))
                 .expect("a response"));
         }
-        let well = request.uri().path().ends_with("/response");
+        let succeeded = request.uri().path().ends_with("/response");
         let body = request.into_body().collect().await?.to_bytes();
         let ended = Instant::now();
         let text = String::from_utf8_lossy(&body);
@@ -116,8 +117,8 @@ impl State {
             .is_ok_and(|answer| answer["batchItemFailures"].as_array().is_some_and(Vec::is_empty));
         let begun = self.begun.lock().unwrap().take();
         let answered = match begun {
-            Some(begun) if well && all => Ok(Answered { begun, ended }),
-            _ => Err(format!("the function answers: {text}")),
+            Some(begun) if succeeded && all => Ok(Answered { begun, ended }),
+            _ => Err(format!("the function answered: {text}")),
         };
         let _ = self.answers.send(answered);
         Ok(Response::builder()

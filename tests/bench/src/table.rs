@@ -1,9 +1,9 @@
-//! What was measured, as the tables of the documentation, and whether it is what the router promises.
+//! The results as the tables of the documentation, compared with the router's targets.
 
 use crate::function::Program;
 use crate::measure::{LATENCY, Load, Measured, Warm, loads, median};
 
-/// Prints the tables, and says whether every figure is reached.
+/// Prints the tables. Gives whether every target is met.
 pub fn print(programs: &[Program; 2], measured: &[Measured; 2], runs: usize) -> bool {
     println!("Medians of {runs} runs; in brackets the smallest and the largest.\n");
     println!(
@@ -61,21 +61,21 @@ pub fn print(programs: &[Program; 2], measured: &[Measured; 2], runs: usize) -> 
         };
         format!("{} | {}", of(&measured[0]), of(&measured[1]))
     };
-    println!("| calls for each event | {} |", both(full, |warm| warm.calls, 2, ""));
+    println!("| calls per event | {} |", both(full, |warm| warm.calls, 2, ""));
     for (name, load) in [("HTTP", full), ("TLS", over_tls)] {
         println!(
             "| resident memory, {name} | {} |",
             both(load, |warm| mib(warm.resident.0), 1, " MiB")
         );
         println!(
-            "| resident memory at its highest, {name} | {} |",
+            "| peak resident memory, {name} | {} |",
             both(load, |warm| mib(warm.resident.1), 1, " MiB")
         );
     }
-    promises(measured, full, over_tls)
+    targets(measured, full, over_tls)
 }
 
-fn promises(measured: &[Measured; 2], full: Load, over_tls: Load) -> bool {
+fn targets(measured: &[Measured; 2], full: Load, over_tls: Load) -> bool {
     let slow = Load {
         latency: LATENCY,
         ..full
@@ -110,17 +110,17 @@ fn promises(measured: &[Measured; 2], full: Load, over_tls: Load) -> bool {
             of(0, over_tls, |w| mib(w.resident.1)).max(of(0, full, |w| mib(w.resident.1))),
             false,
         ),
-        ("calls for each event, at most", 0.12, of(0, full, |w| w.calls), false),
+        ("calls per event, at most", 0.12, of(0, full, |w| w.calls), false),
     ];
-    println!("\n| promise | | measured | |");
+    println!("\n| target | | measured | |");
     println!("| --- | --- | --- | --- |");
     let mut all = true;
     for (what, bound, value, at_least) in rows {
-        let kept = if at_least { value >= bound } else { value <= bound };
-        all &= kept;
+        let met = if at_least { value >= bound } else { value <= bound };
+        all &= met;
         println!(
             "| {what} | {bound} | {value:.2} | {} |",
-            if kept { "kept" } else { "missed" }
+            if met { "met" } else { "missed" }
         );
     }
     all

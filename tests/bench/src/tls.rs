@@ -1,4 +1,4 @@
-//! A certificate authority of our own, so that both routers speak TLS to the stand-ins with their checks on.
+//! A private certificate authority, so that both routers use TLS with all checks to reach the local servers.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,15 +8,16 @@ use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tokio_rustls::TlsAcceptor;
 
-/// The certificates that the machine trusts; a function loads as many.
+/// The root certificates of the machine. A function in Lambda loads about as many.
 const SYSTEM: &str = "/etc/ssl/certs/ca-certificates.crt";
 
-/// Makes an acceptor for 127.0.0.1, and writes a bundle of roots that trusts it: those of the machine and our own.
+/// Makes a TLS acceptor for 127.0.0.1, and writes a bundle with the root certificates of the machine and the private
+/// authority.
 pub fn acceptor(bundle: &Path) -> Result<TlsAcceptor, Box<dyn std::error::Error>> {
     let mut params = CertificateParams::new(Vec::new())?;
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
-    // With one name for both, the certificate would be taken for one that is signed by itself.
+    // If both had the same name, the certificate would count as self-signed.
     params
         .distinguished_name
         .push(DnType::CommonName, "benchmark authority");

@@ -1,11 +1,11 @@
-//! Bytes to events, and events to the copies that clusters get. Whatever arrives, nothing panics, every copy is an
-//! event that is read again as what it was made from, and no copy names an instance that was not asked for.
+//! Bytes to events, and events to the copies for clusters. Whatever arrives, nothing panics, every copy decodes to the
+//! same signal, and no copy names another cluster's instance.
 #![no_main]
 
 use std::collections::HashSet;
 
 use kibus::model::scope::Scope;
-use kibus::router::{InstanceId, Subject, decode};
+use kibus::router::{EventSubject, InstanceId, decode};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -19,14 +19,14 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(event) = decode(body, 1_795_183_351_183, &scope) else {
         return;
     };
-    let Subject::Instances(instances) = &event.subject else {
+    let EventSubject::Instances(instances) = &event.subject else {
         assert_eq!(
             decode(&event.copy_of(&HashSet::new()), 0, &scope).map(|e| e.signal),
             Ok(event.signal)
         );
         return;
     };
-    // One cluster gets the even ones of the instances, and another the odd ones.
+    // One cluster owns the even instances, and another the odd ones.
     for half in 0..2 {
         let places: HashSet<usize> = (0..instances.len())
             .filter(|place| place % 2 == half && instances[*place].is_ok())
@@ -34,27 +34,27 @@ fuzz_target!(|bytes: &[u8]| {
         if places.is_empty() {
             continue;
         }
-        let wanted: Vec<&InstanceId> = instances
+        let expected: Vec<&InstanceId> = instances
             .iter()
             .enumerate()
             .filter(|(place, _)| places.contains(place))
             .filter_map(|(_, instance)| instance.as_ref().ok())
             .collect();
         let copy = event.copy_of(&places);
-        let again = decode(&copy, 0, &scope).expect("a copy can be read");
+        let again = decode(&copy, 0, &scope).expect("a copy decodes");
         assert_eq!(again.signal, event.signal);
         assert!(
             again.repairs.is_empty(),
-            "what was repaired needs no repair: {:?}",
+            "a repaired event needs another repair: {:?}",
             again.repairs
         );
-        let Subject::Instances(got) = &again.subject else {
-            panic!("a copy is about instances")
+        let EventSubject::Instances(got) = &again.subject else {
+            panic!("a copy names no instances")
         };
         let got: Vec<&InstanceId> = got
             .iter()
             .map(|instance| instance.as_ref().expect("an instance"))
             .collect();
-        assert_eq!(got, wanted);
+        assert_eq!(got, expected);
     }
 });

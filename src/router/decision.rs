@@ -1,35 +1,34 @@
-//! What can become of something that arrived. There is no fourth way.
+//! The three decisions about everything that arrives, and their reasons.
 
-/// The end of one thing that arrived: a message, or one entity of a message that names several.
+/// The decision about an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Verdict {
-    /// It is in its cluster's queue.
+pub(super) enum Decision {
+    /// Its cluster's queue took it.
     Delivered,
-    /// No cluster can want it, or none that is known.
-    Dropped(Drop),
-    /// Its message goes back to the hub queue, and in the end to the dead-letter queue.
-    GivenBack(GiveBack),
+    /// No known Karpenter acts on it.
+    Dropped(DropReason),
+    /// Its message returns to the hub queue, and after the last receive to the dead-letter queue.
+    Retried(RetryReason),
 }
 
 macro_rules! reasons {
-    ($(#[$outer:meta])* $name:ident, $metric:literal { $($(#[$doc:meta])* $variant:ident = $text:literal,)* }) => {
+    ($(#[$outer:meta])* $vis:vis $name:ident, $metric:literal { $($(#[$doc:meta])* $variant:ident = $text:literal,)* }) => {
         $(#[$outer])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name { $($(#[$doc])* $variant,)* }
+        $vis enum $name { $($(#[$doc])* $variant,)* }
 
         impl $name {
             /// Every reason.
-            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+            #[cfg(test)]
+            pub(super) const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// The reason as logs have it.
-            #[must_use]
-            pub fn as_str(self) -> &'static str {
+            /// The reason as log lines have it.
+            pub(super) fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
             }
 
             /// The metric that counts it.
-            #[must_use]
-            pub fn metric(self) -> &'static str {
+            pub(super) fn metric(self) -> &'static str {
                 match self { $(Self::$variant => concat!($metric, stringify!($variant)),)* }
             }
         }
@@ -37,11 +36,11 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// Why something is delivered to nobody.
-    Drop, "Dropped" {
-        /// The message is no EventBridge event: no JSON object, or without source, detail-type or detail.
+    /// Why something is dropped.
+    pub DropReason, "Dropped" {
+        /// The message is not an EventBridge event: not a JSON object, or without source, detail-type or detail.
         NotAnEvent = "not an event",
-        /// A kind of event, or a state or a service, that Karpenter does nothing about.
+        /// Karpenter does not act on this kind of event, state or service.
         NotForKarpenter = "not for Karpenter",
         /// The event, or the entity, is about another account.
         OtherAccount = "other account",
@@ -49,29 +48,28 @@ reasons! {
         OtherRegion = "other Region",
         /// The event, or the entity, names no instance.
         NoInstance = "no instance",
-        /// The instance was not launched by a Karpenter.
+        /// The instance has no tag of a Karpenter.
         NoKarpenterMarker = "no Karpenter marker",
-        /// The instance is one of EKS Auto Mode, which looks after it.
+        /// EKS Auto Mode manages the instance.
         AutoMode = "auto-mode",
-        /// EC2 knows no tags of the instance. Tags go soon after an instance does.
+        /// EC2 shows no tags of the instance. It deletes tags soon after the instance.
         NoTagsSeen = "no tags seen",
-        /// A Karpenter launched the instance, and two clusters own it.
+        /// A Karpenter launched the instance, and the tags name two clusters.
         AmbiguousCluster = "ambiguous cluster",
-        /// A Karpenter launched the instance, and no tag says for which cluster.
+        /// A Karpenter launched the instance, and no tag names the cluster.
         NoClusterNamed = "no cluster named",
         /// The cluster has no queue.
         Unregistered = "unregistered",
-        /// A queue of the name is there, and is not this cluster's on this bus.
+        /// The queue exists, but does not belong to this cluster on this bus.
         QueueNotOurs = "queue not ours",
-        /// The event is larger than a queue takes.
+        /// The event is larger than SQS allows.
         TooLarge = "too large",
     }
 }
 
-impl Drop {
-    /// Whether a Karpenter may have wanted it: such a drop is logged, the others are only counted.
-    #[must_use]
-    pub fn loses(self) -> bool {
+impl DropReason {
+    /// Whether a Karpenter may miss the event. Such a drop is logged; the others are only counted.
+    pub(super) fn loses(self) -> bool {
         match self {
             Self::NotForKarpenter
             | Self::OtherAccount
@@ -91,27 +89,27 @@ impl Drop {
 }
 
 reasons! {
-    /// Why a message is tried again later.
-    GiveBack, "GivenBack" {
-        /// Reading it made the router panic.
+    /// Why a message returns to the queue.
+    pub(super) RetryReason, "Retried" {
+        /// The router panicked.
         Panicked = "panicked",
-        /// The time was over before it had an end.
+        /// The invocation's time ended before the decision.
         OutOfTime = "out of time",
-        /// EC2 shows no tags of the instance, for the first time.
+        /// EC2 shows no tags of the instance, at the first receive.
         NoTagsYet = "no tags yet",
-        /// EC2 had too many calls.
+        /// EC2 throttled the call.
         TagsThrottled = "tags throttled",
-        /// EC2 gave no usable answer.
+        /// EC2 did not give a usable answer.
         TagsUnavailable = "tags unavailable",
-        /// The router may not read tags, or EC2 refused the call.
+        /// EC2 denied or refused the call.
         TagsRefused = "tags refused",
-        /// SQS had too many calls.
+        /// SQS throttled the call.
         SendThrottled = "send throttled",
-        /// SQS gave no usable answer.
+        /// SQS did not give a usable answer.
         SendUnavailable = "send unavailable",
         /// SQS refused the message.
         SendRefused = "send refused",
-        /// The queue is the cluster's, or it cannot be known whose it is, and the router may not send to it.
+        /// The router may not send to the queue, and the queue is the cluster's or its tags are unreadable.
         QueueDenied = "queue denied",
     }
 }
@@ -123,14 +121,14 @@ mod tests {
     const PAGE: &str = include_str!("../../docs/router.md");
 
     #[test]
-    fn every_reason_has_its_line_in_the_reference() {
+    fn every_reason_is_in_the_reference() {
         let line = |reason: &str, metric: &str| format!("\n| `{reason}` | `{metric}` |");
-        for drop in Drop::ALL {
-            let logged = if drop.loses() { "yes" } else { "no" };
-            let start = format!("{} {logged} |", line(drop.as_str(), drop.metric()));
+        for reason in DropReason::ALL {
+            let logged = if reason.loses() { "yes" } else { "no" };
+            let start = format!("{} {logged} |", line(reason.as_str(), reason.metric()));
             assert!(PAGE.contains(&start), "docs/router.md lacks `{}`", start.trim_start());
         }
-        for why in GiveBack::ALL {
+        for why in RetryReason::ALL {
             let start = line(why.as_str(), why.metric());
             assert!(PAGE.contains(&start), "docs/router.md lacks `{}`", start.trim_start());
         }

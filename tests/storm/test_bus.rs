@@ -1,4 +1,4 @@
-//! The bus: the emulator with a hub and clusters on it, set up by kibus itself.
+//! A bus on the emulator, with a hub and clusters that kibus itself creates.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,12 +16,13 @@ use kibus::sandbox::{PrivateServer, Sandbox};
 use serde_json::{Value, json};
 
 use super::proxy::Proxy;
-use super::traffic::Plan;
+use super::workload::Workload;
+use crate::create_tags::create_tags;
 
 const REGION: &str = "us-west-2";
 
-/// A bus that runs.
-pub(super) struct Bus {
+/// A running bus.
+pub(super) struct TestBus {
     pub sqs: aws_sdk_sqs::Client,
     pub cloud: AwsCloud,
     scope: Scope,
@@ -29,26 +30,26 @@ pub(super) struct Bus {
     server: PrivateServer,
 }
 
-/// What the router wrote into its log.
+/// What the router wrote to its log.
 #[derive(Default)]
-pub(super) struct Said {
-    /// Why messages were dropped, by the messages' ids.
+pub(super) struct RouterLog {
+    /// The drop reasons by message id.
     pub dropped: BTreeMap<String, String>,
     /// The sums of all metrics.
     pub counted: BTreeMap<String, u64>,
-    /// How many invocations there were.
+    /// The number of invocations.
     pub invocations: u64,
 }
 
-impl Bus {
-    /// Starts the emulator so that its functions call through the proxy, and brings everything on.
-    pub(super) async fn raise(proxy: &Proxy, plan: &Plan, router: &Path, receives: u32) -> Self {
+impl TestBus {
+    /// Starts the emulator, whose functions call AWS through the proxy, and creates the hub and the clusters.
+    pub(super) async fn start(proxy: &Proxy, workload: &Workload, router: &Path, receives: u32) -> Self {
         let sandbox = Sandbox::open().unwrap();
         let server = sandbox
             .start_private(&[("AWS_ENDPOINT_URL", &proxy.url())], &|_| {})
             .await
             .unwrap();
-        proxy.pass_to(server.endpoint().port);
+        proxy.forward_to(server.endpoint().port);
         let endpoint = server.endpoint().url();
         let connect = Connect {
             region: Some(REGION.parse().unwrap()),
@@ -66,14 +67,16 @@ impl Bus {
         };
         let router = router.to_str().unwrap();
         bus.kibus(&["bootstrap-hub", "--router-binary", router]).await;
-        let names: Vec<String> = (0..plan.clusters).map(|cluster| plan.cluster(cluster)).collect();
+        let names: Vec<String> = (0..workload.clusters)
+            .map(|cluster| workload.cluster(cluster))
+            .collect();
         let words = ["add-cluster", "--no-controller-role"]
             .into_iter()
             .chain(names.iter().map(String::as_str));
         bus.kibus(&words.collect::<Vec<_>>()).await;
         bus.sqs
             .create_queue()
-            .queue_name(plan.foreign_queue())
+            .queue_name(workload.foreign_queue())
             .send()
             .await
             .unwrap();
@@ -86,22 +89,20 @@ impl Bus {
             .send()
             .await
             .unwrap();
-        bus.tag(&ec2::Client::new(session.config()), plan).await;
+        bus.tag(&ec2::Client::new(session.config()), workload).await;
         bus
     }
 
-    async fn tag(&self, ec2: &ec2::Client, plan: &Plan) {
-        stream::iter(plan.instances())
+    async fn tag(&self, ec2: &ec2::Client, workload: &Workload) {
+        stream::iter(workload.instances())
             .for_each_concurrent(8, async |instance| {
                 let tags = Tags(instance.tags.into_iter().collect());
-                ec2::create_tags::create_tags(ec2, &[&instance.id], &tags)
-                    .await
-                    .unwrap();
+                create_tags(ec2, &instance.id, &tags).await.unwrap();
             })
             .await;
     }
 
-    /// Runs kibus, and sees that it ends well.
+    /// Runs kibus and checks that it succeeds.
     async fn kibus(&self, words: &[&str]) {
         let output = tokio::process::Command::new(env!("CARGO_BIN_EXE_kibus"))
             .args(words)
@@ -115,18 +116,18 @@ impl Bus {
         let text = String::from_utf8_lossy(&output.stderr);
         assert!(
             output.status.success(),
-            "kibus {} ends with {}: {text}",
+            "kibus {} failed with {}: {text}",
             words[0],
             output.status
         );
     }
 
-    /// The address of a queue.
+    /// The URL of a queue.
     pub(super) fn url(&self, queue: &str) -> String {
         self.scope.queue_url(Some(&self.endpoint), &queue.parse().unwrap())
     }
 
-    /// The address of the hub queue.
+    /// The URL of the hub queue.
     pub(super) fn hub(&self) -> String {
         self.url(self.scope.hub_queue().as_str())
     }
@@ -135,7 +136,7 @@ impl Bus {
         self.sqs.delete_queue().queue_url(self.url(queue)).send().await.unwrap();
     }
 
-    /// How many messages the hub queue holds, those that the router has in hand too.
+    /// How many messages are in the hub queue, including those in flight.
     pub(super) async fn waiting_in_hub(&self) -> usize {
         let names = [
             QueueAttributeName::ApproximateNumberOfMessages,
@@ -151,7 +152,7 @@ impl Bus {
             .sum()
     }
 
-    /// Takes some of the messages of a queue; none only if it holds none, or is gone.
+    /// Receives and deletes some messages of a queue. Gives none only if the queue is empty or does not exist.
     pub(super) async fn take(&self, queue: &str) -> Vec<String> {
         let url = self.url(queue);
         let call = self.sqs.receive_message().queue_url(&url).max_number_of_messages(10);
@@ -179,7 +180,7 @@ impl Bus {
         messages.into_iter().filter_map(|message| message.body).collect()
     }
 
-    /// What ended as a dead letter.
+    /// Every dead letter.
     pub(super) async fn dead_letters(&self) -> Vec<String> {
         let mut all = Vec::new();
         loop {
@@ -191,21 +192,21 @@ impl Bus {
         }
     }
 
-    /// What the router's processes wrote, once nothing is added to it any more. It is read from the emulator's own log:
-    /// a log group shows no more than ten thousand lines of it.
-    pub(super) async fn said(&self) -> Said {
+    /// The log of the router's processes, once it does not grow any more. It comes from the emulator's own log, because a
+    /// log group shows at most ten thousand lines.
+    pub(super) async fn router_log(&self) -> RouterLog {
         let mut last = 0;
         loop {
             let text = std::fs::read_to_string(self.server.log_path()).unwrap();
             if text.len() == last {
-                return Said::read(&text);
+                return RouterLog::read(&text);
             }
             last = text.len();
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
     }
 
-    /// The processor time that the function's processes have used.
+    /// The CPU time of the function's processes.
     pub(super) fn processor_time(&self) -> Duration {
         let own = self.server.log_path();
         let own = own.parent().unwrap();
@@ -216,34 +217,34 @@ impl Bus {
                 return None;
             }
             let stat = std::fs::read_to_string(process.join("stat")).ok()?;
-            // What follows the name in brackets: the state, and eleven more before the times.
+            // After the name in brackets: the state, ten more fields, then the two times.
             let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
             Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
         });
-        // The kernel tells processes' times in hundredths of a second.
+        // The kernel counts CPU time in hundredths of a second.
         Duration::from_millis(10 * ticks.sum::<u64>())
     }
 }
 
-impl Said {
+impl RouterLog {
     fn read(log: &str) -> Self {
-        let mut said = Self::default();
+        let mut read = Self::default();
         for line in log.lines() {
             let Ok(line) = serde_json::from_str::<Value>(line) else {
                 continue;
             };
             let text = |member: &str| line[member].as_str().unwrap_or_default().to_owned();
             if line["message"] == "dropped" {
-                said.dropped.insert(text("message_id"), text("reason"));
+                read.dropped.insert(text("message_id"), text("reason"));
             }
-            // The lines of clusters count what the line of the invocation counts.
+            // A cluster's line counts the same deliveries again.
             if line.get("_aws").is_some() && line.get("cluster").is_none() {
-                said.invocations += 1;
+                read.invocations += 1;
                 for (name, value) in line.as_object().into_iter().flatten() {
-                    *said.counted.entry(name.clone()).or_default() += value.as_u64().unwrap_or(0);
+                    *read.counted.entry(name.clone()).or_default() += value.as_u64().unwrap_or(0);
                 }
             }
         }
-        said
+        read
     }
 }

@@ -1,4 +1,4 @@
-//! The stand-ins of EC2 and SQS: they know every instance and every queue, and answer as late as they are told to.
+//! Local servers in place of EC2 and SQS. They know every instance and every queue, and answer with a set latency.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,26 +17,26 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-/// How many clusters there are; an instance's number says which it belongs to.
+/// How many clusters there are. The number of an instance determines its cluster.
 pub const CLUSTERS: u64 = 10;
 
-/// What the stand-ins are told, and what they have seen.
+/// The servers: their latency, and what they received.
 #[derive(Default)]
-pub struct World {
+pub struct FakeServices {
     latency_millis: AtomicU64,
     calls: AtomicU64,
     /// Messages by queue.
     messages: Mutex<BTreeMap<String, u64>>,
 }
 
-impl World {
-    /// From now on every answer comes so much later.
+impl FakeServices {
+    /// Delays every answer from now on.
     pub fn set_latency(&self, latency: Duration) {
         let millis = u64::try_from(latency.as_millis()).unwrap_or(u64::MAX);
         self.latency_millis.store(millis, Ordering::Relaxed);
     }
 
-    /// The calls since the last time, and the messages that each queue got.
+    /// The calls and the messages of each queue since the last time.
     pub fn take(&self) -> (u64, BTreeMap<String, u64>) {
         let calls = self.calls.swap(0, Ordering::Relaxed);
         (calls, std::mem::take(&mut *self.messages.lock().unwrap()))
@@ -48,17 +48,17 @@ impl World {
         let address = listener.local_addr()?;
         let scheme = if tls.is_some() { "https" } else { "http" };
         let origin: Arc<str> = format!("{scheme}://{address}").into();
-        let world = Arc::clone(self);
+        let services = Arc::clone(self);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let (world, tls, origin) = (Arc::clone(&world), tls.clone(), Arc::clone(&origin));
+                let (services, tls, origin) = (Arc::clone(&services), tls.clone(), Arc::clone(&origin));
                 let _ = stream.set_nodelay(true);
                 tokio::spawn(async move {
                     match tls {
-                        None => world.serve(stream, origin).await,
+                        None => services.serve(stream, origin).await,
                         Some(tls) => {
                             if let Ok(stream) = tls.accept(stream).await {
-                                world.serve(stream, origin).await;
+                                services.serve(stream, origin).await;
                             }
                         }
                     }
@@ -70,10 +70,10 @@ impl World {
 
     async fn serve(self: Arc<Self>, stream: impl AsyncRead + AsyncWrite + Unpin, origin: Arc<str>) {
         let service = service_fn(|request: Request<Incoming>| {
-            let (world, origin) = (Arc::clone(&self), Arc::clone(&origin));
-            async move { world.answer(request, &origin).await }
+            let (services, origin) = (Arc::clone(&self), Arc::clone(&origin));
+            async move { services.answer(request, &origin).await }
         });
-        // A client that goes away is no concern of the server.
+        // A client may close its connection at any time.
         let _ = hyper::server::conn::http1::Builder::new()
             .serve_connection(TokioIo::new(stream), service)
             .await;
@@ -81,7 +81,7 @@ impl World {
 
     async fn answer(&self, request: Request<Incoming>, origin: &str) -> Result<Response<Full<Bytes>>, hyper::Error> {
         if request.method() == Method::HEAD {
-            // A connection is being opened: nothing is asked.
+            // The router opens a connection without a call.
             return Ok(Response::default());
         }
         let target = request.headers().get("x-amz-target").cloned();
@@ -120,7 +120,7 @@ impl World {
                 self.count(body, entries.len() as u64);
                 format!("{{\"Successful\":[{}],\"Failed\":[]}}", entries.join(","))
             }
-            other => panic!("a call that no router here makes: {other}"),
+            other => panic!("an unexpected call: {other}"),
         }
     }
 
@@ -131,8 +131,8 @@ impl World {
     }
 }
 
-/// The values of a member of a JSON text, without reading the whole of it: the stand-ins share the processor with
-/// what is measured. Quotes inside of messages are escaped, so that no member of theirs is taken for one.
+/// The values of a member of a JSON text, without parsing all of it, because the servers share the CPU with the measured
+/// function. Quotes inside messages are escaped, so their members do not match.
 fn values<'a>(body: &'a str, member: &str) -> impl Iterator<Item = &'a str> {
     let key = format!("\"{member}\":");
     let width = key.len();
@@ -159,10 +159,7 @@ fn ec2(form: &str) -> String {
             "<DescribeTagsResponse xmlns=\"http://ec2.amazonaws.com/doc/2016-11-15/\"><requestId>r</requestId><tagSet>{items}</tagSet></DescribeTagsResponse>"
         );
     }
-    assert!(
-        form.contains("Action=DescribeInstances"),
-        "a call that no router here makes"
-    );
+    assert!(form.contains("Action=DescribeInstances"), "an unexpected call");
     let items: String = ids
         .map(|id| {
             let tags: String = tags(id)
@@ -179,7 +176,7 @@ fn ec2(form: &str) -> String {
     )
 }
 
-/// What Karpenter tags an instance with, and a name.
+/// The tags of an instance: Karpenter's and a name.
 fn tags(id: &str) -> [(String, String); 6] {
     let number = u64::from_str_radix(id.trim_start_matches("i-"), 16).expect("an instance of the benchmark");
     let cluster = format!("c{}", number % CLUSTERS);

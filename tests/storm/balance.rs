@@ -1,19 +1,19 @@
-//! The account: what was sent, and what became of it.
+//! The balance of a storm: every event sent, with its result.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
-use super::bus::Said;
-use super::collector::Arrived;
-use super::sender::Sent;
-use super::traffic::{Fate, Plan};
+use super::receive::Received;
+use super::send::SentEvents;
+use super::test_bus::RouterLog;
+use super::workload::{ExpectedResult, Workload};
 
-/// What became of every event.
-pub(super) struct Account {
+/// The result of every event.
+pub(super) struct Balance {
     sent: usize,
     delivered: usize,
-    /// Copies that were delivered, and those of them that came again.
+    /// Delivered copies, and those that arrived again.
     copies: u32,
     again: u32,
     dropped: BTreeMap<String, usize>,
@@ -26,26 +26,26 @@ pub(super) struct Account {
     processor: Duration,
 }
 
-impl Account {
+impl Balance {
     pub(super) fn new(
-        plan: &Plan,
-        sent: &Sent,
-        arrived: Arrived,
+        workload: &Workload,
+        sent: &SentEvents,
+        received: Received,
         dead_letters: &[String],
-        said: &Said,
+        log: &RouterLog,
         took: Duration,
     ) -> Self {
-        let counted = |name: &str| said.counted.get(name).copied().unwrap_or(0);
-        let mut account = Self {
-            sent: plan.events,
+        let counted = |name: &str| log.counted.get(name).copied().unwrap_or(0);
+        let mut balance = Self {
+            sent: workload.events,
             delivered: 0,
             copies: 0,
             again: 0,
             dropped: BTreeMap::new(),
             dead: 0,
-            wrong: arrived.strange,
+            wrong: received.unexpected,
             faults: BTreeMap::new(),
-            invocations: said.invocations,
+            invocations: log.invocations,
             calls: ["DescribeTagsCalls", "SendCalls", "ListQueueTagsCalls"]
                 .map(counted)
                 .iter()
@@ -53,74 +53,78 @@ impl Account {
             took,
             processor: Duration::ZERO,
         };
-        let dropped: BTreeMap<usize, &str> = said
+        let dropped: BTreeMap<usize, &str> = log
             .dropped
             .iter()
             .filter_map(|(message, reason)| Some((*sent.get(message)?, reason.as_str())))
             .collect();
         let dead: BTreeSet<usize> = dead_letters
             .iter()
-            .filter_map(|body| Plan::number(&serde_json::from_str(body).unwrap_or_default()))
+            .filter_map(|body| Workload::number(&serde_json::from_str(body).unwrap_or_default()))
             .collect();
-        let nowhere = BTreeMap::new();
+        let none = BTreeMap::new();
         let mut ignored: BTreeMap<&str, usize> = BTreeMap::new();
-        for event in 0..plan.events {
-            let got = arrived.events.get(&event).unwrap_or(&nowhere);
-            account.copies += got.values().sum::<u32>();
-            account.again += got.values().map(|copies| copies - 1).sum::<u32>();
+        for event in 0..workload.events {
+            let got = received.events.get(&event).unwrap_or(&none);
+            balance.copies += got.values().sum::<u32>();
+            balance.again += got.values().map(|copies| copies - 1).sum::<u32>();
             let queues: BTreeSet<&str> = got.keys().map(String::as_str).collect();
-            let fate = plan.fate(event);
-            let wanted: Vec<String> = match &fate {
-                Fate::Delivered(clusters) => clusters.iter().map(|cluster| plan.queue(*cluster)).collect(),
-                Fate::Doomed(cluster) => vec![plan.queue(*cluster)],
+            let expected = workload.expected(event);
+            let wanted: Vec<String> = match &expected {
+                ExpectedResult::Delivered(clusters) => {
+                    clusters.iter().map(|cluster| workload.queue(*cluster)).collect()
+                }
+                ExpectedResult::Doomed(cluster) => vec![workload.queue(*cluster)],
                 _ => Vec::new(),
             };
             let wanted: BTreeSet<&str> = wanted.iter().map(String::as_str).collect();
             for queue in queues.difference(&wanted) {
-                account
+                balance
                     .wrong
-                    .push(format!("event {event} is in {queue}, and should be in {wanted:?}"));
+                    .push(format!("event {event} is in {queue}, but should be in {wanted:?}"));
             }
-            match fate {
-                Fate::Delivered(_) | Fate::Doomed(_) if queues == wanted => account.delivered += 1,
-                Fate::Doomed(_) if dropped.get(&event) == Some(&"unregistered") => account.drop("unregistered"),
-                Fate::Lost(reason) if dropped.get(&event) == Some(&reason) => account.drop(reason),
-                Fate::Ignored(metric) => *ignored.entry(metric).or_default() += 1,
-                _ if dead.contains(&event) => account.dead += 1,
-                fate => account.wrong.push(format!(
-                    "event {event} should be {fate:?}; it is in {queues:?}, and its drop is {:?}",
+            match expected {
+                ExpectedResult::Delivered(_) | ExpectedResult::Doomed(_) if queues == wanted => balance.delivered += 1,
+                ExpectedResult::Doomed(_) if dropped.get(&event) == Some(&"unregistered") => {
+                    balance.drop("unregistered")
+                }
+                ExpectedResult::Lost(reason) if dropped.get(&event) == Some(&reason) => balance.drop(reason),
+                ExpectedResult::Ignored(metric) => *ignored.entry(metric).or_default() += 1,
+                _ if dead.contains(&event) => balance.dead += 1,
+                expected => balance.wrong.push(format!(
+                    "event {event} should be {expected:?}, but is in {queues:?} with the drop reason {:?}",
                     dropped.get(&event)
                 )),
             }
         }
         for (metric, expected) in ignored {
-            // Nothing tells these apart one by one, since nobody misses them: the sums must agree.
+            // The router does not log these one by one, so only the sums can be compared.
             let counted = usize::try_from(counted(metric)).unwrap_or(usize::MAX);
             if counted != expected {
-                account
+                balance
                     .wrong
-                    .push(format!("{expected} events are to count as {metric}, and {counted} did"));
+                    .push(format!("{expected} events must count as {metric}, but {counted} did"));
             }
-            *account.dropped.entry(words(metric)).or_default() += counted;
+            *balance.dropped.entry(words(metric)).or_default() += counted;
         }
-        let balance = account.delivered + account.dropped.values().sum::<usize>() + account.dead;
-        if balance != account.sent {
-            account
+        let total = balance.delivered + balance.dropped.values().sum::<usize>() + balance.dead;
+        if total != balance.sent {
+            balance
                 .wrong
-                .push(format!("{} were sent, and {balance} are accounted for", account.sent));
+                .push(format!("{} events were sent, but {total} have a result", balance.sent));
         }
-        account
+        balance
     }
 
     pub(super) fn with_faults(mut self, faults: BTreeMap<&'static str, u64>) -> Self {
-        // A storm in which nothing goes wrong proves nothing.
+        // A storm without faults proves nothing.
         for needed in [
             "throttled tags",
             "failed entries",
             "connections dropped before the answer",
         ] {
             if !faults.contains_key(needed) {
-                self.wrong.push(format!("there were no {needed}"));
+                self.wrong.push(format!("no fault of this kind was injected: {needed}"));
             }
         }
         self.faults = faults;
@@ -136,13 +140,13 @@ impl Account {
         *self.dropped.entry(reason.to_owned()).or_default() += 1;
     }
 
-    /// What does not balance.
+    /// Every mistake that was found.
     pub(super) fn wrong(&self) -> &[String] {
         &self.wrong
     }
 }
 
-/// A metric as the reason that it counts: `DroppedOtherRegion` is "other region".
+/// The reason that a metric counts: `DroppedOtherRegion` is "other region".
 fn words(metric: &str) -> String {
     let mut words = String::new();
     for letter in metric.trim_start_matches("Dropped").chars() {
@@ -154,11 +158,11 @@ fn words(metric: &str) -> String {
     words
 }
 
-impl fmt::Display for Account {
+impl fmt::Display for Balance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut line = |count: u64, what: &str| writeln!(f, "{count:>8}  {what}");
         line(self.sent as u64, "events sent")?;
-        line(self.delivered as u64, "delivered to every cluster that they concern")?;
+        line(self.delivered as u64, "delivered to all of their clusters")?;
         for (reason, count) in &self.dropped {
             line(*count as u64, &format!("dropped: {reason}"))?;
         }
@@ -167,16 +171,16 @@ impl fmt::Display for Account {
         writeln!(f)?;
         let mut line = |count: u64, what: &str| writeln!(f, "{count:>8}  {what}");
         line(self.copies.into(), "copies delivered")?;
-        line(self.again.into(), "of them a second time or more")?;
+        line(self.again.into(), "of these delivered again")?;
         for (what, count) in &self.faults {
             line(*count, what)?;
         }
         line(self.invocations, "invocations")?;
-        line(self.calls, "calls of EC2 and SQS, not counting those about visibility")?;
+        line(self.calls, "calls to EC2 and SQS, without ChangeMessageVisibility")?;
         writeln!(f)?;
         write!(
             f,
-            "{:.1} s in all; the router's processes took {:.1} s of processor time",
+            "{:.1} s in total; the router's processes used {:.1} s of CPU time",
             self.took.as_secs_f64(),
             self.processor.as_secs_f64()
         )

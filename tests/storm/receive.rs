@@ -1,4 +1,4 @@
-//! What arrives in the clusters' queues.
+//! Receives the messages of the clusters' queues.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,35 +7,35 @@ use std::sync::{Arc, Mutex};
 use futures_util::{StreamExt, stream};
 use serde_json::Value;
 
-use super::bus::Bus;
-use super::traffic::Plan;
+use super::test_bus::TestBus;
+use super::workload::Workload;
 
-/// How many queues are read at the same time.
+/// How many queues are read at once.
 const AT_ONCE: usize = 4;
 
-/// What arrived.
+/// Everything received.
 #[derive(Debug, Default)]
-pub(super) struct Arrived {
-    /// How often each event arrived in each queue, by its number.
+pub(super) struct Received {
+    /// By event number: how often it arrived in each queue.
     pub events: BTreeMap<usize, BTreeMap<String, u32>>,
-    /// What nobody sent.
-    pub strange: Vec<String>,
+    /// Messages that should not exist.
+    pub unexpected: Vec<String>,
 }
 
-/// Reads queues, and knows how far things are.
-pub(super) struct Collector<'a> {
-    bus: &'a Bus,
-    plan: Arc<Plan>,
-    arrived: Mutex<Arrived>,
+/// Receives from queues and counts the progress.
+pub(super) struct Receiver<'a> {
+    bus: &'a TestBus,
+    workload: Arc<Workload>,
+    arrived: Mutex<Received>,
     sent: AtomicUsize,
     waiting: AtomicUsize,
 }
 
-impl<'a> Collector<'a> {
-    pub(super) fn new(bus: &'a Bus, plan: &Arc<Plan>) -> Self {
+impl<'a> Receiver<'a> {
+    pub(super) fn new(bus: &'a TestBus, workload: &Arc<Workload>) -> Self {
         Self {
             bus,
-            plan: Arc::clone(plan),
+            workload: Arc::clone(workload),
             arrived: Mutex::default(),
             sent: AtomicUsize::new(0),
             waiting: AtomicUsize::new(0),
@@ -44,7 +44,7 @@ impl<'a> Collector<'a> {
 
     pub(super) fn note_sent(&self, events: usize) {
         self.sent.fetch_add(events, Ordering::Relaxed);
-        // Until the hub queue is asked again.
+        // Until the hub queue's count is read again.
         self.waiting.fetch_add(events, Ordering::Relaxed);
     }
 
@@ -52,29 +52,29 @@ impl<'a> Collector<'a> {
         self.waiting.store(messages, Ordering::Relaxed);
     }
 
-    /// How many events have been sent.
-    pub(super) fn handed_over(&self) -> usize {
+    /// How many events were sent.
+    pub(super) fn sent(&self) -> usize {
         self.sent.load(Ordering::Relaxed)
     }
 
-    /// How many messages the hub queue holds.
+    /// How many messages are in the hub queue.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// How many events have arrived anywhere.
+    /// How many events have arrived in any queue.
     pub(super) fn arrived(&self) -> usize {
         self.arrived.lock().unwrap().events.len()
     }
 
-    /// Takes what is in these queues.
+    /// Receives everything in these queues.
     pub(super) async fn collect(&self, queues: &BTreeSet<String>) {
         stream::iter(queues)
             .for_each_concurrent(AT_ONCE, |queue| self.empty(queue))
             .await;
     }
 
-    /// Takes everything that is in a queue. The doomed one may be gone.
+    /// Receives everything in a queue. The deleted queue may be missing.
     pub(super) async fn empty(&self, queue: &str) {
         loop {
             let bodies = self.bus.take(queue).await;
@@ -87,25 +87,25 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Takes everything that is in any queue, of clusters and of others, to see what should not be there.
-    pub(super) async fn sweep(&self, plan: &Plan) {
-        let doomed = plan.doomed_queue();
-        let mut queues: BTreeSet<String> = (0..plan.clusters).map(|cluster| plan.queue(cluster)).collect();
+    /// Receives everything in every queue, also those that must stay empty.
+    pub(super) async fn sweep(&self, workload: &Workload) {
+        let doomed = workload.doomed_queue();
+        let mut queues: BTreeSet<String> = (0..workload.clusters).map(|cluster| workload.queue(cluster)).collect();
         queues.remove(&doomed);
-        queues.extend([plan.foreign_queue(), "kibus-probe".to_owned()]);
+        queues.extend([workload.foreign_queue(), "kibus-probe".to_owned()]);
         self.collect(&queues).await;
     }
 
-    /// Everything that arrived.
-    pub(super) fn end(&self) -> Arrived {
+    /// Everything received so far.
+    pub(super) fn end(&self) -> Received {
         std::mem::take(&mut self.arrived.lock().unwrap())
     }
 
     fn note(&self, queue: &str, body: &str) {
         let event: Value = serde_json::from_str(body).unwrap_or_default();
         let mut arrived = self.arrived.lock().unwrap();
-        match Plan::number(&event) {
-            Some(number) if number < self.plan.events && self.plan.is_copy(number, queue, &event) => {
+        match Workload::number(&event) {
+            Some(number) if number < self.workload.events && self.workload.is_copy(number, queue, &event) => {
                 *arrived
                     .events
                     .entry(number)
@@ -113,7 +113,7 @@ impl<'a> Collector<'a> {
                     .entry(queue.to_owned())
                     .or_default() += 1;
             }
-            _ => arrived.strange.push(format!("{queue} got {body}")),
+            _ => arrived.unexpected.push(format!("{queue} received {body}")),
         }
     }
 }

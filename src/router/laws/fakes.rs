@@ -1,4 +1,4 @@
-//! A clock, an EC2 and an SQS that answer what they are told to.
+//! A clock, an EC2 and an SQS with scripted answers.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -7,28 +7,35 @@ use std::time::{Duration, Instant};
 
 use crate::model::name::QueueName;
 use crate::model::tags::Tags;
-use crate::router::{Calls, Clock, Fault, InstanceId, InstanceTags, Queues};
+use crate::router::call_counts::CallCounts;
+use crate::router::clock::Clock;
+use crate::router::instance::InstanceId;
+use crate::router::services::{CallFailure, InstanceTags, Queues};
 
-/// A clock that stands still but for the waits and calls that are made.
-pub(super) struct Steady {
+/// A clock that moves only with waits and calls.
+pub(super) struct FakeClock {
     start: Instant,
     spent: AtomicU64,
     budget: u64,
 }
 
-impl Steady {
-    pub(super) fn with(budget: u64) -> Arc<Self> {
-        Arc::new(Self {
+impl FakeClock {
+    pub(super) fn with(budget: u64) -> Self {
+        Self {
             start: Instant::now(),
             spent: AtomicU64::new(0),
             budget,
-        })
+        }
     }
 }
 
-impl Clock for Steady {
+impl Clock for FakeClock {
     fn now(&self) -> Instant {
         self.start + Duration::from_millis(self.spent.load(Ordering::Relaxed))
+    }
+
+    fn unix_millis(&self) -> i64 {
+        i64::try_from(self.spent.load(Ordering::Relaxed)).unwrap()
     }
 
     fn left(&self) -> Duration {
@@ -50,7 +57,7 @@ impl Clock for Steady {
     }
 }
 
-/// What a service answers to one call after the other, again and again.
+/// The answers of a service to one call after the other, repeated.
 #[derive(Debug)]
 pub(super) struct Script<A> {
     pub(super) answers: Vec<A>,
@@ -75,21 +82,21 @@ impl<A: Clone> Script<A> {
 #[derive(Clone, Debug)]
 pub(super) enum TagAnswer {
     True,
-    Fault(Fault),
+    CallFailure(CallFailure),
     Panic,
 }
 
 #[derive(Clone, Debug)]
 pub(super) enum SendAnswer {
-    /// What each entry gets, again and again.
-    Entries(Vec<Result<(), Fault>>),
+    /// The answers to the entries, repeated.
+    Entries(Vec<Result<(), CallFailure>>),
     /// Fewer answers than entries.
     Short,
-    Fault(Fault),
+    CallFailure(CallFailure),
     Panic,
 }
 
-/// Calls that are under way, and the most that ever were.
+/// The current number of concurrent calls, and the highest so far.
 #[derive(Debug, Default)]
 pub(super) struct Load {
     now: AtomicUsize,
@@ -97,7 +104,7 @@ pub(super) struct Load {
 }
 
 impl Load {
-    async fn carry(&self) {
+    async fn call(&self) {
         let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
         self.most.fetch_max(now, Ordering::Relaxed);
         for _ in 0..3 {
@@ -115,13 +122,13 @@ pub(super) struct FakeEc2 {
 }
 
 impl InstanceTags for FakeEc2 {
-    async fn tags_of(&self, ids: &[InstanceId], calls: &Calls) -> Result<HashMap<InstanceId, Tags>, Fault> {
-        calls.describe_tags();
-        self.load.carry().await;
+    async fn tags_of(&self, ids: &[InstanceId], calls: &CallCounts) -> Result<HashMap<InstanceId, Tags>, CallFailure> {
+        calls.count_describe_tags();
+        self.load.call().await;
         self.largest.fetch_max(ids.len(), Ordering::Relaxed);
         match self.script.next() {
-            TagAnswer::Fault(fault) => Err(fault),
-            TagAnswer::Panic => panic!("a call of EC2"),
+            TagAnswer::CallFailure(fault) => Err(fault),
+            TagAnswer::Panic => panic!("a call to EC2"),
             TagAnswer::True => Ok(ids
                 .iter()
                 .filter_map(|id| Some((id.clone(), self.truth.get(id)?.clone())))
@@ -132,19 +139,19 @@ impl InstanceTags for FakeEc2 {
 
 pub(super) struct FakeQueues {
     pub(super) sends: Script<SendAnswer>,
-    pub(super) tags: Script<Result<Tags, Fault>>,
+    pub(super) tags: Script<Result<Tags, CallFailure>>,
     pub(super) taken: Mutex<BTreeMap<QueueName, Vec<String>>>,
     pub(super) load: Arc<Load>,
     pub(super) largest: AtomicUsize,
 }
 
 impl Queues for FakeQueues {
-    async fn send(&self, queue: &QueueName, bodies: &[&str]) -> Result<Vec<Result<(), Fault>>, Fault> {
-        self.load.carry().await;
+    async fn send(&self, queue: &QueueName, bodies: &[&str]) -> Result<Vec<Result<(), CallFailure>>, CallFailure> {
+        self.load.call().await;
         self.largest.fetch_max(bodies.len(), Ordering::Relaxed);
         let answers: Vec<_> = match self.sends.next() {
-            SendAnswer::Fault(fault) => return Err(fault),
-            SendAnswer::Panic => panic!("a call of SQS"),
+            SendAnswer::CallFailure(fault) => return Err(fault),
+            SendAnswer::Panic => panic!("a call to SQS"),
             SendAnswer::Short => vec![Ok(()); bodies.len() - 1],
             SendAnswer::Entries(answers) => answers.into_iter().cycle().take(bodies.len()).collect(),
         };
@@ -157,12 +164,12 @@ impl Queues for FakeQueues {
         Ok(answers)
     }
 
-    async fn tags(&self, _: &QueueName) -> Result<Tags, Fault> {
-        self.load.carry().await;
+    async fn tags(&self, _: &QueueName) -> Result<Tags, CallFailure> {
+        self.load.call().await;
         self.tags.next()
     }
 
-    async fn hide(&self, _: &QueueName, _: &[(&str, u32)]) -> Result<(), Fault> {
+    async fn hide(&self, _: &QueueName, _: &[(&str, u32)]) -> Result<(), CallFailure> {
         Ok(())
     }
 }

@@ -1,0 +1,223 @@
+//! The items of a batch while some of them have no decision yet, and the outgoing messages made of them.
+
+use std::collections::{BTreeMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+use super::Router;
+use super::decision::{Decision, DropReason, RetryReason};
+use super::decode::{DecodedEvent, EventSubject, decode};
+use super::deliver::{Destination, Outgoing, SendResult};
+use super::instance::InstanceId;
+use super::locate::Owners;
+use super::owner::InstanceOwner;
+use super::route::{Delivery, Item, Message, RoutedBatch};
+use crate::model::scope::Scope;
+use crate::model::signal::Signal;
+
+/// The events of a batch and their items.
+pub(super) struct OpenItems<'a> {
+    messages: &'a [Message],
+    events: Vec<Option<DecodedEvent<'a>>>,
+    items: Vec<OpenItem>,
+    /// The items in each outgoing message.
+    outgoing: Vec<Vec<usize>>,
+}
+
+/// An item that may not have its decision yet.
+struct OpenItem {
+    item: Item,
+    /// Its place in its event.
+    place: usize,
+    settled: bool,
+}
+
+impl<'a> OpenItems<'a> {
+    pub(super) fn decode(scope: &Scope, messages: &'a [Message]) -> Self {
+        let mut items = Self {
+            messages,
+            events: Vec::with_capacity(messages.len()),
+            items: Vec::with_capacity(messages.len()),
+            outgoing: Vec::new(),
+        };
+        for (number, message) in messages.iter().enumerate() {
+            match guarded(|| decode(&message.body, message.arrived, scope)) {
+                Ok(Ok(event)) => {
+                    items.open_event(number, &event);
+                    items.events.push(Some(event));
+                }
+                Ok(Err(reason)) => items.close(number, Decision::Dropped(reason)),
+                Err(panicked) => items.close(number, Decision::Retried(panicked)),
+            }
+        }
+        items
+    }
+
+    fn open_event(&mut self, message: usize, event: &DecodedEvent<'_>) {
+        let mut open = |place, instance, cluster, decision: Option<Decision>| {
+            self.items.push(OpenItem {
+                item: Item {
+                    message,
+                    signal: Some(event.signal),
+                    instance,
+                    cluster,
+                    decision: decision.unwrap_or(Decision::Retried(RetryReason::OutOfTime)),
+                },
+                place,
+                settled: decision.is_some(),
+            });
+        };
+        match &event.subject {
+            EventSubject::Probe(cluster) => open(0, None, cluster.clone(), None),
+            EventSubject::Instances(instances) => {
+                for (place, instance) in instances.iter().enumerate() {
+                    match instance {
+                        Ok(id) => open(place, Some(id.clone()), None, None),
+                        Err(reason) => open(place, None, None, Some(Decision::Dropped(*reason))),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds a message that is decided before anything else in it is known.
+    fn close(&mut self, message: usize, decision: Decision) {
+        self.events.push(None);
+        self.items.push(OpenItem {
+            item: Item {
+                message,
+                signal: None,
+                instance: None,
+                cluster: None,
+                decision,
+            },
+            place: 0,
+            settled: true,
+        });
+    }
+
+    pub(super) fn instances(&self) -> HashSet<InstanceId> {
+        self.items
+            .iter()
+            .filter(|open| !open.settled)
+            .filter_map(|open| open.item.instance.clone())
+            .collect()
+    }
+
+    /// Decides about the items that are not delivered, and makes the outgoing messages of the others. Items whose
+    /// instance has no answer stay open.
+    pub(super) fn settle<T, Q>(
+        &mut self,
+        router: &Router<T, Q>,
+        owners: &Owners,
+    ) -> BTreeMap<Destination, Vec<Outgoing>> {
+        let mut bound: BTreeMap<(usize, Destination), Vec<usize>> = BTreeMap::new();
+        for (number, open) in self.items.iter_mut().enumerate().filter(|(_, open)| !open.settled) {
+            let receives = self.messages[open.item.message].receives;
+            let cluster = match &open.item.instance {
+                None => Ok(open.item.cluster.clone()),
+                Some(id) => match owners.get(id) {
+                    None => continue,
+                    Some(Ok(InstanceOwner::Cluster(cluster))) => Ok(Some(cluster.clone())),
+                    Some(Ok(InstanceOwner::Foreign(reason))) => Err(Decision::Dropped(*reason)),
+                    Some(Ok(InstanceOwner::NoTags)) => Err(no_tags(open.item.signal, receives)),
+                    Some(Err(why)) => Err(Decision::Retried(*why)),
+                },
+            };
+            open.settled = true;
+            match cluster {
+                Err(decision) => open.item.decision = decision,
+                Ok(cluster) => {
+                    open.item.cluster.clone_from(&cluster);
+                    match router.destination(cluster) {
+                        None => open.item.decision = Decision::Dropped(DropReason::QueueNotOurs),
+                        Some(to) => bound.entry((open.item.message, to)).or_default().push(number),
+                    }
+                }
+            }
+        }
+        let mut outgoing: BTreeMap<Destination, Vec<Outgoing>> = BTreeMap::new();
+        for ((message, to), items) in bound {
+            let places: HashSet<usize> = items.iter().map(|item| self.items[*item].place).collect();
+            let Some(event) = &self.events[message] else { continue };
+            match guarded(|| event.copy_of(&places).into_owned()) {
+                Ok(body) => {
+                    let number = self.outgoing.len();
+                    self.outgoing.push(items);
+                    outgoing.entry(to).or_default().push(Outgoing { number, body });
+                }
+                Err(panicked) => {
+                    for item in items {
+                        self.items[item].item.decision = Decision::Retried(panicked);
+                    }
+                }
+            }
+        }
+        outgoing
+    }
+
+    /// Puts the results of sending on the items. The batch began at `start`, which is `start_millis` in
+    /// milliseconds of the Unix epoch.
+    pub(super) fn finish(
+        mut self,
+        results: impl Iterator<Item = SendResult>,
+        start: Instant,
+        start_millis: i64,
+    ) -> RoutedBatch {
+        let mut batch = RoutedBatch::default();
+        for SendResult { number, decision, at } in results {
+            let Some(items) = self.outgoing.get(number) else {
+                continue;
+            };
+            for item in items {
+                self.items[*item].item.decision = decision;
+            }
+            if decision != Decision::Delivered {
+                continue;
+            }
+            let Some(item) = items.first().map(|item| &self.items[*item].item) else {
+                continue;
+            };
+            let time = self.events[item.message].as_ref().and_then(|event| event.time);
+            let took = i64::try_from(at.saturating_duration_since(start).as_millis()).unwrap_or(i64::MAX);
+            batch.delivered.push(Delivery {
+                cluster: item.cluster.clone(),
+                delay: time.map(|time| start_millis.saturating_add(took).saturating_sub(time).max(0)),
+            });
+        }
+        batch.repairs = self
+            .events
+            .iter()
+            .flatten()
+            .flat_map(|event| event.repairs.iter().copied())
+            .collect();
+        batch.items = self.items.into_iter().map(|open| open.item).collect();
+        batch
+    }
+}
+
+/// New instances may not show their tags yet, so an urgent event from a queue is retried once. An instance that has
+/// stopped may have lost its tags, and Karpenter finds it without the message.
+fn no_tags(signal: Option<Signal>, receives: Option<u32>) -> Decision {
+    if signal.is_some_and(Signal::is_urgent) && receives.is_some_and(|n| n <= 1) {
+        Decision::Retried(RetryReason::NoTagsYet)
+    } else {
+        Decision::Dropped(DropReason::NoTagsSeen)
+    }
+}
+
+/// Runs a function that may panic, so that a panic harms one message only.
+fn guarded<R>(f: impl FnOnce() -> R) -> Result<R, RetryReason> {
+    catch_unwind(AssertUnwindSafe(f)).map_err(|_| RetryReason::Panicked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_a_reason_to_retry() {
+        assert_eq!(guarded(|| 1), Ok(1));
+        assert_eq!(guarded(|| -> u8 { panic!("on purpose") }), Err(RetryReason::Panicked));
+    }
+}
