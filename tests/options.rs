@@ -455,7 +455,7 @@ async fn what_the_account_or_a_role_cannot_take_is_refused_before_anything_is_ch
     let elsewhere = "arn:aws:kms:eu-west-1:111122223333:key/a";
     for (arguments, says) in [
         (["--reserved-concurrency", "100000"], "the maximum is"),
-        (["--kms-key", elsewhere], "is not of us-west-2"),
+        (["--kms-key", elsewhere], "is not in us-west-2"),
     ] {
         let arguments: Vec<&str> = ["bootstrap-hub", "--yes"].into_iter().chain(arguments).collect();
         let (document, code) = bench.json(&arguments, &[]);
