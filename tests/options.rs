@@ -454,7 +454,7 @@ async fn limits_of_account_and_role_are_checked_before_the_first_change() {
     let elsewhere = "arn:aws:kms:eu-west-1:111122223333:key/a";
     for (arguments, says) in [
         (["--reserved-concurrency", "100000"], "the maximum is"),
-        (["--kms-key", elsewhere], "is not of us-west-2"),
+        (["--kms-key", elsewhere], "is not in us-west-2"),
     ] {
         let arguments: Vec<&str> = ["bootstrap-hub", "--yes"].into_iter().chain(arguments).collect();
         let (document, code) = bench.json(&arguments, &[]);
