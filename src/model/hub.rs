@@ -107,7 +107,7 @@ impl Hub {
                     .map(super::options::Bounded::get),
                 failed_update: None,
                 failed: None,
-                tags: self.tags(),
+                tags: self.tags().with_all(&self.options.saved_tags()),
             }),
             Resource::Alias(Alias {
                 function: self.scope.router_function(),

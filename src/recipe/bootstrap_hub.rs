@@ -160,7 +160,7 @@ impl Recipe for Request {
 impl Request {
     fn warn(&self, survey: &Survey, before: Option<&HubOptions>, after: &HubOptions, intent: &mut Intent) {
         let scope = &survey.scope;
-        if before.is_none() && matches!(survey.saved, SavedOptions::Absent) && survey.hub_exists() {
+        if before.is_none() && matches!(survey.saved, SavedOptions::Absent) && super::inventory::hub_exists(survey) {
             intent.warnings.push(Hint::text(
                 "the saved options of this hub are gone with its dead-letter queue and its function: options that are \
                  not given now are reset to their defaults",

@@ -12,6 +12,7 @@ use crate::model::options::HubOptions;
 use crate::model::policy;
 use crate::model::resource::{Resource, ResourceId, RolePolicy};
 use crate::model::tags::Tags;
+use crate::plan;
 use crate::survey::{Fact, SavedOptions, Survey};
 
 /// The options that the hub has saved.
@@ -28,6 +29,13 @@ pub(super) fn saved_options(survey: &Survey) -> Result<&HubOptions, Blocked> {
             fault.clone(),
         )),
     }
+}
+
+/// Whether something of the hub exists that this bus manages.
+pub(super) fn hub_exists(survey: &Survey) -> bool {
+    let hub = of_hub(survey);
+    hub.resources()
+        .any(|resource| plan::is_ours(&survey.scope, resource, &hub))
 }
 
 /// The resources of the hub.

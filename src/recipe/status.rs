@@ -72,7 +72,7 @@ impl Recipe for StatusRequest {
 /// When there is no hub, or it is unknown whether there is one, or nothing has one of the names.
 pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusReport, Vec<ClusterSummary>), Blocked> {
     match &survey.saved {
-        SavedOptions::Absent if survey.hub_exists() => {}
+        SavedOptions::Absent if super::inventory::hub_exists(survey) => {}
         _ => drop(super::inventory::saved_options(survey)?),
     }
     if survey.discovered.fault().is_none() {

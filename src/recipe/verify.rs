@@ -209,7 +209,7 @@ impl Request {
 /// The saved options; none where the hub exists and what saves them is gone.
 fn options(survey: &Survey) -> Result<Option<&HubOptions>, Blocked> {
     match &survey.saved {
-        SavedOptions::Absent if survey.hub_exists() => Ok(None),
+        SavedOptions::Absent if super::inventory::hub_exists(survey) => Ok(None),
         _ => super::inventory::saved_options(survey).map(Some),
     }
 }

@@ -21,7 +21,6 @@ use crate::model::resource::{FunctionSettings, Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::status::{Depth, MappingState, Status, VersionState};
 use crate::model::tags::Tags;
-use crate::plan;
 use reader::Reader;
 
 /// The answer to one question.
@@ -173,15 +172,6 @@ impl Survey {
             Reading::Unreadable(fault) => Some((id, fault)),
             Reading::Absent | Reading::Present(_) => None,
         })
-    }
-
-    /// Whether something of the hub exists that this bus manages.
-    #[must_use]
-    pub fn hub_exists(&self) -> bool {
-        let ids: BTreeSet<ResourceId> = crate::model::hub::ids(&self.scope).into_iter().collect();
-        self.observed
-            .resources()
-            .any(|resource| ids.contains(&resource.id()) && plan::is_ours(&self.scope, resource, &self.observed))
     }
 
     /// How many messages a queue held when it was read.

@@ -8,7 +8,6 @@ use crate::model::resource::{Resource, ResourceId};
 use crate::model::router_build::QUEUE_PREFIX_VARIABLE;
 use crate::model::scope::Scope;
 use crate::model::tags::Tags;
-use crate::plan;
 
 /// The saved options of a hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,10 +35,10 @@ impl SavedOptions {
     pub fn of(scope: &Scope, observed: &Observed) -> Self {
         match observed.get(&ResourceId::Queue(scope.dead_letter_queue())) {
             Some(Reading::Unreadable(fault)) => Self::Unreadable(fault.clone()),
-            Some(Reading::Present(queue)) if plan::is_ours(scope, queue, observed) => {
-                Self::from_tags(queue.tags().cloned().unwrap_or_default(), false)
-            }
-            Some(Reading::Present(_)) => Self::Foreign,
+            Some(Reading::Present(queue)) => match queue.tags() {
+                Some(tags) if tags.belong_to(&scope.bus) => Self::from_tags(tags.clone(), false),
+                _ => Self::Foreign,
+            },
             Some(Reading::Absent) | None => Self::of_function(scope, observed),
         }
     }

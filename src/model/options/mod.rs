@@ -5,7 +5,6 @@
 
 mod cluster;
 mod hub;
-mod live;
 mod saved;
 mod user_tags;
 mod value;
