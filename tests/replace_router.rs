@@ -294,7 +294,7 @@ async fn a_probe_is_delivered_and_shows_who_reads_it() {
     });
     let read = stage.kibus("verify --probe base");
     over.store(true, Ordering::Relaxed);
-    read.is(0, &["Karpenter is reading queue `karpenter-base`"]);
+    read.is(0, &["Karpenter reads queue `karpenter-base`"]);
     let taken = reader.await.unwrap();
     let times: Vec<Value> = taken
         .iter()

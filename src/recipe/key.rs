@@ -6,6 +6,7 @@ use crate::model::name::KmsKey;
 use crate::model::policy;
 use crate::model::scope::Scope;
 use crate::model::signal::Signal;
+use crate::plan;
 use crate::plan::finding::{self, Finding};
 use crate::survey::{Fact, Survey};
 
@@ -18,9 +19,10 @@ pub(super) struct KeyCheck {
     pub(super) unclear: Option<Hint>,
 }
 
-/// The key whose policy a survey must read: only the account of a key can.
+/// The key whose policy a survey must read: only the account of a key can, and a key of another Region is refused.
 pub(super) fn to_read<'a>(survey: &Survey, key: Option<&'a KmsKey>) -> Option<&'a KmsKey> {
-    key.filter(|key| is_of_account(&survey.scope, key) && !survey.key_policies.contains_key(key))
+    key.filter(|key| is_of_account(&survey.scope, key) && plan::check_key(&survey.scope, key).is_ok())
+        .filter(|key| !survey.key_policies.contains_key(*key))
 }
 
 /// Judges the key by its policy.
