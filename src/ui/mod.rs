@@ -246,14 +246,14 @@ impl Ui {
     }
 
     /// Shows what a plan would change: on stdout; where stdout is one JSON document, on stderr if a person is asked to
-    /// agree to it. A plan without changes shows nothing.
+    /// agree to it. A plan without changes shows nothing, and so does one that nobody is asked about if kibus is quiet.
     ///
     /// # Errors
     /// As [`Ui::out`].
     pub fn show_plan(&self, heading: &Heading, plan: &Plan, asks: bool) -> Result<(), Error> {
         let text = text::plan(heading, plan, self.result_style());
         match self.output {
-            _ if text.is_empty() => Ok(()),
+            _ if text.is_empty() || self.quiet && !asks => Ok(()),
             Output::Text => self.out(&text),
             Output::Json => {
                 if asks && self.can_ask() {
@@ -315,7 +315,14 @@ impl Ui {
     #[must_use]
     pub fn progress(&self, plan: &Plan) -> PlanProgress {
         let columns = self.stderr_style().width;
-        PlanProgress::new(self.bars.clone(), self.stderr_paint, self.moves, columns, plan)
+        PlanProgress::new(
+            self.bars.clone(),
+            self.stderr_paint,
+            self.moves,
+            self.quiet,
+            columns,
+            plan,
+        )
     }
 
     /// Says on a terminal that something is under way, for as long as the answer lives.

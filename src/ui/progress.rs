@@ -33,6 +33,8 @@ pub struct PlanProgress {
     width: usize,
     /// On a terminal, the live lines.
     live: Option<RunningBars>,
+    /// Whether only changes that fail have a line.
+    quiet: bool,
 }
 
 /// The live lines: one for each running change, and the count of applied changes.
@@ -43,7 +45,14 @@ struct RunningBars {
 }
 
 impl PlanProgress {
-    pub(super) fn new(bars: MultiProgress, paint: Paint, terminal: bool, columns: Option<usize>, plan: &Plan) -> Self {
+    pub(super) fn new(
+        bars: MultiProgress,
+        paint: Paint,
+        terminal: bool,
+        quiet: bool,
+        columns: Option<usize>,
+        plan: &Plan,
+    ) -> Self {
         let width = plan.changes.iter().map(|change| done(change).chars().count());
         let live = terminal.then(|| {
             let total = bars.add(ProgressBar::new(plan.changes.len() as u64));
@@ -57,6 +66,7 @@ impl PlanProgress {
         Self {
             bars,
             paint,
+            quiet,
             width: width
                 .max()
                 .unwrap_or(0)
@@ -80,6 +90,7 @@ impl PlanProgress {
         let on_terminal = self.live.is_some();
         match event {
             Event::Started => None,
+            Event::Waiting(_) | Event::Done(_) if self.quiet => None,
             // On a terminal the live line shows it.
             Event::Waiting(_) if on_terminal => None,
             Event::Waiting(reason) => Some(format!("waiting: {}: {}", described(change), escape(reason))),
