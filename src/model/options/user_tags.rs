@@ -73,13 +73,6 @@ impl UserTags {
         memo("tag", Some(self.keys())).into_iter().collect()
     }
 
-    /// The flags that choose these, each as a shell takes it.
-    pub(super) fn flags(&self) -> Vec<String> {
-        let quoted = |text: String| if text.contains(' ') { format!("'{text}'") } else { text };
-        let flag = |(key, value): (&String, &String)| format!("--tag={}", quoted(format!("{key}={value}")));
-        self.0.iter().map(flag).collect()
-    }
-
     pub(super) fn saved(keys: &str, tags: &Tags) -> Self {
         let tag = |key: &str| tags.get(key).map(|value| (key.to_owned(), value.to_owned()));
         Self(keys.split_whitespace().filter_map(tag).collect())
