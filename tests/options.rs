@@ -443,7 +443,7 @@ async fn every_command_reports_a_key_that_denies_eventbridge() {
     let (document, _) = bench.json(&["bootstrap-hub", "--dry-run", "--kms-key", &elsewhere], &[]);
     let warnings = document["hubs"][0]["warnings"].to_string();
     assert!(
-        warnings.contains("it is of another account") && !warnings.contains("K226"),
+        warnings.contains("it belongs to another account") && !warnings.contains("K226"),
         "{warnings}"
     );
 }
@@ -541,7 +541,7 @@ async fn router_binary_and_architecture_follow_the_same_order() {
 }
 
 #[tokio::test]
-async fn a_hub_without_saved_options_shows_what_it_will_overwrite() {
+async fn a_hub_without_its_dead_letter_queue_keeps_its_options() {
     let bench = Bench::new().await;
     bench.role("KarpenterServiceAccount-base", None).await;
     let options = [
@@ -552,38 +552,31 @@ async fn a_hub_without_saved_options_shows_what_it_will_overwrite() {
     ];
     let set_up: Vec<&str> = ["bootstrap-hub", "--yes"].into_iter().chain(options).collect();
     bench.done(&set_up);
+    bench.done(&["add-cluster", "base", "--yes"]);
     bench.forget().await;
-
-    let keep = "kibus bootstrap-hub --memory=512 --queue-prefix=x- --retention=7200 --tag='team=a b'";
-    let output = bench.run(&["bootstrap-hub", "--dry-run"], &[]);
-    let said = text(&output.stderr);
-    assert!(said.contains("`kibus-hub-dlq`") && said.contains(keep), "{said}");
-    let (document, _) = bench.json(&["bootstrap-hub", "--dry-run", "--memory=128"], &[]);
-    let warnings = document["hubs"][0]["warnings"].to_string();
-    assert!(
-        !warnings.contains("--memory") && warnings.contains("--retention=7200"),
-        "{warnings}"
+    let (document, _) = bench.json(&["bootstrap-hub", "--dry-run"], &[]);
+    let hub = &document["hubs"][0];
+    assert_eq!(
+        (&hub["summary"]["create"], &hub["summary"]["update"], &hub["warnings"]),
+        (&json!(1), &json!(0), &json!([])),
+        "the function has a copy: {document}"
     );
-
-    let all: Vec<&str> = ["bootstrap-hub", "--dry-run"].into_iter().chain(options).collect();
-    let (document, _) = bench.json(&all, &[]);
-    assert_eq!(document["hubs"][0]["warnings"], json!([]));
-    assert_eq!(document["hubs"][0]["summary"]["update"], json!(0), "{document}");
+    bench.done(&["bootstrap-hub", "--yes"]);
+    bench.done(&["verify"]);
 }
 
 #[tokio::test]
-async fn a_hub_without_its_saved_prefix_keeps_its_clusters() {
+async fn the_dead_letter_queue_wins_over_the_copy_on_the_function() {
     let bench = Bench::new().await;
-    bench.role("KarpenterServiceAccount-base", None).await;
-    bench.done(&["bootstrap-hub", "--yes", "--queue-prefix=x-"]);
-    bench.done(&["add-cluster", "base", "--yes"]);
-    bench.forget().await;
-    let output = bench.run(&["bootstrap-hub", "--yes"], &[]);
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(4), "{said}");
-    assert!(said.contains("kibus bootstrap-hub --queue-prefix=x-"), "{said}");
-    bench.done(&["bootstrap-hub", "--yes", "--queue-prefix=x-"]);
-    bench.done(&["verify"]);
+    bench.done(&["bootstrap-hub", "--yes", "--memory=512"]);
+    bench.remember("kibus:option:memory", "1024").await;
+    bench.done(&["bootstrap-hub", "--yes"]);
+    let function = ResourceId::Function(bench.cloud.scope().router_function());
+    let function = bench.cloud.read(&function).await.unwrap().unwrap();
+    let Resource::Function(live) = &function else {
+        panic!("{function:?}")
+    };
+    assert_eq!((live.settings.memory, live.tags.option("memory")), (1024, Some("1024")));
 }
 
 #[tokio::test]

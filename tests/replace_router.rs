@@ -178,7 +178,7 @@ async fn a_router_that_fails_its_self_test_never_goes_live() {
     }
     stage
         .kibus("verify")
-        .is(2, &["the function has router 9.0.0", "did not pass its self-test"]);
+        .is(2, &["the function has router 9.0.0", "failed its self-test"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -187,9 +187,7 @@ async fn a_router_is_replaced_and_rolled_back() {
     let newer = stage.router_of_version("9.0.0");
     let newest = stage.router_of_version("9.1.0");
     stage.kibus("bootstrap-hub --yes").is(0, &[]);
-    stage
-        .kibus("bootstrap-hub --yes --router-rollback")
-        .is(4, &["there is no version of the router to go back to"]);
+    stage.kibus("rollback --yes").is(4, &["there is no version"]);
     stage.kibus(&with(&newer, "")).is(0, &["Updated 2"]);
     stage.kibus(&with(&newest, "")).is(0, &["Updated 2"]);
     assert_eq!(stage.standing().await, (3, "9.1.0".to_owned(), None));
@@ -199,35 +197,29 @@ async fn a_router_is_replaced_and_rolled_back() {
     stage.kibus(&with(&newer, "")).is(4, &[refused, "--allow-downgrade"]);
 
     // Repeating a rollback changes nothing. Without confirmation nothing changes.
-    stage
-        .kibus("bootstrap-hub --router-rollback")
-        .is(3, &["from version 3 to version 2"]);
+    stage.kibus("rollback").is(3, &["from version 3 to version 2"]);
     assert_eq!(stage.standing().await.0, 3);
     stage
-        .kibus("bootstrap-hub --yes --router-rollback")
-        .is(0, &["Updated 1", "goes forward again"]);
+        .kibus("rollback --yes")
+        .is(0, &["Updated 1", "which upgrades again"]);
     let back = (2, "9.0.0".to_owned(), Some(3));
     assert_eq!(stage.standing().await, back);
-    stage.kibus("bootstrap-hub --yes --router-rollback").is(
+    stage.kibus("rollback --yes").is(
         0,
         &[
             "No changes",
-            "version 2 of the function, router 9.0.0, is live on purpose",
+            "version 2 of the function is live (router 9.0.0): rolled back from version 3",
         ],
     );
     assert_eq!(stage.standing().await, back);
-    stage
-        .kibus("verify")
-        .is(2, &["live on purpose: someone went back to it from version 3"]);
-    stage
-        .kibus("bootstrap-hub --yes --router-rollback=7")
-        .is(4, &["version 7", "kept are: 1"]);
-    stage.kibus("bootstrap-hub --yes --router-rollback=1").is(0, &[]);
+    stage.kibus("verify").is(2, &["rolled back from version 3"]);
+    stage.kibus("rollback --yes 7").is(4, &["version 7", "available: 1"]);
+    stage.kibus("rollback --yes 1").is(0, &[]);
     assert_eq!(stage.standing().await, (1, OURS.to_owned(), Some(3)));
 
     // Upgrade again, once.
     let forward = with(&newest, "");
-    stage.kibus(&forward).is(0, &["Updated 1", "on purpose"]);
+    stage.kibus(&forward).is(0, &["Updated 1", "rolled back"]);
     assert_eq!(stage.standing().await, (3, "9.1.0".to_owned(), None));
     stage.kibus(&forward).is(0, &["No changes"]);
 
@@ -264,13 +256,13 @@ async fn a_probe_is_delivered_and_shows_who_reads_it() {
     let bus = stage.kibus("verify --probe --output json");
     bus.is(0, &[]);
     let report: Value = serde_json::from_str(&bus.out).unwrap();
-    assert_eq!(report["hubs"][0]["probes"][0]["verdict"], "came-through");
+    assert_eq!(report["hubs"][0]["probes"][0]["verdict"], "delivered");
 
     let unread = stage.kibus("verify --probe base");
     unread.is(
         2,
         &[
-            "nothing reads queue `karpenter-base`: a probe waits there",
+            "probe in queue `karpenter-base` not read after",
             "kubectl -n kube-system get deployment karpenter",
         ],
     );

@@ -27,7 +27,6 @@ use stop::Stop;
 #[command(
     name = "kibus",
     version,
-    long_version = commands::version::LONG,
     arg_required_else_help = true,
     subcommand_required = true,
     propagate_version = true
@@ -88,6 +87,13 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
         .and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = match parsed {
         Ok(cli) => cli,
+        Err(e) if e.kind() == clap::error::ErrorKind::DisplayVersion && args.iter().any(|arg| arg == "-v") => {
+            let ui = Ui::new(ui::Output::Text, ui::Color::Auto, 0, Talk::default());
+            return match ui.out(&format!("kibus {}", commands::version::LONG)) {
+                Ok(()) => 0,
+                Err(error) => error.kind.exit_code(),
+            };
+        }
         Err(e) => return show_usage(&e),
     };
     let talk = Talk {

@@ -8,9 +8,8 @@ use crate::model::controller_role::{matching, usual_names};
 use crate::model::name::ClusterName;
 use crate::survey::{Fact, Policies, Query, Survey};
 
-/// How much two names must have in common to be mistaken for each other (Jaro similarity, the measure that clap
-/// uses for its own suggestions).
-const CLOSE: f64 = 0.75;
+/// A name is close to another if it differs in one edit, or in one edit for this many letters.
+const LETTERS_PER_EDIT: usize = 4;
 
 /// What is known of a name that is not registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +62,10 @@ pub(super) fn evidence(survey: &Survey, name: &ClusterName) -> Evidence {
 
 /// A name of which nothing exists, with the registered clusters whose names are close.
 pub(super) fn unknown(survey: &Survey, name: &ClusterName) -> UnknownCluster {
-    let close = |other: &&ClusterName| strsim::jaro(name.as_str(), other.as_str()) > CLOSE;
+    let close = |other: &&ClusterName| {
+        let edits = strsim::osa_distance(name.as_str(), other.as_str());
+        edits <= (name.as_str().len() / LETTERS_PER_EDIT).max(1)
+    };
     UnknownCluster {
         name: name.clone(),
         similar: survey.registered().keys().filter(close).cloned().collect(),

@@ -131,9 +131,11 @@ impl Account {
 
     /// Runs kibus with these keys.
     pub(super) async fn kibus(&self, keys: &Keys, line: &str) -> Ran {
+        let changes = ["bootstrap-hub", "add-cluster", "remove-cluster", "rollback", "teardown"];
+        let changes = changes.iter().any(|command| line.starts_with(command));
         let output = Command::new(env!("CARGO_BIN_EXE_kibus"))
             .args(line.split_whitespace())
-            .args(["--yes", "-vv"])
+            .args(["-vv"].into_iter().chain(changes.then_some("--yes")))
             .env_clear()
             .envs([
                 ("AWS_ACCESS_KEY_ID", keys.id.as_str()),

@@ -142,7 +142,7 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     let key = account.key().await;
     operator.kibus(&format!("bootstrap-hub --kms-key {key}")).await;
     operator.kibus("add-cluster base").await;
-    operator.kibus("bootstrap-hub --router-rollback").await;
+    operator.kibus("rollback").await;
     operator.kibus("bootstrap-hub").await;
     operator.kibus("add-cluster base --tag team=b").await;
     operator.kibus("verify").await;

@@ -60,8 +60,10 @@ scenarios! {
     interrupted
     json
     no_answer
+    names
     no_hub
     not_ours
+    orphans
     partition
     policy
     router_binaries

@@ -53,8 +53,17 @@ fn timestamps(line: &str) -> String {
     parts.collect::<Vec<_>>().join("\"")
 }
 
-/// Durations like `0.3 s`.
+/// Durations like `0.3s` and `0.3 s`.
 fn durations(line: &str) -> String {
+    let whole = |part: &str| {
+        let number = part.trim_end_matches(['.', ')']).strip_suffix('s')?;
+        (number.contains('.') && number.parse::<f64>().is_ok()).then(|| part.replacen(number, "N", 1))
+    };
+    let line: Vec<String> = line
+        .split(' ')
+        .map(|part| whole(part).unwrap_or_else(|| part.to_owned()))
+        .collect();
+    let line = line.join(" ");
     let mut parts: Vec<String> = line.split(' ').map(str::to_owned).collect();
     for at in 1..parts.len() {
         let is_unit = matches!(parts[at].trim_end_matches(['.', ')']), "s");

@@ -561,53 +561,55 @@ const CHOICES: &[Row] = &[
         "a customer key",
         |b| b.options.kms_key = Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap()),
         "~queue(encryption,tags.kibus:option:kms-key) ~role-policy(document) ~role-policy(document) \
-         ~queue(encryption) ~queue(encryption) ~queue(encryption)",
+         ~queue(encryption) ~queue(encryption) ~queue(encryption) ~function(tags.kibus:option:kms-key)",
     ),
     (
         "retention of the hub queue",
         |b| b.options.retention = Some("7200".parse().unwrap()),
-        "~queue(tags.kibus:option:retention) ~queue(retention)",
+        "~queue(tags.kibus:option:retention) ~queue(retention) ~function(tags.kibus:option:retention)",
     ),
     (
         "a permissions boundary",
         |b| b.options.permissions_boundary = Some("arn:aws:iam::111122223333:policy/x".parse().unwrap()),
-        "~queue(tags.kibus:option:permissions-boundary) ~role(permissions_boundary)",
+        "~queue(tags.kibus:option:permissions-boundary) ~role(permissions_boundary) \
+         ~function(tags.kibus:option:permissions-boundary)",
     ),
     (
         "a role path",
         |b| b.options.role_path = Some("/x/".parse().unwrap()),
-        "~queue(tags.kibus:option:role-path) ±role-policy ±role(path) ~function(role) ~alias(role)",
+        "~queue(tags.kibus:option:role-path) ±role-policy ±role(path) ~function(role,tags.kibus:option:role-path) ~alias(role)",
     ),
     (
         "a queue prefix",
         |b| b.options.queue_prefix = Some("x-".parse().unwrap()),
-        "~queue(tags.kibus:option:queue-prefix) ~function(environment.KIBUS_QUEUE_PREFIX) \
+        "~queue(tags.kibus:option:queue-prefix) ~function(environment.KIBUS_QUEUE_PREFIX,tags.kibus:option:queue-prefix) \
          ~alias(environment.KIBUS_QUEUE_PREFIX)",
     ),
     (
         "memory",
         |b| b.options.memory = Some("512".parse().unwrap()),
-        "~queue(tags.kibus:option:memory) ~function(memory) ~alias(memory)",
+        "~queue(tags.kibus:option:memory) ~function(memory,tags.kibus:option:memory) ~alias(memory)",
     ),
     (
         "architecture",
         |b| b.options.architecture = Some(Architecture::Arm64),
-        "~queue(tags.kibus:option:arch) ~function(architecture) ~alias(architecture)",
+        "~queue(tags.kibus:option:arch) ~function(architecture,tags.kibus:option:arch) ~alias(architecture)",
     ),
     (
         "reserved concurrency",
         |b| b.options.reserved_concurrency = Some("5".parse().unwrap()),
-        "~queue(tags.kibus:option:reserved-concurrency) ~function(reserved_concurrency)",
+        "~queue(tags.kibus:option:reserved-concurrency) \
+         ~function(reserved_concurrency,tags.kibus:option:reserved-concurrency)",
     ),
     (
         "log retention",
         |b| b.options.log_retention = Some("30".parse().unwrap()),
-        "~queue(tags.kibus:option:log-retention) ~log-group(retention_days)",
+        "~queue(tags.kibus:option:log-retention) ~log-group(retention_days) ~function(tags.kibus:option:log-retention)",
     ),
     (
         "rebalance recommendations",
         |b| b.options.rebalance = Some(true),
-        "~queue(policy,tags.kibus:option:rebalance) ~queue(policy) +rule",
+        "~queue(policy,tags.kibus:option:rebalance) ~queue(policy) ~function(tags.kibus:option:rebalance) +rule",
     ),
     (
         "a newer router",

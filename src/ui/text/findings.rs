@@ -47,7 +47,8 @@ pub fn findings(heading: &Heading, clusters: &str, intent: &Intent, options: &st
             below.push(finding.code.meaning().to_owned());
         }
         if let Fix::Advice(hint) = &finding.fix {
-            below.push(format!("to fix: {}", escape(&hint.text)));
+            let colon = if hint.command.is_some() { ":" } else { "" };
+            below.push(format!("to fix: {}{colon}", escape(&hint.text)));
         }
         let room = style
             .width
@@ -63,7 +64,7 @@ pub fn findings(heading: &Heading, clusters: &str, intent: &Intent, options: &st
             command: Some(command), ..
         }) = &finding.fix
         {
-            lines.push(format!("        {}", escape(&command.line(""))));
+            lines.push(format!("        {}", escape(&command.line(options))));
         }
         let change = finding.change.and_then(|place| plan.changes.get(place));
         if let Some(change) = change.filter(|change| change.before.is_some() && change.after.is_some()) {
