@@ -95,7 +95,7 @@ impl Stage {
         (
             alias.version.unwrap(),
             alias.settings.code.version,
-            alias.history.back_from,
+            alias.history.rolled_back_from,
         )
     }
 

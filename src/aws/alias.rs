@@ -88,7 +88,7 @@ pub(super) async fn create(cloud: &AwsCloud, alias: &Alias, waiting: Waiting<'_>
 
 /// Points the alias to what the function is now, or to the older version that the plan names.
 pub(super) async fn update(cloud: &AwsCloud, from: &Alias, to: &Alias, waiting: Waiting<'_>) -> Result<(), Fault> {
-    if let (Some(version), Some(_)) = (to.version, to.history.back_from) {
+    if let (Some(version), Some(_)) = (to.version, to.history.rolled_back_from) {
         self_test::pass(cloud, to, version, from.version, waiting).await??;
         // Newer versions stay, so that a later upgrade can use them.
         return point(cloud, to, version, &to.history, waiting).await;

@@ -5,7 +5,7 @@ use crate::cloud::{Fault, FaultKind};
 use crate::error::{Error, ErrorKind, Invocation};
 use crate::model::controller_role::usual_names;
 use crate::model::name::{ClusterName, RoleName};
-use crate::model::resource::{NoWayBack, ResourceId};
+use crate::model::resource::{NoRollbackVersion, ResourceId};
 use crate::model::scope::Scope;
 use crate::plan::{Action, Change, Refusal};
 use crate::recipe::{Blocked, MissingRole, RoleSearch, UnknownCluster};
@@ -152,7 +152,7 @@ fn unknown_clusters(context: &Place, names: &[UnknownCluster]) -> Error {
         .hint_command("to list the clusters:", context.command("status"))
 }
 
-fn no_version(none: &NoWayBack) -> Error {
+fn no_version(none: &NoRollbackVersion) -> Error {
     let error = Error::refused(none.to_string()).note("nothing was changed");
     match none.kept.first() {
         None => error.note("kibus has published no other version"),

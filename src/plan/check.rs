@@ -1,4 +1,4 @@
-//! What a plan may never do.
+//! The checks that refuse a plan.
 
 use std::collections::BTreeSet;
 
@@ -11,24 +11,24 @@ use crate::model::inventory::Observed;
 use crate::model::name::{ClusterName, KmsKey, QueueName};
 use crate::model::options::HubOptions;
 use crate::model::policy;
-use crate::model::resource::{Alias, Function, FunctionSettings, Resource, ResourceId, RolePolicy};
+use crate::model::resource::{Alias, Function, FunctionSettings, Queue, Resource, ResourceId, RolePolicy, Rule};
 use crate::model::scope::Scope;
 use crate::model::tags::{BUS, CLUSTER};
 
-/// What someone has allowed that is refused otherwise.
+/// What an operator allows that is refused otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allowed {
     /// An older router may replace a newer one.
     pub downgrade: bool,
 }
 
-/// What a plan must not do, of all that it would do. Empty means that it may be carried out.
+/// The refusals of a plan. Empty means that it may be applied.
 #[must_use]
 pub fn check(scope: &Scope, plan: &Plan, observed: &Observed) -> Vec<Refusal> {
     check_allowing(scope, plan, observed, Allowed::default())
 }
 
-/// The same, but for what was allowed.
+/// The refusals of a plan, without those that an operator allows.
 #[must_use]
 pub fn check_allowing(scope: &Scope, plan: &Plan, observed: &Observed, allowed: Allowed) -> Vec<Refusal> {
     plan.changes
@@ -38,10 +38,10 @@ pub fn check_allowing(scope: &Scope, plan: &Plan, observed: &Observed, allowed: 
         .collect()
 }
 
-/// Whether a cluster's queue would have the name of one of the hub's.
+/// Refuses a cluster whose queue would have the name of a hub queue.
 ///
 /// # Errors
-/// When it would.
+/// When the names are equal.
 pub fn check_queue_name(scope: &Scope, cluster: &ClusterName, queue: &QueueName) -> Result<(), Refusal> {
     if scope.hub_queues().contains(queue) {
         return Err(Refusal::HubQueue(cluster.clone(), queue.clone()));
@@ -49,10 +49,10 @@ pub fn check_queue_name(scope: &Scope, cluster: &ClusterName, queue: &QueueName)
     Ok(())
 }
 
-/// Whether the queue prefix would change under registered clusters.
+/// Refuses a change of the queue prefix while clusters are registered.
 ///
 /// # Errors
-/// When it would.
+/// When the prefix changes and a cluster is registered.
 pub fn check_prefix(before: &HubOptions, after: &HubOptions, registered: BTreeSet<ClusterName>) -> Result<(), Refusal> {
     let prefix = |options: &HubOptions| {
         options
@@ -66,11 +66,10 @@ pub fn check_prefix(before: &HubOptions, after: &HubOptions, registered: BTreeSe
     Ok(())
 }
 
-/// Whether queues of this Region can be encrypted with a key: SQS takes none from elsewhere (SQS developer guide, "Key
-/// management").
+/// Refuses a key of another Region or partition: SQS does not accept it (SQS developer guide, "Key management").
 ///
 /// # Errors
-/// When they cannot.
+/// When the key is not in this Region.
 pub fn check_key(scope: &Scope, key: &KmsKey) -> Result<(), Refusal> {
     let arn = format!("arn:{}:kms:{}:", scope.partition, scope.region);
     if key.as_str().starts_with(&arn) {
@@ -95,39 +94,45 @@ fn check_change(scope: &Scope, change: &Change, observed: &Observed) -> Option<R
     }
     let before = change.before.as_ref()?;
     if !is_ours(scope, before, observed) {
-        return Some(match &change.id {
-            ResourceId::RolePolicy(..) => Refusal::ForeignStatements(change.id.clone()),
-            _ => Refusal::NotOurs {
+        return Some(match before.as_role_policy() {
+            Some(_) => Refusal::ForeignStatements(change.id.clone()),
+            None => Refusal::NotManaged {
                 id: change.id.clone(),
                 bus: scope.bus.clone(),
                 other: before.tags().and_then(|tags| tags.get(BUS)?.parse().ok()),
             },
         });
     }
-    match (before, &change.after) {
-        (Resource::RolePolicy(policy), _) => others_policy(scope, change, policy, observed),
-        (Resource::Queue(queue), Some(after)) => {
-            let serves = queue.tags.get(CLUSTER);
-            let wanted = after.tags().and_then(|tags| tags.get(CLUSTER));
-            (serves.is_some() && serves != wanted).then(|| Refusal::OthersQueue {
-                queue: queue.name.clone(),
-                serves: serves.unwrap_or_default().to_owned(),
-            })
+    let after = change.after.as_ref();
+    match before {
+        Resource::RolePolicy(policy) => others_policy(scope, change, policy, observed),
+        Resource::Queue(queue) => others_queue(queue, after?),
+        Resource::Rule(rule) => foreign_targets(change, rule),
+        Resource::Function(live) => {
+            let desired = after?.as_function()?;
+            failed_function(live).or_else(|| older_router(change, live, desired))
         }
-        (Resource::Rule(rule), _) if change.action == Action::Delete && !rule.foreign_targets.is_empty() => {
-            Some(Refusal::ForeignTargets {
-                rule: rule.name.clone(),
-                targets: rule.foreign_targets.clone(),
-            })
-        }
-        (Resource::Function(live), Some(Resource::Function(wanted))) => {
-            given_up(live).or_else(|| older_router(change, live, wanted))
-        }
-        (Resource::Alias(_), Some(Resource::Alias(wanted))) if wanted.history.back_from.is_some() => {
-            other_settings(change, wanted)
-        }
-        _ => None,
+        Resource::Alias(_) => other_settings(change, after?.as_alias()?),
+        Resource::Role(_) | Resource::LogGroup(_) | Resource::EventSourceMapping(_) => None,
     }
+}
+
+/// Whether the queue belongs to another cluster of the bus.
+fn others_queue(queue: &Queue, after: &Resource) -> Option<Refusal> {
+    let serves = queue.tags.get(CLUSTER)?;
+    let desired = after.tags().and_then(|tags| tags.get(CLUSTER));
+    (Some(serves) != desired).then(|| Refusal::OthersQueue {
+        queue: queue.name.clone(),
+        serves: serves.to_owned(),
+    })
+}
+
+/// Whether a rule that would be deleted has targets that kibus does not manage.
+fn foreign_targets(change: &Change, rule: &Rule) -> Option<Refusal> {
+    (change.action == Action::Delete && !rule.foreign_targets.is_empty()).then(|| Refusal::ForeignTargets {
+        rule: rule.name.clone(),
+        targets: rule.foreign_targets.clone(),
+    })
 }
 
 /// Whether a cluster's policy grants queues, and none of them is the cluster's own.
@@ -137,10 +142,7 @@ fn others_policy(scope: &Scope, change: &Change, policy: &RolePolicy, observed: 
         (_, Some(cluster)) => observed
             .resources()
             .filter(|queue| queue.tags().and_then(|tags| tags.cluster_of(&scope.bus)).as_ref() == Some(cluster))
-            .filter_map(|queue| match queue.id() {
-                ResourceId::Queue(queue) => Some(scope.queue_arn(&queue)),
-                _ => None,
-            })
+            .filter_map(|queue| Some(scope.queue_arn(&queue.as_queue()?.name)))
             .collect(),
         (_, None) => return None,
     };
@@ -154,7 +156,7 @@ fn others_policy(scope: &Scope, change: &Change, policy: &RolePolicy, observed: 
     })
 }
 
-fn given_up(live: &Function) -> Option<Refusal> {
+fn failed_function(live: &Function) -> Option<Refusal> {
     live.failed.as_ref().map(|reason| Refusal::FunctionFailed {
         function: live.name.clone(),
         reason: reason.clone(),
@@ -173,8 +175,8 @@ fn older_router(change: &Change, live: &Function, wanted: &Function) -> Option<R
     })
 }
 
-/// A version for comparing: its numbers, where what is no number counts as nothing; a release comes after all that
-/// led to it.
+/// A version for comparing: its numbers, where a part that is no number counts as 0. A release is newer than its
+/// prereleases.
 fn version(text: &str) -> (Vec<u64>, bool) {
     let (numbers, release) = match text.split_once('-') {
         Some((numbers, _)) => (numbers, false),
@@ -184,9 +186,10 @@ fn version(text: &str) -> (Vec<u64>, bool) {
     (numbers, release)
 }
 
-/// An older version of the code is what going back is for, and its size is its own affair. But its environment names
-/// the queues that it sends to, its role must still be there, and what somebody had hung on it would be back.
+/// Whether a rollback would change more than the code and the memory. The environment of a version names the queues
+/// that it sends to, its role must still exist, and a rollback would also restore layers or a network that it had.
 fn other_settings(change: &Change, wanted: &Alias) -> Option<Refusal> {
+    wanted.history.rolled_back_from?;
     let decides = |field: &&FieldChange| match field.path.as_str() {
         "role" => true,
         "layers" | "network" | "file_systems" | "kms_key" => field.to != FieldValue::Unset,
@@ -200,10 +203,10 @@ fn other_settings(change: &Change, wanted: &Alias) -> Option<Refusal> {
     })
 }
 
-/// Whether a resource that was seen belongs to this bus: by its tags, or by what names it.
+/// Whether an observed resource belongs to this bus: by its tags, or by the resource that names it.
 ///
-/// An inline policy is known by its name, which holds bus, Region and cluster, and by its statements: the cluster
-/// queue's tag may not name the role yet, or no longer, when a change of role was cut short.
+/// An inline policy belongs to the bus by its name, which has bus, Region and cluster, and by its statements. The tag
+/// of the cluster queue may not name the role if a change of role was interrupted.
 #[must_use]
 pub fn is_ours(scope: &Scope, resource: &Resource, observed: &Observed) -> bool {
     let tagged = |id: &ResourceId| {

@@ -1,5 +1,5 @@
-//! From a wanted world and an observed one to a plan: what to change, field by field, in which order, and whether
-//! it may be done at all. Pure: a plan is a value, complete before the first write.
+//! From desired and observed resources to a plan: the changes, field by field, their order, and the checks that refuse
+//! them. Pure: a plan is a value, complete before the first write.
 
 mod change;
 mod check;
@@ -27,14 +27,14 @@ use crate::model::inventory::{Desired, Observed, Reading};
 use crate::model::resource::{Alias, AliasField, Resource, ResourceId, Role};
 use crate::model::scope::Scope;
 
-/// What would be changed, and in which steps.
+/// Changes, and the steps that make them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// The changes, in the order in which they would be made.
+    /// The changes, in the order of their first steps.
     pub changes: Vec<Change>,
     /// The steps that make them; a replacement takes two.
     pub steps: Vec<Step>,
-    /// What could not be read: nothing is planned for it.
+    /// The resources that could not be read: nothing is planned for them.
     pub unknown: Vec<ResourceId>,
 }
 
@@ -52,17 +52,18 @@ impl Plan {
     }
 }
 
-/// The plan that turns what was observed into what is wanted. Whatever was observed and is not wanted is deleted.
+/// The plan that turns the observed resources into the desired ones. A resource that was observed and is not desired is
+/// deleted.
 ///
 /// # Panics
-/// When something is wanted that was never asked about: only "absent" may plan a create.
+/// When a desired resource was never read: only "absent" may plan a create.
 #[must_use]
 pub fn plan(scope: &Scope, wanted: &Desired, observed: &Observed) -> Plan {
     let owners = owner::Owners::new(scope, wanted, observed);
     let mut changes = Vec::new();
     let mut unknown = Vec::new();
     for id in wanted.ids() {
-        assert!(observed.get(id).is_some(), "{id} is wanted and was never asked about");
+        assert!(observed.get(id).is_some(), "{id} is desired and was never read");
     }
     for (id, seen) in observed.iter() {
         match (wanted.get(id), seen) {
@@ -87,20 +88,20 @@ pub fn plan(scope: &Scope, wanted: &Desired, observed: &Observed) -> Plan {
     order::ordered(scope, changes, unknown)
 }
 
-/// Decides which versions stay when an alias moves to the function's current settings: the ones in `wanted`'s history.
-/// The others that kibus published are deleted, and a field of the change says so. A rollback deletes none.
+/// Decides which versions are kept when an alias moves to the function's current settings: the ones in the history of
+/// `wanted`. The others that kibus published are deleted, and a field of the change says so. A rollback deletes none.
 fn keep_versions(observed: &Resource, wanted: &mut Resource, fields: &mut Vec<FieldChange>) {
     let (Resource::Alias(from), Resource::Alias(to)) = (observed, wanted) else {
         return;
     };
-    if to.history.back_from.is_some() {
+    if to.history.rolled_back_from.is_some() {
         return;
     }
     let publishes = |field: &FieldChange| ![AliasField::Shares.path(), Alias::ROLLBACK].contains(&field.path.as_str());
     to.history.before = from.kept(fields.iter().any(publishes));
     to.versions = from.versions.clone();
     // A version that was rolled back may be the one to move to: Lambda does not publish the same twice.
-    let rolled_back = from.history.back_from;
+    let rolled_back = from.history.rolled_back_from;
     to.versions
         .retain(|number| to.history.before.contains(number) || rolled_back == Some(*number));
     if to.versions != from.versions {
@@ -114,7 +115,7 @@ fn keep_versions(observed: &Resource, wanted: &mut Resource, fields: &mut Vec<Fi
     }
 }
 
-/// A role that is replaced takes its inline policy with it, so the policy is replaced too.
+/// Deleting a role deletes its inline policy too, so the policy of a replaced role is replaced.
 fn policies_go_with_their_role(
     changes: &mut Vec<Change>,
     owners: &owner::Owners<'_>,
@@ -124,13 +125,10 @@ fn policies_go_with_their_role(
     let replaced: BTreeSet<_> = changes
         .iter()
         .filter(|change| change.action == Action::Replace)
-        .filter_map(|change| match &change.id {
-            ResourceId::Role(role) => Some(role.clone()),
-            _ => None,
-        })
+        .filter_map(|change| Some(change.after.as_ref()?.as_role()?.name.clone()))
         .collect();
     for resource in wanted.resources() {
-        let Resource::RolePolicy(policy) = resource else {
+        let Some(policy) = resource.as_role_policy() else {
             continue;
         };
         let id = resource.id();
@@ -147,7 +145,7 @@ fn policies_go_with_their_role(
     }
 }
 
-/// Whether a change of this field makes AWS want a new resource.
+/// Whether AWS can change this field only by replacing the resource.
 fn replaces(id: &ResourceId, path: &str) -> bool {
     matches!(id, ResourceId::Role(_)) && path == Role::PATH
 }

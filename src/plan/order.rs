@@ -139,7 +139,14 @@ impl Part {
             {
                 Self::RouterPolicy
             }
-            _ => Self::Other,
+            ResourceId::Queue(_)
+            | ResourceId::Role(_)
+            | ResourceId::RolePolicy(..)
+            | ResourceId::LogGroup(_)
+            | ResourceId::Function(_)
+            | ResourceId::Alias(..)
+            | ResourceId::EventSourceMapping(..)
+            | ResourceId::Rule(_) => Self::Other,
         }
     }
 }
@@ -285,7 +292,9 @@ fn needs(node: &Node, other: &Node) -> bool {
         }
         // Without its target a rule sends nothing, and a target that is not there is a lost event.
         (Resource::EventSourceMapping(_) | Resource::Rule(_), Resource::Queue(_)) => other.part == Part::HubQueue,
-        _ => false,
+        (Resource::Queue(_) | Resource::Role(_) | Resource::LogGroup(_), _)
+        | (Resource::RolePolicy(_) | Resource::Function(_) | Resource::Alias(_), _)
+        | (Resource::EventSourceMapping(_) | Resource::Rule(_), _) => false,
     }
 }
 

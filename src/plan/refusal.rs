@@ -16,7 +16,7 @@ use crate::model::scope::Scope;
 pub enum Refusal {
     /// A resource of this name exists and is not managed by kibus for this bus.
     #[error("{id} exists and is not part of bus `{bus}`")]
-    NotOurs {
+    NotManaged {
         /// The resource.
         id: ResourceId,
         /// The current bus.
@@ -133,7 +133,7 @@ impl Refusal {
     #[must_use]
     pub fn resource(&self, scope: &Scope) -> Option<ResourceId> {
         Some(match self {
-            Self::NotOurs { id, .. } | Self::ForeignStatements(id) | Self::OthersPolicy { id, .. } => id.clone(),
+            Self::NotManaged { id, .. } | Self::ForeignStatements(id) | Self::OthersPolicy { id, .. } => id.clone(),
             Self::OthersQueue { queue, .. } | Self::HubQueue(_, queue) => ResourceId::Queue(queue.clone()),
             Self::PrefixInUse { .. } | Self::KeyElsewhere { .. } => return None,
             Self::RouterRole { role, policy } => ResourceId::RolePolicy(role.clone(), policy.clone()),
@@ -150,7 +150,7 @@ impl Refusal {
     #[must_use]
     pub fn code(&self) -> FindingCode {
         match self {
-            Self::NotOurs { .. } => FindingCode::NotOurs,
+            Self::NotManaged { .. } => FindingCode::NotManaged,
             Self::ForeignStatements(_) | Self::OthersPolicy { .. } => FindingCode::ForeignStatements,
             Self::OthersQueue { .. } | Self::HubQueue(..) | Self::PrefixInUse { .. } => FindingCode::QueueNameTaken,
             Self::ForeignTargets { .. } => FindingCode::ForeignTargets,
@@ -168,13 +168,13 @@ impl Refusal {
     #[must_use]
     pub fn advice(&self, scope: &Scope, removes: bool) -> Hint {
         match self {
-            Self::NotOurs { other: Some(other), .. } if removes => Hint::text(format!(
+            Self::NotManaged { other: Some(other), .. } if removes => Hint::text(format!(
                 "it belongs to bus `{other}`: to delete it, run this command with --bus {other}"
             )),
-            Self::NotOurs { .. } if removes => {
+            Self::NotManaged { .. } if removes => {
                 Hint::text("kibus does not delete it; delete it with the tool that created it")
             }
-            Self::NotOurs {
+            Self::NotManaged {
                 id: ResourceId::Queue(queue),
                 bus,
                 other: Some(other),
@@ -182,7 +182,9 @@ impl Refusal {
                 "it belongs to bus `{other}`: use that bus with --bus {other}, or give bus `{bus}` queue names of its own \
                  with bootstrap-hub --queue-prefix"
             )),
-            Self::NotOurs { .. } => Hint::text("rename or delete the existing resource, or use another bus with --bus"),
+            Self::NotManaged { .. } => {
+                Hint::text("rename or delete the existing resource, or use another bus with --bus")
+            }
             Self::ForeignStatements(_) => Hint::text("move the other statements to a policy with another name"),
             Self::OthersPolicy { .. } => {
                 Hint::text("use another controller role for this cluster, or another bus name")

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::model::fault::Fault;
 use crate::model::name::{ClusterName, RoleName};
 use crate::model::options::BadSavedOption;
-use crate::model::resource::{NoWayBack, ResourceId};
+use crate::model::resource::{NoRollbackVersion, ResourceId};
 use crate::plan::Refusal;
 
 /// Why nothing can be planned.
@@ -28,7 +28,7 @@ pub enum Blocked {
     /// Names of which nothing exists, each close to registered clusters.
     UnknownClusters(Vec<UnknownCluster>),
     /// There is no version of the router to roll back to.
-    NoVersion(NoWayBack),
+    NoVersion(NoRollbackVersion),
     /// The version to roll back to was deleted.
     VersionGone(u64),
 }

@@ -9,7 +9,7 @@ use crate::model::hub::Hub;
 use crate::model::inventory::{Desired, Observed};
 use crate::model::name::ClusterName;
 use crate::model::options::{BadSavedOption, HubOptions};
-use crate::model::resource::{Architecture, Code, Resource, ResourceId};
+use crate::model::resource::{Architecture, Code};
 use crate::model::tags::OPTION;
 use crate::plan::{self, Allowed};
 use crate::survey::{Fact, Policies, Query, SavedOptions, Survey};
@@ -58,11 +58,7 @@ impl Request {
         let Router::OfVersion(version) = &self.router else {
             return None;
         };
-        let function = ResourceId::Function(survey.scope.router_function());
-        let Some(Resource::Function(function)) = survey.observed.resource(&function) else {
-            return None;
-        };
-        let live = &function.settings;
+        let live = &survey.observed.function(survey.scope.router_function())?.settings;
         let ours = Code::of_archive(version.as_str(), "");
         (live.architecture == architecture && ours.satisfied_by(&live.code)).then(|| live.code.clone())
     }
@@ -235,11 +231,6 @@ fn with_clusters(
 }
 
 fn live_reserved(survey: &Survey) -> Option<u32> {
-    match survey
-        .observed
-        .resource(&ResourceId::Function(survey.scope.router_function()))
-    {
-        Some(Resource::Function(function)) => function.reserved_concurrency,
-        _ => None,
-    }
+    let function = survey.observed.function(survey.scope.router_function())?;
+    function.reserved_concurrency
 }

@@ -1,15 +1,12 @@
 //! Which version of the router is live, and whether that is on purpose.
 
 use crate::model::inventory::Observed;
-use crate::model::resource::{Alias, Resource, ResourceId};
+use crate::model::resource::Alias;
 use crate::model::scope::{LIVE, Scope};
 
 /// The live alias, if it exists.
 pub(super) fn alias<'a>(scope: &Scope, observed: &'a Observed) -> Option<&'a Alias> {
-    match observed.resource(&ResourceId::Alias(scope.router_function(), LIVE.to_owned())) {
-        Some(Resource::Alias(alias)) => Some(alias),
-        _ => None,
-    }
+    observed.alias(scope.router_function(), LIVE.to_owned())
 }
 
 /// The live version in words.
@@ -25,21 +22,19 @@ pub(super) fn sentence(alias: &Alias) -> String {
 /// Why the live version is not the newest: rolled back, or an unfinished update. `None` if it is the newest.
 pub(super) fn reason(scope: &Scope, observed: &Observed) -> Option<String> {
     let alias = alias(scope, observed)?;
-    if let Some(from) = alias.history.back_from {
+    if let Some(from) = alias.history.rolled_back_from {
         return Some(format!(
             "rolled back from version {from}; the next bootstrap-hub upgrades again"
         ));
     }
-    match observed.resource(&ResourceId::Function(alias.function.clone())) {
-        Some(Resource::Function(function)) if !function.settings.code.satisfied_by(&alias.settings.code) => {
-            Some(format!(
-                "the function has router {}: an update was interrupted or failed its self-test, or the alias was moved \
-                 by other means",
-                function.settings.code.version
-            ))
-        }
-        _ => None,
-    }
+    let function = observed.function(alias.function.clone())?;
+    (!function.settings.code.satisfied_by(&alias.settings.code)).then(|| {
+        format!(
+            "the function has router {}: an update was interrupted or failed its self-test, or the alias was moved by \
+             other means",
+            function.settings.code.version
+        )
+    })
 }
 
 /// The live version and why it is not the newest, in one sentence.
@@ -55,17 +50,17 @@ mod tests {
     use crate::model::hub::Hub;
     use crate::model::inventory::Reading;
     use crate::model::options::HubOptions;
-    use crate::model::resource::Code;
+    use crate::model::resource::{Code, Resource};
     use crate::model::scope::tests::scope;
 
-    fn observed(function: &str, live: &str, back_from: Option<u64>) -> Observed {
+    fn observed(function: &str, live: &str, rolled_back_from: Option<u64>) -> Observed {
         let code = |version| Code::of_archive(version, "aa");
         let hub = Hub::new(&scope(), HubOptions::default(), code(function)).desired();
         let read = hub.resources().cloned().map(|mut resource| {
             if let Resource::Alias(alias) = &mut resource {
                 alias.version = Some(2);
                 alias.settings.code = code(live);
-                alias.history.back_from = back_from;
+                alias.history.rolled_back_from = rolled_back_from;
             }
             (resource.id(), Reading::Present(Box::new(resource)))
         });
@@ -74,7 +69,7 @@ mod tests {
 
     #[test]
     fn an_older_live_version_has_a_reason() {
-        for (name, function, live, back_from, says) in [
+        for (name, function, live, rolled_back_from, says) in [
             ("newest", "0.2.0", "0.2.0", None, None),
             (
                 "rolled back",
@@ -98,7 +93,7 @@ mod tests {
                 Some("the function has router 0.2.0: an update was interrupted"),
             ),
         ] {
-            let warning = warning(&scope(), &observed(function, live, back_from));
+            let warning = warning(&scope(), &observed(function, live, rolled_back_from));
             match says {
                 None => assert_eq!(warning, None, "{name}"),
                 Some(says) => {

@@ -26,8 +26,8 @@ impl Recipe for Request {
     }
 
     fn more(&self, survey: &Survey) -> Query {
-        let goal =
-            live_version::alias(&survey.scope, &survey.observed).and_then(|alias| alias.way_back(self.version).ok());
+        let goal = live_version::alias(&survey.scope, &survey.observed)
+            .and_then(|alias| alias.rollback_target(self.version).ok());
         let unread = goal.flatten().filter(|goal| !survey.versions.contains_key(goal));
         Query {
             versions: unread.into_iter().collect::<BTreeSet<_>>(),
@@ -40,7 +40,7 @@ impl Recipe for Request {
         saved_options(survey)?;
         readable(&of_hub(survey))?;
         let live = live_version::alias(scope, &survey.observed).ok_or(Blocked::NoHub)?;
-        let goal = live.way_back(self.version).map_err(Blocked::NoVersion)?;
+        let goal = live.rollback_target(self.version).map_err(Blocked::NoVersion)?;
         let plan = match goal {
             None => Plan::default(),
             Some(version) => roll_back(survey, live, version)?,
@@ -70,7 +70,7 @@ fn roll_back(survey: &Survey, live: &Alias, version: u64) -> Result<Plan, Blocke
         }
         Some(Fact::Absent | Fact::NotAsked) | None => return Err(Blocked::VersionGone(version)),
     };
-    let desired = Resource::Alias(live.gone_back(version, settings));
+    let desired = Resource::Alias(live.rolled_back(version, settings));
     let only: Observed = survey
         .observed
         .iter()

@@ -7,7 +7,7 @@ use crate::model::fault::Fault;
 use crate::model::hub;
 use crate::model::inventory::Reading;
 use crate::model::name::{ClusterName, QueueName, RuleName};
-use crate::model::resource::{Architecture, Resource, ResourceId};
+use crate::model::resource::{Architecture, ResourceId};
 use crate::model::signal::Signal;
 use crate::model::status::{Depth, MappingState};
 use crate::survey::{Fact, Query, SavedOptions, Survey};
@@ -45,7 +45,7 @@ pub struct RouterReport {
     /// Lambda's word for its state.
     pub state: Option<String>,
     /// The version, as Lambda counts, that was rolled back to reach this one.
-    pub gone_back_from: Option<u64>,
+    pub rolled_back_from: Option<u64>,
 }
 
 /// What a status asks about a hub.
@@ -92,9 +92,9 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
     let queues = hub_queues
         .into_iter()
         .chain(clusters.iter().map(|cluster| cluster.queue.clone()));
-    let rule = |signal| match survey.observed.resource(&ResourceId::Rule(scope.rule(signal))) {
-        Some(Resource::Rule(rule)) => Some((rule.name.clone(), rule.enabled)),
-        _ => None,
+    let rule = |signal| {
+        let rule = survey.observed.rule(scope.rule(signal))?;
+        Some((rule.name.clone(), rule.enabled))
     };
     let faults: BTreeMap<ResourceId, Fault> = survey.faults().map(|(id, fault)| (id.clone(), fault.clone())).collect();
     let report = StatusReport {
@@ -136,6 +136,6 @@ fn router(survey: &Survey) -> Option<RouterReport> {
         published: alias.version.or(version.and_then(|version| version.version)),
         architecture: alias.settings.architecture,
         state: version.map(|version| version.state.clone()),
-        gone_back_from: alias.history.back_from,
+        rolled_back_from: alias.history.rolled_back_from,
     })
 }

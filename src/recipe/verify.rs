@@ -13,7 +13,7 @@ use crate::model::hub::Hub;
 use crate::model::inventory::Reading;
 use crate::model::name::{ClusterName, QueueName, RoleName};
 use crate::model::options::HubOptions;
-use crate::model::resource::{Code, Resource, ResourceId};
+use crate::model::resource::{Code, ResourceId};
 use crate::model::status::{Depth, Status};
 use crate::model::tags::Tags;
 use crate::plan;
@@ -109,7 +109,7 @@ impl Recipe for Request {
             for stray in orphan::strays(survey) {
                 match stray.orphan {
                     Some(ref orphan) => findings.push(finding::orphan(orphan.resource.id(), orphan.cluster.clone())),
-                    None => warnings.push(not_ours(&stray)),
+                    None => warnings.push(not_managed(&stray)),
                 }
             }
             if let Fact::Unreadable(fault) = &survey.role_names {
@@ -166,15 +166,9 @@ impl Request {
     /// The code that the function should have: the router of this version, whichever build of it is deployed.
     fn code(&self, survey: &Survey) -> Code {
         let ours = Code::of_archive(self.router.as_str(), "");
-        match survey
-            .observed
-            .resource(&ResourceId::Function(survey.scope.router_function()))
-        {
-            Some(Resource::Function(function)) if ours.satisfied_by(&function.settings.code) => {
-                function.settings.code.clone()
-            }
-            _ => ours,
-        }
+        let function = survey.observed.function(survey.scope.router_function());
+        let live = function.map(|function| function.settings.code.clone());
+        live.filter(|live| ours.satisfied_by(live)).unwrap_or(ours)
     }
 
     fn traffic(&self, survey: &Survey, clusters: &BTreeMap<ClusterName, &Tags>) -> Vec<Finding> {
@@ -220,7 +214,7 @@ fn absent_roles(survey: &Survey) -> BTreeSet<RoleName> {
     absent.map(|(role, _)| role.clone()).collect()
 }
 
-fn not_ours(stray: &Stray) -> Hint {
+fn not_managed(stray: &Stray) -> Hint {
     Hint::text(format!(
         "role `{}` has an inline policy `{}` with a name of this bus that belongs to no cluster of it",
         stray.role, stray.policy

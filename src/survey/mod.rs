@@ -144,8 +144,8 @@ impl Survey {
     /// The tags of a cluster's queue, whoever manages it; `None` if it is absent or was not read.
     #[must_use]
     pub fn queue_tags(&self, cluster: &ClusterName) -> Option<&Tags> {
-        let queue = ResourceId::Queue(self.cluster_queue(cluster));
-        self.observed.resource(&queue).and_then(Resource::tags)
+        let queue = self.observed.queue(self.cluster_queue(cluster))?;
+        Some(&queue.tags)
     }
 
     /// The registered clusters among the queues that were read, with the tags of each queue. A queue that carries a
@@ -155,10 +155,7 @@ impl Survey {
         let prefix = self.queue_prefix();
         self.observed
             .resources()
-            .filter_map(|resource| match resource {
-                Resource::Queue(queue) => Some(queue),
-                _ => None,
-            })
+            .filter_map(Resource::as_queue)
             .filter_map(|queue| {
                 let cluster = queue.tags.cluster_of(&self.scope.bus)?;
                 (self.scope.cluster_queue(&prefix, &cluster) == queue.name).then_some((cluster, &queue.tags))

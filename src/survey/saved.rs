@@ -4,7 +4,7 @@ use crate::cloud::Fault;
 use crate::model::hub::default_queue_prefix;
 use crate::model::inventory::{Observed, Reading};
 use crate::model::options::{BadSavedOption, HubOptions};
-use crate::model::resource::{Resource, ResourceId};
+use crate::model::resource::ResourceId;
 use crate::model::router_build::QUEUE_PREFIX_VARIABLE;
 use crate::model::scope::Scope;
 use crate::model::tags::Tags;
@@ -44,21 +44,20 @@ impl SavedOptions {
     }
 
     fn of_function(scope: &Scope, observed: &Observed) -> Self {
-        match observed.resource(&ResourceId::Function(scope.router_function())) {
-            Some(Resource::Function(function)) if function.tags.belong_to(&scope.bus) => {
-                let mut saved = Self::from_tags(function.tags.clone(), true);
-                // A router of 0.1.0 has no copy of the options, but its environment has the prefix.
-                if let Self::Kept { options, .. } = &mut saved
-                    && options.queue_prefix.is_none()
-                {
-                    let prefix = function.settings.environment.get(QUEUE_PREFIX_VARIABLE);
-                    let prefix = prefix.and_then(|prefix| prefix.parse().ok());
-                    options.queue_prefix = prefix.filter(|prefix| *prefix != default_queue_prefix());
-                }
-                saved
-            }
-            _ => Self::Absent,
+        let function = observed.function(scope.router_function());
+        let Some(function) = function.filter(|function| function.tags.belong_to(&scope.bus)) else {
+            return Self::Absent;
+        };
+        let mut saved = Self::from_tags(function.tags.clone(), true);
+        // A router of 0.1.0 has no copy of the options, but its environment has the prefix.
+        if let Self::Kept { options, .. } = &mut saved
+            && options.queue_prefix.is_none()
+        {
+            let prefix = function.settings.environment.get(QUEUE_PREFIX_VARIABLE);
+            let prefix = prefix.and_then(|prefix| prefix.parse().ok());
+            options.queue_prefix = prefix.filter(|prefix| *prefix != default_queue_prefix());
         }
+        saved
     }
 
     fn from_tags(tags: Tags, copy: bool) -> Self {

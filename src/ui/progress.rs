@@ -9,7 +9,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressState, ProgressStyle};
 
 use super::paint::Paint;
 use super::say;
-use super::text::{escape, kind, name};
+use super::text::{escape, name};
 use crate::apply::{Event, Listener};
 use crate::plan::{Action, Change, Plan};
 
@@ -187,7 +187,7 @@ pub(super) fn style(template: &str) -> ProgressStyle {
 }
 
 fn described(change: &Change) -> String {
-    format!("{} {}", kind(&change.id), escape(&name(&change.id)))
+    format!("{} {}", change.id.label(), escape(&name(&change.id)))
 }
 
 fn done(change: &Change) -> String {

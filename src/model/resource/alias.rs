@@ -1,4 +1,4 @@
-//! The alias that the event source mapping points to, and the way back from it.
+//! The alias that the event source mapping points to, and the versions that it can be rolled back to.
 
 use std::collections::BTreeSet;
 
@@ -15,22 +15,21 @@ field_names! {
     }
 }
 
-/// An alias of a function, known by what the version that it points to consists of.
+/// An alias of a function, compared by the settings of the version that it points to.
 ///
-/// Which number a newly published version has is Lambda's choice, so it is read and shown but never wanted. Only
-/// going back wants a version by its number.
+/// Lambda assigns the number of a new version, so the number is read and shown but not compared. Only a rollback sets
+/// the number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alias {
     /// The function.
     pub function: FunctionName,
     /// The alias's name.
     pub name: String,
-    /// What the published version consists of.
+    /// The settings of the published version.
     pub settings: FunctionSettings,
     /// The number of the version that it points to.
     pub version: Option<u64>,
-    /// The other versions that a share of the invocations goes to, each with its weight. Kibus never wants any; they
-    /// can be read.
+    /// The other versions that receive a share of the invocations, each with its weight. Kibus sets none.
     pub shares: BTreeSet<String>,
     /// The versions that kibus moved it to before.
     pub history: History,
@@ -42,17 +41,17 @@ pub struct Alias {
 /// that moves the alias.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
-    /// The versions that were in use before and are kept for a rollback, the latest first.
+    /// The versions that were live before and are kept for a rollback, the latest first.
     pub before: Vec<u64>,
-    /// The version that was in use until someone chose to go back.
-    pub back_from: Option<u64>,
+    /// The version that was in use before the rollback.
+    pub rolled_back_from: Option<u64>,
 }
 
-/// How many versions before the one in use are kept.
+/// How many versions before the live one are kept.
 pub const KEPT: usize = 2;
 
 impl Alias {
-    /// The path of the field that says that an older version is in use on purpose.
+    /// The path of the field that says that the alias was rolled back.
     pub const ROLLBACK: &str = AliasField::Rollback.path();
     /// The path of the field that lists the versions that kibus published. Only a plan that moves the alias has it.
     pub const VERSIONS: &str = AliasField::Versions.path();
@@ -64,12 +63,15 @@ impl Alias {
             settings,
             version,
             shares,
-            history: History { before: _, back_from }, // earlier versions are no difference
-            versions: _,                               // a plan that moves the alias decides on them
+            history: History {
+                before: _,
+                rolled_back_from,
+            }, // earlier versions are no difference
+            versions: _, // a plan that moves the alias decides on them
         } = self;
         let mut fields = settings.fields();
         fields.push(field(AliasField::Shares, shares.clone()));
-        let rollback = back_from.map(|from| match version {
+        let rollback = rolled_back_from.map(|from| match version {
             Some(version) => format!("from version {from} to version {version}"),
             None => format!("from version {from}"),
         });
@@ -77,9 +79,9 @@ impl Alias {
         fields
     }
 
-    /// The versions to keep when the alias moves on from this state, the latest first: those that kibus published and
-    /// that were in use. `publishes` says that the settings change, so that a new version takes the first place and
-    /// one more goes.
+    /// The versions to keep when the alias moves from this state, the latest first: those that kibus published and
+    /// that were live. `publishes` says that the settings change, so that a new version is published and one fewer is
+    /// kept.
     #[must_use]
     pub fn kept(&self, publishes: bool) -> Vec<u64> {
         let mut kept: Vec<u64> = Vec::new();
@@ -92,18 +94,18 @@ impl Alias {
         kept
     }
 
-    /// Where going back leads: to this version, or else to the one before. Nothing, if it is there already.
+    /// The version that a rollback makes live: `to`, or the one before the live version. `None` if it is live already.
     ///
     /// # Errors
     /// When no such version is kept.
-    pub fn way_back(&self, to: Option<u64>) -> Result<Option<u64>, NoWayBack> {
-        let none = || NoWayBack {
-            wanted: to,
+    pub fn rollback_target(&self, to: Option<u64>) -> Result<Option<u64>, NoRollbackVersion> {
+        let none = || NoRollbackVersion {
+            requested: to,
             kept: self.history.before.clone(),
         };
         match to {
-            // Going back twice in a row is going back once: a command that was cut short can be given again.
-            None if self.history.back_from.is_some() => Ok(None),
+            // A second rollback without a number changes nothing, so an interrupted command can be run again.
+            None if self.history.rolled_back_from.is_some() => Ok(None),
             None => self.history.before.first().copied().map(Some).ok_or_else(none),
             Some(_) if self.version == to => Ok(None),
             Some(version) if self.history.before.contains(&version) => Ok(Some(version)),
@@ -111,9 +113,9 @@ impl Alias {
         }
     }
 
-    /// The same alias when it has gone back to this version, which consists of these settings.
+    /// The same alias after a rollback to version `to`, which has these settings.
     #[must_use]
-    pub fn gone_back(&self, to: u64, settings: FunctionSettings) -> Self {
+    pub fn rolled_back(&self, to: u64, settings: FunctionSettings) -> Self {
         Self {
             function: self.function.clone(),
             name: self.name.clone(),
@@ -123,31 +125,31 @@ impl Alias {
             versions: self.versions.clone(),
             history: History {
                 before: self.history.before.iter().copied().filter(|kept| *kept < to).collect(),
-                back_from: self.history.back_from.or(self.version),
+                rolled_back_from: self.history.rolled_back_from.or(self.version),
             },
         }
     }
 }
 
-/// There is no version to go back to.
+/// There is no version to roll back to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}", match .wanted {
-    Some(version) => format!("version {version} of the router is none to go back to"),
-    None => "there is no version of the router to go back to".to_owned(),
+#[error("{}", match .requested {
+    Some(version) => format!("version {version} is not available for rollback"),
+    None => "no version of the router is available for rollback".to_owned(),
 })]
-pub struct NoWayBack {
-    /// The version that was asked for.
-    pub wanted: Option<u64>,
+pub struct NoRollbackVersion {
+    /// The requested version.
+    pub requested: Option<u64>,
     /// The versions that are kept.
     pub kept: Vec<u64>,
 }
 
 impl History {
-    /// The description of an alias that points to this version and remembers this.
+    /// The description that saves this history in an alias that points to this version.
     #[must_use]
     pub fn describe(&self, version: u64) -> String {
         let mut text = format!("{VERSION}{version}");
-        if let Some(from) = self.back_from {
+        if let Some(from) = self.rolled_back_from {
             text.push_str(&format!("{BACK_FROM}{from}"));
         }
         if !self.before.is_empty() {
@@ -165,20 +167,19 @@ impl History {
         before.truncate(KEPT);
         Self {
             before,
-            back_from: None,
+            rolled_back_from: None,
         }
     }
 
     /// The history in the description of an alias that points to this version, or to `$LATEST`, which has no number. If
-    /// something other than kibus moved the
-    /// alias, the version that kibus moved it to is the latest one before.
+    /// something other than kibus moved the alias, the version that kibus moved it to is the latest one before.
     #[must_use]
     pub fn saved(description: &str, version: Option<u64>) -> Self {
         match read(description) {
             Some((described, history)) if Some(described) == version => history,
             Some((described, history)) => Self {
                 before: std::iter::once(described).chain(history.before).collect(),
-                back_from: None,
+                rolled_back_from: None,
             },
             None => Self::default(),
         }
@@ -189,7 +190,7 @@ const VERSION: &str = "kibus: version ";
 const BACK_FROM: &str = ", back from ";
 const BEFORE: &str = ", before ";
 
-/// The version that a description is about, and what it remembers.
+/// The version in a description, and the saved history.
 fn read(description: &str) -> Option<(u64, History)> {
     let rest = description.strip_prefix(VERSION)?;
     let (rest, before) = match rest.split_once(BEFORE) {
@@ -202,11 +203,17 @@ fn read(description: &str) -> Option<(u64, History)> {
         ),
         None => (rest, Vec::new()),
     };
-    let (version, back_from) = match rest.split_once(BACK_FROM) {
+    let (version, rolled_back_from) = match rest.split_once(BACK_FROM) {
         Some((version, from)) => (version, Some(from.parse().ok()?)),
         None => (rest, None),
     };
-    Some((version.parse().ok()?, History { before, back_from }))
+    Some((
+        version.parse().ok()?,
+        History {
+            before,
+            rolled_back_from,
+        },
+    ))
 }
 
 #[cfg(test)]
@@ -217,17 +224,14 @@ mod tests {
     use crate::model::resource::{Code, Resource};
     use crate::model::scope::tests::scope;
 
-    fn alias(version: u64, back_from: Option<u64>, before: &[u64]) -> Alias {
+    fn alias(version: u64, rolled_back_from: Option<u64>, before: &[u64]) -> Alias {
         let desired = Hub::new(&scope(), HubOptions::default(), Code::of_archive("0.1.0", "aa")).desired();
-        let found = desired.resources().find_map(|resource| match resource {
-            Resource::Alias(alias) => Some(alias.clone()),
-            _ => None,
-        });
+        let found = desired.resources().find_map(Resource::as_alias).cloned();
         Alias {
             version: Some(version),
             history: History {
                 before: before.to_vec(),
-                back_from,
+                rolled_back_from,
             },
             versions: (1..=9).collect(),
             ..found.unwrap()
@@ -236,19 +240,19 @@ mod tests {
 
     #[test]
     fn a_description_keeps_the_history_when_something_else_moves_the_alias() {
-        for (back_from, before, text) in [
+        for (rolled_back_from, before, text) in [
             (None, &[][..], "kibus: version 5"),
             (None, &[4, 2][..], "kibus: version 5, before 4 2"),
             (Some(6), &[][..], "kibus: version 5, back from 6"),
             (Some(6), &[4][..], "kibus: version 5, back from 6, before 4"),
         ] {
-            let history = alias(5, back_from, before).history;
+            let history = alias(5, rolled_back_from, before).history;
             assert_eq!(history.describe(5), text);
             assert_eq!(History::saved(text, Some(5)), history, "{text}");
             for moved_to in [Some(9), None] {
                 let moved = History::saved(text, moved_to);
                 assert_eq!((moved.before[0], &moved.before[1..]), (5, before), "{text}");
-                assert_eq!(moved.back_from, None, "{text}");
+                assert_eq!(moved.rolled_back_from, None, "{text}");
             }
         }
         for text in [
@@ -264,7 +268,7 @@ mod tests {
 
     #[test]
     fn the_last_good_versions_are_kept() {
-        for (name, version, back_from, before, published, next, saved, kept) in [
+        for (name, version, rolled_back_from, before, published, next, saved, kept) in [
             ("the first", 1, None, &[][..], &[1][..], 2, &[1][..], &[1][..]),
             (
                 "the third",
@@ -337,12 +341,12 @@ mod tests {
                 &[2, 3][..],
             ),
         ] {
-            let mut alias = alias(version, back_from, before);
+            let mut alias = alias(version, rolled_back_from, before);
             alias.versions = published.iter().copied().collect();
             assert_eq!(alias.kept(true), kept, "{name}");
             let history = History {
                 before: alias.kept(true),
-                back_from: None,
+                rolled_back_from: None,
             };
             assert_eq!(history.moved_to(next).before, saved, "{name}");
         }
@@ -351,16 +355,16 @@ mod tests {
         assert_eq!(same.kept(false), [3, 2, 1]);
         let history = History {
             before: same.kept(false),
-            back_from: None,
+            rolled_back_from: None,
         };
         assert_eq!(history.moved_to(3).before, [2, 1]);
     }
 
     #[test]
-    fn going_back_again_goes_no_further_unless_told() {
-        let none = |wanted, kept: &[u64]| {
-            Err(NoWayBack {
-                wanted,
+    fn a_second_rollback_needs_a_version_to_go_further() {
+        let none = |requested, kept: &[u64]| {
+            Err(NoRollbackVersion {
+                requested,
                 kept: kept.to_vec(),
             })
         };
@@ -378,15 +382,15 @@ mod tests {
             ),
             ("forward", alias(2, Some(3), &[1]), Some(3), none(Some(3), &[1])),
         ] {
-            assert_eq!(alias.way_back(to), leads, "{name}");
+            assert_eq!(alias.rollback_target(to), leads, "{name}");
         }
     }
 
     #[test]
-    fn an_alias_that_has_gone_back_remembers_from_where() {
+    fn a_rollback_saves_the_first_version_it_started_from() {
         let settings = alias(2, None, &[]).settings;
-        let once = alias(3, None, &[2, 1]).gone_back(2, settings.clone());
+        let once = alias(3, None, &[2, 1]).rolled_back(2, settings.clone());
         assert_eq!(once, alias(2, Some(3), &[1]));
-        assert_eq!(once.gone_back(1, settings), alias(1, Some(3), &[]));
+        assert_eq!(once.rolled_back(1, settings), alias(1, Some(3), &[]));
     }
 }

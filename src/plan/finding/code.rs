@@ -133,7 +133,7 @@ codes! {
     /// Something of the bus that is not wanted.
     Stray = "K301", Info, "it was not chosen, or not any more, and does no good";
     /// Something of the name that the bus needs is somebody else's.
-    NotOurs = "K302", Critical, "kibus does not touch it, and the bus lacks what should have this name";
+    NotManaged = "K302", Critical, "kibus does not touch it, and the bus lacks what should have this name";
     /// A policy of our name holds statements of somebody else's.
     ForeignStatements = "K303", Critical, "kibus does not touch the policy, so what it should allow cannot be put right";
     /// A queue of the name serves something else.

@@ -1,4 +1,4 @@
-//! Findings of a plan: what differs, what is refused, what could not be read.
+//! Findings of a plan: differences, refusals, and resources that could not be read.
 
 use std::collections::BTreeSet;
 
@@ -16,8 +16,8 @@ use crate::plan::{Action, Change, Plan, Refusal};
 /// How many fields a message names one by one.
 const NAMED_FIELDS: usize = 3;
 
-/// What differs: a finding for every change of a plan, without those that are refused. `absent_roles` are the controller
-/// roles that do not exist, as far as known.
+/// A finding for every change of a plan that is not refused. `absent_roles` are the controller roles that are known not
+/// to exist.
 #[must_use]
 pub fn changed(scope: &Scope, plan: &Plan, refusals: &[Refusal], absent_roles: &BTreeSet<RoleName>) -> Vec<Finding> {
     let refused: BTreeSet<ResourceId> = refusals.iter().filter_map(|refusal| refusal.resource(scope)).collect();
@@ -87,14 +87,14 @@ pub fn unreadable(scope: &Scope, subject: Subject, fault: &Fault) -> Finding {
     }
 }
 
-/// What is wrong with the queues' key; `policy` is the key's, or nothing if there is no such key. Nothing is found where
-/// it lets EventBridge in, or may.
+/// A finding if the key policy of the queues does not allow EventBridge. `policy` is `None` if the key does not exist.
+/// A policy that allows EventBridge, or may, is no finding.
 #[must_use]
 pub fn key(scope: &Scope, key: &KmsKey, policy: Option<&LetsIn>) -> Option<Finding> {
     let message = match policy {
-        None => "there is no such key".to_owned(),
+        None => "the key does not exist".to_owned(),
         Some(LetsIn::No(missing)) => format!(
-            "its policy does not let EventBridge do {}",
+            "the key policy does not allow EventBridge to call {}",
             missing.iter().copied().collect::<Vec<_>>().join(" and ")
         ),
         Some(LetsIn::Yes | LetsIn::Unclear) => return None,
@@ -130,28 +130,30 @@ pub fn orphan(policy: ResourceId, cluster: ClusterName) -> Finding {
 
 fn judge(change: &Change, of_cluster: bool) -> (FindingCode, String) {
     match change.action {
-        Action::Create => (missing(&change.id, of_cluster), "missing".to_owned()),
-        Action::Delete => (FindingCode::Stray, "there, and not wanted".to_owned()),
+        Action::Create => (codes(&change.id, of_cluster).0, "missing".to_owned()),
+        Action::Delete => (FindingCode::Stray, "not part of the configuration".to_owned()),
         Action::Update | Action::Replace => different(change, of_cluster),
     }
 }
 
-fn missing(id: &ResourceId, of_cluster: bool) -> FindingCode {
+/// The codes of each kind of resource: missing, and changed.
+fn codes(id: &ResourceId, of_cluster: bool) -> (FindingCode, FindingCode) {
+    use FindingCode as Code;
     match id {
-        ResourceId::Queue(_) if of_cluster => FindingCode::ClusterNotRegistered,
-        ResourceId::Queue(_) => FindingCode::HubQueueMissing,
-        ResourceId::Role(_) => FindingCode::RoleMissing,
-        ResourceId::RolePolicy(..) if of_cluster => FindingCode::ControllerPolicyMissing,
-        ResourceId::RolePolicy(..) => FindingCode::RouterPolicyMissing,
-        ResourceId::LogGroup(_) => FindingCode::LogGroupMissing,
-        ResourceId::Function(_) => FindingCode::FunctionMissing,
-        ResourceId::Alias(..) => FindingCode::AliasMissing,
-        ResourceId::EventSourceMapping(..) => FindingCode::MappingMissing,
-        ResourceId::Rule(_) => FindingCode::RuleMissing,
+        ResourceId::Queue(_) if of_cluster => (Code::ClusterNotRegistered, Code::ClusterQueueChanged),
+        ResourceId::Queue(_) => (Code::HubQueueMissing, Code::HubQueueChanged),
+        ResourceId::Role(_) => (Code::RoleMissing, Code::RoleChanged),
+        ResourceId::RolePolicy(..) if of_cluster => (Code::ControllerPolicyMissing, Code::ControllerPolicyChanged),
+        ResourceId::RolePolicy(..) => (Code::RouterPolicyMissing, Code::RouterPolicyChanged),
+        ResourceId::LogGroup(_) => (Code::LogGroupMissing, Code::LogGroupChanged),
+        ResourceId::Function(_) => (Code::FunctionMissing, Code::FunctionChanged),
+        ResourceId::Alias(..) => (Code::AliasMissing, Code::AliasChanged),
+        ResourceId::EventSourceMapping(..) => (Code::MappingMissing, Code::MappingChanged),
+        ResourceId::Rule(_) => (Code::RuleMissing, Code::RuleChanged),
     }
 }
 
-/// The most telling of what changed: something that is off, then the code, then the rest; tags alone come last.
+/// The most urgent difference: a disabled resource, then the code, then other fields, then tags.
 fn different(change: &Change, of_cluster: bool) -> (FindingCode, String) {
     let turned_off = |path: &str| {
         let off = FieldValue::Flag(false);
@@ -160,45 +162,45 @@ fn different(change: &Change, of_cluster: bool) -> (FindingCode, String) {
             .iter()
             .any(|field| field.path == path && field.from == off)
     };
-    match &change.id {
-        ResourceId::Rule(_) if turned_off(Rule::ENABLED) => return (FindingCode::RuleDisabled, "disabled".to_owned()),
-        ResourceId::EventSourceMapping(..) if turned_off(EventSourceMapping::ENABLED) => {
-            return (FindingCode::MappingDisabled, "disabled".to_owned());
-        }
-        ResourceId::EventSourceMapping(..) if change.touches(EventSourceMapping::FILTERS) => {
-            return (
-                FindingCode::MappingFiltered,
-                "lets only some messages through".to_owned(),
-            );
-        }
+    let urgent = match &change.id {
+        ResourceId::Rule(_) => turned_off(Rule::ENABLED).then(|| (FindingCode::RuleDisabled, "disabled".to_owned())),
+        ResourceId::EventSourceMapping(..) => mapping_changed(change, turned_off(EventSourceMapping::ENABLED)),
         ResourceId::Function(_) => {
             let failed = change.fields.iter().find(|field| field.path == Function::FAILED_UPDATE);
-            if let Some(FieldValue::Text(reason)) = failed.map(|field| &field.from) {
-                return (FindingCode::UpdateFailed, format!("the last update failed: {reason}"));
+            match failed.map(|field| &field.from) {
+                Some(FieldValue::Text(reason)) => {
+                    Some((FindingCode::UpdateFailed, format!("the last update failed: {reason}")))
+                }
+                _ => None,
             }
         }
-        ResourceId::EventSourceMapping(..) if change.touches(EventSourceMapping::DUPLICATES) => {
-            return (FindingCode::DuplicateMapping, "there more than once".to_owned());
-        }
-        _ => {}
-    }
-    if let Some(found) = code_changed(change) {
+        ResourceId::Queue(_)
+        | ResourceId::Role(_)
+        | ResourceId::RolePolicy(..)
+        | ResourceId::LogGroup(_)
+        | ResourceId::Alias(..) => None,
+    };
+    if let Some(found) = urgent.or_else(|| code_changed(change)) {
         return found;
     }
-    let code = match &change.id {
-        _ if change.fields.iter().all(|field| field.path.starts_with("tags.")) => FindingCode::TagsChanged,
-        ResourceId::Queue(_) if of_cluster => FindingCode::ClusterQueueChanged,
-        ResourceId::Queue(_) => FindingCode::HubQueueChanged,
-        ResourceId::Role(_) => FindingCode::RoleChanged,
-        ResourceId::RolePolicy(..) if of_cluster => FindingCode::ControllerPolicyChanged,
-        ResourceId::RolePolicy(..) => FindingCode::RouterPolicyChanged,
-        ResourceId::LogGroup(_) => FindingCode::LogGroupChanged,
-        ResourceId::Function(_) => FindingCode::FunctionChanged,
-        ResourceId::Alias(..) => FindingCode::AliasChanged,
-        ResourceId::EventSourceMapping(..) => FindingCode::MappingChanged,
-        ResourceId::Rule(_) => FindingCode::RuleChanged,
+    let code = match change.fields.iter().all(|field| field.path.starts_with("tags.")) {
+        true => FindingCode::TagsChanged,
+        false => codes(&change.id, of_cluster).1,
     };
     (code, format!("{} changed", fields(change)))
+}
+
+fn mapping_changed(change: &Change, disabled: bool) -> Option<(FindingCode, String)> {
+    let (code, message) = if disabled {
+        (FindingCode::MappingDisabled, "disabled")
+    } else if change.touches(EventSourceMapping::FILTERS) {
+        (FindingCode::MappingFiltered, "lets only some messages through")
+    } else if change.touches(EventSourceMapping::DUPLICATES) {
+        (FindingCode::DuplicateMapping, "exists more than once")
+    } else {
+        return None;
+    };
+    Some((code, message.to_owned()))
 }
 
 fn code_changed(change: &Change) -> Option<(FindingCode, String)> {
@@ -218,14 +220,14 @@ fn code_changed(change: &Change) -> Option<(FindingCode, String)> {
         let (live, ours) = (&live.version, &wanted.version);
         (
             FindingCode::OtherRouter,
-            format!("router {live}, and this kibus brings {ours}"),
+            format!("router {live}, and this kibus has {ours}"),
         )
     } else {
         (FindingCode::CodeChanged, "code changed".to_owned())
     })
 }
 
-/// The fields that differ, each by the last word of its path.
+/// The fields that differ, in words.
 fn fields(change: &Change) -> String {
     let mut words: Vec<String> = Vec::new();
     for field in &change.fields {
@@ -239,7 +241,11 @@ fn fields(change: &Change) -> String {
         }
         let word = match field.path.strip_prefix("tags.") {
             Some(key) => format!("tag {key}"),
-            None => field.path.replace(['_', '.'], " "),
+            // An environment variable keeps its name.
+            None => match field.path.split_once('.') {
+                Some(("environment", variable)) => format!("environment {variable}"),
+                _ => field.path.replace(['_', '.'], " "),
+            },
         };
         if !words.contains(&word) {
             words.push(word);

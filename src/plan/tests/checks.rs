@@ -468,7 +468,7 @@ fn going_back_keeps_what_decides_where_events_go() {
         let live = live.unwrap();
         let mut settings = live.settings.clone();
         edit(&mut settings);
-        let back = Resource::Alias(live.gone_back(1, settings));
+        let back = Resource::Alias(live.rolled_back(1, settings));
         let only = Observed::from_iter([(back.id(), Reading::Present(Box::new(Resource::Alias(live))))]);
         let plan = plan(&bench.scope, &Desired::from_iter([back]), &only);
         assert!(plan.changes[0].touches(Alias::ROLLBACK), "{name}");

@@ -24,10 +24,17 @@ fn other() -> Document {
 }
 
 /// An alias with this version, history, published versions and memory.
-fn versions(b: &mut Bench, version: u64, back_from: Option<u64>, before: &[u64], published: &[u64], memory: u32) {
+fn versions(
+    b: &mut Bench,
+    version: u64,
+    rolled_back_from: Option<u64>,
+    before: &[u64],
+    published: &[u64],
+    memory: u32,
+) {
     b.alias(LIVE, |a| {
         a.version = Some(version);
-        a.history.back_from = back_from;
+        a.history.rolled_back_from = rolled_back_from;
         a.history.before = before.to_vec();
         a.versions = published.iter().copied().collect();
         a.settings.memory = memory;
@@ -362,7 +369,7 @@ const DRIFT: &[Row] = &[
         |b| {
             b.alias(LIVE, |a| {
                 a.version = Some(2);
-                a.history.back_from = Some(3);
+                a.history.rolled_back_from = Some(3);
             });
         },
         "~alias(rollback)",
@@ -760,7 +767,7 @@ fn nothing_becomes_everything_and_the_other_way() {
 }
 
 #[test]
-#[should_panic(expected = "queue `karpenter-base` is wanted and was never asked about")]
+#[should_panic(expected = "queue `karpenter-base` is desired and was never read")]
 fn only_absent_may_plan_a_create() {
     let bench = Bench::new();
     let mut desired = Desired::default();

@@ -29,7 +29,7 @@ pub(super) fn to_json(status: &StatusReport) -> Value {
             "published": router.published,
             "architecture": router.architecture.as_str(),
             "state": router.state,
-            "gone_back_from": router.gone_back_from,
+            "rolled_back_from": router.rolled_back_from,
         })),
         "standing": standing,
         "mapping": mapping.as_ref().map(|mapping| json!({

@@ -6,7 +6,7 @@ use super::Style;
 use super::escape::escape;
 use super::fold::fold;
 use super::plan::{NAME_COLUMN, NARROW};
-use super::summary::{kind, short_name};
+use super::summary::short_name;
 use crate::plan::Plan;
 use crate::ui::table::gap;
 
@@ -23,7 +23,7 @@ pub(super) struct Columns {
 impl Columns {
     pub(super) fn of(plan: &Plan, style: Style) -> Self {
         let ids = || plan.changes.iter().map(|change| &change.id).chain(&plan.unknown);
-        let kind = ids().map(|id| kind(id).chars().count()).max().unwrap_or(0);
+        let kind = ids().map(|id| id.label().chars().count()).max().unwrap_or(0);
         let room = style
             .width
             .map_or(NAME_COLUMN, |width| width.saturating_sub(4 + kind + 2));

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use console::measure_text_width;
 
+use super::Style;
 use super::escape::escape;
 use super::fold::fold;
 use super::plan::{NAME_COLUMN, NARROW, field_lines, sign};
-use super::{Style, kind};
 use crate::error::{Hint, Invocation};
 use crate::plan::Plan;
 use crate::plan::finding::{Finding, Fix, Subject};
@@ -17,10 +17,10 @@ use crate::ui::table::gap;
 
 /// All findings of one hub. `clusters` says how many were checked; `options` are the global options that commands need.
 #[must_use]
-pub fn findings(heading: &Heading, clusters: &str, intent: &Intent, options: &str, look: Style) -> String {
+pub fn findings(heading: &Heading, clusters: &str, intent: &Intent, options: &str, style: Style) -> String {
     let Intent { plan, findings, .. } = intent;
     let fixes = fixes(findings, options);
-    let title = super::heading(heading, look);
+    let title = super::heading(heading, style);
     let mut lines = vec![format!("{title} · {clusters}"), String::new()];
     let width = |words: fn(&Finding) -> String| findings.iter().map(move |finding| words(finding).chars().count());
     let kinds = width(|finding| words(finding).0).max().unwrap_or(0);
@@ -28,36 +28,36 @@ pub fn findings(heading: &Heading, clusters: &str, intent: &Intent, options: &st
         .filter(|width| *width <= NAME_COLUMN)
         .max()
         .unwrap_or(0);
-    let mut told = BTreeSet::new();
+    let mut explained = BTreeSet::new();
     for finding in findings {
         let (kind, name) = words(finding);
         let name = escape(&name).into_owned();
-        let begin = format!("  {} {kind}{}  {name}", mark(finding, plan, look), gap(&kind, kinds));
+        let begin = format!("  {} {kind}{}  {name}", mark(finding, plan, style), gap(&kind, kinds));
         let message = escape(&finding.message);
-        let says = format!("{} {message}", look.paint.bold(finding.code.as_str()));
+        let says = format!("{} {message}", style.paint.bold(finding.code.as_str()));
         let line = format!("{begin}{}  {says}", gap(&name, names));
         let mut below = Vec::new();
-        if look.width.is_none_or(|width| measure_text_width(&line) <= width) {
+        if style.width.is_none_or(|width| measure_text_width(&line) <= width) {
             lines.push(line);
         } else {
             lines.extend([begin, format!("      {says}")]);
         }
         // What a code means is said once, however often it is found.
-        if told.insert(finding.code) {
+        if explained.insert(finding.code) {
             below.push(finding.code.meaning().to_owned());
         }
         if let Fix::Advice(hint) = &finding.fix {
             let colon = if hint.command.is_some() { ":" } else { "" };
             below.push(format!("to fix: {}{colon}", escape(&hint.text)));
         }
-        let room = look
+        let room = style
             .width
             .map_or(usize::MAX, |width| width.saturating_sub(6).max(NARROW));
         for text in below {
             lines.extend(
                 fold(&text, room)
                     .iter()
-                    .map(|line| format!("      {}", look.paint.dim(line))),
+                    .map(|line| format!("      {}", style.paint.dim(line))),
             );
         }
         if let Fix::Advice(Hint {
@@ -70,7 +70,12 @@ pub fn findings(heading: &Heading, clusters: &str, intent: &Intent, options: &st
         if let Some(change) = change.filter(|change| change.before.is_some() && change.after.is_some()) {
             let width = change.fields.iter().map(|field| field.path.chars().count()).max();
             let width = width.unwrap_or(0).min(NAME_COLUMN);
-            lines.extend(change.fields.iter().flat_map(|field| field_lines(field, width, look)));
+            lines.extend(
+                change
+                    .fields
+                    .iter()
+                    .flat_map(|field| field_lines(field, width, style, is_and_should_be)),
+            );
         }
     }
     lines.push(String::new());
@@ -78,7 +83,7 @@ pub fn findings(heading: &Heading, clusters: &str, intent: &Intent, options: &st
         1 => "1 finding".to_owned(),
         count => format!("{count} findings"),
     };
-    let count = look.paint.bold(&count);
+    let count = style.paint.bold(&count);
     match fixes.as_slice() {
         [] => lines.push(format!("{count}. `kibus explain CODE` describes each code.")),
         _ => {
@@ -113,18 +118,22 @@ fn fixes(findings: &[Finding], options: &str) -> Vec<String> {
     commands.map(|command| command.line(options)).collect()
 }
 
+fn is_and_should_be(old: &str, new: &str) -> String {
+    format!("is {old}, should be {new}")
+}
+
 fn words(finding: &Finding) -> (String, String) {
     match &finding.subject {
-        Subject::Resource(id) => (kind(id).to_owned(), super::name(id)),
+        Subject::Resource(id) => (id.label().to_owned(), super::name(id)),
         Subject::Cluster(_) | Subject::Other(_) => (finding.kind().to_owned(), finding.name()),
     }
 }
 
 /// What fixing would do, as a plan shows it; or a mark for what no plan fixes.
-fn mark(finding: &Finding, plan: &Plan, look: Style) -> String {
+fn mark(finding: &Finding, plan: &Plan, style: Style) -> String {
     match finding.change.and_then(|place| plan.changes.get(place)) {
-        Some(change) => sign(change.action, look.paint),
-        None if finding.code.as_str().starts_with("K4") => look.paint.yellow("?"),
-        None => look.paint.red("!"),
+        Some(change) => sign(change.action, style.paint),
+        None if finding.code.as_str().starts_with("K4") => style.paint.yellow("?"),
+        None => style.paint.red("!"),
     }
 }

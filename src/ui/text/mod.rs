@@ -23,7 +23,7 @@ pub use group::by_count;
 pub use next_step::{WIDTH, how_to_check, indented, next_steps, release_queues};
 pub use plan::{counts, heading, plan};
 pub use status::{buses, status};
-pub use summary::{kind, name, summary};
+pub use summary::{name, summary};
 pub use value::{bytes, days, seconds, value};
 
 use super::paint::Paint;

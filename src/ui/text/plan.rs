@@ -4,11 +4,10 @@ use super::columns::{Columns, shortened};
 use super::escape::escape;
 use super::fold::fold;
 use super::group::{Group, groups};
-use super::summary::{kind, name, rest_of_name, short_name, summary};
+use super::summary::{name, rest_of_name, short_name, summary};
 use super::{Style, document, value};
 use crate::model::field::FieldValue;
 use crate::model::name::ClusterName;
-use crate::model::resource::ResourceId;
 use crate::plan::{Action, Change, FieldChange, Plan};
 use crate::ui::Heading;
 use crate::ui::paint::Paint;
@@ -62,7 +61,7 @@ pub fn plan(about: &Heading, plan: &Plan, style: Style) -> String {
     }
     for id in &plan.unknown {
         let about = "could not be read; no change is planned";
-        lines.extend(columns.row(&style.paint.yellow("?"), kind(id), &name(id), about, style));
+        lines.extend(columns.row(&style.paint.yellow("?"), id.label(), &name(id), about, style));
     }
     if !plan.is_empty() {
         lines.push(String::new());
@@ -112,14 +111,14 @@ fn change_lines(change: &Change, columns: Columns, style: Style) -> Vec<String> 
         _ => rest_of_name(&change.id),
     };
     let sign = sign(change.action, style.paint);
-    let mut lines = columns.row(&sign, kind(&change.id), &short_name(&change.id), &about, style);
+    let mut lines = columns.row(&sign, change.id.label(), &short_name(&change.id), &about, style);
     if shows_fields || style.verbose > 0 {
         let fields = || change.fields.iter().filter(|field| shows_fields || has_value(field));
         let width = fields().map(|field| field.path.chars().count()).max().unwrap_or(0);
         lines.extend(fields().flat_map(|field| match change.action {
             Action::Create => value_lines(&field.path, &field.to, width),
             Action::Delete => value_lines(&field.path, &field.from, width),
-            Action::Update | Action::Replace => field_lines(field, width, style),
+            Action::Update | Action::Replace => field_lines(field, width, style, |old, new| format!("{old} → {new}")),
         }));
     }
     lines
@@ -157,7 +156,13 @@ fn value_lines(path: &str, of: &FieldValue, width: usize) -> Vec<String> {
     }
 }
 
-pub(super) fn field_lines(field: &FieldChange, width: usize, style: Style) -> Vec<String> {
+/// A field that differs. `inline` says how one line shows the old and the new value.
+pub(super) fn field_lines(
+    field: &FieldChange,
+    width: usize,
+    style: Style,
+    inline: fn(&str, &str) -> String,
+) -> Vec<String> {
     let (from, to) = (&field.from, &field.to);
     match (from, to) {
         (FieldValue::Document(from), FieldValue::Document(to)) => {
@@ -172,7 +177,7 @@ pub(super) fn field_lines(field: &FieldChange, width: usize, style: Style) -> Ve
     let at = format!("      {path}{}  ", gap(&path, width));
     let line = match (from, to) {
         (FieldValue::Unset, _) if field.path.starts_with("tags.") => format!("{at}{new}"),
-        _ => format!("{at}{old} → {new}"),
+        _ => format!("{at}{}", inline(&old, &new)),
     };
     if line.chars().count() <= style.width.unwrap_or(COMFORTABLE) {
         return vec![line];
@@ -216,13 +221,18 @@ fn cluster_lines(action: Action, groups: &[&Group<'_>], style: Style) -> Vec<Str
     table.row(["  cluster", "controller role"].map(|title| style.paint.dim(title)));
     for group in groups {
         let cluster = group.owner.cluster().map_or("", ClusterName::as_str);
-        let role = group.changes.iter().find_map(|change| match &change.id {
-            ResourceId::RolePolicy(role, _) => Some(escape(role.as_str())),
-            _ => None,
-        });
+        let policy = |change: &&Change| {
+            change
+                .after
+                .as_ref()
+                .or(change.before.as_ref())?
+                .as_role_policy()
+                .cloned()
+        };
+        let role = group.changes.iter().find_map(policy).map(|policy| policy.role);
         table.row([
             format!("{} {}", sign(action, style.paint), escape(cluster)),
-            role.unwrap_or_default().into_owned(),
+            role.map_or_else(String::new, |role| escape(role.as_str()).into_owned()),
         ]);
     }
     let title = shortened(&title, style.width, 2);

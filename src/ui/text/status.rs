@@ -3,7 +3,7 @@
 use super::escape::escape;
 use super::fold::fold;
 use super::plan::NARROW;
-use super::{Style, by_count, kind, name};
+use super::{Style, by_count, name};
 use crate::error::Invocation;
 use crate::model::name::RoleName;
 use crate::model::status::Depth;
@@ -34,7 +34,7 @@ pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterSumma
     facts.row(["rules".to_owned(), rules(status, paint)]);
     if !status.missing.is_empty() {
         let ids = status.missing.iter();
-        let ids: Vec<String> = ids.map(|id| format!("{} {}", kind(id), escape(&name(id)))).collect();
+        let ids: Vec<String> = ids.map(|id| format!("{} {}", id.label(), escape(&name(id)))).collect();
         for (at, line) in fold(&ids.join(", "), room).iter().enumerate() {
             let title = if at == 0 { "missing" } else { "" };
             facts.row([title.to_owned(), paint.red(line)]);

@@ -11,21 +11,6 @@ use crate::model::resource::{
     Encryption, EventSourceMapping, Function, FunctionSettings, Queue, Resource, ResourceId, Role, RolePolicy, Rule,
 };
 
-/// The word for the kind of a resource.
-#[must_use]
-pub fn kind(id: &ResourceId) -> &'static str {
-    match id {
-        ResourceId::Queue(_) => "queue",
-        ResourceId::Role(_) => "role",
-        ResourceId::RolePolicy(..) => "role policy",
-        ResourceId::LogGroup(_) => "log group",
-        ResourceId::Function(_) => "function",
-        ResourceId::Alias(..) => "alias",
-        ResourceId::EventSourceMapping(..) => "mapping",
-        ResourceId::Rule(_) => "rule",
-    }
-}
-
 /// The display name of a resource.
 #[must_use]
 pub fn name(id: &ResourceId) -> String {
@@ -34,18 +19,20 @@ pub fn name(id: &ResourceId) -> String {
 
 /// The name in the name column of a plan. For a role policy it is the role, because the summary has the policy's name.
 pub(super) fn short_name(id: &ResourceId) -> String {
-    match id {
-        ResourceId::RolePolicy(role, _) => role.to_string(),
-        _ => name(id),
+    if let ResourceId::RolePolicy(role, _) = id {
+        return role.to_string();
     }
+    name(id)
 }
 
 /// The part of the name that [`short_name`] omits, for a resource whose fields are shown instead of its summary.
 pub(super) fn rest_of_name(id: &ResourceId) -> String {
-    match id {
-        ResourceId::RolePolicy(role, policy) if role.as_str() != policy.as_str() => policy.to_string(),
-        _ => String::new(),
+    if let ResourceId::RolePolicy(role, policy) = id
+        && role.as_str() != policy.as_str()
+    {
+        return policy.to_string();
     }
+    String::new()
 }
 
 /// The main properties of a resource.
