@@ -245,7 +245,7 @@ mod tests {
                 Some("waiting: queue kibus-hub-dlq: not\\u{1b}yet"),
             ),
         ] {
-            let progress = PlanProgress::new(MultiProgress::new(), Paint::default(), false, None, plan);
+            let progress = PlanProgress::new(MultiProgress::new(), Paint::default(), false, false, None, plan);
             assert_eq!(progress.line(first(plan), &event).as_deref(), line, "{event:?}");
         }
     }
