@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::error::Hint;
+use crate::model::fault::Fault;
 use crate::model::inline_policy::{InlinePolicy, queues_received_from};
 use crate::model::inventory::Reading;
 use crate::model::name::{ClusterName, QueueName, RoleName};
@@ -41,6 +43,27 @@ pub(super) fn not_read(survey: &Survey) -> BTreeSet<ClusterName> {
             survey.observed.get(&queue).is_none()
         })
         .collect()
+}
+
+/// Where policies of earlier clusters were not looked for, because AWS did not answer.
+pub(super) fn unread(survey: &Survey) -> Option<Hint> {
+    let unread = |what: &str, fault: &Fault| {
+        Hint::text(format!(
+            "policies that earlier clusters have left on {what} are not looked for: {fault}"
+        ))
+    };
+    if let Fact::Unreadable(fault) = &survey.role_names {
+        return Some(unread("controller roles", fault));
+    }
+    let mut roles = survey
+        .roles
+        .iter()
+        .filter_map(|(role, policies)| Some((role, policies.fault()?)));
+    let (role, fault) = roles.next()?;
+    Some(match roles.count() {
+        0 => unread(&format!("role `{role}`"), fault),
+        more => unread(&format!("role `{role}` and {more} more"), fault),
+    })
 }
 
 /// Every policy with a name of this bus, on the roles that were read, that no registered cluster has there.

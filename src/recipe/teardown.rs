@@ -41,11 +41,7 @@ impl Recipe for Request {
         all.extend(of_clusters(survey, &registered));
         readable(&all)?;
         let (mut observed, mut warnings) = managed(survey, &all);
-        if let Fact::Unreadable(fault) = &survey.role_names {
-            warnings.push(Hint::text(format!(
-                "policies that earlier clusters have left on controller roles are not looked for: {fault}"
-            )));
-        }
+        warnings.extend(orphan::unread(survey));
         for stray in orphan::strays(survey) {
             match &stray.orphan {
                 Some(orphan) => {

@@ -112,11 +112,7 @@ impl Recipe for Request {
                     None => warnings.push(not_managed(&stray)),
                 }
             }
-            if let Fact::Unreadable(fault) = &survey.role_names {
-                warnings.push(Hint::text(format!(
-                    "policies that earlier clusters have left on controller roles are not looked for: {fault}"
-                )));
-            }
+            warnings.extend(orphan::unread(survey));
         }
         let unreadable = unreadable(survey, &observed);
         let incomplete = unreadable.len();
