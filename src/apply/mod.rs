@@ -123,8 +123,14 @@ pub async fn apply(
 /// What is known while a plan runs.
 struct Run<'a> {
     plan: &'a Plan,
-    waiting: BTreeSet<usize>,
-    finished: BTreeSet<usize>,
+    /// The steps that wait for nothing any more.
+    free: BTreeSet<usize>,
+    /// How many steps each step waits for.
+    waits_for: Vec<usize>,
+    /// The steps that wait for each step.
+    followers: Vec<Vec<usize>>,
+    /// How many steps of each change are left.
+    left: Vec<usize>,
     begun: BTreeSet<usize>,
     took: Vec<Duration>,
     outcome: Outcome,
@@ -132,10 +138,21 @@ struct Run<'a> {
 
 impl<'a> Run<'a> {
     fn new(plan: &'a Plan) -> Self {
+        let waits_for: Vec<usize> = plan.steps.iter().map(|step| step.after.len()).collect();
+        let mut followers = vec![Vec::new(); plan.steps.len()];
+        let mut left = vec![0; plan.changes.len()];
+        for (at, step) in plan.steps.iter().enumerate() {
+            left[step.change] += 1;
+            for earlier in &step.after {
+                followers[*earlier].push(at);
+            }
+        }
         Self {
             plan,
-            waiting: (0..plan.steps.len()).collect(),
-            finished: BTreeSet::new(),
+            free: (0..plan.steps.len()).filter(|at| waits_for[*at] == 0).collect(),
+            waits_for,
+            followers,
+            left,
             begun: BTreeSet::new(),
             took: vec![Duration::ZERO; plan.changes.len()],
             outcome: Outcome::default(),
@@ -144,28 +161,25 @@ impl<'a> Run<'a> {
 
     /// Takes the first step that waits for nothing any more.
     fn next(&mut self) -> Option<usize> {
-        let free = |step: &&usize| self.plan.steps[**step].after.is_subset(&self.finished);
-        let step = self.waiting.iter().find(free).copied()?;
-        self.waiting.remove(&step);
-        Some(step)
+        self.free.pop_first()
     }
 
     /// Records a finished step; gives the time that its change took if it was the change's last.
     fn finished(&mut self, step: usize, took: Duration) -> Option<Duration> {
-        self.finished.insert(step);
+        for follower in &self.followers[step] {
+            self.waits_for[*follower] -= 1;
+            if self.waits_for[*follower] == 0 {
+                self.free.insert(*follower);
+            }
+        }
         let place = self.plan.steps[step].change;
         self.took[place] += took;
-        let mut steps = self
-            .plan
-            .steps
-            .iter()
-            .enumerate()
-            .filter(|(_, step)| step.change == place);
-        if steps.all(|(at, _)| self.finished.contains(&at)) {
-            self.outcome.done.insert(place);
-            return Some(self.took[place]);
+        self.left[place] -= 1;
+        if self.left[place] > 0 {
+            return None;
         }
-        None
+        self.outcome.done.insert(place);
+        Some(self.took[place])
     }
 
     fn end(mut self, stopped: bool) -> Outcome {

@@ -1,6 +1,6 @@
 //! In which order changes are made, and which must wait for which.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Plan;
 use super::change::{Action, Change, FieldChange, Op};
@@ -36,10 +36,7 @@ pub(super) fn ordered(scope: &Scope, changes: Vec<Change>, unknown: Vec<Resource
             ops.map(move |(turn, op)| Node::new(scope, at, turn, op))
         })
         .collect();
-    let before: Vec<Vec<usize>> = nodes
-        .iter()
-        .map(|b| (0..nodes.len()).filter(|a| must_precede(&nodes[*a], b)).collect())
-        .collect();
+    let before = before(&nodes);
     let sorted = topological(&before);
     let mut place = vec![0; nodes.len()];
     for (at, node) in sorted.iter().enumerate() {
@@ -52,15 +49,16 @@ pub(super) fn ordered(scope: &Scope, changes: Vec<Change>, unknown: Vec<Resource
         unknown,
         ..Plan::default()
     };
+    let mut nodes: Vec<Option<Node>> = nodes.into_iter().map(Some).collect();
     for at in &sorted {
-        let node = &nodes[*at];
+        let Some(node) = nodes[*at].take() else { continue };
         if let Some(change) = changes[node.change].take() {
             change_place[node.change] = plan.changes.len();
             plan.changes.push(change);
         }
         plan.steps.push(Step {
             change: change_place[node.change],
-            op: node.op.clone(),
+            op: node.op,
             after: before[*at].iter().map(|other| place[*other]).collect(),
         });
     }
@@ -230,6 +228,57 @@ impl Node {
     fn resource(&self) -> &Resource {
         self.op.resource()
     }
+
+    /// The name of the controller's policy, if it is about one cluster: its queue, or that policy.
+    fn cluster(&self) -> Option<&PolicyName> {
+        match self.resource() {
+            _ if self.part != Part::Other => None,
+            Resource::RolePolicy(policy) => Some(&policy.name),
+            _ => self.policy.as_ref(),
+        }
+    }
+}
+
+/// The steps that must be done before each step, by place. Steps of two clusters never wait for each other, so each step
+/// is compared with the hub's steps and with those of its own cluster only.
+fn before(nodes: &[Node]) -> Vec<Vec<usize>> {
+    let mut hub = Vec::new();
+    let mut clusters: BTreeMap<&PolicyName, Vec<usize>> = BTreeMap::new();
+    for (at, node) in nodes.iter().enumerate() {
+        match node.cluster() {
+            Some(policy) => clusters.entry(policy).or_default().push(at),
+            None => hub.push(at),
+        }
+    }
+    let all: Vec<usize> = (0..nodes.len()).collect();
+    nodes
+        .iter()
+        .map(|b| {
+            let (near, rest) = match b.cluster() {
+                Some(policy) => (hub.as_slice(), clusters[policy].as_slice()),
+                None => (all.as_slice(), [].as_slice()),
+            };
+            let candidates = near.iter().chain(rest).copied();
+            candidates.filter(|a| must_precede(&nodes[*a], b)).collect()
+        })
+        .collect()
+}
+
+/// What [`before`] gives, by comparing every step of a plan with every other.
+#[cfg(test)]
+pub(super) fn before_by_pairs(scope: &Scope, plan: &Plan) -> Vec<BTreeSet<usize>> {
+    let mut turns = vec![0; plan.changes.len()];
+    let nodes: Vec<Node> = plan
+        .steps
+        .iter()
+        .map(|step| {
+            turns[step.change] += 1;
+            let change = (step.change, &plan.changes[step.change]);
+            Node::new(scope, change, turns[step.change], step.op.clone())
+        })
+        .collect();
+    let before = |b| (0..nodes.len()).filter(|a| must_precede(&nodes[*a], b)).collect();
+    nodes.iter().map(before).collect()
 }
 
 /// Whether step `a` must be done before step `b`.

@@ -18,6 +18,7 @@ use crate::model::resource::{Resource, ResourceId};
 /// What reads, and how many calls may run at once.
 pub(super) struct Reader<'a, R> {
     cloud: &'a R,
+    limit: u32,
     permits: Semaphore,
 }
 
@@ -25,9 +26,11 @@ type Snapshots = Vec<(ResourceId, Result<Option<Snapshot>, Fault>)>;
 
 impl<'a, R: Read> Reader<'a, R> {
     pub(super) fn new(cloud: &'a R, limit: usize) -> Self {
+        let limit = u32::try_from(limit.max(1)).unwrap_or(u32::MAX);
         Self {
             cloud,
-            permits: Semaphore::new(limit.max(1)),
+            limit,
+            permits: Semaphore::new(limit as usize),
         }
     }
 
@@ -47,16 +50,16 @@ impl<'a, R: Read> Reader<'a, R> {
         let (read, roles, found, names, key, concurrency, versions) = tokio::join!(
             self.snapshots(unread),
             self.roles(survey, query.roles.clone()),
-            OptionFuture::from(discover.then(|| self.call(self.cloud.cluster_queues(&guess)))),
+            OptionFuture::from(discover.then(|| self.call(|| self.cloud.cluster_queues(&guess)))),
             OptionFuture::from(
                 ((query.role_names || query.orphans) && !survey.role_names.is_asked())
-                    .then(|| self.call(self.cloud.role_names()))
+                    .then(|| self.call(|| self.cloud.role_names()))
             ),
-            OptionFuture::from(query.key.as_ref().map(|key| self.call(self.cloud.key_policy(key)))),
+            OptionFuture::from(query.key.as_ref().map(|key| self.call(|| self.cloud.key_policy(key)))),
             OptionFuture::from(
                 query
                     .concurrency
-                    .then(|| self.call(self.cloud.unreserved_concurrency()))
+                    .then(|| self.call(|| self.cloud.unreserved_concurrency()))
             ),
             self.versions(survey, &query.versions),
         );
@@ -85,7 +88,7 @@ impl<'a, R: Read> Reader<'a, R> {
             let unread = not_read(survey, queues(survey, &prefix, &query.clusters));
             let (read, found) = tokio::join!(
                 self.snapshots(unread),
-                OptionFuture::from(discover.then(|| self.call(self.cloud.cluster_queues(&prefix)))),
+                OptionFuture::from(discover.then(|| self.call(|| self.cloud.cluster_queues(&prefix)))),
             );
             survey.take(read);
             if let Some(found) = found {
@@ -101,16 +104,22 @@ impl<'a, R: Read> Reader<'a, R> {
         }
     }
 
-    /// Makes a call when there is room for it.
-    async fn call<T>(&self, call: impl Future<Output = T>) -> T {
+    /// Makes a call when there is room for it. What waits for room takes little memory.
+    async fn call<F: Future>(&self, call: impl FnOnce() -> F) -> F::Output {
+        self.calls(1, call).await
+    }
+
+    async fn calls<F: Future>(&self, at_once: u32, call: impl FnOnce() -> F) -> F::Output {
         // The semaphore is never closed.
-        let _permit = self.permits.acquire().await;
-        call.await
+        let _permits = self.permits.acquire_many(at_once.min(self.limit)).await;
+        Box::pin(call()).await
     }
 
     async fn snapshots(&self, ids: Vec<ResourceId>) -> Snapshots {
         let reads = ids.into_iter().map(|id| async {
-            let answer = self.call(self.cloud.snapshot(&id)).await;
+            // A queue has its attributes and its tags.
+            let at_once = if matches!(id, ResourceId::Queue(_)) { 2 } else { 1 };
+            let answer = self.calls(at_once, || self.cloud.snapshot(&id)).await;
             (id, answer)
         });
         join_all(reads).await
@@ -213,7 +222,7 @@ impl<'a, R: Read> Reader<'a, R> {
     ) -> Result<Option<RolePolicies>, Fault> {
         let mut policies = match known {
             Some(known) => known,
-            None => match self.call(self.cloud.inline_policy_names(role)).await? {
+            None => match self.call(|| self.cloud.inline_policy_names(role)).await? {
                 None => return Ok(None),
                 Some(names) => RolePolicies {
                     names,
@@ -225,7 +234,7 @@ impl<'a, R: Read> Reader<'a, R> {
             .names
             .iter()
             .filter(|name| wanted(name) && !policies.documents.contains_key(*name));
-        let reads = unread.map(|name| self.call(self.cloud.inline_policy(role, name)));
+        let reads = unread.map(|name| self.call(|| self.cloud.inline_policy(role, name)));
         for policy in join_all(reads).await {
             // A policy that went between the two calls takes no space any more.
             if let Some(policy) = policy? {
@@ -245,8 +254,8 @@ impl<'a, R: Read> Reader<'a, R> {
         let function = survey.scope.router_function();
         let unread = versions.iter().filter(|version| !survey.versions.contains_key(version));
         let reads = unread.map(|version| {
-            let call = self.cloud.published_version(&function, *version);
-            async { (*version, Fact::of_option(self.call(call).await)) }
+            let call = || self.cloud.published_version(&function, *version);
+            async move { (*version, Fact::of_option(self.call(call).await)) }
         });
         join_all(reads).await
     }

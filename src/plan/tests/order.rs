@@ -13,6 +13,7 @@ use crate::model::inventory::{Desired, Observed, Reading};
 use crate::model::options::HubOptions;
 use crate::model::resource::{Resource, ResourceId};
 use crate::model::scope::tests::scope;
+use crate::plan::order::before_by_pairs;
 use crate::plan::{Op, Plan, plan};
 
 const ROLES: [Option<&str>; 3] = [None, Some("a"), Some("b")];
@@ -231,6 +232,8 @@ fn hold(plan: &Plan) {
             }
         }
     }
+    let waits: Vec<_> = plan.steps.iter().map(|step| step.after.clone()).collect();
+    assert_eq!(waits, before_by_pairs(&scope(), plan), "each step waits for all that it must");
     let made: BTreeSet<usize> = plan.steps.iter().map(|step| step.change).collect();
     assert_eq!(made.len(), plan.changes.len(), "every change has a step");
 }

@@ -1,13 +1,22 @@
-//! The benchmark of the router, compared with a plain router in Python. Each runs as a process against a local Runtime API
-//! and local servers in place of EC2 and SQS. Tables go to stdout.
+//! Two benchmarks. Tables go to stdout.
+//!
+//! The router is compared with a plain router in Python. Each runs as a process against a local Runtime API and local
+//! servers in place of EC2 and SQS:
 //!
 //! `cargo run --release --manifest-path tests/bench/Cargo.toml -- [--runs N] [--quick] [--router FILE] [--python FILE]`
+//!
+//! The provisioning by kibus is compared with a bare client that makes the same calls, and with a script in Python. The
+//! calls go to the local emulator:
+//!
+//! `cargo run --release --manifest-path tests/bench/Cargo.toml -- provisioning [--runs N] [--clusters N,...]
+//! [--kibus FILE] [--router FILE] [--python FILE]`
 
 mod events;
 mod fake_services;
 mod function;
 mod measure;
 mod prepare;
+mod provisioning;
 mod runtime_api;
 mod table;
 mod tls;
@@ -17,10 +26,16 @@ use std::process::ExitCode;
 
 /// The command line.
 struct Options {
-    /// How many runs.
+    /// Whether to measure provisioning instead of the router.
+    provisioning: bool,
+    /// How many runs; by default 5 of the router, 3 of provisioning.
     runs: usize,
+    /// The numbers of clusters that are provisioned.
+    clusters: Vec<usize>,
     /// Without the slow rows.
     quick: bool,
+    /// The command line's binary; built if not given.
+    kibus: Option<PathBuf>,
     /// The router's binary; built if not given.
     router: Option<PathBuf>,
     /// A Python with boto3; a virtual environment is created if not given.
@@ -28,23 +43,33 @@ struct Options {
 }
 
 fn options() -> Result<Options, String> {
+    let mut words = std::env::args().skip(1).peekable();
+    let provisioning = words.next_if_eq("provisioning").is_some();
     let mut options = Options {
-        runs: 5,
+        provisioning,
+        runs: if provisioning { 3 } else { 5 },
+        clusters: vec![1, 50, 500, 1000],
         quick: false,
+        kibus: None,
         router: None,
         python: None,
     };
-    let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(format!("{word} needs a value"));
         match word.as_str() {
             "--runs" => options.runs = value()?.parse().map_err(|_| "--runs needs a number")?,
-            "--quick" => options.quick = true,
+            "--clusters" if provisioning => {
+                let sizes = value()?.split(',').map(str::parse).collect::<Result<_, _>>();
+                options.clusters = sizes.map_err(|_| "--clusters needs numbers, separated by commas")?;
+            }
+            "--kibus" if provisioning => options.kibus = Some(value()?.into()),
+            "--quick" if !provisioning => options.quick = true,
             "--router" => options.router = Some(value()?.into()),
             "--python" => options.python = Some(value()?.into()),
             _ => {
                 return Err(format!(
-                    "unknown argument `{word}`; use --runs N, --quick, --router FILE, --python FILE"
+                    "unknown argument `{word}`; use --runs N, --quick, --router FILE, --python FILE, or provisioning \
+                     --runs N, --clusters N,..., --kibus FILE, --router FILE, --python FILE"
                 ));
             }
         }
@@ -70,6 +95,14 @@ async fn main() -> ExitCode {
 /// Measures everything. Gives whether every target is met.
 async fn run() -> Result<bool, Box<dyn std::error::Error>> {
     let options = options()?;
+    if options.provisioning {
+        let programs = provisioning::Programs {
+            kibus: prepare::kibus(options.kibus)?,
+            router: prepare::router(options.router)?,
+            python: prepare::python(options.python)?,
+        };
+        return provisioning::run(&programs, &options.clusters, options.runs).await;
+    }
     let programs = prepare::programs(options.router, options.python)?;
     let bench = measure::Bench::new(options.quick).await?;
     let measured = bench.run(&programs, options.runs).await?;

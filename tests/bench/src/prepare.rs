@@ -8,34 +8,54 @@ use crate::function::Program;
 
 /// Both routers, kibus first. Whatever is not given is built in `target`.
 pub fn programs(router: Option<PathBuf>, python: Option<PathBuf>) -> Result<[Program; 2], Box<dyn Error>> {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let root = here.join("../..").canonicalize()?;
-    let router = match router {
-        Some(router) => router.canonicalize()?,
-        None => build(&root)?,
-    };
-    let python = match python {
-        Some(python) => python,
-        None => environment(here, &root)?,
-    };
     Ok([
         Program {
             name: "kibus-router",
-            words: vec![router],
+            words: vec![self::router(router)?],
         },
         Program {
             name: "boto3",
-            words: vec![python, here.join("boto3_router.py")],
+            words: vec![
+                self::python(python)?,
+                Path::new(env!("CARGO_MANIFEST_DIR")).join("boto3_router.py"),
+            ],
         },
     ])
 }
 
-fn build(root: &Path) -> Result<PathBuf, Box<dyn Error>> {
-    let target = root.join("target/router");
-    let words = "build --release --bin kibus-router --no-default-features --features router --target-dir";
-    let mut cargo = Command::new(env!("CARGO"));
-    succeed(cargo.current_dir(root).args(words.split(' ')).arg(&target))?;
-    Ok(target.join("release/kibus-router"))
+/// The command line's binary.
+pub fn kibus(given: Option<PathBuf>) -> Result<PathBuf, Box<dyn Error>> {
+    let words = "build --release --bin kibus --target-dir target";
+    binary(given, words, "target/release/kibus")
+}
+
+/// The function's binary.
+pub fn router(given: Option<PathBuf>) -> Result<PathBuf, Box<dyn Error>> {
+    let words =
+        "build --release --bin kibus-router --no-default-features --features router --target-dir target/router";
+    binary(given, words, "target/router/release/kibus-router")
+}
+
+/// A Python with boto3.
+pub fn python(given: Option<PathBuf>) -> Result<PathBuf, Box<dyn Error>> {
+    match given {
+        Some(python) => Ok(python),
+        None => environment(Path::new(env!("CARGO_MANIFEST_DIR")), &root()?),
+    }
+}
+
+/// The directory of the `kibus` package.
+pub fn root() -> std::io::Result<PathBuf> {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize()
+}
+
+fn binary(given: Option<PathBuf>, words: &str, built: &str) -> Result<PathBuf, Box<dyn Error>> {
+    if let Some(given) = given {
+        return Ok(given.canonicalize()?);
+    }
+    let root = root()?;
+    succeed(Command::new(env!("CARGO")).current_dir(&root).args(words.split(' ')))?;
+    Ok(root.join(built))
 }
 
 fn environment(here: &Path, root: &Path) -> Result<PathBuf, Box<dyn Error>> {

@@ -1,0 +1,202 @@
+//! The benchmark of provisioning: kibus, a bare client that makes the same calls, and a script in Python.
+
+mod emulator;
+mod floor;
+mod proxy;
+mod table;
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use tokio::process::Command;
+
+use emulator::Emulator;
+use proxy::{Call, Proxy};
+
+const REGION: &str = "us-west-2";
+/// The accounts that kibus, the bare client and the script work in. They are as long, so that calls are as long.
+const ACCOUNTS: [&str; 3] = ["111111111111", "222222222222", "333333333333"];
+/// The script runs several times for at most this many clusters: it is slow, and its time is proportional.
+const SCRIPT_REPEATED: usize = 50;
+
+/// The programs.
+pub struct Programs {
+    /// The command line.
+    pub kibus: PathBuf,
+    /// The function's binary, for the hub.
+    pub router: PathBuf,
+    /// A Python with boto3.
+    pub python: PathBuf,
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Case {
+    /// `add-cluster` of new clusters, whose roles exist.
+    Add,
+    /// The same command again.
+    NoChange,
+    /// `verify`.
+    Verify,
+}
+
+const CASES: [Case; 3] = [Case::Add, Case::NoChange, Case::Verify];
+
+/// A case in one run.
+struct Measured {
+    clusters: usize,
+    case: Case,
+    kibus: Ran,
+    calls: usize,
+    round_trips: usize,
+    /// The calls that were made before with the same parameters.
+    repeated: Vec<String>,
+    floor: Duration,
+    script: Option<Ran>,
+}
+
+/// A process that has ended.
+#[derive(Clone, Copy)]
+struct Ran {
+    took: Duration,
+    /// Its peak resident memory, in KiB.
+    memory: u64,
+}
+
+/// Measures everything. Gives whether every target is met.
+pub async fn run(programs: &Programs, sizes: &[usize], runs: usize) -> Result<bool, Box<dyn Error>> {
+    let mut measured = Vec::new();
+    for &size in sizes {
+        for run in 1..=runs {
+            eprintln!("{size} clusters, run {run} of {runs}");
+            let with_script = run == 1 || size <= SCRIPT_REPEATED;
+            measured.extend(measure(programs, size, with_script).await?);
+        }
+    }
+    Ok(table::print(&measured, sizes, runs))
+}
+
+async fn measure(programs: &Programs, size: usize, with_script: bool) -> Result<Vec<Measured>, Box<dyn Error>> {
+    let clusters: Vec<String> = (1..=size).map(|number| format!("c{number:04}")).collect();
+    let emulator = Emulator::start(programs.kibus.clone())?;
+    for account in ACCOUNTS {
+        emulator.create_roles(account, &clusters).await?;
+    }
+    let [ours, bare, scripts] = ACCOUNTS;
+    let mut hub = process(&programs.kibus, &format!("http://{}", emulator.address), ours);
+    hub.args(["bootstrap-hub", "--yes", "--router-binary"]).arg(&programs.router);
+    ran(hub).await?;
+    let proxy = Proxy::start(emulator.address).await?;
+    let endpoint = format!("http://{}", proxy.address);
+    let mut measured = Vec::new();
+    for case in CASES {
+        let mut command = process(&programs.kibus, &endpoint, ours);
+        match case {
+            Case::Add | Case::NoChange => command.args(["add-cluster", "--yes"]).args(&clusters),
+            Case::Verify => command.arg("verify"),
+        };
+        let kibus = ran(command).await?;
+        let calls = proxy.take();
+        // What only reads may read in the same account.
+        let account = if case == Case::Add { bare } else { ours };
+        let floor = floor::replay(proxy.address, &calls, (ours, account)).await;
+        let floor = floor.map_err(|e| e.to_string())?;
+        let script = if case != Case::Verify && with_script {
+            let mut command = process(&programs.python, &endpoint, scripts);
+            command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("boto3_add.py")).args(&clusters);
+            Some(ran(command).await?)
+        } else {
+            None
+        };
+        proxy.take();
+        measured.push(of(size, case, kibus, &calls, floor, script));
+    }
+    for cluster in [clusters.first(), clusters.last()].into_iter().flatten() {
+        let expected = emulator.state(ours, cluster).await?;
+        let others = if with_script { &[bare, scripts][..] } else { &[bare] };
+        for account in others {
+            let state = emulator.state(account, cluster).await?;
+            if state != expected {
+                return Err(format!("the end states differ:\n{expected}\n{state}").into());
+            }
+        }
+    }
+    Ok(measured)
+}
+
+fn of(clusters: usize, case: Case, kibus: Ran, calls: &[Call], floor: Duration, script: Option<Ran>) -> Measured {
+    if std::env::var_os("KIBUS_BENCH_CALLS").is_some() {
+        eprintln!("{}", proxy::listed(calls));
+    }
+    Measured {
+        clusters,
+        case,
+        kibus,
+        calls: calls.len(),
+        round_trips: proxy::round_trips(calls),
+        repeated: proxy::repeated(calls),
+        floor,
+        script,
+    }
+}
+
+/// A process that calls the emulator in an account, which is its access key.
+fn process(program: &Path, endpoint: &str, account: &str) -> Command {
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy();
+        if name.starts_with("AWS_") || name.starts_with("KIBUS_") && name != "KIBUS_CONCURRENCY" {
+            command.env_remove(name.as_ref());
+        }
+    }
+    command.envs([
+        ("AWS_ENDPOINT_URL", endpoint),
+        ("AWS_ACCESS_KEY_ID", account),
+        ("AWS_SECRET_ACCESS_KEY", "secret"),
+        ("AWS_REGION", REGION),
+        ("AWS_DEFAULT_REGION", REGION),
+        ("AWS_CONFIG_FILE", "/dev/null"),
+        ("AWS_SHARED_CREDENTIALS_FILE", "/dev/null"),
+        ("AWS_EC2_METADATA_DISABLED", "true"),
+        ("PYTHONDONTWRITEBYTECODE", "1"),
+    ]);
+    command
+}
+
+/// Runs a process to its end, which must be successful.
+async fn ran(mut command: Command) -> Result<Ran, Box<dyn Error>> {
+    let begun = Instant::now();
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let status = format!("/proc/{}/status", child.id().ok_or("no process")?);
+    // The kernel's own account of an ended process begins with the memory of the process that started it.
+    let watch = tokio::spawn(async move {
+        let mut peak = 0;
+        while let Ok(text) = std::fs::read_to_string(&status) {
+            let line = text.lines().find(|line| line.starts_with("VmHWM:"));
+            let value = line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
+            peak = peak.max(value.unwrap_or(0));
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            if value.is_none() {
+                break;
+            }
+        }
+        peak
+    });
+    let output = child.wait_with_output().await?;
+    let took = begun.elapsed();
+    if !output.status.success() {
+        let texts = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+        return Err(format!("{:?}: {}\n{}", command.as_std(), output.status, texts.concat()).into());
+    }
+    Ok(Ran {
+        took,
+        memory: watch.await?,
+    })
+}
+
+/// The role of a cluster's controller, named as by terraform-aws-eks.
+fn role(cluster: &str) -> String {
+    format!("KarpenterController-{cluster}")
+}

@@ -1,0 +1,114 @@
+//! The results as the tables of the documentation, compared with the targets.
+
+use std::time::Duration;
+
+use super::{CASES, Case, Measured, Ran};
+use crate::measure::median;
+
+/// Prints the tables. Gives whether every target is met.
+pub fn print(measured: &[Measured], sizes: &[usize], runs: usize) -> bool {
+    println!("Medians of {runs} runs.\n");
+    println!("| clusters | | kibus | calls | in sequence | memory | floor | ratio | boto3 | of boto3 |");
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+    for &size in sizes {
+        for case in CASES {
+            let row = Row::new(measured, size, case);
+            let (script, share) = match row.script {
+                Some(script) => (seconds(script), format!("{:.1} %", 100.0 * row.kibus / script)),
+                None => Default::default(),
+            };
+            println!(
+                "| {size} | {} | {} | {} | {} | {:.1} MiB | {} | {:.2} | {script} | {share} |",
+                name(case),
+                seconds(row.kibus),
+                row.calls,
+                row.round_trips,
+                row.memory,
+                seconds(row.floor),
+                row.kibus / row.floor,
+            );
+        }
+    }
+    let mut repeated: Vec<&str> = measured.iter().flat_map(|m| &m.repeated).map(String::as_str).collect();
+    repeated.sort_unstable();
+    repeated.dedup();
+    if !repeated.is_empty() {
+        println!("\nMade more than once with the same parameters: {}", repeated.join(", "));
+    }
+    targets(measured, sizes, repeated.len())
+}
+
+fn targets(measured: &[Measured], sizes: &[usize], repeated: usize) -> bool {
+    let row = |size, case| sizes.contains(&size).then(|| Row::new(measured, size, case));
+    let over_floor = |case| row(50, case).map(|row| row.kibus / row.floor);
+    let of_script = row(50, Case::Add).and_then(|row| Some(100.0 * row.kibus / row.script?));
+    let growth = |case| Some(row(1000, case)?.kibus / row(50, case)?.kibus);
+    let memory = CASES.iter().filter_map(|case| Some(row(1000, *case)?.memory));
+    #[expect(clippy::cast_precision_loss, reason = "counts are small")]
+    let count = |count: usize| count as f64;
+    let rows = [
+        ("add 50, times the floor", 1.3, over_floor(Case::Add)),
+        ("add 50, % of boto3's time", 10.0, of_script),
+        ("no change at 50, times the floor", 1.3, over_floor(Case::NoChange)),
+        ("verify at 50, times the floor", 1.3, over_floor(Case::Verify)),
+        ("add 1, calls in sequence", 5.0, row(1, Case::Add).map(|row| count(row.round_trips))),
+        ("add 1,000, times add 50", 22.0, growth(Case::Add)),
+        ("1,000 clusters, MiB", 60.0, memory.reduce(f64::max)),
+        ("calls made more than once", 0.0, Some(count(repeated))),
+    ];
+    println!("\n| target, at most | | measured | |");
+    println!("| --- | --- | --- | --- |");
+    let mut all = true;
+    for (what, bound, value) in rows {
+        let Some(value) = value else { continue };
+        all &= value <= bound;
+        let met = if value <= bound { "met" } else { "missed" };
+        println!("| {what} | {bound} | {value:.2} | {met} |");
+    }
+    all
+}
+
+/// The medians of a case. Times are in seconds, memory is in MiB.
+struct Row {
+    kibus: f64,
+    floor: f64,
+    script: Option<f64>,
+    calls: usize,
+    round_trips: usize,
+    memory: f64,
+}
+
+impl Row {
+    fn new(measured: &[Measured], clusters: usize, case: Case) -> Self {
+        let of: Vec<&Measured> = measured.iter().filter(|m| m.clusters == clusters && m.case == case).collect();
+        let middle = |f: &dyn Fn(&Measured) -> f64| median(of.iter().map(|m| f(m)).collect());
+        let scripts: Vec<Ran> = of.iter().filter_map(|m| m.script).collect();
+        let script = scripts.iter().map(|ran| ran.took.as_secs_f64()).collect();
+        Self {
+            kibus: middle(&|m| m.kibus.took.as_secs_f64()),
+            floor: middle(&|m| m.floor.as_secs_f64()),
+            script: (!scripts.is_empty()).then(|| median(script)),
+            calls: of.iter().map(|m| m.calls).max().unwrap_or_default(),
+            round_trips: of.iter().map(|m| m.round_trips).max().unwrap_or_default(),
+            #[expect(clippy::cast_precision_loss, reason = "memory is small")]
+            memory: middle(&|m| m.kibus.memory as f64 / 1024.0),
+        }
+    }
+}
+
+fn name(case: Case) -> &'static str {
+    match case {
+        Case::Add => "add",
+        Case::NoChange => "no change",
+        Case::Verify => "verify",
+    }
+}
+
+fn seconds(seconds: f64) -> String {
+    let time = Duration::from_secs_f64(seconds);
+    if time < Duration::from_secs(10) {
+        format!("{} ms", time.as_millis())
+    } else {
+        format!("{seconds:.1} s")
+    }
+}
