@@ -416,7 +416,7 @@ async fn every_command_reports_a_key_that_denies_eventbridge() {
         (&open, None),
         (
             &shut,
-            Some("its policy does not let EventBridge do kms:Decrypt and kms:GenerateDataKey"),
+            Some("the key policy does not allow EventBridge to call kms:Decrypt and kms:GenerateDataKey"),
         ),
         (&gone, Some("there is no such key")),
     ] {

@@ -187,7 +187,7 @@ async fn a_router_is_replaced_and_rolled_back() {
     let newer = stage.router_of_version("9.0.0");
     let newest = stage.router_of_version("9.1.0");
     stage.kibus("bootstrap-hub --yes").is(0, &[]);
-    stage.kibus("rollback --yes").is(4, &["there is no version"]);
+    stage.kibus("rollback --yes").is(4, &["no version of the router is available for rollback"]);
     stage.kibus(&with(&newer, "")).is(0, &["Updated 2"]);
     stage.kibus(&with(&newest, "")).is(0, &["Updated 2"]);
     assert_eq!(stage.standing().await, (3, "9.1.0".to_owned(), None));
@@ -308,5 +308,5 @@ async fn a_probe_is_delivered_and_shows_who_reads_it() {
 
     stage
         .kibus("verify --probe other")
-        .is(2, &["other K110 not registered"]);
+        .is(1, &["no cluster `other` on bus `kibus`"]);
 }
