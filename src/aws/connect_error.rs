@@ -10,6 +10,12 @@ pub enum ConnectError {
     /// Neither the command line nor the environment nor the profile names a Region.
     #[error("no AWS Region is set")]
     NoRegion,
+    /// The AWS configuration has no such profile.
+    #[error("no profile `{}` in the AWS configuration", .profile.escape_debug())]
+    NoProfile {
+        /// The profile.
+        profile: String,
+    },
     /// The environment, the profile or the answer holds an invalid Region, account or partition.
     #[error(transparent)]
     BadName(#[from] NameError),
@@ -40,6 +46,9 @@ impl From<ConnectError> for Error {
             ConnectError::NoRegion => Self::usage(message)
                 .note("neither the command line, the environment, nor the profile sets one")
                 .hint("pass --region, or set AWS_REGION"),
+            ConnectError::NoProfile { .. } => Self::usage(message)
+                .note("looked in the AWS config and credentials files")
+                .hint_command("to list the profiles:", "aws configure list-profiles"),
             ConnectError::BadName(e) => e.into(),
             ConnectError::NoEndpoint { cause, .. } => Self::failed(message)
                 .note(cause)

@@ -7,10 +7,12 @@ use aws_config::provider_config::ProviderConfig;
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
 use aws_config::{BehaviorVersion, SdkConfig};
+use aws_runtime::env_config::file::EnvConfigFiles;
 use aws_sdk_sts::config::{
     Credentials, RuntimeComponentsBuilder, RuntimePlugin, SharedCredentialsProvider, SharedHttpClient,
 };
 use aws_smithy_runtime::client::defaults::default_http_client_plugin_v2;
+use aws_types::os_shim_internal::{Env, Fs};
 
 use super::call_log::CallLog;
 use super::connect_error::ConnectError;
@@ -52,11 +54,14 @@ impl Connect {
     /// Finds credentials and a Region, and calls `sts:GetCallerIdentity`.
     ///
     /// # Errors
-    /// When there is no Region, or that call fails.
+    /// When there is no such profile or no Region, or that call fails.
     pub async fn connect(&self) -> Result<Session, ConnectError> {
         let config = if self.isolated {
             self.isolated_config()
         } else {
+            if let Some(profile) = &self.profile {
+                require_profile(profile).await?;
+            }
             self.shared_config().await
         };
         let region: Region = config.region().ok_or(ConnectError::NoRegion)?.as_ref().parse()?;
@@ -169,6 +174,17 @@ async fn identity(config: &SdkConfig) -> Result<(String, String), Fault> {
         .account
         .zip(answer.arn)
         .ok_or_else(|| rejected(action, "the answer names no account"))
+}
+
+/// Fails if the AWS configuration has no such profile. A configuration that cannot be read is reported with the
+/// credentials.
+async fn require_profile(profile: &str) -> Result<(), ConnectError> {
+    match aws_config::profile::load(&Fs::real(), &Env::real(), &EnvConfigFiles::default(), None).await {
+        Ok(profiles) if profiles.get_profile(profile).is_none() => Err(ConnectError::NoProfile {
+            profile: profile.to_owned(),
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// A profile that was given takes precedence over credentials in the environment, as with the AWS CLI. The SDK does it the

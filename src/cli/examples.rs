@@ -135,10 +135,13 @@ pub(super) fn examples(command: &str) -> &'static [Example] {
 pub(super) fn add_to_help(kibus: Command) -> Command {
     fn add(command: Command) -> Command {
         let after = after_help(examples(command.get_name()));
-        command.after_long_help(after)
+        command.after_help(SHORT).after_long_help(after)
     }
-    add(kibus).mut_subcommands(add)
+    add(kibus).mut_subcommands(|command| add(command).mut_subcommands(add))
 }
+
+/// The end of `-h`.
+const SHORT: &str = "Use --help for the global options, variables, examples and exit codes.";
 
 fn after_help(examples: &[Example]) -> String {
     let mut text = String::new();

@@ -2,7 +2,10 @@
 
 use std::ffi::OsString;
 
-use clap::Args;
+use clap::builder::BoolishValueParser;
+use clap::{ArgAction, Args};
+
+use tracing_subscriber::EnvFilter;
 
 use crate::error::quoted;
 use crate::model::name::{BusName, Region};
@@ -10,33 +13,28 @@ use crate::ui::{Color, Output};
 
 /// Options that every command takes.
 #[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Global options")]
 pub(super) struct Global {
-    /// The bus; every name of its resources begins with it.
+    /// Name of the bus; the names of its resources begin with it.
     #[arg(
         long,
         global = true,
         env = "KIBUS_BUS",
         default_value = "kibus",
-        help_heading = "Global options"
+        hide_short_help = true
     )]
     pub(super) bus: BusName,
-    /// The Region; otherwise AWS_REGION or the profile's.
-    #[arg(long, global = true, env = "KIBUS_REGION", help_heading = "Global options")]
+    /// AWS Region [default: AWS_REGION, else that of the profile].
+    #[arg(long, global = true, env = "KIBUS_REGION", hide_short_help = true)]
     pub(super) region: Option<Region>,
-    /// The profile of the AWS configuration to use.
-    #[arg(long, global = true, env = "KIBUS_PROFILE", help_heading = "Global options")]
+    /// Profile of the AWS configuration [default: AWS_PROFILE].
+    #[arg(long, global = true, env = "KIBUS_PROFILE", hide_short_help = true)]
     pub(super) profile: Option<String>,
-    /// Send every call to this address.
-    #[arg(
-        long,
-        global = true,
-        env = "KIBUS_ENDPOINT_URL",
-        value_name = "URL",
-        value_parser = endpoint_url,
-        help_heading = "Global options"
-    )]
+    /// Endpoint for all calls, instead of those of AWS.
+    #[arg(long, global = true, env = "KIBUS_ENDPOINT_URL", value_name = "URL", value_parser = endpoint_url,
+        hide_short_help = true)]
     pub(super) endpoint_url: Option<String>,
-    /// What standard output holds: text, or one JSON document.
+    /// Format of standard output: text, or one JSON document.
     #[arg(
         long,
         short = 'o',
@@ -44,37 +42,37 @@ pub(super) struct Global {
         env = "KIBUS_OUTPUT",
         value_enum,
         default_value = "text",
-        help_heading = "Global options"
+        hide_short_help = true
     )]
     pub(super) output: Output,
-    /// Whether text is coloured.
+    /// Color text.
     #[arg(
         long,
         global = true,
         env = "KIBUS_COLOR",
         value_enum,
         default_value = "auto",
-        help_heading = "Global options"
+        hide_short_help = true
     )]
     pub(super) color: Color,
-    /// How many calls to AWS may run at the same time.
+    /// Maximum number of concurrent calls to AWS, from 1 to 64.
     #[arg(long, global = true, env = "KIBUS_CONCURRENCY", value_name = "N", default_value = "8",
-        value_parser = clap::value_parser!(u16).range(1..=64), help_heading = "Global options")]
+        value_parser = clap::value_parser!(u16).range(1..=64), hide_short_help = true)]
     pub(super) concurrency: u16,
     /// Print only results and errors.
-    #[arg(long, short = 'q', global = true, help_heading = "Global options")]
+    #[arg(long, short = 'q', global = true, hide_short_help = true)]
     pub(super) quiet: bool,
-    /// Never ask; without --yes, end with 3 instead.
-    #[arg(long, global = true, help_heading = "Global options")]
+    /// Never ask; without --yes, exit with 3 instead.
+    #[arg(long, global = true, hide_short_help = true)]
     pub(super) no_input: bool,
-    /// Use the sandbox (see `kibus sandbox`) and never AWS.
+    /// Use the sandbox (see `kibus sandbox`) instead of AWS.
     #[arg(long, global = true, env = "KIBUS_SANDBOX", conflicts_with_all = ["profile", "endpoint_url"],
         num_args = 0..=1, default_missing_value = "true", default_value = "false", require_equals = true,
-        value_name = "BOOL", help_heading = "Global options", action = clap::ArgAction::Set, hide_default_value = true,
-        hide_possible_values = true)]
+        value_name = "BOOL", value_parser = BoolishValueParser::new(), action = ArgAction::Set,
+        hide_default_value = true, hide_possible_values = true, hide_short_help = true)]
     pub(super) sandbox: bool,
-    /// Say more: -v shows every document of a plan, -vv also every call to AWS.
-    #[arg(long, short = 'v', global = true, action = clap::ArgAction::Count, help_heading = "Global options")]
+    /// Print more: -v shows every document of a plan, -vv also every call to AWS.
+    #[arg(long, short = 'v', global = true, action = ArgAction::Count, hide_short_help = true)]
     pub(super) verbose: u8,
 }
 
@@ -82,15 +80,17 @@ fn endpoint_url(text: &str) -> Result<String, &'static str> {
     let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
     match rest {
         Some(rest) if !rest.is_empty() => Ok(text.to_owned()),
-        _ => Err("an endpoint begins with http:// or https:// and a host"),
+        _ => Err("an endpoint is http:// or https:// and a host"),
     }
 }
 
-/// Lets `-vv` show the calls to AWS on standard error; `KIBUS_LOG` takes a filter of its own.
+/// Starts the log on standard error: with `-vv` the calls to AWS, or what the filter in `KIBUS_LOG` selects.
 pub(super) fn start_log(verbose: u8) {
     let default = if verbose >= 2 { "kibus=debug" } else { "off" };
-    let filter = tracing_subscriber::EnvFilter::try_from_env("KIBUS_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
+    let set = std::env::var("KIBUS_LOG").ok().filter(|filter| !filter.is_empty());
+    let filter = set
+        .and_then(|filter| EnvFilter::try_new(filter).ok())
+        .unwrap_or_else(|| EnvFilter::new(default));
     // A second start in one process, as in tests, keeps the first log.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
@@ -100,7 +100,7 @@ pub(super) fn start_log(verbose: u8) {
         .try_init();
 }
 
-/// The command line as one would type it again.
+/// The command line, quoted for a shell.
 pub(super) fn command_line(args: &[OsString]) -> String {
     let words = args.iter().skip(1).map(|arg| quoted(&arg.to_string_lossy()));
     std::iter::once("kibus".to_owned())

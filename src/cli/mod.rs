@@ -1,16 +1,17 @@
-//! The command line: one file a subcommand, with its arguments (their comments are the help) and one short recipe.
+//! The command line: its commands, and the stages that they share.
 
 mod commands;
 mod examples;
 mod explain;
 mod global;
 mod hub;
+mod parse;
 mod stages;
 mod stop;
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 
 use crate::error::{Error, ErrorKind};
 use crate::ui::{self, Talk, Ui};
@@ -22,7 +23,7 @@ use global::Global;
 use hub::Hubs;
 use stop::Stop;
 
-/// One event bus that brings EC2 interruptions to the right Karpenter, for any number of EKS clusters in an account.
+/// One event bus that routes EC2 interruptions to the right Karpenter, for any number of EKS clusters in an account.
 #[derive(Debug, Parser)]
 #[command(
     name = "kibus",
@@ -57,13 +58,13 @@ enum Command {
     Reference(reference::Args),
 }
 
-/// How a command ended that has reported everything it has to say.
+/// How a command ended that has written its report.
 enum Ending {
     /// Done, or nothing to do.
     Done,
     /// There are differences or findings.
     Differences,
-    /// With an error, which the report holds already and stderr still has to show.
+    /// With an error, which the report contains. It is still to be shown on stderr.
     Failed(Box<Error>),
 }
 
@@ -78,14 +79,11 @@ impl Ending {
     }
 }
 
-/// Parses, runs, reports, and gives the exit code.
+/// Parses the command line, runs the command, and returns the exit code.
 #[must_use]
 pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
     let args: Vec<OsString> = args.into_iter().collect();
-    let parsed = examples::add_to_help(Cli::command())
-        .try_get_matches_from(&args)
-        .and_then(|matches| Cli::from_arg_matches(&matches));
-    let cli = match parsed {
+    let cli = match parse::parse(&args) {
         Ok(cli) => cli,
         Err(e) if e.kind() == clap::error::ErrorKind::DisplayVersion && args.iter().any(|arg| arg == "-v") => {
             let ui = Ui::new(ui::Output::Text, ui::Color::Auto, 0, Talk::default());
@@ -116,10 +114,13 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
         }
         Err(error) => {
             ui.show_error(&error);
-            match ui.report_error(&error) {
-                Ok(()) => error.kind.exit_code(),
-                Err(_) => ErrorKind::Failed.exit_code(),
+            // Wrong usage has no document: nothing was run.
+            match error.kind {
+                ErrorKind::Usage => Ok(()),
+                _ => ui.report_error(&error),
             }
+            .map_or(ErrorKind::Failed, |()| error.kind)
+            .exit_code()
         }
     }
 }
@@ -130,7 +131,7 @@ async fn run(cli: Cli, ui: &Ui, command_line: &str) -> Result<Ending, Error> {
         .await
 }
 
-/// Runs a command; with an `endpoint`, on the local AWS that answers there and nowhere else.
+/// Runs a command; with an `endpoint`, only on the local emulator at that endpoint.
 async fn run_at(cli: Cli, ui: &Ui, stop: &Stop, command_line: &str, endpoint: Option<String>) -> Result<Ending, Error> {
     let Cli { global, command } = cli;
     let open = || Hubs::open(&global, ui, stop, command_line, endpoint.clone());
@@ -153,10 +154,10 @@ async fn run_at(cli: Cli, ui: &Ui, stop: &Stop, command_line: &str, endpoint: Op
     }
 }
 
-/// Help and version are data; anything else that clap says is a usage error, which has an exit code of its own.
+/// Prints help and version to stdout, and everything else to stderr as a usage error.
 fn show_usage(e: &clap::Error) -> u8 {
     if e.use_stderr() {
-        // What was typed comes back in the message, and a terminal must not obey it.
+        // The message repeats arguments, which could contain control characters.
         let text = e.render().to_string();
         let lines: Vec<_> = text.trim_end().lines().map(ui::text::escape).collect();
         Ui::new(ui::Output::Text, ui::Color::Auto, 0, Talk::default()).say(&lines.join("\n"));
@@ -174,6 +175,8 @@ fn show_usage(e: &clap::Error) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
 
     #[test]

@@ -180,7 +180,10 @@ impl Hub {
 
     fn hub_queue(&self) -> Queue {
         Queue {
-            retention: self.options.retention.map_or(86_400, super::options::Bounded::get),
+            retention: self
+                .options
+                .retention
+                .map_or(86_400, super::options::Retention::seconds),
             visibility: 6 * FUNCTION_TIMEOUT,
             redrive: Some(Redrive {
                 dead_letters: self.scope.queue_arn(&self.scope.dead_letter_queue()),

@@ -4,6 +4,7 @@
 pub mod cluster;
 pub mod controller_role;
 pub mod document;
+pub mod duration;
 pub mod fault;
 pub mod field;
 pub mod hub;

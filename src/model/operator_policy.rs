@@ -1,8 +1,8 @@
-//! What whoever runs kibus must be allowed, from `templates/policies/operator.json`.
+//! The policy of an operator, who runs kibus, from `templates/policies/operator.json`.
 //!
-//! It allows the calls that kibus makes, and what AWS asks for besides: tags at creation are a permission of their
-//! own, and so is handing a role to Lambda. Everything is narrowed to this bus by name where AWS takes a name, and
-//! by tag or condition where that says more.
+//! It allows the calls that kibus makes, and two permissions that AWS requires with them: to tag at creation, and to
+//! pass a role to Lambda. Each statement is limited to this bus by name where AWS supports it, and by tag or condition
+//! where that is stricter.
 //!
 //! Which conditions a call has is in the Service Authorization Reference:
 //!
@@ -13,7 +13,7 @@
 //!   user guide, "Single-valued vs. multivalued context keys"; EventBridge user guide, "Using IAM policy conditions").
 //! - `lambda:CreateEventSourceMapping`, `lambda:DeleteEventSourceMapping` and `lambda:UpdateEventSourceMapping` have
 //!   `lambda:FunctionArn`, a single ARN: here that of an alias. `lambda:GetEventSourceMapping` has it too, but not of a
-//!   mapping that is gone, and then AWS would say "denied" where kibus must hear "absent".
+//!   mapping that is gone, and then AWS answers "denied" where kibus needs "absent".
 //! - `iam:CreateRole`, `iam:PutRolePolicy` and `iam:PutRolePermissionsBoundary` have `iam:PermissionsBoundary`: what the
 //!   role has, or what the request gives it (IAM user guide, "Permissions boundaries for IAM entities", which delegates
 //!   by the same condition).
@@ -39,11 +39,11 @@ const USUAL_CONTROLLER_ROLES: [&str; 6] = [
     "*eksctl-*-iamservice-role*",
 ];
 
-/// How many characters other than white space a managed policy may have (IAM user guide, "IAM and AWS STS quotas").
+/// Maximum number of characters in a managed policy, without white space (IAM user guide, "IAM and AWS STS quotas").
 const MANAGED_POLICY: usize = 6_144;
 
-/// What an operator of this bus must be allowed. `roles` are the controller roles that may be given a policy; if
-/// there are none, those with the usual names may. With a `boundary`, the router's role may have no other.
+/// The policy of an operator of this bus. It allows changes to the controller roles in `roles`, or to those with the usual
+/// names if `roles` is empty. With a `boundary`, the router role can have no other.
 #[must_use]
 pub fn operator(
     scope: &Scope,
@@ -88,6 +88,29 @@ pub fn operator(
     )
 }
 
+/// The beginnings of the names of actions that read. The tests hold that no other action of an operator reads, except
+/// `sqs:ReceiveMessage`, which hides the message from its consumer.
+const READS: [&str; 3] = ["Describe", "Get", "List"];
+
+/// The document without every action that changes something: enough for `verify`, `status` and `list`.
+#[must_use]
+pub fn reads(mut document: Document) -> Document {
+    let is_read = |action: &Value| {
+        let name = action.as_str().and_then(|action| action.split_once(':'));
+        name.is_some_and(|(_, name)| READS.iter().any(|read| name.starts_with(read)))
+    };
+    if let Some(Value::Array(statements)) = document.0.get_mut("Statement") {
+        statements.retain_mut(|statement| match &mut statement["Action"] {
+            Value::Array(actions) => {
+                actions.retain(is_read);
+                !actions.is_empty()
+            }
+            action => is_read(action),
+        });
+    }
+    document
+}
+
 /// How many characters too long a document is for one managed policy, if it is.
 #[must_use]
 pub fn too_long(document: &Document) -> Option<usize> {
@@ -95,7 +118,7 @@ pub fn too_long(document: &Document) -> Option<usize> {
     over.filter(|over| *over > 0)
 }
 
-/// Puts statements in the place of the one that is called so.
+/// Replaces the statement with this Sid.
 fn replace_statement(policy: &mut Document, sid: &str, by: Document) {
     if let (Some(Value::Array(statements)), Value::Array(by)) = (policy.0.get_mut("Statement"), by.0)
         && let Some(at) = statements.iter().position(|statement| statement["Sid"] == sid)
@@ -114,15 +137,15 @@ mod tests {
     use crate::model::hub::default_queue_prefix;
     use crate::model::scope::tests::{scope, scope_in};
 
-    /// What the sources name and an operator needs no permission for: the first needs none; the next two are the
-    /// demo's, which is root in its own sandbox; and no command wants a log without an end.
+    /// Actions that an operator does not need: the first requires no permission, the next two are for the demo, which is
+    /// root in its own sandbox, and no command removes the retention of a log.
     const WITHOUT: [&str; 4] = [
         "sts:GetCallerIdentity",
         "sqs:SendMessage",
         "logs:FilterLogEvents",
         "logs:DeleteRetentionPolicy",
     ];
-    /// What kibus never calls and AWS asks for all the same: to hand a role to Lambda.
+    /// Not called, but required by AWS: to pass a role to Lambda.
     const BESIDES: [&str; 1] = ["iam:PassRole"];
 
     fn document() -> Document {
@@ -196,6 +219,37 @@ mod tests {
     }
 
     #[test]
+    fn a_read_only_document_has_every_read_and_no_write() {
+        const WRITES: [&str; 13] = [
+            "Create", "Decrypt", "Delete", "Invoke", "Pass", "Publish", "Put", "Receive", "Remove", "Set", "Tag",
+            "Untag", "Update",
+        ];
+        let key: KmsKey = "arn:aws-us-gov:kms:us-gov-west-1:111122223333:key/1".parse().unwrap();
+        let boundary = boundary("routers");
+        for (key, boundary) in [(None, None), (Some(&key), Some(&boundary))] {
+            let full = operator(&scope(), &default_queue_prefix(), &[], key, boundary);
+            let read_only = reads(full.clone());
+            let (all, kept) = (allowed(&full), allowed(&read_only));
+            for action in &all {
+                let (_, name) = action.split_once(':').unwrap();
+                let writes = WRITES.iter().any(|write| name.starts_with(write));
+                assert_eq!(kept.contains(action), !writes, "{action}");
+            }
+            assert!(kept.is_subset(&all) && kept.len() > 15, "{kept:?}");
+            let resources = |document: &Document, action: &str| -> BTreeSet<String> {
+                let statements = document.statements();
+                let with = statements
+                    .iter()
+                    .filter(|s| texts(&s["Action"]).iter().any(|a| a == action));
+                with.flat_map(|statement| texts(&statement["Resource"])).collect()
+            };
+            for action in &kept {
+                assert_eq!(resources(&read_only, action), resources(&full, action), "{action}");
+            }
+        }
+    }
+
+    #[test]
     fn only_what_has_no_name_is_allowed_on_everything() {
         let document = document();
         for statement in document.statements() {
@@ -247,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn every_role_that_is_looked_for_may_be_looked_at() {
+    fn every_usual_controller_role_may_be_read() {
         let arns = texts(
             &document()
                 .statements()

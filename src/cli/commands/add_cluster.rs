@@ -1,5 +1,7 @@
 //! `kibus add-cluster`.
 
+use clap::builder::BoolishValueParser;
+
 use crate::cli::Ending;
 use crate::cli::hub::Hubs;
 use crate::cli::stages::{Consent, change};
@@ -10,14 +12,13 @@ use crate::model::name::ClusterName;
 use crate::model::options::{ClusterOptions, UserTags};
 use crate::recipe::add_cluster::{Request, RoleOption};
 
-/// Register clusters: a queue each, and the permission for its Karpenter controller to read it.
+/// Register clusters: create one queue per cluster and allow its Karpenter controller to read it.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
-    /// The EKS clusters' names.
+    /// Names of EKS clusters.
     #[arg(required = true, value_name = "NAME")]
     names: Vec<ClusterName>,
-    /// IAM role of the Karpenter controller; `{cluster}` in it stands for the cluster's name. [default: the saved role,
-    /// else the one with a usual name]
+    /// IAM role of the Karpenter controller; `{cluster}` in it is replaced by the name [default: the usual name].
     #[arg(
         long,
         env = "KIBUS_CONTROLLER_ROLE",
@@ -25,15 +26,17 @@ pub(in crate::cli) struct Args {
         conflicts_with = "no_controller_role"
     )]
     controller_role: Option<RoleTemplate>,
-    /// Leave IAM alone, and print the statement that the controller's role needs.
-    #[arg(long, env = "KIBUS_NO_CONTROLLER_ROLE", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    /// Do not change IAM; print the statement that the controller role needs.
+    #[arg(long, env = "KIBUS_NO_CONTROLLER_ROLE", num_args = 0..=1, require_equals = true,
+        default_missing_value = "true", value_name = "BOOL", value_parser = BoolishValueParser::new(),
+        hide_possible_values = true)]
     no_controller_role: Option<bool>,
-    /// The version of Karpenter that the cluster runs, which decides what it has to be told.
+    /// Version of Karpenter in the cluster; it selects the setting to print.
     #[arg(long, env = "KIBUS_KARPENTER_VERSION", value_name = "VERSION")]
     karpenter_version: Option<KarpenterVersion>,
-    /// A tag for the queue; may be given several times. Tags that were chosen before and are not given again are
-    /// removed; `none` removes them all.
-    #[arg(long = "tag", env = "KIBUS_TAG", value_name = "KEY=VALUE", value_delimiter = ',')]
+    /// Tag for the queue; repeat for more. Replaces all saved tags; `none` removes them.
+    #[arg(long = "tag", env = "KIBUS_TAG", value_name = "KEY=VALUE", value_delimiter = ',',
+        value_parser = UserTags::checked)]
     tags: Vec<String>,
     #[command(flatten)]
     consent: Consent,

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::builder::BoolishValueParser;
+
 use crate::cli::Ending;
 use crate::cli::hub::{Hub, Hubs};
 use crate::cli::stages::{Consent, change_with};
@@ -13,50 +15,51 @@ use crate::package;
 use crate::recipe::bootstrap_hub::{Request, Router};
 use crate::survey::Survey;
 
-/// Set up the hub of this account and Region, or bring it up to date.
+/// Create or update the hub of this account and Region.
 ///
-/// The hub is what every cluster shares: the rules, the hub queue with its dead-letter queue, and the router
-/// function. What was chosen before stays chosen unless it is given again.
+/// All clusters share the hub: the rules, the hub queue with its dead-letter queue, and the router function. Options are
+/// saved; an option that is not given keeps its saved value.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
-    /// A tag for everything of the hub that takes tags; may be given several times. Tags that were chosen before and
-    /// are not given again are removed; `none` removes them all.
-    #[arg(long = "tag", env = "KIBUS_TAG", value_name = "KEY=VALUE", value_delimiter = ',')]
+    /// Tag for all resources; repeat for more. Replaces all saved tags; `none` removes them.
+    #[arg(long = "tag", env = "KIBUS_TAG", value_name = "KEY=VALUE", value_delimiter = ',',
+        value_parser = UserTags::checked)]
     tags: Vec<String>,
-    /// Encrypt queues with this KMS key instead of SQS's own; `none` goes back.
+    /// KMS key that encrypts the queues; `none` selects SSE-SQS.
     #[arg(long, env = "KIBUS_KMS_KEY", value_name = "ARN")]
     kms_key: Option<OrNone<KmsKey>>,
-    /// How long the hub queue keeps an event that the router did not get to, in seconds. [default: 86400]
-    #[arg(long, env = "KIBUS_RETENTION", value_name = "SECONDS")]
+    /// Retention of the hub queue, from 1h to 14d [default: 1d].
+    #[arg(long, env = "KIBUS_RETENTION", value_name = "DURATION")]
     retention: Option<Retention>,
-    /// The policy that bounds the router's role; `none` takes it away.
+    /// Permissions boundary of the router role; `none` removes it.
     #[arg(long, env = "KIBUS_PERMISSIONS_BOUNDARY", value_name = "ARN")]
     permissions_boundary: Option<OrNone<PermissionsBoundary>>,
-    /// The path of the router's role. [default: /]
+    /// Path of the router role [default: /].
     #[arg(long, env = "KIBUS_ROLE_PATH", value_name = "PATH")]
     role_path: Option<RolePath>,
-    /// What the names of clusters' queues begin with; may be empty. [default: karpenter-]
+    /// Prefix of cluster queue names; may be empty [default: karpenter-].
     #[arg(long, env = "KIBUS_QUEUE_PREFIX", value_name = "PREFIX")]
     queue_prefix: Option<QueuePrefix>,
-    /// The router's memory, in MB. [default: 256]
+    /// Memory for the router function, in MB [default: 256].
     #[arg(long, env = "KIBUS_MEMORY", value_name = "MB")]
     memory: Option<Memory>,
-    /// What the router runs on: x86_64 or arm64. [default: x86_64]
+    /// Architecture of the router: x86_64 or arm64 [default: x86_64].
     #[arg(long, env = "KIBUS_ARCH", value_name = "ARCH")]
     arch: Option<Architecture>,
-    /// Set aside this many concurrent invocations for the router; `none` takes it back.
+    /// Reserved concurrency of the router; `none` removes it.
     #[arg(long, env = "KIBUS_RESERVED_CONCURRENCY", value_name = "N")]
     reserved_concurrency: Option<OrNone<ReservedConcurrency>>,
-    /// How long the router's log is kept, in days. [default: 14]
-    #[arg(long, env = "KIBUS_LOG_RETENTION", value_name = "DAYS")]
+    /// Retention of the router log [default: 14d].
+    #[arg(long, env = "KIBUS_LOG_RETENTION", value_name = "DURATION")]
     log_retention: Option<LogRetention>,
-    /// Send rebalance recommendations too, which Karpenter only reports. [default: false]
-    #[arg(long, env = "KIBUS_REBALANCE", num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    /// Route rebalance recommendations, which Karpenter only reports [default: false].
+    #[arg(long, env = "KIBUS_REBALANCE", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+        value_name = "BOOL", value_parser = BoolishValueParser::new(), hide_possible_values = true)]
     rebalance: Option<bool>,
-    /// The router binary. [default: kibus-router beside this executable]
+    /// Router binary [default: kibus-router next to kibus].
     #[arg(long, env = "KIBUS_ROUTER_BINARY", value_name = "FILE")]
     router_binary: Option<PathBuf>,
-    /// Put an older router in the place of a newer one.
+    /// Allow an older router to replace a newer one.
     #[arg(long)]
     allow_downgrade: bool,
     #[command(flatten)]

@@ -3,21 +3,21 @@
 use clap::CommandFactory;
 use clap_complete::Shell;
 
-use crate::cli::{Cli, Ending};
+use crate::cli::{Cli, Ending, parse};
 use crate::error::Error;
 use crate::ui::Ui;
 
 /// Print a shell script that completes the commands and options of kibus.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
-    /// The shell.
+    /// Shell to generate the script for.
     #[arg(value_name = "SHELL")]
     shell: Shell,
 }
 
 pub(in crate::cli) fn run(args: &Args, ui: &Ui) -> Result<Ending, Error> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "kibus", &mut script);
+    clap_complete::generate(args.shell, &mut parse::visible(&Cli::command()), "kibus", &mut script);
     ui.out(String::from_utf8_lossy(&script).trim_end())?;
     Ok(Ending::Done)
 }

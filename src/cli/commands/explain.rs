@@ -8,10 +8,10 @@ use crate::ui::{Ui, text};
 /// The page of every code.
 const PAGE: &str = include_str!("../../../docs/findings.md");
 
-/// Explain the code of a finding: what it means, what to do if you are paged, and how to fix it.
+/// Explain a finding: what it means, what to do if you are paged, and how to fix it.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
-    /// Code of a finding, like K203.
+    /// Code of a finding, such as K203.
     #[arg(value_name = "CODE", value_parser = code)]
     code: FindingCode,
 }
@@ -22,7 +22,7 @@ fn code(text: &str) -> Result<FindingCode, String> {
         .find(|code| code.as_str().eq_ignore_ascii_case(text));
     found
         .copied()
-        .ok_or_else(|| "a code is K and three digits, as `kibus verify` prints it".to_owned())
+        .ok_or_else(|| "a code is K and three digits, such as K203".to_owned())
 }
 
 /// Prints the section of the code.

@@ -16,10 +16,10 @@ use crate::ui::Ui;
 /// Print the manual page of kibus or of a command.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
-    /// The command [default: kibus itself].
+    /// Command [default: kibus].
     #[arg(value_name = "COMMAND", conflicts_with = "directory")]
     command: Vec<String>,
-    /// Write all pages to this directory instead.
+    /// Directory to write all pages to.
     #[arg(long, value_name = "DIR")]
     directory: Option<PathBuf>,
 }

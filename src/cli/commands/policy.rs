@@ -16,10 +16,10 @@ use crate::model::tags::Tags;
 use crate::model::{operator_policy, policy};
 use crate::ui::Ui;
 
-/// Print the least-privilege IAM policy of a party: who runs kibus, the router, or a cluster's Karpenter.
+/// Print the least-privilege IAM policy for an operator, the router, or a Karpenter controller.
 ///
-/// The document is for the bus, account and Region in hand, which are found as for every other command, so
-/// credentials are needed, but no permission. What a hub remembers is taken from there, if it may be read.
+/// The document is for the current bus, account and Region. It requires credentials, but no permissions. Saved options of
+/// the hub are used if they can be read.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     #[command(subcommand)]
@@ -28,29 +28,31 @@ pub(in crate::cli) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Party {
-    /// Who runs kibus: everything that any of its commands calls.
+    /// Policy for an operator, who runs kibus.
     Operator {
-        /// A controller role that clusters run as; may be given several times. [default: the usual names]
+        /// Only allow what `verify`, `status` and `list` read.
+        #[arg(long)]
+        read_only: bool,
+        /// Controller role of a cluster; repeat for more [default: the usual names].
         #[arg(long = "controller-role", value_name = "ROLE")]
         roles: Vec<RoleName>,
-        /// The policy that bounds the router's role, or `none`; an operator may then give the role no other, and
-        /// cannot take it away. [default: what the hub has, else none]
+        /// Permissions boundary that the router role must have, or `none` [default: the saved option, else none].
         #[arg(long, env = "KIBUS_PERMISSIONS_BOUNDARY", value_name = "ARN")]
         permissions_boundary: Option<OrNone<PermissionsBoundary>>,
         #[command(flatten)]
         hub: HubFlags,
     },
-    /// The router function.
+    /// Policy for the router function.
     Router {
         #[command(flatten)]
         hub: HubFlags,
     },
-    /// The Karpenter controller of a cluster, registered or not.
+    /// Policy for the Karpenter controller of a cluster, registered or not.
     Controller {
-        /// The EKS cluster's name.
+        /// Name of the EKS cluster.
         #[arg(value_name = "CLUSTER")]
         cluster: ClusterName,
-        /// The version of Karpenter that the cluster runs; those before 0.33 need one permission more.
+        /// Version of Karpenter in the cluster; versions before 0.33 need one more permission.
         #[arg(long, env = "KIBUS_KARPENTER_VERSION", value_name = "VERSION")]
         karpenter_version: Option<KarpenterVersion>,
         #[command(flatten)]
@@ -58,24 +60,24 @@ enum Party {
     },
 }
 
-/// Where a document is for.
+/// The hub that a document is for.
 struct At<'a> {
     hub: &'a Hub,
     ui: &'a Ui,
 }
 
-/// What a document depends on besides names.
+/// Options of the hub that a document depends on.
 #[derive(Debug, clap::Args)]
 struct HubFlags {
-    /// What the names of clusters' queues begin with. [default: what the hub has, else karpenter-]
+    /// Prefix of cluster queue names [default: the saved option, else karpenter-].
     #[arg(long, env = "KIBUS_QUEUE_PREFIX", value_name = "PREFIX")]
     queue_prefix: Option<QueuePrefix>,
-    /// The customer key of the queues, or `none`. [default: what the hub has, else none]
+    /// KMS key of the queues, or `none` [default: the saved option, else none].
     #[arg(long, env = "KIBUS_KMS_KEY", value_name = "ARN")]
     kms_key: Option<OrNone<KmsKey>>,
 }
 
-/// Find out what the document depends on, and print it.
+/// Reads the saved options that the document depends on, and prints it.
 pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     let Some(hub) = hubs.list.first() else {
         return Ok(Ending::Done);
@@ -83,13 +85,20 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
     let at = At { hub, ui: hubs.ui };
     let document = match args.party {
         Party::Operator {
+            read_only,
             roles,
             permissions_boundary,
             hub,
         } => {
             let options = hub.options(&at).await?;
             let boundary = permissions_boundary.or(options.permissions_boundary.clone());
-            operator(&at, &roles, &options, boundary.as_ref().and_then(|b| b.0.as_ref()))
+            let document = operator(&at, &roles, &options, boundary.as_ref().and_then(|b| b.0.as_ref()));
+            let document = if read_only {
+                operator_policy::reads(document)
+            } else {
+                document
+            };
+            fits(&at, document)
         }
         Party::Router { hub } => policy::router(&at.hub.scope, hub.options(&at).await?.key()),
         Party::Controller {
@@ -107,10 +116,14 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
 
 fn operator(at: &At<'_>, roles: &[RoleName], hub: &HubOptions, boundary: Option<&PermissionsBoundary>) -> Document {
     let (prefix, key) = (hub.prefix(), hub.key());
-    let document = operator_policy::operator(&at.hub.scope, &prefix, roles, key, boundary);
+    operator_policy::operator(&at.hub.scope, &prefix, roles, key, boundary)
+}
+
+/// The document, with a warning if it is too long for one managed policy.
+fn fits(at: &At<'_>, document: Document) -> Document {
     if let Some(over) = operator_policy::too_long(&document) {
         at.ui.warn_text(&format!(
-            "this is {over} characters more than one managed policy holds: make two of its statements"
+            "the document is {over} characters too long for one managed policy: split its statements into two policies"
         ));
     }
     document
@@ -135,20 +148,20 @@ async fn controller(
 }
 
 impl HubFlags {
-    /// What was said, else what the hub remembers.
+    /// The given options, else the saved ones.
     async fn options(self, at: &At<'_>) -> Result<HubOptions, Error> {
-        let said = HubOptions {
+        let given = HubOptions {
             queue_prefix: self.queue_prefix,
             kms_key: self.kms_key,
             ..HubOptions::default()
         };
         let saved = tags(at, at.hub.scope.dead_letter_queue()).await;
         let saved = saved.as_ref().map(HubOptions::saved).transpose()?;
-        Ok(said.or(saved.unwrap_or_default()))
+        Ok(given.or(saved.unwrap_or_default()))
     }
 }
 
-/// The tags of a queue of this bus. Who asks for a policy may well not be allowed to read it yet.
+/// The tags of a queue of this bus. Someone who prints a policy may have no permission to read it yet.
 async fn tags(at: &At<'_>, queue: QueueName) -> Option<Tags> {
     let id = ResourceId::Queue(queue);
     match at.hub.cloud.read(&id).await {

@@ -6,12 +6,12 @@ use crate::cli::stages::{Consent, change};
 use crate::error::Error;
 use crate::recipe::rollback::Request;
 
-/// Make an earlier version of the router live again; nothing else changes.
+/// Roll back the router to an earlier version; change nothing else.
 ///
-/// The next `bootstrap-hub` upgrades again.
+/// The next `bootstrap-hub` upgrades the router again.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
-    /// Number of the version, as Lambda counts. [default: the version that was live before]
+    /// Version of the Lambda function [default: the previously live version].
     #[arg(value_name = "VERSION")]
     to: Option<u64>,
     #[command(flatten)]

@@ -20,7 +20,7 @@ pub(in crate::cli) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Start the sandbox; the first start installs the emulator.
+    /// Start the sandbox; the first time, install the emulator.
     Up,
     /// Stop the sandbox and delete everything in it.
     Down,
@@ -28,7 +28,7 @@ enum Command {
     Env,
     /// Show whether the sandbox is running, and its endpoint.
     Status,
-    /// Run a demo in a private sandbox: create a hub and two clusters, send every kind of event, delete everything.
+    /// Run a demo in a private sandbox: create a hub and two clusters, send events, delete all.
     Demo,
 }
 

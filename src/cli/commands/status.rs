@@ -10,12 +10,12 @@ use crate::recipe::status::StatusRequest;
 use crate::survey::Survey;
 use crate::ui::{Heading, HubReport, Report, text};
 
-/// Show the hub and its clusters: what exists, what runs, and how many messages wait.
+/// Show the state of the hub and its clusters, and the number of messages in each queue.
 ///
-/// It judges nothing; `kibus verify` does. Exits with 1 if something could not be read.
+/// `kibus verify` checks for drift. Exits with 1 if something could not be read.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
-    /// Only these clusters, and the hub.
+    /// Names of EKS clusters to show [default: all].
     #[arg(value_name = "NAME")]
     names: Vec<ClusterName>,
 }

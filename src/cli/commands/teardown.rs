@@ -6,7 +6,7 @@ use crate::cli::stages::{Consent, change};
 use crate::error::Error;
 use crate::recipe::teardown::Request;
 
-/// Delete the hub and everything that kibus manages for its clusters.
+/// Delete the hub and all resources that kibus manages for its clusters.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     #[command(flatten)]

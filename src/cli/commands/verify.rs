@@ -20,16 +20,16 @@ use crate::ui::{Heading, HubReport, Report, text};
 /// How long a queue gets to show that a consumer reads it.
 const SECOND_SAMPLE: Duration = Duration::from_secs(2);
 
-/// Check the hub and its clusters; changes nothing.
+/// Check the hub and its clusters for drift; change nothing.
 ///
-/// Each finding has a code, which `kibus explain CODE` describes. Exits with 0 if there are no findings, with 2 if there
-/// are, and with 1 if something could not be read.
+/// Each finding has a code, which `kibus explain CODE` describes. Exits with 0 without findings, with 2 if there are
+/// findings, and with 1 if something could not be read.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
-    /// Only these clusters, and the hub.
+    /// Names of EKS clusters to check, besides the hub [default: all].
     #[arg(value_name = "NAME")]
     names: Vec<ClusterName>,
-    /// Send a probe through the bus, or, with NAMEs, to the queue of each cluster, and check that it is read.
+    /// Send a probe through the bus, or, with NAMEs, to each cluster, and check that it is read.
     #[arg(long)]
     probe: bool,
 }

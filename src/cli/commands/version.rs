@@ -6,7 +6,7 @@ use crate::cli::Ending;
 use crate::error::Error;
 use crate::ui::{Output, Ui};
 
-/// Print the version of kibus and of the router that it brings, the commit, and the target.
+/// Print the versions of kibus and its router, the commit, and the target.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {}
 

@@ -1,11 +1,11 @@
-//! What was chosen for a cluster.
+//! Options of a cluster.
 
 use super::saved::{BadSavedOption, memo, recall};
 use super::user_tags::UserTags;
 use crate::model::karpenter::KarpenterVersion;
 use crate::model::tags::Tags;
 
-/// What was chosen for a cluster, beside its controller role, which has a tag of its own.
+/// Options of a cluster, except its controller role, which has a tag of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each is the flag of its name, which documents it")]
 pub struct ClusterOptions {
@@ -14,10 +14,10 @@ pub struct ClusterOptions {
 }
 
 impl ClusterOptions {
-    /// What the tags of the cluster's queue remember.
+    /// The options that are saved in the tags of the cluster's queue.
     ///
     /// # Errors
-    /// When a tag holds what its option would not take.
+    /// When a tag contains an invalid value.
     pub fn saved(tags: &Tags) -> Result<Self, BadSavedOption> {
         Ok(Self {
             tags: tags.option("tag").map(|keys| UserTags::saved(keys, tags)),
@@ -25,7 +25,7 @@ impl ClusterOptions {
         })
     }
 
-    /// These, and where nothing was chosen, the other's.
+    /// These options; those that are not set come from `other`.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -34,7 +34,7 @@ impl ClusterOptions {
         }
     }
 
-    /// The tags that remember them.
+    /// The tags that save the options.
     #[must_use]
     pub fn saved_tags(&self) -> Tags {
         let Self {

@@ -1,4 +1,4 @@
-//! What was chosen for a hub.
+//! Options of a hub.
 
 use super::saved::{BadSavedOption, memo, recall};
 use super::user_tags::UserTags;
@@ -8,7 +8,7 @@ use crate::model::name::{KmsKey, PermissionsBoundary, QueuePrefix, RolePath};
 use crate::model::resource::Architecture;
 use crate::model::tags::Tags;
 
-/// What was chosen for a hub: each option that was given, now or before.
+/// Options of a hub, given or saved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each is the flag of its name, which documents it")]
 pub struct HubOptions {
@@ -26,10 +26,10 @@ pub struct HubOptions {
 }
 
 impl HubOptions {
-    /// What the tags of the dead-letter queue remember.
+    /// The options that are saved in tags.
     ///
     /// # Errors
-    /// When a tag holds what its option would not take.
+    /// When a tag contains an invalid value.
     pub fn saved(tags: &Tags) -> Result<Self, BadSavedOption> {
         Ok(Self {
             tags: tags.option("tag").map(|keys| UserTags::saved(keys, tags)),
@@ -52,19 +52,19 @@ impl HubOptions {
         self.queue_prefix.clone().unwrap_or_else(default_queue_prefix)
     }
 
-    /// The customer key, if one is set.
+    /// The KMS key, if one is set.
     #[must_use]
     pub fn key(&self) -> Option<&KmsKey> {
         self.kms_key.as_ref()?.0.as_ref()
     }
 
-    /// How many concurrent invocations are reserved for the router.
+    /// The reserved concurrency of the router, if it is set.
     #[must_use]
     pub fn reserved(&self) -> Option<u32> {
         self.reserved_concurrency.as_ref()?.0.map(Bounded::get)
     }
 
-    /// These, and where nothing was chosen, the other's.
+    /// These options; those that are not set come from `other`.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -82,7 +82,7 @@ impl HubOptions {
         }
     }
 
-    /// The tags that remember them.
+    /// The tags that save the options.
     #[must_use]
     pub fn saved_tags(&self) -> Tags {
         let Self {

@@ -1,7 +1,7 @@
-//! Options that a user chose, and how they are saved.
+//! Options and how they are saved.
 //!
-//! There is no state file: what was chosen stands in a tag of the resource that is created first and deleted
-//! last, under `kibus:option:` and the flag's name. What was never chosen has no tag and follows the default.
+//! There is no state file: an option is saved in the tag `kibus:option:FLAG` of the resource that is created first and
+//! deleted last. An option that was never set has no tag and takes the default.
 
 mod cluster;
 mod hub;
@@ -13,7 +13,9 @@ pub use cluster::ClusterOptions;
 pub use hub::HubOptions;
 pub use saved::BadSavedOption;
 pub use user_tags::UserTags;
-pub use value::{Bounded, LogRetention, Memory, OrNone, OutOfBounds, ReservedConcurrency, Retention};
+pub use value::{
+    Bounded, DurationOutOfBounds, LogRetention, Memory, OrNone, OutOfBounds, ReservedConcurrency, Retention,
+};
 
 #[cfg(test)]
 mod tests {
@@ -21,7 +23,7 @@ mod tests {
     use crate::model::resource::Architecture;
     use crate::model::tags::Tags;
 
-    fn every_choice() -> HubOptions {
+    fn every_option() -> HubOptions {
         HubOptions {
             tags: Some(UserTags::parse(&["team=a b".to_owned(), "env=x=y".to_owned()]).unwrap()),
             kms_key: Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap()),
@@ -38,31 +40,31 @@ mod tests {
     }
 
     #[test]
-    fn what_was_chosen_is_remembered() {
-        let chosen = every_choice();
-        let tags = chosen.saved_tags().with_all(&chosen.tags.as_ref().unwrap().tags());
-        assert_eq!(HubOptions::saved(&tags), Ok(chosen));
+    fn options_are_saved() {
+        let options = every_option();
+        let tags = options.saved_tags().with_all(&options.tags.as_ref().unwrap().tags());
+        assert_eq!(HubOptions::saved(&tags), Ok(options));
         assert_eq!(HubOptions::saved(&Tags::default()), Ok(HubOptions::default()));
     }
 
     #[test]
-    fn a_new_choice_wins_and_the_rest_stays() {
+    fn a_new_option_overrides_the_saved_one() {
         let now = HubOptions {
             memory: Some("128".parse().unwrap()),
             ..HubOptions::default()
         };
-        let both = now.or(every_choice());
+        let both = now.or(every_option());
         assert_eq!(
             both,
             HubOptions {
                 memory: Some("128".parse().unwrap()),
-                ..every_choice()
+                ..every_option()
             }
         );
     }
 
     #[test]
-    fn an_edited_memory_is_named() {
+    fn an_edited_tag_is_named() {
         let tags = Tags::default().with("kibus:option:memory", "lots");
         let e = HubOptions::saved(&tags).unwrap_err();
         assert_eq!(
@@ -89,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn no_tags_at_all_is_a_choice() {
+    fn none_is_saved_as_no_tags() {
         let none = UserTags::parse(&["none".to_owned()]).unwrap();
         assert_eq!(none, UserTags::default());
         assert!(UserTags::parse(&["none".to_owned(), "a=b".to_owned()]).is_err());
@@ -111,8 +113,43 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Memory>().is_ok(), taken, "{text}");
         }
-        for (text, taken) in [("14", true), ("3653", true), ("0", false), ("15", false), ("x", false)] {
-            assert_eq!(text.parse::<LogRetention>().is_ok(), taken, "{text}");
+        for (text, days) in [
+            ("14", Some(14)),
+            ("14d", Some(14)),
+            ("24h", Some(1)),
+            ("3653", Some(3653)),
+            ("0", None),
+            ("15", None),
+            ("25h", None),
+            ("x", None),
+        ] {
+            let parsed = text.parse::<LogRetention>().ok();
+            assert_eq!(parsed.map(LogRetention::days), days, "{text}");
         }
+        for (text, seconds) in [
+            ("1d", Some(86_400)),
+            ("60m", Some(3_600)),
+            ("86401", Some(86_401)),
+            ("1209600s", Some(1_209_600)),
+            ("59m", None),
+            ("15d", None),
+            ("90", None),
+            ("1.5h", None),
+        ] {
+            let parsed = text.parse::<Retention>().ok();
+            assert_eq!(parsed.map(Retention::seconds), seconds, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_saved_duration_is_a_plain_number() {
+        let tags = HubOptions {
+            retention: Some("2h".parse().unwrap()),
+            log_retention: Some("30d".parse().unwrap()),
+            ..HubOptions::default()
+        }
+        .saved_tags();
+        assert_eq!(tags.option("retention"), Some("7200"));
+        assert_eq!(tags.option("log-retention"), Some("30"));
     }
 }

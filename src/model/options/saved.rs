@@ -1,4 +1,4 @@
-//! How a choice is saved in a tag, and recalled from it.
+//! Saves an option in a tag and reads it back.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,30 +6,30 @@ use std::str::FromStr;
 use crate::error::Error;
 use crate::model::tags::{OPTION, Tags};
 
-/// A saved option that cannot be understood: someone edited the tag.
+/// A saved option with an invalid value: someone edited the tag.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("tag `{OPTION}{flag}` holds `{}`, which is not a value of --{flag}", .value.escape_debug())]
 pub struct BadSavedOption {
     /// The option's flag.
     pub flag: &'static str,
-    /// What the tag holds.
+    /// The value of the tag.
     pub value: String,
 }
 
 impl From<BadSavedOption> for Error {
     fn from(e: BadSavedOption) -> Self {
         Self::refused(e.to_string())
-            .note("the tag remembers what was chosen; it was not written by kibus like this")
-            .hint(format!("choose again by giving --{}, or fix the tag", e.flag))
+            .note("the tag saves the option; kibus did not write this value")
+            .hint(format!("pass --{} to save it again, or fix the tag", e.flag))
     }
 }
 
-/// The tag that remembers a choice, if there is one.
+/// The tag that saves an option, if the option is set.
 pub(super) fn memo(flag: &'static str, value: Option<impl fmt::Display>) -> Option<(String, String)> {
     value.map(|value| (format!("{OPTION}{flag}"), value.to_string()))
 }
 
-/// What a tag remembers of a choice.
+/// The saved value of an option.
 pub(super) fn recall<T: FromStr>(tags: &Tags, flag: &'static str) -> Result<Option<T>, BadSavedOption> {
     tags.option(flag)
         .map(|value| {

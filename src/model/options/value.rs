@@ -1,11 +1,12 @@
-//! What a choice can be: one of few values, a number within bounds, or nothing on purpose.
+//! Values of options: one of a list, a number or a duration within bounds, or `none`.
 
 use std::fmt;
 use std::str::FromStr;
 
+use crate::model::duration::{duration_text, parse_duration};
 use crate::model::name::NameError;
 
-/// A choice that may be "none at all", which is not the same as no choice.
+/// An option that can be set to `none`, which is not the same as an option that is not set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrNone<T>(pub Option<T>);
 
@@ -30,7 +31,7 @@ impl<T: fmt::Display> fmt::Display for OrNone<T> {
     }
 }
 
-/// A whole number between two bounds; the type says which.
+/// A whole number from `MIN` to `MAX`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounded<const MIN: u32, const MAX: u32>(u32);
 
@@ -63,7 +64,7 @@ impl<const MIN: u32, const MAX: u32> fmt::Display for Bounded<MIN, MAX> {
     }
 }
 
-/// Not a number, or not within the bounds.
+/// Not a whole number, or out of bounds.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` is not a whole number from {min} to {max}", .value.escape_debug())]
 pub struct OutOfBounds {
@@ -72,15 +73,62 @@ pub struct OutOfBounds {
     max: u32,
 }
 
-/// How long the hub queue keeps a message, in seconds: what SQS takes, but never less than an hour, because a
-/// message that expires is lost without a trace.
-pub type Retention = Bounded<3_600, 1_209_600>;
-/// The router's memory, in MiB: what Lambda takes.
+/// Retention of the hub queue. At most what SQS takes; at least an hour, because a message that expires is lost
+/// silently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retention(u32);
+
+impl Retention {
+    const MIN: u64 = 3_600;
+    const MAX: u64 = 1_209_600;
+
+    /// The number of seconds.
+    #[must_use]
+    pub fn seconds(self) -> u32 {
+        self.0
+    }
+}
+
+impl FromStr for Retention {
+    type Err = DurationOutOfBounds;
+
+    /// Takes a duration with a unit, or seconds.
+    fn from_str(s: &str) -> Result<Self, DurationOutOfBounds> {
+        let seconds = parse_duration(s).or_else(|| s.parse().ok());
+        seconds
+            .filter(|seconds| (Self::MIN..=Self::MAX).contains(seconds))
+            .and_then(|seconds| seconds.try_into().ok())
+            .map(Self)
+            .ok_or_else(|| DurationOutOfBounds {
+                value: s.to_owned(),
+                min: duration_text(Self::MIN),
+                max: duration_text(Self::MAX),
+            })
+    }
+}
+
+/// Plain seconds, as the tag of the saved option stores them.
+impl fmt::Display for Retention {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Not a duration, or out of bounds.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{}` is not a duration from {min} to {max}, such as `90m`, `2h` or `1d`", .value.escape_debug())]
+pub struct DurationOutOfBounds {
+    value: String,
+    min: String,
+    max: String,
+}
+
+/// Memory of the router function, in MB, within the bounds of Lambda.
 pub type Memory = Bounded<128, 10_240>;
-/// How many invocations of the router may run at once. The event source mapping asks for no less than two.
+/// Reserved concurrency of the router. The event source mapping requires at least 2.
 pub type ReservedConcurrency = Bounded<2, 1_000_000>;
 
-/// How long the router's log is kept, in days: one of the values that CloudWatch Logs takes.
+/// Retention of the router log, in days: one of the values that CloudWatch Logs takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogRetention(u32);
 
@@ -100,14 +148,21 @@ impl LogRetention {
 impl FromStr for LogRetention {
     type Err = NameError;
 
+    /// Takes a duration with a unit, or days.
     fn from_str(s: &str) -> Result<Self, NameError> {
-        match s.parse() {
-            Ok(days) if Self::DAYS.contains(&days) => Ok(Self(days)),
+        const DAY: u64 = 86_400;
+        let days = match parse_duration(s) {
+            Some(seconds) if seconds.is_multiple_of(DAY) => (seconds / DAY).try_into().ok(),
+            Some(_) => None,
+            None => s.parse().ok(),
+        };
+        match days {
+            Some(days) if Self::DAYS.contains(&days) => Ok(Self(days)),
             _ => Err(NameError {
                 kind: "log retention",
                 value: s.to_owned(),
-                expected: "a number of days that CloudWatch Logs takes: 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, \
-                           365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288 or 3653",
+                expected: "a number of days that CloudWatch Logs takes, such as `14d`: 1, 3, 5, 7, 14, 30, 60, 90, \
+                           120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288 or 3653",
             }),
         }
     }

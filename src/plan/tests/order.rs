@@ -233,7 +233,11 @@ fn hold(plan: &Plan) {
         }
     }
     let waits: Vec<_> = plan.steps.iter().map(|step| step.after.clone()).collect();
-    assert_eq!(waits, before_by_pairs(&scope(), plan), "each step waits for all that it must");
+    assert_eq!(
+        waits,
+        before_by_pairs(&scope(), plan),
+        "each step waits for all that it must"
+    );
     let made: BTreeSet<usize> = plan.steps.iter().map(|step| step.change).collect();
     assert_eq!(made.len(), plan.changes.len(), "every change has a step");
 }
