@@ -58,7 +58,7 @@ pub(super) struct Global {
     )]
     pub(super) color: Color,
     /// How many calls to AWS may run at the same time.
-    #[arg(long, global = true, env = "KIBUS_CONCURRENCY", value_name = "N", default_value = "8",
+    #[arg(long, global = true, env = "KIBUS_CONCURRENCY", value_name = "N", default_value = "16",
         value_parser = clap::value_parser!(u16).range(1..=64), help_heading = "Global options")]
     pub(super) concurrency: u16,
     /// Print only results and errors.
