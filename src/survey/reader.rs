@@ -23,6 +23,9 @@ pub(super) struct Reader<'a, R> {
 }
 
 type Snapshots = Vec<(ResourceId, Result<Option<Snapshot>, Fault>)>;
+type Roles = Vec<(RoleName, Fact<RolePolicies>)>;
+/// The queues that discovery has found, and what was read of them.
+type Discovered = (Fact<BTreeSet<QueueName>>, Snapshots);
 
 impl<'a, R: Read> Reader<'a, R> {
     pub(super) fn new(cloud: &'a R, limit: usize) -> Self {
@@ -47,14 +50,13 @@ impl<'a, R: Read> Reader<'a, R> {
             hub.into_iter().chain(guessed.iter().chain(&query.resources).cloned()),
         );
         let discover = query.all_clusters && !survey.discovered.is_asked();
-        let (read, roles, found, names, key, concurrency, versions) = tokio::join!(
-            self.snapshots(unread),
+        let list_roles = query.orphans || query.role_names && !survey.role_names.is_asked();
+        // What other calls depend on comes first.
+        let (found, names, read, roles, key, concurrency, versions) = tokio::join!(
+            OptionFuture::from(discover.then(|| self.discover(survey, &guess, &unread))),
+            OptionFuture::from(list_roles.then(|| self.role_names(survey, query))),
+            self.snapshots(unread.clone()),
             self.roles(survey, query.roles.clone()),
-            OptionFuture::from(discover.then(|| self.call(|| self.cloud.cluster_queues(&guess)))),
-            OptionFuture::from(
-                ((query.role_names || query.orphans) && !survey.role_names.is_asked())
-                    .then(|| self.call(|| self.cloud.role_names()))
-            ),
             OptionFuture::from(query.key.as_ref().map(|key| self.call(|| self.cloud.key_policy(key)))),
             OptionFuture::from(
                 query
@@ -66,8 +68,9 @@ impl<'a, R: Read> Reader<'a, R> {
         survey.take(read);
         survey.roles.extend(roles);
         survey.versions.extend(versions);
-        if let Some(names) = names {
-            survey.role_names = Fact::of(names);
+        if let Some((names, orphans)) = names {
+            survey.role_names = names;
+            survey.roles.extend(orphans);
         }
         if let (Some(id), Some(policy)) = (&query.key, key) {
             survey.key_policies.insert(id.clone(), Fact::of_option(policy));
@@ -77,30 +80,27 @@ impl<'a, R: Read> Reader<'a, R> {
         }
         self.saved_options(survey).await;
         let prefix = survey.queue_prefix();
-        if let Some(found) = found {
-            survey.discovered = Fact::of(found);
-        }
-        if prefix != guess {
+        if prefix == guess {
+            survey.take_discovered(found);
+        } else {
             // Queues under the default prefix are not those of the clusters that were asked about.
             for id in &guessed {
                 survey.forget(id);
             }
+            if let Some((names, mut read)) = found {
+                read.retain(|(_, answer)| answer.is_ok());
+                survey.take_discovered(Some((names, read)));
+            }
             let unread = not_read(survey, queues(survey, &prefix, &query.clusters));
             let (read, found) = tokio::join!(
-                self.snapshots(unread),
-                OptionFuture::from(discover.then(|| self.call(|| self.cloud.cluster_queues(&prefix)))),
+                self.snapshots(unread.clone()),
+                OptionFuture::from(discover.then(|| self.discover(survey, &prefix, &unread))),
             );
             survey.take(read);
-            if let Some(found) = found {
-                survey.discovered = Fact::of(found);
-            }
+            survey.take_discovered(found);
         }
-        self.discovered_queues(survey).await;
         if let Some(policies) = query.controller_roles {
             self.controller_roles(survey, policies).await;
-        }
-        if query.orphans {
-            self.orphans(survey).await;
         }
     }
 
@@ -136,29 +136,29 @@ impl<'a, R: Read> Reader<'a, R> {
         survey.saved = SavedOptions::of(&survey.scope, &survey.observed);
     }
 
-    /// Reads what discovery has found, and keeps what belongs to a cluster of this bus, or may.
-    async fn discovered_queues(&self, survey: &mut Survey) {
-        let Some(found) = survey.discovered.present() else {
-            return;
+    /// Finds the queues that may be those of clusters, and reads them, but for those that are being read already.
+    async fn discover(&self, survey: &Survey, prefix: &QueuePrefix, reading: &[ResourceId]) -> Discovered {
+        let found = self.call(|| self.cloud.cluster_queues(prefix)).await;
+        let hub = survey.scope.hub_queues();
+        let queues = found.iter().flatten().filter(|queue| !hub.contains(queue));
+        let mut unread = not_read(survey, queues.cloned().map(ResourceId::Queue));
+        let reading: BTreeSet<&ResourceId> = reading.iter().collect();
+        unread.retain(|id| !reading.contains(id));
+        (Fact::of(found), self.snapshots(unread).await)
+    }
+
+    /// Lists the roles, and reads the policies of this bus on every role that is named like a controller role, but for
+    /// the roles that are being read already.
+    async fn role_names(&self, survey: &Survey, query: &Query) -> (Fact<BTreeSet<RoleName>>, Roles) {
+        let names = match &survey.role_names {
+            Fact::NotAsked => Fact::of(self.call(|| self.cloud.role_names()).await),
+            known => known.clone(),
         };
-        let hub: BTreeSet<QueueName> = survey.scope.hub_queues().into();
-        let found = found.difference(&hub).cloned().map(ResourceId::Queue);
-        let unread = not_read(survey, found);
-        let prefix = survey.queue_prefix();
-        let mut read = self.snapshots(unread).await;
-        let scope = survey.scope.clone();
-        read.retain(|(_, answer)| match answer {
-            Ok(Some(Snapshot {
-                resource: Resource::Queue(queue),
-                ..
-            })) => {
-                let cluster = queue.tags.cluster_of(&scope.bus);
-                cluster.is_some_and(|cluster| scope.cluster_queue(&prefix, &cluster) == queue.name)
-            }
-            Ok(_) => false,
-            Err(_) => true,
-        });
-        survey.take(read);
+        let all = names.present().into_iter().flatten();
+        let orphans = all.filter(|role| query.orphans && is_usual(role) && !query.roles.contains_key(role));
+        let roles = orphans.map(|role| (role.clone(), Policies::OfBus)).collect();
+        let read = self.roles(survey, roles).await;
+        (names, read)
     }
 
     /// Reads the roles that the clusters' queues have saved.
@@ -180,20 +180,7 @@ impl<'a, R: Read> Reader<'a, R> {
         survey.take(read);
     }
 
-    /// Reads the policies of this bus on every role that is named like a controller role.
-    async fn orphans(&self, survey: &mut Survey) {
-        let usual = survey
-            .role_names
-            .present()
-            .into_iter()
-            .flatten()
-            .filter(|role| is_usual(role));
-        let roles = usual.map(|role| (role.clone(), Policies::OfBus)).collect();
-        let read = self.roles(survey, roles).await;
-        survey.roles.extend(read);
-    }
-
-    async fn roles(&self, survey: &Survey, roles: BTreeMap<RoleName, Policies>) -> Vec<(RoleName, Fact<RolePolicies>)> {
+    async fn roles(&self, survey: &Survey, roles: BTreeMap<RoleName, Policies>) -> Roles {
         let prefix = survey.scope.controller_policies_prefix();
         let unread = roles
             .into_iter()
@@ -274,6 +261,25 @@ impl Survey {
             };
             self.observed.insert(id, reading);
         }
+    }
+
+    /// Keeps of the queues that discovery has found those that belong to a cluster of this bus, or may.
+    fn take_discovered(&mut self, found: Option<Discovered>) {
+        let Some((found, mut read)) = found else { return };
+        self.discovered = found;
+        let prefix = self.queue_prefix();
+        read.retain(|(_, answer)| match answer {
+            Ok(Some(Snapshot {
+                resource: Resource::Queue(queue),
+                ..
+            })) => {
+                let cluster = queue.tags.cluster_of(&self.scope.bus);
+                cluster.is_some_and(|cluster| self.scope.cluster_queue(&prefix, &cluster) == queue.name)
+            }
+            Ok(_) => false,
+            Err(_) => true,
+        });
+        self.take(read);
     }
 
     fn forget(&mut self, id: &ResourceId) {

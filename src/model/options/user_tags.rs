@@ -81,6 +81,7 @@ impl UserTags {
     pub fn memory(&self) -> Tags {
         memo("tag", Some(self.keys())).into_iter().collect()
     }
+
     pub(super) fn saved(keys: &str, tags: &Tags) -> Self {
         let tag = |key: &str| tags.get(key).map(|value| (key.to_owned(), value.to_owned()));
         Self(keys.split_whitespace().filter_map(tag).collect())

@@ -8,8 +8,8 @@
 //! The provisioning by kibus is compared with a bare client that makes the same calls, and with a script in Python. The
 //! calls go to the local emulator:
 //!
-//! `cargo run --release --manifest-path tests/bench/Cargo.toml -- provisioning [--runs N] [--clusters N,...]
-//! [--kibus FILE] [--router FILE] [--python FILE]`
+//! `cargo run --release --manifest-path tests/bench/Cargo.toml -- provisioning [--runs N] [--quick]
+//! [--clusters N,...] [--kibus FILE] [--router FILE] [--python FILE]`
 
 mod events;
 mod fake_services;
@@ -32,7 +32,7 @@ struct Options {
     runs: usize,
     /// The numbers of clusters that are provisioned.
     clusters: Vec<usize>,
-    /// Without the slow rows.
+    /// Without the slow rows: those with a CPU limit, and the script for many clusters.
     quick: bool,
     /// The command line's binary; built if not given.
     kibus: Option<PathBuf>,
@@ -63,13 +63,13 @@ fn options() -> Result<Options, String> {
                 options.clusters = sizes.map_err(|_| "--clusters needs numbers, separated by commas")?;
             }
             "--kibus" if provisioning => options.kibus = Some(value()?.into()),
-            "--quick" if !provisioning => options.quick = true,
+            "--quick" => options.quick = true,
             "--router" => options.router = Some(value()?.into()),
             "--python" => options.python = Some(value()?.into()),
             _ => {
                 return Err(format!(
                     "unknown argument `{word}`; use --runs N, --quick, --router FILE, --python FILE, or provisioning \
-                     --runs N, --clusters N,..., --kibus FILE, --router FILE, --python FILE"
+                     --runs N, --quick, --clusters N,..., --kibus FILE, --router FILE, --python FILE"
                 ));
             }
         }
@@ -101,7 +101,7 @@ async fn run() -> Result<bool, Box<dyn std::error::Error>> {
             router: prepare::router(options.router)?,
             python: prepare::python(options.python)?,
         };
-        return provisioning::run(&programs, &options.clusters, options.runs).await;
+        return provisioning::run(&programs, &options.clusters, options.runs, options.quick).await;
     }
     let programs = prepare::programs(options.router, options.python)?;
     let bench = measure::Bench::new(options.quick).await?;

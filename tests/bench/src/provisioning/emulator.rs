@@ -78,7 +78,8 @@ impl Emulator {
             role(cluster)
         );
         let policy = self.call(account, "iam", None, policy).await?;
-        let policy = policy.split("PolicyDocument>").nth(1).unwrap_or_default();
+        let policy = policy.split(['<', '>']).skip_while(|part| *part != "PolicyDocument").nth(1);
+        let policy: serde_json::Value = serde_json::from_str(&decoded(policy.unwrap_or_default()))?;
         Ok(format!("{attributes} {tags} {policy}").replace(account, "ACCOUNT"))
     }
 
@@ -117,4 +118,16 @@ impl Drop for Emulator {
         let mut command = Command::new(&self.kibus);
         let _ = command.args(["sandbox", "down"]).env("KIBUS_SANDBOX_HOME", &self.home).output();
     }
+}
+
+/// A text without percent encoding.
+fn decoded(text: &str) -> String {
+    let mut parts = text.split('%');
+    let mut decoded = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let (code, rest) = part.split_at(2.min(part.len()));
+        decoded.push(u8::from_str_radix(code, 16).unwrap_or(b'?'));
+        decoded.extend(rest.as_bytes());
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
 }

@@ -151,7 +151,7 @@ impl Call {
         let action = body.split('&').find_map(|pair| pair.strip_prefix("Action="));
         match action {
             Some(action) => action.to_owned(),
-            None => format!("{} {}", self.head.method, self.head.uri.path()),
+            None => format!("{} {}", self.head.method, self.head.uri),
         }
     }
 }
