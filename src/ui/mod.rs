@@ -184,6 +184,17 @@ impl Ui {
         self.bars.suspend(|| write_line(&mut io::stdout().lock(), text))
     }
 
+    /// Clears the screen, if stdout is a terminal.
+    ///
+    /// # Errors
+    /// When the terminal cannot be written to.
+    pub fn clear(&self) -> Result<(), Error> {
+        if self.output == Output::Text && self.terminals.stdout {
+            return Term::stdout().clear_screen().map_err(|e| not_written(&e));
+        }
+        Ok(())
+    }
+
     /// Writes a result in words to stdout; where stdout is one JSON document, that holds the result.
     ///
     /// # Errors

@@ -1,10 +1,12 @@
 //! `kibus status`.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use crate::cli::hub::{Hub, Hubs};
 use crate::cli::{Ending, explain, stages};
 use crate::error::Error;
+use crate::model::duration::parse_duration;
 use crate::model::name::ClusterName;
 use crate::recipe::status::StatusRequest;
 use crate::survey::Survey;
@@ -18,15 +20,42 @@ pub(in crate::cli) struct Args {
     /// Names of EKS clusters to show [default: all].
     #[arg(value_name = "NAME")]
     names: Vec<ClusterName>,
+    /// Show the status again after each DURATION, until Ctrl-C [default: 2s].
+    #[arg(long, value_name = "DURATION", num_args = 0..=1, require_equals = true, default_missing_value = "2s",
+        value_parser = pause)]
+    watch: Option<Duration>,
+}
+
+/// The pause between two surveys: seconds, or a duration with a unit.
+fn pause(text: &str) -> Result<Duration, &'static str> {
+    let seconds = text.parse().ok().or_else(|| parse_duration(text));
+    let seconds = seconds.filter(|seconds| (1..=3_600).contains(seconds));
+    seconds
+        .map(Duration::from_secs)
+        .ok_or("expected a duration from 1s to 1h")
+}
+
+/// Shows the status once, or again and again.
+pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
+    let names: BTreeSet<ClusterName> = args.names.into_iter().collect();
+    loop {
+        let ending = show(&hubs, &names, args.watch.is_some()).await?;
+        match args.watch {
+            None => return Ok(ending),
+            Some(pause) => tokio::time::sleep(pause).await,
+        }
+    }
 }
 
 /// Surveys every hub and shows it.
-pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
-    let names: BTreeSet<ClusterName> = args.names.into_iter().collect();
-    let surveys = stages::survey(&hubs, &StatusRequest).await;
+async fn show(hubs: &Hubs<'_>, names: &BTreeSet<ClusterName>, again: bool) -> Result<Ending, Error> {
+    let surveys = stages::survey(hubs, &StatusRequest).await;
+    if again {
+        hubs.ui.clear()?;
+    }
     let (mut reports, mut error) = (Vec::new(), None);
     for (hub, survey) in hubs.list.iter().zip(&surveys) {
-        let (report, text) = one(&hubs, hub, survey, &names);
+        let (report, text) = one(hubs, hub, survey, names);
         error = error.or(report.error.clone());
         reports.push(report);
         if let Some(text) = text {
