@@ -418,7 +418,7 @@ async fn every_command_reports_a_key_that_denies_eventbridge() {
             &shut,
             Some("the key policy does not allow EventBridge to call kms:Decrypt and kms:GenerateDataKey"),
         ),
-        (&gone, Some("there is no such key")),
+        (&gone, Some("the key does not exist")),
     ] {
         let (document, code) = bench.json(&["bootstrap-hub", "--yes", "--kms-key", key], &[]);
         assert_eq!(code, Some(0), "{document}");
@@ -586,7 +586,7 @@ async fn an_invalid_saved_option_is_refused_until_it_is_set_again() {
     bench.remember("kibus:option:memory", "lots").await;
     let output = bench.run(&["bootstrap-hub", "--yes"], &[]);
     assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("choose again by giving --memory"));
+    assert!(text(&output.stderr).contains("pass --memory to save it again"));
     bench.done(&["bootstrap-hub", "--yes", "--memory=512"]);
     bench.done(&["verify"]);
 }
