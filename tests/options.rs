@@ -203,7 +203,7 @@ fn cases() -> Vec<Case> {
             "retention",
             json!(86400),
             ("7200", json!(7200)),
-            ("3600", json!(3600)),
+            ("90m", json!(5400)),
         ),
         case(
             "permissions-boundary",
@@ -251,15 +251,15 @@ fn cases() -> Vec<Case> {
             "retention_days",
             json!(14),
             ("30", json!(30)),
-            ("7", json!(7)),
+            ("7d", json!(7)),
         ),
         case(
             "rebalance",
             ("rule", "kibus-rebalance-recommendation"),
             "enabled",
             Value::Null,
-            ("true", json!(true)),
-            ("false", Value::Null),
+            ("yes", json!(true)),
+            ("0", Value::Null),
         ),
     ]
 }
@@ -313,6 +313,8 @@ async fn the_flag_overrides_the_variable_the_saved_option_and_the_default() {
             case.flag
         );
     }
+    let empty: Vec<(&str, &str)> = variables.iter().map(|(name, _)| (*name, "")).collect();
+    assert_eq!(dry(&[], &empty), BTreeMap::new(), "an empty variable counts as unset");
 }
 
 #[tokio::test]

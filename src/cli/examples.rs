@@ -90,6 +90,10 @@ pub(super) fn examples(command: &str) -> &'static [Example] {
         ],
         "policy" => &[
             ("Print the IAM policy of an operator", "kibus policy operator"),
+            (
+                "Print the IAM policy of a pipeline that only verifies",
+                "kibus policy operator --read-only",
+            ),
             ("Print the IAM policy of a controller", "kibus policy controller base"),
             (
                 "Save the policy of the router",

@@ -92,7 +92,8 @@ pub fn operator(
 /// `sqs:ReceiveMessage`, which hides the message from its consumer.
 const READS: [&str; 3] = ["Describe", "Get", "List"];
 
-/// The document without every action that changes something: enough for `verify`, `status` and `list`.
+/// The document without every action that changes something: enough for `verify`, `status`, and the part of `list` that
+/// is about this bus.
 #[must_use]
 pub fn reads(mut document: Document) -> Document {
     let is_read = |action: &Value| {

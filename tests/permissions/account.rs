@@ -24,6 +24,9 @@ use crate::scenario::wire::{Answer, Broken, forward};
 /// The Region of these tests.
 pub(super) const REGION: &str = "us-west-2";
 
+/// The commands that change something, and so take `--yes`.
+const CHANGING: [&str; 5] = ["bootstrap-hub", "add-cluster", "remove-cluster", "rollback", "teardown"];
+
 /// An account on its own emulator.
 pub(super) struct Account {
     server: PrivateServer,
@@ -131,11 +134,15 @@ impl Account {
 
     /// Runs kibus with these keys.
     pub(super) async fn kibus(&self, keys: &Keys, line: &str) -> Ran {
-        let changes = ["bootstrap-hub", "add-cluster", "remove-cluster", "rollback", "teardown"];
-        let changes = changes.iter().any(|command| line.starts_with(command));
         let output = Command::new(env!("CARGO_BIN_EXE_kibus"))
             .args(line.split_whitespace())
-            .args(["-vv"].into_iter().chain(changes.then_some("--yes")))
+            .args(
+                CHANGING
+                    .iter()
+                    .any(|command| line.starts_with(command))
+                    .then_some("--yes"),
+            )
+            .arg("-vv")
             .env_clear()
             .envs([
                 ("AWS_ACCESS_KEY_ID", keys.id.as_str()),

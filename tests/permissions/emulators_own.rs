@@ -35,6 +35,15 @@ pub(super) fn of_operator(arn: impl Fn(&str, &str) -> String) -> Value {
     ])
 }
 
+/// In addition to the read-only document, for the same reasons.
+pub(super) fn of_reader(arn: impl Fn(&str, &str) -> String) -> Value {
+    policy([
+        statement(&["events:DescribeRule"], &arn("events", "rule/default/kibus-*")),
+        statement(&["events:ListTagsForResource", "events:ListTargetsByRule"], "*"),
+        statement(&["lambda:ListAliases"], &arn("lambda", "function:kibus-router")),
+    ])
+}
+
 /// In addition to the router's document: batch calls are separate actions, limited like the single calls.
 pub(super) fn of_router(document: &Value) -> Value {
     let batches = [

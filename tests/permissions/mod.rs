@@ -142,6 +142,7 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     let key = account.key().await;
     operator.kibus(&format!("bootstrap-hub --kms-key {key}")).await;
     operator.kibus("add-cluster base").await;
+    reads_need_the_read_only_document(&mut operator).await;
     operator.kibus("rollback").await;
     operator.kibus("bootstrap-hub").await;
     operator.kibus("add-cluster base --tag team=b").await;
@@ -172,6 +173,33 @@ async fn each_policy_allows_its_work_and_nothing_else() {
         Vec::<&String>::new(),
         "allowed, and no command of this story calls it"
     );
+}
+
+/// `verify` and `status` run with the read-only document, and call each action in it. `list` also reads the other buses of
+/// the account, for which this document is not.
+async fn reads_need_the_read_only_document(operator: &mut Operator<'_>) {
+    let account = operator.account;
+    let document = operator.document("policy operator --read-only").await;
+    let mut reader = Operator {
+        account,
+        keys: account.user("reader").await,
+        called: BTreeSet::new(),
+    };
+    account.allow("reader", "kibus-reader", &document).await;
+    account
+        .allow("reader", "emulators-own-of-reader", &emulators_own::of_reader(arn))
+        .await;
+    for line in ["verify", "verify base", "status"] {
+        reader.kibus(line).await;
+    }
+    let called: BTreeSet<_> = reader.called.difference(&of(&NEEDS_NO_LEAVE)).cloned().collect();
+    let allowed: BTreeSet<_> = actions(&document).difference(&of(&NO_CALL)).cloned().collect();
+    assert_eq!(
+        called, allowed,
+        "the read-only document allows what these commands call"
+    );
+    let denied = reader.account.kibus(&reader.keys, "verify --probe").await;
+    assert_ne!(denied.code, Some(0), "a probe sends an event: {}", denied.stdout);
 }
 
 /// Reads a queue like Karpenter: gets its URL by name, polls it, deletes each message.

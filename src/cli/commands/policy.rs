@@ -30,7 +30,7 @@ pub(in crate::cli) struct Args {
 enum Party {
     /// Policy for an operator, who runs kibus.
     Operator {
-        /// Only allow what `verify`, `status` and `list` read.
+        /// Allow only what `verify` and `status` read.
         #[arg(long)]
         read_only: bool,
         /// Controller role of a cluster; repeat for more [default: the usual names].
