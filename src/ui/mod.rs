@@ -3,11 +3,13 @@
 //! stdout is data, stderr is talk: with `--output text` a plan is data, with `--output json` the one document is,
 //! and the plan moves to stderr.
 
+mod heading;
 pub mod json;
 pub mod paint;
 mod progress;
 mod progress_term;
 mod prompt;
+mod settings;
 pub mod table;
 mod terminal;
 pub mod text;
@@ -18,13 +20,13 @@ use console::Term;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget};
 use serde_json::Value;
 
+pub use heading::Heading;
 pub use json::{HubReport, Report};
 pub use progress::PlanProgress;
+pub use settings::{Color, Output, Talk};
 pub use table::{Align, Table};
 
 use crate::error::{Error, Hint};
-use crate::model::name::{AccountId, BusName, Region};
-use crate::model::scope::Scope;
 use crate::plan::Plan;
 use crate::recipe::{Controller, NextStep};
 use paint::Paint;
@@ -32,59 +34,7 @@ use progress_term::ProgressTerm;
 use terminal::{ColorVariables, Terminals};
 use text::Style;
 
-/// What is written to stdout.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum Output {
-    /// Text for people.
-    #[default]
-    Text,
-    /// One JSON document, as docs/plan.schema.json describes it.
-    Json,
-}
-
-/// When there is colour.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum Color {
-    /// On a terminal, unless NO_COLOR is set; everywhere if CLICOLOR_FORCE is.
-    #[default]
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
-}
-
-/// How much kibus says besides results and errors, and whether it asks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Talk {
-    /// No progress, warnings or next steps.
-    pub quiet: bool,
-    /// No questions.
-    pub no_input: bool,
-}
-
-/// Which hub a text is about.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Heading {
-    /// The bus.
-    pub bus: BusName,
-    /// Its account.
-    pub account: AccountId,
-    /// Its Region.
-    pub region: Region,
-}
-
-impl From<&Scope> for Heading {
-    fn from(scope: &Scope) -> Self {
-        Self {
-            bus: scope.bus.clone(),
-            account: scope.account.clone(),
-            region: scope.region.clone(),
-        }
-    }
-}
-
-/// The message of the error that a closed stdout gives; nobody is told, because nobody listens.
+/// The message of the error for a closed stdout. It is not shown, because nobody reads the output.
 const STDOUT_CLOSED: &str = "standard output is closed";
 
 /// The person or the pipeline in front of kibus.
