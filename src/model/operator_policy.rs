@@ -79,7 +79,7 @@ pub fn operator(
             ("router_role_arns", router_roles),
             ("boundary", boundary.as_str().into()),
         ]);
-        replace_statement(&mut policy, "KibusRouterRole", bounded);
+        replace_statement(&mut policy, "KibusRouterRole", &bounded);
     }
     with_key(
         policy,
@@ -96,11 +96,11 @@ pub fn too_long(document: &Document) -> Option<usize> {
 }
 
 /// Puts statements in the place of the one that is called so.
-fn replace_statement(policy: &mut Document, sid: &str, by: Document) {
-    if let (Some(Value::Array(statements)), Value::Array(by)) = (policy.0.get_mut("Statement"), by.0)
+fn replace_statement(policy: &mut Document, sid: &str, by: &Document) {
+    if let (Some(Value::Array(statements)), Value::Array(by)) = (policy.value_mut().get_mut("Statement"), by.value())
         && let Some(at) = statements.iter().position(|statement| statement["Sid"] == sid)
     {
-        statements.splice(at..=at, by);
+        statements.splice(at..=at, by.iter().cloned());
     }
 }
 
