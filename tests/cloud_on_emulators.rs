@@ -140,7 +140,7 @@ fn variants(resource: &Resource) -> Vec<(String, Resource)> {
             });
             variants.queue("redrive_allow", |q| q.redrive_allow = None);
             variants.queue("redrive_allow", |q| {
-                q.redrive_allow = Some(Document(json!({"redrivePermission": "denyAll"})));
+                q.redrive_allow = Some(Document::new(json!({"redrivePermission": "denyAll"})));
             });
         }
         Resource::Role(_) => {
@@ -194,7 +194,7 @@ fn variants(resource: &Resource) -> Vec<(String, Resource)> {
         Resource::Rule(_) => {
             variants.rule("description", |r| r.description = "other".to_owned());
             variants.rule("pattern", |r| {
-                r.pattern = Document(json!({"source": ["other", "another"]}))
+                r.pattern = Document::new(json!({"source": ["other", "another"]}))
             });
             variants.rule("enabled", |r| r.enabled = false);
             variants.rule("target", |r| r.target = None);
@@ -279,14 +279,14 @@ fn replaces(resource: &Resource, variant: &Resource) -> bool {
 }
 
 fn policy(sid: &str) -> Document {
-    Document(json!({
+    Document::new(json!({
         "Version": "2012-10-17",
         "Statement": [{"Sid": sid, "Effect": "Deny", "Principal": "*", "Action": "sqs:*", "Resource": "*"}],
     }))
 }
 
 fn trust(service: &str) -> Document {
-    Document(json!({
+    Document::new(json!({
         "Version": "2012-10-17",
         "Statement": [{"Effect": "Allow", "Principal": {"Service": service}, "Action": "sts:AssumeRole"}],
     }))

@@ -172,7 +172,7 @@ async fn a_policy_that_is_not_json_is_read_and_fixed() {
     let call = call.attributes(aws_sdk_sqs::types::QueueAttributeName::Policy, "{");
     call.send().await.unwrap();
     match bench.cloud.read(&ResourceId::Queue(queue)).await {
-        Ok(Some(Resource::Queue(queue))) => assert_eq!(queue.policy, Some(Document("{".into()))),
+        Ok(Some(Resource::Queue(queue))) => assert_eq!(queue.policy, Some(Document::new("{".into()))),
         other => panic!("{other:?}"),
     }
     bench.reach(&hub).await;

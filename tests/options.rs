@@ -120,7 +120,7 @@ impl Bench {
 
     /// Creates a KMS key, whose policy allows EventBridge or not, and returns its ARN.
     async fn key(&self, allows_eventbridge: bool) -> String {
-        let statement = policy::key_statement(self.cloud.scope()).0;
+        let statement = policy::key_statement(self.cloud.scope()).value().clone();
         let policy = allows_eventbridge.then(|| json!({ "Version": "2012-10-17", "Statement": [statement] }));
         kms_key::make(self.server.endpoint().port, ACCOUNT, REGION, policy.as_ref()).await
     }
@@ -471,13 +471,17 @@ async fn limits_of_account_and_role_are_checked_before_the_first_change() {
                "Resource": "arn:aws:sqs:us-west-2:111122223333:base"})
     };
     let full = json!({"Statement": [statement("x".repeat(10_100))]});
-    bench.role("KarpenterServiceAccount-full", Some(Document(full))).await;
+    bench
+        .role("KarpenterServiceAccount-full", Some(Document::new(full)))
+        .await;
     let (document, code) = bench.json(&["add-cluster", "full", "--yes"], &[]);
     assert_eq!(code, Some(4), "{document}");
     assert!(document.to_string().contains("has no room"), "{document}");
 
     let twice = json!({"Statement": [statement("Interruption".to_owned())]});
-    bench.role("KarpenterServiceAccount-base", Some(Document(twice))).await;
+    bench
+        .role("KarpenterServiceAccount-base", Some(Document::new(twice)))
+        .await;
     let (document, code) = bench.json(&["add-cluster", "base", "--yes"], &[]);
     assert_eq!(code, Some(0), "{document}");
     let warnings = document["hubs"][0]["warnings"].to_string();

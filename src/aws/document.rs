@@ -6,7 +6,7 @@ use crate::model::document::Document;
 
 /// Parses a document. Text that is not JSON becomes a JSON string, so that it differs from every document.
 pub(super) fn read(text: &str) -> Document {
-    Document::parse(text).unwrap_or_else(|_| Document(Value::String(text.to_owned())))
+    Document::parse(text).unwrap_or_else(|_| Document::new(Value::String(text.to_owned())))
 }
 
 /// The same for IAM, which percent-encodes its documents (RFC 3986).
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn invalid_json_is_kept_as_text() {
-        assert_eq!(read("{"), Document(Value::String("{".to_owned())));
+        assert_eq!(read("{"), Document::new(Value::String("{".to_owned())));
         assert_ne!(read("{"), read("{}"));
     }
 }

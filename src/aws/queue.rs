@@ -162,7 +162,8 @@ fn encryption(key: Option<&str>, managed: Option<&str>) -> Encryption {
 
 /// A redrive policy; an invalid one is kept as text, so that it differs.
 fn redrive(text: &str) -> Redrive {
-    let policy = document::read(text).0;
+    let policy = document::read(text);
+    let policy = policy.value();
     let arn = policy.get("deadLetterTargetArn").and_then(Value::as_str);
     // SQS returns the count as it was sent, which may be text.
     let count = policy.get("maxReceiveCount").and_then(|count| match count {

@@ -44,7 +44,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &RuleName) -> Result<Option<Rul
         pattern: rule
             .event_pattern
             .as_deref()
-            .map_or(Document(Value::Null), document::read),
+            .map_or(Document::new(Value::Null), document::read),
         enabled: rule.state != Some(RuleState::Disabled),
         target: ours.first().map(target),
         foreign_targets: others.into_iter().map(|other| other.id).collect(),

@@ -1,20 +1,39 @@
 //! JSON documents (policies, patterns) and when two of them say the same.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 /// A policy or a pattern. Two are equal if they say the same, however they are written: the order of a list, a
 /// list of one against the thing itself, and the order of statements carry no meaning in either language. (They do
 /// in a pattern's `numeric` ranges, which no document of ours has.)
 #[derive(Clone, Debug)]
-pub struct Document(pub Value);
+pub struct Document(Arc<Value>);
 
 impl Document {
+    /// A document of a value. Its copies share the value.
+    #[must_use]
+    pub fn new(value: Value) -> Self {
+        Self(Arc::new(value))
+    }
+
+    /// What it says.
+    #[must_use]
+    pub fn value(&self) -> &Value {
+        &self.0
+    }
+
+    /// What it says, to be changed in this copy only.
+    pub fn value_mut(&mut self) -> &mut Value {
+        Arc::make_mut(&mut self.0)
+    }
+
     /// Reads a document from text.
     ///
     /// # Errors
     /// When the text is not JSON.
     pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
-        serde_json::from_str(text).map(Self)
+        serde_json::from_str(text).map(Self::new)
     }
 
     /// The document on one line, as AWS takes it.
@@ -156,7 +175,7 @@ mod tests {
                 false,
             ),
         ] {
-            assert_eq!(Document(policy.clone()) == Document(other), same, "{name}");
+            assert_eq!(Document::new(policy.clone()) == Document::new(other), same, "{name}");
         }
     }
 
@@ -184,11 +203,11 @@ mod tests {
             ("every service", policy(json!({"Service": "*"}), json!("false")), false),
             ("someone", policy(json!({"AWS": "111122223333"}), json!("false")), false),
         ] {
-            assert_eq!(Document(ours.clone()) == Document(other), same, "{name}");
+            assert_eq!(Document::new(ours.clone()) == Document::new(other), same, "{name}");
         }
         assert_ne!(
-            Document(json!({"detail": {"n": [1]}})),
-            Document(json!({"detail": {"n": ["1"]}})),
+            Document::new(json!({"detail": {"n": [1]}})),
+            Document::new(json!({"detail": {"n": ["1"]}})),
             "a pattern's number is no text"
         );
     }
@@ -196,8 +215,8 @@ mod tests {
     #[test]
     fn a_pattern_of_one_statement_is_not_unwrapped_into_its_object() {
         assert_ne!(
-            Document(json!({"a": [{"prefix": "x"}]})),
-            Document(json!({"a": {"prefix": "x"}}))
+            Document::new(json!({"a": [{"prefix": "x"}]})),
+            Document::new(json!({"a": {"prefix": "x"}}))
         );
     }
 }

@@ -26,7 +26,7 @@ impl InlinePolicy {
     #[must_use]
     pub fn document_or_text(&self) -> Document {
         self.document()
-            .unwrap_or_else(|| Document(Value::String(self.text.clone())))
+            .unwrap_or_else(|| Document::new(Value::String(self.text.clone())))
     }
 }
 
@@ -153,7 +153,7 @@ mod tests {
                 false,
             ),
         ] {
-            let queues = queues_received_from(&Document(json!({"Statement": [statement]})));
+            let queues = queues_received_from(&Document::new(json!({"Statement": [statement]})));
             assert_eq!(queues.contains(Q), named, "{name}");
         }
     }

@@ -139,7 +139,7 @@ mod tests {
             .iter()
             .map(|signal| scope().rule_arn(&scope().rule(*signal)))
             .collect();
-        let policy = Document(json!({ "Statement": statements }));
+        let policy = Document::new(json!({ "Statement": statements }));
         lets_rules_in(&policy, &scope().account, &rules)
     }
 
@@ -173,7 +173,7 @@ mod tests {
             ("the default policy of a key", json!([root]), both()),
             (
                 "what kibus prints",
-                json!([root, policy::key_statement(&scope()).0]),
+                json!([root, policy::key_statement(&scope()).value()]),
                 LetsIn::Yes,
             ),
             ("one statement, not in a list", allow(json!({})), LetsIn::Yes),
@@ -257,7 +257,7 @@ mod tests {
         ] {
             assert_eq!(judge(statements), expected, "{name}");
         }
-        let text = Document("no policy".into());
+        let text = Document::new("no policy".into());
         assert_eq!(lets_rules_in(&text, &scope().account, &[]), both(), "no document");
     }
 }

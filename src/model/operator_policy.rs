@@ -79,7 +79,7 @@ pub fn operator(
             ("router_role_arns", router_roles),
             ("boundary", boundary.as_str().into()),
         ]);
-        replace_statement(&mut policy, "KibusRouterRole", bounded);
+        replace_statement(&mut policy, "KibusRouterRole", &bounded);
     }
     with_key(
         policy,
@@ -100,7 +100,7 @@ pub fn reads(mut document: Document) -> Document {
         let name = action.as_str().and_then(|action| action.split_once(':'));
         name.is_some_and(|(_, name)| READS.iter().any(|read| name.starts_with(read)))
     };
-    if let Some(Value::Array(statements)) = document.0.get_mut("Statement") {
+    if let Some(Value::Array(statements)) = document.value_mut().get_mut("Statement") {
         statements.retain_mut(|statement| match &mut statement["Action"] {
             Value::Array(actions) => {
                 actions.retain(is_read);
@@ -120,11 +120,11 @@ pub fn too_long(document: &Document) -> Option<usize> {
 }
 
 /// Replaces the statement with this Sid.
-fn replace_statement(policy: &mut Document, sid: &str, by: Document) {
-    if let (Some(Value::Array(statements)), Value::Array(by)) = (policy.0.get_mut("Statement"), by.0)
+fn replace_statement(policy: &mut Document, sid: &str, by: &Document) {
+    if let (Some(Value::Array(statements)), Value::Array(by)) = (policy.value_mut().get_mut("Statement"), by.value())
         && let Some(at) = statements.iter().position(|statement| statement["Sid"] == sid)
     {
-        statements.splice(at..=at, by);
+        statements.splice(at..=at, by.iter().cloned());
     }
 }
 

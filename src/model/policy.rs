@@ -32,7 +32,7 @@ pub fn cluster_queue(scope: &Scope, queue: &QueueName) -> Document {
 /// Which queues may use the dead-letter queue: the hub queue alone.
 #[must_use]
 pub fn redrive_allow(scope: &Scope, source: &QueueName) -> Document {
-    Document(json!({ "redrivePermission": "byQueue", "sourceQueueArns": [scope.queue_arn(source)] }))
+    Document::new(json!({ "redrivePermission": "byQueue", "sourceQueueArns": [scope.queue_arn(source)] }))
 }
 
 /// Who may take the router's role: Lambda.
@@ -116,7 +116,7 @@ pub fn keys(policy: &Document) -> BTreeSet<String> {
 #[must_use]
 pub fn with_keys_too(policy: &Document, keys: &BTreeSet<String>) -> Document {
     let mut policy = policy.clone();
-    if let Some(Value::Array(statements)) = policy.0.get_mut("Statement") {
+    if let Some(Value::Array(statements)) = policy.value_mut().get_mut("Statement") {
         for statement in statements.iter_mut().filter(|statement| is_about_keys(statement)) {
             let mut all: BTreeSet<&str> = texts(statement.get("Resource")).into_iter().collect();
             all.extend(keys.iter().map(String::as_str));
@@ -135,9 +135,14 @@ fn is_about_keys(statement: &Value) -> bool {
 /// The policy with a statement more, if there is a customer key.
 pub(super) fn with_key(mut policy: Document, statement: &str, key: Option<&KmsKey>) -> Document {
     if let Some(key) = key
-        && let Some(Value::Array(statements)) = policy.0.get_mut("Statement")
+        && let Some(Value::Array(statements)) = policy.value_mut().get_mut("Statement")
     {
-        statements.push(Template::builtin(statement).fill(&[("key", key.as_str().into())]).0);
+        statements.push(
+            Template::builtin(statement)
+                .fill(&[("key", key.as_str().into())])
+                .value()
+                .clone(),
+        );
     }
     policy
 }
@@ -175,7 +180,7 @@ mod tests {
                 json!({"Statement": {"Sid": "Theirs"}}),
             ),
         ] {
-            assert!(!all_ours(&Document(policy)), "{name}");
+            assert!(!all_ours(&Document::new(policy)), "{name}");
         }
     }
 
@@ -211,8 +216,9 @@ mod tests {
 
     #[test]
     fn a_controller_reads_and_nothing_else() {
-        let actions =
-            |asks: bool| controller(&scope(), &scope().hub_queue(), asks, None).0["Statement"][0]["Action"].clone();
+        let actions = |asks: bool| {
+            controller(&scope(), &scope().hub_queue(), asks, None).value()["Statement"][0]["Action"].clone()
+        };
         assert_eq!(
             actions(false),
             json!(["sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"])

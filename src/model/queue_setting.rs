@@ -41,7 +41,7 @@ impl QueueSetting {
     /// The Helm values as `--set` takes them, `settings.interruptionQueue=QUEUE`.
     #[must_use]
     pub fn settings(&self) -> Vec<String> {
-        let leaves = leaves("", &self.values.0);
+        let leaves = leaves("", self.values.value());
         leaves
             .into_iter()
             .map(|(path, value)| format!("{path}={value}"))
@@ -75,7 +75,7 @@ fn helm_upgrade(version: Option<KarpenterVersion>, namespace: &str, values: &Doc
         namespace,
         "--reuse-values",
     ]);
-    for (path, value) in leaves("", &values.0) {
+    for (path, value) in leaves("", values.value()) {
         command.push("--set".to_owned());
         command.push(format!("{path}={value}"));
     }
@@ -155,7 +155,7 @@ mod tests {
             (Some("1.14.1"), &new),
             (None, &new),
         ] {
-            assert_eq!(&setting(version, Some("q")).values.0, values, "{version:?}");
+            assert_eq!(setting(version, Some("q")).values.value(), values, "{version:?}");
         }
     }
 

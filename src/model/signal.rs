@@ -278,7 +278,7 @@ mod tests {
             if !filters.is_empty() {
                 pattern["detail"] = Value::Object(filters);
             }
-            assert_eq!(signal.pattern(&scope().account).0, pattern, "{signal:?}");
+            assert_eq!(signal.pattern(&scope().account).value(), &pattern, "{signal:?}");
         }
     }
 

@@ -42,7 +42,7 @@ impl Template {
     /// When a placeholder has no value: a mistake in the program, not in what it was given.
     #[must_use]
     pub fn fill(&self, values: &[(&str, Value)]) -> Document {
-        Document(fill(&self.0, values))
+        Document::new(fill(&self.0, values))
     }
 }
 
@@ -97,14 +97,14 @@ mod tests {
     fn placeholders_become_values() {
         let template = Template::builtin(r#"{"a": "${x}", "${x}": ["in ${x}.", 1], "l": "${l}"}"#);
         let filled = template.fill(&[("x", json!("y")), ("l", json!([1, "${x}"]))]);
-        assert_eq!(filled.0, json!({"a": "y", "y": ["in y.", 1], "l": [1, "${x}"]}));
+        assert_eq!(filled.value(), &json!({"a": "y", "y": ["in y.", 1], "l": [1, "${x}"]}));
     }
 
     #[test]
     fn what_is_filled_in_is_never_read_as_json() {
         let template = Template::builtin(r#"{"a": "${x}"}"#);
         assert_eq!(
-            template.fill(&[("x", json!("\", \"b\": \""))]).0,
+            template.fill(&[("x", json!("\", \"b\": \""))]).value().clone(),
             json!({"a": "\", \"b\": \""})
         );
     }

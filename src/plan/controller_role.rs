@@ -100,7 +100,7 @@ mod tests {
         RolePolicy {
             role: "r".parse().unwrap(),
             name: "kibus-us-west-2-base".parse().unwrap(),
-            document: Document(opens("KibusReadInterruptions", OURS)),
+            document: Document::new(opens("KibusReadInterruptions", OURS)),
         }
     }
 
@@ -156,7 +156,7 @@ mod tests {
             name: "theirs".to_owned(),
             text: format!("{}   \n", "x".repeat(characters)),
         };
-        let ours = live("kibus-us-west-2-base", &wanted.document.0);
+        let ours = live("kibus-us-west-2-base", wanted.document.value());
         for (case, live, fits) in [
             ("an empty role", vec![], true),
             ("just enough", vec![filler(ROLE_SPACE - needed)], true),

@@ -206,7 +206,7 @@ fn value_json(value: &FieldValue) -> Value {
         FieldValue::Number(number) => json!(number),
         FieldValue::Flag(flag) => json!(flag),
         FieldValue::List(items) => json!(items),
-        FieldValue::Document(document) => document.0.clone(),
+        FieldValue::Document(document) => document.value().clone(),
         FieldValue::Code(code) => json!({ "version": code.version, "sha256": code.sha256, "live": code.live }),
     }
 }

@@ -230,7 +230,7 @@ impl Ui {
     /// # Errors
     /// As [`Ui::out`].
     pub fn report(&self, report: &Report<'_>) -> Result<(), Error> {
-        self.document(&report.to_json())
+        self.document(|| report.to_json())
     }
 
     /// Writes an error that came before any hub was known as JSON, if that was asked for. Like every error it is
@@ -239,13 +239,14 @@ impl Ui {
     /// # Errors
     /// As [`Ui::out`].
     pub fn report_error(&self, error: &Error) -> Result<(), Error> {
-        self.document(&json::error_document(error))
+        self.document(|| json::error_document(error))
     }
 
-    fn document(&self, document: &Value) -> Result<(), Error> {
+    /// A document of a thousand clusters takes megabytes, so it is made only if it is written.
+    fn document(&self, document: impl FnOnce() -> Value) -> Result<(), Error> {
         match self.output {
             Output::Text => Ok(()),
-            Output::Json => self.out(&format!("{document:#}")),
+            Output::Json => self.out(&format!("{:#}", document())),
         }
     }
 

@@ -128,7 +128,7 @@ fn of_others() -> Desired {
     let policy = RolePolicy {
         role: "a".parse().unwrap(),
         name: "theirs".parse().unwrap(),
-        document: kibus::model::document::Document(serde_json::json!({"Statement": []})),
+        document: kibus::model::document::Document::new(serde_json::json!({"Statement": []})),
     };
     let policy = Resource::RolePolicy(policy);
     desired.insert(policy.id(), policy);

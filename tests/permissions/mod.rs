@@ -97,8 +97,8 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     let router = operator.document("policy router").await;
     let has = role_document(&iam).await;
     assert_eq!(
-        Document(has),
-        Document(router.clone()),
+        Document::new(has),
+        Document::new(router.clone()),
         "what is printed is what it has"
     );
     operator.kibus("add-cluster base tenant-1").await;

@@ -28,7 +28,7 @@ fn disown(tags: &mut Tags) {
 }
 
 fn statement(sid: &str) -> Document {
-    Document(json!({"Statement": [{"Sid": sid, "Effect": "Allow"}]}))
+    Document::new(json!({"Statement": [{"Sid": sid, "Effect": "Allow"}]}))
 }
 
 const CHANGED: &[Row] = &[
@@ -111,7 +111,7 @@ const CHANGED: &[Row] = &[
         "a controller's policy with a statement of somebody else's",
         |b| {
             b.role_policy(CONTROLLER, |p| {
-                p.document.0["Statement"]
+                p.document.value_mut()["Statement"]
                     .as_array_mut()
                     .unwrap()
                     .push(json!({"Sid": "Theirs"}));
@@ -128,7 +128,8 @@ const CHANGED: &[Row] = &[
         "a policy of the same name for another queue",
         |b| {
             b.role_policy(CONTROLLER, |p| {
-                p.document.0["Statement"][0]["Resource"] = json!("arn:aws:sqs:us-west-2:111122223333:a-other");
+                p.document.value_mut()["Statement"][0]["Resource"] =
+                    json!("arn:aws:sqs:us-west-2:111122223333:a-other");
             });
         },
         &[
@@ -140,7 +141,7 @@ const CHANGED: &[Row] = &[
         "a policy that grants all queues, its own included",
         |b| {
             b.role_policy(CONTROLLER, |p| {
-                p.document.0["Statement"][0]["Resource"] = json!("arn:aws:sqs:*:*:*");
+                p.document.value_mut()["Statement"][0]["Resource"] = json!("arn:aws:sqs:*:*:*");
             });
         },
         &[],

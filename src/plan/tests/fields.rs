@@ -20,7 +20,7 @@ const SPOT: &str = "kibus-spot-interruption";
 const CONTROLLER: &str = "controller/kibus-us-west-2-base";
 
 fn other() -> Document {
-    Document(json!({"Statement": [{"Sid": "KibusOther", "Effect": "Deny"}]}))
+    Document::new(json!({"Statement": [{"Sid": "KibusOther", "Effect": "Deny"}]}))
 }
 
 /// An alias with this version, history, published versions and memory.
@@ -118,7 +118,7 @@ const DRIFT: &[Row] = &[
         "who may use the dead-letter queue",
         |b| {
             b.queue(DLQ, |q| {
-                q.redrive_allow = Some(Document(json!({"redrivePermission": "allowAll"})));
+                q.redrive_allow = Some(Document::new(json!({"redrivePermission": "allowAll"})));
             });
         },
         "~queue(redrive_allow)",
@@ -430,7 +430,7 @@ const DRIFT: &[Row] = &[
     ),
     (
         "pattern",
-        |b| b.rule(SPOT, |r| r.pattern = Document(json!({"source": ["aws.ec2"]}))),
+        |b| b.rule(SPOT, |r| r.pattern = Document::new(json!({"source": ["aws.ec2"]}))),
         "~rule(pattern)",
     ),
     (

@@ -76,7 +76,7 @@ impl Pair {
             for resource in cluster(Some(role)).desired(&scope(), None).resources() {
                 if let Resource::RolePolicy(mut seen) = resource.clone() {
                     if policy == 1 {
-                        seen.document = Document(serde_json::json!({"Statement": {"Sid": "KibusX"}}));
+                        seen.document = Document::new(serde_json::json!({"Statement": {"Sid": "KibusX"}}));
                     }
                     match policy {
                         0 => self.observed.insert(resource.id(), Reading::Absent),
@@ -112,8 +112,8 @@ impl Pair {
 fn changed(mut resource: Resource) -> Resource {
     match &mut resource {
         Resource::Queue(r) => r.delay += 1,
-        Resource::Role(r) => r.trust = Document(serde_json::json!({})),
-        Resource::RolePolicy(r) => r.document = Document(serde_json::json!({})),
+        Resource::Role(r) => r.trust = Document::new(serde_json::json!({})),
+        Resource::RolePolicy(r) => r.document = Document::new(serde_json::json!({})),
         Resource::LogGroup(r) => r.retention_days = None,
         Resource::Function(r) => r.settings.role.push('x'),
         Resource::Alias(r) => r.settings.memory += 1,

@@ -44,7 +44,7 @@ fn a_policy_belongs_to_its_cluster_with_and_without_the_queue() {
         let policy = RolePolicy {
             role: role.parse().unwrap(),
             name: name.parse().unwrap(),
-            document: Document(json!({})),
+            document: Document::new(json!({})),
         };
         assert_eq!(owners.of(&Resource::RolePolicy(policy)).to_string(), owner, "{name}");
     }

@@ -92,7 +92,7 @@ mod tests {
     use serde_json::json;
 
     fn lines(from: serde_json::Value, to: serde_json::Value, full: bool) -> String {
-        diff(&Document(from), &Document(to), full, Paint::default()).join("\n")
+        diff(&Document::new(from), &Document::new(to), full, Paint::default()).join("\n")
     }
 
     #[test]

@@ -258,7 +258,7 @@ fn width(look: Style) -> usize {
 /// The Helm values as YAML.
 fn yaml(setting: &QueueSetting) -> String {
     // Text under text always is YAML.
-    serde_yaml::to_string(&setting.values.0).unwrap_or_default()
+    serde_yaml::to_string(setting.values.value()).unwrap_or_default()
 }
 
 /// A command for a shell, indented, over several lines if it is long.

@@ -79,9 +79,9 @@ fn encryption(encryption: &Encryption) -> String {
 }
 
 fn dead_letters_of(allow: &Document) -> String {
-    match allow.0.get("redrivePermission").and_then(Value::as_str) {
+    match allow.value().get("redrivePermission").and_then(Value::as_str) {
         Some("byQueue") => {
-            let sources = texts(allow.0.get("sourceQueueArns"));
+            let sources = texts(allow.value().get("sourceQueueArns"));
             let names: Vec<_> = sources.iter().map(|arn| escape(last(arn, ':'))).collect();
             format!("from {} only", names.join(", "))
         }

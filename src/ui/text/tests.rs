@@ -75,13 +75,15 @@ pub(crate) fn drifted_resources(desired: &Desired) -> Desired {
             queue.tags.0.insert("kibus:stray".to_owned(), "\u{1b}[2Jx".to_owned());
         }
         Resource::Rule(rule) if rule.name.as_str() == "kibus-instance-state-change" => {
-            rule.pattern.0["detail"]["state"] = serde_json::json!(["running", "terminated"]);
+            rule.pattern.value_mut()["detail"]["state"] = serde_json::json!(["running", "terminated"]);
             rule.enabled = false;
         }
         Resource::RolePolicy(policy) if policy.role == scope().router_role() => {
-            policy.document.0["Statement"][1]["Resource"] = serde_json::json!("*");
+            policy.document.value_mut()["Statement"][1]["Resource"] = serde_json::json!("*");
         }
-        Resource::RolePolicy(policy) => policy.document.0["Statement"][0]["Action"] = serde_json::json!("sqs:*"),
+        Resource::RolePolicy(policy) => {
+            policy.document.value_mut()["Statement"][0]["Action"] = serde_json::json!("sqs:*")
+        }
         Resource::LogGroup(group) => group.retention_days = None,
         Resource::Function(function) => {
             function.settings.memory = 128;
@@ -284,7 +286,7 @@ fn color_changes_no_text() {
             queue.policy = queue
                 .policy
                 .as_ref()
-                .map(|_| Document(serde_json::json!({"Statement": []})));
+                .map(|_| Document::new(serde_json::json!({"Statement": []})));
         }
     });
     let plan = between(&before, &after);

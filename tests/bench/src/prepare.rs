@@ -31,8 +31,7 @@ pub fn kibus(given: Option<PathBuf>) -> Result<PathBuf, Box<dyn Error>> {
 
 /// The function's binary.
 pub fn router(given: Option<PathBuf>) -> Result<PathBuf, Box<dyn Error>> {
-    let words =
-        "build --release --bin kibus-router --no-default-features --features router --target-dir target/router";
+    let words = "build --release --bin kibus-router --no-default-features --features router --target-dir target/router";
     binary(given, words, "target/router/release/kibus-router")
 }
 

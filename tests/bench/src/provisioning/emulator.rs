@@ -27,7 +27,10 @@ impl Emulator {
         let home = prepare::root()?.join("target/bench-sandbox");
         let sandbox = |word: &str| {
             let mut command = Command::new(&kibus);
-            command.args(["sandbox", word]).env("KIBUS_SANDBOX_HOME", &home).output()
+            command
+                .args(["sandbox", word])
+                .env("KIBUS_SANDBOX_HOME", &home)
+                .output()
         };
         sandbox("down")?;
         let up = sandbox("up")?;
@@ -71,14 +74,19 @@ impl Emulator {
             }
         }
         let tags = Some("AmazonSQS.ListQueueTags");
-        let tags = self.call(account, "sqs", tags, format!("{{\"QueueUrl\":\"{url}\"}}")).await?;
+        let tags = self
+            .call(account, "sqs", tags, format!("{{\"QueueUrl\":\"{url}\"}}"))
+            .await?;
         let tags: serde_json::Value = serde_json::from_str(&tags)?;
         let policy = format!(
             "Action=GetRolePolicy&RoleName={}&PolicyName=kibus-{REGION}-{cluster}&Version=2010-05-08",
             role(cluster)
         );
         let policy = self.call(account, "iam", None, policy).await?;
-        let policy = policy.split(['<', '>']).skip_while(|part| *part != "PolicyDocument").nth(1);
+        let policy = policy
+            .split(['<', '>'])
+            .skip_while(|part| *part != "PolicyDocument")
+            .nth(1);
         let policy: serde_json::Value = serde_json::from_str(&decoded(policy.unwrap_or_default()))?;
         Ok(format!("{attributes} {tags} {policy}").replace(account, "ACCOUNT"))
     }
@@ -91,9 +99,10 @@ impl Emulator {
         body: String,
     ) -> Result<String, Box<dyn Error>> {
         let credential = format!("AWS4-HMAC-SHA256 Credential={account}/20260101/{REGION}/{service}/aws4_request");
-        let mut request = Request::post("/")
-            .header("host", self.address.to_string())
-            .header("authorization", format!("{credential}, SignedHeaders=host, Signature=0"));
+        let mut request = Request::post("/").header("host", self.address.to_string()).header(
+            "authorization",
+            format!("{credential}, SignedHeaders=host, Signature=0"),
+        );
         request = match target {
             Some(target) => request
                 .header("x-amz-target", target)
@@ -116,7 +125,10 @@ impl Emulator {
 impl Drop for Emulator {
     fn drop(&mut self) {
         let mut command = Command::new(&self.kibus);
-        let _ = command.args(["sandbox", "down"]).env("KIBUS_SANDBOX_HOME", &self.home).output();
+        let _ = command
+            .args(["sandbox", "down"])
+            .env("KIBUS_SANDBOX_HOME", &self.home)
+            .output();
     }
 }
 

@@ -86,7 +86,8 @@ async fn measure(programs: &Programs, size: usize, with_script: bool) -> Result<
     }
     let [ours, bare, scripts] = ACCOUNTS;
     let mut hub = process(&programs.kibus, &format!("http://{}", emulator.address), ours);
-    hub.args(["bootstrap-hub", "--yes", "--router-binary"]).arg(&programs.router);
+    hub.args(["bootstrap-hub", "--yes", "--router-binary"])
+        .arg(&programs.router);
     ran(hub).await?;
     let proxy = Proxy::start(emulator.address).await?;
     let endpoint = format!("http://{}", proxy.address);
@@ -105,7 +106,9 @@ async fn measure(programs: &Programs, size: usize, with_script: bool) -> Result<
         let floor = floor.map_err(|e| e.to_string())?;
         let script = if case != Case::Verify && with_script {
             let mut command = process(&programs.python, &endpoint, scripts);
-            command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("boto3_add.py")).args(&clusters);
+            command
+                .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("boto3_add.py"))
+                .args(&clusters);
             Some(ran(command).await?)
         } else {
             None
@@ -168,7 +171,11 @@ fn process(program: &Path, endpoint: &str, account: &str) -> Command {
 /// Runs a process to its end, which must be successful.
 async fn ran(mut command: Command) -> Result<Ran, Box<dyn Error>> {
     let begun = Instant::now();
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
     let status = format!("/proc/{}/status", child.id().ok_or("no process")?);
     // The kernel's own account of an ended process begins with the memory of the process that started it.
     let watch = tokio::spawn(async move {

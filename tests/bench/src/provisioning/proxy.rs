@@ -131,12 +131,7 @@ pub fn repeated(calls: &[Call]) -> Vec<String> {
     let mut seen = std::collections::BTreeSet::new();
     let again = calls.iter().filter(|call| {
         let target = call.head.headers.get("x-amz-target").map(|target| target.as_bytes());
-        !seen.insert((
-            call.head.method.as_str(),
-            call.head.uri.to_string(),
-            target,
-            &call.body,
-        ))
+        !seen.insert((call.head.method.as_str(), call.head.uri.to_string(), target, &call.body))
     });
     again.map(Call::operation).collect()
 }
