@@ -1,4 +1,4 @@
-//! A cluster that is wanted on a bus: its queue, and the policy on its controller role.
+//! A cluster of a bus: its queue, and the policy on its controller role.
 
 use super::hub;
 use super::inventory::Desired;
@@ -17,9 +17,9 @@ pub struct Cluster {
     pub name: ClusterName,
     /// Its queue.
     pub queue: QueueName,
-    /// The role that its Karpenter controller runs as; nothing where IAM is left alone.
+    /// The role that its Karpenter controller runs as; `None` if kibus does not manage a policy on it.
     pub controller_role: Option<RoleName>,
-    /// What else was chosen.
+    /// Its other options.
     pub options: ClusterOptions,
 }
 
@@ -42,7 +42,7 @@ impl Cluster {
         }
     }
 
-    /// The resources that it takes, with the hub's customer key if it has one.
+    /// Its desired resources, with the hub's customer key if it has one.
     #[must_use]
     pub fn desired(&self, scope: &Scope, key: Option<&KmsKey>) -> Desired {
         let user = self.options.tags.as_ref().map(UserTags::tags).unwrap_or_default();
@@ -65,7 +65,7 @@ impl Cluster {
         std::iter::once(queue).chain(policy).collect()
     }
 
-    /// What the controller's role must allow.
+    /// The policy of its controller role.
     #[must_use]
     pub fn controller_document(&self, scope: &Scope, key: Option<&KmsKey>) -> super::document::Document {
         let asks = self
@@ -75,7 +75,7 @@ impl Cluster {
         policy::controller(scope, &self.queue, asks, key)
     }
 
-    /// The id of the policy on a role, wanted or left behind.
+    /// The id of the policy on a role.
     #[must_use]
     pub fn policy_id(scope: &Scope, cluster: &ClusterName, role: &RoleName) -> ResourceId {
         ResourceId::RolePolicy(role.clone(), scope.controller_policy(cluster))
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_remembers_role_and_version() {
+    fn the_queue_saves_role_and_version() {
         let desired = cluster(Some("a,b"), Some("0.32.1"));
         let tags = desired.resources().find_map(Resource::tags).unwrap();
         assert_eq!(tags.controller_role(), Some("a,b".parse().unwrap()));

@@ -1,19 +1,19 @@
-//! What whoever runs kibus must be allowed, from `templates/policies/operator.json`.
+//! The policy of the operator, who runs kibus, from `templates/policies/operator.json`.
 //!
-//! It allows the calls that kibus makes, and what AWS asks for besides: tags at creation are a permission of their
-//! own, and so is handing a role to Lambda. Everything is narrowed to this bus by name where AWS takes a name, and
-//! by tag or condition where that says more.
+//! It allows the calls that kibus makes, and the permissions that these calls need besides: tags at creation, and
+//! passing a role to Lambda. Statements are limited to this bus by name where AWS accepts a name, and by tag or
+//! condition where that is stricter.
 //!
-//! Which conditions a call has is in the Service Authorization Reference:
+//! The conditions of each call, from the Service Authorization Reference:
 //!
-//! - `sqs:CreateQueue` and `sqs:TagQueue` have `aws:RequestTag`, queues have `aws:ResourceTag`. A queue that is made with
-//!   tags takes both permissions (API reference, CreateQueue).
+//! - `sqs:CreateQueue` and `sqs:TagQueue` have `aws:RequestTag`, queues have `aws:ResourceTag`. Creating a queue with
+//!   tags needs both permissions (API reference, CreateQueue).
 //! - `events:PutTargets` has `events:TargetArn`, an array of ARNs without that of a target's dead-letter queue. An array
-//!   takes a set operator, and `ForAllValues` holds for a request without the key too, hence the `Null` beside it (IAM
+//!   needs a set operator, and `ForAllValues` holds for a request without the key too, hence the `Null` beside it (IAM
 //!   user guide, "Single-valued vs. multivalued context keys"; EventBridge user guide, "Using IAM policy conditions").
 //! - `lambda:CreateEventSourceMapping`, `lambda:DeleteEventSourceMapping` and `lambda:UpdateEventSourceMapping` have
 //!   `lambda:FunctionArn`, a single ARN: here that of an alias. `lambda:GetEventSourceMapping` has it too, but not of a
-//!   mapping that is gone, and then AWS would say "denied" where kibus must hear "absent".
+//!   deleted mapping. AWS would then answer "denied" where kibus needs "absent".
 //! - `iam:CreateRole`, `iam:PutRolePolicy` and `iam:PutRolePermissionsBoundary` have `iam:PermissionsBoundary`: what the
 //!   role has, or what the request gives it (IAM user guide, "Permissions boundaries for IAM entities", which delegates
 //!   by the same condition).
@@ -29,7 +29,7 @@ use super::signal::PROBE_SOURCE;
 use super::template::Template;
 
 /// The names of roles that clusters' controllers usually run as, as patterns: those of
-/// [`super::cluster::controller_role_candidates`], under any path, with whatever eksctl or Terraform appends.
+/// [`super::cluster::controller_role_candidates`], under any path, with the suffix that eksctl or Terraform appends.
 const USUAL_CONTROLLER_ROLES: [&str; 6] = [
     "*KarpenterServiceAccount-*",
     "*-karpenter*",
@@ -42,8 +42,8 @@ const USUAL_CONTROLLER_ROLES: [&str; 6] = [
 /// How many characters other than white space a managed policy may have (IAM user guide, "IAM and AWS STS quotas").
 const MANAGED_POLICY: usize = 6_144;
 
-/// What an operator of this bus must be allowed. `roles` are the controller roles that may be given a policy; if
-/// there are none, those with the usual names may. With a `boundary`, the router's role may have no other.
+/// The policy of an operator of this bus. `roles` are the controller roles on which the operator may put a policy;
+/// without any, the roles with the usual names. With a `boundary`, the router role may have no other boundary.
 #[must_use]
 pub fn operator(
     scope: &Scope,
@@ -95,7 +95,7 @@ pub fn too_long(document: &Document) -> Option<usize> {
     over.filter(|over| *over > 0)
 }
 
-/// Puts statements in the place of the one that is called so.
+/// Replaces the statement of this `Sid` with these statements.
 fn replace_statement(policy: &mut Document, sid: &str, by: Document) {
     if let (Some(Value::Array(statements)), Value::Array(by)) = (policy.0.get_mut("Statement"), by.0)
         && let Some(at) = statements.iter().position(|statement| statement["Sid"] == sid)
@@ -122,7 +122,7 @@ mod tests {
         "logs:FilterLogEvents",
         "logs:DeleteRetentionPolicy",
     ];
-    /// What kibus never calls and AWS asks for all the same: to hand a role to Lambda.
+    /// A permission without a call of kibus: passing a role to Lambda.
     const BESIDES: [&str; 1] = ["iam:PassRole"];
 
     fn document() -> Document {

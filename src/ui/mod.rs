@@ -1,7 +1,7 @@
 //! Turns values and events into text, JSON, prompts and progress. It knows no AWS.
 //!
-//! stdout is data, stderr is talk: with `--output text` a plan is data, with `--output json` the one document is,
-//! and the plan moves to stderr.
+//! Stdout has data, stderr has messages: with `--output text` a plan is data, with `--output json` the document is,
+//! and the plan goes to stderr.
 
 pub mod json;
 pub mod paint;
@@ -32,7 +32,7 @@ use progress_term::ProgressTerm;
 use terminal::{ColorVariables, Terminals};
 use text::Style;
 
-/// What is written to stdout.
+/// The format of stdout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Output {
     /// Text for people.
@@ -42,7 +42,7 @@ pub enum Output {
     Json,
 }
 
-/// When there is colour.
+/// When to use color.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Color {
     /// On a terminal, unless NO_COLOR is set; everywhere if CLICOLOR_FORCE is.
@@ -54,7 +54,7 @@ pub enum Color {
     Never,
 }
 
-/// How much kibus says besides results and errors, and whether it asks.
+/// Which messages besides results and errors are printed, and whether kibus asks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Talk {
     /// No progress, warnings or next steps.
@@ -63,7 +63,7 @@ pub struct Talk {
     pub no_input: bool,
 }
 
-/// Which hub a text is about.
+/// The hub of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heading {
     /// The bus.
@@ -84,10 +84,10 @@ impl From<&Scope> for Heading {
     }
 }
 
-/// The message of the error that a closed stdout gives; nobody is told, because nobody listens.
+/// The message of the error of a closed stdout. It is not printed.
 const STDOUT_CLOSED: &str = "standard output is closed";
 
-/// The person or the pipeline in front of kibus.
+/// The terminal or the pipeline that runs kibus.
 #[derive(Debug)]
 pub struct Ui {
     output: Output,
@@ -103,8 +103,8 @@ pub struct Ui {
 }
 
 impl Ui {
-    /// Looks at the three streams and the environment (`NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE`, `TERM`). How the
-    /// process paints is set once, here.
+    /// Checks the three streams and the environment (`NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE`, `TERM`). Sets the colors
+    /// of the process.
     #[must_use]
     pub fn new(output: Output, color: Color, verbose: u8, talk: Talk) -> Self {
         let (terminals, variables) = (Terminals::detect(), ColorVariables::detect());
@@ -131,13 +131,13 @@ impl Ui {
         }
     }
 
-    /// What goes to stdout.
+    /// The format of stdout.
     #[must_use]
     pub fn output(&self) -> Output {
         self.output
     }
 
-    /// Whether someone is there to answer: stdin and stderr are terminals.
+    /// Whether a person can answer: stdin and stderr are terminals.
     #[must_use]
     pub fn can_ask(&self) -> bool {
         self.input && self.terminals.stdin && self.terminals.stderr
@@ -178,13 +178,13 @@ impl Ui {
     /// Writes text and a newline to stdout.
     ///
     /// # Errors
-    /// When stdout cannot be written to, like a full disk. A reader that has gone away is an error too, which
-    /// [`Ui::show_error`] passes over in silence.
+    /// When stdout cannot be written to, like a full disk. A closed pipe is an error too, which
+    /// [`Ui::show_error`] does not print.
     pub fn out(&self, text: &str) -> Result<(), Error> {
         self.bars.suspend(|| write_line(&mut io::stdout().lock(), text))
     }
 
-    /// Writes a result in words to stdout; where stdout is one JSON document, that holds the result.
+    /// Writes a result as text to stdout. A JSON document has the result itself.
     ///
     /// # Errors
     /// As [`Ui::out`].
@@ -195,8 +195,8 @@ impl Ui {
         }
     }
 
-    /// Writes sentences as [`Ui::result`] does, folded at the width of the terminal. Indented lines are to be copied and
-    /// stay whole.
+    /// Writes sentences as [`Ui::result`] does, folded at the width of the terminal. Indented lines are for
+    /// copying and are not folded.
     ///
     /// # Errors
     /// As [`Ui::out`].
@@ -204,7 +204,7 @@ impl Ui {
         self.result(&text::sentences(text, self.result_style()))
     }
 
-    /// Writes the steps that are left to a person, unless kibus is to be quiet.
+    /// Writes the steps that are left to a person, unless output is quiet.
     ///
     /// # Errors
     /// As [`Ui::out`].
@@ -220,7 +220,7 @@ impl Ui {
         say(&self.bars, text);
     }
 
-    /// Writes a warning with its command to stderr. A JSON document holds its warnings itself.
+    /// Writes a warning with its command to stderr. A JSON document has its warnings itself.
     pub fn warn(&self, warning: &Hint, options: &str) {
         match &warning.command {
             None => self.warn_text(&warning.text),
@@ -245,8 +245,7 @@ impl Ui {
         }
     }
 
-    /// Shows what a plan would change: on stdout; where stdout is one JSON document, on stderr if a person is asked to
-    /// agree to it. A plan without changes shows nothing.
+    /// Shows a plan on stdout. With JSON output, shows it on stderr if a person is asked to confirm it. A plan without changes shows nothing.
     ///
     /// # Errors
     /// As [`Ui::out`].
@@ -264,7 +263,7 @@ impl Ui {
         }
     }
 
-    /// Writes what a command has to say as JSON, if that was asked for.
+    /// Writes the report of a command as JSON, with JSON output.
     ///
     /// # Errors
     /// As [`Ui::out`].
@@ -272,7 +271,7 @@ impl Ui {
         self.document(&report.to_json())
     }
 
-    /// Writes an error that came before any hub was known as JSON, if that was asked for. Like every error it is
+    /// Writes an error from before any hub was known as JSON, with JSON output. Like every error it is
     /// also shown, with [`Ui::show_error`].
     ///
     /// # Errors
@@ -303,7 +302,7 @@ impl Ui {
         self.bars.suspend(|| prompt::confirm(question))
     }
 
-    /// Asks for a word to be typed, where a mere yes comes too easily. It blocks its thread.
+    /// Asks for a word to be typed, for changes that cannot be undone. It blocks its thread.
     ///
     /// # Errors
     /// When the terminal cannot be read.
@@ -311,14 +310,14 @@ impl Ui {
         self.bars.suspend(|| prompt::confirm_typed(question, word))
     }
 
-    /// Tells what happens while a plan runs.
+    /// Shows progress while a plan runs.
     #[must_use]
     pub fn progress(&self, plan: &Plan) -> PlanProgress {
         let columns = self.stderr_style().width;
         PlanProgress::new(self.bars.clone(), self.stderr_paint, self.moves, columns, plan)
     }
 
-    /// Says on a terminal that something is under way, for as long as the answer lives.
+    /// Shows on a terminal that an operation runs, until the returned value is dropped.
     #[must_use]
     pub fn spinner(&self, text: &str) -> Spinner {
         let bar = self.bars.add(ProgressBar::new_spinner());
@@ -329,7 +328,7 @@ impl Ui {
     }
 }
 
-/// Something under way; it leaves the screen when this is dropped.
+/// A running operation; its line is removed when this is dropped.
 #[derive(Debug)]
 pub struct Spinner(ProgressBar);
 
@@ -339,7 +338,7 @@ impl Drop for Spinner {
     }
 }
 
-/// A line on stderr, above whatever moves there. Where stderr cannot be written to, nobody can be told.
+/// Writes a line to stderr, above the progress lines. Errors of stderr are ignored.
 fn say(bars: &MultiProgress, text: &str) {
     bars.suspend(|| {
         let _ = writeln!(io::stderr().lock(), "{text}");
@@ -352,7 +351,7 @@ fn write_line(to: &mut impl Write, text: &str) -> Result<(), Error> {
         .map_err(|e| not_written(&e))
 }
 
-/// The error of standard output that takes no more: its reader has gone away, or its disk is full.
+/// The error of a failed write to stdout: a closed pipe, or a full disk.
 #[must_use]
 pub fn not_written(e: &io::Error) -> Error {
     if e.kind() == io::ErrorKind::BrokenPipe {

@@ -1,11 +1,11 @@
-//! What was chosen for a cluster.
+//! The options of a cluster.
 
 use super::saved::{BadSavedOption, memo, recall};
 use super::user_tags::UserTags;
 use crate::model::karpenter::KarpenterVersion;
 use crate::model::tags::Tags;
 
-/// What was chosen for a cluster, beside its controller role, which has a tag of its own.
+/// The options of a cluster, without its controller role, which has a tag of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each is the flag of its name, which documents it")]
 pub struct ClusterOptions {
@@ -14,10 +14,10 @@ pub struct ClusterOptions {
 }
 
 impl ClusterOptions {
-    /// What the tags of the cluster's queue remember.
+    /// The options that the tags of the cluster's queue save.
     ///
     /// # Errors
-    /// When a tag holds what its option would not take.
+    /// When a tag has a value that its option does not accept.
     pub fn saved(tags: &Tags) -> Result<Self, BadSavedOption> {
         Ok(Self {
             tags: tags.option("tag").map(|keys| UserTags::saved(keys, tags)),
@@ -25,7 +25,7 @@ impl ClusterOptions {
         })
     }
 
-    /// These, and where nothing was chosen, the other's.
+    /// These options; an option that is not set takes the value of `other`.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -34,7 +34,7 @@ impl ClusterOptions {
         }
     }
 
-    /// The tags that remember them.
+    /// The tags that save them.
     #[must_use]
     pub fn saved_tags(&self) -> Tags {
         let Self {

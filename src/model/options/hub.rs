@@ -1,4 +1,4 @@
-//! What was chosen for a hub.
+//! The options of a hub.
 
 use super::saved::{BadSavedOption, memo, recall};
 use super::user_tags::UserTags;
@@ -8,7 +8,7 @@ use crate::model::name::{KmsKey, PermissionsBoundary, QueuePrefix, RolePath};
 use crate::model::resource::Architecture;
 use crate::model::tags::Tags;
 
-/// What was chosen for a hub: each option that was given, now or before.
+/// The options of a hub that were set, now or earlier.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "each is the flag of its name, which documents it")]
 pub struct HubOptions {
@@ -26,10 +26,10 @@ pub struct HubOptions {
 }
 
 impl HubOptions {
-    /// What the tags of the dead-letter queue remember.
+    /// The options that the tags of the dead-letter queue save.
     ///
     /// # Errors
-    /// When a tag holds what its option would not take.
+    /// When a tag has a value that its option does not accept.
     pub fn saved(tags: &Tags) -> Result<Self, BadSavedOption> {
         Ok(Self {
             tags: tags.option("tag").map(|keys| UserTags::saved(keys, tags)),
@@ -64,7 +64,7 @@ impl HubOptions {
         self.reserved_concurrency.as_ref()?.0.map(Bounded::get)
     }
 
-    /// These, and where nothing was chosen, the other's.
+    /// These options; an option that is not set takes the value of `other`.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -82,7 +82,7 @@ impl HubOptions {
         }
     }
 
-    /// The tags that remember them.
+    /// The tags that save them.
     #[must_use]
     pub fn saved_tags(&self) -> Tags {
         let Self {

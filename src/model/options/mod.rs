@@ -1,7 +1,7 @@
-//! Options that a user chose, and how they are saved.
+//! Options, and how they are saved.
 //!
-//! There is no state file: what was chosen stands in a tag of the resource that is created first and deleted
-//! last, under `kibus:option:` and the flag's name. What was never chosen has no tag and follows the default.
+//! There is no state file: an option is saved as the tag `kibus:option:FLAG` of the resource that is created first and
+//! deleted last. An option that was never set has no tag and takes the default.
 
 mod cluster;
 mod hub;
@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_chosen_is_remembered() {
+    fn options_are_saved_in_tags() {
         let chosen = every_choice();
         let tags = chosen.saved_tags().with_all(&chosen.tags.as_ref().unwrap().tags());
         assert_eq!(HubOptions::saved(&tags), Ok(chosen));

@@ -1,4 +1,4 @@
-//! How a choice is saved in a tag, and recalled from it.
+//! How an option is saved in a tag and read from it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,24 +12,24 @@ use crate::model::tags::{OPTION, Tags};
 pub struct BadSavedOption {
     /// The option's flag.
     pub flag: &'static str,
-    /// What the tag holds.
+    /// The value of the tag.
     pub value: String,
 }
 
 impl From<BadSavedOption> for Error {
     fn from(e: BadSavedOption) -> Self {
         Self::refused(e.to_string())
-            .note("the tag remembers what was chosen; it was not written by kibus like this")
+            .note("the tag saves this option; kibus did not write this value")
             .hint(format!("choose again by giving --{}, or fix the tag", e.flag))
     }
 }
 
-/// The tag that remembers a choice, if there is one.
+/// The tag that saves an option, if it is set.
 pub(super) fn memo(flag: &'static str, value: Option<impl fmt::Display>) -> Option<(String, String)> {
     value.map(|value| (format!("{OPTION}{flag}"), value.to_string()))
 }
 
-/// What a tag remembers of a choice.
+/// The option that a tag saves.
 pub(super) fn recall<T: FromStr>(tags: &Tags, flag: &'static str) -> Result<Option<T>, BadSavedOption> {
     tags.option(flag)
         .map(|value| {

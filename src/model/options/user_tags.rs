@@ -1,4 +1,4 @@
-//! The tags that a user chose for everything that takes tags.
+//! The user's own tags for all resources that have tags.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::saved::memo;
 use crate::model::name::NameError;
 use crate::model::tags::{NAMESPACE, Tags};
 
-/// How long the value of a tag may be, where a service counts bytes.
+/// The longest value of a tag, in bytes.
 const MEMORY: usize = 256;
 
 /// The user's own tags.
@@ -14,11 +14,11 @@ const MEMORY: usize = 256;
 pub struct UserTags(BTreeMap<String, String>);
 
 impl UserTags {
-    /// Checks the tags of repeated `--tag K=V`; `none` alone is no tags at all.
+    /// Checks the tags of repeated `--tag K=V`; `none` alone means no tags.
     ///
     /// # Errors
-    /// When one has no `=`, begins with what kibus or AWS keeps for itself, or holds what not every service takes; and
-    /// when there are more keys than one tag can remember.
+    /// When one has no `=`, begins with a reserved prefix, or has a character that a service does not accept; and when
+    /// there are more keys than one tag can save.
     pub fn parse(given: &[String]) -> Result<Self, NameError> {
         if let [none] = given
             && none == "none"
@@ -62,12 +62,12 @@ impl UserTags {
         self.0.clone().into_iter().collect()
     }
 
-    /// The keys, as a tag remembers them. A key holds no space, so spaces part them.
+    /// The keys, as a tag saves them, separated by spaces. A key has no space.
     pub(super) fn keys(&self) -> String {
         self.0.keys().map(String::as_str).collect::<Vec<_>>().join(" ")
     }
 
-    /// The tag that remembers which tags of a resource the user chose, so that they can be taken away again.
+    /// The tag that saves which tags of a resource are the user's, so that they can be removed later.
     #[must_use]
     pub fn memory(&self) -> Tags {
         memo("tag", Some(self.keys())).into_iter().collect()

@@ -1,11 +1,11 @@
-//! What a choice can be: one of few values, a number within bounds, or nothing on purpose.
+//! Values of options: one of a few words, a number within bounds, or `none`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::model::name::NameError;
 
-/// A choice that may be "none at all", which is not the same as no choice.
+/// A value that may be `none`, which is not the same as an option that is not set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrNone<T>(pub Option<T>);
 
@@ -72,20 +72,20 @@ pub struct OutOfBounds {
     max: u32,
 }
 
-/// How long the hub queue keeps a message, in seconds: what SQS takes, but never less than an hour, because a
+/// How long the hub queue keeps a message, in seconds: the range of SQS, but at least an hour, because a
 /// message that expires is lost without a trace.
 pub type Retention = Bounded<3_600, 1_209_600>;
-/// The router's memory, in MiB: what Lambda takes.
+/// The router's memory, in MiB: the range of Lambda.
 pub type Memory = Bounded<128, 10_240>;
-/// How many invocations of the router may run at once. The event source mapping asks for no less than two.
+/// How many invocations of the router may run at once. The event source mapping needs at least two.
 pub type ReservedConcurrency = Bounded<2, 1_000_000>;
 
-/// How long the router's log is kept, in days: one of the values that CloudWatch Logs takes.
+/// How long the router's log is kept, in days: one of the values that CloudWatch Logs accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogRetention(u32);
 
 impl LogRetention {
-    /// What `PutRetentionPolicy` takes (CloudWatch Logs API reference).
+    /// The values that `PutRetentionPolicy` accepts (CloudWatch Logs API reference).
     const DAYS: [u32; 22] = [
         1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653,
     ];
