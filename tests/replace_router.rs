@@ -187,7 +187,9 @@ async fn a_router_is_replaced_and_rolled_back() {
     let newer = stage.router_of_version("9.0.0");
     let newest = stage.router_of_version("9.1.0");
     stage.kibus("bootstrap-hub --yes").is(0, &[]);
-    stage.kibus("rollback --yes").is(4, &["there is no version"]);
+    stage
+        .kibus("rollback --yes")
+        .is(4, &["no version of the router is available for rollback"]);
     stage.kibus(&with(&newer, "")).is(0, &["Updated 2"]);
     stage.kibus(&with(&newest, "")).is(0, &["Updated 2"]);
     assert_eq!(stage.standing().await, (3, "9.1.0".to_owned(), None));
