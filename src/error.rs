@@ -1,20 +1,20 @@
-//! The one error that reaches a person: what kind it is, what happened, and what to do next.
+//! The error that a person sees: its kind, what failed, and the next steps.
 //!
-//! Modules keep errors of their own as data; they become an [`Error`] once, at the edge, where the
-//! words are chosen. Nothing here prints: `ui` turns an error into text or JSON.
+//! Modules keep their own errors as data. The command layer turns them into an [`Error`], and `ui` prints it as text or
+//! JSON.
 
 use std::fmt;
 
-/// What family an error belongs to; each has its exit code.
+/// The kind of an error, which has its own exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// Something was tried and did not work, or something could not be read.
+    /// A call failed, or a resource could not be read.
     Failed,
-    /// A check found that the world differs from what it should be.
+    /// A check has findings.
     Differences,
-    /// The plan was shown, and nobody said yes.
+    /// The plan was shown and not confirmed.
     NotConfirmed,
-    /// Kibus will not do this: not ours, or a plan that a check forbids.
+    /// A check refused the plan, for example because kibus does not manage a resource.
     Refused,
     /// The command line, a name or a file cannot be understood.
     Usage,
@@ -25,7 +25,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// The exit code of the process when this is how it ends.
+    /// The exit code of the process.
     #[must_use]
     pub fn exit_code(self) -> u8 {
         match self {
@@ -39,7 +39,7 @@ impl ErrorKind {
         }
     }
 
-    /// The word that JSON output uses for it.
+    /// The word for it in JSON output.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -87,7 +87,7 @@ impl<T: Into<String>> From<T> for Invocation {
     }
 }
 
-/// A word as a shell takes it.
+/// A word, quoted for a shell if needed.
 #[must_use]
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=/.:,@+%".contains(c);
@@ -97,12 +97,12 @@ pub fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// A next step: a sentence, and the command that it ends in, if there is one to copy.
+/// A next step: a sentence, and the command to copy, if any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hint {
-    /// Why, or when, to take this step.
+    /// The reason or the condition for this step.
     pub text: String,
-    /// The command, to stand alone on its line.
+    /// The command, which has its own line.
     pub command: Option<Invocation>,
 }
 
@@ -116,7 +116,7 @@ impl Hint {
         }
     }
 
-    /// A next step that ends in a command.
+    /// A next step with a command.
     #[must_use]
     pub fn command(text: impl Into<String>, command: impl Into<Invocation>) -> Self {
         Self {
@@ -126,34 +126,34 @@ impl Hint {
     }
 }
 
-/// How far an apply came before it ended.
+/// The counts of changes after an apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Changes that are made.
+    /// Applied changes.
     pub done: usize,
-    /// Changes that were tried and did not succeed.
+    /// Failed changes.
     pub failed: usize,
-    /// Changes that were never begun.
+    /// Changes that were not started.
     pub not_tried: usize,
 }
 
-/// What a person is told when a command does not end well.
+/// The error that a command ends with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// The family, which decides the exit code.
+    /// The kind, which decides the exit code.
     pub kind: ErrorKind,
-    /// What happened, in one lower-case line without a full stop.
+    /// What failed, in one lower-case line without a full stop.
     pub message: String,
-    /// Why, and what state things are in; a line each.
+    /// The cause and the current state; a line each.
     pub notes: Vec<String>,
-    /// What to do next.
+    /// The next steps.
     pub hints: Vec<Hint>,
-    /// How far an apply came, if one had begun.
+    /// The counts of changes, if an apply started.
     pub progress: Option<Progress>,
 }
 
 impl Error {
-    /// An error of this kind with this message and nothing else yet.
+    /// An error of this kind with this message.
     #[must_use]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
@@ -165,25 +165,25 @@ impl Error {
         }
     }
 
-    /// Something was tried and did not work.
+    /// A failure.
     #[must_use]
     pub fn failed(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Failed, message)
     }
 
-    /// Kibus will not do this.
+    /// A refusal.
     #[must_use]
     pub fn refused(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Refused, message)
     }
 
-    /// The input cannot be understood.
+    /// Invalid input.
     #[must_use]
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Usage, message)
     }
 
-    /// Adds a line that says why, or what state things are in.
+    /// Adds a line about the cause or the current state.
     #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());
@@ -197,7 +197,7 @@ impl Error {
         self
     }
 
-    /// Adds a next step that ends in a command.
+    /// Adds a next step with a command.
     #[must_use]
     pub fn hint_command(mut self, text: impl Into<String>, command: impl Into<Invocation>) -> Self {
         self.hints.push(Hint::command(text, command));

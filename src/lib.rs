@@ -1,4 +1,4 @@
-//! Kibus brings EC2 interruptions to the right Karpenter, for any number of EKS clusters in an account.
+//! Kibus routes EC2 interruptions to the right Karpenter, for any number of EKS clusters in an account.
 //!
 //! ```text
 //!              EventBridge (default bus)                                         per cluster
@@ -7,37 +7,49 @@
 //!  aws.health┘  scheduled-change ...        (SQS)        reads EC2 tags        └─▶ ...
 //! ```
 //!
-//! Every command that changes something chooses a wanted world and makes it so: observe, plan, show, confirm, apply.
-//! In reading order: [`model`] says what can be said about the world, [`plan`] turns a wanted and an observed world
-//! into changes, [`cloud`] is the seam to where the resources are, [`aws`] is that on the AWS SDK, [`apply`] runs a
-//! plan, [`ui`] turns values into text, and [`cli`] has a recipe for each command. [`router`] is the function that
-//! Lambda runs; [`ec2`] is what it asks of EC2, by `signed_call`. [`sandbox`] is a local AWS to try it all on.
+//! Every command runs the same stages, for a list of hubs:
+//!
+//! ```text
+//! survey → recipe → plan → show → confirm → apply → report
+//! ```
+//!
+//! In reading order: [`model`] has names, resources and options; [`plan`] compares desired and observed resources and
+//! orders the changes; [`cloud`] is the interface to AWS; [`survey`] reads through it; [`recipe`] turns a survey and a
+//! request into an intent; [`apply`] runs plans; [`aws`] implements the interface on the AWS SDK; [`ui`] turns values and
+//! events into text and JSON; and [`cli`] has the commands and joins the stages. [`router`] is the Lambda function. It
+//! uses [`ec2`] and `signed_call`, and `package` packs it. [`sandbox`] runs a local AWS emulator.
 
 pub mod error;
 pub mod model;
 pub mod plan;
 
 pub mod cloud;
+#[cfg(feature = "cli")]
+pub mod survey;
+
+#[cfg(feature = "cli")]
+pub mod recipe;
 
 #[cfg(feature = "cli")]
 pub mod apply;
+
 #[cfg(feature = "cli")]
 pub mod aws;
-#[cfg(feature = "cli")]
-pub mod cli;
-#[cfg(feature = "cli")]
-mod package;
-#[cfg(feature = "cli")]
-pub mod recipe;
-#[cfg(feature = "cli")]
-pub mod sandbox;
-#[cfg(feature = "cli")]
-pub mod survey;
+pub mod aws_code;
+
 #[cfg(feature = "cli")]
 pub mod ui;
 
-pub mod aws_code;
-pub mod ec2;
+#[cfg(feature = "cli")]
+pub mod cli;
+
 #[cfg(feature = "router")]
 pub mod router;
+
+pub mod ec2;
+#[cfg(feature = "cli")]
+mod package;
 mod signed_call;
+
+#[cfg(feature = "cli")]
+pub mod sandbox;

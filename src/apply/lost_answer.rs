@@ -1,5 +1,5 @@
-//! A create whose answer is lost is sent again, by the SDK below us, and answered with "exists". What is there then is
-//! what was made the first time.
+//! If the answer to a create is lost, the SDK repeats the call, and AWS answers "exists". The existing resource is then
+//! the one that the first call created.
 
 use crate::cloud::{Fault, FaultKind, Write};
 use crate::model::field::FieldValue;
@@ -7,11 +7,11 @@ use crate::model::resource::Resource;
 use crate::model::tags::BUS;
 use crate::plan::{FieldChange, Op, diff};
 
-/// Does one step. Where a create is answered with "exists", and what is there is what was to be made as far as it goes,
-/// it is done as soon as what is missing is there too; otherwise the fault stands.
+/// Runs one step. If AWS answers a create with "exists", and the existing resource has no other settings than the
+/// desired one, the missing settings are added. Otherwise the fault is returned.
 ///
-/// Nothing is done that was not shown: what is still missing is a part of the create. Whether what is there is in force
-/// already is not known; whoever needs it waits for it.
+/// The missing settings are part of the planned create, so nothing changes that was not shown. The resource may not be
+/// in force yet; a later step that needs it waits.
 pub(super) async fn write(cloud: &impl Write, op: &Op, waiting: &(dyn Fn(&str) + Sync)) -> Result<(), Fault> {
     let fault = match cloud.write(op, waiting).await {
         Err(fault) if fault.kind == FaultKind::Exists => fault,
@@ -32,12 +32,12 @@ pub(super) async fn write(cloud: &impl Write, op: &Op, waiting: &(dyn Fn(&str) +
     }
 }
 
-/// What is missing of a resource that is there in parts; nothing if it is not ours, or in some way another.
+/// The missing settings of a partly created resource; `None` if kibus does not manage it, or if it has other settings.
 fn missing(wanted: &Resource, there: &Resource) -> Option<Vec<FieldChange>> {
     let fields = diff(wanted, there);
     let ours = match (wanted.tags(), there.tags()) {
         (Some(wanted), Some(there)) => wanted.get(BUS).is_some() && wanted.get(BUS) == there.get(BUS),
-        // Without tags it is ours by what it says, if it says all of it.
+        // A kind without tags counts only if it has all settings.
         _ => fields.is_empty(),
     };
     let only_missing = fields.iter().all(|field| field.from == FieldValue::Unset);
@@ -59,28 +59,32 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_ours_and_not_otherwise_is_gone_on_with() {
+    fn only_a_partly_created_resource_of_this_bus_is_completed() {
         let ours = || Tags::of(&"kibus".parse().unwrap());
         let wanted = group(Some(14), ours());
         for (name, there, expected) in [
-            ("all of it", group(Some(14), ours()), Some(0)),
-            ("a part of it", group(None, ours()), Some(1)),
-            ("otherwise", group(Some(7), ours()), None),
-            ("nobody's", group(Some(14), Tags::default()), None),
+            ("complete", group(Some(14), ours()), Some(0)),
+            ("partly created", group(None, ours()), Some(1)),
+            ("another setting", group(Some(7), ours()), None),
+            ("without tags", group(Some(14), Tags::default()), None),
             (
                 "another bus's",
                 group(Some(14), Tags::of(&"other".parse().unwrap())),
                 None,
             ),
             (
-                "ours, with a tag of somebody else's",
+                "ours, with a foreign tag",
                 group(Some(14), ours().with("cost-center", "7")),
                 Some(0),
             ),
         ] {
             assert_eq!(missing(&wanted, &there).map(|fields| fields.len()), expected, "{name}");
         }
-        let nobodys = group(Some(14), Tags::default());
-        assert_eq!(missing(&nobodys, &nobodys), None, "without our tag nothing is ours");
+        let untagged = group(Some(14), Tags::default());
+        assert_eq!(
+            missing(&untagged, &untagged),
+            None,
+            "without the tag of the bus, kibus does not manage it"
+        );
     }
 }

@@ -1,6 +1,5 @@
-//! Runs a plan against a cloud and tells what happens as events. It makes no choice: the plan says what is done
-//! and what must wait for what; here it is only seen to that at most so many steps run at the same time, and that
-//! what has begun is finished, whether something failed or someone asked to stop.
+//! Runs a plan through [`Write`] and emits events. It makes no decision: the plan has the steps and their order. Apply
+//! limits how many steps run at once, and finishes started steps after a failure or a request to stop.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,46 +15,46 @@ use crate::cloud::{Fault, Write};
 use crate::error::Progress;
 use crate::plan::{Change, Plan};
 
-/// What happens to a change while a plan runs.
+/// An event of a change while a plan runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Its first step has begun.
+    /// Its first step started.
     Started,
     /// It waits, for this reason.
     Waiting(String),
-    /// It is in force, after this long.
+    /// It was applied, in this time.
     Done(Duration),
-    /// It was not made.
+    /// It failed.
     Failed(Fault),
 }
 
-/// Who is told.
+/// Receives the events.
 pub trait Listener: Sync {
-    /// Something happened to the change at this place of [`Plan::changes`].
+    /// An event of the change at index `place` of [`Plan::changes`].
     fn event(&self, place: usize, change: &Change, event: Event);
 }
 
-/// How a run ended.
+/// The result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// The changes that are made, by place.
+    /// The applied changes, by index.
     pub done: BTreeSet<usize>,
-    /// The changes that were tried and are not made, with why.
+    /// The failed changes, with their faults.
     pub failed: Vec<(usize, Fault)>,
-    /// The changes that were not begun, or not gone on with.
+    /// The changes that were not started, or not continued.
     pub not_tried: BTreeSet<usize>,
-    /// Whether someone asked to stop.
+    /// Whether the run was stopped on request.
     pub stopped: bool,
 }
 
 impl Outcome {
-    /// Whether every change is made.
+    /// Whether every change was applied.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.failed.is_empty() && self.not_tried.is_empty()
     }
 
-    /// How far it came.
+    /// The counts of changes.
     #[must_use]
     pub fn progress(&self) -> Progress {
         Progress {
@@ -66,8 +65,8 @@ impl Outcome {
     }
 }
 
-/// Runs a plan, at most `limit` steps at the same time. After a failure, or once `stop` turns true, no new step
-/// begins; those in flight are finished.
+/// Runs a plan, at most `limit` steps at once. After a failure, or once `stop` is true, no new step
+/// starts; steps in flight are finished.
 pub async fn apply(
     plan: &Plan,
     cloud: &impl Write,
@@ -86,7 +85,7 @@ pub async fn apply(
             let is_first = run.begun.insert(place);
             let (failed, over) = (&failed, &over);
             in_flight.push(async move {
-                // Between being chosen and its turn, another step may have failed.
+                // Another step may have failed since this one was selected.
                 if over() {
                     return None;
                 }
@@ -120,7 +119,7 @@ pub async fn apply(
     run.end(stopped)
 }
 
-/// What is known while a plan runs.
+/// The state of a run.
 struct Run<'a> {
     plan: &'a Plan,
     /// The steps that wait for nothing any more.
@@ -159,12 +158,12 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Takes the first step that waits for nothing any more.
+    /// Takes the first step whose predecessors are finished.
     fn next(&mut self) -> Option<usize> {
         self.free.pop_first()
     }
 
-    /// Records a finished step; gives the time that its change took if it was the change's last.
+    /// Records a finished step. Returns the duration of its change if it was the change's last step.
     fn finished(&mut self, step: usize, took: Duration) -> Option<Duration> {
         for follower in &self.followers[step] {
             self.waits_for[*follower] -= 1;

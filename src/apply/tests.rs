@@ -1,4 +1,4 @@
-//! What applying promises, over any plan: made-up steps that wait for any earlier ones, of which any may fail.
+//! The properties of apply over any plan: generated steps that wait for any earlier ones and may fail.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
@@ -18,25 +18,25 @@ enum Moment {
     /// The cloud answered; whether it was done.
     Answered(usize, bool),
     /// A change was spoken of.
-    Told(usize, &'static str),
+    Event(usize, &'static str),
     /// Someone asked to stop.
     Stop,
 }
 
 /// What a step does in the cloud.
 #[derive(Clone, Debug)]
-struct Behaviour {
-    /// How often others take their turn before the answer; each time a reason to wait is told.
+struct Behavior {
+    /// How often other tasks run before the answer; each time a reason to wait is emitted.
     turns: usize,
     fails: bool,
     /// Whether someone asks to stop while it runs.
     stops: bool,
 }
 
-/// A cloud that does as the steps' behaviours say, and takes down what happens.
+/// A cloud that does as the steps' behaviors say, and takes down what happens.
 struct Scripted<'a> {
     plan: &'a Plan,
-    script: Vec<Behaviour>,
+    script: Vec<Behavior>,
     moments: Mutex<Vec<Moment>>,
     stop: watch::Sender<bool>,
 }
@@ -71,7 +71,7 @@ impl Write for Scripted<'_> {
 impl Listener for Scripted<'_> {
     fn event(&self, place: usize, change: &Change, event: Event) {
         assert_eq!(self.plan.changes[place], *change);
-        self.add(Moment::Told(
+        self.add(Moment::Event(
             place,
             match event {
                 Event::Started => "started",
@@ -125,7 +125,7 @@ fn made_up(changes: &[(bool, u32)]) -> Plan {
     plan
 }
 
-fn run(plan: &Plan, script: &[Behaviour], limit: usize) -> (Outcome, Vec<Moment>) {
+fn run(plan: &Plan, script: &[Behavior], limit: usize) -> (Outcome, Vec<Moment>) {
     let cloud = Scripted {
         plan,
         script: script.to_vec(),
@@ -159,7 +159,7 @@ fn hold(plan: &Plan, limit: usize, outcome: &Outcome, moments: &[Moment]) {
                 }
             }
             Moment::Stop => over = true,
-            Moment::Told(..) => {}
+            Moment::Event(..) => {}
         }
     }
     assert!(in_flight.is_empty(), "{in_flight:?} are left in flight");
@@ -184,10 +184,10 @@ fn hold(plan: &Plan, limit: usize, outcome: &Outcome, moments: &[Moment]) {
             "change {place}"
         );
 
-        let told: Vec<&str> = moments
+        let events: Vec<&str> = moments
             .iter()
             .filter_map(|moment| match moment {
-                Moment::Told(of, what) if *of == place => Some(*what),
+                Moment::Event(of, what) if *of == place => Some(*what),
                 _ => None,
             })
             .filter(|what| *what != "waiting")
@@ -202,12 +202,12 @@ fn hold(plan: &Plan, limit: usize, outcome: &Outcome, moments: &[Moment]) {
             // Half a replacement: what was begun is not gone on with.
             (true, _) => &["started"],
         };
-        assert_eq!(told, expected, "change {place}");
+        assert_eq!(events, expected, "change {place}");
         let first = moments
             .iter()
-            .position(|moment| matches!(moment, Moment::Told(of, _) if *of == place));
+            .position(|moment| matches!(moment, Moment::Event(of, _) if *of == place));
         if let Some(first) = first {
-            assert_eq!(moments[first], Moment::Told(place, "started"));
+            assert_eq!(moments[first], Moment::Event(place, "started"));
         }
     }
     let progress = outcome.progress();
@@ -215,8 +215,8 @@ fn hold(plan: &Plan, limit: usize, outcome: &Outcome, moments: &[Moment]) {
     assert_eq!(outcome.is_complete(), outcome.done.len() == plan.changes.len());
 }
 
-fn behaviour() -> impl Strategy<Value = Behaviour> {
-    (0..4_usize, prop::bool::weighted(0.05), prop::bool::weighted(0.05)).prop_map(|(turns, fails, stops)| Behaviour {
+fn behavior() -> impl Strategy<Value = Behavior> {
+    (0..4_usize, prop::bool::weighted(0.05), prop::bool::weighted(0.05)).prop_map(|(turns, fails, stops)| Behavior {
         turns,
         fails,
         stops,
@@ -229,7 +229,7 @@ proptest! {
     #[test]
     fn any_plan_is_applied_as_promised(
         changes in prop::collection::vec((prop::bool::weighted(0.2), prop_oneof![Just(0), any::<u32>()]), 0..20),
-        script in prop::collection::vec(behaviour(), 40),
+        script in prop::collection::vec(behavior(), 40),
         limit in 1..10_usize,
     ) {
         let plan = made_up(&changes);
@@ -240,7 +240,7 @@ proptest! {
     }
 }
 
-const WELL: Behaviour = Behaviour {
+const WELL: Behavior = Behavior {
     turns: 1,
     fails: false,
     stops: false,
@@ -271,10 +271,10 @@ fn a_limit_of_nothing_is_one_at_a_time() {
 #[test]
 fn what_has_begun_is_finished_and_nothing_else_begins() {
     let plan = made_up(&[(false, 0), (false, 0), (false, 0)]);
-    let slow = Behaviour { turns: 3, ..WELL };
+    let slow = Behavior { turns: 3, ..WELL };
     for (name, first, done, failed, stopped) in [
-        ("a failure", Behaviour { fails: true, ..WELL }, vec![1], vec![0], false),
-        ("a stop", Behaviour { stops: true, ..WELL }, vec![0, 1], vec![], true),
+        ("a failure", Behavior { fails: true, ..WELL }, vec![1], vec![0], false),
+        ("a stop", Behavior { stops: true, ..WELL }, vec![0, 1], vec![], true),
     ] {
         let (outcome, moments) = run(&plan, &[first, slow.clone(), WELL], 2);
         assert_eq!(outcome.done, done.into_iter().collect(), "{name}");
@@ -292,17 +292,17 @@ fn what_has_begun_is_finished_and_nothing_else_begins() {
 #[test]
 fn a_stop_that_comes_too_late_is_none() {
     let plan = made_up(&[(false, 0)]);
-    let (outcome, _) = run(&plan, &[Behaviour { stops: true, ..WELL }], 2);
+    let (outcome, _) = run(&plan, &[Behavior { stops: true, ..WELL }], 2);
     assert!(outcome.is_complete() && !outcome.stopped);
 }
 
 #[test]
 fn half_a_replacement_is_not_done() {
     let plan = made_up(&[(true, 0)]);
-    let (outcome, moments) = run(&plan, &[Behaviour { stops: true, ..WELL }, WELL], 2);
+    let (outcome, moments) = run(&plan, &[Behavior { stops: true, ..WELL }, WELL], 2);
     assert_eq!((outcome.not_tried.len(), outcome.stopped), (1, true));
-    assert!(!moments.contains(&Moment::Told(0, "done")));
-    let (outcome, moments) = run(&plan, &[WELL, Behaviour { fails: true, ..WELL }], 2);
+    assert!(!moments.contains(&Moment::Event(0, "done")));
+    let (outcome, moments) = run(&plan, &[WELL, Behavior { fails: true, ..WELL }], 2);
     assert_eq!(outcome.failed, [(0, fault())]);
-    assert!(moments.contains(&Moment::Told(0, "failed")));
+    assert!(moments.contains(&Moment::Event(0, "failed")));
 }

@@ -133,7 +133,7 @@ async fn point(
         version: _,  // Lambda numbers what is published
         shares: _,   // kibus sets none
         history: _,  // depends on that number
-        versions: _, // those that are not kept are deleted after the move
+        versions: _, // the others are deleted after the move
     } = alias;
     accepted(action, waiting, || {
         let call = cloud.lambda.update_alias().function_name(function.as_str());

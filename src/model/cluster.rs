@@ -1,4 +1,4 @@
-//! A cluster that is wanted on a bus: its queue, and the policy on its controller role.
+//! A cluster of a bus: its queue, and the policy on its controller role.
 
 use super::hub;
 use super::inventory::Desired;
@@ -17,9 +17,9 @@ pub struct Cluster {
     pub name: ClusterName,
     /// Its queue.
     pub queue: QueueName,
-    /// The role that its Karpenter controller runs as; nothing where IAM is left alone.
+    /// The role that its Karpenter controller runs as; `None` if kibus does not manage a policy on it.
     pub controller_role: Option<RoleName>,
-    /// What else was chosen.
+    /// Its other options.
     pub options: ClusterOptions,
 }
 
@@ -42,7 +42,7 @@ impl Cluster {
         }
     }
 
-    /// The resources that it takes, with the hub's customer key if it has one.
+    /// Its desired resources, with the hub's customer key if it has one.
     #[must_use]
     pub fn desired(&self, scope: &Scope, key: Option<&KmsKey>) -> Desired {
         let user = self.options.tags.as_ref().map(UserTags::tags).unwrap_or_default();
@@ -65,7 +65,7 @@ impl Cluster {
         std::iter::once(queue).chain(policy).collect()
     }
 
-    /// What the controller's role must allow.
+    /// The policy of its controller role.
     #[must_use]
     pub fn controller_document(&self, scope: &Scope, key: Option<&KmsKey>) -> super::document::Document {
         let asks = self
@@ -75,29 +75,11 @@ impl Cluster {
         policy::controller(scope, &self.queue, asks, key)
     }
 
-    /// The id of the policy on a role, wanted or left behind.
+    /// The id of the policy on a role.
     #[must_use]
     pub fn policy_id(scope: &Scope, cluster: &ClusterName, role: &RoleName) -> ResourceId {
         ResourceId::RolePolicy(role.clone(), scope.controller_policy(cluster))
     }
-}
-
-/// The names under which clusters' controller roles are usually found: from Karpenter's getting-started guide and
-/// CloudFormation, the terraform-aws-eks module, and eksctl.
-#[must_use]
-pub fn controller_role_candidates(cluster: &ClusterName) -> Vec<RoleName> {
-    [
-        format!("KarpenterServiceAccount-{cluster}"),
-        format!("{cluster}-karpenter"),
-        format!("KarpenterControllerRole-{cluster}"),
-        format!("KarpenterController-{cluster}"),
-        format!("KarpenterIRSA-{cluster}"),
-        format!("eksctl-{cluster}-iamservice-role"),
-    ]
-    .into_iter()
-    // A name that is too long for a role cannot exist, so there is nothing to ask about.
-    .filter_map(|name| name.parse().ok())
-    .collect()
 }
 
 #[cfg(test)]
@@ -132,19 +114,12 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_remembers_role_and_version() {
+    fn the_queue_saves_role_and_version() {
         let desired = cluster(Some("a,b"), Some("0.32.1"));
         let tags = desired.resources().find_map(Resource::tags).unwrap();
         assert_eq!(tags.controller_role(), Some("a,b".parse().unwrap()));
         assert_eq!(tags.cluster_of(&scope().bus), Some("base".parse().unwrap()));
         let saved = ClusterOptions::saved(tags).unwrap();
         assert_eq!(saved.karpenter_version, Some("0.32.1".parse().unwrap()));
-    }
-
-    #[test]
-    fn a_long_cluster_name_has_fewer_candidates() {
-        let long = "c".repeat(60).parse().unwrap();
-        assert!(controller_role_candidates(&long).is_empty());
-        assert_eq!(controller_role_candidates(&"base".parse().unwrap()).len(), 6);
     }
 }

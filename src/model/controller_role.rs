@@ -14,7 +14,7 @@ const PLACEHOLDER: &str = "{cluster}";
 pub struct RoleTemplate(String);
 
 impl RoleTemplate {
-    /// Whether every cluster gets a role of its own name.
+    /// Whether the name has the placeholder, so that each cluster has its own role.
     #[must_use]
     pub fn names_the_cluster(&self) -> bool {
         self.0.contains(PLACEHOLDER)
@@ -38,7 +38,7 @@ impl FromStr for RoleTemplate {
     }
 }
 
-/// What stands before and after the cluster's name.
+/// The text before and after the cluster's name.
 const USUAL: [(&str, &str); 6] = [
     ("KarpenterServiceAccount-", ""),
     ("", "-karpenter"),
@@ -53,7 +53,7 @@ const USUAL: [(&str, &str); 6] = [
 pub fn usual_names(cluster: &ClusterName) -> Vec<RoleName> {
     USUAL
         .iter()
-        // A name that is too long for a role cannot exist, so there is nothing to ask about.
+        // A name that is too long for a role cannot exist, so it is not looked up.
         .filter_map(|(before, after)| format!("{before}{cluster}{after}").parse().ok())
         .collect()
 }

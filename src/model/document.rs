@@ -1,12 +1,11 @@
-//! JSON documents (policies, patterns) and when two of them say the same.
+//! JSON documents (policies, patterns), and when two of them are equal.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-/// A policy or a pattern. Two are equal if they say the same, however they are written: the order of a list, a
-/// list of one against the thing itself, and the order of statements carry no meaning in either language. (They do
-/// in a pattern's `numeric` ranges, which no document of ours has.)
+/// A policy or a pattern. Two are equal if they mean the same: the order of a list or of statements does not matter,
+/// and a list of one item equals the item. (Order matters in a pattern's `numeric` ranges, which kibus does not use.)
 #[derive(Clone, Debug)]
 pub struct Document(Arc<Value>);
 
@@ -36,7 +35,7 @@ impl Document {
         serde_json::from_str(text).map(Self::new)
     }
 
-    /// The document on one line, as AWS takes it.
+    /// The document on one line, as AWS accepts it.
     #[must_use]
     pub fn compact(&self) -> String {
         self.0.to_string()
@@ -59,7 +58,7 @@ impl Document {
     }
 }
 
-/// The texts in a place of a document that may hold one or a list of them; what is no text is left out.
+/// The texts of a member that has one text or a list. Other values are skipped.
 #[must_use]
 pub fn texts(value: Option<&Value>) -> Vec<&str> {
     match value {
@@ -77,7 +76,7 @@ impl PartialEq for Document {
 
 impl Eq for Document {}
 
-/// The one form of all documents that say the same.
+/// The canonical form of a document: equal documents have the same one.
 fn normal(document: &Value) -> Value {
     let mut document = document.clone();
     if let Some(statements) = document.get_mut("Statement") {

@@ -1,4 +1,4 @@
-//! The hub that is wanted: from what was chosen to the resources that it takes.
+//! The hub: from its options to its desired resources.
 
 mod queue;
 
@@ -21,14 +21,14 @@ pub use queue::CLUSTER_RETENTION;
 pub(super) use queue::cluster_queue;
 use queue::queue;
 
-/// What the probe queue carries in place of a cluster: the router may send only to queues with a cluster tag, and
-/// no cluster can have this name.
+/// The value of the cluster tag on the probe queue: the router may send only to queues with that tag, and no cluster
+/// can have this name.
 pub const PROBE_CLUSTER: &str = "-";
 
 /// The longest invocation of the router, in seconds.
 const FUNCTION_TIMEOUT: u32 = 10;
 
-/// The longest that SQS keeps a message, in seconds. A dead letter's age counts from its first enqueueing.
+/// The longest retention of SQS, in seconds. The age of a dead letter counts from its first send.
 const DEAD_LETTER_RETENTION: u32 = 1_209_600;
 
 /// A hub with every option decided.
@@ -40,7 +40,7 @@ pub struct Hub {
 }
 
 impl Hub {
-    /// The hub of a bus, from what was chosen and the code that its function is to have.
+    /// The hub of a bus with these options and this code of its function.
     #[must_use]
     pub fn new(scope: &Scope, options: HubOptions, code: Code) -> Self {
         Self {
@@ -50,25 +50,25 @@ impl Hub {
         }
     }
 
-    /// What cluster queues begin with.
+    /// The prefix of cluster queues.
     #[must_use]
     pub fn queue_prefix(&self) -> QueuePrefix {
         self.options.queue_prefix.clone().unwrap_or_else(default_queue_prefix)
     }
 
-    /// The customer key of every queue, if one was chosen.
+    /// The customer key of every queue, if one is set.
     #[must_use]
     pub fn kms_key(&self) -> Option<&KmsKey> {
         self.options.kms_key.as_ref()?.0.as_ref()
     }
 
-    /// What the function runs on.
+    /// The architecture of the function.
     #[must_use]
     pub fn architecture(&self) -> Architecture {
         self.options.architecture.unwrap_or(Architecture::X86_64)
     }
 
-    /// The resources that it takes.
+    /// Its desired resources.
     #[must_use]
     pub fn desired(&self) -> Desired {
         let settings = self.function_settings();
@@ -262,7 +262,7 @@ impl Hub {
     }
 }
 
-/// Every id that a hub can have, whatever was chosen: what has to be read to know what is there.
+/// Every id that a hub can have with any options. All must be read to know what exists.
 #[must_use]
 pub fn ids(scope: &Scope) -> Vec<ResourceId> {
     let mut ids = vec![
@@ -284,7 +284,7 @@ pub fn ids(scope: &Scope) -> Vec<ResourceId> {
     ids
 }
 
-/// What cluster queues begin with unless something else was chosen.
+/// The default prefix of cluster queues.
 #[must_use]
 pub fn default_queue_prefix() -> QueuePrefix {
     #[expect(clippy::expect_used, reason = "a constant that the tests parse")]
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hub_never_wants_what_is_not_looked_at() {
+    fn a_hub_sets_no_field_that_is_only_read() {
         let all = HubOptions {
             rebalance: Some(true),
             ..HubOptions::default()
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dead_letter_queue_remembers_and_the_rest_is_tagged() {
+    fn the_dead_letter_queue_saves_options_and_all_resources_are_tagged() {
         let options = HubOptions {
             queue_prefix: Some("x-".parse().unwrap()),
             tags: Some(crate::model::options::UserTags::parse(&["team=a".to_owned()]).unwrap()),

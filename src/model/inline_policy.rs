@@ -1,4 +1,4 @@
-//! What a role's inline policies hold, ours and those of others.
+//! The inline policies of a role, including those that kibus does not manage.
 
 use std::collections::BTreeSet;
 
@@ -9,20 +9,20 @@ use super::document::{Document, texts};
 /// An inline policy as IAM has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InlinePolicy {
-    /// Its name, which others may have chosen by other rules than ours.
+    /// Its name. It may break the rules that kibus has for names.
     pub name: String,
-    /// The document, in the very characters that IAM keeps.
+    /// The document, exactly as IAM stores it.
     pub text: String,
 }
 
 impl InlinePolicy {
-    /// The document, if it is one that can be read.
+    /// The document, if it can be parsed.
     #[must_use]
     pub fn document(&self) -> Option<Document> {
         Document::parse(&self.text).ok()
     }
 
-    /// The document; one that cannot be parsed is kept as text, so that it is seen to differ.
+    /// The document; one that cannot be parsed is kept as text, so that it differs from every desired one.
     #[must_use]
     pub fn document_or_text(&self) -> Document {
         self.document()
@@ -30,15 +30,15 @@ impl InlinePolicy {
     }
 }
 
-/// How much of the space for policies a document takes, in characters. IAM does not count white space (IAM user guide,
+/// The size of a document, in characters, as the quota counts it. IAM does not count white space (IAM user guide,
 /// "IAM and STS character quotas").
 #[must_use]
 pub fn space(text: &str) -> usize {
     text.chars().filter(|c| !c.is_whitespace()).count()
 }
 
-/// The ARNs of the queues that a policy lets its bearer receive from, as it writes them, wildcards and all. A
-/// statement about everything names no queue.
+/// The ARNs of the queues that a policy allows to receive from, as they are written, with wildcards. A statement with
+/// `*` as its resource names no queue.
 #[must_use]
 pub fn queues_received_from(policy: &Document) -> BTreeSet<String> {
     let allows = |statement: &&Value| {

@@ -1,11 +1,11 @@
-//! Worlds: what is wanted, and what was seen.
+//! Desired resources, and the answers to reading resources.
 
 use std::collections::BTreeMap;
 
 use super::fault::Fault;
 use super::resource::{Resource, ResourceId};
 
-/// Resources that are wanted, by id.
+/// Desired resources, by id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Desired(BTreeMap<ResourceId, Resource>);
 
@@ -15,12 +15,12 @@ impl Desired {
         self.0.insert(resource.id(), resource);
     }
 
-    /// Takes in all of another world.
+    /// Adds all resources of another inventory.
     pub fn extend(&mut self, other: Self) {
         self.0.extend(other.0);
     }
 
-    /// The resource of this id, if it is wanted.
+    /// The resource of this id, if it is desired.
     #[must_use]
     pub fn get(&self, id: &ResourceId) -> Option<&Resource> {
         self.0.get(id)
@@ -46,41 +46,41 @@ impl FromIterator<Resource> for Desired {
 /// The answer to reading one resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// It is certain that it is not there.
+    /// It certainly does not exist.
     Absent,
-    /// It is there, like this.
+    /// It exists, with this state.
     Present(Box<Resource>),
-    /// It could not be read, which says nothing about it.
+    /// It could not be read, so its state is unknown.
     Unreadable(Fault),
 }
 
-/// What was asked about, and what each answer was.
+/// The resources that were read, with the answer for each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observed(BTreeMap<ResourceId, Reading>);
 
 impl Observed {
     /// Records the answer for one id.
-    pub fn insert(&mut self, id: ResourceId, seen: Reading) {
-        self.0.insert(id, seen);
+    pub fn insert(&mut self, id: ResourceId, reading: Reading) {
+        self.0.insert(id, reading);
     }
 
-    /// Takes an answer out again.
+    /// Removes an answer.
     pub fn remove(&mut self, id: &ResourceId) {
         self.0.remove(id);
     }
 
-    /// Takes in all answers of another observation.
+    /// Adds all answers of another one.
     pub fn extend(&mut self, other: Self) {
         self.0.extend(other.0);
     }
 
-    /// The answer for one id; nothing if it was never asked about.
+    /// The answer for one id; `None` if it was never read.
     #[must_use]
     pub fn get(&self, id: &ResourceId) -> Option<&Reading> {
         self.0.get(id)
     }
 
-    /// The resource of this id, if it was seen.
+    /// The resource of this id, if it was read and exists.
     #[must_use]
     pub fn resource(&self, id: &ResourceId) -> Option<&Resource> {
         match self.0.get(id) {
@@ -89,15 +89,15 @@ impl Observed {
         }
     }
 
-    /// Everything that was seen.
+    /// Every resource that exists.
     pub fn resources(&self) -> impl Iterator<Item = &Resource> {
-        self.0.values().filter_map(|seen| match seen {
+        self.0.values().filter_map(|reading| match reading {
             Reading::Present(resource) => Some(resource.as_ref()),
             Reading::Absent | Reading::Unreadable(_) => None,
         })
     }
 
-    /// Every id that was asked about, with its answer.
+    /// Every id that was read, with its answer.
     pub fn iter(&self) -> impl Iterator<Item = (&ResourceId, &Reading)> {
         self.0.iter()
     }

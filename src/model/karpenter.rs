@@ -1,4 +1,4 @@
-//! What differs between Karpenter's versions, as far as the bus is concerned.
+//! Differences between Karpenter versions that matter to the bus.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,13 +20,13 @@ impl KarpenterVersion {
         (self.major, self.minor) < (0, 33)
     }
 
-    /// Whether it panics at its start when its queue is not there: v0.33 to v1.3.
+    /// Whether it panics at start if its queue is missing: v0.33 to v1.3.
     #[must_use]
     pub fn panics_without_queue(self) -> bool {
         ((0, 33)..(1, 4)).contains(&(self.major, self.minor))
     }
 
-    /// Where it reads the name of its queue.
+    /// The setting from which it reads the name of its queue.
     #[must_use]
     pub fn setting(self) -> Setting {
         match (self.major, self.minor) {
@@ -37,7 +37,7 @@ impl KarpenterVersion {
     }
 
     /// The version of the Helm chart that installs it, if it is known to the patch. Charts before v0.35 have a `v`
-    /// in front (Karpenter's upgrade guide, "Upgrading to 0.35.0").
+    /// as a prefix (Karpenter's upgrade guide, "Upgrading to 0.35.0").
     #[must_use]
     pub fn chart_version(self) -> Option<String> {
         self.patch?;
@@ -46,7 +46,7 @@ impl KarpenterVersion {
     }
 }
 
-/// Where Karpenter reads the name of its queue.
+/// The setting from which Karpenter reads the name of its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Setting {
     /// v0.19 to v0.31: `aws.interruptionQueueName` in the ConfigMap `karpenter-global-settings`, at its start.

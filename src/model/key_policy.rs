@@ -1,4 +1,4 @@
-//! Whether the policy of a customer key lets EventBridge send to queues that the key encrypts.
+//! Whether the policy of a customer key allows EventBridge to send to queues that the key encrypts.
 
 use std::collections::BTreeSet;
 
@@ -8,20 +8,20 @@ use super::document::{Document, texts};
 use super::inline_policy::{matches, matches_action};
 use super::name::AccountId;
 
-/// Who delivers events.
+/// The service that delivers events.
 const EVENT_BRIDGE: &str = "events.amazonaws.com";
 
-/// What it must be allowed (SQS developer guide, "Key management").
+/// The actions that it needs (SQS developer guide, "Key management").
 const NEEDED: [&str; 2] = ["kms:Decrypt", "kms:GenerateDataKey"];
 
-/// What a key's policy says about EventBridge.
+/// Whether a key policy allows EventBridge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LetsIn {
-    /// It may use the key.
+    /// It allows EventBridge to use the key.
     Yes,
-    /// It may not do these.
+    /// It does not allow these actions.
     No(BTreeSet<&'static str>),
-    /// Whether it may hangs on something that is not looked at here.
+    /// Whether it does depends on a condition that kibus does not evaluate.
     Unclear,
 }
 
@@ -54,7 +54,7 @@ pub fn lets_rules_in(policy: &Document, account: &AccountId, rules: &[String]) -
     }
 }
 
-/// Ordered by how much it says for a statement.
+/// Ordered by certainty that the statement applies.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Applies {
     No,
@@ -68,7 +68,7 @@ impl From<bool> for Applies {
     }
 }
 
-/// Whether a statement is about EventBridge doing this for these rules: all of its parts must be.
+/// Whether a statement applies to this action of EventBridge for these rules. All of its parts must apply.
 fn applies(statement: &Value, action: &str, account: &AccountId, rules: &[String]) -> Applies {
     let principal = match statement.get("Principal") {
         Some(Value::String(who)) => (who == "*").into(),
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_lets_eventbridge_in_or_not_or_it_cannot_be_told() {
+    fn a_key_policy_allows_eventbridge_or_not_or_is_unclear() {
         let both = || LetsIn::No(NEEDED.into());
         let root =
             json!({"Effect": "Allow", "Principal": {"AWS": "arn:aws:iam::111122223333:root"}, "Action": "kms:*"});

@@ -1,5 +1,5 @@
-//! What can be said about the world: names, documents, resources, and the two worlds that kibus wants
-//! (a hub, a cluster). Pure: nothing here is `async`, nothing takes a client.
+//! Names, documents, resources, options, and the desired resources of a hub and a cluster. Pure: nothing here is
+//! `async`, and nothing takes a client.
 
 pub mod cluster;
 pub mod controller_role;

@@ -1,19 +1,19 @@
-//! Names that must not be mixed up. Each is checked once, where it enters, and is right from then on.
+//! Names, each a type of its own. A name is checked once, when it is parsed.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::error::Error;
 
-/// A name that AWS, EKS or kibus would not take.
+/// A name that AWS, EKS or kibus does not accept.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` is not a valid {kind}: it has to be {expected}", .value.escape_debug())]
 pub struct NameError {
-    /// What it was meant to be: "cluster name", "Region", ...
+    /// The kind of name: "cluster name", "Region", ...
     pub kind: &'static str,
-    /// What was given.
+    /// The input.
     pub value: String,
-    /// What would be taken.
+    /// The accepted form.
     pub expected: &'static str,
 }
 
@@ -71,7 +71,7 @@ names! {
     ClusterName: "cluster name",
         "1 to 100 letters, digits, `-` and `_`, beginning with a letter or a digit",
         |s| s.len() <= 100 && s.starts_with(|c: char| c.is_ascii_alphanumeric()) && all(s, "-_");
-    /// The name of a bus: what every name of its resources begins with.
+    /// The name of a bus. The names of its resources begin with it.
     BusName: "bus name",
         "1 to 20 lower-case letters, digits and `-`, beginning with a letter",
         |s| s.len() <= 20 && s.starts_with(|c: char| c.is_ascii_lowercase())
@@ -80,7 +80,7 @@ names! {
     QueueName: "queue name",
         "1 to 80 letters, digits, `-` and `_`",
         |s| !s.is_empty() && s.len() <= 80 && all(s, "-_");
-    /// What a cluster queue's name begins with; may be empty.
+    /// The prefix of cluster queues; may be empty.
     QueuePrefix: "queue prefix",
         "at most 40 letters, digits, `-` and `_`",
         |s| s.len() <= 40 && all(s, "-_");
@@ -88,7 +88,7 @@ names! {
     RoleName: "role name",
         "1 to 64 letters, digits and `_+=,.@-`",
         |s| !s.is_empty() && s.len() <= 64 && all(s, "_+=,.@-");
-    /// The path of an IAM role. AWS takes more; these are the characters that a tag can remember.
+    /// The path of an IAM role. AWS allows more characters; these are the ones that a tag can save.
     RolePath: "role path",
         "`/`, or letters, digits and `_+=.@-` between slashes, 256 characters at most",
         |s| s == "/" || (s.len() <= 256 && s.starts_with('/') && s.ends_with('/') && !s.contains("//") && all(s, "_+=.@-/"));
@@ -117,16 +117,16 @@ names! {
     AccountId: "account id",
         "12 digits",
         |s| s.len() == 12 && s.bytes().all(|b| b.is_ascii_digit());
-    /// An AWS partition: what stands second in an ARN.
+    /// An AWS partition: the second part of an ARN.
     Partition: "partition",
         "`aws`, `aws-cn`, `aws-us-gov` or another name that begins with `aws`",
         |s| s.starts_with("aws") && all(s, "-");
-    /// The ARN of a KMS key; aliases are not taken, because an IAM policy cannot name one.
+    /// The ARN of a KMS key; aliases are not accepted, because an IAM policy cannot name one.
     KmsKey: "KMS key",
         "the ARN of a key, like `arn:aws:kms:us-west-2:111122223333:key/...`",
         |s| { let p: Vec<_> = s.splitn(6, ':').collect();
               p.len() == 6 && p[0] == "arn" && p[1].starts_with("aws") && p[2] == "kms" && p[5].starts_with("key/") && all(s, ":/-") };
-    /// The ARN of a managed policy that bounds what a role may do.
+    /// The ARN of a managed policy that is a role's permissions boundary.
     PermissionsBoundary: "permissions boundary",
         "the ARN of a policy, like `arn:aws:iam::111122223333:policy/boundary`",
         |s| { let p: Vec<_> = s.splitn(6, ':').collect();

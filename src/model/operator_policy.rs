@@ -4,12 +4,12 @@
 //! pass a role to Lambda. Each statement is limited to this bus by name where AWS supports it, and by tag or condition
 //! where that is stricter.
 //!
-//! Which conditions a call has is in the Service Authorization Reference:
+//! The conditions of each call, from the Service Authorization Reference:
 //!
-//! - `sqs:CreateQueue` and `sqs:TagQueue` have `aws:RequestTag`, queues have `aws:ResourceTag`. A queue that is made with
-//!   tags takes both permissions (API reference, CreateQueue).
+//! - `sqs:CreateQueue` and `sqs:TagQueue` have `aws:RequestTag`, queues have `aws:ResourceTag`. Creating a queue with
+//!   tags needs both permissions (API reference, CreateQueue).
 //! - `events:PutTargets` has `events:TargetArn`, an array of ARNs without that of a target's dead-letter queue. An array
-//!   takes a set operator, and `ForAllValues` holds for a request without the key too, hence the `Null` beside it (IAM
+//!   needs a set operator, and `ForAllValues` holds for a request without the key too, hence the `Null` beside it (IAM
 //!   user guide, "Single-valued vs. multivalued context keys"; EventBridge user guide, "Using IAM policy conditions").
 //! - `lambda:CreateEventSourceMapping`, `lambda:DeleteEventSourceMapping` and `lambda:UpdateEventSourceMapping` have
 //!   `lambda:FunctionArn`, a single ARN: here that of an alias. `lambda:GetEventSourceMapping` has it too, but not of a
@@ -29,7 +29,7 @@ use super::signal::PROBE_SOURCE;
 use super::template::Template;
 
 /// The names of roles that clusters' controllers usually run as, as patterns: those of
-/// [`super::cluster::controller_role_candidates`], under any path, with whatever eksctl or Terraform appends.
+/// [`super::controller_role::usual_names`], under any path, with the suffix that eksctl or Terraform appends.
 const USUAL_CONTROLLER_ROLES: [&str; 6] = [
     "*KarpenterServiceAccount-*",
     "*-karpenter*",
@@ -134,7 +134,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::model::cluster::controller_role_candidates;
+    use crate::model::controller_role::usual_names;
     use crate::model::hub::default_queue_prefix;
     use crate::model::scope::tests::{scope, scope_in};
 
@@ -310,7 +310,7 @@ mod tests {
                 .find(|statement| statement["Sid"] == "KibusControllerRoles")
                 .unwrap()["Resource"],
         );
-        for role in controller_role_candidates(&"base".parse().unwrap()) {
+        for role in usual_names(&"base".parse().unwrap()) {
             let arn = scope().role_arn(&"/".parse().unwrap(), &role);
             assert!(arns.iter().any(|pattern| matches(pattern, &arn)), "{role}");
         }

@@ -1,4 +1,4 @@
-//! The policies of every party, from the files in `templates/policies`.
+//! The policies of the router, the controllers and the queues, from the files in `templates/policies`.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,10 @@ use super::name::{KmsKey, QueueName, RuleName};
 use super::scope::Scope;
 use super::template::Template;
 
-/// What every statement of ours is called in its `Sid`, in front.
+/// The prefix of the `Sid` of every statement that kibus writes.
 const SID_PREFIX: &str = "Kibus";
 
-/// Who may use the hub queue or the dead-letter queue: only rules of ours may send, and only over TLS.
+/// The policy of the hub queue and the dead-letter queue: only rules of this bus may send, and only over TLS.
 #[must_use]
 pub fn hub_queue<'a>(scope: &Scope, queue: &QueueName, rules: impl Iterator<Item = &'a RuleName>) -> Document {
     let rules: Vec<String> = rules.map(|rule| scope.rule_arn(rule)).collect();
@@ -22,26 +22,26 @@ pub fn hub_queue<'a>(scope: &Scope, queue: &QueueName, rules: impl Iterator<Item
     ])
 }
 
-/// Who may use a cluster's queue: nobody without TLS; the rest is a matter of the callers' own policies.
+/// The policy of a cluster queue: TLS only. The policies of the callers decide the rest.
 #[must_use]
 pub fn cluster_queue(scope: &Scope, queue: &QueueName) -> Document {
     Template::builtin(include_str!("../../templates/policies/cluster-queue.json"))
         .fill(&[("queue_arn", scope.queue_arn(queue).into())])
 }
 
-/// Which queues may use the dead-letter queue: the hub queue alone.
+/// The redrive allow policy of the dead-letter queue: only the hub queue.
 #[must_use]
 pub fn redrive_allow(scope: &Scope, source: &QueueName) -> Document {
     Document::new(json!({ "redrivePermission": "byQueue", "sourceQueueArns": [scope.queue_arn(source)] }))
 }
 
-/// Who may take the router's role: Lambda.
+/// The trust policy of the router role: only Lambda.
 #[must_use]
 pub fn router_trust() -> Document {
     Template::builtin(include_str!("../../templates/policies/router-trust.json")).fill(&[])
 }
 
-/// What the router may do.
+/// The policy of the router.
 #[must_use]
 pub fn router(scope: &Scope, key: Option<&KmsKey>) -> Document {
     let policy = Template::builtin(include_str!("../../templates/policies/router.json")).fill(&[
@@ -53,7 +53,7 @@ pub fn router(scope: &Scope, key: Option<&KmsKey>) -> Document {
     with_key(policy, include_str!("../../templates/policies/router-key.json"), key)
 }
 
-/// What a cluster's Karpenter controller may do: read its own queue.
+/// The policy of a Karpenter controller: it reads its own queue.
 ///
 /// `asks_attributes` is for Karpenter before v0.33, which calls `GetQueueAttributes` too
 /// (`website/content/en/v0.32` of aws/karpenter-provider-aws, CloudFormation reference).
@@ -74,8 +74,8 @@ pub fn controller(scope: &Scope, queue: &QueueName, asks_attributes: bool, key: 
     )
 }
 
-/// What the policy of a customer key must have so that the rules can send to queues that it encrypts. The router and
-/// the controllers have it in policies of their own.
+/// The statement that a key policy needs so that rules can send to queues under the key. The router and the controllers
+/// have their own policies for the key.
 ///
 /// The actions are those of the SQS developer guide ("Key management") and the EventBridge user guide ("My events are
 /// not delivered to the target Amazon SQS queue"), whose statement has no condition. `aws:SourceAccount` is what the
@@ -87,7 +87,7 @@ pub fn key_statement(scope: &Scope) -> Document {
         .fill(&[("account", scope.account.as_str().into())])
 }
 
-/// Whether every statement of a policy is marked as ours; a policy without statements is not.
+/// Whether kibus wrote every statement of a policy, by its `Sid`. A policy without statements does not count.
 #[must_use]
 pub fn all_ours(policy: &Document) -> bool {
     let statements = policy.statements();
@@ -100,7 +100,7 @@ pub fn all_ours(policy: &Document) -> bool {
     !statements.is_empty() && statements.iter().all(ours)
 }
 
-/// The customer keys that a policy of a party opens: what its statements about KMS name.
+/// The customer keys that a policy allows: the resources of its KMS statements.
 #[must_use]
 pub fn keys(policy: &Document) -> BTreeSet<String> {
     policy
@@ -112,7 +112,7 @@ pub fn keys(policy: &Document) -> BTreeSet<String> {
         .collect()
 }
 
-/// The same policy where the statement about a customer key opens these keys as well.
+/// The same policy whose KMS statement allows these keys too.
 #[must_use]
 pub fn with_keys_too(policy: &Document, keys: &BTreeSet<String>) -> Document {
     let mut policy = policy.clone();
@@ -132,7 +132,7 @@ fn is_about_keys(statement: &Value) -> bool {
         .any(|action| action.starts_with("kms:"))
 }
 
-/// The policy with a statement more, if there is a customer key.
+/// The policy, with a KMS statement if there is a customer key.
 pub(super) fn with_key(mut policy: Document, statement: &str, key: Option<&KmsKey>) -> Document {
     if let Some(key) = key
         && let Some(Value::Array(statements)) = policy.value_mut().get_mut("Statement")
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn every_policy_of_ours_is_known_as_ours() {
+    fn every_policy_of_kibus_is_recognized() {
         let scope = scope();
         let queue = scope.hub_queue();
         for (name, policy) in [

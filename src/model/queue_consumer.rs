@@ -1,50 +1,49 @@
-//! Whether something reads a queue, judged from what can be seen without taking anything from it.
+//! Whether a consumer reads a queue, judged without receiving from it.
 //!
-//! SQS says how many messages wait and how many are in flight, both approximately and up to a minute late. A message
-//! can also be looked at without hiding it from anyone (a receive with a visibility timeout of zero), which shows at
-//! once whether a certain one is still there.
+//! SQS reports how many messages wait and how many are in flight, both approximately and up to a minute late. A receive
+//! with a visibility timeout of zero hides no message, and shows at once whether a message is still in the queue.
 
 use std::time::Duration;
 
-/// How long a queue is watched before the verdict is given, whatever was seen.
+/// How long a queue is watched at most before the verdict.
 pub const LONGEST: Duration = Duration::from_secs(90);
-/// After how long without change SQS's numbers are right (SQS developer guide: about a minute).
+/// After this time without change, the counts of SQS are right (SQS developer guide: about a minute).
 const SETTLED: Duration = Duration::from_secs(60);
 
-/// What was seen at one time of a queue that a probe has been delivered to.
+/// A sample of a queue after a probe was delivered to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueSample {
-    /// How long after the delivery.
+    /// The time since the delivery.
     pub at: Duration,
-    /// How many messages wait.
+    /// The number of waiting messages.
     pub waiting: u64,
-    /// How many messages were received and not deleted yet.
+    /// The number of messages in flight.
     pub in_flight: u64,
-    /// Whether a look showed the probe in the queue; nothing if there was no look, or none that tells.
+    /// Whether a receive showed the probe in the queue; `None` without a receive, or without a clear result.
     pub there: Option<bool>,
 }
 
-/// What is known.
+/// The verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConsumerVerdict {
-    /// Something took the probe.
+    /// A consumer received the probe.
     Read,
-    /// The probe waits, and nothing came for it.
+    /// No consumer received the probe.
     NotRead,
-    /// Nothing that was seen decides it.
+    /// The samples do not decide it.
     Unknown,
 }
 
-/// The verdict on these samples, which are in the order of time; nothing as long as another one may decide it.
+/// The verdict on these samples, in the order of time; `None` while a further sample can decide it.
 #[must_use]
 pub fn judge(samples: &[QueueSample]) -> Option<ConsumerVerdict> {
     let last = samples.last()?;
     let looks: Vec<bool> = samples.iter().filter_map(|sample| sample.there).collect();
-    // One look may come too early: a message just delivered is not everywhere yet.
+    // One receive may come too early: a new message is not on all servers of SQS yet.
     if looks.ends_with(&[false, false]) {
         return Some(ConsumerVerdict::Read);
     }
-    // Only a receive puts a message in flight. A look of ours does not, but that is not worth relying on.
+    // A receive by a consumer puts a message in flight. The receive of kibus does not, but this is not guaranteed.
     let seen = samples.iter().position(|sample| sample.there == Some(true));
     let before_any_look_succeeded = &samples[..seen.unwrap_or(samples.len())];
     if before_any_look_succeeded.iter().any(|sample| sample.in_flight > 0) {

@@ -1,5 +1,5 @@
-//! Where Karpenter is told the name of its queue: as values, from the files in `templates/karpenter`. The words
-//! around them are chosen where they are printed.
+//! The Karpenter setting for the name of its queue, as values from the files in `templates/karpenter`. The writers in
+//! `ui` add the explanations.
 
 use serde_json::Value;
 
@@ -8,12 +8,12 @@ use super::karpenter::{KarpenterVersion, Setting};
 use super::name::QueueName;
 use super::template::Template;
 
-/// What tells a Karpenter which queue to read, or that there is none.
+/// The setting that names the queue to read, or removes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueueSetting {
-    /// Helm values, to be kept where the release's values are kept.
+    /// Helm values, for the values file of the release.
     pub values: Document,
-    /// What makes it so now; each is a program and its arguments. They have to be run in this order.
+    /// The commands that apply it now, in this order; each is a program and its arguments.
     pub commands: Vec<Vec<String>>,
 }
 
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn each_version_is_told_by_its_own_commands() {
+    fn each_version_has_its_own_commands() {
         const HELM: &str = "helm upgrade karpenter oci://public.ecr.aws/karpenter/karpenter --version";
         let new = |chart: &str| {
             vec![format!(

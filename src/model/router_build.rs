@@ -1,21 +1,20 @@
-//! What a router binary is known by, and what it is told through its environment.
+//! The mark in a router binary, and the router's environment variables.
 
 /// The environment variable that names the bus.
 pub const BUS_VARIABLE: &str = "KIBUS_BUS";
-/// The environment variable that holds the prefix of the cluster queues. It must be there, and may be empty.
+/// The environment variable that holds the prefix of the cluster queues. It must be set, and may be empty.
 pub const QUEUE_PREFIX_VARIABLE: &str = "KIBUS_QUEUE_PREFIX";
 
-/// What every build of the router carries in its bytes.
+/// The mark in the bytes of every build of the router.
 pub const MARK: &str = concat!("<kibus-router ", env!("CARGO_PKG_VERSION"), ">");
 
-/// What is searched for. It leaves out the bracket that opens the mark, so that a program that searches does not
-/// look like one that is marked.
+/// The text to search for. It omits the opening bracket of the mark, so that kibus itself does not contain the mark.
 const NEEDLE: &[u8] = b"kibus-router ";
 
-/// The longest version that is taken for one.
+/// The longest text that counts as a version.
 const LONGEST: usize = 64;
 
-/// The version in a router binary's bytes; nothing if there is no mark in them.
+/// The version in a router binary's bytes; `None` if there is no mark.
 #[must_use]
 pub fn version_in(bytes: &[u8]) -> Option<&str> {
     bytes

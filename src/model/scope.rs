@@ -1,4 +1,4 @@
-//! Where a bus lives, and every name and ARN that follows from it. Nothing else in kibus makes up a name.
+//! The account and Region of a bus, and every name and ARN that kibus computes. No other module makes names.
 
 use sha2::{Digest, Sha256};
 
@@ -16,9 +16,9 @@ pub const LIVE: &str = "live";
 pub struct Scope {
     /// The bus; every hub resource's name begins with it.
     pub bus: BusName,
-    /// The account that everything lives in.
+    /// The account of all resources.
     pub account: AccountId,
-    /// The Region that everything but IAM lives in.
+    /// The Region of all resources except IAM.
     pub region: Region,
     /// The partition, as the caller's own ARN names it.
     pub partition: Partition,
@@ -79,7 +79,7 @@ impl Scope {
         [self.hub_queue(), self.dead_letter_queue(), self.probe_queue()]
     }
 
-    /// The queue of a cluster: prefix and name, cut to what SQS takes with a hash that keeps it unique.
+    /// The queue of a cluster: prefix and name, cut to the length that SQS allows, with a hash that keeps it unique.
     #[must_use]
     pub fn cluster_queue(&self, prefix: &QueuePrefix, cluster: &ClusterName) -> QueueName {
         self.fixed(cut_with_hash(&format!("{prefix}{cluster}"), 80))
@@ -97,7 +97,7 @@ impl Scope {
         self.fixed(cut_with_hash(&format!("{}-{}-{cluster}", self.bus, self.region), 128))
     }
 
-    /// The cluster in the name of an inline policy that [`Self::controller_policy`] made; nothing for other names. The
+    /// The cluster in the name of an inline policy that [`Self::controller_policy`] made; `None` for other names. The
     /// name of a policy that was cut gives a name that no cluster has.
     #[must_use]
     pub fn cluster_of_policy(&self, policy: &PolicyName) -> Option<ClusterName> {
@@ -111,13 +111,13 @@ impl Scope {
         self.arn("sqs", queue.as_str())
     }
 
-    /// What matches the ARN of every queue of this account and Region.
+    /// A pattern for the ARN of every queue of this account and Region.
     #[must_use]
     pub fn any_queue_arn(&self) -> String {
         self.arn("sqs", "*")
     }
 
-    /// What matches the ARN of every queue whose name begins with this.
+    /// A pattern for the ARN of every queue whose name begins with this.
     #[must_use]
     pub fn queues_arn(&self, prefix: &QueuePrefix) -> String {
         self.arn("sqs", &format!("{prefix}*"))
@@ -129,25 +129,25 @@ impl Scope {
         self.arn("events", "event-bus/default")
     }
 
-    /// What matches the ARN of every event source mapping of this account and Region.
+    /// A pattern for the ARN of every event source mapping of this account and Region.
     #[must_use]
     pub fn any_mapping_arn(&self) -> String {
         self.arn("lambda", "event-source-mapping:*")
     }
 
-    /// What matches the ARN of every rule of this bus on the default event bus.
+    /// A pattern for the ARN of every rule of this bus on the default event bus.
     #[must_use]
     pub fn rules_arn(&self) -> String {
         self.arn("events", &format!("rule/{}-*", self.bus))
     }
 
-    /// What matches the ARNs of all roles whose path and name match this, where `*` is anything.
+    /// A pattern for the ARNs of all roles whose path and name match this, where `*` is anything.
     #[must_use]
     pub fn roles_arn(&self, pattern: &str) -> String {
         format!("arn:{}:iam::{}:role/{pattern}", self.partition, self.account)
     }
 
-    /// What matches the ARN of a role, whatever its path.
+    /// A pattern for the ARN of a role, whatever its path.
     #[must_use]
     pub fn role_arns(&self, name: &str) -> [String; 2] {
         [self.roles_arn(name), self.roles_arn(&format!("*/{name}"))]
@@ -206,7 +206,7 @@ impl Scope {
         )
     }
 
-    /// For names that are made of checked parts and are right by construction.
+    /// Parses a name that is valid because its parts are checked.
     fn fixed<T: std::str::FromStr<Err = NameError>>(&self, name: String) -> T {
         #[expect(
             clippy::expect_used,
@@ -243,7 +243,7 @@ fn cut_with_hash(name: &str, limit: usize) -> String {
 pub(crate) mod tests {
     use super::*;
 
-    /// The scope that unit tests use when any will do.
+    /// A scope for unit tests that need any.
     pub(crate) fn scope() -> Scope {
         scope_in("aws", "us-west-2")
     }

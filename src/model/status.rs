@@ -1,4 +1,4 @@
-//! What is going on at this moment. A plan never compares any of it: it is looked at and shown.
+//! The state of resources at the moment of a read. It is shown, and a plan never compares it.
 
 /// The status of a resource at the moment of a read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,37 +16,37 @@ pub enum Status {
 pub struct Depth {
     /// Messages that can be received.
     pub waiting: u64,
-    /// Messages that somebody has received and not deleted yet.
+    /// Messages that were received and not deleted yet.
     pub in_flight: u64,
 }
 
 impl Depth {
-    /// Whether messages wait and nobody has taken any, at an earlier look and at this one, and none has gone.
+    /// Whether messages wait with none in flight, at an earlier sample and at this one, and no fewer now.
     #[must_use]
     pub fn unread_since(self, earlier: Self) -> bool {
         self.in_flight == 0 && earlier.in_flight == 0 && self.stands_since(earlier)
     }
 
-    /// Whether messages wait, and no fewer than at an earlier look.
+    /// Whether messages wait, and no fewer than at an earlier sample.
     #[must_use]
     pub fn stands_since(self, earlier: Self) -> bool {
         earlier.waiting > 0 && self.waiting >= earlier.waiting
     }
 }
 
-/// How the event source mapping fares.
+/// The state of the event source mapping.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MappingState {
     /// Lambda's word for its state, like `Enabled`.
     pub state: String,
-    /// What Lambda says about its last reading of the queue, if it says anything.
+    /// The result of its last read of the queue, as Lambda reports it.
     pub last_result: Option<String>,
-    /// Who or what changed the state last.
+    /// The cause of the last change of state.
     pub reason: Option<String>,
 }
 
 impl MappingState {
-    /// Whether the last reading of the queue was a problem: Lambda says so with `PROBLEM: ` in front
+    /// The problem of the last read of the queue: Lambda reports it with the prefix `PROBLEM: `
     /// (Lambda developer guide, "Troubleshooting event source mappings").
     #[must_use]
     pub fn problem(&self) -> Option<&str> {
@@ -55,14 +55,14 @@ impl MappingState {
             .filter(|result| result.starts_with("PROBLEM"))
     }
 
-    /// Whether it reads, or is about to, or was told not to: `Enabled` and `Disabled` last, the rest pass.
+    /// Whether the state is final: `Enabled` and `Disabled` are, all others pass.
     #[must_use]
     pub fn has_settled(&self) -> bool {
         matches!(self.state.as_str(), "Enabled" | "Disabled")
     }
 }
 
-/// How the version of the function that is live fares.
+/// The state of the live version of the function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VersionState {
     /// Its number.
@@ -74,7 +74,7 @@ pub struct VersionState {
 }
 
 impl VersionState {
-    /// Whether it can be invoked. One that was not invoked for weeks is `Inactive` and wakes up when it is.
+    /// Whether it can be invoked. A version that was not invoked for weeks is `Inactive`, and an invocation activates it.
     #[must_use]
     pub fn can_run(&self) -> bool {
         matches!(self.state.as_str(), "Active" | "Inactive" | "")
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_is_unread_when_nobody_takes_anything() {
+    fn a_queue_is_unread_if_no_message_is_received() {
         for (earlier, now, unread, stands) in [
             (depth(0, 0), depth(0, 0), false, false),
             (depth(0, 0), depth(3, 0), false, false),

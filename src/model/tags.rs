@@ -1,4 +1,4 @@
-//! Tags: what kibus knows about its own resources, since there is no state file.
+//! Tags, in which kibus saves ownership and options: there is no state file.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ pub const BUS: &str = "kibus:bus";
 pub const CLUSTER: &str = "kibus:cluster";
 /// The role that a cluster's Karpenter controller runs as.
 pub const CONTROLLER_ROLE: &str = "kibus:controller-role";
-/// The version of the router that the function holds.
+/// The version of the router on the function.
 pub const ROUTER_VERSION: &str = "kibus:router-version";
-/// The SHA-256 of the archive that the function was given, in hex.
+/// The SHA-256 of the archive that kibus uploaded to the function, in hex.
 pub const ROUTER_SHA256: &str = "kibus:router-sha256";
-/// What a saved option's key begins with: `kibus:option:` and the flag's name.
+/// The prefix of a saved option's key: `kibus:option:` and the flag's name.
 pub const OPTION: &str = "kibus:option:";
 
 /// The tags of a resource.
@@ -24,7 +24,7 @@ pub const OPTION: &str = "kibus:option:";
 pub struct Tags(pub BTreeMap<String, String>);
 
 impl Tags {
-    /// The tags that make a resource ours.
+    /// The tags of a resource that this bus manages.
     #[must_use]
     pub fn of(bus: &BusName) -> Self {
         Self(BTreeMap::from([(BUS.to_owned(), bus.to_string())]))
@@ -71,13 +71,13 @@ impl Tags {
         self.get(CONTROLLER_ROLE)?.replace(':', ",").parse().ok()
     }
 
-    /// The option that was chosen when the hub was set up, under its flag's name.
+    /// The value of a saved option, by the name of its flag.
     #[must_use]
     pub fn option(&self, flag: &str) -> Option<&str> {
         self.get(&format!("{OPTION}{flag}"))
     }
 
-    /// The same, remembering a controller role. A role's name may hold `,`, which a tag may not: `:` stands for
+    /// The same, with a saved controller role. A role's name may hold `,`, which a tag may not: `:` stands for
     /// it, which a role's name may not hold.
     #[must_use]
     pub fn with_controller_role(self, role: &RoleName) -> Self {

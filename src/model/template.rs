@@ -1,4 +1,4 @@
-//! Documents that a security reviewer reads as files (`templates/`), filled as data and never as text.
+//! Documents that a security reviewer can read as files (`templates/`). They are filled in as data, not as text.
 
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ impl Template {
     /// The same from YAML.
     ///
     /// # Panics
-    /// When the text is not YAML, or more than JSON can say.
+    /// When the text is not YAML, or cannot be expressed as JSON.
     #[cfg(feature = "cli")]
     #[must_use]
     pub fn builtin_yaml(text: &str) -> Self {
@@ -36,10 +36,10 @@ impl Template {
     }
 
     /// The document with every `${name}` replaced. A string that is nothing but `${name}` becomes the value
-    /// itself, so a list stays a list; inside a longer string only text can stand.
+    /// itself, so a list stays a list; a longer string can contain only text.
     ///
     /// # Panics
-    /// When a placeholder has no value: a mistake in the program, not in what it was given.
+    /// When a placeholder has no value: an error in the program, not in its input.
     #[must_use]
     pub fn fill(&self, values: &[(&str, Value)]) -> Document {
         Document::new(fill(&self.0, values))

@@ -4,16 +4,16 @@ use super::{Owner, replaces};
 use crate::model::field::FieldValue;
 use crate::model::resource::{Resource, ResourceId};
 
-/// What is done to a resource.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Action {
-    /// It is not there and will be.
+    /// The resource is missing and is created.
     Create,
-    /// It stays and some fields change.
+    /// Some fields change in place.
     Update,
-    /// It goes, and comes back under the same name.
+    /// The resource is deleted and created again under the same name.
     Replace,
-    /// It is there and will not be.
+    /// The resource is deleted.
     Delete,
 }
 
@@ -33,33 +33,33 @@ impl Action {
 /// One field that changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldChange {
-    /// Where it stands.
+    /// Its dotted path.
     pub path: String,
-    /// What it is.
+    /// The current value.
     pub from: FieldValue,
-    /// What it will be.
+    /// The planned value.
     pub to: FieldValue,
 }
 
-/// What happens to one resource.
+/// A change to one resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// What is done.
+    /// The kind of the change.
     pub action: Action,
-    /// To which resource.
+    /// The resource.
     pub id: ResourceId,
     /// The part of the bus that the resource belongs to.
     pub owner: Owner,
-    /// Which fields change; for a create and a delete, every field.
+    /// The fields that change; for a create and a delete, every field.
     pub fields: Vec<FieldChange>,
-    /// What was seen, unless it is created.
+    /// The observed resource; `None` for a create.
     pub before: Option<Resource>,
-    /// What is wanted, unless it is deleted.
+    /// The desired resource; `None` for a delete.
     pub after: Option<Resource>,
 }
 
 impl Change {
-    /// A resource that will be there.
+    /// A create.
     #[must_use]
     pub fn create(owner: Owner, after: Resource) -> Self {
         let fields = all_fields(&after)
@@ -80,7 +80,7 @@ impl Change {
         }
     }
 
-    /// A resource that will be gone.
+    /// A delete.
     #[must_use]
     pub fn delete(owner: Owner, before: Resource) -> Self {
         let fields = all_fields(&before)
@@ -101,7 +101,7 @@ impl Change {
         }
     }
 
-    /// A resource that will be otherwise in these fields: updated, or replaced where AWS cannot change one of them.
+    /// A change of these fields: an update, or a replacement if AWS cannot change one of them in place.
     #[must_use]
     pub fn between(owner: Owner, before: Resource, after: Resource, fields: Vec<FieldChange>) -> Self {
         let id = after.id();
@@ -139,26 +139,26 @@ fn all_fields(resource: &Resource) -> impl Iterator<Item = (String, FieldValue)>
         )
 }
 
-/// One thing for a cloud to do.
+/// One operation on a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Make this, which is not there.
+    /// Create this missing resource.
     Create(Resource),
-    /// Turn the one into the other, which differ in these fields.
+    /// Change these fields of a resource.
     Update {
-        /// What was seen.
+        /// The observed resource.
         from: Box<Resource>,
-        /// What is wanted.
+        /// The desired resource.
         to: Resource,
-        /// Where they differ.
+        /// The fields that differ.
         fields: Vec<FieldChange>,
     },
-    /// Remove this, which is there.
+    /// Delete this resource.
     Delete(Resource),
 }
 
 impl Op {
-    /// The resource that it is about: as it is wanted, or as it was seen if it goes.
+    /// The resource: the desired one, or the observed one for a delete.
     #[must_use]
     pub fn resource(&self) -> &Resource {
         match self {
@@ -166,7 +166,7 @@ impl Op {
         }
     }
 
-    /// Which resource it is about.
+    /// The id of the resource.
     #[must_use]
     pub fn id(&self) -> ResourceId {
         self.resource().id()

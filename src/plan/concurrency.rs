@@ -1,16 +1,16 @@
-//! Whether an account can set concurrency aside for the router.
+//! Whether an account can reserve concurrency for the router.
 
 use super::Refusal;
 
-/// What Lambda wants to stay for functions that have nothing set aside (Lambda developer guide, "Configuring reserved
+/// The concurrency that Lambda keeps for functions without a reservation (Lambda developer guide, "Configuring reserved
 /// concurrency").
 const UNRESERVED: u32 = 100;
 
-/// Whether so many invocations can be set aside, with so many set aside for the function already and so many left in
-/// the account that are nobody's.
+/// Refuses a reservation that the account has no room for. `live` is the current reservation of the function, and
+/// `unreserved` the concurrency of the account that no function has reserved.
 ///
 /// # Errors
-/// When too few would be left.
+/// When too little unreserved concurrency would be left.
 pub fn check_concurrency(wanted: Option<u32>, live: Option<u32>, unreserved: u32) -> Result<(), Refusal> {
     let live = live.unwrap_or(0);
     let most = (unreserved + live).saturating_sub(UNRESERVED);

@@ -1,4 +1,4 @@
-//! Whether a controller's role can take the policy of its cluster, and whether it reads other queues already.
+//! Whether a controller role has space for the policy of its cluster, and whether it already reads other queues.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,12 +9,12 @@ use crate::model::name::RoleName;
 use crate::model::policy;
 use crate::model::resource::RolePolicy;
 
-/// What all inline policies of a role may have together, in characters (IAM user guide, "IAM and STS character
+/// The maximum size of all inline policies of a role together, in characters (IAM user guide, "IAM and STS character
 /// quotas"); the quota cannot be raised.
 pub const ROLE_SPACE: usize = 10_240;
 
-/// A role may receive from queues that are not those of its clusters on this bus: it seems that somebody has set the
-/// cluster up for interruptions by other means, and it would be set up twice.
+/// A role may receive from queues of other tools. The cluster probably receives interruptions by other means already,
+/// and would receive them twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtherQueues {
     /// The role.
@@ -39,8 +39,8 @@ impl fmt::Display for OtherQueues {
     }
 }
 
-/// The policies of a role that open other queues than the wanted ones do. Policies of ours, which other clusters or
-/// buses have on a role that they share, are not meant.
+/// The policies of a role that allow other queues than the desired policies do, without policies that kibus wrote for
+/// other clusters or buses on a shared role.
 #[must_use]
 pub fn other_queues(role: &RoleName, wanted: &[&RolePolicy], live: &[InlinePolicy]) -> Vec<OtherQueues> {
     let own: BTreeSet<String> = wanted
@@ -65,10 +65,10 @@ pub fn other_queues(role: &RoleName, wanted: &[&RolePolicy], live: &[InlinePolic
         .collect()
 }
 
-/// Whether a role has room for the wanted policies beside those of others.
+/// Refuses desired policies for which a role has no space beside its other policies.
 ///
 /// # Errors
-/// When it has not, and they take more than what stands there under their names.
+/// When there is no space, and the desired policies are larger than the current ones of the same names.
 pub fn check_space(role: &RoleName, wanted: &[&RolePolicy], live: &[InlinePolicy]) -> Result<(), Refusal> {
     let named = |policy: &&InlinePolicy| wanted.iter().any(|wanted| wanted.name.as_str() == policy.name);
     let sum = |policies: Vec<&InlinePolicy>| policies.iter().map(|policy| space(&policy.text)).sum::<usize>();

@@ -7,7 +7,7 @@ use crate::model::field::FieldValue;
 use crate::model::resource::Resource;
 use crate::model::tags::{NAMESPACE, Tags};
 
-/// The fields in which what was observed is not what is wanted, in the order of the resource's fields; tags last.
+/// The fields whose observed value is not the desired one, in the order of the resource's fields; tags last.
 #[must_use]
 pub fn diff(wanted: &Resource, observed: &Resource) -> Vec<FieldChange> {
     let wanted_fields = wanted.fields();
@@ -39,8 +39,8 @@ pub fn diff(wanted: &Resource, observed: &Resource) -> Vec<FieldChange> {
     changes
 }
 
-/// Wanted tags that are not so, and tags that are not wanted but ours: in our namespace, or saved as chosen by
-/// the user. All other tags are somebody else's.
+/// Desired tags that differ, and tags to remove: those of kibus, and those that are saved as the user's. Kibus does not
+/// change other tags.
 fn tag_changes(wanted: &Tags, observed: &Tags) -> Vec<FieldChange> {
     let value = |tags: &Tags, key: &str| tags.get(key).into();
     let chosen: BTreeSet<&str> = observed.option("tag").unwrap_or_default().split_whitespace().collect();

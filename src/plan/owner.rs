@@ -37,7 +37,7 @@ impl fmt::Display for Owner {
     }
 }
 
-/// The owners of everything that a plan is about.
+/// The owners of the resources of a plan.
 pub(super) struct Owners<'a> {
     scope: &'a Scope,
     policies: BTreeMap<PolicyName, ClusterName>,
@@ -55,7 +55,7 @@ impl<'a> Owners<'a> {
         }
     }
 
-    /// The owner of a resource: the cluster that a queue's tags name, or that a controller policy's name stands for.
+    /// The owner of a resource: the cluster in the tags of a queue, or in the name of a controller policy.
     pub(super) fn of(&self, resource: &Resource) -> Owner {
         let cluster = match resource {
             // The hub's probe queue has the tag too, with a value that is no cluster's name.

@@ -156,7 +156,7 @@ impl Refusal {
             Self::ForeignTargets { .. } => FindingCode::ForeignTargets,
             Self::NoRoleSpace { .. } => FindingCode::NoRoleSpace,
             Self::TooMuchReserved { .. } | Self::KeyElsewhere { .. } | Self::OtherSettings { .. } => {
-                FindingCode::CannotBe
+                FindingCode::OptionNotApplicable
             }
             Self::OlderRouter { .. } => FindingCode::NewerRouter,
             Self::FunctionFailed { .. } => FindingCode::FunctionFailed,

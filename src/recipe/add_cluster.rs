@@ -1,4 +1,4 @@
-//! `add-cluster`: a queue for each cluster, and the policy on its controller role.
+//! `add-cluster`: creates the queue of each cluster, and the policy on its controller role.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,26 +17,26 @@ use crate::model::tags::Tags;
 use crate::plan::{self, Action, Change, Plan};
 use crate::survey::{Fact, Policies, Query, Survey};
 
-/// For up to this many clusters the usual roles are asked for by name; beyond, one list of all roles takes fewer calls.
+/// Up to this many clusters, the usual roles are read by name. For more, one list of all roles needs fewer calls.
 const BY_NAME: usize = 10;
 
-/// What is asked of the clusters.
+/// The request.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The clusters.
     pub names: BTreeSet<ClusterName>,
-    /// What was said about their controller roles.
+    /// The option for their controller roles.
     pub role: RoleOption,
-    /// The options that were given.
+    /// The options from the command line.
     pub options: ClusterOptions,
-    /// Whether the Karpenter settings are shown even if nothing about them is new.
+    /// Whether the Karpenter settings are shown even if they have not changed.
     pub show_settings: bool,
 }
 
-/// What was said about the controller roles.
+/// The option for the controller roles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RoleOption {
-    /// Nothing: the saved role, else the one that is found by the usual names.
+    /// Not set: the saved role, else the one that is found by the usual names.
     Search,
     /// This role, or this pattern of names.
     Named(RoleTemplate),
@@ -49,9 +49,9 @@ enum Decision {
     Role(RoleName),
     /// Kibus does not manage a policy on it.
     Unmanaged,
-    /// The question is open until more is read.
+    /// Unknown until more is read.
     Open,
-    /// No role, or several, may be meant.
+    /// No role matches, or several do.
     NotFound(RoleSearch),
     /// The role does not exist.
     Missing(MissingRole),
@@ -125,7 +125,9 @@ impl Recipe for Request {
                     continue;
                 }
                 Decision::Open => match &survey.role_names {
-                    Fact::Unreadable(fault) => return Err(Blocked::CallFailed("list the roles", fault.clone())),
+                    Fact::Unreadable(fault) => {
+                        return Err(Blocked::CallFailed("list the roles", Box::new(fault.clone())));
+                    }
                     _ => continue,
                 },
             };
@@ -152,7 +154,7 @@ impl Recipe for Request {
         let mut refusals = plan::check(scope, &plan, &observed);
         refusals.extend(roles.refusals);
         let controllers: Vec<Controller> = clusters.iter().map(Controller::of).collect();
-        let next = if self.show_settings || self.is_news(&plan) {
+        let next = if self.show_settings || self.changes_settings(&plan) {
             let mut next = policies_to_attach(survey, hub, &clusters);
             next.push(NextStep::ConfigureKarpenter(controllers));
             next
@@ -206,8 +208,8 @@ impl Request {
         }
     }
 
-    /// Whether there is something new to set in Karpenter: a new queue, or what a version of it needs.
-    fn is_news(&self, plan: &Plan) -> bool {
+    /// Whether the Karpenter setting is new: a new queue, or another version.
+    fn changes_settings(&self, plan: &Plan) -> bool {
         let new_queue = |change: &Change| change.action == Action::Create && matches!(change.id, ResourceId::Queue(_));
         self.options.karpenter_version.is_some()
             || self.role == RoleOption::Unmanaged
@@ -215,7 +217,7 @@ impl Request {
     }
 }
 
-/// Whether a role exists, as far as it matters: a saved role that holds the policy does.
+/// The decision for a named or saved role, which may not exist.
 fn existing(survey: &Survey, cluster: &ClusterName, role: RoleName, saved: Option<RoleName>) -> Decision {
     let absent = match survey.roles.get(&role) {
         Some(Fact::Absent) => true,
@@ -234,8 +236,8 @@ fn existing(survey: &Survey, cluster: &ClusterName, role: RoleName, saved: Optio
     })
 }
 
-/// The one role of a usual name that exists, else the one with a generated suffix. A role that still holds the policy
-/// of the cluster is the one, whatever else exists.
+/// The one role of a usual name that exists, else the one with a generated suffix. A role that still has the policy
+/// of the cluster takes precedence.
 fn find(survey: &Survey, name: &ClusterName) -> Decision {
     let holders = roles_with_policy(survey, name, &survey.cluster_queue(name));
     let mut found: Vec<RoleName> = if holders.len() == 1 {

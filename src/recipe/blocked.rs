@@ -1,4 +1,4 @@
-//! Why a recipe has no intent, as data; the command layer words it.
+//! The reasons why a recipe returns no intent, as data. The command layer turns them into errors.
 
 use std::collections::BTreeSet;
 
@@ -14,16 +14,16 @@ pub enum Blocked {
     /// There is no hub of this bus.
     NoHub,
     /// A resource could not be read.
-    Unreadable(ResourceId, Fault),
-    /// A question that is not about one resource failed; the text says what was to be done, like "list the roles".
-    CallFailed(&'static str, Fault),
-    /// A saved option cannot be understood.
+    Unreadable(ResourceId, Box<Fault>),
+    /// A question that is not about one resource failed; the text names the operation, like "list the roles".
+    CallFailed(&'static str, Box<Fault>),
+    /// A saved option is invalid.
     BadSavedOption(BadSavedOption),
-    /// A rule forbids it whatever the plan would be.
+    /// A check refuses the request, whatever the plan.
     Refused(Vec<Refusal>),
     /// Named or saved controller roles that do not exist.
     NoSuchRoles(Vec<MissingRole>),
-    /// Clusters without a controller role to be found.
+    /// Clusters whose controller role was not found.
     RolesNotFound(Vec<RoleSearch>),
     /// Names of which nothing exists, each close to registered clusters.
     UnknownClusters(Vec<UnknownCluster>),
@@ -57,7 +57,7 @@ pub struct RoleSearch {
     pub similar: Vec<RoleName>,
 }
 
-/// A name that nothing has.
+/// A name of which nothing exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownCluster {
     /// The name.

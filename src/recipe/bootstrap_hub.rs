@@ -14,23 +14,23 @@ use crate::model::tags::OPTION;
 use crate::plan::{self, Allowed};
 use crate::survey::{Fact, Policies, Query, SavedOptions, Survey};
 
-/// What is asked of the hub.
+/// The request.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The options that were given.
+    /// The options from the command line.
     pub options: HubOptions,
-    /// The router that this kibus brings.
+    /// The router of this kibus.
     pub router: Router,
     /// Whether an older router may replace a newer one.
     pub allow_downgrade: bool,
 }
 
-/// The router that a kibus brings.
+/// The router of a kibus.
 #[derive(Clone, Debug)]
 pub enum Router {
-    /// A router of this version; whatever build of it is deployed already stays.
+    /// A router of this version; a deployed build of the version stays.
     OfVersion(String),
-    /// This very code.
+    /// This code.
     Packaged(Code),
 }
 
@@ -72,13 +72,13 @@ impl Request {
         }
     }
 
-    /// The options given, and where none was, those saved.
+    /// The options from the command line, else the saved ones.
     fn options(&self, survey: &Survey) -> Result<HubOptions, BadSavedOption> {
         let saved = self.saved(survey)?;
         Ok(self.options.clone().or(saved.unwrap_or_default()))
     }
 
-    /// The saved options, if there are any. One that cannot be understood does not matter if it is given anew.
+    /// The saved options, if there are any. An invalid one is ignored if it is set again.
     fn saved(&self, survey: &Survey) -> Result<Option<HubOptions>, BadSavedOption> {
         let SavedOptions::Damaged(_, tags) = &survey.saved else {
             return Ok(survey.saved.options().cloned());
@@ -216,7 +216,10 @@ fn with_clusters(
         return Ok(());
     }
     if let Fact::Unreadable(fault) = &survey.discovered {
-        return Err(Blocked::CallFailed("list the queues of clusters", fault.clone()));
+        return Err(Blocked::CallFailed(
+            "list the queues of clusters",
+            Box::new(fault.clone()),
+        ));
     }
     let registered = survey.registered();
     let names: BTreeSet<ClusterName> = registered.keys().cloned().collect();

@@ -1,4 +1,4 @@
-//! Clusters as commands speak of them.
+//! Clusters in intents and reports.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::survey::Survey;
 pub struct ClusterSummary {
     /// The cluster.
     pub name: ClusterName,
-    /// Its queue, as Karpenter's `interruptionQueue` takes it.
+    /// Its queue, the value of Karpenter's `interruptionQueue`.
     pub queue: QueueName,
     /// The ARN of the queue.
     pub queue_arn: String,
@@ -71,8 +71,8 @@ pub(super) fn summaries(survey: &Survey) -> Vec<ClusterSummary> {
         .collect()
 }
 
-/// The controllers of registered clusters. A version that cannot be understood is as good as none here, since it only
-/// decides what is said.
+/// The controllers of registered clusters. An invalid saved version counts as unknown, because
+/// it only affects the printed settings.
 pub(super) fn controllers<'a>(
     survey: &Survey,
     clusters: impl IntoIterator<Item = (&'a ClusterName, &'a Tags)>,
@@ -89,7 +89,7 @@ pub(super) fn controllers<'a>(
         .collect()
 }
 
-/// What registered clusters consist of, by the options that their queues have saved.
+/// The desired resources of registered clusters, by the options that their queues have saved.
 pub(super) fn desired(
     survey: &Survey,
     clusters: &BTreeMap<ClusterName, &Tags>,

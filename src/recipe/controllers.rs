@@ -1,4 +1,4 @@
-//! What else the roles of controllers hold: other queues that they open, and the space that is left.
+//! Checks of controller roles: queues of other tools, and the space for policies.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use crate::model::resource::{Resource, RolePolicy};
 use crate::plan::{Refusal, check_space, other_queues};
 use crate::survey::{Fact, Survey};
 
-/// What was found on controller roles.
+/// The results of the checks.
 #[derive(Default)]
 pub(super) struct RoleCheck {
     /// Roles without space for the policies of their clusters.
     pub(super) refusals: Vec<Refusal>,
-    /// What deserves attention and stops nothing.
+    /// Warnings.
     pub(super) warnings: Vec<Hint>,
 }
 

@@ -1,4 +1,4 @@
-//! What of a survey a plan is made against.
+//! The parts of a survey that a plan compares.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,7 @@ pub(super) fn saved_options(survey: &Survey) -> Result<&HubOptions, Blocked> {
         SavedOptions::Damaged(bad, _) => Err(bad.clone().into()),
         SavedOptions::Unreadable(fault) => Err(Blocked::Unreadable(
             ResourceId::Queue(survey.scope.dead_letter_queue()),
-            fault.clone(),
+            Box::new(fault.clone()),
         )),
     }
 }
@@ -76,7 +76,7 @@ pub(super) fn of_clusters(survey: &Survey, clusters: &BTreeMap<ClusterName, &Tag
     observed
 }
 
-/// The policy of a cluster on a role; `None` if nobody asked about the role.
+/// The policy of a cluster on a role; `None` if the role was not read.
 pub(super) fn policy(survey: &Survey, cluster: &ClusterName, role: &RoleName) -> Option<Reading> {
     let id = Cluster::policy_id(&survey.scope, cluster, role);
     if let Some(reading) = survey.observed.get(&id) {
@@ -100,8 +100,8 @@ pub(super) fn policy(survey: &Survey, cluster: &ClusterName, role: &RoleName) ->
     }
 }
 
-/// The roles that hold a policy of kibus for a cluster that opens the cluster's queue and no other: the role that the
-/// queue has saved, or one that a change of role which was cut short has left.
+/// The roles that hold a policy of kibus for a cluster that allows the cluster's queue and no other: the role that the
+/// queue has saved, or an earlier one, after an interrupted change of role.
 pub(super) fn roles_with_policy(survey: &Survey, cluster: &ClusterName, queue: &QueueName) -> BTreeSet<RoleName> {
     let name = survey.scope.controller_policy(cluster);
     let arn = survey.scope.queue_arn(queue);
@@ -122,7 +122,7 @@ pub(super) fn roles_with_policy(survey: &Survey, cluster: &ClusterName, queue: &
 /// The first reading that failed among these.
 pub(super) fn readable(observed: &Observed) -> Result<(), Blocked> {
     let unreadable = observed.iter().find_map(|(id, reading)| match reading {
-        Reading::Unreadable(fault) => Some(Blocked::Unreadable(id.clone(), fault.clone())),
+        Reading::Unreadable(fault) => Some(Blocked::Unreadable(id.clone(), Box::new(fault.clone()))),
         Reading::Absent | Reading::Present(_) => None,
     });
     unreadable.map_or(Ok(()), Err)

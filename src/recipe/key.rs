@@ -10,12 +10,12 @@ use crate::plan;
 use crate::plan::finding::{self, Finding};
 use crate::survey::{Fact, Survey};
 
-/// What is known of a key.
+/// The verdict on a key.
 #[derive(Default)]
 pub(super) struct KeyCheck {
-    /// What is wrong with it.
+    /// The finding, if the key blocks EventBridge.
     pub(super) finding: Option<Finding>,
-    /// Why it is unknown whether something is.
+    /// The warning, if the verdict is unknown.
     pub(super) unclear: Option<Hint>,
 }
 

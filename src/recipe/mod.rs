@@ -1,7 +1,7 @@
-//! What each command wants: a pure function from a survey and a request to an intent, one file per command.
+//! Recipes: a pure function from a survey and a request to an intent, one file per command.
 //!
-//! A recipe first says what it needs to know ([`Recipe::query`]), then what else, now that it knows that
-//! ([`Recipe::more`]), and in the end what it intends. It reads nothing, changes nothing and prints nothing.
+//! A recipe states what it needs to read ([`Recipe::query`]), then what it needs after that ([`Recipe::more`]), and then
+//! returns the intent. It reads nothing, changes nothing and prints nothing.
 
 pub mod add_cluster;
 mod blocked;
@@ -31,44 +31,44 @@ use crate::survey::{Query, Survey};
 
 /// The recipe of a command, with the request that its arguments make.
 pub trait Recipe: Send + Sync {
-    /// What it needs to know.
+    /// The first query.
     fn query(&self) -> Query;
 
-    /// What else it needs to know, given what it knows. An empty query ends the survey.
+    /// The next query, given the survey so far. An empty query ends the survey.
     fn more(&self, survey: &Survey) -> Query {
         let _ = survey;
         Query::default()
     }
 
-    /// What the command intends.
+    /// The intent of the command.
     ///
     /// # Errors
-    /// When there is nothing to plan from: no hub, an unreadable resource, a name that nothing has.
+    /// When nothing can be planned: no hub, an unreadable resource, a name that nothing has.
     fn intent(&self, survey: &Survey) -> Result<Intent, Blocked>;
 }
 
-/// What a command intends for one hub.
+/// The intent of a command for one hub.
 #[derive(Clone, Debug, Default)]
 pub struct Intent {
     /// The changes.
     pub plan: Plan,
-    /// Why the plan is not applied.
+    /// The reasons not to apply the plan.
     pub refusals: Vec<Refusal>,
-    /// What a check has found.
+    /// The findings of a check.
     pub findings: Vec<Finding>,
-    /// What a person should know before the changes are made.
+    /// Warnings, shown before the changes are applied.
     pub warnings: Vec<Hint>,
-    /// The controllers that must stop using their queues before the changes are made.
+    /// The controllers that must stop using their queues before the changes are applied.
     pub release: Vec<Controller>,
-    /// What to say when there is nothing to change.
+    /// The message if nothing changes.
     pub unchanged: String,
-    /// What to do after the changes.
+    /// The steps after the changes.
     pub next: Vec<NextStep>,
-    /// How many things could not be read, where that does not stop the command.
+    /// How many resources could not be read, if that does not stop the command.
     pub incomplete: usize,
-    /// The clusters that the command is about.
+    /// The clusters of the command.
     pub clusters: Vec<ClusterSummary>,
-    /// How the question is asked.
+    /// How the plan is confirmed.
     pub confirmation: Confirmation,
 }
 

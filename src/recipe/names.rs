@@ -1,4 +1,4 @@
-//! Names of clusters that are not registered: already removed, mistyped, or never there.
+//! Names of clusters that are not registered: already removed, mistyped, or unknown.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::survey::{Fact, Policies, Query, Survey};
 /// A name is close to another if it differs in one edit, or in one edit for this many letters.
 const LETTERS_PER_EDIT: usize = 4;
 
-/// What is known of a name that is not registered.
+/// The evidence for a name that is not registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Evidence {
     /// A controller role or a policy of the cluster exists: it was registered, or could be.
@@ -20,7 +20,7 @@ pub(super) enum Evidence {
     Nothing,
 }
 
-/// What to ask about names that are not registered: their usual roles, and which clusters are.
+/// The query for names that are not registered: their usual roles, and the registered clusters.
 pub(super) fn query(survey: &Survey, names: &BTreeSet<ClusterName>) -> Query {
     let unregistered = unregistered(survey, names);
     if unregistered.is_empty() {
@@ -45,7 +45,7 @@ pub(super) fn unregistered(survey: &Survey, names: &BTreeSet<ClusterName>) -> BT
         .collect()
 }
 
-/// What exists of a name that is not registered.
+/// The evidence for a name that is not registered.
 pub(super) fn evidence(survey: &Survey, name: &ClusterName) -> Evidence {
     let queue = survey.cluster_queue(name);
     let role_exists = usual_names(name)

@@ -1,4 +1,4 @@
-//! Policies of kibus on controller roles whose cluster's queue is gone.
+//! Policies of kibus on controller roles whose cluster queue is missing.
 
 use std::collections::BTreeSet;
 

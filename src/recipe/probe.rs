@@ -1,4 +1,4 @@
-//! What a probe found out, and the finding that follows.
+//! The result of a probe, and its finding.
 
 use crate::plan::finding::{Finding, FindingCode, Subject};
 pub use crate::survey::probe::{BUS_LIMIT, ProbeResult, Probed};

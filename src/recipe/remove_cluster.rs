@@ -1,4 +1,4 @@
-//! `remove-cluster`: the policy on the controller role goes, then the queue.
+//! `remove-cluster`: deletes the policy on the controller role, then the queue.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::model::tags::Tags;
 use crate::plan;
 use crate::survey::{Fact, Policies, Query, Survey};
 
-/// What is asked of the clusters.
+/// The request.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The clusters.

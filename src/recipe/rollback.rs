@@ -1,4 +1,4 @@
-//! `rollback`: an earlier version of the router is live again, and nothing else changes.
+//! `rollback`: makes an earlier version of the router live again. Nothing else changes.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::model::resource::{Alias, Resource};
 use crate::plan::{self, Plan};
 use crate::survey::{Fact, Query, Survey};
 
-/// What is asked: this version, or the one that was live before.
+/// The request: this version, or the one that was live before.
 #[derive(Clone, Copy, Debug)]
 pub struct Request {
     /// The number of the version.
@@ -66,7 +66,10 @@ fn roll_back(survey: &Survey, live: &Alias, version: u64) -> Result<Plan, Blocke
     let settings = match survey.versions.get(&version) {
         Some(Fact::Present(settings)) => settings.clone(),
         Some(Fact::Unreadable(fault)) => {
-            return Err(Blocked::CallFailed("read the version of the router", fault.clone()));
+            return Err(Blocked::CallFailed(
+                "read the version of the router",
+                Box::new(fault.clone()),
+            ));
         }
         Some(Fact::Absent | Fact::NotAsked) | None => return Err(Blocked::VersionGone(version)),
     };

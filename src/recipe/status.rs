@@ -1,4 +1,4 @@
-//! `status`: what exists, what runs, and how many messages wait. It judges nothing.
+//! `status`: what exists, what runs, and how many messages wait. It makes no judgment.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,9 +25,9 @@ pub struct StatusReport {
     pub queues: Vec<(QueueName, Depth)>,
     /// The rules that exist, and whether each is enabled.
     pub rules: Vec<(RuleName, bool)>,
-    /// What of the hub is missing.
+    /// The missing resources of the hub.
     pub missing: Vec<ResourceId>,
-    /// What could not be read, and why.
+    /// The resources that could not be read, and why.
     pub unreadable: Vec<(ResourceId, Fault)>,
     /// Why the clusters are unknown, if they are.
     pub undiscovered: Option<Fault>,
@@ -36,19 +36,19 @@ pub struct StatusReport {
 /// The live router.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouterReport {
-    /// Its version, as kibus counts; empty if kibus did not publish it.
+    /// Its version, of kibus; empty if kibus did not publish it.
     pub version: String,
-    /// Its version, as Lambda counts.
+    /// Its version number in Lambda.
     pub published: Option<u64>,
     /// The architecture that it runs on.
     pub architecture: Architecture,
     /// Lambda's word for its state.
     pub state: Option<String>,
-    /// The version, as Lambda counts, that was rolled back to reach this one.
+    /// The version number that was live before a rollback.
     pub rolled_back_from: Option<u64>,
 }
 
-/// What a status asks about a hub.
+/// The query of a status.
 #[derive(Clone, Copy, Debug)]
 pub struct StatusRequest;
 
@@ -118,7 +118,7 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
     Ok((report, clusters))
 }
 
-/// What of the hub is absent. The rule that is optional counts only if its option is set.
+/// The missing resources of the hub. The optional rule counts only if its option is set.
 fn missing(survey: &Survey) -> Vec<ResourceId> {
     let rebalance = ResourceId::Rule(survey.scope.rule(Signal::Rebalance));
     let set = survey.saved.options().and_then(|options| options.rebalance) == Some(true);

@@ -1,4 +1,4 @@
-//! `teardown`: nothing of the bus is left.
+//! `teardown`: deletes everything of the bus.
 
 use super::inventory::{of_clusters, of_hub, readable};
 use super::orphan::{self, Stray};
@@ -33,7 +33,10 @@ impl Recipe for Request {
     fn intent(&self, survey: &Survey) -> Result<Intent, Blocked> {
         let scope = &survey.scope;
         if let Fact::Unreadable(fault) = &survey.discovered {
-            return Err(Blocked::CallFailed("list the queues of clusters", fault.clone()));
+            return Err(Blocked::CallFailed(
+                "list the queues of clusters",
+                Box::new(fault.clone()),
+            ));
         }
         readable(&survey.observed)?;
         let registered = survey.registered();
@@ -66,8 +69,8 @@ impl Recipe for Request {
     }
 }
 
-/// What this bus manages of all that was read, and a warning for each resource that has a name of the bus and is
-/// managed by something else.
+/// The resources that this bus manages, and a warning for each resource that has a name of the bus and is managed by
+/// something else.
 fn managed(survey: &Survey, all: &Observed) -> (Observed, Vec<Hint>) {
     let mut managed = Observed::default();
     let mut warnings = Vec::new();

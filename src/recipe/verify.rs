@@ -20,21 +20,21 @@ use crate::plan;
 use crate::plan::finding::{self, Finding, Subject, Traffic};
 use crate::survey::{Fact, Policies, Query, SavedOptions, Survey};
 
-/// What is asked of a check.
+/// The request.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// The version of the router that this kibus brings.
+    /// The router version of this kibus.
     pub router: String,
     /// The clusters to check with the hub; empty for all.
     pub names: BTreeSet<ClusterName>,
-    /// What queues with waiting messages held a moment after the survey.
+    /// The second sample of queues with waiting messages, a moment after the survey.
     pub later: BTreeMap<QueueName, Depth>,
-    /// What probes found out.
+    /// The results of probes.
     pub probed: Vec<Probed>,
 }
 
 impl Request {
-    /// The queues that are read a second time: one message that is seen once may just have arrived.
+    /// The queues that are read a second time: a message may just have arrived.
     #[must_use]
     pub fn queues_to_watch(survey: &Survey) -> Vec<QueueName> {
         let waiting = survey.status.iter().filter_map(|(id, status)| match (id, status) {
@@ -140,7 +140,7 @@ impl Recipe for Request {
 }
 
 impl Request {
-    /// Findings for names that are not registered though something of them exists.
+    /// Findings for names that are not registered, but of which something exists.
     fn missing(&self, survey: &Survey) -> Result<Vec<Finding>, Blocked> {
         if survey.discovered.fault().is_some() {
             return Ok(Vec::new());
@@ -159,7 +159,7 @@ impl Request {
         }
     }
 
-    /// The code that the function should have: the router of this version, whichever build of it is deployed.
+    /// The code that the function should have: the router of this version, in any build.
     fn code(&self, survey: &Survey) -> Code {
         let ours = Code::of_archive(self.router.as_str(), "");
         let function = survey.observed.function(survey.scope.router_function());
@@ -196,7 +196,7 @@ impl Request {
     }
 }
 
-/// The saved options; none where the hub exists and what saves them is gone.
+/// The saved options; `None` if the hub exists and the queue that saves them is missing.
 fn options(survey: &Survey) -> Result<Option<&HubOptions>, Blocked> {
     match &survey.saved {
         SavedOptions::Absent if super::inventory::hub_exists(survey) => Ok(None),
@@ -204,7 +204,7 @@ fn options(survey: &Survey) -> Result<Option<&HubOptions>, Blocked> {
     }
 }
 
-/// The controller roles that are certainly absent.
+/// The controller roles that certainly do not exist.
 fn absent_roles(survey: &Survey) -> BTreeSet<RoleName> {
     let absent = survey.roles.iter().filter(|(_, policies)| **policies == Fact::Absent);
     absent.map(|(role, _)| role.clone()).collect()

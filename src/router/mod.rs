@@ -69,7 +69,7 @@ struct Router<T, Q> {
     permits: Semaphore,
 }
 
-/// One invocation: the router, the calls made so far, and the time left.
+/// One invocation: the router, the calls so far, and the time left.
 #[derive(Debug)]
 struct InvocationContext<T, Q, C> {
     router: Arc<Router<T, Q>>,

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_self_test_and_an_event_are_told_apart() {
+    fn a_self_test_is_no_event() {
         for (text, is_self_test) in [
             (question().to_string(), true),
             (json!({"source": SOURCE}).to_string(), false),

@@ -24,7 +24,7 @@ const MAX_ATTEMPTS: u32 = 5;
 /// Set to the mark. The server reports it as its version, which proves that this server sent the response.
 const VERSION_VARIABLE: &str = "MINISTACK_VERSION";
 
-/// How long the server lives.
+/// How long the server runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lifetime {
     /// Until it is stopped. It outlives the process that started it.

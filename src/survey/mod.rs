@@ -1,5 +1,5 @@
-//! All reading: what exists of one hub, its clusters and their controller roles, as one value. A survey decides
-//! nothing and prints nothing; recipes say what they need to know as a [`Query`] and draw the conclusions.
+//! All reading: the resources of one hub, its clusters and their controller roles, as one value. A survey decides
+//! nothing and prints nothing. Recipes ask for what they need with a [`Query`].
 
 pub mod probe;
 mod query;
@@ -26,14 +26,14 @@ use reader::Reader;
 /// The answer to one question.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Fact<T> {
-    /// Nobody asked.
+    /// Not read.
     #[default]
     NotAsked,
-    /// It is there.
+    /// It exists.
     Present(T),
-    /// It is certainly absent.
+    /// It certainly does not exist.
     Absent,
-    /// The question was refused or not answered.
+    /// The call was denied or failed.
     Unreadable(Fault),
 }
 
@@ -61,7 +61,7 @@ impl<T> Fact<T> {
         }
     }
 
-    /// Why it is unknown, if the question failed.
+    /// The fault, if the call failed.
     #[must_use]
     pub fn fault(&self) -> Option<&Fault> {
         match self {
@@ -78,7 +78,7 @@ impl<T> Fact<T> {
 /// Everything that was read of one hub.
 #[derive(Clone, Debug)]
 pub struct Survey {
-    /// Where the hub is.
+    /// The scope of the hub.
     pub scope: Scope,
     /// The role that the caller has assumed, if it is one.
     pub caller_role: Option<RoleName>,
@@ -88,11 +88,11 @@ pub struct Survey {
     pub status: BTreeMap<ResourceId, Status>,
     /// The options that the hub has saved.
     pub saved: SavedOptions,
-    /// The queues that discovery has found.
+    /// The queues that discovery found.
     pub discovered: Fact<BTreeSet<QueueName>>,
     /// The names of all roles of the account.
     pub role_names: Fact<BTreeSet<RoleName>>,
-    /// The inline policies of roles; absent if there is no such role.
+    /// The inline policies of roles; absent if the role does not exist.
     pub roles: BTreeMap<RoleName, Fact<RolePolicies>>,
     /// The policies of KMS keys.
     pub key_policies: BTreeMap<KmsKey, Fact<Document>>,
@@ -103,7 +103,7 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// A survey of a hub in which nothing is known yet.
+    /// A survey of a hub in which nothing is read yet.
     #[must_use]
     pub fn new(scope: Scope) -> Self {
         Self {
@@ -121,7 +121,7 @@ impl Survey {
         }
     }
 
-    /// Reads what a query asks and is not known yet, with at most `limit` calls at once.
+    /// Reads what a query asks for and was not read yet, with at most `limit` calls at once.
     pub async fn extend(&mut self, cloud: &impl Read, query: &Query, limit: usize) {
         self.caller_role = cloud.caller_role();
         Reader::new(cloud, limit).answer(self, query).await;
@@ -148,8 +148,8 @@ impl Survey {
         Some(&queue.tags)
     }
 
-    /// The registered clusters among the queues that were read, with the tags of each queue. A queue that carries a
-    /// cluster's tag under another name was not made by kibus.
+    /// The registered clusters among the queues that were read, with the tags of each queue. Kibus
+    /// did not create a queue that has a cluster's tag and another name.
     #[must_use]
     pub fn registered(&self) -> BTreeMap<ClusterName, &Tags> {
         let prefix = self.queue_prefix();

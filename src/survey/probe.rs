@@ -1,4 +1,4 @@
-//! Sends an event of kibus's own, and watches what becomes of it.
+//! Sends a probe event, and watches whether it is delivered and received.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -15,10 +15,10 @@ use crate::model::signal::{PROBE_DETAIL_TYPE, PROBE_SOURCE};
 pub const BUS_LIMIT: Duration = Duration::from_secs(45);
 /// The pause between two samples of a queue.
 const PAUSE: Duration = Duration::from_secs(1);
-/// How the router's metrics for what it dropped begin.
+/// The prefix of the router's metrics for dropped events.
 const DROPPED: &str = "Dropped";
 
-/// A probe, and what it found out.
+/// A probe and its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probed {
     /// The cluster that was probed; `None` for the bus itself.
@@ -27,11 +27,11 @@ pub struct Probed {
     pub queue: QueueName,
     /// How long it took.
     pub took: Duration,
-    /// What it found out.
+    /// Its result.
     pub result: ProbeResult,
 }
 
-/// What a probe found out.
+/// The result of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProbeResult {
     /// It arrived in the probe queue.
@@ -93,7 +93,7 @@ pub async fn cluster(cloud: &impl Probe, scope: &Scope, cluster: ClusterName, qu
     }
 }
 
-/// Watches a queue that a probe was just delivered to, until it is clear whether it is read.
+/// Watches a queue that a probe was just delivered to, until it is known whether it is read.
 async fn watch(cloud: &impl Probe, queue: &QueueName, probe: &str) -> ProbeResult {
     let began = Instant::now();
     let mut samples = Vec::new();

@@ -1,4 +1,4 @@
-//! What a recipe wants to know.
+//! What a recipe needs to read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ pub enum Policies {
     All,
 }
 
-/// Questions about one hub. The saved options are always read. What is known already is not read again.
+/// A query about one hub. The saved options are always read. Nothing is read twice.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query {
     /// Every resource of the hub.
@@ -42,7 +42,7 @@ pub struct Query {
 }
 
 impl Query {
-    /// Whether nothing is asked.
+    /// Whether the query is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

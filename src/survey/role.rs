@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::inline_policy::InlinePolicy;
 
-/// What was read of a role's inline policies.
+/// The inline policies of a role, as far as they were read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RolePolicies {
     /// The names of all of them.

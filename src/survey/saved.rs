@@ -12,19 +12,19 @@ use crate::model::tags::Tags;
 /// The saved options of a hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SavedOptions {
-    /// Nothing has saved any: there is no hub.
+    /// There are none, because there is no hub.
     Absent,
     /// The dead-letter queue has the hub's name and is not managed by this bus.
     Foreign,
     /// The dead-letter queue could not be read.
     Unreadable(Fault),
-    /// A tag holds what its option does not take. The tags are those of the resource that saved them.
+    /// A tag has a value that its option does not accept. The tags are those of the resource that saved them.
     Damaged(BadSavedOption, Tags),
     /// The options.
     Kept {
         /// The options.
         options: HubOptions,
-        /// Whether the dead-letter queue is gone, so that they are the function's copy.
+        /// Whether they are the function's copy, because the dead-letter queue is missing.
         copy: bool,
     },
 }

@@ -17,10 +17,10 @@ use crate::recipe::probe::Probed;
 use crate::recipe::status::StatusReport;
 use crate::recipe::{ClusterSummary, Intent};
 
-/// The version of the document's shape. Members may be added under the same number; what is there keeps its meaning.
+/// The version of the document's shape. Members may be added under the same number. Existing members keep their meaning.
 pub const FORMAT_VERSION: u32 = 2;
 
-/// What a command reports about every hub.
+/// The report of a command about every hub.
 #[derive(Clone, Debug, Default)]
 pub struct Report<'a> {
     /// The hubs.
@@ -29,22 +29,22 @@ pub struct Report<'a> {
     pub global_options: &'a str,
 }
 
-/// What a command reports about one hub.
+/// The report of a command about one hub.
 #[derive(Clone, Debug)]
 pub struct HubReport {
     /// Its bus, account and Region.
     pub heading: Heading,
-    /// What the command intends.
+    /// The intent.
     pub plan: Plan,
-    /// The clusters that the command was about.
+    /// The clusters of the command.
     pub clusters: Vec<ClusterSummary>,
-    /// What a check found.
+    /// The findings.
     pub findings: Vec<Finding>,
-    /// What probes found out.
+    /// The results of probes.
     pub probes: Vec<Probed>,
-    /// What deserves attention and stops nothing.
+    /// Warnings.
     pub warnings: Vec<Hint>,
-    /// The status of the hub and its clusters, if that was asked.
+    /// The status of the hub and its clusters, if requested.
     pub status: Option<StatusReport>,
     /// Whether the plan was applied completely.
     pub applied: bool,
@@ -53,7 +53,7 @@ pub struct HubReport {
 }
 
 impl HubReport {
-    /// A report that says nothing yet.
+    /// An empty report.
     #[must_use]
     pub fn of(scope: &Scope) -> Self {
         Self::new(scope, &Intent::default())
@@ -88,7 +88,7 @@ impl Report<'_> {
     }
 }
 
-/// The document of an error that came before any hub was known: no hubs, and the error beside them.
+/// The document of an error from before any hub was known: no hubs, and the error.
 #[must_use]
 pub fn error_document(error: &Error) -> Value {
     json!({ "format_version": FORMAT_VERSION, "hubs": [], "error": error_json(error) })
@@ -235,7 +235,7 @@ mod tests {
     use crate::model::scope::tests::scope;
     use crate::ui::text::tests::{assert_snapshot, between, cluster_resources, drifted_resources, hub_resources};
 
-    /// Why a document is not what the schema describes; nothing if it is.
+    /// Why a document does not match the schema; `None` if it does.
     fn objection(document: &Value) -> Option<String> {
         let schema = serde_json::from_str(include_str!("../../docs/plan.schema.json")).unwrap();
         let mut compiler = boon::Compiler::new();

@@ -1,7 +1,7 @@
 //! Turns values and events into text, JSON, prompts and progress. It knows no AWS.
 //!
-//! stdout is data, stderr is talk: with `--output text` a plan is data, with `--output json` the one document is,
-//! and the plan moves to stderr.
+//! Stdout has data, stderr has messages: with `--output text` a plan is data, with `--output json` the document is,
+//! and the plan goes to stderr.
 
 mod heading;
 pub mod json;
@@ -37,7 +37,7 @@ use text::Style;
 /// The message of the error for a closed stdout. It is not shown, because nobody reads the output.
 const STDOUT_CLOSED: &str = "standard output is closed";
 
-/// The person or the pipeline in front of kibus.
+/// The terminal or the pipeline that runs kibus.
 #[derive(Debug)]
 pub struct Ui {
     output: Output,
@@ -53,8 +53,8 @@ pub struct Ui {
 }
 
 impl Ui {
-    /// Looks at the three streams and the environment (`NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE`, `TERM`). How the
-    /// process paints is set once, here.
+    /// Checks the three streams and the environment (`NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE`, `TERM`). Sets the colors
+    /// of the process.
     #[must_use]
     pub fn new(output: Output, color: Color, verbose: u8, talk: Talk) -> Self {
         let (terminals, variables) = (Terminals::detect(), ColorVariables::detect());
@@ -81,13 +81,13 @@ impl Ui {
         }
     }
 
-    /// What goes to stdout.
+    /// The format of stdout.
     #[must_use]
     pub fn output(&self) -> Output {
         self.output
     }
 
-    /// Whether someone is there to answer: stdin and stderr are terminals.
+    /// Whether a person can answer: stdin and stderr are terminals.
     #[must_use]
     pub fn can_ask(&self) -> bool {
         self.input && self.terminals.stdin && self.terminals.stderr
@@ -128,8 +128,8 @@ impl Ui {
     /// Writes text and a newline to stdout.
     ///
     /// # Errors
-    /// When stdout cannot be written to, like a full disk. A reader that has gone away is an error too, which
-    /// [`Ui::show_error`] passes over in silence.
+    /// When stdout cannot be written to, like a full disk. A closed pipe is an error too, which
+    /// [`Ui::show_error`] does not print.
     pub fn out(&self, text: &str) -> Result<(), Error> {
         self.bars.suspend(|| write_line(&mut io::stdout().lock(), text))
     }
@@ -156,8 +156,8 @@ impl Ui {
         }
     }
 
-    /// Writes sentences as [`Ui::result`] does, folded at the width of the terminal. Indented lines are to be copied and
-    /// stay whole.
+    /// Writes sentences as [`Ui::result`] does, folded at the width of the terminal. Indented lines are for
+    /// copying and are not folded.
     ///
     /// # Errors
     /// As [`Ui::out`].
@@ -165,7 +165,7 @@ impl Ui {
         self.result(&text::sentences(text, self.result_style()))
     }
 
-    /// Writes the steps that are left to a person, unless kibus is to be quiet.
+    /// Writes the steps that are left to a person, unless output is quiet.
     ///
     /// # Errors
     /// As [`Ui::out`].
@@ -181,7 +181,7 @@ impl Ui {
         say(&self.bars, text);
     }
 
-    /// Writes a warning with its command to stderr. A JSON document holds its warnings itself.
+    /// Writes a warning with its command to stderr. A JSON document has its warnings itself.
     pub fn warn(&self, warning: &Hint, options: &str) {
         match &warning.command {
             None => self.warn_text(&warning.text),
@@ -225,7 +225,7 @@ impl Ui {
         }
     }
 
-    /// Writes what a command has to say as JSON, if that was asked for.
+    /// Writes the report of a command as JSON, with JSON output.
     ///
     /// # Errors
     /// As [`Ui::out`].
@@ -233,7 +233,7 @@ impl Ui {
         self.document(|| report.to_json())
     }
 
-    /// Writes an error that came before any hub was known as JSON, if that was asked for. Like every error it is
+    /// Writes an error from before any hub was known as JSON, with JSON output. Like every error it is
     /// also shown, with [`Ui::show_error`].
     ///
     /// # Errors
@@ -265,7 +265,7 @@ impl Ui {
         self.bars.suspend(|| prompt::confirm(question))
     }
 
-    /// Asks for a word to be typed, where a mere yes comes too easily. It blocks its thread.
+    /// Asks for a word to be typed, for changes that cannot be undone. It blocks its thread.
     ///
     /// # Errors
     /// When the terminal cannot be read.
@@ -273,7 +273,7 @@ impl Ui {
         self.bars.suspend(|| prompt::confirm_typed(question, word))
     }
 
-    /// Tells what happens while a plan runs.
+    /// Shows progress while a plan runs.
     #[must_use]
     pub fn progress(&self, plan: &Plan) -> PlanProgress {
         let columns = self.stderr_style().width;
@@ -287,7 +287,7 @@ impl Ui {
         )
     }
 
-    /// Says on a terminal that something is under way, for as long as the answer lives.
+    /// Shows on a terminal that an operation runs, until the returned value is dropped.
     #[must_use]
     pub fn spinner(&self, text: &str) -> Spinner {
         let bar = self.bars.add(ProgressBar::new_spinner());
@@ -298,7 +298,7 @@ impl Ui {
     }
 }
 
-/// Something under way; it leaves the screen when this is dropped.
+/// A running operation; its line is removed when this is dropped.
 #[derive(Debug)]
 pub struct Spinner(ProgressBar);
 
@@ -308,7 +308,7 @@ impl Drop for Spinner {
     }
 }
 
-/// A line on stderr, above whatever moves there. Where stderr cannot be written to, nobody can be told.
+/// Writes a line to stderr, above the progress lines. Errors of stderr are ignored.
 fn say(bars: &MultiProgress, text: &str) {
     bars.suspend(|| {
         let _ = writeln!(io::stderr().lock(), "{text}");
@@ -321,7 +321,7 @@ fn write_line(to: &mut impl Write, text: &str) -> Result<(), Error> {
         .map_err(|e| not_written(&e))
 }
 
-/// The error of standard output that takes no more: its reader has gone away, or its disk is full.
+/// The error of a failed write to stdout: a closed pipe, or a full disk.
 #[must_use]
 pub fn not_written(e: &io::Error) -> Error {
     if e.kind() == io::ErrorKind::BrokenPipe {

@@ -212,9 +212,9 @@ fn doing(action: Action) -> &'static str {
 /// A short duration, with tenths of a second under a minute.
 fn duration(took: Duration) -> String {
     if took.as_secs() < 60 {
-        format!("{:.1} s", took.as_secs_f64())
+        format!("{:.1}s", took.as_secs_f64())
     } else {
-        format!("{} s", took.as_secs())
+        format!("{}s", took.as_secs())
     }
 }
 
@@ -237,8 +237,8 @@ mod tests {
         let done = || Event::Done(Duration::from_millis(234));
         for (plan, event, line) in [
             (&create, Event::Started, None),
-            (&create, done(), Some("created queue kibus-hub-dlq 0.2 s")),
-            (&delete, done(), Some("deleted queue kibus-probe 0.2 s")),
+            (&create, done(), Some("created queue kibus-hub-dlq 0.2s")),
+            (&delete, done(), Some("deleted queue kibus-probe 0.2s")),
             (
                 &create,
                 Event::Waiting("not\u{1b}yet".to_owned()),
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn durations_are_short() {
-        for (millis, shown) in [(0, "0.0 s"), (234, "0.2 s"), (59_900, "59.9 s"), (72_400, "72 s")] {
+        for (millis, shown) in [(0, "0.0s"), (234, "0.2s"), (59_900, "59.9s"), (72_400, "72s")] {
             assert_eq!(duration(Duration::from_millis(millis)), shown);
         }
     }

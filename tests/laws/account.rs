@@ -1,5 +1,4 @@
-//! A cloud in memory that is as strict as AWS or stricter, fails on demand, and takes down every write that breaks
-//! a law.
+//! A cloud in memory that is at least as strict as AWS, fails on demand, and records every write that breaks a law.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
@@ -16,29 +15,29 @@ use kibus::model::tags::{CLUSTER, Tags};
 use kibus::plan::{FieldChange, Op, Plan};
 use tokio::sync::watch;
 
-/// The roles of the account that are no business of kibus.
+/// The roles of the account that kibus does not manage.
 const ROLES: &[&str] = &["KarpenterServiceAccount-base", "a", "b", "r-base", "r-two"];
 
-/// How a write goes wrong.
+/// How a write fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trouble {
-    /// It fails and nothing is done.
+    /// It fails and changes nothing.
     Nothing,
-    /// It fails when everything but the tags is done; where there is only one call, nothing.
+    /// It fails after everything except the tags; a single call changes nothing.
     AllButTags,
-    /// It fails when only the tags are done; where there is only one call, nothing.
+    /// It fails after the tags; a single call changes nothing.
     OnlyTags,
-    /// It fails when everything is done, and of the tags those are gone that go, but none is set.
+    /// It fails after everything except setting tags; old tags are removed.
     TagsRemoved,
-    /// All is done, and the answer is lost.
+    /// It succeeds, and its answer is lost.
     AnswerLost,
-    /// The first call of a create is done, its answer is lost, and the SDK's second try is told that it exists.
+    /// The first call of a create succeeds, its answer is lost, and the retry of the SDK is answered with "exists".
     AskedTwice,
-    /// All is well, and someone asks to stop.
+    /// It succeeds, and the run is stopped.
     Stop,
 }
 
-/// When a write goes wrong, and whether it takes the whole process with it.
+/// When a write fails, and whether the whole process ends with it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Interruption {
     /// Which write, counted from 0.
@@ -58,11 +57,11 @@ struct State {
     writes: usize,
     interruption: Option<Interruption>,
     breaches: Vec<String>,
-    /// What was answered to exist: the rest of it may be made, as it was shown.
+    /// The resource that was answered to exist: the rest of it may be written, as it was shown.
     unfinished: Option<Resource>,
 }
 
-/// An account, as far as one bus is concerned.
+/// The part of an account that matters to one bus.
 pub(super) struct Account {
     scope: Scope,
     state: Mutex<State>,
@@ -86,12 +85,12 @@ impl Account {
         self.state.lock().unwrap()
     }
 
-    /// Everything that is there.
+    /// All resources.
     pub(super) fn resources(&self) -> Desired {
         self.state().resources.clone()
     }
 
-    /// Takes down what a person was shown: the only writes that may follow, once each.
+    /// Records the plan that was shown: only these writes may follow, once each.
     pub(super) fn show(&self, plan: &Plan, interruption: Option<Interruption>) -> watch::Receiver<bool> {
         let mut state = self.state();
         state.shown = plan.steps.iter().map(|step| step.op.clone()).collect();
@@ -179,7 +178,7 @@ impl Write for Account {
     }
 
     async fn write(&self, op: &Op, waiting: &(dyn Fn(&str) + Sync)) -> Result<(), Fault> {
-        // Others take their turn between the call and its effect.
+        // Other tasks run between the call and its effect.
         tokio::task::yield_now().await;
         waiting("settling");
         tokio::task::yield_now().await;
@@ -244,7 +243,7 @@ impl Account {
     }
 }
 
-/// Which policies open which queues: the router's all but the one for dead letters, a controller's that of its cluster.
+/// Which policies allow which queues: the router policy all but the dead-letter queue, a controller policy its cluster queue.
 fn can_use(scope: &Scope, resources: &Desired) -> BTreeSet<(ResourceId, ResourceId)> {
     let mut found = BTreeSet::new();
     for queue in resources.values() {
@@ -281,9 +280,9 @@ fn fault(message: &str) -> Fault {
     }
 }
 
-/// Whether this write may be: it was shown, it is about something of ours, and nothing is left hanging.
+/// Whether this write is allowed: it was shown, kibus manages the resource, and nothing depends on it.
 fn allowed(scope: &Scope, state: &mut State, op: &Op) -> Result<(), String> {
-    // Others may have their turn in between.
+    // Other tasks may run in between.
     let goes_on = matches!(op, Op::Update { to, .. } if Some(to) == state.unfinished.as_ref());
     match state.shown.iter().position(|shown| shown == op) {
         Some(place) => drop(state.shown.swap_remove(place)),
@@ -305,7 +304,7 @@ fn allowed(scope: &Scope, state: &mut State, op: &Op) -> Result<(), String> {
         }
         (Op::Delete(_) | Op::Update { .. }, Some(there)) => {
             if !ours(scope, resources, there) {
-                return Err("is not ours".to_owned());
+                return Err("is not managed by kibus".to_owned());
             }
         }
     }
@@ -316,7 +315,7 @@ fn allowed(scope: &Scope, state: &mut State, op: &Op) -> Result<(), String> {
         },
         Op::Create(after) | Op::Update { to: after, .. } => {
             match needed(scope, after).find(|id| !resources.contains_key(id)) {
-                Some(missing) => Err(format!("needs {missing}, which is not there")),
+                Some(missing) => Err(format!("needs {missing}, which is missing")),
                 None => Ok(()),
             }
         }
@@ -336,7 +335,7 @@ fn ours(scope: &Scope, resources: &Desired, resource: &Resource) -> bool {
     }
 }
 
-/// What must be there for this to be there.
+/// The resources that this one needs.
 fn needed(scope: &Scope, resource: &Resource) -> impl Iterator<Item = ResourceId> {
     let dead_letters = ResourceId::Queue(scope.dead_letter_queue());
     let router_policy = ResourceId::RolePolicy(scope.router_role(), scope.router_policy());
@@ -346,7 +345,7 @@ fn needed(scope: &Scope, resource: &Resource) -> impl Iterator<Item = ResourceId
         Resource::RolePolicy(policy) if policy.role == scope.router_role() => {
             vec![ResourceId::Role(policy.role.clone())]
         }
-        // What remembers the role: the queue of the cluster that the policy is for.
+        // The queue of the policy's cluster saves the role.
         Resource::RolePolicy(policy) => {
             let name = policy.name.as_str().rsplit('-').next().unwrap_or_default();
             vec![ResourceId::Queue(format!("karpenter-{name}").parse().unwrap())]
@@ -366,7 +365,7 @@ fn needed(scope: &Scope, resource: &Resource) -> impl Iterator<Item = ResourceId
     ids.into_iter()
 }
 
-/// What of ours needs this. A role is replaced under its function, and its policy under the mapping.
+/// The managed resources that need this one. A role is replaced under its function, and its policy under the mapping.
 fn users(scope: &Scope, resources: &Desired, used: &Resource) -> impl Iterator<Item = ResourceId> {
     let users: Vec<ResourceId> = resources
         .values()
@@ -393,7 +392,7 @@ fn take(resources: &mut Desired, op: &Op) {
         }
     };
     let after = match after {
-        // Publishing freezes what the function is, not what was wished for.
+        // Publishing freezes the current settings, not the desired ones.
         Resource::Alias(mut alias) => {
             if let Some(Resource::Function(function)) = resources.get(&ResourceId::Function(alias.function.clone())) {
                 alias.settings = function.settings.clone();
@@ -406,7 +405,7 @@ fn take(resources: &mut Desired, op: &Op) {
     resources.insert(after.id(), after);
 }
 
-/// What an update makes of a resource: only the fields that the plan names change.
+/// A resource after an update: only the planned fields change.
 fn updated(from: &Resource, to: &Resource, fields: &[FieldChange]) -> Resource {
     let named = |path: &str| fields.iter().any(|field| field.path == path);
     let mut after = to.clone();
@@ -429,7 +428,7 @@ fn updated(from: &Resource, to: &Resource, fields: &[FieldChange]) -> Resource {
     after
 }
 
-/// The ways in which this can be half done.
+/// The ways in which this can be partly done.
 pub(super) fn halves(op: &Op) -> Vec<Trouble> {
     match op {
         Op::Update { fields, .. } => {
@@ -449,7 +448,7 @@ pub(super) fn halves(op: &Op) -> Vec<Trouble> {
     }
 }
 
-/// What is there when an operation of several calls is half done; nothing for one of a single call.
+/// The resource after a part of an operation of several calls; `None` for a single call.
 fn half(op: &Op, trouble: Trouble) -> Option<Resource> {
     match op {
         Op::Update { from, to, fields } => {

@@ -10,10 +10,10 @@ use kibus::survey::Survey;
 
 use super::account::{Account, Interruption};
 
-/// What is said about controller roles on the command line.
+/// The option for controller roles.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum RoleFlag {
-    /// Nothing: the saved role, else the one with a usual name.
+    /// Not set: the saved role, else the one with a usual name.
     NotGiven,
     /// `--controller-role`.
     Role(&'static str),
@@ -24,21 +24,21 @@ pub(super) enum RoleFlag {
 /// A command line.
 #[derive(Clone, Debug)]
 pub(super) enum Command {
-    /// With the options that are given, and the version of the router that it brings.
+    /// With these options, and this version of the router.
     BootstrapHub(HubOptions, &'static str),
-    /// The clusters, and what is said about their roles.
+    /// The clusters, and the option for their roles.
     AddCluster(Vec<&'static str>, RoleFlag),
     /// The clusters.
     RemoveCluster(Vec<&'static str>),
-    /// All of it.
+    /// Everything.
     Teardown,
 }
 
-/// What a command made of an account.
+/// The result of a command.
 pub(super) struct Run {
-    /// What it planned.
+    /// The plan.
     pub plan: Plan,
-    /// How that ended.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
@@ -63,7 +63,7 @@ impl Command {
         Run { plan, outcome }
     }
 
-    /// What the command would change in an account.
+    /// The plan of the command.
     pub(super) async fn plan(&self, scope: &Scope, account: &Account) -> Plan {
         match self {
             Self::BootstrapHub(options, version) => {
@@ -120,7 +120,7 @@ async fn plan(scope: &Scope, account: &Account, recipe: impl Recipe) -> Plan {
             assert_eq!(intent.refusals, []);
             intent.plan
         }
-        // There is nothing to do for a cluster where there is no hub.
+        // Without a hub there is nothing to do for a cluster.
         Err(Blocked::NoHub) => Plan::default(),
         Err(blocked) => panic!("{blocked:?}"),
     }

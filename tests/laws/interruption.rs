@@ -1,5 +1,5 @@
-//! The law itself: over every account that commands can leave behind, every next command, every step at which it
-//! can be interrupted, and every way.
+//! The law of interruption, for every account that commands can leave, every next command, every step at which it can be
+//! interrupted, and every kind of interruption.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ fn hub() -> Command {
     BootstrapHub(HubOptions::default(), "0.1.0")
 }
 
-/// A hub for which everything was chosen.
+/// A hub with every option set.
 fn choosy_hub() -> Command {
     let chosen = options(|c| {
         c.tags = Some(UserTags::parse(&["team=a".to_owned()]).unwrap());
@@ -53,7 +53,7 @@ fn choosy_hub() -> Command {
     BootstrapHub(chosen, "0.1.0")
 }
 
-/// What leads to each account that a law starts from.
+/// The commands that lead to each account at the start of a law.
 fn histories() -> Vec<Vec<Command>> {
     let base = AddCluster(vec!["base"], Role("a"));
     let one = AddCluster(vec!["one"], Role("b"));
@@ -101,7 +101,7 @@ fn commands() -> Vec<Command> {
     ]
 }
 
-/// What is in the account and no business of ours, though some of it looks like it.
+/// Resources that kibus does not manage, some of them with similar names.
 fn of_others() -> Desired {
     let hub = kibus::model::hub::Hub::new(
         &Scope {
@@ -142,7 +142,7 @@ fn wait<T>(run: impl Future<Output = T>) -> T {
         .block_on(run)
 }
 
-/// The account that these commands leave behind, on which others have put tags of their own.
+/// The account that these commands leave behind, with foreign tags.
 fn account_after(history: &[Command]) -> Desired {
     let account = Account::new(&scope(), of_others());
     for command in history {
@@ -157,7 +157,7 @@ fn account_after(history: &[Command]) -> Desired {
     desired
 }
 
-/// What the law compares: everything but the number of the alias's version, which every publishing raises.
+/// The state that the law compares: everything except the number of the live version.
 fn comparable(mut desired: Desired) -> Desired {
     for resource in desired.values_mut() {
         if let Resource::Alias(alias) = resource {
@@ -167,8 +167,8 @@ fn comparable(mut desired: Desired) -> Desired {
     desired
 }
 
-/// Interrupts a command, repeats it, and compares with what it does when nothing happens.
-fn goes_on_where_it_stood(start: &Desired, command: &Command, limit: usize, now: Interruption, end: &Desired) {
+/// Interrupts a command, repeats it, and compares the result with an uninterrupted run.
+fn continues_where_it_stopped(start: &Desired, command: &Command, limit: usize, now: Interruption, end: &Desired) {
     let name = || format!("{command:?}, {limit} at a time, {now:?}");
     let account = Account::new(&scope(), start.clone());
     let first = wait(command.run(&scope(), &account, limit, Some(now)));
@@ -205,10 +205,10 @@ fn any_command_may_be_interrupted_and_repeated() {
                         trouble,
                         killed: false,
                     };
-                    goes_on_where_it_stood(&start, &command, 1, now, &end);
+                    continues_where_it_stopped(&start, &command, 1, now, &end);
                 }
                 for (trouble, killed) in [(Trouble::Nothing, true), (Trouble::Stop, false)] {
-                    goes_on_where_it_stood(&start, &command, 8, Interruption { at, trouble, killed }, &end);
+                    continues_where_it_stopped(&start, &command, 8, Interruption { at, trouble, killed }, &end);
                 }
             }
         }
@@ -216,7 +216,7 @@ fn any_command_may_be_interrupted_and_repeated() {
 }
 
 #[test]
-fn a_create_that_is_told_to_exist_because_its_answer_was_lost_is_done() {
+fn a_create_with_a_lost_answer_is_done() {
     for history in histories() {
         let start = account_after(&history);
         for command in commands() {
@@ -273,7 +273,7 @@ fn trouble() -> impl Strategy<Value = Option<Interruption>> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 128, ..ProptestConfig::default() })]
 
-    /// A long life: commands in any order, each interrupted a few times and repeated until it is through.
+    /// Commands in any order, each interrupted a few times and repeated until it succeeds.
     #[test]
     fn a_bus_survives_any_history(
         life in prop::collection::vec(

@@ -5,20 +5,21 @@ use std::fs;
 use std::path::Path;
 
 /// What is read, below the package's root. A folder is read with all that is in it.
-const ROOTS: &[&str] = &["README.md", "CHANGELOG.md", "docs"];
+const ROOTS: &[&str] = &["README.md", "CHANGELOG.md", "docs", "src", "templates", "tests"];
 
-/// What is not read: this test, what a build leaves, and pages that other work rewrites or that programs print.
+/// What is not read: this test, what a build leaves, and what is printed by the part that still has retired words.
 const SKIPPED: &[&str] = &[
     "tests/words",
     "tests/bench/target",
     "tests/fuzz/target",
     "docs/command-line.md",
     "docs/demo.md",
-    "docs/findings.md",
-    "docs/router.md",
+    "src/cli",
+    "src/plan/order.rs",
+    "tests/scenarios",
 ];
 
-/// An entry of `retired.list`: a word or phrase, and a file that may have it, if any.
+/// An entry of `retired.list`: a word or phrase, and a file or folder that may have it, if any.
 struct Entry<'a> {
     phrase: &'a str,
     allowed: Option<&'a str>,
@@ -38,13 +39,11 @@ fn no_retired_word_is_back() {
         .collect();
     for (path, text) in &files {
         for (line, phrase) in retired(text, &entries) {
-            if entries
-                .iter()
-                .any(|entry| entry.phrase == phrase && entry.allowed == Some(path))
-            {
-                unused.remove(&(phrase, path.as_str()));
-            } else {
-                found.push(format!("{path}:{line}: {phrase}"));
+            let allowing = entries.iter().filter(|entry| entry.phrase == phrase);
+            let mut allowing = allowing.filter_map(|entry| entry.allowed.filter(|allowed| is_in(path, allowed)));
+            match allowing.next() {
+                Some(allowed) => drop(unused.remove(&(phrase, allowed))),
+                None => found.push(format!("{path}:{line}: {phrase}")),
             }
         }
     }
@@ -71,6 +70,12 @@ fn a_retired_word_is_found_in_any_form() {
     ] {
         assert_eq!(retired(text, &entries), expected, "{text}");
     }
+}
+
+/// Whether a path is this file, or in this folder.
+fn is_in(path: &str, allowed: &str) -> bool {
+    path.strip_prefix(allowed)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn entries(list: &str) -> Vec<Entry<'_>> {

@@ -1,4 +1,4 @@
-//! What the queues of a bus have in common, the hub's and the clusters'.
+//! The settings that hub queues and cluster queues share.
 
 use crate::model::name::{KmsKey, QueueName};
 use crate::model::policy;
@@ -6,7 +6,7 @@ use crate::model::resource::{Encryption, Queue};
 use crate::model::scope::Scope;
 use crate::model::tags::Tags;
 
-/// How long a cluster queue keeps a message, in seconds: Karpenter's own set-up has the same.
+/// The retention of a cluster queue, in seconds: the same as in Karpenter's own CloudFormation template.
 pub const CLUSTER_RETENTION: u32 = 300;
 /// SQS's largest message, in bytes.
 const MAX_MESSAGE_SIZE: u32 = 1_048_576;
@@ -21,7 +21,7 @@ pub(in crate::model) fn cluster_queue(scope: &Scope, name: QueueName, key: Optio
     }
 }
 
-/// What all queues of a bus have in common; retention and visibility are SQS's own defaults.
+/// The settings that all queues of a bus share; retention and visibility are SQS's own defaults.
 pub(super) fn queue(name: QueueName, key: Option<&KmsKey>, tags: Tags) -> Queue {
     Queue {
         name,

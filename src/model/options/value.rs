@@ -133,7 +133,7 @@ pub type ReservedConcurrency = Bounded<2, 1_000_000>;
 pub struct LogRetention(u32);
 
 impl LogRetention {
-    /// What `PutRetentionPolicy` takes (CloudWatch Logs API reference).
+    /// The values that `PutRetentionPolicy` accepts (CloudWatch Logs API reference).
     const DAYS: [u32; 22] = [
         1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653,
     ];

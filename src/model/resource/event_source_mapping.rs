@@ -1,4 +1,4 @@
-//! What makes Lambda read the hub queue.
+//! The event source mapping, by which Lambda reads the hub queue.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ pub struct EventSourceMapping {
     pub function: FunctionName,
     /// The alias of it.
     pub alias: String,
-    /// The most messages in one invocation.
+    /// The maximum number of messages in one invocation.
     pub batch_size: u32,
     /// How long Lambda gathers messages, in seconds.
     pub window: u32,
@@ -35,22 +35,22 @@ pub struct EventSourceMapping {
     pub maximum_concurrency: Option<u32>,
     /// Whether an answer may name the messages that failed.
     pub report_batch_item_failures: bool,
-    /// Whether it reads at all.
+    /// Whether it is enabled.
     pub enabled: bool,
-    /// The patterns that a message must match one of; none lets every message through. What matches none is deleted
-    /// unseen. Kibus never wants any; they can be read.
+    /// The patterns that a message must match one of; none lets every message through. Lambda deletes a message that
+    /// matches none. Kibus sets none.
     pub filters: BTreeSet<String>,
-    /// Mappings of the same queue and alias beyond the first, by UUID. AWS refuses a second one; it may be there
-    /// all the same where a create was repeated after its answer was lost.
+    /// Mappings of the same queue and alias beyond the first, by UUID. AWS refuses a second one, but a
+    /// create that was repeated after a lost answer can leave one.
     pub duplicates: Vec<String>,
 }
 
 impl EventSourceMapping {
-    /// The path of the field that says whether it reads at all.
+    /// The path of the field that says whether it is enabled.
     pub const ENABLED: &str = MappingField::Enabled.path();
-    /// The path of the field that says which messages it lets through.
+    /// The path of the field with the filter patterns.
     pub const FILTERS: &str = MappingField::Filters.path();
-    /// The path of the field that names what is there beyond the first.
+    /// The path of the field that lists duplicates.
     pub const DUPLICATES: &str = MappingField::Duplicates.path();
 
     pub(super) fn fields(&self) -> Vec<Field> {

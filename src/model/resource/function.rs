@@ -8,7 +8,7 @@ use crate::model::field::{Field, entry, field, field_names};
 use crate::model::name::{FunctionName, NameError};
 use crate::model::tags::Tags;
 
-/// What a function runs on.
+/// The architecture of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Architecture {
     /// Intel and AMD.
@@ -50,19 +50,19 @@ impl FromStr for Architecture {
     }
 }
 
-/// A function's code: what it was said to be, and what it is.
+/// A function's code: the one that kibus recorded, and the live one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Code {
-    /// The router's version, as recorded when the code was given.
+    /// The router's version, as recorded at the upload.
     pub version: String,
-    /// The SHA-256 of the archive, in hex, as recorded when the code was given.
+    /// The SHA-256 of the archive, in hex, as recorded at the upload.
     pub sha256: String,
     /// The SHA-256 that Lambda reports, in hex.
     pub live: String,
 }
 
 impl Code {
-    /// The code of an archive that is about to be given: what it is said to be is what it is.
+    /// The code of an archive to upload.
     #[must_use]
     pub fn of_archive(version: impl Into<String>, sha256: impl Into<String>) -> Self {
         let sha256 = sha256.into();
@@ -79,7 +79,7 @@ impl Code {
         !self.version.is_empty() && self.sha256 == self.live
     }
 
-    /// Another build of the same version is no difference; code that is not what it was said to be is.
+    /// Another build of the same version is no difference. Code that differs from its record is.
     #[must_use]
     pub fn satisfied_by(&self, observed: &Self) -> bool {
         self.version == observed.version && observed.sha256 == observed.live
@@ -109,16 +109,16 @@ field_names! {
     }
 }
 
-/// What a version of a function consists of: what publishing freezes.
+/// The settings of a version of a function, which publishing freezes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionSettings {
     /// The ARN of the role that it runs as.
     pub role: String,
     /// Lambda's name of the runtime.
     pub runtime: String,
-    /// What it runs on.
+    /// Its architecture.
     pub architecture: Architecture,
-    /// What Lambda calls; a custom runtime ignores it.
+    /// The handler that Lambda calls; a custom runtime ignores it.
     pub handler: String,
     /// Memory, in MiB.
     pub memory: u32,
@@ -128,32 +128,32 @@ pub struct FunctionSettings {
     pub environment: BTreeMap<String, String>,
     /// Its code.
     pub code: Code,
-    /// Where its log goes, and its metrics with it.
+    /// Its log group and format. Its metrics go to the same group.
     pub logging: Logging,
-    /// What somebody has hung on it.
+    /// Layers, networks and other attachments, which kibus does not set.
     pub extras: Extras,
 }
 
-/// Where a function's log goes.
+/// The logging of a function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Logging {
     /// The name of the log group.
     pub group: String,
-    /// Lambda's name of the format. In another one than `Text` Lambda may leave out lines by their level.
+    /// Lambda's name of the format. In other formats than `Text` Lambda may omit lines by level.
     pub format: String,
 }
 
-/// What a function can have that the router does without, and that can delay it or keep it from running. Kibus never
-/// wants any of it; it is read, and taken away.
+/// Attachments that the router does not need, and that can delay it or prevent it from running. Kibus sets none, and
+/// removes them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extras {
     /// The ARNs of layers: code that runs beside the router, or before it.
     pub layers: BTreeSet<String>,
-    /// The subnets and security groups of a network of one's own: from there AWS may not be in reach.
+    /// The subnets and security groups of a VPC, from which AWS may be unreachable.
     pub network: BTreeSet<String>,
     /// The ARNs of file systems, without which Lambda does not start it.
     pub file_systems: BTreeSet<String>,
-    /// The ARN of the key that its environment is under, without which Lambda does not start it.
+    /// The ARN of the key that encrypts its environment, without which Lambda does not start it.
     pub kms_key: Option<String>,
 }
 
@@ -211,20 +211,20 @@ impl FunctionSettings {
 pub struct Function {
     /// Its name.
     pub name: FunctionName,
-    /// What is in force before it is published.
+    /// The settings of `$LATEST`, which are not published yet.
     pub settings: FunctionSettings,
-    /// How many invocations may run at once, if that is set aside for it.
+    /// The reserved concurrency, if it has one.
     pub reserved_concurrency: Option<u32>,
-    /// Why Lambda did not carry out the last update, if it did not: then what is read is not all in force.
+    /// Why Lambda did not apply the last update, if it failed. The settings may then be only partly in force.
     pub failed_update: Option<String>,
-    /// Why Lambda has given it up, if it has.
+    /// Why Lambda can neither run nor update it, if it is in a failed state.
     pub failed: Option<String>,
     /// Its tags, without the two that describe its code.
     pub tags: Tags,
 }
 
 impl Function {
-    /// The path of the field that says that the last update was not carried out.
+    /// The path of the field that says that the last update failed.
     pub const FAILED_UPDATE: &str = FunctionField::FailedUpdate.path();
 
     pub(super) fn fields(&self) -> Vec<Field> {
@@ -239,7 +239,7 @@ impl Function {
         let mut fields = settings.fields();
         fields.push(field(FunctionField::ReservedConcurrency, *reserved_concurrency));
         fields.push(field(FunctionField::FailedUpdate, failed_update.clone()));
-        // A check refuses what would change this: only removing the function does.
+        // Only deleting the function changes this, so a check refuses updates.
         fields.push(field(FunctionField::Failed, failed.clone()));
         fields
     }

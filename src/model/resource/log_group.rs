@@ -16,7 +16,7 @@ field_names! {
 pub struct LogGroup {
     /// Its name.
     pub name: LogGroupName,
-    /// How long events are kept, in days; nothing means for ever.
+    /// How long events are kept, in days; `None` means forever.
     pub retention_days: Option<u32>,
     /// Its tags.
     pub tags: Tags,

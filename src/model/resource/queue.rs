@@ -5,25 +5,25 @@ use crate::model::field::{Field, field, field_names};
 use crate::model::name::{KmsKey, QueueName};
 use crate::model::tags::Tags;
 
-/// How a queue keeps its messages.
+/// The encryption of a queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Encryption {
-    /// In the clear. Kibus never wants this; it can be read.
+    /// Not encrypted. Kibus never sets this.
     None,
     /// With a key that SQS owns (SSE-SQS).
     SqsManaged,
     /// With a customer's key, by its ARN.
     Kms(KmsKey),
-    /// With a key under a name that kibus never sets, like an alias. Kibus never wants this; it can be read.
+    /// With a key that is named in a way that kibus never sets, like an alias.
     OtherKms(String),
 }
 
-/// Where messages go that were received too often.
+/// The redrive policy: where messages go after too many receives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Redrive {
     /// The ARN of the dead-letter queue.
     pub dead_letters: String,
-    /// How many receives a message may have.
+    /// The maximum number of receives of a message.
     pub max_receives: u32,
 }
 
@@ -54,15 +54,15 @@ pub struct Queue {
     pub visibility: u32,
     /// How long a new message stays hidden, in seconds.
     pub delay: u32,
-    /// How long a receive waits for a message unless it says otherwise, in seconds.
+    /// How long a receive waits for a message by default, in seconds.
     pub receive_wait: u32,
     /// The largest message, in bytes.
     pub max_message_size: u32,
-    /// Where messages go that were received too often.
+    /// The redrive policy: where messages go after too many receives.
     pub redrive: Option<Redrive>,
     /// Which queues may use this one for their dead letters (`RedriveAllowPolicy`).
     pub redrive_allow: Option<Document>,
-    /// How messages are kept.
+    /// How messages are encrypted.
     pub encryption: Encryption,
     /// The resource policy.
     pub policy: Option<Document>,
@@ -71,7 +71,7 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// The path of the field that says what it is encrypted with.
+    /// The path of the field with the encryption.
     pub const ENCRYPTION: &str = QueueField::Encryption.path();
 
     pub(super) fn fields(&self) -> Vec<Field> {

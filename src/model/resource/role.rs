@@ -28,16 +28,16 @@ pub struct Role {
     pub name: RoleName,
     /// Its path, which cannot change in place.
     pub path: RolePath,
-    /// Who may take it.
+    /// The trust policy.
     pub trust: Document,
-    /// What bounds its permissions.
+    /// The permissions boundary.
     pub permissions_boundary: Option<PermissionsBoundary>,
     /// Its tags.
     pub tags: Tags,
 }
 
 impl Role {
-    /// The field whose change makes AWS want a new role.
+    /// The field that cannot change without a new role.
     pub const PATH: &str = RoleField::Path.path();
 
     pub(super) fn fields(&self) -> Vec<Field> {
@@ -66,7 +66,7 @@ pub struct RolePolicy {
     pub role: RoleName,
     /// The policy's name.
     pub name: PolicyName,
-    /// What it allows.
+    /// The document.
     pub document: Document,
 }
 

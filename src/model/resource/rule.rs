@@ -23,24 +23,24 @@ field_names! {
     }
 }
 
-/// Where a rule sends what it matches.
+/// The target of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The ARN that receives the event.
     pub arn: String,
     /// How long EventBridge tries to deliver, in seconds.
     pub retry_age: u32,
-    /// How often EventBridge tries again.
+    /// How many times EventBridge retries.
     pub retries: u32,
-    /// The ARN of the queue that keeps what could not be delivered.
+    /// The ARN of the dead-letter queue for events that could not be delivered.
     pub dead_letters: Option<String>,
-    /// Anything that rewrites the event on its way (`Input`, `InputPath`, `InputTransformer`): Karpenter needs the
-    /// event as it was. Kibus never wants one; it can be read.
+    /// An `Input`, `InputPath` or `InputTransformer`, which rewrites the event. Karpenter needs the original event, so
+    /// kibus sets none.
     pub rewrite: Option<String>,
-    /// The ARN of the role that EventBridge delivers as. Kibus never wants one, since the queue's policy lets
-    /// EventBridge in by itself; it can be read.
+    /// The ARN of the role that EventBridge delivers as. Kibus sets none, because the queue's policy allows
+    /// EventBridge.
     pub role: Option<String>,
-    /// The group that every message is put into. Kibus never wants one; it can be read.
+    /// The message group of every message. Kibus sets none.
     pub message_group: Option<String>,
 }
 
@@ -49,24 +49,24 @@ pub struct Target {
 pub struct Rule {
     /// Its name.
     pub name: RuleName,
-    /// What it is for.
+    /// Its description.
     pub description: String,
-    /// What it matches.
+    /// Its event pattern.
     pub pattern: Document,
-    /// Whether it matches at all.
+    /// Whether it is enabled.
     pub enabled: bool,
-    /// Our target.
+    /// The target that kibus manages.
     pub target: Option<Target>,
-    /// The ids of targets that are not ours.
+    /// The ids of targets that kibus does not manage.
     pub foreign_targets: BTreeSet<String>,
     /// Its tags.
     pub tags: Tags,
 }
 
 impl Rule {
-    /// The id by which a target of a rule of ours is ours.
+    /// The id of the target that kibus manages.
     pub const TARGET_ID: &str = "kibus-hub";
-    /// The path of the field that says whether it matches at all.
+    /// The path of the field that says whether it is enabled.
     pub const ENABLED: &str = RuleField::Enabled.path();
 
     pub(super) fn fields(&self) -> Vec<Field> {
@@ -76,7 +76,7 @@ impl Rule {
             pattern,
             enabled,
             target,
-            foreign_targets: _, // not ours to compare; a check refuses to delete a rule that has some
+            foreign_targets: _, // not compared; a check refuses to delete a rule that has some
             tags: _,            // compared key by key
         } = self;
         let target = target.as_ref();

@@ -8,7 +8,7 @@ use std::fmt;
 pub enum Severity {
     /// Events are lost or late, or someone has permissions that they should not have.
     Critical,
-    /// Events flow; something can fail, or is not known.
+    /// Events are delivered; something can fail, or is unknown.
     Warning,
     /// Not urgent.
     Info,
@@ -63,7 +63,7 @@ macro_rules! codes {
                 }
             }
 
-            /// What fixes it where the finding itself names no fix: the plan and the refusals bring their own.
+            /// The fix, for findings that have no fix of their own. Plans and refusals have one.
             pub(super) fn advice(self) -> &'static str {
                 match self {
                     $(Self::$name => concat!($($advice)?),)*
@@ -74,110 +74,110 @@ macro_rules! codes {
 }
 
 codes! {
-    /// A queue of the hub is not there.
-    HubQueueMissing = "K101", Critical, "events have no way through the hub, or no place to go when they cannot be delivered";
-    /// The router's role is not there.
+    /// A hub queue is missing.
+    HubQueueMissing = "K101", Critical, "events cannot pass the hub, or are lost if they cannot be delivered";
+    /// The router role is missing.
     RoleMissing = "K102", Critical, "the router cannot run, and events pile up in the hub queue";
-    /// The router's role has no policy.
-    RouterPolicyMissing = "K103", Critical, "the router may do nothing, and events pile up in the hub queue";
-    /// The router's log group is not there.
-    LogGroupMissing = "K104", Warning, "what the router drops, and why, is written nowhere";
-    /// The router is not there.
-    FunctionMissing = "K105", Critical, "nothing routes events, and they pile up in the hub queue";
-    /// The alias that the mapping invokes is not there.
-    AliasMissing = "K106", Critical, "nothing routes events, and they pile up in the hub queue";
-    /// Nothing reads the hub queue.
+    /// The router role has no policy.
+    RouterPolicyMissing = "K103", Critical, "the router has no permissions, and events pile up in the hub queue";
+    /// The router's log group is missing.
+    LogGroupMissing = "K104", Warning, "dropped events and their reasons are not logged";
+    /// The router function is missing.
+    FunctionMissing = "K105", Critical, "no event is routed, and events pile up in the hub queue";
+    /// The alias that the mapping invokes is missing.
+    AliasMissing = "K106", Critical, "no event is routed, and events pile up in the hub queue";
+    /// The event source mapping is missing.
     MappingMissing = "K107", Critical, "nothing reads the hub queue, and events pile up in it";
-    /// A rule is not there.
+    /// A rule is missing.
     RuleMissing = "K108", Critical, "events of this kind reach no cluster at all";
-    /// A cluster that was asked about is not registered.
-    ClusterNotRegistered = "K110", Critical, "its events are dropped, and its Karpenter hears of no interruption";
+    /// A requested cluster is not registered.
+    ClusterNotRegistered = "K110", Critical, "its events are dropped, and its Karpenter receives no interruption";
     /// A controller role has lost the policy for its queue.
-    ControllerPolicyMissing = "K111", Critical, "this Karpenter cannot read its queue, and hears of no interruption";
-    /// A queue of the hub is not as it should be.
-    HubQueueChanged = "K201", Critical, "events may be refused, lost early, or readable by others";
-    /// The router's role is not as it should be.
-    RoleChanged = "K202", Critical, "the router may not be able to run, or others may run as it";
-    /// The router may do something else than it should.
-    RouterPolicyChanged = "K203", Critical, "the router may fail to deliver, or may do more than it should";
-    /// The router's log group is not as it should be.
-    LogGroupChanged = "K204", Info, "the router's log is kept for another time than was chosen";
-    /// The router has other settings.
+    ControllerPolicyMissing = "K111", Critical, "this Karpenter cannot read its queue, and receives no interruption";
+    /// A hub queue has other settings.
+    HubQueueChanged = "K201", Critical, "events may be rejected, lost early, or readable by others";
+    /// The router role has other settings.
+    RoleChanged = "K202", Critical, "the router may not run, or other principals may assume its role";
+    /// The router role has another policy.
+    RouterPolicyChanged = "K203", Critical, "the router may fail to deliver, or has permissions that it does not need";
+    /// The router's log group has other settings.
+    LogGroupChanged = "K204", Info, "the router's log has another retention than configured";
+    /// The router function has other settings.
     FunctionChanged = "K205", Warning, "the router may be slow, fail, or route to the wrong place";
-    /// What is live has other settings.
-    AliasChanged = "K206", Warning, "what runs is not what was set up";
-    /// The hub queue is read in another way.
-    MappingChanged = "K207", Warning, "events may be delivered late, or again when one of a batch fails";
-    /// A rule is not as it should be.
-    RuleChanged = "K208", Critical, "events that it no longer passes on reach no cluster";
+    /// The live version has other settings.
+    AliasChanged = "K206", Warning, "the live version has other settings than configured";
+    /// The event source mapping has other settings.
+    MappingChanged = "K207", Warning, "events may be delivered late, or again if one event of a batch fails";
+    /// A rule has other settings.
+    RuleChanged = "K208", Critical, "events that it no longer matches reach no cluster";
     /// Only tags differ.
-    TagsChanged = "K209", Warning, "nothing flows differently; but tags are what kibus and its policies know its own by";
-    /// A cluster's queue is not as it should be.
+    TagsChanged = "K209", Warning, "routing is unchanged; kibus and its policies use tags to identify the resources of a bus";
+    /// A cluster queue has other settings.
     ClusterQueueChanged = "K210", Critical, "this cluster's events may be lost early, or be readable by others";
-    /// A controller may do something else than it should.
-    ControllerPolicyChanged = "K211", Critical, "this Karpenter may not be able to read its queue, or may do more than it should";
-    /// The router's code was changed by somebody else.
-    CodeChanged = "K220", Critical, "what routes events is not what kibus put there";
-    /// The router is of another version than this kibus.
-    OtherRouter = "K221", Info, "the router works; this kibus brings another version of it";
+    /// A controller role has another policy.
+    ControllerPolicyChanged = "K211", Critical, "this Karpenter may not be able to read its queue, or has permissions that it does not need";
+    /// Something other than kibus changed the router's code.
+    CodeChanged = "K220", Critical, "the code that routes events is not the code that kibus uploaded";
+    /// The router has another version than this kibus.
+    OtherRouter = "K221", Info, "the router works; this kibus has another version of it";
     /// The mapping is disabled.
     MappingDisabled = "K222", Critical, "nothing reads the hub queue, and events pile up in it";
-    /// The router's last update was not carried out.
-    UpdateFailed = "K224", Warning, "what was to change has not, and the version that is live goes on as before";
-    /// The mapping lets only some messages through.
-    MappingFiltered = "K225", Critical, "events that match none of the patterns are deleted unseen, and reach no cluster";
+    /// The last update of the function failed.
+    UpdateFailed = "K224", Warning, "the change was not applied, and the live version still runs with the old settings";
+    /// The mapping has filters.
+    MappingFiltered = "K225", Critical, "events that match none of the patterns are deleted silently, and reach no cluster";
     /// A rule is disabled.
     RuleDisabled = "K223", Critical, "events of this kind reach no cluster at all";
-    /// The policy of the queues' key does not let EventBridge in, or the key is gone.
-    KeyShut = "K226", Critical, "EventBridge cannot write into the queues, and every event is lost without a trace";
-    /// Something of the bus that is not wanted.
-    Stray = "K301", Info, "it was not chosen, or not any more, and does no good";
-    /// Something of the name that the bus needs is somebody else's.
-    NotManaged = "K302", Critical, "kibus does not touch it, and the bus lacks what should have this name";
-    /// A policy of our name holds statements of somebody else's.
-    ForeignStatements = "K303", Critical, "kibus does not touch the policy, so what it should allow cannot be put right";
-    /// A queue of the name serves something else.
-    QueueNameTaken = "K304", Critical, "two would share one queue, and each would throw the other's events away";
-    /// A rule that should go has targets of somebody else's.
-    ForeignTargets = "K305", Info, "kibus does not remove what somebody else still uses";
-    /// The hub queue is read twice.
-    DuplicateMapping = "K306", Warning, "it does no harm but takes the router's concurrency twice";
+    /// The key policy does not allow EventBridge, or the key does not exist.
+    KeyBlocksEventBridge = "K226", Critical, "EventBridge cannot send to the queues, and every event is lost silently";
+    /// A resource of the bus that is not part of the configuration.
+    NotConfigured = "K301", Info, "it is not part of the current configuration";
+    /// A resource with a name that the bus needs is not managed by kibus.
+    NotManaged = "K302", Critical, "kibus does not change it, and the bus lacks its own resource of this name";
+    /// A policy with a name of kibus has statements that kibus did not write.
+    ForeignStatements = "K303", Critical, "kibus does not change the policy, so its permissions cannot be fixed";
+    /// A queue of the name has another use.
+    QueueNameTaken = "K304", Critical, "two clusters would share one queue, and each would delete the other's events";
+    /// A rule to delete has targets that kibus does not manage.
+    ForeignTargets = "K305", Info, "kibus does not delete a rule that another tool or person still uses";
+    /// There are several mappings of the hub queue.
+    DuplicateMapping = "K306", Warning, "events are routed, but the duplicate uses the router's concurrency too";
     /// The router is newer than this kibus.
     NewerRouter = "K307", Info, "the router works; this kibus is too old to judge or change it";
     /// A controller role has no room for the policy of its cluster.
     NoRoleSpace = "K308", Critical, "the policy cannot be written, and this Karpenter cannot read its queue";
-    /// What was chosen cannot be had.
-    CannotBe = "K309", Warning, "the hub stays as it is until something else is chosen";
-    /// Lambda has given the function up.
-    FunctionFailed = "K310", Warning, "Lambda changes nothing about it any more; events are routed as long as the version that is live can run";
-    /// A controller runs as the router's role.
-    RouterRole = "K311", Critical, "the router and a Karpenter would have each other's permissions";
+    /// An option cannot be applied.
+    OptionNotApplicable = "K309", Warning, "the hub does not change until another value is set";
+    /// Lambda can neither run nor update the function.
+    FunctionFailed = "K310", Warning, "Lambda rejects every update; events are routed while the live version can run";
+    /// A controller would use the router role.
+    RouterRole = "K311", Critical, "the router and a Karpenter controller would have each other's permissions";
     /// A policy of kibus on a controller role whose cluster has no queue.
     OrphanedPolicy = "K312", Critical, "if its queue was deleted by mistake, this Karpenter receives no interruption; else the permission is left over";
-    /// Something may not be read.
-    Denied = "K401", Warning, "nothing is known about it";
-    /// Something could not be read.
-    Unreadable = "K402", Warning, "nothing is known about it", "run it again; -vv shows every call";
-    /// There are dead letters.
-    DeadLetters = "K501", Critical, "these events reached no cluster; they are kept for 14 days from when they were sent";
-    /// A cluster's queue is not read.
-    QueueUnread = "K502", Critical, "no Karpenter seems to read this queue, and after 300 s each message is gone";
-    /// The hub queue does not get shorter.
-    HubQueueStands = "K503", Critical, "events come faster than they are routed, or are not routed at all";
-    /// The mapping's last reading was a problem.
+    /// Access was denied.
+    Denied = "K401", Warning, "its state is unknown";
+    /// A resource could not be read.
+    Unreadable = "K402", Warning, "its state is unknown", "run it again; -vv shows every call";
+    /// The dead-letter queue has messages.
+    DeadLetters = "K501", Critical, "these events reached no cluster; SQS keeps them for 14 days after they were sent";
+    /// No consumer reads a cluster queue.
+    QueueUnread = "K502", Critical, "no Karpenter seems to read this queue, and each message expires after 300 seconds";
+    /// The hub queue does not drain.
+    HubQueueNotDraining = "K503", Critical, "events arrive faster than they are routed, or are not routed at all";
+    /// The mapping reports an error.
     MappingFailing = "K504", Critical, "Lambda cannot read the hub queue or invoke the router, and events pile up";
-    /// The mapping is on its way to another state.
-    MappingUnsettled = "K505", Warning, "the hub queue may not be read until Lambda is done", "wait a minute, and run verify again";
+    /// The mapping is in transition.
+    MappingInTransition = "K505", Warning, "Lambda may not read the hub queue until the transition ends", "wait a minute, and run verify again";
     /// The router cannot be invoked.
-    RouterNotActive = "K506", Critical, "Lambda cannot run the router, and events pile up in the hub queue", "fix the reason that Lambda gives, or roll back to an earlier version";
-    /// A probe of the bus did not come through.
+    RouterNotActive = "K506", Critical, "Lambda cannot run the router, and events pile up in the hub queue", "fix the reason that Lambda reports; until then, `kibus rollback` makes the previous version live again";
+    /// A probe of the bus did not arrive.
     ProbeLost = "K510", Critical, "events may not reach any cluster", "fix the other findings first, then read the router's log";
     /// The router did not deliver a probe to a cluster's queue.
     ProbeNotDelivered = "K511", Critical, "the router would not deliver this cluster's events either", "add the cluster again, and repeat the probe";
-    /// Nothing took a probe out of a cluster's queue.
-    QueueNotRead = "K512", Critical, "no Karpenter reads this queue, so it hears of no interruption", "check which queue this Karpenter reads, as printed above";
-    /// What became of a probe cannot be known.
-    ProbeUnknown = "K513", Warning, "the probe says nothing, neither good nor bad", "repeat the probe when AWS answers the call";
+    /// No consumer received a probe from a cluster queue.
+    QueueNotRead = "K512", Critical, "Karpenter is not reading this queue and misses every interruption", "check which queue this Karpenter reads, as printed above";
+    /// The result of a probe is unknown.
+    ProbeUnknown = "K513", Warning, "the probe has no result, so the path of events is unknown", "repeat the probe when AWS answers the call";
 }
 
 impl fmt::Display for FindingCode {

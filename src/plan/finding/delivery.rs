@@ -45,7 +45,7 @@ fn dead_letters(scope: &Scope, depth: Depth) -> Option<Finding> {
     let count = depth.waiting + depth.in_flight;
     (count > 0).then(|| {
         let (from, to) = (scope.dead_letter_queue(), scope.hub_queue());
-        // Late events are harmless: Karpenter ignores instances that are gone.
+        // Late events are harmless: Karpenter ignores terminated instances.
         let command = format!(
             "aws sqs start-message-move-task --region {} --source-arn {} --destination-arn {}",
             scope.region,
@@ -61,7 +61,7 @@ fn backlog(scope: &Scope, first: Depth, last: Depth) -> Option<Finding> {
     last.stands_since(first).then(|| {
         let message = format!("about {} waiting, and not decreasing", counted(last.waiting, "message"));
         found(
-            FindingCode::HubQueueStands,
+            FindingCode::HubQueueNotDraining,
             ResourceId::Queue(scope.hub_queue()),
             message,
         )
@@ -87,7 +87,7 @@ fn of_mapping(scope: &Scope, mapping: &MappingState) -> Option<Finding> {
     let id = ResourceId::EventSourceMapping(scope.hub_queue(), scope.router_function(), LIVE.to_owned());
     if !mapping.has_settled() {
         return Some(found(
-            FindingCode::MappingUnsettled,
+            FindingCode::MappingInTransition,
             id,
             format!("in state {}", mapping.state),
         ));

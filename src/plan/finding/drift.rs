@@ -104,7 +104,7 @@ pub fn key(scope: &Scope, key: &KmsKey, policy: Option<&LetsIn>) -> Option<Findi
         policy::key_statement(scope).compact()
     );
     let subject = Subject::Other(format!("key {key}"));
-    Some(Finding::new(FindingCode::KeyShut, subject, message).fixed_by(Fix::Advice(Hint::text(advice))))
+    Some(Finding::new(FindingCode::KeyBlocksEventBridge, subject, message).fixed_by(Fix::Advice(Hint::text(advice))))
 }
 
 /// A requested cluster that is not registered.
@@ -131,7 +131,7 @@ pub fn orphan(policy: ResourceId, cluster: ClusterName) -> Finding {
 fn judge(change: &Change, of_cluster: bool) -> (FindingCode, String) {
     match change.action {
         Action::Create => (codes(&change.id, of_cluster).0, "missing".to_owned()),
-        Action::Delete => (FindingCode::Stray, "not part of the configuration".to_owned()),
+        Action::Delete => (FindingCode::NotConfigured, "not part of the configuration".to_owned()),
         Action::Update | Action::Replace => different(change, of_cluster),
     }
 }

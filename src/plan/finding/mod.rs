@@ -13,20 +13,20 @@ use crate::error::{Hint, Invocation};
 use crate::model::name::ClusterName;
 use crate::model::resource::ResourceId;
 
-/// Something that is not up to date, or does not work.
+/// A problem of a hub or a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The stable code.
     pub code: FindingCode,
-    /// What it is about.
+    /// The subject.
     pub subject: Subject,
-    /// The cluster that it concerns; nothing for the hub.
+    /// The cluster that it concerns; `None` for the hub.
     pub cluster: Option<ClusterName>,
     /// The problem, in a few words without a full stop.
     pub message: String,
-    /// What fixes it.
+    /// The fix.
     pub fix: Fix,
-    /// The change of the plan that would fix it, by its place there.
+    /// The change of the plan that would fix it, by its index.
     pub change: Option<usize>,
 }
 
@@ -67,7 +67,7 @@ impl Finding {
         self
     }
 
-    /// The kind of what it is about, as the plan names it; empty for something without a kind.
+    /// The kind of the subject, as in a plan; empty if it has none.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match &self.subject {
@@ -77,7 +77,7 @@ impl Finding {
         }
     }
 
-    /// The name of what it is about.
+    /// The name of the subject.
     #[must_use]
     pub fn name(&self) -> String {
         match &self.subject {
@@ -93,7 +93,7 @@ pub fn sort(findings: &mut [Finding]) {
     findings.sort_by_key(|finding| (finding.code.severity(), finding.code));
 }
 
-/// What a finding is about.
+/// The subject of a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// A resource.
@@ -104,7 +104,7 @@ pub enum Subject {
     Other(String),
 }
 
-/// What fixes a finding.
+/// The fix of a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fix {
     /// Running bootstrap-hub.

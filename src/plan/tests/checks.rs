@@ -1,4 +1,4 @@
-//! What a plan may never do: for each refusal a world that provokes it, and its neighbour that does not.
+//! The checks of a plan: for each refusal a case that is refused, and a similar one that is not.
 
 use std::collections::BTreeSet;
 
@@ -49,7 +49,7 @@ const CHANGED: &[Row] = &[
     ),
     ("a queue of ours", |b| b.queue("kibus-hub", |q| q.retention = 60), &[]),
     (
-        "a role that is not ours, which has our policy's name",
+        "a role of another tool, with a policy of kibus's name",
         |b| {
             b.role(ROLE, |r| disown(&mut r.tags));
             b.role_policy(ROLE, |p| p.document = statement("KibusX"));
@@ -65,12 +65,12 @@ const CHANGED: &[Row] = &[
         &[],
     ),
     (
-        "a log group that is not ours",
+        "a log group of another tool",
         |b| b.log_group("/aws/lambda/kibus-router", |l| disown(&mut l.tags)),
         &["log group `/aws/lambda/kibus-router` exists and is not part of bus `kibus`"],
     ),
     (
-        "a function that is not ours, with an alias; the mapping is on a queue of ours",
+        "a function of another tool, with an alias; the mapping is on the hub queue",
         |b| {
             b.function("kibus-router", |f| disown(&mut f.tags));
             b.alias(LIVE, |a| a.settings.memory = 1);
@@ -103,12 +103,12 @@ const CHANGED: &[Row] = &[
         &[],
     ),
     (
-        "a rule that is not ours",
+        "a rule of another tool",
         |b| b.rule(SPOT, |r| disown(&mut r.tags)),
         &["rule `kibus-spot-interruption` exists and is not part of bus `kibus`"],
     ),
     (
-        "a controller's policy with a statement of somebody else's",
+        "a controller policy with a foreign statement",
         |b| {
             b.role_policy(CONTROLLER, |p| {
                 p.document.value_mut()["Statement"]
@@ -229,7 +229,7 @@ const CHANGED: &[Row] = &[
         &["function `kibus-router` failed in Lambda and cannot be updated: the role is gone"],
     ),
     (
-        "a function whose last update was not carried out",
+        "a function whose last update failed",
         |b| {
             b.function("kibus-router", |f| {
                 f.failed_update = Some("the role is gone".to_owned())
@@ -254,7 +254,7 @@ const CHANGED: &[Row] = &[
     ),
 ];
 
-/// A bus that has the rule on request, which is not wanted any more.
+/// A bus that has the optional rule, which is no longer desired.
 fn rebalance(b: &mut Bench, foreign_targets: &[&str]) {
     let before = HubOptions {
         rebalance: Some(true),
@@ -271,7 +271,7 @@ fn rebalance(b: &mut Bench, foreign_targets: &[&str]) {
 }
 
 #[test]
-fn what_is_not_ours_is_refused_by_name() {
+fn a_resource_of_another_tool_is_refused_by_name() {
     for (name, edit, expected) in CHANGED {
         let mut bench = Bench::new();
         edit(&mut bench);
@@ -287,7 +287,7 @@ fn what_is_not_ours_is_refused_by_name() {
 }
 
 #[test]
-fn what_is_not_ours_is_not_deleted_either() {
+fn a_resource_of_another_tool_is_not_deleted() {
     let mut bench = Bench::new();
     assert_eq!(check(&bench.scope, &bench.teardown(), &bench.observed), []);
     bench.queue("kibus-probe", |q| disown(&mut q.tags));
@@ -337,7 +337,7 @@ fn the_policy_of_another_bus_is_neither_updated_nor_deleted() {
 }
 
 #[test]
-fn what_is_wrong_with_ours_does_not_keep_it_from_being_removed() {
+fn drift_does_not_prevent_a_teardown() {
     let mut bench = Bench::new();
     bench.role = Some(ROLE.parse().unwrap());
     for resource in bench.wanted().resources() {
@@ -397,17 +397,17 @@ fn only_a_downgrade_can_be_allowed() {
         let refusals = check_allowing(&bench.scope, &bench.plan(), &bench.observed, Allowed { downgrade });
         refusals.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
-    let not_ours = "queue `kibus-hub` exists and is not part of bus `kibus`";
+    let foreign = "queue `kibus-hub` exists and is not part of bus `kibus`";
     assert_eq!(
         left(false),
-        [not_ours, "the function has router 0.3.0, which is newer than 0.2.0"]
+        [foreign, "the function has router 0.3.0, which is newer than 0.2.0"]
     );
-    assert_eq!(left(true), [not_ours]);
+    assert_eq!(left(true), [foreign]);
 }
 
 type Back = (&'static str, fn(&mut FunctionSettings), &'static [&'static str]);
 
-/// Going back to a version: what that version consists of, and why it is refused.
+/// Rollbacks: the settings of the version, and the reason to refuse it.
 const BACK: &[Back] = &[
     ("older code", |s| s.code = Code::of_archive("0.1.0", "bb"), &[]),
     (
@@ -443,7 +443,7 @@ const BACK: &[Back] = &[
 ];
 
 #[test]
-fn going_back_from_a_version_that_somebody_had_put_into_a_network_is_no_other_setting() {
+fn a_rollback_from_a_version_in_a_network_is_allowed() {
     let mut bench = Bench::new();
     bench.alias(LIVE, |a| {
         a.version = Some(2);
@@ -455,7 +455,7 @@ fn going_back_from_a_version_that_somebody_had_put_into_a_network_is_no_other_se
 }
 
 #[test]
-fn going_back_keeps_what_decides_where_events_go() {
+fn a_rollback_must_not_change_where_events_go() {
     for (name, edit, expected) in BACK {
         let mut bench = Bench::new();
         bench.alias(LIVE, |a| {

@@ -1,4 +1,4 @@
-//! Every field of every kind: changed behind its back it is found and fixed, and nothing else is touched.
+//! Every field of every kind: drift is found and fixed, and nothing else changes.
 
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ fn versions(
     });
 }
 
-/// What was changed behind our back.
+/// Drift.
 const DRIFT: &[Row] = &[
     ("nothing", |_| {}, ""),
     (
@@ -167,7 +167,7 @@ const DRIFT: &[Row] = &[
         "±role-policy ±role(path)",
     ),
     (
-        "path of the role, whose policy is not there",
+        "path of the role, whose policy is missing",
         |b| {
             b.role(ROLE, |r| r.path = "/x/".parse().unwrap());
             b.answer("role-policy", ROLE, Reading::Absent);
@@ -265,7 +265,7 @@ const DRIFT: &[Row] = &[
         "~function(logging.format)",
     ),
     (
-        "all that can be hung on a function",
+        "all attachments of a function",
         |b| {
             b.function("kibus-router", |f| {
                 f.settings.extras = Extras {
@@ -279,7 +279,7 @@ const DRIFT: &[Row] = &[
         "~function(layers,network,file_systems,kms_key)",
     ),
     (
-        "an update that was not carried out",
+        "an update that failed",
         |b| b.function("kibus-router", |f| f.failed_update = Some("no".to_owned())),
         "~function(failed_update)",
     ),
@@ -342,7 +342,7 @@ const DRIFT: &[Row] = &[
          environment.KIBUS_QUEUE_PREFIX,logging.group,logging.format,network)",
     ),
     (
-        "what else can be hung on the version that is live",
+        "all attachments of the live version",
         |b| {
             b.alias(LIVE, |a| {
                 a.settings.extras = Extras {
@@ -545,7 +545,7 @@ const DRIFT: &[Row] = &[
     ),
 ];
 
-/// What was chosen otherwise than before.
+/// Options that changed.
 const CHOICES: &[Row] = &[
     (
         "tags of the user",
@@ -638,7 +638,7 @@ const CHOICES: &[Row] = &[
     ),
 ];
 
-/// What is not there, or cannot be read.
+/// Resources that are missing or unreadable.
 const ANSWERS: &[Row] = &[
     ("no queue", |b| b.answer("queue", HUB, Reading::Absent), "+queue"),
     (
@@ -731,7 +731,7 @@ fn every_field_has_a_row() {
 }
 
 #[test]
-fn what_cannot_be_read_is_listed_and_left_alone() {
+fn an_unreadable_resource_is_listed_and_not_changed() {
     let mut bench = Bench::new();
     bench.answer("queue", HUB, Reading::Unreadable(unanswered()));
     bench.answer("rule", SPOT, Reading::Unreadable(unanswered()));

@@ -1,4 +1,4 @@
-//! What a check calls each thing that is otherwise, and what it says of it.
+//! The finding for each kind of drift: its code and its message.
 
 use std::collections::BTreeSet;
 
@@ -40,7 +40,7 @@ const ROWS: &[Row] = &[
         &["K207 batch size changed"],
     ),
     (
-        "an update that was not carried out",
+        "an update that failed",
         |b| b.function("kibus-router", |f| f.failed_update = Some("no such key".to_owned())),
         &["K224 the last update failed: no such key"],
     ),
@@ -57,6 +57,17 @@ const ROWS: &[Row] = &[
             });
         },
         &["K205 network changed"],
+    ),
+    (
+        "another environment variable, whose name stays as it is",
+        |b| {
+            b.function("kibus-router", |f| {
+                f.settings
+                    .environment
+                    .insert("KIBUS_BUS".to_owned(), "other".to_owned());
+            });
+        },
+        &["K205 environment KIBUS_BUS changed"],
     ),
     (
         "a share of the invocations that goes to another version",

@@ -1,4 +1,4 @@
-//! A healthy bus with one cluster, and what a plan draws when one thing is otherwise.
+//! A healthy bus with one cluster, and the plans for changes of it.
 
 mod checks;
 mod fields;
@@ -23,7 +23,7 @@ fn code() -> Code {
     Code::of_archive("0.2.0", "aa")
 }
 
-/// A wanted world and an observed one: the same until a test overrides one thing.
+/// Desired and observed resources: equal until a test changes something.
 struct Bench {
     scope: Scope,
     options: HubOptions,
@@ -40,7 +40,7 @@ macro_rules! edits {
                 Resource::$kind(inner) if resource.id().name() == name => Some(inner.clone()),
                 _ => None,
             });
-            let mut resource = found.unwrap_or_else(|| panic!("no {} `{name}` was seen", stringify!($method)));
+            let mut resource = found.unwrap_or_else(|| panic!("no {} `{name}` was read", stringify!($method)));
             edit(&mut resource);
             self.see(Resource::$kind(resource));
         }
@@ -85,7 +85,7 @@ impl Bench {
             .iter()
             .map(|(id, _)| id.clone())
             .find(|id| id.kind() == kind && id.name() == name)
-            .unwrap_or_else(|| panic!("nobody asked about {kind} `{name}`"));
+            .unwrap_or_else(|| panic!("{kind} `{name}` was never read"));
         self.observed.insert(id, seen);
     }
 
@@ -103,7 +103,7 @@ impl Bench {
         desired
     }
 
-    /// What turns the observed world into the wanted one. What is newly wanted was asked about and is absent.
+    /// The plan from the observed to the desired resources. A new desired resource was read and is absent.
     fn plan(&self) -> Plan {
         let wanted = self.wanted();
         let mut observed: Observed = wanted.ids().map(|id| (id.clone(), Reading::Absent)).collect();
@@ -111,7 +111,7 @@ impl Bench {
         plan(&self.scope, &wanted, &observed)
     }
 
-    /// What takes everything away.
+    /// The plan that deletes everything.
     fn teardown(&self) -> Plan {
         plan(&self.scope, &Desired::default(), &self.observed)
     }

@@ -1,5 +1,5 @@
-//! The order of steps, as laws over many pairs of worlds: every state that one cluster can be found in, over every
-//! wanted one, and hubs of which anything is missing or changed.
+//! The order of steps, as laws over many pairs of inventories: every observed state of one cluster with every desired
+//! one, and hubs with any resource missing or changed.
 
 use std::collections::BTreeSet;
 
@@ -19,10 +19,10 @@ use crate::plan::{Op, Plan, plan};
 const ROLES: [Option<&str>; 3] = [None, Some("a"), Some("b")];
 const QUEUES: usize = 8;
 const POLICIES: usize = 3;
-/// How many ways there are to want and to find one cluster.
+/// The number of desired and observed states of one cluster.
 const CLUSTERS: usize = 4 * QUEUES * POLICIES * POLICIES;
 
-/// A wanted world, and an observed one.
+/// Desired and observed resources.
 #[derive(Clone, Debug, Default)]
 struct Pair {
     wanted: Desired,
@@ -39,7 +39,7 @@ impl Pair {
             .insert(resource.id(), Reading::Present(Box::new(resource)));
     }
 
-    /// Adds a cluster: wanted with no role, with either, or not at all; its queue absent or remembering any role,
+    /// Adds a cluster: wanted with no role, with either, or not at all; its queue absent or with any saved role,
     /// changed or not; on each role its policy absent, as it was, or edited until it does not name its queue.
     fn cluster(&mut self, name: &str, mut state: usize) {
         let mut next = |count: usize| {
@@ -188,7 +188,7 @@ fn refers(user: &ResourceId, used: &ResourceId) -> bool {
     })
 }
 
-/// Whether this changes the role that a queue remembers, from one.
+/// Whether this changes the role that a queue has saved.
 fn forgets(op: &Op) -> bool {
     matches!(op, Op::Update { from, fields, .. }
         if from.tags().is_some_and(|tags| tags.controller_role().is_some())
@@ -255,7 +255,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_pair_of_worlds_can_be_ordered(
+    fn every_pair_of_inventories_can_be_ordered(
         wanted in prop::option::weighted(0.8, prop::sample::select(hub_choices())),
         found in prop::sample::select(hub_choices()),
         missing in any::<u32>(),
@@ -297,7 +297,7 @@ fn change_of_role(from: Option<&str>, to: Option<&str>) -> Plan {
 }
 
 #[test]
-fn what_remembers_a_role_outlives_what_it_names() {
+fn a_queue_outlives_the_policy_on_its_saved_role() {
     let policy = |role: &str| Cluster::policy_id(&scope(), &"base".parse().unwrap(), &role.parse().unwrap());
     let queue = ResourceId::Queue("karpenter-base".parse().unwrap());
     for (name, from, to, steps) in [

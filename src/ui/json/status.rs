@@ -1,4 +1,4 @@
-//! What `status` adds to the document.
+//! The members that `status` adds to the document.
 
 use serde_json::{Value, json};
 

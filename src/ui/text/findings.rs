@@ -1,4 +1,4 @@
-//! Findings as text: a line each, with its code; below it what it means, and what differs field by field.
+//! Findings as text: a line each, with its code; below it the meaning, and the fields that differ.
 
 use std::collections::BTreeSet;
 
@@ -42,7 +42,7 @@ pub fn findings(heading: &Heading, clusters: &str, intent: &Intent, options: &st
         } else {
             lines.extend([begin, format!("      {says}")]);
         }
-        // What a code means is said once, however often it is found.
+        // The meaning of a code is printed once.
         if explained.insert(finding.code) {
             below.push(finding.code.meaning().to_owned());
         }
@@ -129,7 +129,7 @@ fn words(finding: &Finding) -> (String, String) {
     }
 }
 
-/// What fixing would do, as a plan shows it; or a mark for what no plan fixes.
+/// The sign of the change that fixes it, or a mark if no plan fixes it.
 fn mark(finding: &Finding, plan: &Plan, style: Style) -> String {
     match finding.change.and_then(|place| plan.changes.get(place)) {
         Some(change) => sign(change.action, style.paint),

@@ -13,31 +13,31 @@ use crate::model::tags::Tags;
 use crate::recipe::{Controller, NextStep};
 use crate::ui::{Align, Table};
 
-/// Lines of commands longer than this go on in the next, where no terminal says otherwise.
+/// The maximum length of a line of a command, if the terminal width is unknown.
 pub const WIDTH: usize = 100;
-/// The room for ` \` at the end of a line that goes on in the next.
+/// The space for ` \` at the end of a continued line.
 const GOES_ON: usize = 2;
 /// How many clusters of one version are listed.
 const LISTED: usize = 20;
-/// Stands for a queue's name where several clusters share a text.
+/// The placeholder for the queue's name in a text for several clusters.
 const ANY_QUEUE: &str = "QUEUE";
 
 /// Steps that are left to a person, as text.
 #[must_use]
-pub fn next_steps(steps: &[NextStep], options: &str, look: Style) -> String {
+pub fn next_steps(steps: &[NextStep], options: &str, style: Style) -> String {
     let texts = steps.iter().map(|step| match step {
         NextStep::Run(hint) => match &hint.command {
             None => hint.text.clone(),
             Some(command) => format!("{}\n{}", hint.text, indented(&command.line(options))),
         },
-        NextStep::ConfigureKarpenter(controllers) => configure(controllers, options, width(look)),
+        NextStep::ConfigureKarpenter(controllers) => configure(controllers, options, width(style)),
         NextStep::RemindOfSettings(controllers) => remind(controllers, options),
         NextStep::AttachPolicy { clusters, policy } => attach(clusters, policy),
     });
     texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// Each Karpenter gets the name of its queue: one text for all of a version.
+/// The setting with the name of the queue: one text for all clusters of a version.
 fn configure(controllers: &[Controller], options: &str, width: usize) -> String {
     let command = |arguments: &str| Invocation::kibus(arguments).line(options);
     let mut text: Vec<String> = by_version(controllers)
@@ -64,7 +64,7 @@ fn remind(controllers: &[Controller], options: &str) -> String {
     format!("{text}To see the commands:\n    {how}")
 }
 
-/// A policy for the controller roles that kibus does not manage one on.
+/// A policy for controller roles on which kibus manages none.
 fn attach(clusters: &[Controller], policy: &Document) -> String {
     let roles = match clusters {
         [one] => format!("Attach this policy to the controller role of {}", one.cluster),
@@ -148,7 +148,7 @@ fn configure_version(
     lines.join("\n")
 }
 
-/// Which queue is whose, where several clusters share a text.
+/// The queue of each cluster, for a text for several clusters.
 fn queues(group: &[&Controller]) -> Vec<String> {
     if group.len() < 2 {
         return Vec::new();
@@ -239,7 +239,7 @@ fn name(version: Option<KarpenterVersion>) -> String {
     version.map_or_else(|| "Karpenter".to_owned(), |version| format!("Karpenter {version}"))
 }
 
-/// The names of clusters, as many as one can read.
+/// The names of clusters, shortened after a few.
 fn list<'a>(clusters: impl Iterator<Item = &'a ClusterName>) -> String {
     let mut names: Vec<&str> = clusters.map(ClusterName::as_str).collect();
     names.sort_by(|a, b| by_count(a, b));
@@ -250,8 +250,9 @@ fn list<'a>(clusters: impl Iterator<Item = &'a ClusterName>) -> String {
 }
 
 /// The longest line of a command.
-fn width(look: Style) -> usize {
-    look.width
+fn width(style: Style) -> usize {
+    style
+        .width
         .map_or(WIDTH, |columns| WIDTH.min(columns.saturating_sub(GOES_ON)))
 }
 

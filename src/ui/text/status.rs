@@ -1,4 +1,4 @@
-//! How a hub and its clusters fare, as text.
+//! The status of a hub and its clusters, as text.
 
 use super::escape::escape;
 use super::fold::fold;
@@ -12,19 +12,19 @@ use crate::recipe::status::{RouterReport, StatusReport};
 use crate::ui::paint::Paint;
 use crate::ui::{Align, Heading, Table};
 
-/// How far in from the margin tables stand.
+/// The indentation of tables.
 const INDENT: usize = 2;
-/// Where the facts about the hub begin.
+/// The column of the values about the hub.
 const FACTS: usize = 12;
 
-/// The hub, its queues, and a line for each cluster. Numbers of messages are SQS's, which counts approximately.
+/// The hub, its queues, and a line for each cluster. Message counts are approximate.
 #[must_use]
-pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterSummary], look: Style) -> String {
-    let paint = look.paint;
-    let mut lines = vec![super::heading(heading, look), String::new()];
+pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterSummary], style: Style) -> String {
+    let paint = style.paint;
+    let mut lines = vec![super::heading(heading, style), String::new()];
     let mut facts = Table::new([Align::Left, Align::Left]);
     facts.row(["router".to_owned(), router(status.router.as_ref(), paint)]);
-    let room = look
+    let room = style
         .width
         .map_or(usize::MAX, |width| width.saturating_sub(FACTS).max(NARROW));
     for line in status.standing.iter().flat_map(|standing| fold(standing, room)) {
@@ -40,7 +40,7 @@ pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterSumma
             facts.row([title.to_owned(), paint.red(line)]);
         }
     }
-    lines.push(facts.render(INDENT, look.width));
+    lines.push(facts.render(INDENT, style.width));
     let of_cluster = |queue: &_| clusters.iter().any(|cluster| cluster.queue == *queue);
     let mut queues = Table::new([Align::Left, Align::Right, Align::Right]);
     queues.row(["queue", "waiting", "in flight"].map(|title| paint.dim(title)));
@@ -55,21 +55,21 @@ pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterSumma
             paint.dim(after),
         ]);
     }
-    lines.extend([String::new(), queues.render(INDENT, look.width), String::new()]);
-    lines.push(cluster_table(status, clusters, look));
+    lines.extend([String::new(), queues.render(INDENT, style.width), String::new()]);
+    lines.push(cluster_table(status, clusters, style));
     lines.join("\n")
 }
 
 /// The buses of an account and Region, each with its clusters.
 #[must_use]
-pub fn buses(buses: &[(Heading, Vec<ClusterSummary>)], options: &str, look: Style) -> String {
+pub fn buses(buses: &[(Heading, Vec<ClusterSummary>)], options: &str, style: Style) -> String {
     if buses.is_empty() {
         let create = Invocation::kibus("bootstrap-hub").line(options);
         return format!("No buses in this account and Region. To create one:\n    {create}");
     }
     let mut lines = Vec::new();
     for (heading, clusters) in buses {
-        lines.push(super::heading(heading, look));
+        lines.push(super::heading(heading, style));
         let mut table = Table::new([Align::Left, Align::Left, Align::Left]);
         for cluster in clusters {
             let role = cluster.controller_role.as_ref().map_or("-", RoleName::as_str);
@@ -77,23 +77,23 @@ pub fn buses(buses: &[(Heading, Vec<ClusterSummary>)], options: &str, look: Styl
         }
         lines.push(match clusters.as_slice() {
             [] => format!("{}no clusters", " ".repeat(INDENT)),
-            _ => table.render(INDENT, look.width),
+            _ => table.render(INDENT, style.width),
         });
     }
     lines.join("\n")
 }
 
-/// The clusters, a line each; where the terminal has no room for that, without the names of their queues.
-fn cluster_table(status: &StatusReport, clusters: &[ClusterSummary], look: Style) -> String {
+/// The clusters, a line each; without queue names if the terminal is too narrow.
+fn cluster_table(status: &StatusReport, clusters: &[ClusterSummary], style: Style) -> String {
     if clusters.is_empty() {
         return "  no clusters are registered".to_owned();
     }
-    let whole = rows(status, clusters, true, look.paint);
-    if look.width.is_none_or(|width| whole.width(INDENT) <= width) {
+    let whole = rows(status, clusters, true, style.paint);
+    if style.width.is_none_or(|width| whole.width(INDENT) <= width) {
         return whole.render(INDENT, None);
     }
-    let table = rows(status, clusters, false, look.paint).render(INDENT, look.width);
-    let rest = look.paint.dim("a wider terminal shows the names of the queues, too");
+    let table = rows(status, clusters, false, style.paint).render(INDENT, style.width);
+    let rest = style.paint.dim("a wider terminal shows the names of the queues, too");
     format!("{table}\n\n{}{rest}", " ".repeat(INDENT))
 }
 
@@ -123,7 +123,7 @@ fn rows(status: &StatusReport, clusters: &[ClusterSummary], queues: bool, paint:
             cluster.queue.to_string(),
             number(depth.map(|(_, depth)| waiting(*depth, false, paint))),
             number(depth.map(|(_, depth)| depth.in_flight.to_string())),
-            role.unwrap_or_else(|| paint.dim("not ours to manage")),
+            role.unwrap_or_else(|| paint.dim("not managed by kibus")),
         ];
         let cells = cells.into_iter().enumerate().filter(|(at, _)| shown(at));
         table.row(cells.map(|(_, cell)| cell));
@@ -131,7 +131,7 @@ fn rows(status: &StatusReport, clusters: &[ClusterSummary], queues: bool, paint:
     table
 }
 
-/// A number of waiting messages, which the eye should find where it is not nothing.
+/// The number of waiting messages, highlighted if it is not 0.
 fn waiting(depth: Depth, dead: bool, paint: Paint) -> String {
     match depth.waiting {
         0 => "0".to_owned(),
@@ -215,18 +215,18 @@ mod tests {
             cluster("t-10", Some("KarpenterServiceAccount-t-10")),
             cluster("t-9", None),
         ];
-        let look = Style {
+        let style = Style {
             width,
             ..Style::default()
         };
-        status(&Heading::from(&scope()), &report, &clusters, look)
+        status(&Heading::from(&scope()), &report, &clusters, style)
     }
 
     #[test]
     fn clusters_stand_as_people_count() {
         let text = shown(None, None);
         let table = "  cluster   queue            waiting   in flight   controller role
-  t-9       karpenter-t-9          ?           ?   not ours to manage
+  t-9       karpenter-t-9          ?           ?   not managed by kibus
   t-10      karpenter-t-10         ?           ?   KarpenterServiceAccount-t-10";
         assert!(text.ends_with(table), "{text}");
     }
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn a_narrow_terminal_is_spared_the_queues() {
         let table = "  cluster   waiting   in flight   controller role
-  t-9             ?           ?   not ours to manage
+  t-9             ?           ?   not managed by kibus
   t-10            ?           ?   KarpenterServiceAccount-t-10
 
   a wider terminal shows the names of the queues, too";

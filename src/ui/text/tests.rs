@@ -217,9 +217,9 @@ fn every_row_of_a_plan_fits_the_terminal() {
     let mut many = clusters_resources(30);
     many.extend(cluster_of(long, &"r".repeat(64)));
     let mut plans = Vec::new();
-    for world in [few, many] {
-        plans.push(between(&Desired::default(), &world));
-        plans.push(between(&world, &Desired::default()));
+    for resources in [few, many] {
+        plans.push(between(&Desired::default(), &resources));
+        plans.push(between(&resources, &Desired::default()));
     }
     plans.push(Plan {
         unknown: plans[0].changes.iter().map(|change| change.id.clone()).collect(),

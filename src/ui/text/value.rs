@@ -37,25 +37,22 @@ fn number_of(path: &str, number: u64) -> String {
     }
 }
 
-/// A span of time: whole days or hours where it is some, otherwise seconds.
+/// A duration in the largest unit that divides it: `1d`, `2h`, `5m`, `90s`.
 #[must_use]
 pub fn seconds(seconds: u64) -> String {
     match seconds {
-        0 => "0 s".to_owned(),
+        0 => "0s".to_owned(),
         s if s.is_multiple_of(86_400) => days(s / 86_400),
-        s if s.is_multiple_of(3_600) => format!("{} h", s / 3_600),
-        s => format!("{s} s"),
+        s if s.is_multiple_of(3_600) => format!("{}h", s / 3_600),
+        s if s.is_multiple_of(60) => format!("{}m", s / 60),
+        s => format!("{s}s"),
     }
 }
 
 /// A number of days.
 #[must_use]
 pub fn days(days: u64) -> String {
-    if days == 1 {
-        "1 day".to_owned()
-    } else {
-        format!("{days} days")
-    }
+    format!("{days}d")
 }
 
 /// A size: whole MiB or KiB where it is some, otherwise bytes.
@@ -101,13 +98,14 @@ mod tests {
     #[test]
     fn numbers_have_the_unit_of_their_field() {
         for (path, number, shown) in [
-            ("retention", 1_209_600, "14 days"),
-            ("retention", 86_400, "1 day"),
-            ("retention", 7_200, "2 h"),
-            ("retention", 300, "300 s"),
-            ("retention", 86_401, "86401 s"),
-            ("delay", 0, "0 s"),
-            ("retention_days", 14, "14 days"),
+            ("retention", 1_209_600, "14d"),
+            ("retention", 86_400, "1d"),
+            ("retention", 7_200, "2h"),
+            ("retention", 300, "5m"),
+            ("visibility", 90, "90s"),
+            ("retention", 86_401, "86401s"),
+            ("delay", 0, "0s"),
+            ("retention_days", 14, "14d"),
             ("max_message_size", 1_048_576, "1 MiB"),
             ("max_message_size", 262_144, "256 KiB"),
             ("max_message_size", 1_000, "1000 bytes"),
