@@ -105,8 +105,11 @@ pub(super) async fn change_with<R: Recipe + Clone>(
         }
         return report(&hubs, results);
     }
-    for at in 0..results.len() {
-        let (hub, result) = (&hubs.list[at], &mut results[at]);
+    for (hub, result) in hubs.list.iter().zip(&mut results) {
+        if result.intent.plan.is_empty() {
+            hubs.ui.sentences(&result.intent.unchanged)?;
+            continue;
+        }
         let began = Instant::now();
         match apply(&hubs, hub, &result.intent.plan).await {
             Ok(()) => {
