@@ -24,7 +24,7 @@ impl Place {
     }
 }
 
-/// A recipe has no plan.
+/// The recipe could not make a plan.
 pub(super) fn blocked(context: &Place, blocked: &Blocked) -> Error {
     match blocked {
         Blocked::NoHub => no_hub(context),
@@ -170,11 +170,11 @@ fn no_version(none: &NoRollbackVersion) -> Error {
 fn no_hub(context: &Place) -> Error {
     let scope = &context.scope;
     Error::failed(format!(
-        "there is no hub `{}` in {} of account {}",
+        "hub `{}` does not exist in {} of account {}",
         scope.bus, scope.region, scope.account
     ))
-    .hint_command("to set one up:", context.command("bootstrap-hub"))
-    .hint("if there is one elsewhere, say where with --bus, --region or --profile")
+    .hint_command("to create it:", context.command("bootstrap-hub"))
+    .hint("if it exists elsewhere, use --bus, --region or --profile")
 }
 
 /// Something could not be read, so nothing can be planned.
@@ -186,7 +186,7 @@ fn unreadable(context: &Place, id: &ResourceId, fault: &Fault) -> Error {
     not_read(context, Error::failed(message), fault)
 }
 
-/// A call that is not about one resource did not succeed.
+/// A call that is not about one resource failed.
 pub(super) fn call_failed(context: &Place, what: &str, fault: &Fault) -> Error {
     not_read(context, Error::failed(format!("cannot {what}")), fault)
 }
@@ -208,19 +208,18 @@ pub(super) fn incomplete(unread: usize) -> Option<Error> {
 fn not_read(context: &Place, error: Error, fault: &Fault) -> Error {
     let error = because(context, error, fault).note("nothing was changed");
     match fault.kind {
-        FaultKind::Denied { .. } => error.hint_command(
-            "when the permission is there, run again:",
-            context.command_line.as_str(),
-        ),
+        FaultKind::Denied { .. } => {
+            error.hint_command("with the permission, run again:", context.command_line.as_str())
+        }
         _ => error,
     }
 }
 
-/// A change was not made.
+/// A change failed.
 pub(super) fn failed_change(context: &Place, change: &Change, fault: &Fault, outcome: &Outcome) -> Error {
     let verb = match change.action {
         Action::Create => "create",
-        Action::Update => "change",
+        Action::Update => "update",
         Action::Replace => "replace",
         Action::Delete => "delete",
     };
@@ -231,7 +230,7 @@ pub(super) fn failed_change(context: &Place, change: &Change, fault: &Fault, out
     let progress = outcome.progress();
     let total = progress.done + progress.failed + progress.not_tried;
     let mut error = because(context, Error::failed(message), fault).note(format!(
-        "{} of {total} changes are done, {} failed, {} were not tried; nothing needs undoing",
+        "{} of {total} changes applied, {} failed, {} not tried; nothing needs to be undone",
         progress.done, progress.failed, progress.not_tried
     ));
     let (alike, others): (Vec<_>, Vec<_>) = outcome
@@ -252,33 +251,33 @@ pub(super) fn failed_change(context: &Place, change: &Change, fault: &Fault, out
     }
     error.progress = Some(progress);
     let when = match fault.kind {
-        FaultKind::Denied { .. } => "when the permission is there, run again:",
+        FaultKind::Denied { .. } => "with the permission, run again:",
         FaultKind::Exists | FaultKind::Gone => "the plan is out of date; to make a new one, run again:",
-        _ => "to go on where it stopped, run again:",
+        _ => "to continue, run again:",
     };
     error.hint_command(when, context.command_line.as_str())
 }
 
-/// Someone asked to stop, and what was in flight is finished.
+/// Interrupted once: the calls in flight are finished.
 pub(super) fn stopped(context: &Place, kind: ErrorKind, outcome: &Outcome) -> Error {
     let progress = outcome.progress();
     let mut error = Error::new(kind, "stopped before the end")
         .note(format!(
-            "{} of {} changes are done, {} were not tried; nothing needs undoing",
+            "{} of {} changes applied, {} not tried; nothing needs to be undone",
             progress.done,
             progress.done + progress.failed + progress.not_tried,
             progress.not_tried
         ))
-        .hint_command("to go on where it stopped, run again:", context.command_line.as_str());
+        .hint_command("to continue, run again:", context.command_line.as_str());
     error.progress = Some(progress);
     error
 }
 
-/// Someone asked to stop twice, and calls in flight were left alone.
+/// Interrupted twice: the calls in flight were abandoned.
 pub(super) fn cut_short(context: &Place, kind: ErrorKind) -> Error {
-    Error::new(kind, "stopped at once")
-        .note("calls in flight may or may not have been carried out; nothing needs undoing")
-        .hint_command("to go on where it stopped, run again:", context.command_line.as_str())
+    Error::new(kind, "stopped immediately")
+        .note("calls in flight may have been applied; nothing needs to be undone")
+        .hint_command("to continue, run again:", context.command_line.as_str())
 }
 
 /// The plan is refused. `removes` says that it only deletes.

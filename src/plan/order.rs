@@ -1,4 +1,4 @@
-//! In which order changes are made, and which must wait for which.
+//! The order of changes, and which steps wait for which.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,9 +15,9 @@ use crate::model::tags::CONTROLLER_ROLE;
 /// One step of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Which change it makes or helps to make, by its place in [`Plan::changes`].
+    /// The change that it belongs to, by its place in [`Plan::changes`].
     pub change: usize,
-    /// What is done.
+    /// The write.
     pub op: Op,
     /// The steps that must be done before, by their place in [`Plan::steps`]; always earlier ones.
     pub after: BTreeSet<usize>,
@@ -26,7 +26,7 @@ pub struct Step {
 /// Splits changes into steps, orders the steps, and the changes by their first step.
 ///
 /// # Panics
-/// When steps wait for each other in a circle: a mistake in [`must_precede`], which the laws in the tests look for.
+/// When steps wait for each other in a cycle. That is a mistake in [`must_precede`], which the laws in the tests find.
 pub(super) fn ordered(scope: &Scope, changes: Vec<Change>, unknown: Vec<ResourceId>) -> Plan {
     let nodes: Vec<Node> = changes
         .iter()
@@ -98,8 +98,8 @@ fn update(from: Resource, to: Resource) -> Op {
     }
 }
 
-/// What stands between two policies that open different keys: one that opens both, for as long as some queues have the
-/// one and some the other.
+/// The policy between two policies that allow different keys. It allows both, while some queues have the old key and some
+/// the new one.
 fn both_keys(before: &Resource, after: &Resource) -> Option<Resource> {
     let (Resource::RolePolicy(old), Resource::RolePolicy(new)) = (before, after) else {
         return None;
@@ -114,11 +114,11 @@ fn both_keys(before: &Resource, after: &Resource) -> Option<Resource> {
     })
 }
 
-/// Which part of the hub a resource is, where others need that part whatever they look like when they are seen: a rule
-/// may have lost its target, a function its role.
+/// The part of the hub that a resource is. Other resources depend on the part even if their current state does not show
+/// it: a rule may have lost its target, a function its role.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
-    /// The dead-letter queue, which remembers what was chosen for the hub.
+    /// The dead-letter queue, which saves the options of the hub.
     Memory,
     HubQueue,
     RouterRole,
@@ -149,35 +149,35 @@ impl Part {
     }
 }
 
-/// A step that has no place yet, with what its place depends on.
+/// A step without a place, and the facts that decide its place.
 struct Node {
     change: usize,
-    /// Which step of its change it is.
+    /// The number of the step within its change.
     turn: usize,
     op: Op,
     part: Part,
-    /// If it is about a cluster's queue: the name that the policy of the cluster's controller has, on any role.
+    /// For a cluster's queue: the name of the policy of the cluster's controller, on any role.
     policy: Option<PolicyName>,
-    /// Whether a queue has saved a role until now, and will not remember it any more.
+    /// Whether the step removes a saved role from a queue.
     forgets_a_role: bool,
-    /// If it is about a queue's encryption, or about a policy: what it has to do with customer keys.
+    /// For a queue's encryption and for a policy: its effect on customer keys.
     key: KeyStep,
 }
 
-/// What a step has to do with customer keys.
+/// The effect of a step on customer keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum KeyStep {
-    /// A queue gets another encryption, or is made with one.
+    /// It changes or sets the encryption of a queue.
     Encrypts,
-    /// A policy opens a key that it did not.
+    /// It allows a key in a policy.
     Opens,
-    /// A policy does not open a key any more that it did.
+    /// It stops allowing a key in a policy.
     Closes,
     Nothing,
 }
 
 impl KeyStep {
-    /// What a step has to do with keys, where these are what its change begins and ends with.
+    /// The effect of a step of this change on keys.
     fn of(op: &Op, change: &Change) -> Self {
         let keys = |resource: Option<&Resource>| match resource {
             Some(Resource::RolePolicy(policy)) => policy::keys(&policy.document),
@@ -188,7 +188,7 @@ impl KeyStep {
             Op::Update { fields, .. } if fields.iter().any(|field| field.path == Queue::ENCRYPTION) => {
                 return Self::Encrypts;
             }
-            // A policy that comes back where it was goes on from there; one that is new opens nothing to be kept open.
+            // A recreated policy continues from the one before. A new policy has no key that must stay allowed.
             Op::Create(to) if change.before.is_some() => (keys(change.before.as_ref()), keys(Some(to))),
             Op::Delete(from) if change.after.is_some() => (keys(Some(from)), keys(change.after.as_ref())),
             Op::Update { from, to, .. } => (keys(Some(from)), keys(Some(to))),
@@ -284,30 +284,30 @@ pub(super) fn before_by_pairs(scope: &Scope, plan: &Plan) -> Vec<BTreeSet<usize>
 /// Whether step `a` must be done before step `b`.
 fn must_precede(a: &Node, b: &Node) -> bool {
     match (&a.op, &b.op) {
-        // A replacement, where first the old one goes; or what is opened before it is closed.
+        // A replacement deletes first. A change of key allows the new key before it removes the old one.
         (_, _) if a.change == b.change => a.turn < b.turn,
-        // Nobody is shut out of a queue: a key is opened before the queue has it, and closed when it has it no more.
+        // No consumer loses a queue: a key is allowed before the queue uses it, and removed after the queue uses another.
         (_, _) if shares_key(a, b) => a.key == KeyStep::Opens,
         (_, _) if shares_key(b, a) => b.key == KeyStep::Closes,
         (Op::Delete(_), Op::Delete(_)) => needs(a, b),
-        // What was chosen is saved before anything follows from it.
+        // Options are saved before any change that follows from them.
         (Op::Delete(_), _) if b.part == Part::Memory => false,
         (_, Op::Delete(_)) if a.part == Part::Memory => true,
-        // On a change of role the new policy comes first, then the old one goes ...
+        // On a change of role, the new policy is created first, then the old one is deleted ...
         (_, Op::Delete(_)) => same_cluster_policy(a, b),
-        // ... and the queue's tag, which remembers the role, changes last.
+        // ... and the queue's tag, which saves the role, changes last.
         (_, _) if is_policy_of(a, b) => b.forgets_a_role,
-        // What uses something goes before that is changed to do without its user.
+        // A resource is deleted before what it depends on changes.
         (Op::Delete(_), _) => needs(a, b),
         (_, _) if is_policy_of(b, a) => !a.forgets_a_role,
         (_, _) => needs(b, a),
     }
 }
 
-/// Whether a policy opens or closes a key to somebody who uses a queue that gets another encryption.
+/// Whether a policy changes the access to a key for a consumer of a queue whose encryption changes.
 fn shares_key(policy: &Node, queue: &Node) -> bool {
     let of_router = policy.part == Part::RouterPolicy && queue.part != Part::Memory;
-    // What remembers a role comes first when it is made, and last when it forgets one.
+    // The queue that saves a role is created first, and it drops a saved role last.
     let of_controller = is_policy_of(policy, queue)
         && matches!(queue.op, Op::Update { .. })
         && !(queue.forgets_a_role && policy.key == KeyStep::Closes);
@@ -316,21 +316,21 @@ fn shares_key(policy: &Node, queue: &Node) -> bool {
         && (of_router || of_controller)
 }
 
-/// Whether a resource can only be there while the other is.
+/// Whether a resource depends on the other.
 fn needs(node: &Node, other: &Node) -> bool {
     match (node.resource(), other.resource()) {
-        // It comes before everything and goes after everything.
+        // It is created first and deleted last.
         _ if node.part == Part::Memory => false,
         _ if other.part == Part::Memory => true,
         (Resource::RolePolicy(policy), Resource::Role(role)) => policy.role == role.name,
-        // A cluster's queue remembers the role, so it comes before the policy and goes after it.
+        // A cluster's queue saves the role, so it is created before the policy and deleted after it.
         (Resource::RolePolicy(_), Resource::Queue(_)) => is_policy_of(node, other),
         (Resource::Function(_), Resource::Role(_)) => other.part == Part::RouterRole,
-        // Lambda takes a function on a role without permissions, but not a mapping.
+        // Lambda accepts a function with a role without permissions, but not a mapping.
         (Resource::Function(_) | Resource::EventSourceMapping(_), Resource::RolePolicy(_)) => {
             other.part == Part::RouterPolicy
         }
-        // Lambda makes a log group of its own, not ours, if a function runs before there is one.
+        // Lambda creates a log group without our tags if a function runs before one exists.
         (Resource::Function(function), Resource::LogGroup(group)) => {
             group.name.as_str().strip_prefix("/aws/lambda/") == Some(function.name.as_str())
         }
@@ -339,7 +339,7 @@ fn needs(node: &Node, other: &Node) -> bool {
         (Resource::EventSourceMapping(mapping), Resource::Alias(alias)) => {
             mapping.function == alias.function && mapping.alias == alias.name
         }
-        // Without its target a rule sends nothing, and a target that is not there is a lost event.
+        // Without a target a rule sends nothing. With a missing target every event is lost.
         (Resource::EventSourceMapping(_) | Resource::Rule(_), Resource::Queue(_)) => other.part == Part::HubQueue,
         (Resource::Queue(_) | Resource::Role(_) | Resource::LogGroup(_), _)
         | (Resource::RolePolicy(_) | Resource::Function(_) | Resource::Alias(_), _)
@@ -347,13 +347,12 @@ fn needs(node: &Node, other: &Node) -> bool {
     }
 }
 
-/// Whether `policy` is the policy of the controller whose queue `queue` is. The names tell, not the policy's
-/// document, which someone may have edited.
+/// Whether `policy` is the policy of the controller of this queue, by their names: the document may have been edited.
 fn is_policy_of(policy: &Node, queue: &Node) -> bool {
     matches!(policy.resource(), Resource::RolePolicy(policy) if Some(&policy.name) == queue.policy.as_ref())
 }
 
-/// Whether both are the policy of one cluster, on two roles: it has the same name on each.
+/// Whether both are the policy of one cluster, on two roles. It has the same name on each.
 fn same_cluster_policy(new: &Node, old: &Node) -> bool {
     match (new.resource(), old.resource()) {
         (Resource::RolePolicy(new), Resource::RolePolicy(old)) => new.name == old.name && new.role != old.role,
@@ -361,7 +360,7 @@ fn same_cluster_policy(new: &Node, old: &Node) -> bool {
     }
 }
 
-/// The places of `before`, each after all that `before` has for it, otherwise in their own order.
+/// A topological order of `before`; independent steps keep their order.
 fn topological(before: &[Vec<usize>]) -> Vec<usize> {
     let mut followers = vec![Vec::new(); before.len()];
     for (at, earlier) in before.iter().enumerate() {
