@@ -1,12 +1,17 @@
 //! Passes on what `kibus version` prints: the target and the commit.
 
+use std::path::Path;
 use std::process::Command;
 
 fn main() {
     let target = std::env::var("TARGET").unwrap_or_default();
     println!("cargo::rustc-env=KIBUS_TARGET={target}");
-    println!("cargo::rerun-if-changed=.git/HEAD");
     println!("cargo::rerun-if-changed=build.rs");
+    // A path that does not exist would make every build a new one. Commits on the same branch do not: a development build
+    // may name an earlier commit.
+    if Path::new(".git/HEAD").is_file() {
+        println!("cargo::rerun-if-changed=.git/HEAD");
+    }
     let commit = Command::new("git").args(["rev-parse", "--short=12", "HEAD"]).output();
     let commit = commit.ok().filter(|commit| commit.status.success());
     let commit = commit.map_or("unknown".into(), |commit| {
