@@ -67,11 +67,14 @@ pub(super) fn of_cluster<'a>(
     observed
 }
 
-/// Registered clusters, each with the policy on the role that its queue has saved.
+/// Registered clusters, each with its policy on the role that its queue has saved, and on any other role where a change of
+/// role that was cut short has left it.
 pub(super) fn of_clusters(survey: &Survey, clusters: &BTreeMap<ClusterName, &Tags>) -> Observed {
     let mut observed = Observed::default();
     for (cluster, tags) in clusters {
-        observed.extend(of_cluster(survey, cluster, tags.controller_role().as_ref()));
+        let mut roles = roles_with_policy(survey, cluster, &survey.cluster_queue(cluster));
+        roles.extend(tags.controller_role());
+        observed.extend(of_cluster(survey, cluster, &roles));
     }
     observed
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::inventory::roles_with_policy;
 use crate::error::Hint;
 use crate::model::fault::Fault;
 use crate::model::inline_policy::{InlinePolicy, queues_received_from};
@@ -66,14 +67,16 @@ pub(super) fn unread(survey: &Survey) -> Option<Hint> {
     })
 }
 
-/// Every policy with a name of this bus, on the roles that were read, that no registered cluster has there.
+/// Every policy with a name of this bus, on the roles that were read, that is not one of a registered cluster.
 pub(super) fn strays(survey: &Survey) -> Vec<Stray> {
     let registered = survey.registered();
     let owned: BTreeSet<(RoleName, String)> = registered
         .iter()
-        .filter_map(|(cluster, tags)| {
-            let name = survey.scope.controller_policy(cluster);
-            Some((tags.controller_role()?, name.to_string()))
+        .flat_map(|(cluster, tags)| {
+            let name = survey.scope.controller_policy(cluster).to_string();
+            let mut roles = roles_with_policy(survey, cluster, &survey.cluster_queue(cluster));
+            roles.extend(tags.controller_role());
+            roles.into_iter().map(move |role| (role, name.clone()))
         })
         .collect();
     let prefix = survey.scope.controller_policies_prefix();
