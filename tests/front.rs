@@ -70,6 +70,7 @@ async fn passed(version: Answer) -> Result<Answer, Broken> {
         version: description.split(' ').nth(1).unwrap_or_default().to_owned(),
         environment: serde_json::from_value(configuration["Environment"]["Variables"].clone()).unwrap_or_default(),
         problems: Vec::new(),
+        codes: Vec::new(),
     };
     Ok(Response::new(Full::from(json!(answer).to_string())))
 }
