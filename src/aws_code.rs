@@ -39,6 +39,15 @@ pub fn is_unusable_key(code: &str) -> bool {
     )
 }
 
+/// Whether Lambda may not use, or does not find, the KMS key of a function's environment variables.
+#[must_use]
+pub fn is_function_key(code: &str) -> bool {
+    matches!(
+        code,
+        "KMSAccessDeniedException" | "KMSDisabledException" | "KMSInvalidStateException" | "KMSNotFoundException"
+    )
+}
+
 /// What is wrong with the KMS key behind a resource, as a predicate; `None` if the code is not about a key.
 #[must_use]
 pub fn key_problem(code: &str) -> Option<&'static str> {

@@ -17,6 +17,8 @@ pub(super) enum Invoked {
     Failed(String),
 }
 
+pub(super) const INVOKE: &str = "lambda:InvokeFunction";
+
 /// Invokes a version or an alias of a function with this event, and waits for its answer.
 pub(super) async fn invoke(
     cloud: &AwsCloud,
@@ -25,13 +27,19 @@ pub(super) async fn invoke(
     event: &Value,
     waiting: Waiting<'_>,
 ) -> Result<Invoked, Fault> {
-    let action = "lambda:InvokeFunction";
-    let answer = accepted(action, waiting, || {
-        let call = cloud.lambda.invoke().function_name(name.as_str()).qualifier(qualifier);
-        let call = call.payload(Blob::new(event.to_string()));
-        async move { call.send().await.or_fault(action) }
-    })
-    .await?;
+    accepted(INVOKE, waiting, || invoke_once(cloud, name, qualifier, event)).await
+}
+
+/// The same without a wait: what Lambda cannot do now is a fault at once.
+pub(super) async fn invoke_once(
+    cloud: &AwsCloud,
+    name: &FunctionName,
+    qualifier: &str,
+    event: &Value,
+) -> Result<Invoked, Fault> {
+    let call = cloud.lambda.invoke().function_name(name.as_str()).qualifier(qualifier);
+    let call = call.payload(Blob::new(event.to_string()));
+    let answer = call.send().await.or_fault(INVOKE)?;
     let payload = answer.payload.map(Blob::into_inner).unwrap_or_default();
     Ok(match answer.function_error {
         None => Invoked::Answered(payload),
