@@ -23,6 +23,8 @@ pub(crate) type Broken = Box<dyn std::error::Error + Send + Sync>;
 pub(super) enum Interference {
     /// Rejects this many requests with a status, a code and a message.
     Refuse(usize, u16, String, String),
+    /// Answers this many requests with a body.
+    Answer(usize, String),
     /// Executes this many requests and closes the connection without a response.
     Lose(usize),
     /// Reports the next request and holds its response until released.
@@ -156,6 +158,7 @@ async fn interfere(
         None if !untruths.is_empty() => Ok(untrue(forward(server, request).await?, untruths).await),
         None => forward(server, request).await,
         Some(Interference::Refuse(_, status, code, message)) => Ok(refusal(operation, status, &code, &message)),
+        Some(Interference::Answer(_, body)) => Ok(Response::new(Full::from(body))),
         Some(Interference::Lose(_)) => {
             forward(server, request).await?;
             Err("lost".into())
@@ -214,6 +217,10 @@ fn next(all: &mut Vec<(String, Interference)>, operation: &str) -> Option<Interf
         Interference::Refuse(times, status, code, message) if *times > 1 => {
             *times -= 1;
             Some(Interference::Refuse(1, *status, code.clone(), message.clone()))
+        }
+        Interference::Answer(times, body) if *times > 1 => {
+            *times -= 1;
+            Some(Interference::Answer(1, body.clone()))
         }
         Interference::Lose(times) if *times > 1 => {
             *times -= 1;

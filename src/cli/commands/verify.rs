@@ -44,10 +44,12 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
     for (hub, survey) in hubs.list.iter().zip(&surveys) {
         let mut request = request.clone();
         request.watched = args.probe;
+        // A probe deletes the message of a self-test that was sent before.
+        request.live = live(hub, survey).await;
         let probes = OptionFuture::from(args.probe.then(|| probed(&hubs, hub, survey, &request)));
-        let (later, live, probed) = tokio::join!(samples(&hubs, hub, survey, args.probe), live(hub, survey), probes);
+        let (later, probed) = tokio::join!(samples(&hubs, hub, survey, args.probe), probes);
         request.probed = probed.transpose()?.unwrap_or_default();
-        (request.later, request.live) = (later, live);
+        request.later = later;
         let (report, ended) = check(&hubs, hub, survey, &request)?;
         ending = ending.or(ended);
         reports.push(report);
