@@ -1,5 +1,6 @@
 //! Runs a plan through [`Write`] and emits events. It makes no decision: the plan has the steps and their order. Apply
-//! limits how many steps run at once, and finishes started steps after a failure or a request to stop.
+//! limits how many steps run at once, and finishes started steps after a failure or a request to stop, which ends only
+//! their waits.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +12,7 @@ use tokio::sync::watch;
 
 mod lost_answer;
 
-use crate::cloud::{Fault, Write};
+use crate::cloud::{Fault, FaultKind, Waiting, Write};
 use crate::error::Progress;
 use crate::plan::{Change, Plan};
 
@@ -43,6 +44,8 @@ pub struct Outcome {
     pub failed: Vec<(usize, Fault)>,
     /// The changes that were not started, or not continued.
     pub not_tried: BTreeSet<usize>,
+    /// Why those of them that were waiting for AWS were waiting, when someone asked to stop.
+    pub given_up: Vec<(usize, String)>,
     /// Whether the run was stopped on request.
     pub stopped: bool,
 }
@@ -66,7 +69,7 @@ impl Outcome {
 }
 
 /// Runs a plan, at most `limit` steps at once. After a failure, or once `stop` is true, no new step
-/// starts; steps in flight are finished.
+/// starts; steps in flight are finished, or not waited for any more.
 pub async fn apply(
     plan: &Plan,
     cloud: &impl Write,
@@ -83,7 +86,7 @@ pub async fn apply(
             let Some(step) = run.next() else { break };
             let place = plan.steps[step].change;
             let is_first = run.begun.insert(place);
-            let (failed, over) = (&failed, &over);
+            let (failed, over, stop) = (&failed, &over, &stop);
             in_flight.push(async move {
                 // Another step may have failed since this one was selected.
                 if over() {
@@ -93,10 +96,11 @@ pub async fn apply(
                     listener.event(place, &plan.changes[place], Event::Started);
                 }
                 let began = Instant::now();
-                let waiting = |reason: &str| {
+                let report = |reason: &str| {
                     listener.event(place, &plan.changes[place], Event::Waiting(reason.to_owned()));
                 };
-                let answer = lost_answer::write(cloud, &plan.steps[step].op, &waiting).await;
+                let waiting = Waiting::new(&report, stop);
+                let answer = lost_answer::write(cloud, &plan.steps[step].op, waiting).await;
                 failed.fetch_or(answer.is_err(), Ordering::Relaxed);
                 Some((step, answer, began.elapsed()))
             });
@@ -106,6 +110,10 @@ pub async fn apply(
         let place = plan.steps[step].change;
         let event = match answer {
             Ok(()) => run.finished(step, took).map(Event::Done),
+            Err(fault) if fault.kind == FaultKind::Stopped => {
+                run.outcome.given_up.push((place, fault.message));
+                None
+            }
             Err(fault) => {
                 run.outcome.failed.push((place, fault.clone()));
                 Some(Event::Failed(fault))

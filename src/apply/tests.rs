@@ -52,11 +52,11 @@ impl Write for Scripted<'_> {
         unreachable!("no create is answered with \"exists\"")
     }
 
-    async fn write(&self, op: &Op, waiting: &(dyn Fn(&str) + Sync)) -> Result<(), Fault> {
+    async fn write(&self, op: &Op, waiting: Waiting<'_>) -> Result<(), Fault> {
         let at = self.plan.steps.iter().position(|step| step.op == *op).unwrap();
         self.add(Moment::Called(at));
         for turn in 0..self.script[at].turns {
-            waiting(&format!("turn {turn}"));
+            waiting.report(&format!("turn {turn}"));
             tokio::task::yield_now().await;
         }
         if self.script[at].stops {

@@ -16,7 +16,7 @@ pub(super) async fn pass(
     live: Option<u64>,
     waiting: Waiting<'_>,
 ) -> Result<Result<(), Fault>, Fault> {
-    waiting("the published version runs its self-test");
+    waiting.report("the published version runs its self-test");
     let verdict = match invoke(cloud, &alias.function, &version.to_string(), &question(), waiting).await? {
         Invoked::Failed(message) => Err(message),
         Invoked::Answered(payload) => SelfTestReport::read(&payload).and_then(|report| report.check(&alias.settings)),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
 
-use kibus::cloud::{Fault, FaultKind, Read, Snapshot, Write};
+use kibus::cloud::{Fault, FaultKind, Read, Snapshot, Waiting, Write};
 use kibus::model::document::Document;
 use kibus::model::field::FieldValue;
 use kibus::model::inline_policy::InlinePolicy;
@@ -177,10 +177,10 @@ impl Write for Account {
         self.read(id).await
     }
 
-    async fn write(&self, op: &Op, waiting: &(dyn Fn(&str) + Sync)) -> Result<(), Fault> {
+    async fn write(&self, op: &Op, waiting: Waiting<'_>) -> Result<(), Fault> {
         // Other tasks run between the call and its effect.
         tokio::task::yield_now().await;
-        waiting("settling");
+        waiting.report("settling");
         tokio::task::yield_now().await;
         let mut state = self.state();
         let could = can_use(&self.scope, &state.resources);
