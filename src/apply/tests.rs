@@ -29,6 +29,8 @@ struct Behavior {
     /// How often other tasks run before the answer; each time a reason to wait is emitted.
     turns: usize,
     fails: bool,
+    /// Whether it waits until someone asks to stop.
+    waits: bool,
     /// Whether someone asks to stop while it runs.
     stops: bool,
 }
@@ -62,6 +64,14 @@ impl Write for Scripted<'_> {
         if self.script[at].stops {
             self.add(Moment::Stop);
             self.stop.send_replace(true);
+        }
+        if self.script[at].waits {
+            waiting.stopped().await;
+            self.add(Moment::Answered(at, false));
+            return Err(Fault {
+                kind: FaultKind::Stopped,
+                ..fault()
+            });
         }
         self.add(Moment::Answered(at, !self.script[at].fails));
         if self.script[at].fails { Err(fault()) } else { Ok(()) }
@@ -219,6 +229,7 @@ fn behavior() -> impl Strategy<Value = Behavior> {
     (0..4_usize, prop::bool::weighted(0.05), prop::bool::weighted(0.05)).prop_map(|(turns, fails, stops)| Behavior {
         turns,
         fails,
+        waits: false,
         stops,
     })
 }
@@ -243,6 +254,7 @@ proptest! {
 const WELL: Behavior = Behavior {
     turns: 1,
     fails: false,
+    waits: false,
     stops: false,
 };
 
@@ -305,4 +317,18 @@ fn half_a_replacement_is_not_done() {
     let (outcome, moments) = run(&plan, &[WELL, Behavior { fails: true, ..WELL }], 2);
     assert_eq!(outcome.failed, [(0, fault())]);
     assert!(moments.contains(&Moment::Event(0, "failed")));
+}
+
+#[test]
+fn a_stop_ends_a_wait_which_is_no_failure() {
+    let plan = made_up(&[(false, 0), (false, 0), (false, 0)]);
+    let waits = Behavior { waits: true, ..WELL };
+    let stops = Behavior { stops: true, ..WELL };
+    let (outcome, moments) = run(&plan, &[waits, stops, WELL], 2);
+    assert_eq!(outcome.done, [1].into());
+    assert_eq!(outcome.failed, []);
+    assert_eq!(outcome.not_tried, [0, 2].into());
+    assert_eq!(outcome.given_up, [(0, "no".to_owned())]);
+    assert!(outcome.stopped);
+    assert!(!moments.contains(&Moment::Event(0, "failed")));
 }

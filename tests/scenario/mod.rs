@@ -62,6 +62,7 @@ scenarios! {
     json
     no_answer
     names
+    new_roles
     no_hub
     not_ours
     orphans
