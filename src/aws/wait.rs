@@ -204,7 +204,7 @@ where
     let mut current = None;
     let mut since = Duration::ZERO;
     let mut report_at = Duration::ZERO;
-    let mut pause = FIRST_PAUSE;
+    let mut length = FIRST_PAUSE;
     loop {
         let (reason, refusal) = match attempt().await {
             Ok(Tried::Done(done)) => return Ok(done),
@@ -216,7 +216,7 @@ where
         };
         if current.replace(reason) != Some(reason) {
             waiting.report(reason.text());
-            (since, report_at, pause) = (now(), REPORT, FIRST_PAUSE);
+            (since, report_at, length) = (now(), REPORT, FIRST_PAUSE);
         }
         let waited = now() - since;
         if waited >= reason.bound() {
@@ -226,21 +226,29 @@ where
             waiting.report(&reason.text_after(waited));
             report_at += REPORT;
         }
-        tokio::select! {
-            biased;
-            () = waiting.stopped() => return Err(stopped(action, reason)),
-            () = sleep(pause) => {}
-        }
+        pause(sleep(length), action, reason.text(), waiting).await?;
         let longest = if waited < REPORT { LONGEST_PAUSE } else { LATE_PAUSE };
-        pause = (pause * 2).min(longest);
+        length = (length * 2).min(longest);
     }
 }
 
-/// The fault of a wait that someone asked to stop.
-fn stopped(action: &str, reason: WaitReason) -> Fault {
-    Fault {
-        kind: FaultKind::Stopped,
-        ..rejected(action, reason.text())
+/// Pauses for this reason.
+///
+/// # Errors
+/// With [`FaultKind::Stopped`] on a request to stop.
+pub(super) async fn pause(
+    sleep: impl Future<Output = ()>,
+    action: &str,
+    reason: &str,
+    waiting: Waiting<'_>,
+) -> Result<(), Fault> {
+    tokio::select! {
+        biased;
+        () = waiting.stopped() => Err(Fault {
+            kind: FaultKind::Stopped,
+            ..rejected(action, reason)
+        }),
+        () = sleep => Ok(()),
     }
 }
 
