@@ -20,5 +20,6 @@ mod replace_router;
 mod scenario;
 mod sessions;
 mod storm;
+mod supply_chain;
 mod words;
 mod workbench;

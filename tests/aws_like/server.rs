@@ -2,10 +2,11 @@
 
 use std::sync::OnceLock;
 
-use kibus::sandbox::{PrivateServer, Sandbox};
+use kibus::sandbox::PrivateServer;
 use tokio::runtime::Runtime;
 
 use super::{AwsLike, FunctionProxy};
+use crate::emulator::private_server;
 
 /// The one server of this process, which stops with it.
 pub(crate) struct Server {
@@ -24,8 +25,7 @@ impl Server {
             let (server, functions) = runtime.block_on(async {
                 let functions = FunctionProxy::listen().await;
                 let variables = [("AWS_ENDPOINT_URL", functions.url.as_str())];
-                let server = Sandbox::open().unwrap().start_private(&variables, &|_| {}).await;
-                let server = server.unwrap();
+                let server = private_server(&variables).await;
                 functions.forward_to(server.endpoint().port);
                 (server, functions)
             });
