@@ -79,9 +79,13 @@ pub trait Write: Send + Sync {
     /// Reads a resource back after a write that may have been made. `None` means that it is certainly absent.
     fn read_back(&self, id: &ResourceId) -> impl Future<Output = Result<Option<Resource>, Fault>> + Send;
 
-    /// Makes one step of a plan, and returns when it is in force. A wait that a person would wonder about is reported
-    /// to `waiting`, with its reason, each time the reason changes.
+    /// Makes one step of a plan, and returns when it is in force; a delete, when it is accepted. A wait that a person
+    /// would wonder about is reported to `waiting`, with its reason, each time the reason changes.
     fn write(&self, op: &Op, waiting: &(dyn Fn(&str) + Sync)) -> impl Future<Output = Result<(), Fault>> + Send;
+
+    /// Waits until AWS no longer answers for a resource whose delete it has accepted. It takes few calls and much time, so
+    /// many of these waits may run at once.
+    fn gone(&self, id: &ResourceId, waiting: &(dyn Fn(&str) + Sync)) -> impl Future<Output = Result<(), Fault>> + Send;
 }
 
 /// What `verify --probe` needs: an event of kibus's own, and what becomes of it.

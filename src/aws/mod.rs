@@ -8,6 +8,7 @@ mod call_log;
 mod changes;
 mod concurrency;
 mod connect_error;
+mod deleted_queue;
 mod discovery;
 mod document;
 mod error;
@@ -265,6 +266,19 @@ impl Write for AwsCloud {
             Op::Create(resource) => self.create(resource, waiting).await,
             Op::Update { from, to, fields } => self.update(from, to, fields, waiting).await,
             Op::Delete(resource) => self.delete(&resource.id(), waiting).await,
+        }
+    }
+
+    async fn gone(&self, id: &ResourceId, waiting: &(dyn Fn(&str) + Sync)) -> Result<(), Fault> {
+        match id {
+            ResourceId::Queue(name) => queue::gone(self, name, waiting).await,
+            ResourceId::Role(_)
+            | ResourceId::RolePolicy(..)
+            | ResourceId::LogGroup(_)
+            | ResourceId::Function(_)
+            | ResourceId::Alias(..)
+            | ResourceId::EventSourceMapping(..)
+            | ResourceId::Rule(_) => Ok(()),
         }
     }
 }

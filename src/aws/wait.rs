@@ -16,6 +16,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 pub(super) enum WaitReason {
     /// SQS keeps a name for a minute after its queue was deleted.
     QueueDeletedRecently,
+    /// SQS does not find a queue that was just created.
+    QueueUnknown,
     /// Lambda does not see a new role or its trust policy immediately.
     RoleNotAssumable,
     /// Lambda does not see a role's new permissions immediately.
@@ -41,6 +43,7 @@ impl WaitReason {
     pub(super) fn text(self) -> &'static str {
         match self {
             Self::QueueDeletedRecently => "SQS does not reuse the name of a deleted queue for 60 seconds",
+            Self::QueueUnknown => "SQS does not find the new queue yet",
             Self::RoleNotAssumable => "Lambda cannot assume the new role yet",
             Self::RolePermissions => "Lambda does not see the role's new permissions yet",
             Self::RoleUnknown => "IAM does not find the new role yet",
@@ -58,7 +61,7 @@ impl WaitReason {
         Duration::from_secs(match self {
             Self::QueueDeletedRecently => 70,
             Self::RoleNotAssumable | Self::RolePermissions | Self::ConcurrentChange => 60,
-            Self::RoleUnknown | Self::PrincipalUnknown | Self::PoliciesLeaving => 20,
+            Self::QueueUnknown | Self::RoleUnknown | Self::PrincipalUnknown | Self::PoliciesLeaving => 20,
             Self::FunctionBusy | Self::MappingBusy | Self::MappingLeaving => 180,
         })
     }
