@@ -80,10 +80,14 @@ pub trait Write: Send + Sync {
     /// Reads a resource back after a write that may have been made. `None` means that it is certainly absent.
     fn read_back(&self, id: &ResourceId) -> impl Future<Output = Result<Option<Resource>, Fault>> + Send;
 
-    /// Makes one step of a plan, and returns when it is in force. A wait that a person would wonder about is reported
-    /// to `waiting`, with its reason. On a request to stop, a wait ends with [`FaultKind::Stopped`]; calls in flight are
-    /// finished.
+    /// Makes one step of a plan, and returns when it is in force; a delete, when it is accepted. A wait that a person
+    /// would wonder about is reported to `waiting`, with its reason. On a request to stop, a wait ends with
+    /// [`FaultKind::Stopped`]; calls in flight are finished.
     fn write(&self, op: &Op, waiting: Waiting<'_>) -> impl Future<Output = Result<(), Fault>> + Send;
+
+    /// Waits until AWS no longer answers for a resource whose delete it has accepted. It takes few calls and much time, so
+    /// many of these waits may run at once.
+    fn gone(&self, id: &ResourceId, waiting: Waiting<'_>) -> impl Future<Output = Result<(), Fault>> + Send;
 }
 
 /// How a write waits for AWS: to whom it reports why, and who may ask it to stop.

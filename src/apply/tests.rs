@@ -17,6 +17,8 @@ enum Moment {
     Called(usize),
     /// The cloud answered; whether it was done.
     Answered(usize, bool),
+    /// What the step deletes is gone, or stays.
+    Gone(usize, bool),
     /// A change was spoken of.
     Event(usize, &'static str),
     /// Someone asked to stop.
@@ -31,6 +33,8 @@ struct Behavior {
     fails: bool,
     /// Whether it waits until someone asks to stop.
     waits: bool,
+    /// Whether what it deletes stays.
+    remains: bool,
     /// Whether someone asks to stop while it runs.
     stops: bool,
 }
@@ -75,6 +79,17 @@ impl Write for Scripted<'_> {
         }
         self.add(Moment::Answered(at, !self.script[at].fails));
         if self.script[at].fails { Err(fault()) } else { Ok(()) }
+    }
+
+    async fn gone(&self, id: &ResourceId, waiting: Waiting<'_>) -> Result<(), Fault> {
+        let deletes = |step: &Step| matches!(&step.op, Op::Delete(resource) if resource.id() == *id);
+        let at = self.plan.steps.iter().position(deletes).unwrap();
+        for turn in 0..10 * self.script[at].turns {
+            waiting.report(&format!("turn {turn}"));
+            tokio::task::yield_now().await;
+        }
+        self.add(Moment::Gone(at, !self.script[at].remains));
+        if self.script[at].remains { Err(fault()) } else { Ok(()) }
     }
 }
 
@@ -164,6 +179,12 @@ fn hold(plan: &Plan, limit: usize, outcome: &Outcome, moments: &[Moment]) {
             Moment::Answered(step, well) => {
                 in_flight.remove(step);
                 over |= !well;
+                if *well && !matches!(plan.steps[*step].op, Op::Delete(_)) {
+                    done.insert(*step);
+                }
+            }
+            Moment::Gone(step, well) => {
+                over |= !well;
                 if *well {
                     done.insert(*step);
                 }
@@ -226,10 +247,12 @@ fn hold(plan: &Plan, limit: usize, outcome: &Outcome, moments: &[Moment]) {
 }
 
 fn behavior() -> impl Strategy<Value = Behavior> {
-    (0..4_usize, prop::bool::weighted(0.05), prop::bool::weighted(0.05)).prop_map(|(turns, fails, stops)| Behavior {
+    let rarely = || prop::bool::weighted(0.05);
+    (0..4_usize, rarely(), rarely(), rarely()).prop_map(|(turns, fails, remains, stops)| Behavior {
         turns,
         fails,
         waits: false,
+        remains,
         stops,
     })
 }
@@ -246,7 +269,10 @@ proptest! {
         let plan = made_up(&changes);
         let (outcome, moments) = run(&plan, &script, limit);
         hold(&plan, limit, &outcome, &moments);
-        let troubled = (0..plan.steps.len()).any(|step| script[step].fails || script[step].stops);
+        let troubled = (0..plan.steps.len()).any(|step| {
+            let Behavior { fails, remains, stops, .. } = script[step];
+            fails || remains || stops
+        });
         prop_assert!(troubled || outcome.is_complete());
     }
 }
@@ -255,6 +281,7 @@ const WELL: Behavior = Behavior {
     turns: 1,
     fails: false,
     waits: false,
+    remains: false,
     stops: false,
 };
 
@@ -271,6 +298,16 @@ fn what_may_run_at_the_same_time_does() {
             .count();
         assert_eq!(at_once, limit.min(5), "limit {limit}");
     }
+}
+
+#[test]
+fn many_deletes_are_waited_for_at_the_same_time() {
+    let plan = made_up(&[(true, 0); 5]);
+    let (outcome, moments) = run(&plan, &[const { WELL }; 10], 1);
+    assert!(outcome.is_complete());
+    let first = moments.iter().position(|m| matches!(m, Moment::Gone(..))).unwrap();
+    let requested = |m: &&Moment| matches!(m, Moment::Answered(step, _) if step % 2 == 0);
+    assert_eq!(moments[..first].iter().filter(requested).count(), 5, "{moments:?}");
 }
 
 #[test]

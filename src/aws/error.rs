@@ -171,7 +171,7 @@ pub(super) fn settling(fault: &Fault) -> Option<WaitReason> {
             parameter && (says("invalid for CreateGrant") || says("does not refer to a valid principal")),
             WaitReason::RoleWithoutGrant,
         ),
-        (parameter && says("NonExistentQueue"), WaitReason::QueueUnknown),
+        (parameter && says("NonExistentQueue"), WaitReason::SourceUnknown),
         (
             (parameter || policy) && says("nvalid principal"),
             WaitReason::PrincipalUnknown,

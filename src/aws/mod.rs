@@ -8,6 +8,7 @@ mod call_log;
 mod changes;
 mod concurrency;
 mod connect_error;
+mod deleted_queue;
 mod discovery;
 mod document;
 mod error;
@@ -261,5 +262,18 @@ impl Write for AwsCloud {
             Op::Delete(resource) => self.delete(&resource.id(), waiting).await,
         };
         answer.map_err(|fault| error::of_the_caller(fault, &self.caller))
+    }
+
+    async fn gone(&self, id: &ResourceId, waiting: Waiting<'_>) -> Result<(), Fault> {
+        match id {
+            ResourceId::Queue(name) => queue::gone(self, name, waiting).await,
+            ResourceId::Role(_)
+            | ResourceId::RolePolicy(..)
+            | ResourceId::LogGroup(_)
+            | ResourceId::Function(_)
+            | ResourceId::Alias(..)
+            | ResourceId::EventSourceMapping(..)
+            | ResourceId::Rule(_) => Ok(()),
+        }
     }
 }

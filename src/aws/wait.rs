@@ -23,6 +23,8 @@ const REPORT: Duration = Duration::from_secs(60);
 pub(super) enum WaitReason {
     /// SQS keeps a name for a minute after its queue was deleted.
     QueueDeletedRecently,
+    /// SQS does not find a queue that was just created.
+    QueueUnknown,
     /// Lambda does not see a new role or its trust policy immediately.
     RoleNotAssumable,
     /// KMS does not see a new role immediately, and Lambda needs a grant for it.
@@ -47,8 +49,8 @@ pub(super) enum WaitReason {
     FunctionUnknown,
     /// Lambda is setting up or updating a function.
     FunctionBusy,
-    /// Lambda does not see a new queue immediately.
-    QueueUnknown,
+    /// Lambda does not find a queue that was just created.
+    SourceUnknown,
     /// Lambda is setting up or updating a mapping.
     MappingBusy,
     /// Lambda refuses to change a mapping before an earlier change of it is finished.
@@ -64,6 +66,7 @@ impl WaitReason {
     pub(super) fn text(self) -> &'static str {
         match self {
             Self::QueueDeletedRecently => "SQS does not reuse the name of a deleted queue for 60 seconds",
+            Self::QueueUnknown => "SQS does not find the new queue yet",
             Self::RoleNotAssumable => "Lambda cannot assume the new role yet",
             Self::RoleWithoutGrant => "KMS does not accept the new role in a grant yet",
             Self::VersionWithoutRole => "the new version cannot assume its role yet",
@@ -76,7 +79,7 @@ impl WaitReason {
             Self::TargetsLeaving => "EventBridge has not removed the targets of the rule yet",
             Self::FunctionUnknown => "Lambda does not find the new function yet",
             Self::FunctionBusy => "Lambda is still setting the function up",
-            Self::QueueUnknown => "Lambda does not find the new queue yet",
+            Self::SourceUnknown => "Lambda does not find the new queue yet",
             Self::MappingBusy => "Lambda is still setting the event source mapping up",
             Self::MappingInUse => "Lambda has not finished an earlier change of the event source mapping",
             Self::MappingLeaving => "Lambda is still removing the event source mapping",
@@ -87,6 +90,7 @@ impl WaitReason {
     /// The longest wait: what this usually takes at most, with a margin.
     pub(super) fn bound(self) -> Duration {
         Duration::from_secs(match self {
+            Self::QueueUnknown => 20,
             Self::QueueDeletedRecently => 70,
             Self::RoleUnknown
             | Self::PrincipalUnknown
@@ -94,7 +98,7 @@ impl WaitReason {
             | Self::RolePermissions
             | Self::RuleUnknown
             | Self::FunctionUnknown
-            | Self::QueueUnknown
+            | Self::SourceUnknown
             | Self::ConcurrentChange => 2 * 60,
             Self::FunctionBusy => 3 * 60,
             Self::VersionWithoutRole
@@ -281,8 +285,9 @@ mod tests {
     use crate::aws::error::refusal;
     use crate::model::scope::Scope;
 
-    const EVERY: [WaitReason; 18] = [
+    const EVERY: [WaitReason; 19] = [
         WaitReason::QueueDeletedRecently,
+        WaitReason::QueueUnknown,
         WaitReason::RoleNotAssumable,
         WaitReason::RoleWithoutGrant,
         WaitReason::VersionWithoutRole,
@@ -295,7 +300,7 @@ mod tests {
         WaitReason::TargetsLeaving,
         WaitReason::FunctionUnknown,
         WaitReason::FunctionBusy,
-        WaitReason::QueueUnknown,
+        WaitReason::SourceUnknown,
         WaitReason::MappingBusy,
         WaitReason::MappingInUse,
         WaitReason::MappingLeaving,

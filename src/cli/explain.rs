@@ -252,7 +252,9 @@ pub(super) fn failed_change(context: &Place, change: &Change, fault: &Fault, out
     error.progress = Some(progress);
     let when = match fault.kind {
         FaultKind::Denied { .. } => "with the permission, run again:",
-        FaultKind::Exists | FaultKind::Gone => "the plan is out of date; to make a new one, run again:",
+        FaultKind::Exists | FaultKind::NotManaged | FaultKind::Gone => {
+            "the plan is out of date; to make a new one, run again:"
+        }
         _ => "to continue, run again:",
     };
     error.hint_command(when, context.command_line.as_str())

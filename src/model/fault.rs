@@ -40,6 +40,8 @@ pub enum FaultKind {
     Throttled,
     /// The resource exists, though it was absent when it was read.
     Exists,
+    /// A resource of the same name exists that kibus does not manage, though none existed when it was read.
+    NotManaged,
     /// The resource is missing, though it existed when it was read.
     Gone,
     /// AWS denied Lambda what it does with the function's role. No permission of the caller is missing.
@@ -134,6 +136,12 @@ impl Fault {
             FaultKind::Exists => (
                 format!("{action}: it exists now, created by another process or by a call whose answer was lost"),
                 None,
+            ),
+            FaultKind::NotManaged => (
+                format!("{action}: {message}; nothing of it was changed"),
+                Some(Hint::text(
+                    "use another bus, cluster or queue prefix, or delete it if nothing needs it",
+                )),
             ),
             FaultKind::Gone => (format!("{action}: another process has deleted it"), None),
             FaultKind::ServiceDenied => (

@@ -267,7 +267,7 @@ fn refusals_that_pass_are_distinguished_from_errors() {
         (
             invalid,
             "Error occurred while ReceiveMessage. SQS Error Code: AWS.SimpleQueueService.NonExistentQueue.",
-            Some(WaitReason::QueueUnknown),
+            Some(WaitReason::SourceUnknown),
         ),
         (
             "AccessDeniedException",

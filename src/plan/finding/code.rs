@@ -94,6 +94,8 @@ codes! {
     ClusterNotRegistered = "K110", Critical, "its events are dropped, and its Karpenter receives no interruption";
     /// A controller role has lost the policy for its queue.
     ControllerPolicyMissing = "K111", Critical, "this Karpenter cannot read its queue, and receives no interruption";
+    /// A queue is being deleted, or its delete was cut short.
+    QueueBeingDeleted = "K112", Critical, "its messages are lost when SQS deletes it; if it stays, its delete was cut short";
     /// A hub queue has other settings.
     HubQueueChanged = "K201", Critical, "events may be rejected, lost early, or readable by others";
     /// The router role has other settings.
