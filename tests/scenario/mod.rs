@@ -60,6 +60,7 @@ scenarios! {
     interrupted
     json
     no_answer
+    no_tag_conditions
     names
     no_hub
     not_ours

@@ -582,7 +582,7 @@ const CHOICES: &[Row] = &[
     (
         "a queue prefix",
         |b| b.options.queue_prefix = Some("x-".parse().unwrap()),
-        "~queue(tags.kibus:option:queue-prefix) ~function(environment.KIBUS_QUEUE_PREFIX,tags.kibus:option:queue-prefix) \
+        "~queue(tags.kibus:option:queue-prefix) ~role-policy(document) ~function(environment.KIBUS_QUEUE_PREFIX,tags.kibus:option:queue-prefix) \
          ~alias(environment.KIBUS_QUEUE_PREFIX)",
     ),
     (
