@@ -11,6 +11,7 @@ mod connection;
 mod decision;
 mod decode;
 mod deliver;
+mod event_text;
 mod health;
 mod instance;
 mod instance_tags;
@@ -29,6 +30,7 @@ mod report;
 mod route;
 mod self_test;
 mod services;
+mod shape;
 mod start;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -38,6 +40,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 pub use decision::DropReason;
 pub use decode::{DecodedEvent, EventSubject, decode};
+pub use event_text::EventText;
 pub use instance::InstanceId;
 pub use repair::Repair;
 pub use start::run;

@@ -1,6 +1,7 @@
 //! Laws of routing: whatever EC2 and SQS answer, everything that arrives has one decision, and it is correct.
 
 mod fakes;
+mod readings;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
