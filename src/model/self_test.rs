@@ -1,4 +1,4 @@
-//! The self-test of a router version that is published but not live: the request, the report, and when it passes.
+//! The self-test of a router: the request, the report, when it passes, and the message that it sends to the probe queue.
 
 use std::collections::BTreeMap;
 
@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::resource::FunctionSettings;
+use super::router_handler::RouterHandler;
+use super::scope::Scope;
 
 /// The `source` of the request. Only an invocation of the function carries it; no rule matches it.
 pub const SOURCE: &str = "kibus.selftest";
@@ -21,6 +23,29 @@ pub fn question() -> Value {
     json!({ "version": "0", "source": SOURCE, "detail-type": DETAIL_TYPE, "detail": {} })
 }
 
+/// The message that a self-test sends to the probe queue. Nobody waits for it, and it expires with the queue's retention.
+/// Karpenter would count it as no-op: it knows no such source, and needs `time`, in RFC 3339 format, for its metrics.
+#[must_use]
+pub fn message(scope: &Scope, time: &str) -> Value {
+    json!({
+        "version": "0",
+        "id": "kibus-self-test",
+        "source": SOURCE,
+        "detail-type": DETAIL_TYPE,
+        "account": scope.account.as_str(),
+        "time": time,
+        "region": scope.region.as_str(),
+        "resources": [],
+        "detail": {},
+    })
+}
+
+/// Whether the body of a message is that of a self-test.
+#[must_use]
+pub fn is_message(body: &Value) -> bool {
+    body["source"] == SOURCE && body["detail-type"] == DETAIL_TYPE
+}
+
 /// What a router reports about itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SelfTestReport {
@@ -28,11 +53,19 @@ pub struct SelfTestReport {
     pub ok: bool,
     /// Its own version.
     pub version: String,
-    /// Its environment variables.
+    /// The handler that it reads its settings from; empty in a router of kibus 0.1.0.
+    #[serde(default)]
+    pub handler: String,
+    /// The environment variables that a router of kibus 0.1.0 reads its settings from. Later ones report none.
+    #[serde(default)]
     pub environment: BTreeMap<String, String>,
     /// The checks that failed.
     #[serde(default)]
     pub problems: Vec<String>,
+    /// For each problem, in the same order, the code with which AWS refused a call of the router; empty for a problem of
+    /// the router itself. A router of kibus 0.1.0 calls nothing and reports none.
+    #[serde(default)]
+    pub codes: Vec<String>,
 }
 
 impl SelfTestReport {
@@ -47,16 +80,29 @@ impl SelfTestReport {
         })
     }
 
+    /// What failed, in the router's own words where it has some; `None` if every check passed.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        (!self.ok).then(|| match self.problems.as_slice() {
+            [] => "it reports a failure without a reason".to_owned(),
+            problems => problems.join("; "),
+        })
+    }
+
+    /// The code of each problem, if AWS refused a call in all of them: then the router itself works.
+    #[must_use]
+    pub fn refusals(&self) -> Option<&[String]> {
+        let refused = !self.ok && !self.codes.is_empty() && self.codes.len() == self.problems.len();
+        (refused && self.codes.iter().all(|code| !code.is_empty())).then_some(self.codes.as_slice())
+    }
+
     /// Checks that the report comes from the expected router and that every check passed.
     ///
     /// # Errors
     /// What is wrong, in the router's own words where it has some.
     pub fn check(&self, expected: &FunctionSettings) -> Result<(), String> {
-        if !self.ok {
-            return Err(match self.problems.as_slice() {
-                [] => "it reports a failure without a reason".to_owned(),
-                problems => problems.join("; "),
-            });
+        if let Some(failure) = self.failure() {
+            return Err(failure);
         }
         if self.version != expected.code.version {
             return Err(format!(
@@ -64,17 +110,22 @@ impl SelfTestReport {
                 self.version, expected.code.version
             ));
         }
-        let other = expected
-            .environment
-            .iter()
-            .find(|(key, value)| self.environment.get(*key) != Some(value));
-        match other {
-            None => Ok(()),
-            Some((key, value)) => Err(match self.environment.get(key) {
-                Some(found) => format!("it reads {key} as `{found}`, but `{value}` was set"),
-                None => format!("it does not read {key}, which was set to `{value}`"),
-            }),
+        let (read, set) = (
+            RouterHandler::read(&self.handler, &self.environment),
+            RouterHandler::of(expected),
+        );
+        if read == set {
+            return Ok(());
         }
+        let words = |handler: Option<RouterHandler>| match handler {
+            Some(handler) => format!("`{handler}`"),
+            None => "nothing".to_owned(),
+        };
+        Err(format!(
+            "it reads {} as its bus and queue prefix, but {} was set",
+            words(read),
+            words(set)
+        ))
     }
 }
 
@@ -82,50 +133,57 @@ impl SelfTestReport {
 mod tests {
     use super::*;
     use crate::model::resource::{Architecture, Code, Extras, Logging};
+    use crate::model::scope::tests::scope;
 
-    fn expected() -> FunctionSettings {
+    fn expected(handler: &str, environment: &[(&str, &str)]) -> FunctionSettings {
+        let environment = environment
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
         FunctionSettings {
             role: String::new(),
             runtime: String::new(),
             architecture: Architecture::X86_64,
-            handler: String::new(),
+            handler: handler.to_owned(),
             memory: 0,
             timeout: 0,
-            environment: BTreeMap::from([("KIBUS_BUS".to_owned(), "kibus".to_owned())]),
+            environment: environment.collect(),
             code: Code::of_archive("0.2.0", "aa"),
             logging: Logging::default(),
             extras: Extras::default(),
         }
     }
 
+    fn checked(payload: &Value, expected: &FunctionSettings) -> Result<(), String> {
+        SelfTestReport::read(payload.to_string().as_bytes()).and_then(|report| report.check(expected))
+    }
+
     #[test]
     fn only_a_healthy_report_of_the_expected_router_passes() {
-        let env = json!({"KIBUS_BUS": "kibus", "KIBUS_QUEUE_PREFIX": ""});
         for (payload, result) in [
-            (json!({"ok": true, "version": "0.2.0", "environment": env}), Ok(())),
+            (json!({"ok": true, "version": "0.2.0", "handler": "kibus/x-"}), Ok(())),
             (
-                json!({"ok": true, "version": "0.2.0", "environment": env, "new": 1}),
+                json!({"ok": true, "version": "0.2.0", "handler": "kibus/x-", "environment": {}, "new": 1}),
                 Ok(()),
             ),
             (
-                json!({"ok": false, "version": "0.2.0", "environment": env, "problems": ["a", "b"]}),
+                json!({"ok": false, "version": "0.2.0", "handler": "kibus/x-", "problems": ["a", "b"]}),
                 Err("a; b"),
             ),
             (
-                json!({"ok": false, "version": "0.2.0", "environment": env}),
+                json!({"ok": false, "version": "0.2.0", "handler": "kibus/x-"}),
                 Err("it reports a failure without a reason"),
             ),
             (
-                json!({"ok": true, "version": "0.1.0", "environment": env}),
+                json!({"ok": true, "version": "0.1.0", "handler": "kibus/x-"}),
                 Err("it reports version 0.1.0, but version 0.2.0 was published"),
             ),
             (
-                json!({"ok": true, "version": "0.2.0", "environment": {"KIBUS_BUS": "x"}}),
-                Err("it reads KIBUS_BUS as `x`, but `kibus` was set"),
+                json!({"ok": true, "version": "0.2.0", "handler": "kibus/"}),
+                Err("it reads `kibus/` as its bus and queue prefix, but `kibus/x-` was set"),
             ),
             (
-                json!({"ok": true, "version": "0.2.0", "environment": {}}),
-                Err("it does not read KIBUS_BUS, which was set to `kibus`"),
+                json!({"ok": true, "version": "0.2.0"}),
+                Err("it reads nothing as its bus and queue prefix, but `kibus/x-` was set"),
             ),
             (
                 json!({"Received": 1}),
@@ -136,10 +194,52 @@ mod tests {
                 Err("it answered \"\\\"ok\\\"\", which is not a self-test report"),
             ),
         ] {
-            let checked =
-                SelfTestReport::read(payload.to_string().as_bytes()).and_then(|report| report.check(&expected()));
-            assert_eq!(checked, result.map_err(str::to_owned), "{payload}");
+            let expected = expected("kibus/x-", &[]);
+            assert_eq!(checked(&payload, &expected), result.map_err(str::to_owned), "{payload}");
         }
+    }
+
+    /// The router of kibus 0.1.0 reports its environment variables and no handler.
+    #[test]
+    fn a_router_of_0_1_0_passes_with_the_variables_that_it_was_published_with() {
+        let set = expected("bootstrap", &[("KIBUS_BUS", "kibus"), ("KIBUS_QUEUE_PREFIX", "")]);
+        let report = |prefix: &str| {
+            let environment = json!({"KIBUS_BUS": "kibus", "KIBUS_QUEUE_PREFIX": prefix});
+            json!({"ok": true, "version": "0.2.0", "environment": environment})
+        };
+        assert_eq!(checked(&report(""), &set), Ok(()));
+        let other = "it reads `kibus/x-` as its bus and queue prefix, but `kibus/` was set";
+        assert_eq!(checked(&report("x-"), &set), Err(other.to_owned()));
+    }
+
+    #[test]
+    fn only_problems_that_are_all_calls_to_aws_spare_the_router() {
+        for (problems, codes, expected) in [
+            (json!(["a"]), json!(["AccessDenied"]), Some(1)),
+            (
+                json!(["a", "b"]),
+                json!(["AccessDenied", "UnauthorizedOperation"]),
+                Some(2),
+            ),
+            (json!(["a", "b"]), json!(["AccessDenied", ""]), None),
+            (json!(["a", "b"]), json!(["AccessDenied"]), None),
+            (json!(["a"]), json!([]), None),
+            (json!([]), json!([]), None),
+        ] {
+            let payload = json!({"ok": false, "version": "", "environment": {}, "problems": problems, "codes": codes});
+            let report = SelfTestReport::read(payload.to_string().as_bytes()).unwrap();
+            assert_eq!(report.refusals().map(<[String]>::len), expected, "{payload}");
+        }
+    }
+
+    #[test]
+    fn a_message_of_a_self_test_is_recognized() {
+        let message = message(&scope(), "2026-11-20T14:02:31Z");
+        assert!(is_message(&message));
+        assert!(!is_message(&json!({"source": SOURCE})));
+        assert!(!is_message(
+            &json!({"source": "kibus.probe", "detail-type": "Kibus Probe"})
+        ));
     }
 
     #[test]
