@@ -12,6 +12,7 @@ mod connection;
 mod decision;
 mod decode;
 mod deliver;
+mod event_text;
 mod health;
 mod instance;
 mod instance_tags;
@@ -30,6 +31,7 @@ mod report;
 mod route;
 mod self_test;
 mod services;
+mod shape;
 mod start;
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -39,6 +41,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 pub use decision::DropReason;
 pub use decode::{DecodedEvent, EventSubject, decode};
+pub use event_text::EventText;
 pub use instance::InstanceId;
 pub use repair::Repair;
 pub use start::run;
@@ -55,6 +58,8 @@ use crate::model::scope::Scope;
 
 /// How many calls are made at the same time at most.
 const CONCURRENT_CALLS: usize = 16;
+/// How many calls about the tags of queues are made at the same time at most. They never keep a message from its queue.
+const CONCURRENT_TAG_CALLS: usize = 2;
 /// How many instances a generation of the cache holds.
 const GENERATION: usize = 4096;
 
@@ -68,6 +73,7 @@ struct Router<T, Q> {
     cache: Mutex<Cache>,
     registry: Registry,
     permits: Semaphore,
+    tag_permits: Semaphore,
 }
 
 /// One invocation: the router, the calls so far, and the time left.
@@ -89,6 +95,7 @@ impl<T, Q> Router<T, Q> {
             cache: Mutex::new(Cache::new(GENERATION)),
             registry: Registry::default(),
             permits: Semaphore::new(CONCURRENT_CALLS),
+            tag_permits: Semaphore::new(CONCURRENT_TAG_CALLS),
         }
     }
 
@@ -121,6 +128,11 @@ impl<T, Q> Router<T, Q> {
     /// Waits until a call may be made. The semaphore is never closed, so there is always a permit in the end.
     async fn permit(&self) -> Option<SemaphorePermit<'_>> {
         self.permits.acquire().await.ok()
+    }
+
+    /// Waits until a call about the tags of a queue may be made.
+    async fn tag_permit(&self) -> Option<SemaphorePermit<'_>> {
+        self.tag_permits.acquire().await.ok()
     }
 }
 

@@ -9,7 +9,7 @@ use super::decision::Decision;
 use super::deliver::deliver;
 use super::instance::InstanceId;
 use super::locate::{locate, retry};
-use super::open_items::OpenItems;
+use super::open_items::{OpenItems, texts};
 use super::repair::Repair;
 use super::services::{InstanceTags, Queues};
 use crate::model::name::ClusterName;
@@ -83,7 +83,8 @@ pub(super) async fn route<T: InstanceTags, Q: Queues, C: Clock>(
     messages: &[Message],
 ) -> RoutedBatch {
     let (start, start_millis) = (context.clock.now(), context.clock.unix_millis());
-    let mut items = OpenItems::decode(&context.router.scope, messages);
+    let texts = texts(messages);
+    let mut items = OpenItems::decode(&context.router.scope, messages, &texts);
     let (owners, unanswered) = locate(context, items.instances()).await;
     let outgoing = items.settle(&context.router, &owners);
     // Items with a known owner do not wait for a slow EC2.
