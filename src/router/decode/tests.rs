@@ -625,4 +625,3 @@ proptest::proptest! {
         }
     }
 }
-
