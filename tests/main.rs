@@ -22,5 +22,6 @@ mod replace_router;
 mod scenario;
 mod sessions;
 mod storm;
+mod supply_chain;
 mod words;
 mod workbench;

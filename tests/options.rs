@@ -13,10 +13,10 @@ use kibus::model::policy;
 use kibus::model::resource::{Resource, ResourceId, Role, RolePolicy};
 use kibus::model::tags::Tags;
 use kibus::plan::{Op, diff};
-use kibus::sandbox::{PrivateServer, Sandbox};
+use kibus::sandbox::PrivateServer;
 use serde_json::{Value, json};
 
-use crate::emulator::ACCOUNT;
+use crate::emulator::{ACCOUNT, private_server};
 use crate::kms_key;
 
 const REGION: &str = "us-west-2";
@@ -30,13 +30,14 @@ struct Bench {
 
 impl Bench {
     async fn new() -> Self {
-        let server = Sandbox::open().unwrap().start_private(&[], &|_| {}).await.unwrap();
+        let server = private_server(&[]).await;
         let url = server.endpoint().url();
         let connect = Connect {
             region: Some(REGION.parse().unwrap()),
             endpoint_url: Some(url.clone()),
             isolated: true,
             account: Some(ACCOUNT.parse().unwrap()),
+            session_token: server.endpoint().secret.token(),
             ..Connect::default()
         };
         let cloud = AwsCloud::new(&connect.connect().await.unwrap(), "kibus".parse().unwrap());
@@ -50,6 +51,7 @@ impl Bench {
             .envs([
                 ("AWS_ACCESS_KEY_ID", ACCOUNT),
                 ("AWS_SECRET_ACCESS_KEY", "test"),
+                ("AWS_SESSION_TOKEN", self.server.endpoint().secret.as_str()),
                 ("AWS_REGION", REGION),
                 ("KIBUS_ENDPOINT_URL", &self.url),
             ])

@@ -14,9 +14,11 @@ use kibus::model::scope::LIVE;
 use kibus::model::status::Depth;
 use kibus::model::tags::Tags;
 use kibus::plan::Op;
-use kibus::sandbox::{PrivateServer, Sandbox};
+use kibus::sandbox::PrivateServer;
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::emulator::private_server;
 
 /// The version of the router that is built with this test.
 const OURS: &str = env!("CARGO_PKG_VERSION");
@@ -30,11 +32,12 @@ struct Stage {
 
 impl Stage {
     async fn open() -> Self {
-        let server = Sandbox::open().unwrap().start_private(&[], &|_| {}).await.unwrap();
+        let server = private_server(&[]).await;
         let connect = Connect {
             region: Some("us-west-2".parse().unwrap()),
             endpoint_url: Some(server.endpoint().url()),
             isolated: true,
+            session_token: server.endpoint().secret.token(),
             ..Connect::default()
         };
         let session = connect.connect().await.unwrap();
@@ -52,6 +55,7 @@ impl Stage {
             .env_clear()
             .env("AWS_ACCESS_KEY_ID", "test")
             .env("AWS_SECRET_ACCESS_KEY", "test")
+            .env("AWS_SESSION_TOKEN", self.server.endpoint().secret.as_str())
             .output()
             .unwrap();
         Ran::of(&output)

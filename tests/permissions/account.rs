@@ -12,12 +12,12 @@ use hyper::Request;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use kibus::sandbox::{PrivateServer, Sandbox};
+use kibus::sandbox::PrivateServer;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::process::Command;
 
-use crate::emulator::ACCOUNT;
+use crate::emulator::{ACCOUNT, private_server};
 use crate::kms_key;
 use crate::scenario::wire::{Answer, Broken, forward};
 
@@ -39,6 +39,8 @@ pub(super) struct Account {
 pub(super) struct Keys {
     id: String,
     secret: String,
+    /// Of the root user only, which the emulator would otherwise take anybody for.
+    token: Option<String>,
 }
 
 /// The output and the calls of a command.
@@ -59,11 +61,7 @@ impl Account {
         let server: Arc<OnceLock<u16>> = Arc::default();
         tokio::spawn(terminate_tls(listener, Arc::clone(&server)));
         let environment = [("AUTH", "true"), ("AWS_ENDPOINT_URL", endpoint.as_str())];
-        let started = Sandbox::open()
-            .unwrap()
-            .start_private(&environment, &|_| {})
-            .await
-            .unwrap();
+        let started = private_server(&environment).await;
         server.set(started.endpoint().port).unwrap();
         Self {
             server: started,
@@ -76,12 +74,13 @@ impl Account {
         self.sdk(&Keys {
             id: ACCOUNT.to_owned(),
             secret: "test".to_owned(),
+            token: self.server.endpoint().secret.token(),
         })
     }
 
     /// The SDK configuration with these keys.
     pub(super) fn sdk(&self, keys: &Keys) -> SdkConfig {
-        let credentials = Credentials::new(&keys.id, &keys.secret, None, None, "test");
+        let credentials = Credentials::new(&keys.id, &keys.secret, keys.token.clone(), None, "test");
         SdkConfig::builder()
             .behavior_version(BehaviorVersion::v2026_01_12())
             .region(Region::new(REGION))
@@ -99,6 +98,7 @@ impl Account {
         Keys {
             id: key.access_key_id,
             secret: key.secret_access_key,
+            token: None,
         }
     }
 

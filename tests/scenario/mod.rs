@@ -29,10 +29,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use kibus::sandbox::{PrivateServer, Sandbox};
+use kibus::sandbox::PrivateServer;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
+use crate::emulator::private_server;
 use account::{Account, REGIONS};
 use command::Signals;
 use wire::{Interference, Proxy};
@@ -95,8 +96,7 @@ fn server() -> (&'static Runtime, u16) {
     static SERVER: OnceLock<(Runtime, PrivateServer)> = OnceLock::new();
     let (runtime, server) = SERVER.get_or_init(|| {
         let runtime = Runtime::new().unwrap();
-        let sandbox = Sandbox::open().unwrap();
-        let server = runtime.block_on(sandbox.start_private(&[], &|_| {})).unwrap();
+        let server = runtime.block_on(private_server(&[]));
         (runtime, server)
     });
     (runtime, server.endpoint().port)

@@ -14,6 +14,8 @@ use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
+use crate::emulator::secret;
+
 use super::partition::{for_server, from_server, partitions};
 
 pub(crate) type Answer = Response<Full<Bytes>>;
@@ -228,11 +230,24 @@ pub(crate) async fn forward(server: u16, request: Request<Bytes>) -> Result<Answ
     let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, server)).await?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
     tokio::spawn(async move { drop(connection.await) });
-    let (mut parts, body) = sender.send_request(request.map(Full::new)).await?.into_parts();
+    let mut request = request.map(Full::new);
+    if let Some(secret) = secret(server).filter(|_| is_root(request.headers())) {
+        request.headers_mut().insert("x-amz-security-token", secret.parse()?);
+    }
+    let (mut parts, body) = sender.send_request(request).await?.into_parts();
     let body = body.collect().await?.to_bytes();
     parts.headers.remove("transfer-encoding");
     parts.headers.insert(CONTENT_LENGTH, body.len().into());
     Ok(Response::from_parts(parts, Full::new(body)))
+}
+
+/// Whether the emulator takes the caller for the root user, by the key id alone. Users and roles have their own tokens.
+fn is_root(headers: &HeaderMap) -> bool {
+    let signature = headers.get("authorization").map_or("", |value| value.to_str().unwrap());
+    let key = signature
+        .split_once("Credential=")
+        .and_then(|(_, scope)| scope.split('/').next());
+    key.is_none_or(|key| key == "test" || key.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// The operation as `service:Operation`, for REST services as `service:METHOD/path`, and its subject.

@@ -48,6 +48,7 @@ impl<'a> Stage<'a> {
             region: Some(DEFAULT_REGION.parse()?),
             endpoint_url: Some(endpoint.url()),
             isolated: true,
+            session_token: endpoint.secret.token(),
             ..Connect::default()
         };
         let session = connect.connect().await?;
@@ -88,7 +89,7 @@ impl<'a> Stage<'a> {
             self.ui,
             &Stop::default(),
             &format!("kibus {arguments}"),
-            Some(self.endpoint.url()),
+            Some(self.endpoint.clone()),
         ))
         .await?
         {
