@@ -172,7 +172,6 @@ fn variants(resource: &Resource) -> Vec<(String, Resource)> {
             variants.function("handler", |f| f.settings.handler = "other".to_owned());
             variants.function("memory", |f| f.settings.memory = 512);
             variants.function("timeout", |f| f.settings.timeout = 20);
-            variants.function("environment", |f| f.settings.environment.clear());
             variants.function("environment.X", |f| {
                 f.settings.environment.insert("X".to_owned(), "y".to_owned());
             });

@@ -226,10 +226,10 @@ fn cases() -> Vec<Case> {
         case(
             "queue-prefix",
             function,
-            "environment.KIBUS_QUEUE_PREFIX",
-            json!("karpenter-"),
-            ("a-", json!("a-")),
-            ("", json!("")),
+            "handler",
+            json!("kibus/karpenter-"),
+            ("a-", json!("kibus/a-")),
+            ("", json!("kibus/")),
         ),
         case(
             "memory",

@@ -150,8 +150,8 @@ fn with(router: &Path, more: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_router_that_fails_its_self_test_never_goes_live() {
     let stage = Stage::open().await;
-    let bad = stage.router("bad", "KIBUS_QUEUE_PREFIX", "KIBUS_QUEUE_PREFIT");
-    let failure = ["did not pass its self-test", "KIBUS_QUEUE_PREFIT", "run again"];
+    let bad = stage.router("bad", "_HANDLER", "_HANDLES");
+    let failure = ["did not pass its self-test", "`_HANDLES` is not set", "run again"];
 
     // Not even the first one. Another build of the same version then replaces it.
     stage.kibus(&with(&bad, "")).is(1, &failure);
@@ -160,11 +160,11 @@ async fn a_router_that_fails_its_self_test_never_goes_live() {
     let first = stage.standing().await;
     assert_eq!((first.1.as_str(), first.2), (OURS, None));
 
-    let bad = stage.router("bad", "KIBUS_QUEUE_PREFIX", "KIBUS_QUEUE_PREFIT");
+    let bad = stage.router("bad", "_HANDLER", "_HANDLES");
     let newer = stage.router_of_version("9.0.0");
     let newer_and_bad = {
         let mut binary = std::fs::read(&newer).unwrap();
-        let (text, other) = (b"KIBUS_QUEUE_PREFIX", b"KIBUS_QUEUE_PREFIT");
+        let (text, other) = (b"_HANDLER", b"_HANDLES");
         for at in 0..binary.len() - text.len() {
             if binary[at..].starts_with(text) {
                 binary[at..at + text.len()].copy_from_slice(other);

@@ -21,6 +21,7 @@ pub mod queue_consumer;
 pub mod queue_setting;
 pub mod resource;
 pub mod router_build;
+pub mod router_handler;
 pub mod sample_event;
 pub mod scope;
 pub mod self_test;

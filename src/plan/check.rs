@@ -12,6 +12,7 @@ use crate::model::name::{ClusterName, KmsKey, QueueName};
 use crate::model::options::HubOptions;
 use crate::model::policy;
 use crate::model::resource::{Alias, Function, FunctionSettings, Queue, Resource, ResourceId, RolePolicy, Rule};
+use crate::model::router_handler::RouterHandler;
 use crate::model::scope::Scope;
 use crate::model::tags::{BUS, CLUSTER};
 
@@ -112,7 +113,7 @@ fn check_change(scope: &Scope, change: &Change, observed: &Observed) -> Option<R
             let desired = after?.as_function()?;
             failed_function(live).or_else(|| older_router(change, live, desired))
         }
-        Resource::Alias(_) => other_settings(change, after?.as_alias()?),
+        Resource::Alias(live) => other_settings(change, live, after?.as_alias()?),
         Resource::Role(_) | Resource::LogGroup(_) | Resource::EventSourceMapping(_) => None,
     }
 }
@@ -186,12 +187,16 @@ fn version(text: &str) -> (Vec<u64>, bool) {
     (numbers, release)
 }
 
-/// Whether a rollback would change more than the code and the memory. The environment of a version names the queues
-/// that it sends to, its role must still exist, and a rollback would also restore layers or a network that it had.
-fn other_settings(change: &Change, wanted: &Alias) -> Option<Refusal> {
+/// Whether a rollback would change more than the code and the memory. The handler of a version (its environment, if
+/// kibus 0.1.0 published it) names the queues that it sends to, its role must still exist, and a rollback would also
+/// restore layers or a network that it had.
+fn other_settings(change: &Change, live: &Alias, wanted: &Alias) -> Option<Refusal> {
     wanted.history.rolled_back_from?;
+    let serves = RouterHandler::of(&wanted.settings);
+    let serves_the_same = serves.is_some() && serves == RouterHandler::of(&live.settings);
     let decides = |field: &&FieldChange| match field.path.as_str() {
         "role" => true,
+        path if RouterHandler::is_in(path) => !serves_the_same,
         "layers" | "network" | "file_systems" | "kms_key" => field.to != FieldValue::Unset,
         path => path.starts_with("environment.") || path.starts_with("logging."),
     };

@@ -5,7 +5,7 @@ use crate::model::hub::default_queue_prefix;
 use crate::model::inventory::{Observed, Reading};
 use crate::model::options::{BadSavedOption, HubOptions};
 use crate::model::resource::ResourceId;
-use crate::model::router_build::QUEUE_PREFIX_VARIABLE;
+use crate::model::router_handler::RouterHandler;
 use crate::model::scope::Scope;
 use crate::model::tags::Tags;
 
@@ -49,12 +49,11 @@ impl SavedOptions {
             return Self::Absent;
         };
         let mut saved = Self::from_tags(function.tags.clone(), true);
-        // A router of 0.1.0 has no copy of the options, but its environment has the prefix.
+        // A function of kibus 0.1.0 has no copy of the options, but its settings have the prefix.
         if let Self::Kept { options, .. } = &mut saved
             && options.queue_prefix.is_none()
         {
-            let prefix = function.settings.environment.get(QUEUE_PREFIX_VARIABLE);
-            let prefix = prefix.and_then(|prefix| prefix.parse().ok());
+            let prefix = RouterHandler::of(&function.settings).map(|handler| handler.prefix);
             options.queue_prefix = prefix.filter(|prefix| *prefix != default_queue_prefix());
         }
         saved

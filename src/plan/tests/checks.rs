@@ -420,10 +420,25 @@ const BACK: &[Back] = &[
     ),
     (
         "which sends to other queues",
+        |s| s.handler = "kibus/x-".to_owned(),
+        &["version 1 of the router was published with other settings: `handler`"],
+    ),
+    ("published by 0.1.0", |s| by_0_1_0(s, "karpenter-"), &[]),
+    (
+        "published by 0.1.0, which sends to other queues",
+        |s| by_0_1_0(s, "x-"),
+        &[
+            "version 1 of the router was published with other settings: `environment.KIBUS_BUS`, \
+          `environment.KIBUS_QUEUE_PREFIX`, `handler`",
+        ],
+    ),
+    (
+        "published by 0.1.0, with another variable",
         |s| {
-            s.environment.insert("KIBUS_QUEUE_PREFIX".to_owned(), "x-".to_owned());
+            by_0_1_0(s, "karpenter-");
+            s.environment.insert("RUST_LOG".to_owned(), "trace".to_owned());
         },
-        &["version 1 of the router was published with other settings: `environment.KIBUS_QUEUE_PREFIX`"],
+        &["version 1 of the router was published with other settings: `environment.RUST_LOG`"],
     ),
     (
         "which somebody had put into a network",
@@ -436,11 +451,19 @@ const BACK: &[Back] = &[
         "which runs as another role, and knows no prefix",
         |s| {
             s.role.push('x');
-            s.environment.remove("KIBUS_QUEUE_PREFIX");
+            s.handler = "bootstrap".to_owned();
         },
-        &["version 1 of the router was published with other settings: `environment.KIBUS_QUEUE_PREFIX`, `role`"],
+        &["version 1 of the router was published with other settings: `handler`, `role`"],
     ),
 ];
+
+/// Settings as kibus 0.1.0 published them: in environment variables.
+fn by_0_1_0(settings: &mut FunctionSettings, prefix: &str) {
+    settings.handler = "bootstrap".to_owned();
+    settings.environment = [("KIBUS_BUS", "kibus"), ("KIBUS_QUEUE_PREFIX", prefix)]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+}
 
 #[test]
 fn a_rollback_from_a_version_in_a_network_is_allowed() {
