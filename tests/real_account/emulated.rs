@@ -46,6 +46,12 @@ impl Emulated {
             .env("AWS_REGION", "us-west-2")
             .env("AWS_EC2_METADATA_DISABLED", "true")
             .env("AWS_ENDPOINT_URL", &self.emulator.endpoint)
+            .envs(
+                self.emulator
+                    .connect()
+                    .session_token
+                    .map(|token| ("AWS_SESSION_TOKEN", token)),
+            )
             .env(SECOND_VARIABLE, "20")
             .envs(variables.iter().copied())
             .stdin(Stdio::null())
