@@ -39,6 +39,18 @@ pub fn is_unusable_key(code: &str) -> bool {
     )
 }
 
+/// What is wrong with the KMS key behind a resource, as a predicate; `None` if the code is not about a key.
+#[must_use]
+pub fn key_problem(code: &str) -> Option<&'static str> {
+    match code {
+        "KMS.AccessDeniedException" => Some("denies kms:GenerateDataKey or kms:Decrypt"),
+        "KMS.DisabledException" => Some("is disabled"),
+        "KMS.InvalidStateException" => Some("is pending deletion or cannot be used now"),
+        "KMS.NotFoundException" => Some("does not exist"),
+        _ => is_unusable_key(code).then_some("cannot be used"),
+    }
+}
+
 /// Whether the credentials were valid once.
 #[must_use]
 pub fn is_expired(code: &str) -> bool {

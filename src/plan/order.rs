@@ -121,6 +121,8 @@ enum Part {
     /// The dead-letter queue, which saves the options of the hub.
     Memory,
     HubQueue,
+    /// The queue to which the self-test of a router version sends.
+    ProbeQueue,
     RouterRole,
     RouterPolicy,
     Other,
@@ -131,6 +133,7 @@ impl Part {
         match id {
             ResourceId::Queue(queue) if *queue == scope.dead_letter_queue() => Self::Memory,
             ResourceId::Queue(queue) if *queue == scope.hub_queue() => Self::HubQueue,
+            ResourceId::Queue(queue) if *queue == scope.probe_queue() => Self::ProbeQueue,
             ResourceId::Role(role) if *role == scope.router_role() => Self::RouterRole,
             ResourceId::RolePolicy(role, policy)
                 if *role == scope.router_role() && *policy == scope.router_policy() =>
@@ -335,6 +338,10 @@ fn needs(node: &Node, other: &Node) -> bool {
             group.name.as_str().strip_prefix("/aws/lambda/") == Some(function.name.as_str())
         }
         (Resource::Alias(alias), Resource::Function(function)) => alias.function == function.name,
+        // Before an alias moves, the new version runs its self-test with the router's role, and sends to the probe queue.
+        (Resource::Alias(_), Resource::Queue(_) | Resource::Role(_) | Resource::RolePolicy(_)) => {
+            matches!(other.part, Part::ProbeQueue | Part::RouterRole | Part::RouterPolicy)
+        }
         (Resource::EventSourceMapping(mapping), Resource::Function(function)) => mapping.function == function.name,
         (Resource::EventSourceMapping(mapping), Resource::Alias(alias)) => {
             mapping.function == alias.function && mapping.alias == alias.name

@@ -4,6 +4,7 @@
 //! cluster, by the instance's tags), **deliver** (cluster to queue). Everything that arrives is delivered, dropped
 //! for a reason that is named and counted, or returned to the hub queue for a retry.
 
+mod access_test;
 mod cache;
 mod call_counts;
 mod clock;

@@ -354,7 +354,12 @@ fn needed(scope: &Scope, resource: &Resource) -> impl Iterator<Item = ResourceId
             ResourceId::Role(scope.router_role()),
             ResourceId::LogGroup(scope.router_log_group()),
         ],
-        Resource::Alias(alias) => vec![ResourceId::Function(alias.function.clone())],
+        // Its self-test uses all of them.
+        Resource::Alias(alias) => vec![
+            ResourceId::Function(alias.function.clone()),
+            ResourceId::Queue(scope.probe_queue()),
+            router_policy,
+        ],
         Resource::EventSourceMapping(mapping) => vec![
             ResourceId::Queue(mapping.queue.clone()),
             ResourceId::Alias(mapping.function.clone(), mapping.alias.clone()),
@@ -365,7 +370,8 @@ fn needed(scope: &Scope, resource: &Resource) -> impl Iterator<Item = ResourceId
     ids.into_iter()
 }
 
-/// The managed resources that need this one. A role is replaced under its function, and its policy under the mapping.
+/// The managed resources that need this one. A role is replaced under its function, and its policy under the mapping and
+/// the alias.
 fn users(scope: &Scope, resources: &Desired, used: &Resource) -> impl Iterator<Item = ResourceId> {
     let users: Vec<ResourceId> = resources
         .values()
@@ -374,7 +380,11 @@ fn users(scope: &Scope, resources: &Desired, used: &Resource) -> impl Iterator<I
         .filter(|user| {
             !matches!(
                 (user, used),
-                (Resource::Function(_), Resource::Role(_)) | (Resource::EventSourceMapping(_), Resource::RolePolicy(_))
+                (Resource::Function(_), Resource::Role(_))
+                    | (
+                        Resource::EventSourceMapping(_) | Resource::Alias(_),
+                        Resource::RolePolicy(_)
+                    )
             )
         })
         .map(Resource::id)

@@ -174,6 +174,10 @@ const REFERS: &[(&str, &str, &str, &str)] = &[
     ("function", "kibus-router", "role-policy", "kibus-router-us-west-2"),
     ("function", "kibus-router", "log-group", "/aws/lambda/kibus-router"),
     ("alias", "kibus-router:live", "function", "kibus-router"),
+    // The self-test before the alias moves calls AWS with the router's role, and sends to the probe queue.
+    ("alias", "kibus-router:live", "queue", "kibus-probe"),
+    ("alias", "kibus-router:live", "role", "kibus-router-us-west-2"),
+    ("alias", "kibus-router:live", "role-policy", "kibus-router-us-west-2"),
     ("event-source-mapping", "", "alias", "kibus-router:live"),
     ("event-source-mapping", "", "function", "kibus-router"),
     ("event-source-mapping", "", "queue", "kibus-hub"),
