@@ -2,6 +2,8 @@
 
 use std::process::Stdio;
 
+use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_sdk_sts::config::{Credentials, SharedCredentialsProvider};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
@@ -10,11 +12,12 @@ use super::ACCOUNT_VARIABLE;
 use super::leftovers::{Leftover, left};
 use super::observation;
 use super::run::{Run, SECOND_VARIABLE};
-use crate::emulator::{ACCOUNT, Emulator, Kind};
+use crate::aws_like::{Proxy, Server};
 
-/// An emulator, and what its account has.
+/// An account on the emulator, which behaves like AWS.
 struct Emulated {
-    emulator: Emulator,
+    account: &'static str,
+    proxy: Proxy,
     home: TempDir,
 }
 
@@ -25,14 +28,18 @@ struct Ended {
     stderr: String,
 }
 
-impl Emulated {
-    async fn start() -> Self {
-        Self {
-            emulator: Emulator::start(Kind::Ministack).await,
-            home: TempDir::new().unwrap(),
-        }
-    }
+/// Runs a test in an account of its own.
+fn with(account: &'static str, test: impl AsyncFnOnce(Emulated)) {
+    let server = Server::shared();
+    server.runtime.block_on(async {
+        let proxy = Proxy::start(server.port(), "all").await;
+        server.route_functions(account, &proxy.like);
+        let home = TempDir::new().unwrap();
+        test(Emulated { account, proxy, home }).await;
+    });
+}
 
+impl Emulated {
     /// The real-account test as its own process.
     fn command(&self, variables: &[(&str, &str)]) -> Command {
         let mut command = Command::new(std::env::current_exe().unwrap());
@@ -41,17 +48,11 @@ impl Emulated {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap())
             .env("HOME", self.home.path())
-            .env("AWS_ACCESS_KEY_ID", ACCOUNT)
+            .env("AWS_ACCESS_KEY_ID", self.account)
             .env("AWS_SECRET_ACCESS_KEY", "test")
             .env("AWS_REGION", "us-west-2")
             .env("AWS_EC2_METADATA_DISABLED", "true")
-            .env("AWS_ENDPOINT_URL", &self.emulator.endpoint)
-            .envs(
-                self.emulator
-                    .connect()
-                    .session_token
-                    .map(|token| ("AWS_SESSION_TOKEN", token)),
-            )
+            .env("AWS_ENDPOINT_URL", &self.proxy.url)
             .env(SECOND_VARIABLE, "20")
             .envs(variables.iter().copied())
             .stdin(Stdio::null())
@@ -70,96 +71,115 @@ impl Emulated {
         }
     }
 
+    /// Everything in the account.
     async fn left(&self) -> Vec<Leftover> {
-        let run = Run::with(&self.emulator.sdk(), ACCOUNT, "arn:aws:iam::111122223333:root");
+        self.proxy.like.settle().await;
+        let credentials = Credentials::new(self.account, "test", None, None, "test");
+        let config = SdkConfig::builder()
+            .behavior_version(BehaviorVersion::v2026_01_12())
+            .region(Region::new("us-west-2"))
+            .endpoint_url(&self.proxy.url)
+            .credentials_provider(SharedCredentialsProvider::new(credentials))
+            .build();
+        let run = Run::with(&config, self.account, "");
         left(&run, "").await.unwrap()
     }
 }
 
-#[tokio::test]
-async fn the_whole_story() {
-    let emulated = Emulated::start().await;
-    let ended = emulated.run(&[(ACCOUNT_VARIABLE, ACCOUNT)]).await;
-    println!("{}", ended.stdout);
-    assert!(ended.succeeded, "{}\n{}", ended.stdout, ended.stderr);
-    assert_eq!(emulated.left().await, []);
-    let observed = ended.stdout.lines().filter_map(|line| line.split_once(": "));
-    let observed: Vec<_> = observed.map(|(id, _)| id).filter(|id| observation::is_id(id)).collect();
-    assert_eq!(observed, crate::reliability::likely_rows());
+#[test]
+fn the_whole_story() {
+    with("300000000000", async |emulated| {
+        let ended = emulated.run(&[(ACCOUNT_VARIABLE, emulated.account)]).await;
+        println!("{}", ended.stdout);
+        assert!(ended.succeeded, "{}\n{}", ended.stdout, ended.stderr);
+        assert_eq!(emulated.left().await, []);
+        let observed = ended.stdout.lines().filter_map(|line| line.split_once(": "));
+        let observed: Vec<_> = observed.map(|(id, _)| id).filter(|id| observation::is_id(id)).collect();
+        assert_eq!(observed, crate::reliability::likely_rows());
+    });
 }
 
-#[tokio::test]
-async fn nothing_happens_in_another_account_or_without_one() {
-    let emulated = Emulated::start().await;
-    let another = "KIBUS_REAL_ACCOUNT is 444455556666, but these credentials belong to account 111122223333 \
-                   (arn:aws:iam::111122223333:root). Nothing was changed. Use credentials of 444455556666.";
-    let how = "Name the account to run it:\n    \
+#[test]
+fn nothing_happens_in_another_account_or_without_one() {
+    with("300000000001", async |emulated| {
+        let another = "KIBUS_REAL_ACCOUNT is 444455556666, but these credentials belong to account 300000000001 \
+                   (arn:aws:iam::300000000001:root). Nothing was changed. Use credentials of 444455556666.";
+        let how = "Name the account to run it:\n    \
                KIBUS_REAL_ACCOUNT=111122223333 cargo test --test main real_account -- --ignored";
-    for (variables, messages) in [
-        (&[(ACCOUNT_VARIABLE, "444455556666")][..], &[another][..]),
-        (&[], &["KIBUS_REAL_ACCOUNT is not set.", how]),
-        (
-            &[(ACCOUNT_VARIABLE, "prod")],
-            &[
-                "KIBUS_REAL_ACCOUNT is `prod`, which is no account id of 12 digits.",
-                how,
-            ],
-        ),
-    ] {
-        let ended = emulated.run(variables).await;
-        assert!(!ended.succeeded, "{variables:?}");
-        for message in messages {
-            assert!(ended.stderr.contains(message), "{variables:?}: {}", ended.stderr);
-        }
-        assert_eq!(emulated.left().await, [], "{variables:?}");
-    }
-}
-
-#[tokio::test]
-async fn a_failed_run_leaves_nothing() {
-    let emulated = Emulated::start().await;
-    // The hub's role and queues exist by then.
-    let variables = [(ACCOUNT_VARIABLE, ACCOUNT), ("KIBUS_ROUTER_BINARY", "/dev/null")];
-    let ended = emulated.run(&variables).await;
-    assert!(!ended.succeeded);
-    assert!(
-        ended
-            .stderr
-            .contains("The run failed; the reason is above. Nothing is left."),
-        "{}",
-        ended.stderr
-    );
-    assert_eq!(emulated.left().await, []);
-}
-
-#[tokio::test]
-async fn an_interrupted_run_leaves_nothing_and_a_killed_one_is_cleaned_by_the_next() {
-    let emulated = Emulated::start().await;
-    for signal in ["KILL", "INT", "TERM"] {
-        let mut child = emulated.command(&[(ACCOUNT_VARIABLE, ACCOUNT)]).spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        read_until(&mut lines, "add-cluster kibus-rt-one").await;
-        send(signal, &child).await;
-        let mut stderr = String::new();
-        child.stderr.take().unwrap().read_to_string(&mut stderr).await.unwrap();
-        assert!(!child.wait().await.unwrap().success(), "{signal}");
-        let left = emulated.left().await;
-        if signal == "KILL" {
-            for wanted in ["-hub", "-router", "-c-kibus-rt-one"] {
-                let is_left = |left: &Leftover| format!("{left:?}").contains(wanted);
-                assert!(
-                    left.iter().any(is_left),
-                    "a killed run cleans nothing: {wanted}, {left:?}"
-                );
+        for (variables, messages) in [
+            (&[(ACCOUNT_VARIABLE, "444455556666")][..], &[another][..]),
+            (&[], &["KIBUS_REAL_ACCOUNT is not set.", how]),
+            (
+                &[(ACCOUNT_VARIABLE, "prod")],
+                &[
+                    "KIBUS_REAL_ACCOUNT is `prod`, which is no account id of 12 digits.",
+                    how,
+                ],
+            ),
+        ] {
+            let ended = emulated.run(variables).await;
+            assert!(!ended.succeeded, "{variables:?}");
+            for message in messages {
+                assert!(ended.stderr.contains(message), "{variables:?}: {}", ended.stderr);
             }
-        } else {
-            assert!(
-                stderr.contains("The run was interrupted. Nothing is left."),
-                "{signal}: {stderr}"
-            );
-            assert_eq!(left, [], "{signal}");
+            assert_eq!(emulated.left().await, [], "{variables:?}");
         }
-    }
+    });
+}
+
+#[test]
+fn a_failed_run_leaves_nothing() {
+    with("300000000002", async |emulated| {
+        // Bootstrap is refused. Roles and queues of the test itself exist by then.
+        let variables = [
+            (ACCOUNT_VARIABLE, emulated.account),
+            ("KIBUS_ROUTER_BINARY", "/dev/null"),
+        ];
+        let ended = emulated.run(&variables).await;
+        assert!(!ended.succeeded);
+        assert!(
+            ended
+                .stderr
+                .contains("The run failed; the reason is above. Nothing is left."),
+            "{}",
+            ended.stderr
+        );
+        assert_eq!(emulated.left().await, []);
+    });
+}
+
+#[test]
+fn an_interrupted_run_leaves_nothing_and_a_killed_one_is_cleaned_by_the_next() {
+    with("300000000003", async |emulated| {
+        for signal in ["KILL", "INT", "TERM"] {
+            let mut child = emulated
+                .command(&[(ACCOUNT_VARIABLE, emulated.account)])
+                .spawn()
+                .unwrap();
+            let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+            read_until(&mut lines, "add-cluster kibus-rt-one").await;
+            send(signal, &child).await;
+            let mut stderr = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut stderr).await.unwrap();
+            assert!(!child.wait().await.unwrap().success(), "{signal}");
+            let left = emulated.left().await;
+            if signal == "KILL" {
+                for wanted in ["-hub", "-router", "-c-kibus-rt-one"] {
+                    let is_left = |left: &Leftover| format!("{left:?}").contains(wanted);
+                    assert!(
+                        left.iter().any(is_left),
+                        "a killed run cleans nothing: {wanted}, {left:?}"
+                    );
+                }
+            } else {
+                assert!(
+                    stderr.contains("The run was interrupted. Nothing is left."),
+                    "{signal}: {stderr}"
+                );
+                assert_eq!(left, [], "{signal}");
+            }
+        }
+    });
 }
 
 async fn read_until(lines: &mut Lines<BufReader<ChildStdout>>, wanted: &str) {
