@@ -92,12 +92,14 @@ async fn probe(run: &Run) {
 /// Changes what an operator may change by accident, and waits until `verify` reports all of it.
 async fn drift(run: &Run, controller: &str) {
     let queue = format!("{}{ONE}", run.queue_prefix());
-    let url = run.sqs.get_queue_url().queue_name(queue).send().await.unwrap();
-    let set = run.sqs.set_queue_attributes().set_queue_url(url.queue_url);
-    set.attributes(QueueAttributeName::VisibilityTimeout, "77")
-        .send()
-        .await
-        .unwrap();
+    // A queue is not found everywhere at once (S3).
+    let changed = run.until(SETTLED, async || {
+        let url = run.sqs.get_queue_url().queue_name(&queue).send().await.ok()?;
+        let set = run.sqs.set_queue_attributes().set_queue_url(url.queue_url);
+        let set = set.attributes(QueueAttributeName::VisibilityTimeout, "77");
+        set.send().await.ok()
+    });
+    changed.await.unwrap();
     let rule = format!("{}-spot-interruption", run.bus);
     run.events.disable_rule().name(rule).send().await.unwrap();
     // A role that is deleted and made again has another identity (L19), so this is the hardest of them.
