@@ -1,14 +1,16 @@
 //! A local AWS emulator for one test.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use aws_sdk_sts::config::{Credentials, SharedCredentialsProvider};
 use kibus::aws::{Connect, Session};
-use kibus::sandbox::{PrivateServer, Sandbox};
+use kibus::sandbox::{Endpoint, PrivateServer, Sandbox};
 use tempfile::TempDir;
 
 /// The account of the tests, on servers where the caller sets it.
@@ -23,12 +25,28 @@ pub(crate) enum Kind {
     Moto,
 }
 
+/// Starts a private emulator with these variables. What the tests' proxies send to it carries its secret.
+pub(crate) async fn private_server(extra: &[(&str, &str)]) -> PrivateServer {
+    let server = Sandbox::open().unwrap().start_private(extra, &|_| {}).await.unwrap();
+    let Endpoint { port, secret } = server.endpoint();
+    SECRETS.lock().unwrap().insert(*port, secret.as_str().to_owned());
+    server
+}
+
+/// The secret of the emulator at this port, if it requires one.
+pub(crate) fn secret(port: u16) -> Option<String> {
+    SECRETS.lock().unwrap().get(&port).cloned()
+}
+
+static SECRETS: Mutex<BTreeMap<u16, String>> = Mutex::new(BTreeMap::new());
+
 /// A running server. Dropping it stops it.
 pub(crate) struct Emulator {
     /// Its kind.
     pub(crate) kind: Kind,
     /// Its endpoint URL.
     pub(crate) endpoint: String,
+    token: Option<String>,
     _server: Server,
 }
 
@@ -43,10 +61,11 @@ impl Emulator {
     pub(crate) async fn start(kind: Kind) -> Self {
         match kind {
             Kind::Ministack => {
-                let server = Sandbox::open().unwrap().start_private(&[], &|_| {}).await.unwrap();
+                let server = private_server(&[]).await;
                 Self {
                     kind,
                     endpoint: server.endpoint().url(),
+                    token: server.endpoint().secret.token(),
                     _server: Server::Ministack(server),
                 }
             }
@@ -55,6 +74,7 @@ impl Emulator {
                 Self {
                     kind,
                     endpoint: format!("http://127.0.0.1:{}", server.port),
+                    token: None,
                     _server: Server::Moto(server),
                 }
             }
@@ -69,7 +89,7 @@ impl Emulator {
     /// The configuration for SDK clients that bypass kibus.
     pub(crate) fn sdk(&self) -> aws_config::SdkConfig {
         let account = if self.kind == Kind::Ministack { ACCOUNT } else { "test" };
-        let credentials = Credentials::new(account, "test", None, None, "test");
+        let credentials = Credentials::new(account, "test", self.token.clone(), None, "test");
         aws_config::SdkConfig::builder()
             .behavior_version(aws_config::BehaviorVersion::v2026_01_12())
             .region(aws_config::Region::new("us-west-2"))
@@ -85,6 +105,7 @@ impl Emulator {
             endpoint_url: Some(self.endpoint.clone()),
             isolated: true,
             account: (self.kind == Kind::Ministack).then(|| ACCOUNT.parse().unwrap()),
+            session_token: self.token.clone(),
             ..Connect::default()
         }
     }

@@ -6,17 +6,17 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use kibus::aws::{AwsCloud, Connect};
-use kibus::cloud::{Read, Write};
+use kibus::cloud::{Read, Waiting, Write};
 use kibus::model::document::Document;
 use kibus::model::hub;
 use kibus::model::policy;
 use kibus::model::resource::{Resource, ResourceId, Role, RolePolicy};
 use kibus::model::tags::Tags;
 use kibus::plan::{Op, diff};
-use kibus::sandbox::{PrivateServer, Sandbox};
+use kibus::sandbox::PrivateServer;
 use serde_json::{Value, json};
 
-use crate::emulator::ACCOUNT;
+use crate::emulator::{ACCOUNT, private_server};
 use crate::kms_key;
 
 const REGION: &str = "us-west-2";
@@ -30,13 +30,14 @@ struct Bench {
 
 impl Bench {
     async fn new() -> Self {
-        let server = Sandbox::open().unwrap().start_private(&[], &|_| {}).await.unwrap();
+        let server = private_server(&[]).await;
         let url = server.endpoint().url();
         let connect = Connect {
             region: Some(REGION.parse().unwrap()),
             endpoint_url: Some(url.clone()),
             isolated: true,
             account: Some(ACCOUNT.parse().unwrap()),
+            session_token: server.endpoint().secret.token(),
             ..Connect::default()
         };
         let cloud = AwsCloud::new(&connect.connect().await.unwrap(), "kibus".parse().unwrap());
@@ -50,6 +51,7 @@ impl Bench {
             .envs([
                 ("AWS_ACCESS_KEY_ID", ACCOUNT),
                 ("AWS_SECRET_ACCESS_KEY", "test"),
+                ("AWS_SESSION_TOKEN", self.server.endpoint().secret.as_str()),
                 ("AWS_REGION", REGION),
                 ("KIBUS_ENDPOINT_URL", &self.url),
             ])
@@ -83,7 +85,10 @@ impl Bench {
             permissions_boundary: None,
             tags: Tags::default(),
         });
-        self.cloud.write(&Op::Create(role), &|_| {}).await.unwrap();
+        self.cloud
+            .write(&Op::Create(role), Waiting::unattended())
+            .await
+            .unwrap();
         if let Some(document) = inline {
             let policy = RolePolicy {
                 role: name.parse().unwrap(),
@@ -91,7 +96,7 @@ impl Bench {
                 document,
             };
             self.cloud
-                .write(&Op::Create(Resource::RolePolicy(policy)), &|_| {})
+                .write(&Op::Create(Resource::RolePolicy(policy)), Waiting::unattended())
                 .await
                 .unwrap();
         }
@@ -108,14 +113,17 @@ impl Bench {
         let fields = diff(&to, &from);
         let from = Box::new(from);
         let update = Op::Update { from, to, fields };
-        self.cloud.write(&update, &|_| {}).await.unwrap();
+        self.cloud.write(&update, Waiting::unattended()).await.unwrap();
     }
 
     /// Deletes the queue that holds the saved options of the hub.
     async fn forget(&self) {
         let memory = ResourceId::Queue(self.cloud.scope().dead_letter_queue());
         let gone = self.cloud.read(&memory).await.unwrap().unwrap();
-        self.cloud.write(&Op::Delete(gone), &|_| {}).await.unwrap();
+        self.cloud
+            .write(&Op::Delete(gone), Waiting::unattended())
+            .await
+            .unwrap();
     }
 
     /// Creates a KMS key, whose policy allows EventBridge or not, and returns its ARN.
@@ -224,10 +232,10 @@ fn cases() -> Vec<Case> {
         case(
             "queue-prefix",
             function,
-            "environment.KIBUS_QUEUE_PREFIX",
-            json!("karpenter-"),
-            ("a-", json!("a-")),
-            ("", json!("")),
+            "handler",
+            json!("kibus/karpenter-"),
+            ("a-", json!("kibus/a-")),
+            ("", json!("kibus/")),
         ),
         case(
             "memory",

@@ -7,16 +7,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kibus::aws::{AwsCloud, Connect};
-use kibus::cloud::{Probe, Read, Write};
+use kibus::cloud::{Probe, Read, Waiting, Write};
 use kibus::model::hub;
 use kibus::model::resource::{Alias, Resource, ResourceId, Role};
 use kibus::model::scope::LIVE;
 use kibus::model::status::Depth;
 use kibus::model::tags::Tags;
 use kibus::plan::Op;
-use kibus::sandbox::{PrivateServer, Sandbox};
+use kibus::sandbox::PrivateServer;
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::emulator::private_server;
 
 /// The version of the router that is built with this test.
 const OURS: &str = env!("CARGO_PKG_VERSION");
@@ -30,11 +32,12 @@ struct Stage {
 
 impl Stage {
     async fn open() -> Self {
-        let server = Sandbox::open().unwrap().start_private(&[], &|_| {}).await.unwrap();
+        let server = private_server(&[]).await;
         let connect = Connect {
             region: Some("us-west-2".parse().unwrap()),
             endpoint_url: Some(server.endpoint().url()),
             isolated: true,
+            session_token: server.endpoint().secret.token(),
             ..Connect::default()
         };
         let session = connect.connect().await.unwrap();
@@ -52,6 +55,7 @@ impl Stage {
             .env_clear()
             .env("AWS_ACCESS_KEY_ID", "test")
             .env("AWS_SECRET_ACCESS_KEY", "test")
+            .env("AWS_SESSION_TOKEN", self.server.endpoint().secret.as_str())
             .output()
             .unwrap();
         Ran::of(&output)
@@ -146,8 +150,8 @@ fn with(router: &Path, more: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_router_that_fails_its_self_test_never_goes_live() {
     let stage = Stage::open().await;
-    let bad = stage.router("bad", "KIBUS_QUEUE_PREFIX", "KIBUS_QUEUE_PREFIT");
-    let failure = ["did not pass its self-test", "KIBUS_QUEUE_PREFIT", "run again"];
+    let bad = stage.router("bad", "_HANDLER", "_HANDLES");
+    let failure = ["did not pass its self-test", "`_HANDLES` is not set", "run again"];
 
     // Not even the first one. Another build of the same version then replaces it.
     stage.kibus(&with(&bad, "")).is(1, &failure);
@@ -156,11 +160,11 @@ async fn a_router_that_fails_its_self_test_never_goes_live() {
     let first = stage.standing().await;
     assert_eq!((first.1.as_str(), first.2), (OURS, None));
 
-    let bad = stage.router("bad", "KIBUS_QUEUE_PREFIX", "KIBUS_QUEUE_PREFIT");
+    let bad = stage.router("bad", "_HANDLER", "_HANDLES");
     let newer = stage.router_of_version("9.0.0");
     let newer_and_bad = {
         let mut binary = std::fs::read(&newer).unwrap();
-        let (text, other) = (b"KIBUS_QUEUE_PREFIX", b"KIBUS_QUEUE_PREFIT");
+        let (text, other) = (b"_HANDLER", b"_HANDLES");
         for at in 0..binary.len() - text.len() {
             if binary[at..].starts_with(text) {
                 binary[at..at + text.len()].copy_from_slice(other);
@@ -252,7 +256,7 @@ async fn a_probe_is_delivered_and_shows_who_reads_it() {
         tags: Tags::default(),
     };
     let role = Op::Create(Resource::Role(role));
-    stage.cloud.write(&role, &|_| {}).await.unwrap();
+    stage.cloud.write(&role, Waiting::unattended()).await.unwrap();
     stage.kibus("add-cluster base --yes").is(0, &[]);
 
     let bus = stage.kibus("verify --probe --output json");

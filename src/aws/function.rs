@@ -93,7 +93,8 @@ pub(super) async fn create(cloud: &AwsCloud, function: &Function, waiting: Waiti
             .handler(handler)
             .memory_size(signed(*memory))
             .timeout(signed(*timeout))
-            .environment(variables(environment))
+            // Lambda makes no grant to the role for a function without variables.
+            .set_environment((!environment.is_empty()).then(|| variables(environment)))
             .logging_config(logging_config(logging))
             .set_tags(Some(tags.clone().into_iter().collect()));
         async move { call.send().await.or_fault(action) }
@@ -271,6 +272,7 @@ fn with_settings(
         .logging_config(logging_config(logging))
 }
 
+/// The variables. An update with none clears those that the function has; it keeps them if the map is left out.
 fn variables(environment: &BTreeMap<String, String>) -> Environment {
     let variables = environment.clone().into_iter().collect();
     Environment::builder().set_variables(Some(variables)).build()

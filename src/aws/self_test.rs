@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::AwsCloud;
 use super::error::{rejected, settling};
 use super::invoke::{INVOKE, Invoked, invoke, invoke_once};
-use super::wait::{WaitReason, Waiting};
+use super::wait::{WaitReason, Waiting, pause};
 use crate::aws_code;
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::FunctionName;
@@ -66,7 +66,7 @@ pub(super) async fn pass(
     live: Option<u64>,
     waiting: Waiting<'_>,
 ) -> Result<Result<(), Fault>, Fault> {
-    waiting("the published version runs its self-test");
+    waiting.report("the published version runs its self-test");
     let verdict = allowed(tokio::time::sleep, waiting, || async {
         let invoked = invoke(cloud, &alias.function, &version.to_string(), &question(), waiting).await?;
         Ok(Verdict::of(invoked, &alias.settings))
@@ -99,7 +99,8 @@ pub(super) async fn live(cloud: &AwsCloud, function: &FunctionName, alias: &str)
 
 /// What a fault of an invocation says about the version; the fault itself, if it says nothing.
 fn unable(fault: Fault) -> Result<Option<LiveTest>, Fault> {
-    if fault.code.as_deref().is_some_and(aws_code::is_function_key) {
+    let key = |code: &str| aws_code::is_service_denied(code) || aws_code::is_unusable_key(code);
+    if fault.code.as_deref().is_some_and(key) {
         Ok(Some(LiveTest::KeyDenied(fault.message)))
     } else if fault.message.contains("cannot be assumed") {
         Ok(Some(LiveTest::RoleNotAssumable(fault.message)))
@@ -134,10 +135,16 @@ where
             return Ok(verdict);
         }
         if reported.as_ref() != Some(codes) {
-            waiting(&format!("AWS does not allow the router's calls yet: {why}"));
+            waiting.report(&format!("AWS does not allow the router's calls yet: {why}"));
             reported = Some(codes.clone());
         }
-        sleep(PAUSE).await;
+        pause(
+            sleep(PAUSE),
+            INVOKE,
+            "AWS does not allow the router's calls yet",
+            waiting,
+        )
+        .await?;
         waited += PAUSE;
     }
 }
@@ -147,6 +154,7 @@ mod tests {
     use std::sync::Mutex;
 
     use serde_json::{Value, json};
+    use tokio::sync::watch;
 
     use super::*;
     use crate::aws::error::refusal;
@@ -215,13 +223,14 @@ mod tests {
     async fn run(verdicts: &[Verdict]) -> (Verdict, Vec<String>, Duration) {
         let (reported, slept) = (Mutex::new(Vec::new()), Mutex::new(Duration::ZERO));
         let tests = Mutex::new(verdicts.iter());
-        let waiting = |reason: &str| reported.lock().unwrap().push(reason.to_owned());
+        let report = |reason: &str| reported.lock().unwrap().push(reason.to_owned());
+        let (_ask, asked) = watch::channel(false);
         let verdict = allowed(
             |pause| {
                 *slept.lock().unwrap() += pause;
                 std::future::ready(())
             },
-            &waiting,
+            Waiting::new(&report, &asked),
             || {
                 let verdict = tests.lock().unwrap().next().unwrap_or(&verdicts[verdicts.len() - 1]);
                 std::future::ready(Ok(verdict.clone()))

@@ -34,6 +34,8 @@ pub struct Connect {
     pub isolated: bool,
     /// In isolation, the account: emulators use a key id of twelve digits as the account.
     pub account: Option<AccountId>,
+    /// In isolation, the session token, if the emulator requires one.
+    pub session_token: Option<String>,
 }
 
 /// An authenticated caller in a Region.
@@ -115,7 +117,7 @@ impl Connect {
 
     fn isolated_config(&self) -> SdkConfig {
         let key = self.account.as_ref().map_or("test", AccountId::as_str);
-        let credentials = Credentials::new(key, "test", None, None, "isolated");
+        let credentials = Credentials::new(key, "test", self.session_token.clone(), None, "isolated");
         let mut config = SdkConfig::builder()
             .behavior_version(behavior())
             .retry_config(retries())

@@ -7,7 +7,7 @@ use crate::aws::{AwsCloud, Connect, Session};
 use crate::error::{Error, quoted};
 use crate::model::name::BusName;
 use crate::model::scope::Scope;
-use crate::sandbox::{DEFAULT_REGION, Sandbox};
+use crate::sandbox::{DEFAULT_REGION, Endpoint, Sandbox};
 use crate::ui::Ui;
 
 /// One hub: where it is, and the account and Region that it is in.
@@ -38,7 +38,7 @@ impl<'a> Hubs<'a> {
         ui: &'a Ui,
         stop: &'a Stop,
         command_line: &str,
-        endpoint: Option<String>,
+        endpoint: Option<Endpoint>,
     ) -> Result<Self, Error> {
         let session = {
             let _asking = ui.spinner("asking AWS for the caller's identity");
@@ -80,16 +80,17 @@ impl<'a> Hubs<'a> {
     }
 }
 
-async fn connect(global: &Global, endpoint: Option<String>) -> Result<Session, Error> {
+async fn connect(global: &Global, endpoint: Option<Endpoint>) -> Result<Session, Error> {
     let local = match endpoint {
-        None if global.sandbox => Some(Sandbox::open()?.endpoint().await?.url()),
+        None if global.sandbox => Some(Sandbox::open()?.endpoint().await?),
         other => other,
     };
     let connect = match local {
-        Some(url) => Connect {
+        Some(endpoint) => Connect {
             region: Some(global.region.clone().map_or_else(|| DEFAULT_REGION.parse(), Ok)?),
-            endpoint_url: Some(url),
+            endpoint_url: Some(endpoint.url()),
             isolated: true,
+            session_token: endpoint.secret.token(),
             ..Connect::default()
         },
         None => Connect {

@@ -14,6 +14,7 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 
 use crate::error::{Error, ErrorKind};
+use crate::sandbox::Endpoint;
 use crate::ui::{self, Talk, Ui};
 use commands::{
     add_cluster, bootstrap_hub, completions, list, man, policy, reference, remove_cluster, rollback, sandbox, status,
@@ -132,7 +133,13 @@ async fn run(cli: Cli, ui: &Ui, command_line: &str) -> Result<Ending, Error> {
 }
 
 /// Runs a command; with an `endpoint`, only on the local emulator at that endpoint.
-async fn run_at(cli: Cli, ui: &Ui, stop: &Stop, command_line: &str, endpoint: Option<String>) -> Result<Ending, Error> {
+async fn run_at(
+    cli: Cli,
+    ui: &Ui,
+    stop: &Stop,
+    command_line: &str,
+    endpoint: Option<Endpoint>,
+) -> Result<Ending, Error> {
     let Cli { global, command } = cli;
     let open = || Hubs::open(&global, ui, stop, command_line, endpoint.clone());
     match command {

@@ -12,7 +12,7 @@ use super::resource::{
     Alias, Architecture, Code, EventSourceMapping, Extras, Function, FunctionSettings, History, LogGroup, Logging,
     Queue, Redrive, Resource, ResourceId, Role, RolePolicy, Rule, Target,
 };
-use super::router_build::{BUS_VARIABLE, QUEUE_PREFIX_VARIABLE};
+use super::router_handler::RouterHandler;
 use super::scope::{LIVE, Scope};
 use super::signal::Signal;
 use super::tags::{CLUSTER, Tags};
@@ -85,7 +85,7 @@ impl Hub {
             Resource::RolePolicy(RolePolicy {
                 role: self.scope.router_role(),
                 name: self.scope.router_policy(),
-                document: policy::router(&self.scope, self.kms_key()),
+                document: policy::router(&self.scope, &self.queue_prefix(), self.kms_key()),
             }),
             Resource::LogGroup(LogGroup {
                 name: self.scope.router_log_group(),
@@ -225,13 +225,14 @@ impl Hub {
             role: self.scope.role_arn(&self.role_path(), &self.scope.router_role()),
             runtime: "provided.al2023".to_owned(),
             architecture: self.architecture(),
-            handler: "bootstrap".to_owned(),
+            handler: RouterHandler {
+                bus: self.scope.bus.clone(),
+                prefix: self.queue_prefix(),
+            }
+            .to_string(),
             memory: self.options.memory.map_or(256, super::options::Bounded::get),
             timeout: FUNCTION_TIMEOUT,
-            environment: BTreeMap::from([
-                (BUS_VARIABLE.to_owned(), self.scope.bus.to_string()),
-                (QUEUE_PREFIX_VARIABLE.to_owned(), self.queue_prefix().to_string()),
-            ]),
+            environment: BTreeMap::new(),
             code: self.code.clone(),
             logging: Logging {
                 group: self.scope.router_log_group().to_string(),

@@ -1,9 +1,4 @@
-//! The mark in a router binary, and the router's environment variables.
-
-/// The environment variable that names the bus.
-pub const BUS_VARIABLE: &str = "KIBUS_BUS";
-/// The environment variable that holds the prefix of the cluster queues. It must be set, and may be empty.
-pub const QUEUE_PREFIX_VARIABLE: &str = "KIBUS_QUEUE_PREFIX";
+//! The mark in a router binary.
 
 /// The mark in the bytes of every build of the router.
 pub const MARK: &str = concat!("<kibus-router ", env!("CARGO_PKG_VERSION"), ">");

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::resource::FunctionSettings;
+use super::router_handler::RouterHandler;
 use super::scope::Scope;
 
 /// The `source` of the request. Only an invocation of the function carries it; no rule matches it.
@@ -52,7 +53,11 @@ pub struct SelfTestReport {
     pub ok: bool,
     /// Its own version.
     pub version: String,
-    /// Its environment variables.
+    /// The handler that it reads its settings from; empty in a router of kibus 0.1.0.
+    #[serde(default)]
+    pub handler: String,
+    /// The environment variables that a router of kibus 0.1.0 reads its settings from. Later ones report none.
+    #[serde(default)]
     pub environment: BTreeMap<String, String>,
     /// The checks that failed.
     #[serde(default)]
@@ -131,17 +136,22 @@ impl SelfTestReport {
                 self.version, expected.code.version
             ));
         }
-        let other = expected
-            .environment
-            .iter()
-            .find(|(key, value)| self.environment.get(*key) != Some(value));
-        match other {
-            None => Ok(()),
-            Some((key, value)) => Err(match self.environment.get(key) {
-                Some(found) => format!("it reads {key} as `{found}`, but `{value}` was set"),
-                None => format!("it does not read {key}, which was set to `{value}`"),
-            }),
+        let (read, set) = (
+            RouterHandler::read(&self.handler, &self.environment),
+            RouterHandler::of(expected),
+        );
+        if read == set {
+            return Ok(());
         }
+        let words = |handler: Option<RouterHandler>| match handler {
+            Some(handler) => format!("`{handler}`"),
+            None => "nothing".to_owned(),
+        };
+        Err(format!(
+            "it reads {} as its bus and queue prefix, but {} was set",
+            words(read),
+            words(set)
+        ))
     }
 }
 
@@ -151,49 +161,55 @@ mod tests {
     use crate::model::resource::{Architecture, Code, Extras, Logging};
     use crate::model::scope::tests::scope;
 
-    fn expected() -> FunctionSettings {
+    fn expected(handler: &str, environment: &[(&str, &str)]) -> FunctionSettings {
+        let environment = environment
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
         FunctionSettings {
             role: String::new(),
             runtime: String::new(),
             architecture: Architecture::X86_64,
-            handler: String::new(),
+            handler: handler.to_owned(),
             memory: 0,
             timeout: 0,
-            environment: BTreeMap::from([("KIBUS_BUS".to_owned(), "kibus".to_owned())]),
+            environment: environment.collect(),
             code: Code::of_archive("0.2.0", "aa"),
             logging: Logging::default(),
             extras: Extras::default(),
         }
     }
 
+    fn checked(payload: &Value, expected: &FunctionSettings) -> Result<(), String> {
+        SelfTestReport::read(payload.to_string().as_bytes()).and_then(|report| report.check(expected))
+    }
+
     #[test]
     fn only_a_healthy_report_of_the_expected_router_passes() {
-        let env = json!({"KIBUS_BUS": "kibus", "KIBUS_QUEUE_PREFIX": ""});
         for (payload, result) in [
-            (json!({"ok": true, "version": "0.2.0", "environment": env}), Ok(())),
+            (json!({"ok": true, "version": "0.2.0", "handler": "kibus/x-"}), Ok(())),
             (
-                json!({"ok": true, "version": "0.2.0", "environment": env, "new": 1}),
+                json!({"ok": true, "version": "0.2.0", "handler": "kibus/x-", "environment": {}, "new": 1}),
                 Ok(()),
             ),
             (
-                json!({"ok": false, "version": "0.2.0", "environment": env, "problems": ["a", "b"]}),
+                json!({"ok": false, "version": "0.2.0", "handler": "kibus/x-", "problems": ["a", "b"]}),
                 Err("a; b"),
             ),
             (
-                json!({"ok": false, "version": "0.2.0", "environment": env}),
+                json!({"ok": false, "version": "0.2.0", "handler": "kibus/x-"}),
                 Err("it reports a failure without a reason"),
             ),
             (
-                json!({"ok": true, "version": "0.1.0", "environment": env}),
+                json!({"ok": true, "version": "0.1.0", "handler": "kibus/x-"}),
                 Err("it reports version 0.1.0, but version 0.2.0 was published"),
             ),
             (
-                json!({"ok": true, "version": "0.2.0", "environment": {"KIBUS_BUS": "x"}}),
-                Err("it reads KIBUS_BUS as `x`, but `kibus` was set"),
+                json!({"ok": true, "version": "0.2.0", "handler": "kibus/"}),
+                Err("it reads `kibus/` as its bus and queue prefix, but `kibus/x-` was set"),
             ),
             (
-                json!({"ok": true, "version": "0.2.0", "environment": {}}),
-                Err("it does not read KIBUS_BUS, which was set to `kibus`"),
+                json!({"ok": true, "version": "0.2.0"}),
+                Err("it reads nothing as its bus and queue prefix, but `kibus/x-` was set"),
             ),
             (
                 json!({"Received": 1}),
@@ -204,10 +220,22 @@ mod tests {
                 Err("it answered \"\\\"ok\\\"\", which is not a self-test report"),
             ),
         ] {
-            let checked =
-                SelfTestReport::read(payload.to_string().as_bytes()).and_then(|report| report.check(&expected()));
-            assert_eq!(checked, result.map_err(str::to_owned), "{payload}");
+            let expected = expected("kibus/x-", &[]);
+            assert_eq!(checked(&payload, &expected), result.map_err(str::to_owned), "{payload}");
         }
+    }
+
+    /// The router of kibus 0.1.0 reports its environment variables and no handler.
+    #[test]
+    fn a_router_of_0_1_0_passes_with_the_variables_that_it_was_published_with() {
+        let set = expected("bootstrap", &[("KIBUS_BUS", "kibus"), ("KIBUS_QUEUE_PREFIX", "")]);
+        let report = |prefix: &str| {
+            let environment = json!({"KIBUS_BUS": "kibus", "KIBUS_QUEUE_PREFIX": prefix});
+            json!({"ok": true, "version": "0.2.0", "environment": environment})
+        };
+        assert_eq!(checked(&report(""), &set), Ok(()));
+        let other = "it reads `kibus/x-` as its bus and queue prefix, but `kibus/` was set";
+        assert_eq!(checked(&report("x-"), &set), Err(other.to_owned()));
     }
 
     #[test]

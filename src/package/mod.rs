@@ -1,16 +1,16 @@
 //! Checks and packs the router binary for Lambda. The same binary always produces the same archive.
 
 mod archive;
+mod binary_hash;
 mod elf;
 
 use std::path::{Path, PathBuf};
-
-use sha2::{Digest, Sha256};
 
 use crate::error::Error;
 use crate::model::resource::{Architecture, Code};
 use crate::model::router_build;
 
+pub(crate) use binary_hash::BinaryHash;
 pub(crate) use elf::Incompatible;
 
 /// The file name of the router's binary.
@@ -62,6 +62,16 @@ pub(crate) enum PackageError {
         /// The version of this kibus.
         wanted: &'static str,
     },
+    /// The file is not the one that the user named by its hash.
+    #[error("`{}` is not the router binary that --router-sha256 names", .path.display())]
+    OtherHash {
+        /// The file.
+        path: PathBuf,
+        /// Its hash.
+        found: BinaryHash,
+        /// The named hash.
+        wanted: BinaryHash,
+    },
     /// The archive is larger than Lambda accepts.
     #[error("the archive of `{}` has {size} bytes; Lambda accepts at most {MAX_ARCHIVE}", .path.display())]
     TooLarge {
@@ -109,6 +119,11 @@ impl From<PackageError> for Error {
             PackageError::OtherVersion { .. } => error
                 .note("by default, kibus uses only a router of its own version")
                 .hint("to use it anyway, pass --router-binary FILE"),
+            PackageError::OtherHash { found, wanted, .. } => error
+                .note(format!("its SHA-256 is {found}, not {wanted}; nothing was changed"))
+                .hint(
+                    "compare both with the published checksum, and pass the file that has it with --router-binary FILE",
+                ),
             PackageError::TooLarge { .. } => error.hint_command(
                 "to build a smaller one, without debug information:",
                 build(Architecture::X86_64),
@@ -127,23 +142,43 @@ pub(crate) fn beside_executable() -> PathBuf {
         .unwrap_or_else(|| BINARY.into())
 }
 
-/// Reads, checks and packs a router binary. With `same_version`, the router must have the version of this build.
+/// Reads a router binary, which must have this hash if one is given.
 ///
 /// # Errors
-/// The file cannot be read, is not a router that Lambda can run on this architecture, has another version, or is too
-/// large.
-pub(crate) fn package(path: &Path, same_version: bool, wanted: Architecture) -> Result<Package, PackageError> {
+/// The file cannot be read, or has another hash.
+pub(crate) fn read(path: &Path, hash: Option<&BinaryHash>) -> Result<Vec<u8>, PackageError> {
     let binary = std::fs::read(path).map_err(|source| PackageError::Unreadable {
         path: path.to_owned(),
         source,
     })?;
+    match hash {
+        Some(wanted) if BinaryHash::of(&binary) != *wanted => Err(PackageError::OtherHash {
+            path: path.to_owned(),
+            found: BinaryHash::of(&binary),
+            wanted: wanted.clone(),
+        }),
+        _ => Ok(binary),
+    }
+}
+
+/// Checks and packs a router binary that was read from this path. With `same_version`, the router must have the version
+/// of this build.
+///
+/// # Errors
+/// It is not a router that Lambda can run on this architecture, has another version, or is too large.
+pub(crate) fn package(
+    path: &Path,
+    binary: &[u8],
+    same_version: bool,
+    wanted: Architecture,
+) -> Result<Package, PackageError> {
     let unfit = |source| PackageError::Incompatible {
         path: path.to_owned(),
         source,
         wanted,
     };
-    elf::check(&binary, wanted).map_err(unfit)?;
-    let version = router_build::version_in(&binary).ok_or_else(|| unfit(Incompatible::NotARouter))?;
+    elf::check(binary, wanted).map_err(unfit)?;
+    let version = router_build::version_in(binary).ok_or_else(|| unfit(Incompatible::NotARouter))?;
     if same_version && version != VERSION {
         return Err(PackageError::OtherVersion {
             path: path.to_owned(),
@@ -151,7 +186,7 @@ pub(crate) fn package(path: &Path, same_version: bool, wanted: Architecture) -> 
             wanted: VERSION,
         });
     }
-    let archive = archive::pack(&binary).map_err(|e| PackageError::Unpackable {
+    let archive = archive::pack(binary).map_err(|e| PackageError::Unpackable {
         path: path.to_owned(),
         reason: e.to_string(),
     })?;
@@ -161,12 +196,8 @@ pub(crate) fn package(path: &Path, same_version: bool, wanted: Architecture) -> 
             size: archive.len(),
         });
     }
-    let sha256: String = Sha256::digest(&archive)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
     Ok(Package {
-        code: Code::of_archive(version, sha256),
+        code: Code::of_archive(version, BinaryHash::of(&archive).as_str()),
         archive,
     })
 }

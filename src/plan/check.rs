@@ -8,10 +8,11 @@ use super::change::{Action, Change, FieldChange};
 use crate::model::field::FieldValue;
 use crate::model::inline_policy::{matches, queues_received_from};
 use crate::model::inventory::Observed;
-use crate::model::name::{ClusterName, KmsKey, QueueName};
+use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix};
 use crate::model::options::HubOptions;
 use crate::model::policy;
 use crate::model::resource::{Alias, Function, FunctionSettings, Queue, Resource, ResourceId, RolePolicy, Rule};
+use crate::model::router_handler::RouterHandler;
 use crate::model::scope::Scope;
 use crate::model::tags::{BUS, CLUSTER};
 
@@ -66,6 +67,17 @@ pub fn check_prefix(before: &HubOptions, after: &HubOptions, registered: BTreeSe
     Ok(())
 }
 
+/// Refuses an empty prefix where a policy can name queues only by their prefix: it would open every queue of the account.
+///
+/// # Errors
+/// When the prefix is empty, and SQS has no tag conditions in this Region.
+pub fn check_empty_prefix(scope: &Scope, prefix: &QueuePrefix) -> Result<(), Refusal> {
+    if prefix.as_str().is_empty() && !scope.region.has_queue_tag_conditions() {
+        return Err(Refusal::EmptyPrefix(scope.region.clone()));
+    }
+    Ok(())
+}
+
 /// Refuses a key of another Region or partition: SQS does not accept it (SQS developer guide, "Key management").
 ///
 /// # Errors
@@ -112,7 +124,7 @@ fn check_change(scope: &Scope, change: &Change, observed: &Observed) -> Option<R
             let desired = after?.as_function()?;
             failed_function(live).or_else(|| older_router(change, live, desired))
         }
-        Resource::Alias(_) => other_settings(change, after?.as_alias()?),
+        Resource::Alias(live) => other_settings(change, live, after?.as_alias()?),
         Resource::Role(_) | Resource::LogGroup(_) | Resource::EventSourceMapping(_) => None,
     }
 }
@@ -186,12 +198,16 @@ fn version(text: &str) -> (Vec<u64>, bool) {
     (numbers, release)
 }
 
-/// Whether a rollback would change more than the code and the memory. The environment of a version names the queues
-/// that it sends to, its role must still exist, and a rollback would also restore layers or a network that it had.
-fn other_settings(change: &Change, wanted: &Alias) -> Option<Refusal> {
+/// Whether a rollback would change more than the code and the memory. The handler of a version (its environment, if
+/// kibus 0.1.0 published it) names the queues that it sends to, its role must still exist, and a rollback would also
+/// restore layers or a network that it had.
+fn other_settings(change: &Change, live: &Alias, wanted: &Alias) -> Option<Refusal> {
     wanted.history.rolled_back_from?;
+    let serves = RouterHandler::of(&wanted.settings);
+    let serves_the_same = serves.is_some() && serves == RouterHandler::of(&live.settings);
     let decides = |field: &&FieldChange| match field.path.as_str() {
         "role" => true,
+        path if RouterHandler::is_in(path) => !serves_the_same,
         "layers" | "network" | "file_systems" | "kms_key" => field.to != FieldValue::Unset,
         path => path.starts_with("environment.") || path.starts_with("logging."),
     };

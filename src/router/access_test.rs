@@ -128,6 +128,8 @@ fn send_text(scope: &Scope, queue: &QueueName, error: &CallError, tags: Option<&
     } else if aws_code::is_absent(code) {
         format!("{call} failed, because the queue does not exist")
     } else if aws_code::is_denied(code) {
+        // Elsewhere the statement has no condition on tags.
+        let tags = tags.filter(|_| scope.region.has_queue_tag_conditions());
         let tags = tags.map_or_else(String::new, |tags| tag_text(scope, tags));
         format!("{call} is denied; check statement KibusSendToClusters of the router's policy{tags}")
     } else {
@@ -246,7 +248,7 @@ mod tests {
 
     use super::*;
     use crate::model::policy;
-    use crate::model::scope::tests::scope;
+    use crate::model::scope::tests::{scope, scope_in};
     use crate::model::self_test::is_message;
     use crate::router::clock::Deadline;
 
@@ -386,6 +388,26 @@ mod tests {
         }
     }
 
+    /// S14: where SQS does not know tags as conditions, the statement has none.
+    #[tokio::test]
+    async fn a_denied_send_is_not_about_tags_where_the_statement_has_none() {
+        let error = refused("AccessDenied");
+        let text = |region| {
+            send_text(
+                &scope_in("aws", region),
+                &scope().probe_queue(),
+                &error,
+                Some(&Tags::default()),
+            )
+        };
+        assert!(text("us-west-2").contains("kibus:cluster"), "{}", text("us-west-2"));
+        assert!(
+            text("ap-south-2").ends_with("of the router's policy"),
+            "{}",
+            text("ap-south-2")
+        );
+    }
+
     #[tokio::test]
     async fn a_refused_read_of_tags_names_the_statement() {
         let calls = Alike {
@@ -401,7 +423,7 @@ mod tests {
     #[test]
     fn the_statements_that_are_named_exist() {
         let key = "arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap();
-        let policy = policy::router(&scope(), Some(&key)).compact();
+        let policy = policy::router(&scope(), &"karpenter-".parse().unwrap(), Some(&key)).compact();
         for statement in ["KibusReadInstanceTags", "KibusSendToClusters", "KibusUseKey"] {
             assert!(policy.contains(&format!("\"{statement}\"")), "{statement}");
             assert!(include_str!("access_test.rs").contains(&format!("{statement} of the router's policy")));

@@ -2,7 +2,6 @@
 //! EC2 and an SQS in memory. Then it makes the calls of [`access_test`] to AWS.
 
 use std::collections::{BTreeMap, HashMap};
-use std::env;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
@@ -17,14 +16,12 @@ use super::payload::Payload;
 use super::services::{CallFailure, InstanceTags, Queues};
 use crate::model::name::{ClusterName, NameError, QueueName, QueuePrefix};
 use crate::model::router_build::{MARK, version_in};
+use crate::model::router_handler::RouterHandler;
 use crate::model::sample_event::sample_event;
 use crate::model::scope::Scope;
 use crate::model::self_test::SelfTestReport;
 use crate::model::signal::{Signal, SubjectMember};
 use crate::model::tags::Tags;
-
-/// The prefix of a router's environment variables.
-const VARIABLES: &str = "KIBUS_";
 
 /// Two clusters that do not exist, and an instance of each.
 const CLUSTERS: [(&str, &str); 2] = [
@@ -51,10 +48,13 @@ pub(super) async fn run(
     SelfTestReport {
         ok: problems.is_empty(),
         version: version_in(MARK.as_bytes()).unwrap_or_default().to_owned(),
-        environment: env::vars_os()
-            .filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)))
-            .filter(|(key, _)| key.starts_with(VARIABLES))
-            .collect(),
+        handler: RouterHandler {
+            bus: scope.bus.clone(),
+            prefix: prefix.clone(),
+        }
+        .to_string(),
+        // Kibus 0.1.0 reads no report without this member.
+        environment: BTreeMap::new(),
         problems,
         codes,
     }
@@ -240,6 +240,7 @@ mod tests {
                 let report = run(&scope, &prefix.parse().unwrap(), &Answer(Ok(())), deadline()).await;
                 assert_eq!((report.ok, report.problems), (true, vec![]), "{prefix}");
                 assert_eq!(report.version, env!("CARGO_PKG_VERSION"));
+                assert_eq!(report.handler, format!("kibus/{prefix}"));
             }
         }
     }

@@ -24,8 +24,9 @@ use super::queues::SqsQueues;
 use super::report::InvocationReport;
 use super::self_test;
 use crate::ec2;
-use crate::model::name::{BusName, QueuePrefix};
-use crate::model::router_build::{BUS_VARIABLE, MARK, QUEUE_PREFIX_VARIABLE};
+use crate::model::name::BusName;
+use crate::model::router_build::MARK;
+use crate::model::router_handler::{HANDLER_VARIABLE, RouterHandler};
 use crate::model::scope::Scope;
 
 /// How long one try of a call may take.
@@ -35,8 +36,7 @@ type AwsRouter = Router<ec2::Client, SqsQueues>;
 
 /// The function. It learns its account and Region from the first invocation.
 struct LambdaFunction {
-    bus: BusName,
-    prefix: QueuePrefix,
+    handler: RouterHandler,
     config: SdkConfig,
     ec2: ec2::Client,
     sqs: aws_sdk_sqs::Client,
@@ -46,20 +46,16 @@ struct LambdaFunction {
 /// Runs the function until Lambda ends it.
 ///
 /// # Errors
-/// When an environment variable of the router is missing or invalid, or Lambda's runtime API fails.
+/// When the handler of the function is not the router's, or Lambda's runtime API fails.
 pub async fn run() -> Result<(), lambda_runtime::Error> {
-    let bus = env::var(BUS_VARIABLE)
-        .map_err(|_| format!("`{BUS_VARIABLE}` is not set"))?
-        .parse()?;
-    let prefix = env::var(QUEUE_PREFIX_VARIABLE)
-        .map_err(|_| format!("`{QUEUE_PREFIX_VARIABLE}` is not set"))?
+    let handler = env::var(HANDLER_VARIABLE)
+        .map_err(|_| format!("`{HANDLER_VARIABLE}` is not set"))?
         .parse()?;
     let connector = connection::connector();
     let config = configuration(&connector).await;
     connection::open(&connector, &config).await;
     let function = LambdaFunction {
-        bus,
-        prefix,
+        handler,
         ec2: ec2::Client::new(&config),
         sqs: aws_sdk_sqs::Client::new(&config),
         config,
@@ -111,10 +107,10 @@ impl LambdaFunction {
 
     fn router(&self, arn: &str) -> Result<Arc<AwsRouter>, Diagnostic> {
         let unknown = || failed("UnknownFunction", format!("`{arn}` is not the ARN of a function"));
-        let scope = scope_of(arn, &self.bus).ok_or_else(unknown)?;
+        let scope = scope_of(arn, &self.handler.bus).ok_or_else(unknown)?;
         let endpoint = ec2::custom_endpoint(&self.config, "SQS");
         let queues = SqsQueues::new(self.sqs.clone(), scope.clone(), endpoint);
-        let router = Router::new(scope, self.prefix.clone(), self.ec2.clone(), queues);
+        let router = Router::new(scope, self.handler.prefix.clone(), self.ec2.clone(), queues);
         Ok(Arc::new(router))
     }
 }

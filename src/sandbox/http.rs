@@ -10,6 +10,8 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use super::environment::Endpoint;
+
 /// The longest response that is read, in bytes. The emulator sends a few kilobytes.
 const MAX_RESPONSE: u64 = 1 << 20;
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -21,14 +23,22 @@ pub(super) struct Response {
     pub(super) body: String,
 }
 
-/// Sends `GET path` to this port of 127.0.0.1 and reads the whole response.
+/// Sends `GET path` to a server and reads the whole response.
 ///
 /// # Errors
 /// No connection, no response within five seconds, or a response that is not HTTP.
-pub(super) async fn get(port: u16, path: &str) -> io::Result<Response> {
+pub(super) async fn get(endpoint: &Endpoint, path: &str) -> io::Result<Response> {
+    let Endpoint { port, secret } = endpoint;
+    let token = secret.as_str();
+    let head = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nX-Amz-Security-Token: {token}\r\n");
+    send(*port, &head).await
+}
+
+/// Sends a request without a body, whose head is not yet ended, to this port of 127.0.0.1.
+pub(super) async fn send(port: u16, head: &str) -> io::Result<Response> {
     let exchange = async {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await?;
-        let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n\r\n");
+        let request = format!("{head}Connection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).await?;
         let mut bytes = Vec::new();
         stream.take(MAX_RESPONSE).read_to_end(&mut bytes).await?;

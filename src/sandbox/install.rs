@@ -45,22 +45,18 @@ pub(super) async fn install(
         .prefix(INCOMPLETE)
         .tempdir_in(home.path())
         .map_err(SandboxError::io("create a directory in", home.path()))?;
-    let mut create = Command::new(system);
-    create.args(["-I", "-m", "venv"]).arg(incomplete.path());
-    run(create, "creating a virtual environment").await?;
+    let mut create = isolated(Path::new(system));
+    create.args(["-m", "venv"]).arg(incomplete.path());
+    run(create, incomplete.path(), "creating a virtual environment").await?;
 
     let requirements = incomplete.path().join("requirements.lock");
     fs::write(&requirements, LOCK_FILE).map_err(SandboxError::io("write", &requirements))?;
-    let mut pip = Command::new(python_of(incomplete.path()));
+    let mut pip = isolated(&python_of(incomplete.path()));
     pip.args(["-m", "pip", "install", "--disable-pip-version-check"])
         .args(["--quiet", "--no-input", "--only-binary", ":all:"])
         .args(["--require-hashes", "--requirement"])
-        .arg(&requirements)
-        .env("PIP_USER", "0");
-    for redirect in ["PIP_TARGET", "PIP_PREFIX", "PIP_ROOT"] {
-        pip.env_remove(redirect);
-    }
-    run(pip, "installing the local AWS emulator").await?;
+        .arg(&requirements);
+    run(pip, incomplete.path(), "installing the local AWS emulator").await?;
 
     if venv.exists() {
         fs::remove_dir_all(&venv).map_err(SandboxError::io("remove", &venv))?;
@@ -85,11 +81,21 @@ fn remove_incomplete(home: &Home) {
     }
 }
 
-async fn run(mut command: Command, what: &'static str) -> Result<(), SandboxError> {
+/// A Python that loads no module from the current directory, which may be the repository of somebody else.
+fn isolated(python: &Path) -> Command {
+    let mut command = Command::new(python);
+    command.arg("-I");
+    command
+}
+
+/// Runs a program in this directory, without the variables that it does not need: installed code can read them.
+async fn run(mut command: Command, directory: &Path, what: &'static str) -> Result<(), SandboxError> {
     let program = command.as_std().get_program().to_owned();
     let output = command
-        .env_remove("PYTHONHOME")
-        .env_remove("PYTHONPATH")
+        .current_dir(directory)
+        .env_clear()
+        .envs(std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_passed_on)))
+        .env("PIP_USER", "0")
         .stdin(Stdio::null())
         .kill_on_drop(true)
         .output()
@@ -107,6 +113,30 @@ async fn run(mut command: Command, what: &'static str) -> Result<(), SandboxErro
         what,
         output: last_lines(&text),
     })
+}
+
+/// Whether an installer gets this variable of the user: to find programs, files, proxies, certificates and mirrors.
+fn is_passed_on(name: &str) -> bool {
+    const REDIRECTS: [&str; 4] = ["PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_USER"];
+    const NEEDED: [&str; 12] = [
+        "PATH",
+        "HOME",
+        "USER",
+        "LANG",
+        "TMPDIR",
+        "NETRC",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "ALL_PROXY",
+        "NO_PROXY",
+        "REQUESTS_CA_BUNDLE",
+        "CURL_CA_BUNDLE",
+    ];
+    let upper = name.to_ascii_uppercase();
+    let of_groups = ["PIP_", "SSL_CERT_", "XDG_", "LC_", "PYENV_"]
+        .iter()
+        .any(|group| upper.starts_with(group));
+    (of_groups || NEEDED.contains(&upper.as_str())) && !REDIRECTS.contains(&upper.as_str())
 }
 
 /// The last lines of a program's output, which usually give the reason.
@@ -158,6 +188,42 @@ mod tests {
     fn the_emulator_is_the_version_that_the_tests_know() {
         let ours = |r: &(String, usize)| r.0 == "ministack==1.5.33";
         assert!(requirements().iter().any(ours));
+    }
+
+    #[test]
+    fn an_installer_gets_no_credentials() {
+        for (name, expected) in [
+            ("PATH", true),
+            ("https_proxy", true),
+            ("PIP_INDEX_URL", true),
+            ("SSL_CERT_FILE", true),
+            ("PIP_TARGET", false),
+            ("PYTHONPATH", false),
+            ("AWS_SECRET_ACCESS_KEY", false),
+            ("AWS_PROFILE", false),
+            ("GITHUB_TOKEN", false),
+        ] {
+            assert_eq!(is_passed_on(name), expected, "{name}");
+        }
+    }
+
+    /// A cloned repository may hold a directory `pip`, which Python would prefer to the installed one.
+    #[tokio::test]
+    async fn no_code_of_another_directory_is_run() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("pip")).unwrap();
+        let proof = directory.path().join("ran");
+        let code = format!("open({:?}, 'w')", proof.display().to_string());
+        fs::write(directory.path().join("pip/__init__.py"), "").unwrap();
+        fs::write(directory.path().join("pip/__main__.py"), code).unwrap();
+        let python = Path::new(python::find().await.unwrap());
+        for (mut pip, expected) in [(Command::new(python), true), (isolated(python), false)] {
+            pip.args(["-m", "pip", "--version"]);
+            // Whether pip itself is installed does not matter here.
+            let _ = run(pip, directory.path(), "test").await;
+            assert_eq!(proof.exists(), expected);
+            let _ = fs::remove_file(&proof);
+        }
     }
 
     #[test]

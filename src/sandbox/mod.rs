@@ -15,6 +15,7 @@ mod install;
 mod private;
 mod process;
 mod python;
+mod secret;
 mod server;
 mod server_record;
 #[cfg(test)]
@@ -29,6 +30,7 @@ pub use environment::{DEFAULT_REGION, Endpoint, ShellVariables};
 pub use error::SandboxError;
 pub use private::PrivateServer;
 pub use python::PythonVersion;
+pub use secret::Secret;
 pub use server_record::ServerRecord;
 
 use home::Home;

@@ -14,7 +14,7 @@ use super::server::{Started, stop_child};
 pub struct PrivateServer {
     // `None` only while this is dropped.
     child: Option<Child>,
-    port: u16,
+    endpoint: Endpoint,
     directory: TempDir,
 }
 
@@ -22,15 +22,15 @@ impl PrivateServer {
     pub(super) fn new(started: Started, directory: TempDir) -> Self {
         Self {
             child: Some(started.child),
-            port: started.record.port,
+            endpoint: started.record.endpoint(),
             directory,
         }
     }
 
     /// The server's address.
     #[must_use]
-    pub fn endpoint(&self) -> Endpoint {
-        Endpoint { port: self.port }
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
     }
 
     /// The path of its log. The file is removed with the server.

@@ -14,6 +14,7 @@ use super::error::SandboxError;
 use super::http;
 use super::install::last_lines;
 use super::process::{KillSignal, Mark, signal_group};
+use super::secret::Secret;
 use super::server_record::ServerRecord;
 
 /// The emulator usually responds within a second; a busy machine may take much longer.
@@ -59,20 +60,20 @@ pub(super) async fn start(
     loop {
         let port = free_port().map_err(SandboxError::io("find a free port on", "127.0.0.1"))?;
         let mark = Mark::new();
+        let secret = Secret::new().map_err(SandboxError::io("read", "/dev/urandom"))?;
         let output = File::create(&log).map_err(SandboxError::io("create", &log))?;
         let errors = output.try_clone().map_err(SandboxError::io("open", &log))?;
         let mut command = Command::new(python);
         command.args(["-I", "-X", &mark.option()]);
+        command.args(["-c", include_str!("guarded_server.py")]);
         match lifetime {
-            Lifetime::Detached => command.args(["-m", "ministack"]).stdin(Stdio::null()),
-            Lifetime::Watched => command
-                .args(["-c", include_str!("watched_server.py")])
-                .stdin(Stdio::piped()),
+            Lifetime::Detached => command.stdin(Stdio::null()),
+            Lifetime::Watched => command.arg("watched").stdin(Stdio::piped()),
         };
         command
             .current_dir(directory)
             .env_clear()
-            .envs(variables(port, &mark, directory, &scratch))
+            .envs(variables(port, &mark, &secret, directory, &scratch))
             .envs(extra.iter().copied())
             .stdout(output)
             .stderr(errors)
@@ -83,6 +84,7 @@ pub(super) async fn start(
             port,
             started: now(),
             mark,
+            secret,
         };
         let mut starting = Starting(Some(child));
         save(&record)?;
@@ -101,7 +103,7 @@ pub(super) async fn start(
 
 /// Whether this server, and no other, responds on its port.
 pub(super) async fn is_healthy(record: &ServerRecord) -> bool {
-    match http::get(record.port, "/_ministack/health").await {
+    match http::get(&record.endpoint(), "/_ministack/health").await {
         Ok(response) if response.status == 200 => {
             let health: Option<serde_json::Value> = serde_json::from_str(&response.body).ok();
             health.is_some_and(|h| h["version"] == record.mark.as_str())
@@ -177,7 +179,13 @@ fn reports_port_in_use(log: &Path) -> bool {
 
 /// All environment variables of the server. The functions inherit them, so they include none of the user's profiles,
 /// keys or settings, and nothing that enables persistence or a container engine.
-fn variables(port: u16, mark: &Mark, directory: &Path, scratch: &Path) -> Vec<(&'static str, OsString)> {
+fn variables(
+    port: u16,
+    mark: &Mark,
+    secret: &Secret,
+    directory: &Path,
+    scratch: &Path,
+) -> Vec<(&'static str, OsString)> {
     let mut env: Vec<(&'static str, OsString)> = vec![
         // The default is all interfaces.
         ("BIND_HOST", "127.0.0.1".into()),
@@ -188,6 +196,8 @@ fn variables(port: u16, mark: &Mark, directory: &Path, scratch: &Path) -> Vec<(&
         ("SFTP_ENABLED", "0".into()),
         // The endpoint for the functions.
         ("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{port}").into()),
+        // Required of every request. The functions inherit it with the endpoint.
+        ("AWS_SESSION_TOKEN", secret.as_str().into()),
         ("AWS_CONFIG_FILE", "/dev/null".into()),
         ("AWS_SHARED_CREDENTIALS_FILE", "/dev/null".into()),
         ("AWS_EC2_METADATA_DISABLED", "true".into()),

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::environment::Endpoint;
 use super::error::SandboxError;
 use super::process::{self, Mark};
+use super::secret::Secret;
 
 /// A server that was started and may still be running.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,13 +20,19 @@ pub struct ServerRecord {
     /// The time of its start, in seconds since 1970.
     pub started: u64,
     pub(super) mark: Mark,
+    /// A server that an older kibus has started needs none.
+    #[serde(default)]
+    pub(super) secret: Secret,
 }
 
 impl ServerRecord {
     /// The server's address.
     #[must_use]
     pub fn endpoint(&self) -> Endpoint {
-        Endpoint { port: self.port }
+        Endpoint {
+            port: self.port,
+            secret: self.secret.clone(),
+        }
     }
 
     /// Whether this process is still running.
@@ -42,7 +49,7 @@ impl ServerRecord {
         }
     }
 
-    /// Writes the file atomically.
+    /// Writes the file atomically. Only the user can read it, since it holds the secret.
     pub(super) fn write(&self, path: &Path) -> Result<(), SandboxError> {
         let write = || {
             let directory = path.parent().unwrap_or(Path::new("."));
@@ -73,6 +80,7 @@ mod tests {
             port: 4566,
             started: 1_700_000_000,
             mark: Mark::new(),
+            secret: Secret::new().unwrap(),
         }
     }
 

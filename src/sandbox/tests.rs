@@ -22,8 +22,8 @@ fn listens(address: SocketAddr) -> bool {
 async fn a_private_server_listens_on_loopback_only_and_stops_when_dropped() {
     let sandbox = Sandbox::open().unwrap();
     let server = sandbox.start_private(&[("AUTH", "true")], &quiet).await.unwrap();
-    let Endpoint { port } = server.endpoint();
-    let health = http::get(port, "/_ministack/health").await.unwrap();
+    let port = server.endpoint().port;
+    let health = http::get(server.endpoint(), "/_ministack/health").await.unwrap();
     assert_eq!(health.status, 200);
     assert!(health.body.contains(r#""auth": "enabled""#), "extra environment");
     if let Some(outward) = outward_address() {
@@ -34,6 +34,37 @@ async fn a_private_server_listens_on_loopback_only_and_stops_when_dropped() {
     drop(server);
     assert!(!listens((Ipv4Addr::LOCALHOST, port).into()), "still listening");
     assert!(!log.exists(), "its files are removed");
+}
+
+/// The emulator runs code, so a server answers only who has its secret, and no web page in the user's browser.
+#[tokio::test]
+async fn a_server_answers_only_who_has_its_secret() {
+    let sandbox = Sandbox::open().unwrap();
+    for extra in [&[][..], &[("AUTH", "true")]] {
+        let server = sandbox.start_private(extra, &quiet).await.unwrap();
+        let Endpoint { port, secret } = server.endpoint();
+        let host = format!("Host: 127.0.0.1:{port}");
+        let token = format!("X-Amz-Security-Token: {}", secret.as_str());
+        let signed = "Authorization: AWS4-HMAC-SHA256 Credential=test/20260101/us-west-2/lambda/aws4_request";
+        let other_host = format!("Host: kibus.example:{port}");
+        for (headers, expected) in [
+            (&[&host[..], &token][..], 200),
+            (&["Host: localhost:1", &token], 200),
+            (&[&host], 403),
+            (&[&host, signed], 403),
+            (&[&host, "X-Amz-Security-Token: x"], 403),
+            (&[&host, &token, &token], 403),
+            (&[&host, &token, "Origin: http://127.0.0.1"], 403),
+            (&[&other_host, &token], 403),
+        ] {
+            let request = format!("GET /2015-03-31/functions/ HTTP/1.1\r\n{}\r\n", headers.join("\r\n"));
+            let answer = http::send(*port, &request).await.unwrap();
+            // With its own checks on, the emulator refuses an unsigned request that the guard lets pass.
+            let passed = answer.status != 403 || !answer.body.contains("this sandbox answers only");
+            assert_eq!(passed, expected == 200, "{extra:?} {headers:?}: {answer:?}");
+            assert!(passed || !answer.body.contains("Access-Control"), "{headers:?}");
+        }
+    }
 }
 
 /// The holder of the server holds its standard input, which the kernel closes however the holder ends.

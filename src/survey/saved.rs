@@ -1,11 +1,12 @@
-//! The options that a hub has saved, in the tags of its dead-letter queue and, as a copy, of its function.
+//! The options that a hub has saved, in the tags of its dead-letter queue and, as a copy, of its function. Options on a
+//! queue that is being deleted do not count.
 
 use crate::cloud::Fault;
 use crate::model::hub::default_queue_prefix;
 use crate::model::inventory::{Observed, Reading};
 use crate::model::options::{BadSavedOption, HubOptions};
 use crate::model::resource::ResourceId;
-use crate::model::router_build::QUEUE_PREFIX_VARIABLE;
+use crate::model::router_handler::RouterHandler;
 use crate::model::scope::Scope;
 use crate::model::tags::Tags;
 
@@ -24,7 +25,7 @@ pub enum SavedOptions {
     Kept {
         /// The options.
         options: HubOptions,
-        /// Whether they are the function's copy, because the dead-letter queue is missing.
+        /// Whether they are the function's copy, because the dead-letter queue is missing or being deleted.
         copy: bool,
     },
 }
@@ -36,6 +37,7 @@ impl SavedOptions {
         match observed.get(&ResourceId::Queue(scope.dead_letter_queue())) {
             Some(Reading::Unreadable(fault)) => Self::Unreadable(fault.clone()),
             Some(Reading::Present(queue)) => match queue.tags() {
+                Some(tags) if tags.belong_to(&scope.bus) && tags.being_deleted() => Self::of_function(scope, observed),
                 Some(tags) if tags.belong_to(&scope.bus) => Self::from_tags(tags.clone(), false),
                 _ => Self::Foreign,
             },
@@ -49,12 +51,11 @@ impl SavedOptions {
             return Self::Absent;
         };
         let mut saved = Self::from_tags(function.tags.clone(), true);
-        // A router of 0.1.0 has no copy of the options, but its environment has the prefix.
+        // A function of kibus 0.1.0 has no copy of the options, but its settings have the prefix.
         if let Self::Kept { options, .. } = &mut saved
             && options.queue_prefix.is_none()
         {
-            let prefix = function.settings.environment.get(QUEUE_PREFIX_VARIABLE);
-            let prefix = prefix.and_then(|prefix| prefix.parse().ok());
+            let prefix = RouterHandler::of(&function.settings).map(|handler| handler.prefix);
             options.queue_prefix = prefix.filter(|prefix| *prefix != default_queue_prefix());
         }
         saved

@@ -11,7 +11,7 @@ import boto3
 
 EC2 = boto3.client("ec2")
 SQS = boto3.client("sqs")
-PREFIX = os.environ.get("KIBUS_QUEUE_PREFIX", "karpenter-")
+PREFIX = os.environ["_HANDLER"].partition("/")[2]
 
 
 def cluster_of(instance):

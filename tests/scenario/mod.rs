@@ -16,6 +16,8 @@
 //! - `% profile NAME ACCOUNT`: a profile with keys of that account
 //! - `% in REGION SERVICE OPERATION PARAMETERS`: the same in another Region; after `kms CreateKey`, `KEY_ID` is the
 //!   key's id
+//! - `% aws-like ID...|all|none`: from now on AWS behaves so (`tests/aws_like`), for kibus and for the functions;
+//!   `% struck`: the ids of the behaviors that struck since the last time
 //! - `% partition PARTITION`: from now on every ARN in responses to kibus, and the caller's, is in this partition;
 //!   `% partitions`: the partitions of the ARNs that kibus has sent since the last time
 //! - `% settle`: wait until the hub queue is empty; `% messages QUEUE`: the messages in a queue
@@ -28,12 +30,10 @@ pub(crate) mod wire;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::OnceLock;
 
-use kibus::sandbox::{PrivateServer, Sandbox};
 use tempfile::TempDir;
-use tokio::runtime::Runtime;
 
+use crate::aws_like::Server;
 use account::{Account, REGIONS};
 use command::Signals;
 use wire::{Interference, Proxy};
@@ -49,6 +49,7 @@ macro_rules! scenarios {
 }
 
 scenarios! {
+    aws_like
     bad_input
     clusters
     controller_roles
@@ -61,7 +62,9 @@ scenarios! {
     interrupted
     json
     no_answer
+    no_tag_conditions
     names
+    new_roles
     no_hub
     not_ours
     orphans
@@ -92,24 +95,14 @@ fn directory() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios")
 }
 
-/// The runtime and the port of the one server of this process, which stops with it.
-fn server() -> (&'static Runtime, u16) {
-    static SERVER: OnceLock<(Runtime, PrivateServer)> = OnceLock::new();
-    let (runtime, server) = SERVER.get_or_init(|| {
-        let runtime = Runtime::new().unwrap();
-        let sandbox = Sandbox::open().unwrap();
-        let server = runtime.block_on(sandbox.start_private(&[], &|_| {})).unwrap();
-        (runtime, server)
-    });
-    (runtime, server.endpoint().port)
-}
-
 /// Runs a scenario and compares its output with the file.
 fn play(name: &str) {
     let path = directory().join(format!("{name}.txt"));
     let wanted = std::fs::read_to_string(&path).unwrap();
-    let (runtime, port) = server();
-    let got = runtime.block_on(async { Scenario::new(name, port).await.play(&wanted).await });
+    let server = Server::shared();
+    let got = server
+        .runtime
+        .block_on(async { Scenario::new(name, server).await.play(&wanted).await });
     if wanted == got {
         return;
     }
@@ -137,15 +130,19 @@ struct Scenario {
 }
 
 impl Scenario {
-    async fn new(name: &str, server: u16) -> Self {
+    async fn new(name: &str, server: &Server) -> Self {
         let at = ALL.iter().position(|other| *other == name).unwrap();
+        let port = server.port();
+        let id = format!("{:012}", 100_000_000_000 + at);
+        let proxy = Proxy::start(port).await;
+        server.route_functions(&id, &proxy.like);
         Self {
             account: Account {
-                id: format!("{:012}", 100_000_000_000 + at),
-                server,
+                id,
+                server: port,
                 region: REGIONS[0],
             },
-            proxy: Proxy::start(server).await,
+            proxy,
             directory: TempDir::new().unwrap(),
             signals: None,
             saved: BTreeMap::new(),
@@ -211,6 +208,18 @@ impl Scenario {
                     self.key = made["KeyMetadata"]["KeyId"].as_str().map(str::to_owned);
                 }
                 String::new()
+            }
+            ["aws-like", ..] => {
+                self.proxy.like.switch(&words[1..].join(" "));
+                String::new()
+            }
+            ["struck"] => {
+                let struck = self.proxy.like.take_struck();
+                struck
+                    .iter()
+                    .map(|behavior| behavior.id())
+                    .collect::<Vec<_>>()
+                    .join(" ")
             }
             ["partition", partition] => {
                 self.proxy.speak_of(partition);

@@ -14,7 +14,10 @@ use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
+use crate::emulator::secret;
+
 use super::partition::{for_server, from_server, partitions};
+use crate::aws_like::{AwsLike, Caller};
 
 pub(crate) type Answer = Response<Full<Bytes>>;
 pub(crate) type Broken = Box<dyn std::error::Error + Send + Sync>;
@@ -48,6 +51,8 @@ struct State {
 pub(super) struct Proxy {
     /// Its port.
     pub(super) port: u16,
+    /// The behaviors of AWS that the server lacks.
+    pub(super) like: AwsLike,
     state: Arc<Mutex<State>>,
 }
 
@@ -57,13 +62,14 @@ impl Proxy {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let proxy = Self {
             port: listener.local_addr().unwrap().port(),
+            like: AwsLike::new(server),
             state: Arc::default(),
         };
-        let state = Arc::clone(&proxy.state);
+        let (state, like) = (Arc::clone(&proxy.state), proxy.like.clone());
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let state = Arc::clone(&state);
-                let service = service_fn(move |request| pass(Arc::clone(&state), server, request));
+                let (state, like) = (Arc::clone(&state), like.clone());
+                let service = service_fn(move |request| pass(Arc::clone(&state), like.clone(), request));
                 let connection =
                     hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
                 // A connection breaks if the client was killed, or on purpose.
@@ -117,7 +123,7 @@ impl Proxy {
     }
 }
 
-async fn pass(state: Arc<Mutex<State>>, server: u16, request: Request<Incoming>) -> Result<Answer, Broken> {
+async fn pass(state: Arc<Mutex<State>>, like: AwsLike, request: Request<Incoming>) -> Result<Answer, Broken> {
     let (parts, body) = request.into_parts();
     let request = Request::from_parts(parts, body.collect().await?.to_bytes());
     let (operation, subject) = operation(&request);
@@ -140,7 +146,7 @@ async fn pass(state: Arc<Mutex<State>>, server: u16, request: Request<Incoming>)
         Some(partition) => for_server(request, partition)?,
         None => request,
     };
-    let answer = interfere(interference, &untruths, server, request, &operation).await?;
+    let answer = interfere(interference, &untruths, &like, request, &operation).await?;
     Ok(match &partition {
         Some(partition) => from_server(answer, partition).await?,
         None => answer,
@@ -150,21 +156,22 @@ async fn pass(state: Arc<Mutex<State>>, server: u16, request: Request<Incoming>)
 async fn interfere(
     interference: Option<Interference>,
     untruths: &[(String, String, String)],
-    server: u16,
+    like: &AwsLike,
     request: Request<Bytes>,
     operation: &str,
 ) -> Result<Answer, Broken> {
+    let forward = |request| like.pass(request, Caller::Client);
     match interference {
-        None if !untruths.is_empty() => Ok(untrue(forward(server, request).await?, untruths).await),
-        None => forward(server, request).await,
+        None if !untruths.is_empty() => Ok(untrue(forward(request).await?, untruths).await),
+        None => forward(request).await,
         Some(Interference::Refuse(_, status, code, message)) => Ok(refusal(operation, status, &code, &message)),
         Some(Interference::Answer(_, body)) => Ok(Response::new(Full::from(body))),
         Some(Interference::Lose(_)) => {
-            forward(server, request).await?;
+            forward(request).await?;
             Err("lost".into())
         }
         Some(Interference::Hold(arrived, leave)) => {
-            let answer = forward(server, request).await?;
+            let answer = forward(request).await?;
             let _ = arrived.send(());
             let _ = leave.await;
             Ok(answer)
@@ -235,11 +242,24 @@ pub(crate) async fn forward(server: u16, request: Request<Bytes>) -> Result<Answ
     let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, server)).await?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
     tokio::spawn(async move { drop(connection.await) });
-    let (mut parts, body) = sender.send_request(request.map(Full::new)).await?.into_parts();
+    let mut request = request.map(Full::new);
+    if let Some(secret) = secret(server).filter(|_| is_root(request.headers())) {
+        request.headers_mut().insert("x-amz-security-token", secret.parse()?);
+    }
+    let (mut parts, body) = sender.send_request(request).await?.into_parts();
     let body = body.collect().await?.to_bytes();
     parts.headers.remove("transfer-encoding");
     parts.headers.insert(CONTENT_LENGTH, body.len().into());
     Ok(Response::from_parts(parts, Full::new(body)))
+}
+
+/// Whether the emulator takes the caller for the root user, by the key id alone. Users and roles have their own tokens.
+fn is_root(headers: &HeaderMap) -> bool {
+    let signature = headers.get("authorization").map_or("", |value| value.to_str().unwrap());
+    let key = signature
+        .split_once("Credential=")
+        .and_then(|(_, scope)| scope.split('/').next());
+    key.is_none_or(|key| key == "test" || key.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// The operation as `service:Operation`, for REST services as `service:METHOD/path`, and its subject.

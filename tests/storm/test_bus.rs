@@ -12,12 +12,13 @@ use kibus::aws::{AwsCloud, Connect};
 use kibus::ec2;
 use kibus::model::scope::Scope;
 use kibus::model::tags::Tags;
-use kibus::sandbox::{PrivateServer, Sandbox};
+use kibus::sandbox::PrivateServer;
 use serde_json::{Value, json};
 
 use super::proxy::Proxy;
 use super::workload::Workload;
 use crate::create_tags::create_tags;
+use crate::emulator::private_server;
 
 const REGION: &str = "us-west-2";
 
@@ -44,17 +45,14 @@ pub(super) struct RouterLog {
 impl TestBus {
     /// Starts the emulator, whose functions call AWS through the proxy, and creates the hub and the clusters.
     pub(super) async fn start(proxy: &Proxy, workload: &Workload, router: &Path, receives: u32) -> Self {
-        let sandbox = Sandbox::open().unwrap();
-        let server = sandbox
-            .start_private(&[("AWS_ENDPOINT_URL", &proxy.url())], &|_| {})
-            .await
-            .unwrap();
+        let server = private_server(&[("AWS_ENDPOINT_URL", &proxy.url())]).await;
         proxy.forward_to(server.endpoint().port);
         let endpoint = server.endpoint().url();
         let connect = Connect {
             region: Some(REGION.parse().unwrap()),
             endpoint_url: Some(endpoint.clone()),
             isolated: true,
+            session_token: server.endpoint().secret.token(),
             ..Connect::default()
         };
         let session = connect.connect().await.unwrap();
@@ -109,6 +107,7 @@ impl TestBus {
             .args(["--yes", "--endpoint-url", &self.endpoint, "--region", REGION])
             .env_clear()
             .envs([("AWS_ACCESS_KEY_ID", "test"), ("AWS_SECRET_ACCESS_KEY", "test")])
+            .env("AWS_SESSION_TOKEN", self.server.endpoint().secret.as_str())
             .stdin(Stdio::null())
             .output()
             .await

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::model::name::{KmsKey, PermissionsBoundary, QueuePrefix, RolePath};
 use crate::model::options::{HubOptions, LogRetention, Memory, OrNone, ReservedConcurrency, Retention, UserTags};
 use crate::model::resource::Architecture;
-use crate::package;
+use crate::package::{self, BinaryHash};
 use crate::recipe::bootstrap_hub::{Request, Router};
 use crate::survey::Survey;
 
@@ -59,6 +59,9 @@ pub(in crate::cli) struct Args {
     /// Router binary [default: kibus-router next to kibus].
     #[arg(long, env = "KIBUS_ROUTER_BINARY", value_name = "FILE")]
     router_binary: Option<PathBuf>,
+    /// Refuse any router binary that does not have this SHA-256.
+    #[arg(long, env = "KIBUS_ROUTER_SHA256", value_name = "SHA256")]
+    router_sha256: Option<BinaryHash>,
     /// Allow an older router to replace a newer one.
     #[arg(long)]
     allow_downgrade: bool,
@@ -95,20 +98,30 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
         router: Router::OfVersion(env!("CARGO_PKG_VERSION").to_owned()),
         allow_downgrade: args.allow_downgrade,
     };
-    let (ui, binary) = (hubs.ui, args.router_binary);
+    let (ui, binary, hash) = (hubs.ui, args.router_binary, args.router_sha256);
     change_with(hubs, request, args.consent, move |hub, request, survey| {
         let _packaging = ui.spinner("packaging the router");
-        package_router(hub, request, survey, binary.as_deref())
+        package_router(hub, request, survey, binary.as_deref(), hash.as_ref())
     })
     .await
 }
 
-fn package_router(hub: &mut Hub, request: &mut Request, survey: &Survey, binary: Option<&Path>) -> Result<(), Error> {
-    let package = match (binary, request.needs_package(survey)) {
-        (Some(path), _) => package::package(path, false, request.architecture(survey))?,
-        (None, Some(architecture)) => package::package(&package::beside_executable(), true, architecture)?,
+fn package_router(
+    hub: &mut Hub,
+    request: &mut Request,
+    survey: &Survey,
+    binary: Option<&Path>,
+    hash: Option<&BinaryHash>,
+) -> Result<(), Error> {
+    let beside = package::beside_executable();
+    let path = binary.unwrap_or(&beside);
+    let architecture = match (binary, request.needs_package(survey)) {
+        (Some(_), _) => request.architecture(survey),
+        (None, Some(architecture)) => architecture,
         (None, None) => return Ok(()),
     };
+    let bytes = package::read(path, hash)?;
+    let package = package::package(path, &bytes, binary.is_none(), architecture)?;
     hub.cloud = hub.cloud.clone().with_archive(package.archive);
     request.router = Router::Packaged(package.code);
     Ok(())

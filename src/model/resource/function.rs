@@ -118,13 +118,13 @@ pub struct FunctionSettings {
     pub runtime: String,
     /// Its architecture.
     pub architecture: Architecture,
-    /// The handler that Lambda calls; a custom runtime ignores it.
+    /// The handler. A custom runtime calls none, so it holds the settings of the router.
     pub handler: String,
     /// Memory, in MiB.
     pub memory: u32,
     /// The longest invocation, in seconds.
     pub timeout: u32,
-    /// Its environment.
+    /// Its environment variables. Kibus sets none.
     pub environment: BTreeMap<String, String>,
     /// Its code.
     pub code: Code,

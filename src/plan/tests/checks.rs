@@ -9,9 +9,9 @@ use crate::model::inventory::{Desired, Observed, Reading};
 use crate::model::name::ClusterName;
 use crate::model::options::HubOptions;
 use crate::model::resource::{Alias, Code, FunctionSettings, Resource};
-use crate::model::scope::tests::scope;
+use crate::model::scope::tests::{scope, scope_in};
 use crate::model::tags::{BUS, CLUSTER, Tags};
-use crate::plan::{Allowed, check, check_allowing, check_prefix, check_queue_name, plan};
+use crate::plan::{Allowed, check, check_allowing, check_empty_prefix, check_prefix, check_queue_name, plan};
 use serde_json::json;
 
 const ROLE: &str = "kibus-router-us-west-2";
@@ -389,6 +389,20 @@ fn the_prefix_stays_while_clusters_are_registered() {
 }
 
 #[test]
+fn the_prefix_is_empty_only_where_tags_tell_queues_apart() {
+    for (region, prefix, taken) in [
+        ("us-west-2", "", true),
+        ("eu-south-1", "", true),
+        ("eu-south-2", "", false),
+        ("ap-south-2", "", false),
+        ("eu-south-2", "karpenter-", true),
+    ] {
+        let checked = check_empty_prefix(&scope_in("aws", region), &prefix.parse().unwrap());
+        assert_eq!(checked.is_ok(), taken, "{region} `{prefix}`");
+    }
+}
+
+#[test]
 fn only_a_downgrade_can_be_allowed() {
     let mut bench = Bench::new();
     bench.function("kibus-router", |f| f.settings.code = Code::of_archive("0.3.0", "bb"));
@@ -420,10 +434,25 @@ const BACK: &[Back] = &[
     ),
     (
         "which sends to other queues",
+        |s| s.handler = "kibus/x-".to_owned(),
+        &["version 1 of the router was published with other settings: `handler`"],
+    ),
+    ("published by 0.1.0", |s| by_0_1_0(s, "karpenter-"), &[]),
+    (
+        "published by 0.1.0, which sends to other queues",
+        |s| by_0_1_0(s, "x-"),
+        &[
+            "version 1 of the router was published with other settings: `environment.KIBUS_BUS`, \
+          `environment.KIBUS_QUEUE_PREFIX`, `handler`",
+        ],
+    ),
+    (
+        "published by 0.1.0, with another variable",
         |s| {
-            s.environment.insert("KIBUS_QUEUE_PREFIX".to_owned(), "x-".to_owned());
+            by_0_1_0(s, "karpenter-");
+            s.environment.insert("RUST_LOG".to_owned(), "trace".to_owned());
         },
-        &["version 1 of the router was published with other settings: `environment.KIBUS_QUEUE_PREFIX`"],
+        &["version 1 of the router was published with other settings: `environment.RUST_LOG`"],
     ),
     (
         "which somebody had put into a network",
@@ -436,11 +465,19 @@ const BACK: &[Back] = &[
         "which runs as another role, and knows no prefix",
         |s| {
             s.role.push('x');
-            s.environment.remove("KIBUS_QUEUE_PREFIX");
+            s.handler = "bootstrap".to_owned();
         },
-        &["version 1 of the router was published with other settings: `environment.KIBUS_QUEUE_PREFIX`, `role`"],
+        &["version 1 of the router was published with other settings: `handler`, `role`"],
     ),
 ];
+
+/// Settings as kibus 0.1.0 published them: in environment variables.
+fn by_0_1_0(settings: &mut FunctionSettings, prefix: &str) {
+    settings.handler = "bootstrap".to_owned();
+    settings.environment = [("KIBUS_BUS", "kibus"), ("KIBUS_QUEUE_PREFIX", prefix)]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+}
 
 #[test]
 fn a_rollback_from_a_version_in_a_network_is_allowed() {

@@ -228,25 +228,7 @@ const DRIFT: &[Row] = &[
         "~function(timeout)",
     ),
     (
-        "bus in the environment",
-        |b| {
-            b.function("kibus-router", |f| {
-                f.settings.environment.insert("KIBUS_BUS".to_owned(), "x".to_owned());
-            });
-        },
-        "~function(environment.KIBUS_BUS)",
-    ),
-    (
-        "no queue prefix in the environment",
-        |b| {
-            b.function("kibus-router", |f| {
-                f.settings.environment.remove("KIBUS_QUEUE_PREFIX");
-            });
-        },
-        "~function(environment.KIBUS_QUEUE_PREFIX)",
-    ),
-    (
-        "more in the environment",
+        "a variable in the environment",
         |b| {
             b.function("kibus-router", |f| {
                 f.settings.environment.insert("RUST_LOG".to_owned(), "trace".to_owned());
@@ -333,13 +315,15 @@ const DRIFT: &[Row] = &[
                 a.settings.handler.push('x');
                 a.settings.memory = 128;
                 a.settings.timeout = 3;
-                a.settings.environment.clear();
+                a.settings
+                    .environment
+                    .insert("KIBUS_BUS".to_owned(), "kibus".to_owned());
                 a.settings.logging = Logging::default();
                 a.settings.extras.network.insert("sg-1".to_owned());
             });
         },
-        "~alias(role,runtime,architecture,handler,memory,timeout,environment.KIBUS_BUS,\
-         environment.KIBUS_QUEUE_PREFIX,logging.group,logging.format,network)",
+        "~alias(role,runtime,architecture,handler,memory,timeout,logging.group,logging.format,\
+         network,environment.KIBUS_BUS)",
     ),
     (
         "all attachments of the live version",
@@ -582,8 +566,8 @@ const CHOICES: &[Row] = &[
     (
         "a queue prefix",
         |b| b.options.queue_prefix = Some("x-".parse().unwrap()),
-        "~queue(tags.kibus:option:queue-prefix) ~function(environment.KIBUS_QUEUE_PREFIX,tags.kibus:option:queue-prefix) \
-         ~alias(environment.KIBUS_QUEUE_PREFIX)",
+        "~queue(tags.kibus:option:queue-prefix) ~role-policy(document) ~function(handler,tags.kibus:option:queue-prefix) \
+         ~alias(handler)",
     ),
     (
         "memory",

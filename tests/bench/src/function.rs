@@ -94,8 +94,7 @@ pub fn start(
             ("AWS_LAMBDA_FUNCTION_VERSION", "1"),
             ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "256"),
             ("AWS_EC2_METADATA_DISABLED", "true"),
-            ("KIBUS_BUS", "kibus"),
-            ("KIBUS_QUEUE_PREFIX", "karpenter-"),
+            ("_HANDLER", "kibus/karpenter-"),
             ("PYTHONDONTWRITEBYTECODE", "1"),
         ])
         .env("AWS_LAMBDA_RUNTIME_API", runtime_api.to_string())

@@ -18,7 +18,7 @@ use stage::Stage;
 /// Runs the demo. Fails at the first result that is not as expected.
 pub(in crate::cli) async fn run(ui: &Ui) -> Result<Ending, Error> {
     let server = Sandbox::open()?.start_private(&[], &report_steps(ui)).await?;
-    let stage = Stage::set(ui, server.endpoint()).await?;
+    let stage = Stage::set(ui, server.endpoint().clone()).await?;
 
     stage.say("Two clusters run in this account: base and tenant-1. Karpenter launched one instance in each.")?;
     let base = stage.cluster("base").await?;

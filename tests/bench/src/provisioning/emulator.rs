@@ -17,6 +17,8 @@ use crate::prepare;
 pub struct Emulator {
     /// Where it listens.
     pub address: SocketAddr,
+    /// What every request must carry as its session token.
+    pub token: String,
     kibus: PathBuf,
     home: PathBuf,
 }
@@ -40,7 +42,9 @@ impl Emulator {
             rest[..end.unwrap_or(rest.len())].parse().ok()
         });
         let address = address.ok_or_else(|| String::from_utf8_lossy(&up.stderr).into_owned())?;
-        Ok(Self { address, kibus, home })
+        let token = env.split("AWS_SESSION_TOKEN=").nth(1);
+        let token = token.and_then(|rest| rest.lines().next()).ok_or("the sandbox has no secret")?.to_owned();
+        Ok(Self { address, token, kibus, home })
     }
 
     /// Creates the roles of the controllers, without policies.
@@ -103,6 +107,7 @@ impl Emulator {
             "authorization",
             format!("{credential}, SignedHeaders=host, Signature=0"),
         );
+        request = request.header("x-amz-security-token", &self.token);
         request = match target {
             Some(target) => request
                 .header("x-amz-target", target)

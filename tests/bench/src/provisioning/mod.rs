@@ -86,10 +86,11 @@ async fn measure(programs: &Programs, size: usize, with_script: bool) -> Result<
     }
     let [ours, bare, scripts] = ACCOUNTS;
     let mut hub = process(&programs.kibus, &format!("http://{}", emulator.address), ours);
+    hub.env("AWS_SESSION_TOKEN", &emulator.token);
     hub.args(["bootstrap-hub", "--yes", "--router-binary"])
         .arg(&programs.router);
     ran(hub).await?;
-    let proxy = Proxy::start(emulator.address).await?;
+    let proxy = Proxy::start(emulator.address, &emulator.token).await?;
     let endpoint = format!("http://{}", proxy.address);
     let mut measured = Vec::new();
     for case in CASES {

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::header::HeaderValue;
 use hyper::http::request::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -41,19 +42,22 @@ pub struct Proxy {
 
 impl Proxy {
     /// Listens on a free port. Each connection has a connection of its own to the server.
-    pub async fn start(server: SocketAddr) -> std::io::Result<Self> {
+    ///
+    /// Every call carries the server's secret `token`.
+    pub async fn start(server: SocketAddr, token: &str) -> Result<Self, Box<dyn Error>> {
+        let token: HeaderValue = token.parse()?;
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let calls = Arc::new(Mutex::new(Vec::new()));
         let record = Arc::clone(&calls);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let record = Arc::clone(&record);
+                let (record, token) = (Arc::clone(&record), token.clone());
                 let _ = stream.set_nodelay(true);
                 tokio::spawn(async move {
                     let Ok(upstream) = connect(server).await else { return };
                     let upstream = tokio::sync::Mutex::new(upstream);
-                    let service = service_fn(|request| relay(&upstream, &record, request));
+                    let service = service_fn(|request| relay(&upstream, &token, &record, request));
                     // A client may close its connection at any time.
                     let _ = http1::Builder::new()
                         .timer(TokioTimer::new())
@@ -84,13 +88,15 @@ pub async fn connect(server: SocketAddr) -> Result<SendRequest<Full<Bytes>>, Fai
 
 async fn relay(
     upstream: &tokio::sync::Mutex<SendRequest<Full<Bytes>>>,
+    token: &HeaderValue,
     record: &Mutex<Vec<Call>>,
     request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, Failure> {
     let begun = Instant::now();
     let (head, body) = request.into_parts();
     let body = body.collect().await?.to_bytes();
-    let request = Request::from_parts(head.clone(), Full::new(body.clone()));
+    let mut request = Request::from_parts(head.clone(), Full::new(body.clone()));
+    request.headers_mut().insert("x-amz-security-token", token.clone());
     let (mut parts, answer) = {
         let mut upstream = upstream.lock().await;
         upstream.ready().await?;
