@@ -16,7 +16,8 @@
 //! - `% in REGION SERVICE OPERATION PARAMETERS`: the same in another Region; after `kms CreateKey`, `KEY_ID` is the
 //!   key's id
 //! - `% aws-like ID...|all|none`: from now on AWS behaves so (`tests/aws_like`), for kibus and for the functions;
-//!   `% struck`: the ids of the behaviors that struck since the last time
+//!   `% aws-like settled` waits until everything late has arrived; `% struck`: the ids of the behaviors that struck since
+//!   the last time
 //! - `% partition PARTITION`: from now on every ARN in responses to kibus, and the caller's, is in this partition;
 //!   `% partitions`: the partitions of the ARNs that kibus has sent since the last time
 //! - `% settle`: wait until the hub queue is empty; `% messages QUEUE`: the messages in a queue
@@ -48,10 +49,13 @@ macro_rules! scenarios {
 }
 
 scenarios! {
+    adopted_queue
     aws_like
     bad_input
     clusters
     controller_roles
+    deleted_clusters
+    deleted_hubs
     drift_of_a_cluster
     drift_of_the_hub
     events
@@ -205,6 +209,10 @@ impl Scenario {
                     let made: serde_json::Value = serde_json::from_str(&answer).unwrap();
                     self.key = made["KeyMetadata"]["KeyId"].as_str().map(str::to_owned);
                 }
+                String::new()
+            }
+            ["aws-like", "settled"] => {
+                self.proxy.like.settle().await;
                 String::new()
             }
             ["aws-like", ..] => {
