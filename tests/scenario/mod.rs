@@ -61,6 +61,7 @@ scenarios! {
     interrupted
     json
     no_answer
+    no_tag_conditions
     names
     new_roles
     no_hub
