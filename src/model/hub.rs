@@ -85,7 +85,7 @@ impl Hub {
             Resource::RolePolicy(RolePolicy {
                 role: self.scope.router_role(),
                 name: self.scope.router_policy(),
-                document: policy::router(&self.scope, self.kms_key()),
+                document: policy::router(&self.scope, &self.queue_prefix(), self.kms_key()),
             }),
             Resource::LogGroup(LogGroup {
                 name: self.scope.router_log_group(),

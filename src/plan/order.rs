@@ -159,6 +159,8 @@ struct Node {
     turn: usize,
     op: Op,
     part: Part,
+    /// Whether the step completes an earlier delete, of a queue that is created again.
+    completes: bool,
     /// For a cluster's queue: the name of the policy of the cluster's controller, on any role.
     policy: Option<PolicyName>,
     /// Whether the step removes a saved role from a queue.
@@ -222,6 +224,9 @@ impl Node {
             turn,
             key: KeyStep::of(&op, change),
             part: Part::of(scope, &id),
+            completes: matches!(&op, Op::Delete(_))
+                && change.action == Action::Replace
+                && matches!(id, ResourceId::Queue(_)),
             policy,
             forgets_a_role: matches!(&op, Op::Update { fields, .. } if fields.iter().any(forgets)),
             op,
@@ -289,6 +294,8 @@ fn must_precede(a: &Node, b: &Node) -> bool {
     match (&a.op, &b.op) {
         // A replacement deletes first. A change of key allows the new key before it removes the old one.
         (_, _) if a.change == b.change => a.turn < b.turn,
+        // Nothing depends on a queue that is being deleted: the waits for several of them run at the same time.
+        (_, Op::Delete(_)) if b.completes => false,
         // No consumer loses a queue: a key is allowed before the queue uses it, and removed after the queue uses another.
         (_, _) if shares_key(a, b) => a.key == KeyStep::Opens,
         (_, _) if shares_key(b, a) => b.key == KeyStep::Closes,

@@ -99,3 +99,6 @@ pub enum NextStep {
         policy: Document,
     },
 }
+
+#[cfg(test)]
+mod tests;

@@ -100,6 +100,7 @@ impl Recipe for Request {
         observed.extend(of_clusters(survey, &clusters));
         let plan = plan::plan(scope, &desired, &observed);
         let mut refusals = plan::check(scope, &plan, &observed);
+        refusals.extend(plan::check_empty_prefix(scope, &hub.prefix()).err());
         refusals.extend(roles.refusals);
         findings.extend(finding::changed(scope, &plan, &refusals, &absent_roles(survey)));
         findings.extend(finding::refused(scope, &refusals));
@@ -114,6 +115,12 @@ impl Recipe for Request {
             }
             warnings.extend(orphan::unread(survey));
         }
+        let deleted = survey.being_deleted().into_keys();
+        let asked = deleted.filter(|name| self.names.is_empty() || self.names.contains(name));
+        findings.extend(asked.map(|name| {
+            let queue = ResourceId::Queue(survey.cluster_queue(&name));
+            finding::being_deleted(queue, name)
+        }));
         let unreadable = unreadable(survey, &observed);
         let incomplete = unreadable.len();
         findings.extend(self.traffic(survey, &clusters));

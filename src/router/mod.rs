@@ -34,6 +34,7 @@ mod services;
 mod shape;
 mod start;
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -55,6 +56,7 @@ use registry::Registry;
 
 use crate::model::name::{ClusterName, QueuePrefix};
 use crate::model::scope::Scope;
+use crate::model::tags::Tags;
 
 /// How many calls are made at the same time at most.
 const CONCURRENT_CALLS: usize = 16;
@@ -81,6 +83,8 @@ struct Router<T, Q> {
 struct InvocationContext<T, Q, C> {
     router: Arc<Router<T, Q>>,
     calls: CallCounts,
+    /// The instances whose tags name two clusters, one of them by the tag that only AWS can write.
+    contradictions: Mutex<BTreeSet<InstanceId>>,
     clock: C,
 }
 
@@ -137,10 +141,25 @@ impl<T, Q> Router<T, Q> {
 }
 
 impl<T, Q, C: Clock> InvocationContext<T, Q, C> {
+    /// The owner of an instance with these tags.
+    fn owner(&self, id: &InstanceId, tags: &Tags) -> InstanceOwner {
+        if owner::contradicts(tags) {
+            let mut contradictions = self.contradictions.lock().unwrap_or_else(PoisonError::into_inner);
+            contradictions.insert(id.clone());
+        }
+        owner::owner(tags)
+    }
+
+    fn take_contradictions(&self) -> BTreeSet<InstanceId> {
+        let mut contradictions = self.contradictions.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut contradictions)
+    }
+
     fn new(router: &Arc<Router<T, Q>>, clock: C) -> Arc<Self> {
         Arc::new(Self {
             router: Arc::clone(router),
             calls: CallCounts::default(),
+            contradictions: Mutex::default(),
             clock,
         })
     }

@@ -130,7 +130,10 @@ fn registration_of(tags: &Tags, to: &Destination, bus: &BusName) -> Registration
         Some(cluster) => tags.cluster_of(bus).as_ref() == Some(cluster),
         None => tags.belong_to(bus),
     };
-    if ours {
+    if ours && tags.being_deleted() {
+        // SQS answers for a deleted queue for a while.
+        Registration::Absent
+    } else if ours {
         Registration::Ours
     } else {
         Registration::NotOurs
@@ -140,6 +143,24 @@ fn registration_of(tags: &Tags, to: &Destination, bus: &BusName) -> Registration
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::tags::{CLUSTER, DELETING};
+
+    #[test]
+    fn s9_a_queue_that_is_being_deleted_counts_as_absent() {
+        let bus: BusName = "kibus".parse().unwrap();
+        let of_base = Tags::of(&bus).with(CLUSTER, "base");
+        let to = Destination {
+            queue: "karpenter-base".parse().unwrap(),
+            cluster: Some("base".parse().unwrap()),
+        };
+        for (tags, registration) in [
+            (of_base.clone(), Registration::Ours),
+            (of_base.with(DELETING, "1"), Registration::Absent),
+            (Tags::default().with(DELETING, "1"), Registration::NotOurs),
+        ] {
+            assert_eq!(registration_of(&tags, &to, &bus), registration, "{tags:?}");
+        }
+    }
 
     #[test]
     fn it_stays_small() {

@@ -1,6 +1,6 @@
 //! A batch of messages, from bytes to decisions.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use super::InvocationContext;
@@ -63,6 +63,8 @@ pub(super) struct RoutedBatch {
     pub(super) delivered: Vec<Delivery>,
     /// What was repaired in events.
     pub(super) repairs: Vec<Repair>,
+    /// The instances whose tags contradict the one that only AWS can write.
+    pub(super) contradictions: BTreeSet<InstanceId>,
 }
 
 impl RoutedBatch {
@@ -96,5 +98,8 @@ pub(super) async fn route<T: InstanceTags, Q: Queues, C: Clock>(
         let outgoing = items.settle(&context.router, &owners);
         deliver(context, outgoing).await
     });
-    items.finish(results.into_iter().chain(late_results), start, start_millis)
+    RoutedBatch {
+        contradictions: context.take_contradictions(),
+        ..items.finish(results.into_iter().chain(late_results), start, start_millis)
+    }
 }

@@ -61,7 +61,9 @@ scenarios! {
     interrupted
     json
     no_answer
+    no_tag_conditions
     names
+    new_roles
     no_hub
     not_ours
     orphans

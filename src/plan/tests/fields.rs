@@ -566,7 +566,7 @@ const CHOICES: &[Row] = &[
     (
         "a queue prefix",
         |b| b.options.queue_prefix = Some("x-".parse().unwrap()),
-        "~queue(tags.kibus:option:queue-prefix) ~function(handler,tags.kibus:option:queue-prefix) \
+        "~queue(tags.kibus:option:queue-prefix) ~role-policy(document) ~function(handler,tags.kibus:option:queue-prefix) \
          ~alias(handler)",
     ),
     (

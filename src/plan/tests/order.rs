@@ -13,11 +13,12 @@ use crate::model::inventory::{Desired, Observed, Reading};
 use crate::model::options::HubOptions;
 use crate::model::resource::{Resource, ResourceId};
 use crate::model::scope::tests::scope;
+use crate::model::tags::DELETING;
 use crate::plan::order::before_by_pairs;
-use crate::plan::{Op, Plan, plan};
+use crate::plan::{Action, Op, Plan, Step, plan};
 
 const ROLES: [Option<&str>; 3] = [None, Some("a"), Some("b")];
-const QUEUES: usize = 8;
+const QUEUES: usize = 10;
 const POLICIES: usize = 3;
 /// The number of desired and observed states of one cluster.
 const CLUSTERS: usize = 4 * QUEUES * POLICIES * POLICIES;
@@ -40,7 +41,7 @@ impl Pair {
     }
 
     /// Adds a cluster: wanted with no role, with either, or not at all; its queue absent or with any saved role,
-    /// changed or not; on each role its policy absent, as it was, or edited until it does not name its queue.
+    /// changed or not, or being deleted; on each role its policy absent, as it was, or edited until it does not name its queue.
     fn cluster(&mut self, name: &str, mut state: usize) {
         let mut next = |count: usize| {
             let digit = state % count;
@@ -63,10 +64,15 @@ impl Pair {
         self.observed
             .insert(ResourceId::Queue(cluster(None).queue), Reading::Absent);
         let queue = next(QUEUES);
-        if let Some(role) = ROLES.get(queue / 2) {
+        // The last two are being deleted.
+        let being_deleted = queue >= 8;
+        if let Some(role) = ROLES.get(if being_deleted { queue - 8 } else { queue / 2 }) {
             for resource in cluster(*role).desired(&scope(), None).resources() {
                 if let Resource::Queue(mut seen) = resource.clone() {
                     seen.delay += u32::from(queue % 2 == 1);
+                    if being_deleted {
+                        seen.tags = seen.tags.with(DELETING, "1");
+                    }
                     self.see(Resource::Queue(seen));
                 }
             }
@@ -87,9 +93,9 @@ impl Pair {
         }
     }
 
-    /// Adds a hub: wanted or not, found after other options, of which the bits of `missing` are absent and those of
-    /// `drifted` were changed.
-    fn hub(&mut self, wanted: Option<&HubOptions>, found: &HubOptions, missing: u32, drifted: u32) {
+    /// Adds a hub: wanted or not, found after other options, of which the bits of `missing` are absent, those of `drifted`
+    /// were changed, and queues among those of `deleted` are being deleted.
+    fn hub(&mut self, wanted: Option<&HubOptions>, found: &HubOptions, (missing, drifted, deleted): (u32, u32, u32)) {
         let hub = |options: &HubOptions| Hub::new(&scope(), options.clone(), code()).desired();
         if let Some(options) = wanted {
             self.wanted.extend(hub(options));
@@ -99,11 +105,17 @@ impl Pair {
         }
         for (bit, resource) in hub(found).resources().enumerate() {
             if missing & (1 << bit) == 0 {
-                self.see(if drifted & (1 << bit) == 0 {
+                let mut seen = if drifted & (1 << bit) == 0 {
                     resource.clone()
                 } else {
                     changed(resource.clone())
-                });
+                };
+                if let Resource::Queue(queue) = &mut seen
+                    && deleted & (1 << bit) != 0
+                {
+                    queue.tags = queue.tags.clone().with(DELETING, "1");
+                }
+                self.see(seen);
             }
         }
     }
@@ -215,7 +227,16 @@ fn hold(plan: &Plan) {
         for (a, early) in plan.steps.iter().enumerate() {
             let (x, y) = (early.op.id(), late.op.id());
             let waits = before[b].contains(&a);
+            // A queue that is being deleted and created again waits for nothing.
+            let completes = |step: &Step| {
+                let replaces = plan.changes[step.change].action == Action::Replace;
+                replaces && matches!(step.op, Op::Delete(Resource::Queue(_)))
+            };
             let must = match (&early.op, &late.op) {
+                _ if completes(late) => {
+                    assert_eq!(before[b], BTreeSet::new(), "{y}");
+                    false
+                }
                 (Op::Delete(_), Op::Delete(_)) => refers(&x, &y) || y == memory && x != y,
                 (Op::Delete(_), Op::Create(_)) => x == y,
                 (_, Op::Delete(_)) => x == memory,
@@ -265,10 +286,11 @@ proptest! {
         missing in any::<u32>(),
         present in any::<u32>(),
         drifted in any::<u32>(),
+        deleted in prop_oneof![Just(0), any::<u32>()],
         clusters in (0..CLUSTERS, 0..CLUSTERS),
     ) {
         let mut pair = Pair::default();
-        pair.hub(wanted.as_ref(), &found, missing & !present, drifted);
+        pair.hub(wanted.as_ref(), &found, (missing & !present, drifted, deleted));
         pair.cluster("base", clusters.0);
         pair.cluster("tenant", clusters.1);
         hold(&pair.plan());
