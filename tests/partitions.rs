@@ -22,9 +22,11 @@ use crate::emulator::{Emulator, Kind};
 use crate::workbench::{ARCHIVES, Bench, sha256};
 
 /// One Region of every partition with a public endpoint.
-const PLACES: [(&str, &str); 7] = [
+const PLACES: [(&str, &str); 8] = [
     ("aws", "us-west-2"),
     ("aws", "ap-southeast-3"),
+    // Its policies name queues without tag conditions.
+    ("aws", "eu-south-2"),
     ("aws-cn", "cn-north-1"),
     ("aws-cn", "cn-northwest-1"),
     ("aws-us-gov", "us-gov-west-1"),
@@ -154,7 +156,10 @@ fn every_arn_is_in_the_callers_partition() {
                     None,
                 )),
             ),
-            ("the router's policy", document(policy::router(&scope, key(&options)))),
+            (
+                "the router's policy",
+                document(policy::router(&scope, &prefix, key(&options))),
+            ),
             (
                 "a controller's policy",
                 document(policy::controller(&scope, &queue, true, key(&options))),

@@ -31,6 +31,8 @@ struct Behavior {
     /// How often other tasks run before the answer; each time a reason to wait is emitted.
     turns: usize,
     fails: bool,
+    /// Whether it waits until someone asks to stop.
+    waits: bool,
     /// Whether what it deletes stays.
     remains: bool,
     /// Whether someone asks to stop while it runs.
@@ -56,26 +58,34 @@ impl Write for Scripted<'_> {
         unreachable!("no create is answered with \"exists\"")
     }
 
-    async fn write(&self, op: &Op, waiting: &(dyn Fn(&str) + Sync)) -> Result<(), Fault> {
+    async fn write(&self, op: &Op, waiting: Waiting<'_>) -> Result<(), Fault> {
         let at = self.plan.steps.iter().position(|step| step.op == *op).unwrap();
         self.add(Moment::Called(at));
         for turn in 0..self.script[at].turns {
-            waiting(&format!("turn {turn}"));
+            waiting.report(&format!("turn {turn}"));
             tokio::task::yield_now().await;
         }
         if self.script[at].stops {
             self.add(Moment::Stop);
             self.stop.send_replace(true);
         }
+        if self.script[at].waits {
+            waiting.stopped().await;
+            self.add(Moment::Answered(at, false));
+            return Err(Fault {
+                kind: FaultKind::Stopped,
+                ..fault()
+            });
+        }
         self.add(Moment::Answered(at, !self.script[at].fails));
         if self.script[at].fails { Err(fault()) } else { Ok(()) }
     }
 
-    async fn gone(&self, id: &ResourceId, waiting: &(dyn Fn(&str) + Sync)) -> Result<(), Fault> {
+    async fn gone(&self, id: &ResourceId, waiting: Waiting<'_>) -> Result<(), Fault> {
         let deletes = |step: &Step| matches!(&step.op, Op::Delete(resource) if resource.id() == *id);
         let at = self.plan.steps.iter().position(deletes).unwrap();
         for turn in 0..10 * self.script[at].turns {
-            waiting(&format!("turn {turn}"));
+            waiting.report(&format!("turn {turn}"));
             tokio::task::yield_now().await;
         }
         self.add(Moment::Gone(at, !self.script[at].remains));
@@ -241,6 +251,7 @@ fn behavior() -> impl Strategy<Value = Behavior> {
     (0..4_usize, rarely(), rarely(), rarely()).prop_map(|(turns, fails, remains, stops)| Behavior {
         turns,
         fails,
+        waits: false,
         remains,
         stops,
     })
@@ -269,6 +280,7 @@ proptest! {
 const WELL: Behavior = Behavior {
     turns: 1,
     fails: false,
+    waits: false,
     remains: false,
     stops: false,
 };
@@ -342,4 +354,18 @@ fn half_a_replacement_is_not_done() {
     let (outcome, moments) = run(&plan, &[WELL, Behavior { fails: true, ..WELL }], 2);
     assert_eq!(outcome.failed, [(0, fault())]);
     assert!(moments.contains(&Moment::Event(0, "failed")));
+}
+
+#[test]
+fn a_stop_ends_a_wait_which_is_no_failure() {
+    let plan = made_up(&[(false, 0), (false, 0), (false, 0)]);
+    let waits = Behavior { waits: true, ..WELL };
+    let stops = Behavior { stops: true, ..WELL };
+    let (outcome, moments) = run(&plan, &[waits, stops, WELL], 2);
+    assert_eq!(outcome.done, [1].into());
+    assert_eq!(outcome.failed, []);
+    assert_eq!(outcome.not_tried, [0, 2].into());
+    assert_eq!(outcome.given_up, [(0, "no".to_owned())]);
+    assert!(outcome.stopped);
+    assert!(!moments.contains(&Moment::Event(0, "failed")));
 }

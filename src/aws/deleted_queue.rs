@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::wait::Waiting;
+use super::wait::{self, Waiting};
 use crate::cloud::{Fault, FaultKind};
 
 /// The usual case: the queue was never seen again.
@@ -19,6 +19,7 @@ const CAREFUL: Series = Series {
 /// The longest wait, as in the Terraform provider.
 const LONGEST: Duration = Duration::from_secs(180);
 
+const ACTION: &str = "sqs:DeleteQueue";
 const CHECKING: &str = "checking that SQS no longer answers for the deleted queue";
 const STILL_ANSWERS: &str = "SQS still answers for the deleted queue";
 
@@ -95,9 +96,9 @@ where
             Verdict::Stays => return Err(stays()),
             Verdict::ReadAgain(pause) => {
                 if reported.replace(reason) != Some(reason) {
-                    waiting(reason);
+                    waiting.report(reason);
                 }
-                sleep(pause).await;
+                wait::pause(sleep(pause), ACTION, reason, waiting).await?;
             }
         }
     }
@@ -105,8 +106,8 @@ where
 
 fn stays() -> Fault {
     Fault {
-        kind: FaultKind::Unsettled,
-        action: "sqs:DeleteQueue".to_owned(),
+        kind: FaultKind::Unsettled { advice: None },
+        action: ACTION.to_owned(),
         code: None,
         message: format!("{STILL_ANSWERS}, after {} seconds", LONGEST.as_secs()),
     }
@@ -116,6 +117,8 @@ fn stays() -> Fault {
 mod tests {
     use std::sync::Mutex;
 
+    use tokio::sync::watch;
+
     use super::*;
 
     /// Reads with these answers, the last of them again and again; gives the result, how often the queue was read, the
@@ -123,12 +126,13 @@ mod tests {
     async fn run(answers: &str) -> (Result<(), Fault>, usize, Vec<String>, Duration) {
         let (slept, reported, reads) = (Mutex::new(Duration::ZERO), Mutex::new(Vec::new()), Mutex::new(0));
         let report = |reason: &str| reported.lock().unwrap().push(reason.to_owned());
+        let (_ask, asked) = watch::channel(false);
         let result = until_gone_at(
             |pause| {
                 *slept.lock().unwrap() += pause;
                 std::future::ready(())
             },
-            &report,
+            Waiting::new(&report, &asked),
             || {
                 let mut reads = reads.lock().unwrap();
                 *reads += 1;
@@ -170,7 +174,7 @@ mod tests {
         for answers in ["Q", "Q..Q..Q"] {
             let (result, _, _, slept) = run(answers).await;
             let fault = result.unwrap_err();
-            assert_eq!(fault.kind, FaultKind::Unsettled, "{answers}");
+            assert_eq!(fault.kind, FaultKind::Unsettled { advice: None }, "{answers}");
             assert_eq!(
                 fault.message, "SQS still answers for the deleted queue, after 180 seconds",
                 "{answers}"

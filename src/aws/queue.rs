@@ -116,7 +116,7 @@ async fn created_tags(cloud: &AwsCloud, url: &str, waiting: Waiting<'_>) -> Resu
         })
     });
     match read.await {
-        Err(fault) if fault.kind == FaultKind::Unsettled && exists.into_inner() => Err(not_managed()),
+        Err(fault) if matches!(fault.kind, FaultKind::Unsettled { .. }) && exists.into_inner() => Err(not_managed()),
         read => read,
     }
 }

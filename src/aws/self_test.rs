@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::AwsCloud;
 use super::error::rejected;
-use super::invoke::{Invoked, invoke};
-use super::wait::Waiting;
+use super::invoke::{INVOKE as ACTION, Invoked, invoke};
+use super::wait::{Waiting, pause};
 use crate::aws_code;
 use crate::cloud::Fault;
 use crate::model::resource::{Alias, FunctionSettings};
@@ -15,8 +15,6 @@ use crate::model::self_test::{SelfTestReport, question};
 /// provider waits as long for IAM.
 const NOT_YET: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_secs(3);
-
-const ACTION: &str = "lambda:InvokeFunction";
 
 /// The result of one self-test.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +65,7 @@ pub(super) async fn pass(
     live: Option<u64>,
     waiting: Waiting<'_>,
 ) -> Result<Result<(), Fault>, Fault> {
-    waiting("the published version runs its self-test");
+    waiting.report("the published version runs its self-test");
     let verdict = allowed(tokio::time::sleep, waiting, || async {
         let invoked = invoke(cloud, &alias.function, &version.to_string(), &question(), waiting).await?;
         Ok(Verdict::of(invoked, &alias.settings))
@@ -111,10 +109,16 @@ where
             return Ok(verdict);
         }
         if reported.as_ref() != Some(codes) {
-            waiting(&format!("AWS does not allow the router's calls yet: {why}"));
+            waiting.report(&format!("AWS does not allow the router's calls yet: {why}"));
             reported = Some(codes.clone());
         }
-        sleep(PAUSE).await;
+        pause(
+            sleep(PAUSE),
+            ACTION,
+            "AWS does not allow the router's calls yet",
+            waiting,
+        )
+        .await?;
         waited += PAUSE;
     }
 }
@@ -124,6 +128,7 @@ mod tests {
     use std::sync::Mutex;
 
     use serde_json::{Value, json};
+    use tokio::sync::watch;
 
     use super::*;
     use crate::model::resource::{Architecture, Code, Extras, Logging};
@@ -191,13 +196,14 @@ mod tests {
     async fn run(verdicts: &[Verdict]) -> (Verdict, Vec<String>, Duration) {
         let (reported, slept) = (Mutex::new(Vec::new()), Mutex::new(Duration::ZERO));
         let tests = Mutex::new(verdicts.iter());
-        let waiting = |reason: &str| reported.lock().unwrap().push(reason.to_owned());
+        let report = |reason: &str| reported.lock().unwrap().push(reason.to_owned());
+        let (_ask, asked) = watch::channel(false);
         let verdict = allowed(
             |pause| {
                 *slept.lock().unwrap() += pause;
                 std::future::ready(())
             },
-            &waiting,
+            Waiting::new(&report, &asked),
             || {
                 let verdict = tests.lock().unwrap().next().unwrap_or(&verdicts[verdicts.len() - 1]);
                 std::future::ready(Ok(verdict.clone()))

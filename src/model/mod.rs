@@ -27,5 +27,6 @@ pub mod scope;
 pub mod self_test;
 pub mod signal;
 pub mod status;
+pub mod tag_conditions;
 pub mod tags;
 pub mod template;

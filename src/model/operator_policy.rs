@@ -6,8 +6,8 @@
 //!
 //! The conditions of each call, from the Service Authorization Reference:
 //!
-//! - `sqs:CreateQueue` and `sqs:TagQueue` have `aws:RequestTag`, queues have `aws:ResourceTag`. Creating a queue with
-//!   tags needs both permissions (API reference, CreateQueue).
+//! - `sqs:CreateQueue` and `sqs:TagQueue` have `aws:RequestTag`, queues have `aws:ResourceTag`, except in the Regions of
+//!   [`super::tag_conditions`]. Creating a queue with tags needs both permissions (API reference, CreateQueue).
 //! - `events:PutTargets` has `events:TargetArn`, an array of ARNs without that of a target's dead-letter queue. An array
 //!   needs a set operator, and `ForAllValues` holds for a request without the key too, hence the `Null` beside it (IAM
 //!   user guide, "Single-valued vs. multivalued context keys"; EventBridge user guide, "Using IAM policy conditions").
@@ -23,7 +23,7 @@ use serde_json::Value;
 use super::document::Document;
 use super::inline_policy::space;
 use super::name::{KmsKey, PermissionsBoundary, QueuePrefix, RoleName};
-use super::policy::with_key;
+use super::policy::{replace_statements, with_key};
 use super::scope::Scope;
 use super::signal::PROBE_SOURCE;
 use super::template::Template;
@@ -60,9 +60,10 @@ pub fn operator(
         roles.iter().flat_map(|role| scope.role_arns(role.as_str())).collect()
     };
     let router_roles = Value::from(scope.role_arns(scope.router_role().as_str()).to_vec());
+    let queues = Value::from(queues);
     let mut policy = Template::builtin(include_str!("../../templates/policies/operator.json")).fill(&[
         ("bus", scope.bus.as_str().into()),
-        ("queue_arns", queues.into()),
+        ("queue_arns", queues.clone()),
         ("hub_queue_arn", scope.queue_arn(&scope.hub_queue()).into()),
         ("probe_queue_arn", scope.queue_arn(&scope.probe_queue()).into()),
         ("rules_arn", scope.rules_arn().into()),
@@ -79,7 +80,12 @@ pub fn operator(
             ("router_role_arns", router_roles),
             ("boundary", boundary.as_str().into()),
         ]);
-        replace_statement(&mut policy, "KibusRouterRole", &bounded);
+        replace_statements(&mut policy, &["KibusRouterRole"], &bounded);
+    }
+    if !scope.region.has_queue_tag_conditions() {
+        let by_name = include_str!("../../templates/policies/operator-without-tag-conditions.json");
+        let by_name = Template::builtin(by_name).fill(&[("queue_arns", queues)]);
+        replace_statements(&mut policy, &["KibusMakeQueues", "KibusChangeQueues"], &by_name);
     }
     with_key(
         policy,
@@ -127,15 +133,6 @@ pub fn too_long(document: &Document) -> Option<usize> {
     over.filter(|over| *over > 0)
 }
 
-/// Replaces the statement with this Sid.
-fn replace_statement(policy: &mut Document, sid: &str, by: &Document) {
-    if let (Some(Value::Array(statements)), Value::Array(by)) = (policy.value_mut().get_mut("Statement"), by.value())
-        && let Some(at) = statements.iter().position(|statement| statement["Sid"] == sid)
-    {
-        statements.splice(at..=at, by.iter().cloned());
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -145,6 +142,7 @@ mod tests {
     use crate::model::controller_role::usual_names;
     use crate::model::hub::default_queue_prefix;
     use crate::model::scope::tests::{scope, scope_in};
+    use crate::model::tag_conditions::WITHOUT_QUEUE_TAG_CONDITIONS;
 
     /// Actions that an operator does not need: the first requires no permission, the next two are for the demo, which is
     /// root in its own sandbox, and no command removes the retention of a log.
@@ -270,17 +268,29 @@ mod tests {
         }
     }
 
+    /// S14: with a condition on a tag, the operator could create no queue in these Regions.
+    #[test]
+    fn queues_are_changed_by_name_where_sqs_has_no_tag_conditions() {
+        for region in WITHOUT_QUEUE_TAG_CONDITIONS {
+            let by_name = operator(&scope_in("aws", region), &default_queue_prefix(), &[], None, None);
+            assert!(!by_name.compact().contains("Tag/"), "{region}: {by_name:?}");
+            assert_eq!(allowed(&by_name), allowed(&document()), "{region}");
+        }
+    }
+
     #[test]
     fn a_document_fits_into_a_managed_policy() {
-        let longest = Scope {
-            bus: "a2345678901234567890".parse().unwrap(),
-            ..scope_in("aws-us-gov", "us-gov-west-1")
-        };
         let prefix = "p".repeat(40).parse().unwrap();
         let boundary = boundary(&"b".repeat(64));
-        for boundary in [None, Some(&boundary)] {
-            let document = operator(&longest, &prefix, &[], None, boundary);
-            assert_eq!(too_long(&document), None, "{boundary:?}");
+        for (partition, region) in [("aws-us-gov", "us-gov-west-1"), ("aws", "ap-southeast-4")] {
+            let longest = Scope {
+                bus: "a2345678901234567890".parse().unwrap(),
+                ..scope_in(partition, region)
+            };
+            for boundary in [None, Some(&boundary)] {
+                let document = operator(&longest, &prefix, &[], None, boundary);
+                assert_eq!(too_long(&document), None, "{region} {boundary:?}");
+            }
         }
         let roles: Vec<RoleName> = (10..50)
             .map(|number| format!("karpenter-{number}").parse().unwrap())

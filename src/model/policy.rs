@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::document::{Document, texts};
-use super::name::{KmsKey, QueueName, RuleName};
+use super::name::{KmsKey, QueueName, QueuePrefix, RuleName};
 use super::scope::Scope;
 use super::template::Template;
 
@@ -41,15 +41,30 @@ pub fn router_trust() -> Document {
     Template::builtin(include_str!("../../templates/policies/router-trust.json")).fill(&[])
 }
 
-/// The policy of the router.
+/// The policy of the router, which sends to queues with this prefix. Where SQS has tag conditions, a queue needs the tags
+/// of a cluster of this bus too. Where it has none, a prefix that the hub's own queues have must not open them: their
+/// messages would come back to the router.
 #[must_use]
-pub fn router(scope: &Scope, key: Option<&KmsKey>) -> Document {
-    let policy = Template::builtin(include_str!("../../templates/policies/router.json")).fill(&[
+pub fn router(scope: &Scope, prefix: &QueuePrefix, key: Option<&KmsKey>) -> Document {
+    let values = [
         ("hub_queue_arn", scope.queue_arn(&scope.hub_queue()).into()),
-        ("any_queue_arn", scope.any_queue_arn().into()),
+        (
+            "dead_letter_queue_arn",
+            scope.queue_arn(&scope.dead_letter_queue()).into(),
+        ),
+        ("cluster_queue_arns", scope.cluster_queue_arns(prefix).to_vec().into()),
         ("bus", scope.bus.as_str().into()),
         ("log_group_arn", scope.log_group_arn(&scope.router_log_group()).into()),
-    ]);
+    ];
+    let mut policy = Template::builtin(include_str!("../../templates/policies/router.json")).fill(&values);
+    if !scope.region.has_queue_tag_conditions() {
+        let by_name = include_str!("../../templates/policies/router-without-tag-conditions.json");
+        replace_statements(
+            &mut policy,
+            &["KibusSendToClusters"],
+            &Template::builtin(by_name).fill(&values),
+        );
+    }
     with_key(policy, include_str!("../../templates/policies/router-key.json"), key)
 }
 
@@ -147,10 +162,21 @@ pub(super) fn with_key(mut policy: Document, statement: &str, key: Option<&KmsKe
     policy
 }
 
+/// Replaces the statements with these Sids.
+pub(super) fn replace_statements(policy: &mut Document, sids: &[&str], by: &Document) {
+    if let (Some(Value::Array(statements)), Value::Array(by)) = (policy.value_mut().get_mut("Statement"), by.value()) {
+        statements.retain(|statement| !sids.iter().any(|sid| statement["Sid"] == *sid));
+        statements.extend(by.iter().cloned());
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::hub::default_queue_prefix;
+    use crate::model::inline_policy::matches;
     use crate::model::scope::tests::{scope, scope_in};
+    use crate::model::tag_conditions::WITHOUT_QUEUE_TAG_CONDITIONS;
 
     fn key() -> KmsKey {
         "arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap()
@@ -163,8 +189,11 @@ mod tests {
         for (name, policy) in [
             ("controller", controller(&scope, &queue, false, None)),
             ("controller with a key", controller(&scope, &queue, true, Some(&key()))),
-            ("router", router(&scope, None)),
-            ("router with a key", router(&scope, Some(&key()))),
+            ("router", router(&scope, &default_queue_prefix(), None)),
+            (
+                "router with a key",
+                router(&scope, &default_queue_prefix(), Some(&key())),
+            ),
         ] {
             assert!(all_ours(&policy), "{name}");
         }
@@ -187,12 +216,12 @@ mod tests {
     #[test]
     fn a_policy_can_open_another_key_beside_its_own() {
         let two = BTreeSet::from(["arn:aws:kms:us-west-2:111122223333:key/2".to_owned()]);
-        let with = router(&scope(), Some(&key()));
+        let with = router(&scope(), &default_queue_prefix(), Some(&key()));
         assert_eq!(keys(&with), BTreeSet::from([key().to_string()]));
         let both = with_keys_too(&with, &two);
         assert_eq!(keys(&both), &keys(&with) | &two);
         assert_eq!(both.statements().len(), with.statements().len());
-        let without = router(&scope(), None);
+        let without = router(&scope(), &default_queue_prefix(), None);
         assert_eq!(keys(&without), BTreeSet::new());
         assert_eq!(with_keys_too(&without, &two), without);
     }
@@ -210,7 +239,8 @@ mod tests {
             let sqs = format!("arn:{partition}:sqs:{region}:");
             assert!(policy.contains(&sqs), "{policy}");
             assert!(policy.contains("\"events.amazonaws.com\""), "{policy}");
-            assert!(router(&scope, None).compact().contains(&sqs));
+            let router = router(&scope, &default_queue_prefix(), None);
+            assert!(router.compact().contains(&sqs));
         }
     }
 
@@ -232,5 +262,73 @@ mod tests {
                 "sqs:ReceiveMessage"
             ])
         );
+    }
+
+    /// Whether the router may send to a queue without tags: no statement with a condition counts.
+    fn sends_by_name(policy: &Document, arn: &str) -> bool {
+        let sends = |effect: &str| {
+            policy.statements().iter().any(|statement| {
+                statement["Effect"] == effect
+                    && statement.get("Condition").is_none()
+                    && texts(statement.get("Action")).contains(&"sqs:SendMessage")
+                    && texts(statement.get("Resource"))
+                        .iter()
+                        .any(|pattern| matches(pattern, arn))
+            })
+        };
+        sends("Allow") && !sends("Deny")
+    }
+
+    /// S14: in these Regions a condition on a tag would turn every event into a dead letter.
+    #[test]
+    fn the_router_sends_by_name_where_sqs_has_no_tag_conditions() {
+        let longest = "c".repeat(100).parse().unwrap();
+        for prefix in ["karpenter-", "kibus-", "k"] {
+            let prefix: QueuePrefix = prefix.parse().unwrap();
+            for region in WITHOUT_QUEUE_TAG_CONDITIONS
+                .into_iter()
+                .chain(["us-west-2", "eu-west-1"])
+            {
+                let scope = scope_in("aws", region);
+                let policy = router(&scope, &prefix, None);
+                let may_send = |queue: &QueueName| sends_by_name(&policy, &scope.queue_arn(queue));
+                let by_name = WITHOUT_QUEUE_TAG_CONDITIONS.contains(&region);
+                for queue in [
+                    scope.cluster_queue(&prefix, &"base".parse().unwrap()),
+                    scope.cluster_queue(&prefix, &longest),
+                    scope.probe_queue(),
+                ] {
+                    assert_eq!(may_send(&queue), by_name, "{region} {queue}");
+                }
+                for queue in [scope.hub_queue(), scope.dead_letter_queue(), "orders".parse().unwrap()] {
+                    assert!(!may_send(&queue), "{region} {queue}");
+                }
+                assert_eq!(policy.compact().contains("aws:ResourceTag"), !by_name, "{region}");
+            }
+        }
+    }
+
+    /// The next bootstrap of a hub from before the prefix was in the policy replaces it in one call: every cluster queue
+    /// must be in both, or events are lost until the clusters are added again.
+    #[test]
+    fn the_policy_by_prefix_has_every_queue_of_the_bus() {
+        let longest = "c".repeat(100).parse().unwrap();
+        for prefix in ["karpenter-", ""] {
+            let prefix: QueuePrefix = prefix.parse().unwrap();
+            let policy = router(&scope(), &prefix, None);
+            for queue in [
+                scope().cluster_queue(&prefix, &"base".parse().unwrap()),
+                scope().cluster_queue(&prefix, &longest),
+                scope().probe_queue(),
+            ] {
+                for sid in ["KibusSendToClusters", "KibusAskWhoseQueue"] {
+                    let statements = policy.statements();
+                    let statement = statements.iter().find(|s| s["Sid"] == sid).unwrap();
+                    let arn = scope().queue_arn(&queue);
+                    let has = texts(statement.get("Resource")).iter().any(|p| matches(p, &arn));
+                    assert!(has, "{sid} {queue}");
+                }
+            }
+        }
     }
 }

@@ -111,16 +111,16 @@ impl Scope {
         self.arn("sqs", queue.as_str())
     }
 
-    /// A pattern for the ARN of every queue of this account and Region.
-    #[must_use]
-    pub fn any_queue_arn(&self) -> String {
-        self.arn("sqs", "*")
-    }
-
     /// A pattern for the ARN of every queue whose name begins with this.
     #[must_use]
     pub fn queues_arn(&self, prefix: &QueuePrefix) -> String {
         self.arn("sqs", &format!("{prefix}*"))
+    }
+
+    /// Patterns for the ARNs of the queues that the router sends to: those of clusters, and the probe queue.
+    #[must_use]
+    pub fn cluster_queue_arns(&self, prefix: &QueuePrefix) -> [String; 2] {
+        [self.queues_arn(prefix), self.queue_arn(&self.probe_queue())]
     }
 
     /// The ARN of the default event bus.

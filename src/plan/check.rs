@@ -8,7 +8,7 @@ use super::change::{Action, Change, FieldChange};
 use crate::model::field::FieldValue;
 use crate::model::inline_policy::{matches, queues_received_from};
 use crate::model::inventory::Observed;
-use crate::model::name::{ClusterName, KmsKey, QueueName};
+use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix};
 use crate::model::options::HubOptions;
 use crate::model::policy;
 use crate::model::resource::{Alias, Function, FunctionSettings, Queue, Resource, ResourceId, RolePolicy, Rule};
@@ -63,6 +63,17 @@ pub fn check_prefix(before: &HubOptions, after: &HubOptions, registered: BTreeSe
     };
     if prefix(before) != prefix(after) && !registered.is_empty() {
         return Err(Refusal::PrefixInUse { clusters: registered });
+    }
+    Ok(())
+}
+
+/// Refuses an empty prefix where a policy can name queues only by their prefix: it would open every queue of the account.
+///
+/// # Errors
+/// When the prefix is empty, and SQS has no tag conditions in this Region.
+pub fn check_empty_prefix(scope: &Scope, prefix: &QueuePrefix) -> Result<(), Refusal> {
+    if prefix.as_str().is_empty() && !scope.region.has_queue_tag_conditions() {
+        return Err(Refusal::EmptyPrefix(scope.region.clone()));
     }
     Ok(())
 }

@@ -14,7 +14,9 @@ mod refusal;
 use std::collections::BTreeSet;
 
 pub use change::{Action, Change, FieldChange, Op};
-pub use check::{Allowed, check, check_allowing, check_key, check_prefix, check_queue_name, is_ours};
+pub use check::{
+    Allowed, check, check_allowing, check_empty_prefix, check_key, check_prefix, check_queue_name, is_ours,
+};
 pub use concurrency::check_concurrency;
 pub use controller_role::{OtherQueues, ROLE_SPACE, check_space, other_queues};
 pub use diff::diff;

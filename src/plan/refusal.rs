@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::finding::FindingCode;
 use crate::error::{Hint, Invocation};
 use crate::model::fault::recreate_function;
+use crate::model::hub::default_queue_prefix;
 use crate::model::name::{
     BusName, ClusterName, FunctionName, KmsKey, Partition, PolicyName, QueueName, Region, RoleName, RuleName,
 };
@@ -53,6 +54,12 @@ pub enum Refusal {
         /// The clusters.
         clusters: BTreeSet<ClusterName>,
     },
+    /// In this Region only the prefix tells the queues of the bus from other queues.
+    #[error(
+        "the queue prefix cannot be empty in {0}: SQS has no tag conditions there, so the policies would cover every queue \
+         of the account"
+    )]
+    EmptyPrefix(Region),
     /// A rule to delete has targets that kibus does not manage.
     #[error("rule `{rule}` has targets that kibus does not manage: {}", list(.targets))]
     ForeignTargets {
@@ -135,7 +142,7 @@ impl Refusal {
         Some(match self {
             Self::NotManaged { id, .. } | Self::ForeignStatements(id) | Self::OthersPolicy { id, .. } => id.clone(),
             Self::OthersQueue { queue, .. } | Self::HubQueue(_, queue) => ResourceId::Queue(queue.clone()),
-            Self::PrefixInUse { .. } | Self::KeyElsewhere { .. } => return None,
+            Self::PrefixInUse { .. } | Self::EmptyPrefix(_) | Self::KeyElsewhere { .. } => return None,
             Self::RouterRole { role, policy } => ResourceId::RolePolicy(role.clone(), policy.clone()),
             Self::NoRoleSpace { role, .. } => ResourceId::Role(role.clone()),
             Self::ForeignTargets { rule, .. } => ResourceId::Rule(rule.clone()),
@@ -155,9 +162,10 @@ impl Refusal {
             Self::OthersQueue { .. } | Self::HubQueue(..) | Self::PrefixInUse { .. } => FindingCode::QueueNameTaken,
             Self::ForeignTargets { .. } => FindingCode::ForeignTargets,
             Self::NoRoleSpace { .. } => FindingCode::NoRoleSpace,
-            Self::TooMuchReserved { .. } | Self::KeyElsewhere { .. } | Self::OtherSettings { .. } => {
-                FindingCode::OptionNotApplicable
-            }
+            Self::TooMuchReserved { .. }
+            | Self::EmptyPrefix(_)
+            | Self::KeyElsewhere { .. }
+            | Self::OtherSettings { .. } => FindingCode::OptionNotApplicable,
             Self::OlderRouter { .. } => FindingCode::NewerRouter,
             Self::FunctionFailed { .. } => FindingCode::FunctionFailed,
             Self::RouterRole { .. } => FindingCode::RouterRole,
@@ -199,6 +207,10 @@ impl Refusal {
                     "remove-cluster {}",
                     clusters.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
                 )),
+            ),
+            Self::EmptyPrefix(_) => Hint::command(
+                "set a prefix that no other queue of the account has:",
+                Invocation::kibus(format!("bootstrap-hub --queue-prefix {}", default_queue_prefix())),
             ),
             Self::ForeignTargets { .. } => Hint::text("remove the targets first, if nothing needs them"),
             Self::NoRoleSpace { .. } => Hint::text(

@@ -125,6 +125,7 @@ impl Recipe for Request {
         readable(&of_hub(survey))?;
         let before = self.saved(survey)?;
         let after = self.options(survey)?;
+        plan::check_empty_prefix(scope, &after.prefix())?;
         let mut intent = Intent {
             unchanged: format!("No changes. Hub {} is up to date.", scope.bus),
             ..Intent::default()

@@ -100,6 +100,7 @@ impl Recipe for Request {
         observed.extend(of_clusters(survey, &clusters));
         let plan = plan::plan(scope, &desired, &observed);
         let mut refusals = plan::check(scope, &plan, &observed);
+        refusals.extend(plan::check_empty_prefix(scope, &hub.prefix()).err());
         refusals.extend(roles.refusals);
         findings.extend(finding::changed(scope, &plan, &refusals, &absent_roles(survey)));
         findings.extend(finding::refused(scope, &refusals));

@@ -17,7 +17,6 @@ pub(crate) enum Caller {
 
 /// One call, with its parameters decoded.
 pub(super) struct Call {
-    #[expect(dead_code, reason = "for behaviors that concern functions")]
     pub(super) caller: Caller,
     pub(super) service: String,
     /// Like `CreateQueue`; for REST services the method and the path, like `POST functions`.
@@ -102,7 +101,8 @@ fn pairs(form: &str) -> BTreeMap<String, String> {
     pairs.map(|(key, value)| (decoded(key), decoded(value))).collect()
 }
 
-fn decoded(text: &str) -> String {
+/// Decodes a part of a URL or a form.
+pub(super) fn decoded(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {

@@ -10,14 +10,21 @@
 //! [`Proxy::for_functions`] for the calls of the emulator's functions.
 
 mod behavior;
+mod bucket;
 mod call;
+mod ec2;
 mod events;
 mod iam;
+mod kms;
 mod lambda;
+mod logs;
+mod mapping;
+mod permission;
 mod proxy;
 mod reply;
 mod server;
 mod sqs;
+mod tagging;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -26,7 +33,7 @@ use std::time::Instant;
 
 use hyper::Request;
 use hyper::body::Bytes;
-use hyper::header::CONTENT_LENGTH;
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use serde_json::Value;
 
 use crate::scenario::wire::{Answer, Broken, forward};
@@ -52,6 +59,9 @@ struct Inner {
     events: events::Events,
     iam: iam::Iam,
     lambda: lambda::Lambda,
+    mappings: mapping::Mappings,
+    logs: logs::Logs,
+    ec2: ec2::Ec2,
 }
 
 impl AwsLike {
@@ -67,6 +77,9 @@ impl AwsLike {
             events: events::Events::default(),
             iam: iam::Iam::default(),
             lambda: lambda::Lambda::default(),
+            mappings: mapping::Mappings::default(),
+            logs: logs::Logs::default(),
+            ec2: ec2::Ec2::default(),
         }))
     }
 
@@ -78,6 +91,11 @@ impl AwsLike {
             ids => ids.split(' ').map(|id| id.parse().unwrap()).collect(),
         };
         *self.0.on.lock().unwrap() = on;
+    }
+
+    /// The functions whose mappings poll for more than their reserved concurrency can run (M10).
+    pub(crate) fn overbooked(&self) -> Vec<String> {
+        self.0.mappings.overbooked()
     }
 
     /// How often a behavior struck.
@@ -111,27 +129,31 @@ impl AwsLike {
             call: &call,
             request: &request,
         };
-        let Inner {
-            sqs,
-            events,
-            iam,
-            lambda,
-            ..
-        } = &*self.0;
+        let inner = &*self.0;
         let own = match call.service.as_str() {
-            "sqs" => sqs.before(&at).await,
-            "events" => events.before(&at).await,
-            "iam" => iam.before(&at).await,
-            "lambda" => lambda.before(&at).await,
+            "sqs" => inner.sqs.before(&at).await,
+            "events" => inner.events.before(&at).await,
+            "iam" => inner.iam.before(&at).await,
+            "lambda" => match inner.lambda.before(&at).await {
+                None => inner.mappings.before(&at).await,
+                own => own,
+            },
+            "logs" => inner.logs.before(&at),
+            "ec2" => inner.ec2.before(&at).await,
             _ => None,
         };
         if let Some(own) = own {
             return Ok(own.answer());
         }
-        let mut reply = Reply::read(forward(self.0.server, request.clone()).await?).await;
+        let mut reply = Reply::read(forward(inner.server, request.clone()).await?).await;
         match call.service.as_str() {
-            "sqs" => sqs.after(&at, &mut reply),
-            "lambda" => lambda.after(&at, &mut reply).await,
+            "sqs" => inner.sqs.after(&at, &mut reply),
+            "events" => inner.events.after(&at, &mut reply),
+            "lambda" => {
+                inner.lambda.after(&at, &mut reply).await;
+                inner.mappings.after(&at, &mut reply);
+            }
+            "tagging" => tagging::after(&at, &mut reply),
             _ => {}
         }
         Ok(reply.answer())
@@ -173,35 +195,44 @@ impl At<'_> {
         }
     }
 
-    /// Asks the emulator as the caller of this call does, in a JSON protocol.
-    async fn ask(&self, target: &str, body: &Value) -> Reply {
-        let mut request = self.request.clone();
-        *request.body_mut() = body.to_string().into();
-        request.headers_mut().insert("x-amz-target", target.parse().unwrap());
-        self.send(request).await
+    /// Asks the emulator in a JSON protocol, in the account and Region of this call.
+    async fn ask(&self, service: &str, operation: &str, body: &Value) -> Reply {
+        let target = match service {
+            "sqs" => "AmazonSQS",
+            "events" => "AWSEvents",
+            "kms" => "TrentService",
+            other => panic!("{other} has no target"),
+        };
+        let request = Request::post("/")
+            .header("x-amz-target", format!("{target}.{operation}"))
+            .header(CONTENT_TYPE, "application/x-amz-json-1.1");
+        self.send(service, request, body.to_string()).await
     }
 
-    /// Asks IAM as the caller of this call does.
-    async fn ask_iam(&self, form: &str) -> Reply {
-        let mut request = self.request.clone();
-        *request.method_mut() = hyper::Method::POST;
-        *request.uri_mut() = "/".parse().unwrap();
-        *request.body_mut() = form.to_owned().into();
-        let credential = format!(
-            "AWS4-HMAC-SHA256 Credential={}/20260101/{}/iam/aws4_request, SignedHeaders=host, Signature=0",
+    /// Asks IAM in the account of this call.
+    async fn ask_iam(&self, form: String) -> Reply {
+        let request = Request::post("/").header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+        self.send("iam", request, format!("{form}&Version=2010-05-08")).await
+    }
+
+    /// Gets something of Lambda, in the account and Region of this call.
+    async fn get_lambda(&self, path: &str) -> Reply {
+        let request = Request::get(format!("/2015-03-31/{path}"));
+        self.send("lambda", request, String::new()).await
+    }
+
+    async fn send(&self, service: &str, request: hyper::http::request::Builder, body: String) -> Reply {
+        let scope = format!(
+            "{}/20260101/{}/{service}/aws4_request",
             self.call.account, self.call.region
         );
-        let headers = request.headers_mut();
-        headers.insert("authorization", credential.parse().unwrap());
-        headers.insert("content-type", "application/x-www-form-urlencoded".parse().unwrap());
-        headers.remove("x-amz-target");
-        self.send(request).await
-    }
-
-    async fn send(&self, mut request: Request<Bytes>) -> Reply {
-        let length = request.body().len();
-        request.headers_mut().insert(CONTENT_LENGTH, length.into());
-        Reply::read(forward(self.like.0.server, request).await.unwrap()).await
+        let credential = format!("AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=0");
+        let request = request
+            .header("host", format!("127.0.0.1:{}", self.like.0.server))
+            .header("authorization", credential)
+            .header(CONTENT_LENGTH, body.len());
+        let answer = forward(self.like.0.server, request.body(Bytes::from(body)).unwrap()).await;
+        Reply::read(answer.unwrap()).await
     }
 }
 

@@ -50,6 +50,13 @@ impl Reply {
         Self::new(status, "text/xml", body)
     }
 
+    /// An error of EC2.
+    pub(super) fn ec2_error(status: u16, code: &str, message: &str) -> Self {
+        let error = format!("<Error><Code>{code}</Code><Message>{message}</Message></Error>");
+        let body = format!("<Response><Errors>{error}</Errors><RequestID>r</RequestID></Response>");
+        Self::new(status, "text/xml", body)
+    }
+
     fn new(status: u16, kind: &str, body: String) -> Self {
         let reply = Self {
             status: StatusCode::from_u16(status).unwrap(),

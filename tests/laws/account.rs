@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
 
-use kibus::cloud::{Fault, FaultKind, Read, Snapshot, Write};
+use kibus::cloud::{Fault, FaultKind, Read, Snapshot, Waiting, Write};
 use kibus::model::document::Document;
 use kibus::model::field::FieldValue;
 use kibus::model::inline_policy::InlinePolicy;
@@ -198,10 +198,10 @@ impl Write for Account {
         self.read(id).await
     }
 
-    async fn write(&self, op: &Op, waiting: &(dyn Fn(&str) + Sync)) -> Result<(), Fault> {
+    async fn write(&self, op: &Op, waiting: Waiting<'_>) -> Result<(), Fault> {
         // Other tasks run between the call and its effect.
         tokio::task::yield_now().await;
-        waiting("settling");
+        waiting.report("settling");
         tokio::task::yield_now().await;
         let mut state = self.state();
         let could = can_use(&self.scope, &state.resources);
@@ -217,9 +217,9 @@ impl Write for Account {
         answer
     }
 
-    async fn gone(&self, id: &ResourceId, waiting: &(dyn Fn(&str) + Sync)) -> Result<(), Fault> {
+    async fn gone(&self, id: &ResourceId, waiting: Waiting<'_>) -> Result<(), Fault> {
         if self.state().ghosts.contains_key(id) {
-            waiting("leaving");
+            waiting.report("leaving");
             tokio::task::yield_now().await;
         }
         let mut state = self.state();

@@ -21,7 +21,7 @@ use crate::emulator::{ACCOUNT, private_server};
 use crate::kms_key;
 use crate::scenario::wire::{Answer, Broken, forward};
 
-/// The Region of these tests.
+/// The Region of most of these tests.
 pub(super) const REGION: &str = "us-west-2";
 
 /// The commands that change something, and so take `--yes`.
@@ -30,6 +30,7 @@ const CHANGING: [&str; 5] = ["bootstrap-hub", "add-cluster", "remove-cluster", "
 /// An account on its own emulator.
 pub(super) struct Account {
     server: PrivateServer,
+    region: &'static str,
     /// The endpoint of all calls, including the router's.
     pub(super) endpoint: String,
 }
@@ -55,7 +56,7 @@ pub(super) struct Ran {
 impl Account {
     /// Starts the emulator with its checks enabled. All calls go through a proxy that marks them as TLS, which the queue
     /// policies require.
-    pub(super) async fn start() -> Self {
+    pub(super) async fn start(region: &'static str) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());
         let server: Arc<OnceLock<u16>> = Arc::default();
@@ -65,6 +66,7 @@ impl Account {
         server.set(started.endpoint().port).unwrap();
         Self {
             server: started,
+            region,
             endpoint,
         }
     }
@@ -83,7 +85,7 @@ impl Account {
         let credentials = Credentials::new(&keys.id, &keys.secret, keys.token.clone(), None, "test");
         SdkConfig::builder()
             .behavior_version(BehaviorVersion::v2026_01_12())
-            .region(Region::new(REGION))
+            .region(Region::new(self.region))
             .endpoint_url(&self.endpoint)
             .credentials_provider(SharedCredentialsProvider::new(credentials))
             .build()
@@ -129,7 +131,7 @@ impl Account {
                 "Resource": "*",
             }],
         });
-        kms_key::make(self.server.endpoint().port, ACCOUNT, REGION, Some(&policy)).await
+        kms_key::make(self.server.endpoint().port, ACCOUNT, self.region, Some(&policy)).await
     }
 
     /// Runs kibus with these keys.
@@ -147,7 +149,7 @@ impl Account {
             .envs([
                 ("AWS_ACCESS_KEY_ID", keys.id.as_str()),
                 ("AWS_SECRET_ACCESS_KEY", &keys.secret),
-                ("AWS_REGION", REGION),
+                ("AWS_REGION", self.region),
                 ("AWS_EC2_METADATA_DISABLED", "true"),
                 ("KIBUS_ENDPOINT_URL", &self.endpoint),
             ])

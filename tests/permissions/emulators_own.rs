@@ -51,21 +51,23 @@ pub(super) fn of_router(document: &Value) -> Value {
         ("sqs:ChangeMessageVisibility", "sqs:ChangeMessageVisibilityBatch"),
     ];
     let statements = document["Statement"].as_array().unwrap();
-    let alike = batches.map(|(single, batch)| {
-        let has = |statement: &&Value| match &statement["Action"] {
+    let alike = batches.iter().flat_map(|(single, batch)| {
+        let has = move |statement: &&Value| match &statement["Action"] {
             Value::Array(actions) => actions.contains(&json!(single)),
             action => action == single,
         };
-        let mut statement = statements.iter().find(has).unwrap().clone();
-        statement["Action"] = json!(batch);
-        statement.as_object_mut().unwrap().remove("Sid");
-        statement
+        statements.iter().filter(has).cloned().map(move |mut statement| {
+            statement["Action"] = json!(batch);
+            statement.as_object_mut().unwrap().remove("Sid");
+            statement
+        })
     });
     policy(alike)
 }
 
-fn policy<const N: usize>(statements: [Value; N]) -> Value {
-    json!({"Version": "2012-10-17", "Statement": statements.to_vec()})
+fn policy(statements: impl IntoIterator<Item = Value>) -> Value {
+    let statements: Vec<Value> = statements.into_iter().collect();
+    json!({"Version": "2012-10-17", "Statement": statements})
 }
 
 fn statement(actions: &[&str], resource: &str) -> Value {

@@ -2,6 +2,7 @@
 //! policies that kibus prints for them.
 
 mod account;
+mod by_name;
 mod denied;
 mod emulators_own;
 
@@ -64,7 +65,7 @@ impl Operator<'_> {
 /// One test, because each part needs the parts before it.
 #[tokio::test]
 async fn each_policy_allows_its_work_and_nothing_else() {
-    let account = Account::start().await;
+    let account = Account::start(REGION).await;
     let root = account.root();
     let (iam, sqs) = (Iam::new(&root), Sqs::new(&root));
     let keys = account.user("operator").await;

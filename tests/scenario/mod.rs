@@ -65,7 +65,9 @@ scenarios! {
     interrupted
     json
     no_answer
+    no_tag_conditions
     names
+    new_roles
     no_hub
     not_ours
     orphans

@@ -2,8 +2,8 @@
 
 use clap::Subcommand;
 
-use crate::cli::Ending;
 use crate::cli::hub::{Hub, Hubs};
+use crate::cli::{Ending, explain};
 use crate::cloud::Read;
 use crate::error::Error;
 use crate::model::cluster::Cluster;
@@ -14,6 +14,7 @@ use crate::model::options::{ClusterOptions, HubOptions, OrNone};
 use crate::model::resource::{Resource, ResourceId};
 use crate::model::tags::Tags;
 use crate::model::{operator_policy, policy};
+use crate::plan;
 use crate::ui::Ui;
 
 /// Print the least-privilege IAM policy for an operator, the router, or a Karpenter controller.
@@ -63,6 +64,7 @@ enum Party {
 /// The hub that a document is for.
 struct At<'a> {
     hub: &'a Hub,
+    hubs: &'a Hubs<'a>,
     ui: &'a Ui,
 }
 
@@ -82,7 +84,11 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
     let Some(hub) = hubs.list.first() else {
         return Ok(Ending::Done);
     };
-    let at = At { hub, ui: hubs.ui };
+    let at = At {
+        hub,
+        hubs: &hubs,
+        ui: hubs.ui,
+    };
     let document = match args.party {
         Party::Operator {
             read_only,
@@ -90,7 +96,7 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
             permissions_boundary,
             hub,
         } => {
-            let options = hub.options(&at).await?;
+            let options = hub.options_for_queues(&at).await?;
             let boundary = permissions_boundary.or(options.permissions_boundary.clone());
             let document = operator(&at, &roles, &options, boundary.as_ref().and_then(|b| b.0.as_ref()));
             let document = if read_only {
@@ -100,7 +106,10 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
             };
             fits(&at, document)
         }
-        Party::Router { hub } => policy::router(&at.hub.scope, hub.options(&at).await?.key()),
+        Party::Router { hub } => {
+            let options = hub.options_for_queues(&at).await?;
+            policy::router(&at.hub.scope, &options.prefix(), options.key())
+        }
         Party::Controller {
             cluster,
             karpenter_version,
@@ -158,6 +167,16 @@ impl HubFlags {
         let saved = tags(at, at.hub.scope.dead_letter_queue()).await;
         let saved = saved.as_ref().map(HubOptions::saved).transpose()?;
         Ok(given.or(saved.unwrap_or_default()))
+    }
+
+    /// The same for a document about all cluster queues.
+    async fn options_for_queues(self, at: &At<'_>) -> Result<HubOptions, Error> {
+        let options = self.options(at).await?;
+        plan::check_empty_prefix(&at.hub.scope, &options.prefix()).map_err(|refusal| {
+            let place = at.hubs.place(at.hub);
+            at.hubs.complete(explain::refused(&place, &[refusal], false))
+        })?;
+        Ok(options)
     }
 }
 

@@ -81,7 +81,7 @@ codes! {
     /// The router role has no policy.
     RouterPolicyMissing = "K103", Critical, "the router has no permissions, and events pile up in the hub queue";
     /// The router's log group is missing.
-    LogGroupMissing = "K104", Warning, "dropped events and their reasons are not logged";
+    LogGroupMissing = "K104", Warning, "dropped events and their reasons are not logged, and the router's metrics stop";
     /// The router function is missing.
     FunctionMissing = "K105", Critical, "no event is routed, and events pile up in the hub queue";
     /// The alias that the mapping invokes is missing.

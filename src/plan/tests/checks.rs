@@ -9,9 +9,9 @@ use crate::model::inventory::{Desired, Observed, Reading};
 use crate::model::name::ClusterName;
 use crate::model::options::HubOptions;
 use crate::model::resource::{Alias, Code, FunctionSettings, Resource};
-use crate::model::scope::tests::scope;
+use crate::model::scope::tests::{scope, scope_in};
 use crate::model::tags::{BUS, CLUSTER, Tags};
-use crate::plan::{Allowed, check, check_allowing, check_prefix, check_queue_name, plan};
+use crate::plan::{Allowed, check, check_allowing, check_empty_prefix, check_prefix, check_queue_name, plan};
 use serde_json::json;
 
 const ROLE: &str = "kibus-router-us-west-2";
@@ -385,6 +385,20 @@ fn the_prefix_stays_while_clusters_are_registered() {
         if let Err(refusal) = checked {
             assert!(refusal.to_string().contains("`base`"), "{name}: {refusal}");
         }
+    }
+}
+
+#[test]
+fn the_prefix_is_empty_only_where_tags_tell_queues_apart() {
+    for (region, prefix, taken) in [
+        ("us-west-2", "", true),
+        ("eu-south-1", "", true),
+        ("eu-south-2", "", false),
+        ("ap-south-2", "", false),
+        ("eu-south-2", "karpenter-", true),
+    ] {
+        let checked = check_empty_prefix(&scope_in("aws", region), &prefix.parse().unwrap());
+        assert_eq!(checked.is_ok(), taken, "{region} `{prefix}`");
     }
 }
 
