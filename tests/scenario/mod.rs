@@ -23,6 +23,7 @@
 //! - `% settle`: wait until the hub queue is empty; `% messages QUEUE`: the messages in a queue
 
 mod account;
+pub(crate) mod all_together;
 mod command;
 mod normal;
 mod partition;
@@ -104,7 +105,7 @@ fn play(name: &str) {
     let server = Server::shared();
     let got = server
         .runtime
-        .block_on(async { Scenario::new(name, server).await.play(&wanted).await });
+        .block_on(async { Scenario::new(name, server, 0).await.play(&wanted).await });
     if wanted == got {
         return;
     }
@@ -129,13 +130,16 @@ struct Scenario {
     saved: BTreeMap<String, String>,
     /// The id of the last created KMS key.
     key: Option<String>,
+    /// Each step waits until AWS has finished the step before.
+    is_patient: bool,
 }
 
 impl Scenario {
-    async fn new(name: &str, server: &Server) -> Self {
+    /// A scenario in an account of its own; each way to play it is another account.
+    async fn new(name: &str, server: &Server, way: usize) -> Self {
         let at = ALL.iter().position(|other| *other == name).unwrap();
         let port = server.port();
-        let id = format!("{:012}", 100_000_000_000 + at);
+        let id = format!("{:012}", 100_000_000_000 + way * 1_000 + at);
         let proxy = Proxy::start(port).await;
         server.route_functions(&id, &proxy.like);
         Self {
@@ -149,6 +153,7 @@ impl Scenario {
             signals: None,
             saved: BTreeMap::new(),
             key: None,
+            is_patient: false,
         }
     }
 
@@ -169,6 +174,9 @@ impl Scenario {
                 let mut step = line.replace(ACCOUNT, &self.account.id);
                 if let Some(key) = &self.key {
                     step = step.replace("KEY_ID", key);
+                }
+                if self.is_patient {
+                    self.proxy.like.settle().await;
                 }
                 let came = self.step(&step).await;
                 let came = normal::normal(&came, &self.account.id, self.proxy.port, self.directory.path());
