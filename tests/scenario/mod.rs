@@ -69,6 +69,7 @@ scenarios! {
     partition
     policy
     router_binaries
+    second_source
     settling
     status
     teardown
