@@ -1,6 +1,6 @@
 //! The error codes of AWS, as questions. Nothing else in the crate knows what a code means.
 //!
-//! Every question takes a code as [`bare`] gives it. The KMS codes are those that SQS passes on from a queue's key.
+//! Every question takes a code as [`bare`] gives it. The KMS codes are those that SQS (`KMS.`) and Lambda (`KMS`) pass on.
 
 /// A code without what the protocols add to it: a namespace and `#`, `AWS.SimpleQueueService.`, `;Sender`.
 #[must_use]
@@ -26,6 +26,12 @@ pub fn is_denied(code: &str) -> bool {
     )
 }
 
+/// Whether KMS denied Lambda the key of a function's environment variables.
+#[must_use]
+pub fn is_service_denied(code: &str) -> bool {
+    code == "KMSAccessDeniedException"
+}
+
 /// Whether the KMS key behind a resource exists but cannot be used, or does not exist.
 #[must_use]
 pub fn is_unusable_key(code: &str) -> bool {
@@ -36,7 +42,22 @@ pub fn is_unusable_key(code: &str) -> bool {
             | "KMS.InvalidStateException"
             | "KMS.NotFoundException"
             | "KMS.OptInRequired"
+            | "KMSDisabledException"
+            | "KMSInvalidStateException"
+            | "KMSNotFoundException"
     )
+}
+
+/// What is wrong with the KMS key behind a resource, as a predicate; `None` if the code is not about a key.
+#[must_use]
+pub fn key_problem(code: &str) -> Option<&'static str> {
+    match code {
+        "KMS.AccessDeniedException" => Some("denies kms:GenerateDataKey or kms:Decrypt"),
+        "KMS.DisabledException" => Some("is disabled"),
+        "KMS.InvalidStateException" => Some("is pending deletion or cannot be used now"),
+        "KMS.NotFoundException" => Some("does not exist"),
+        _ => is_unusable_key(code).then_some("cannot be used"),
+    }
 }
 
 /// Whether the credentials were valid once.
@@ -170,6 +191,12 @@ pub fn is_malformed_policy(code: &str) -> bool {
     matches!(code, "MalformedPolicyDocument" | "MalformedPolicyDocumentException")
 }
 
+/// Whether the service does not accept the request; EventBridge also says so of a rule that has targets.
+#[must_use]
+pub fn is_invalid(code: &str) -> bool {
+    code == "ValidationException"
+}
+
 /// Whether something that belongs to the resource must be deleted first.
 #[must_use]
 pub fn is_delete_conflict(code: &str) -> bool {
@@ -186,6 +213,12 @@ pub fn is_deleted_recently(code: &str) -> bool {
 #[must_use]
 pub fn is_in_use(code: &str) -> bool {
     code == "ResourceInUseException"
+}
+
+/// Whether Lambda has not finished setting up a function, or its code.
+#[must_use]
+pub fn is_not_ready(code: &str) -> bool {
+    matches!(code, "CodeArtifactUserPendingException" | "ResourceNotReadyException")
 }
 
 /// Whether someone else changes the resource at the same time.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::future::Future;
 
 use serde_json::Value;
+use tokio::sync::watch;
 
 use crate::model::document::Document;
 use crate::model::inline_policy::InlinePolicy;
@@ -91,9 +92,55 @@ pub trait Write: Send + Sync {
     /// Reads a resource back after a write that may have been made. `None` means that it is certainly absent.
     fn read_back(&self, id: &ResourceId) -> impl Future<Output = Result<Option<Resource>, Fault>> + Send;
 
-    /// Makes one step of a plan, and returns when it is in force. A wait that a person would wonder about is reported
-    /// to `waiting`, with its reason, each time the reason changes.
-    fn write(&self, op: &Op, waiting: &(dyn Fn(&str) + Sync)) -> impl Future<Output = Result<(), Fault>> + Send;
+    /// Makes one step of a plan, and returns when it is in force; a delete, when it is accepted. A wait that a person
+    /// would wonder about is reported to `waiting`, with its reason. On a request to stop, a wait ends with
+    /// [`FaultKind::Stopped`]; calls in flight are finished.
+    fn write(&self, op: &Op, waiting: Waiting<'_>) -> impl Future<Output = Result<(), Fault>> + Send;
+
+    /// Waits until AWS no longer answers for a resource whose delete it has accepted. It takes few calls and much time, so
+    /// many of these waits may run at once.
+    fn gone(&self, id: &ResourceId, waiting: Waiting<'_>) -> impl Future<Output = Result<(), Fault>> + Send;
+}
+
+/// How a write waits for AWS: to whom it reports why, and who may ask it to stop.
+#[derive(Clone, Copy)]
+pub struct Waiting<'a> {
+    report: &'a (dyn Fn(&str) + Sync),
+    stop: Option<&'a watch::Receiver<bool>>,
+}
+
+impl<'a> Waiting<'a> {
+    /// Reports to `report`; ends once `stop` is true.
+    #[must_use]
+    pub fn new(report: &'a (dyn Fn(&str) + Sync), stop: &'a watch::Receiver<bool>) -> Self {
+        let stop = Some(stop);
+        Self { report, stop }
+    }
+
+    /// Reports to nobody, and nobody asks it to stop.
+    #[must_use]
+    pub fn unattended() -> Self {
+        Self {
+            report: &|_| {},
+            stop: None,
+        }
+    }
+
+    /// Reports why the write waits.
+    pub fn report(self, reason: &str) {
+        (self.report)(reason);
+    }
+
+    /// Returns once someone asks to stop.
+    pub async fn stopped(self) {
+        if let Some(stop) = self.stop {
+            // An error means that nobody can ask any more.
+            if stop.clone().wait_for(|stop| *stop).await.is_ok() {
+                return;
+            }
+        }
+        std::future::pending().await
+    }
 }
 
 /// What `verify --probe` needs: an event of kibus's own, and what becomes of it.

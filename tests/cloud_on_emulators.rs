@@ -2,7 +2,7 @@
 //! resource is absent, and deleting it again is not an error.
 
 use futures_util::future::{join, join_all};
-use kibus::cloud::{FaultKind, Read, Write};
+use kibus::cloud::{FaultKind, Read, Waiting, Write};
 use kibus::model::document::Document;
 use kibus::model::inventory::Desired;
 use kibus::model::options::{HubOptions, OrNone, UserTags};
@@ -92,7 +92,7 @@ impl Bench {
         self.assert_is(&format!("new with another {field}"), resource).await;
         if !matches!(resource, Resource::Queue(_)) {
             let again = Op::Create(resource.clone());
-            let again = self.archived(&again).write(&again, &|_| {}).await;
+            let again = self.archived(&again).write(&again, Waiting::unattended()).await;
             assert_eq!(again.unwrap_err().kind, FaultKind::Exists, "{id} created again");
         }
         for time in ["first", "second"] {

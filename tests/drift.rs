@@ -7,7 +7,7 @@ use aws_sdk_lambda::types::{
     LogFormat, LoggingConfig, VpcConfig,
 };
 use futures_util::future::BoxFuture;
-use kibus::cloud::{FaultKind, Read, Write};
+use kibus::cloud::{FaultKind, Read, Waiting, Write};
 use kibus::model::document::Document;
 use kibus::model::inventory::Desired;
 use kibus::model::options::HubOptions;
@@ -189,7 +189,7 @@ async fn only_the_planned_archive_is_uploaded() {
     let from = Box::new(before.clone());
     let fault = bench
         .cloud
-        .write(&Op::Update { from, to, fields }, &|_| {})
+        .write(&Op::Update { from, to, fields }, Waiting::unattended())
         .await
         .unwrap_err();
     assert_eq!(fault.kind, FaultKind::Rejected);

@@ -71,6 +71,7 @@ async fn passed(version: Answer) -> Result<Answer, Broken> {
         handler: configuration["Handler"].as_str().unwrap_or_default().to_owned(),
         environment: serde_json::from_value(configuration["Environment"]["Variables"].clone()).unwrap_or_default(),
         problems: Vec::new(),
+        codes: Vec::new(),
     };
     Ok(Response::new(Full::from(json!(answer).to_string())))
 }

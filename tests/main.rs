@@ -1,6 +1,7 @@
 //! All integration tests, in one binary: laws over a fake cloud, and kibus against local AWS emulators.
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
+mod aws_like;
 mod cloud_on_emulators;
 mod cost;
 mod create_tags;
@@ -15,6 +16,9 @@ mod options;
 mod partitions;
 mod patterns;
 mod permissions;
+mod queue_policies;
+mod real_account;
+mod reliability;
 mod replace_router;
 mod scenario;
 mod sessions;

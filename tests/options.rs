@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use kibus::aws::{AwsCloud, Connect};
-use kibus::cloud::{Read, Write};
+use kibus::cloud::{Read, Waiting, Write};
 use kibus::model::document::Document;
 use kibus::model::hub;
 use kibus::model::policy;
@@ -85,7 +85,10 @@ impl Bench {
             permissions_boundary: None,
             tags: Tags::default(),
         });
-        self.cloud.write(&Op::Create(role), &|_| {}).await.unwrap();
+        self.cloud
+            .write(&Op::Create(role), Waiting::unattended())
+            .await
+            .unwrap();
         if let Some(document) = inline {
             let policy = RolePolicy {
                 role: name.parse().unwrap(),
@@ -93,7 +96,7 @@ impl Bench {
                 document,
             };
             self.cloud
-                .write(&Op::Create(Resource::RolePolicy(policy)), &|_| {})
+                .write(&Op::Create(Resource::RolePolicy(policy)), Waiting::unattended())
                 .await
                 .unwrap();
         }
@@ -110,14 +113,17 @@ impl Bench {
         let fields = diff(&to, &from);
         let from = Box::new(from);
         let update = Op::Update { from, to, fields };
-        self.cloud.write(&update, &|_| {}).await.unwrap();
+        self.cloud.write(&update, Waiting::unattended()).await.unwrap();
     }
 
     /// Deletes the queue that holds the saved options of the hub.
     async fn forget(&self) {
         let memory = ResourceId::Queue(self.cloud.scope().dead_letter_queue());
         let gone = self.cloud.read(&memory).await.unwrap().unwrap();
-        self.cloud.write(&Op::Delete(gone), &|_| {}).await.unwrap();
+        self.cloud
+            .write(&Op::Delete(gone), Waiting::unattended())
+            .await
+            .unwrap();
     }
 
     /// Creates a KMS key, whose policy allows EventBridge or not, and returns its ARN.

@@ -113,6 +113,7 @@ fn every_arn_is_in_the_callers_partition() {
                     queue: "karpenter-base".parse().unwrap(),
                     queue_arn: scope.queue_arn(&"karpenter-base".parse().unwrap()),
                     controller_role: None,
+                    being_deleted: false,
                 }],
                 ..HubReport::of(&scope)
             }],

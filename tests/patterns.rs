@@ -1,5 +1,5 @@
-//! Events of every kind, each matched by its own rule or by none. The rules run on an emulator that accepts events of
-//! `aws.ec2` and `aws.health`, which AWS and the other emulator do not.
+//! Events of every kind, each matched by its own rule or by none. One emulator judges every pattern. On the other, the
+//! rules run: it accepts events of `aws.ec2` and `aws.health`, which AWS and the first do not.
 //!
 //! The samples are in `tests/events`, in the shapes of the EC2 and Health user guides.
 
@@ -12,12 +12,12 @@ use kibus::model::scope::Scope;
 use kibus::model::signal::Signal;
 use serde_json::Value;
 
-use crate::emulator::{Emulator, Kind};
+use crate::emulator::{ACCOUNT, Emulator, Kind};
 use crate::workbench::Bench;
 
 /// Each sample, and the signal whose rule matches it. Karpenter acts on no other events, and an event that it discards
 /// would distort its latency metric.
-const SAMPLES: [(&str, Option<Signal>); 23] = [
+const SAMPLES: [(&str, Option<Signal>); 25] = [
     ("capacity-reservation-interruption", Some(Signal::CapacityReservation)),
     (
         "capacity-reservation-interruption-older-name",
@@ -34,11 +34,14 @@ const SAMPLES: [(&str, Option<Signal>); 23] = [
     ("health-scheduled-change-multi", Some(Signal::ScheduledChange)),
     ("health-scheduled-change-single", Some(Signal::ScheduledChange)),
     ("probe", Some(Signal::Probe)),
+    // Anybody who may put events could make the router look for random clusters.
+    ("probe-of-a-cluster", None),
     ("probe-of-another-type", None),
     ("rebalance-recommendation", Some(Signal::Rebalance)),
     ("spot-interruption-warning", Some(Signal::SpotInterruption)),
     ("spot-interruption-warning-china", Some(Signal::SpotInterruption)),
     ("spot-interruption-warning-of-another-source", None),
+    ("state-change-in-another-case", Some(Signal::StateChange)),
     ("state-change-pending", None),
     ("state-change-running", None),
     ("state-change-shutting-down", Some(Signal::StateChange)),
@@ -48,6 +51,25 @@ const SAMPLES: [(&str, Option<Signal>); 23] = [
     ("unknown-detail-type", None),
     ("unknown-source", None),
 ];
+
+#[tokio::test]
+async fn every_pattern_matches_its_events_and_no_others() {
+    let emulator = Emulator::start(Kind::Ministack).await;
+    let events = aws_sdk_eventbridge::Client::new(&emulator.sdk());
+    let account = ACCOUNT.parse().unwrap();
+    for (name, expected) in SAMPLES {
+        let mut matched = Vec::new();
+        for signal in Signal::ALL {
+            let pattern = signal.pattern(&account).value().to_string();
+            let call = events.test_event_pattern().event_pattern(pattern);
+            let answer = call.event(sample(name).to_string()).send().await.unwrap();
+            if answer.result() {
+                matched.push(signal);
+            }
+        }
+        assert_eq!(matched, Vec::from_iter(expected), "{name}");
+    }
+}
 
 #[tokio::test]
 async fn every_event_matches_its_rule() {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kibus::aws::{AwsCloud, Connect};
-use kibus::cloud::{Probe, Read, Write};
+use kibus::cloud::{Probe, Read, Waiting, Write};
 use kibus::model::hub;
 use kibus::model::resource::{Alias, Resource, ResourceId, Role};
 use kibus::model::scope::LIVE;
@@ -256,7 +256,7 @@ async fn a_probe_is_delivered_and_shows_who_reads_it() {
         tags: Tags::default(),
     };
     let role = Op::Create(Resource::Role(role));
-    stage.cloud.write(&role, &|_| {}).await.unwrap();
+    stage.cloud.write(&role, Waiting::unattended()).await.unwrap();
     stage.kibus("add-cluster base --yes").is(0, &[]);
 
     let bus = stage.kibus("verify --probe --output json");

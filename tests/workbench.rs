@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kibus::aws::{AwsCloud, Connect};
-use kibus::cloud::{Read, Write};
+use kibus::cloud::{Read, Waiting, Write};
 use kibus::model::cluster::Cluster;
 use kibus::model::hub::{Hub, default_queue_prefix};
 use kibus::model::inventory::{Desired, Observed, Reading};
@@ -113,7 +113,7 @@ impl Bench {
     }
 
     pub(crate) async fn write(&self, op: &Op) {
-        if let Err(fault) = self.archived(op).write(op, &|_| {}).await {
+        if let Err(fault) = self.archived(op).write(op, Waiting::unattended()).await {
             let fields = if let Op::Update { fields, .. } = op {
                 fields.as_slice()
             } else {

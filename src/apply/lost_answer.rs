@@ -1,7 +1,7 @@
 //! If the answer to a create is lost, the SDK repeats the call, and AWS answers "exists". The existing resource is then
 //! the one that the first call created.
 
-use crate::cloud::{Fault, FaultKind, Write};
+use crate::cloud::{Fault, FaultKind, Waiting, Write};
 use crate::model::field::FieldValue;
 use crate::model::resource::Resource;
 use crate::model::tags::BUS;
@@ -12,7 +12,7 @@ use crate::plan::{FieldChange, Op, diff};
 ///
 /// The missing settings are part of the planned create, so nothing changes that was not shown. The resource may not be
 /// in force yet; a later step that needs it waits.
-pub(super) async fn write(cloud: &impl Write, op: &Op, waiting: &(dyn Fn(&str) + Sync)) -> Result<(), Fault> {
+pub(super) async fn write(cloud: &impl Write, op: &Op, waiting: Waiting<'_>) -> Result<(), Fault> {
     let fault = match cloud.write(op, waiting).await {
         Err(fault) if fault.kind == FaultKind::Exists => fault,
         answer => return answer,

@@ -1,19 +1,21 @@
 //! Runs a plan through [`Write`] and emits events. It makes no decision: the plan has the steps and their order. Apply
-//! limits how many steps run at once, and finishes started steps after a failure or a request to stop.
+//! limits how many steps run at once, and finishes started steps after a failure or a request to stop, which ends only
+//! their waits. Waits for accepted deletes do not count toward the limit: the deletes of many queues take as long as the
+//! delete of one.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use tokio::sync::watch;
 
 mod lost_answer;
 
-use crate::cloud::{Fault, Write};
+use crate::cloud::{Fault, FaultKind, Waiting, Write};
 use crate::error::Progress;
-use crate::plan::{Change, Plan};
+use crate::plan::{Change, Op, Plan};
 
 /// An event of a change while a plan runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +45,8 @@ pub struct Outcome {
     pub failed: Vec<(usize, Fault)>,
     /// The changes that were not started, or not continued.
     pub not_tried: BTreeSet<usize>,
+    /// Why those of them that were waiting for AWS were waiting, when someone asked to stop.
+    pub given_up: Vec<(usize, String)>,
     /// Whether the run was stopped on request.
     pub stopped: bool,
 }
@@ -66,7 +70,7 @@ impl Outcome {
 }
 
 /// Runs a plan, at most `limit` steps at once. After a failure, or once `stop` is true, no new step
-/// starts; steps in flight are finished.
+/// starts; steps in flight are finished, or not waited for any more.
 pub async fn apply(
     plan: &Plan,
     cloud: &impl Write,
@@ -77,13 +81,16 @@ pub async fn apply(
     let mut run = Run::new(plan);
     let failed = AtomicBool::new(false);
     let over = || failed.load(Ordering::Relaxed) || *stop.borrow();
-    let mut in_flight = FuturesUnordered::new();
+    let (mut in_flight, mut leaving) = (FuturesUnordered::new(), FuturesUnordered::new());
+    let report = |place: usize| {
+        move |reason: &str| listener.event(place, &plan.changes[place], Event::Waiting(reason.to_owned()))
+    };
     loop {
         while in_flight.len() < limit.max(1) && !over() {
             let Some(step) = run.next() else { break };
             let place = plan.steps[step].change;
             let is_first = run.begun.insert(place);
-            let (failed, over) = (&failed, &over);
+            let (failed, over, stop) = (&failed, &over, &stop);
             in_flight.push(async move {
                 // Another step may have failed since this one was selected.
                 if over() {
@@ -93,19 +100,45 @@ pub async fn apply(
                     listener.event(place, &plan.changes[place], Event::Started);
                 }
                 let began = Instant::now();
-                let waiting = |reason: &str| {
-                    listener.event(place, &plan.changes[place], Event::Waiting(reason.to_owned()));
-                };
-                let answer = lost_answer::write(cloud, &plan.steps[step].op, &waiting).await;
+                let report = report(place);
+                let waiting = Waiting::new(&report, stop);
+                let answer = lost_answer::write(cloud, &plan.steps[step].op, waiting).await;
                 failed.fetch_or(answer.is_err(), Ordering::Relaxed);
-                Some((step, answer, began.elapsed()))
+                Some((step, answer, began))
             });
         }
-        let Some(ended) = in_flight.next().await else { break };
-        let Some((step, answer, took)) = ended else { continue };
+        let (step, mut answer, began, is_gone) = tokio::select! {
+            Some(ended) = in_flight.next() => {
+                let Some((step, answer, began)) = ended else { continue };
+                (step, answer, began, false)
+            }
+            Some((step, answer, began)) = leaving.next() => (step, answer, began, true),
+            else => break,
+        };
         let place = plan.steps[step].change;
+        if answer.is_ok() && !is_gone && matches!(plan.steps[step].op, Op::Delete(_)) {
+            let (failed, stop) = (&failed, &stop);
+            let mut gone = Box::pin(async move {
+                let report = report(place);
+                let answer = cloud.gone(&plan.changes[place].id, Waiting::new(&report, stop)).await;
+                failed.fetch_or(answer.is_err(), Ordering::Relaxed);
+                (step, answer, began)
+            });
+            // Most resources are gone when their delete is accepted.
+            match gone.as_mut().now_or_never() {
+                Some(ended) => answer = ended.1,
+                None => {
+                    leaving.push(gone);
+                    continue;
+                }
+            }
+        }
         let event = match answer {
-            Ok(()) => run.finished(step, took).map(Event::Done),
+            Ok(()) => run.finished(step, began.elapsed()).map(Event::Done),
+            Err(fault) if fault.kind == FaultKind::Stopped => {
+                run.outcome.given_up.push((place, fault.message));
+                None
+            }
             Err(fault) => {
                 run.outcome.failed.push((place, fault.clone()));
                 Some(Event::Failed(fault))

@@ -17,6 +17,8 @@ enum Moment {
     Called(usize),
     /// The cloud answered; whether it was done.
     Answered(usize, bool),
+    /// What the step deletes is gone, or stays.
+    Gone(usize, bool),
     /// A change was spoken of.
     Event(usize, &'static str),
     /// Someone asked to stop.
@@ -29,6 +31,10 @@ struct Behavior {
     /// How often other tasks run before the answer; each time a reason to wait is emitted.
     turns: usize,
     fails: bool,
+    /// Whether it waits until someone asks to stop.
+    waits: bool,
+    /// Whether what it deletes stays.
+    remains: bool,
     /// Whether someone asks to stop while it runs.
     stops: bool,
 }
@@ -52,19 +58,38 @@ impl Write for Scripted<'_> {
         unreachable!("no create is answered with \"exists\"")
     }
 
-    async fn write(&self, op: &Op, waiting: &(dyn Fn(&str) + Sync)) -> Result<(), Fault> {
+    async fn write(&self, op: &Op, waiting: Waiting<'_>) -> Result<(), Fault> {
         let at = self.plan.steps.iter().position(|step| step.op == *op).unwrap();
         self.add(Moment::Called(at));
         for turn in 0..self.script[at].turns {
-            waiting(&format!("turn {turn}"));
+            waiting.report(&format!("turn {turn}"));
             tokio::task::yield_now().await;
         }
         if self.script[at].stops {
             self.add(Moment::Stop);
             self.stop.send_replace(true);
         }
+        if self.script[at].waits {
+            waiting.stopped().await;
+            self.add(Moment::Answered(at, false));
+            return Err(Fault {
+                kind: FaultKind::Stopped,
+                ..fault()
+            });
+        }
         self.add(Moment::Answered(at, !self.script[at].fails));
         if self.script[at].fails { Err(fault()) } else { Ok(()) }
+    }
+
+    async fn gone(&self, id: &ResourceId, waiting: Waiting<'_>) -> Result<(), Fault> {
+        let deletes = |step: &Step| matches!(&step.op, Op::Delete(resource) if resource.id() == *id);
+        let at = self.plan.steps.iter().position(deletes).unwrap();
+        for turn in 0..10 * self.script[at].turns {
+            waiting.report(&format!("turn {turn}"));
+            tokio::task::yield_now().await;
+        }
+        self.add(Moment::Gone(at, !self.script[at].remains));
+        if self.script[at].remains { Err(fault()) } else { Ok(()) }
     }
 }
 
@@ -154,6 +179,12 @@ fn hold(plan: &Plan, limit: usize, outcome: &Outcome, moments: &[Moment]) {
             Moment::Answered(step, well) => {
                 in_flight.remove(step);
                 over |= !well;
+                if *well && !matches!(plan.steps[*step].op, Op::Delete(_)) {
+                    done.insert(*step);
+                }
+            }
+            Moment::Gone(step, well) => {
+                over |= !well;
                 if *well {
                     done.insert(*step);
                 }
@@ -216,9 +247,12 @@ fn hold(plan: &Plan, limit: usize, outcome: &Outcome, moments: &[Moment]) {
 }
 
 fn behavior() -> impl Strategy<Value = Behavior> {
-    (0..4_usize, prop::bool::weighted(0.05), prop::bool::weighted(0.05)).prop_map(|(turns, fails, stops)| Behavior {
+    let rarely = || prop::bool::weighted(0.05);
+    (0..4_usize, rarely(), rarely(), rarely()).prop_map(|(turns, fails, remains, stops)| Behavior {
         turns,
         fails,
+        waits: false,
+        remains,
         stops,
     })
 }
@@ -235,7 +269,10 @@ proptest! {
         let plan = made_up(&changes);
         let (outcome, moments) = run(&plan, &script, limit);
         hold(&plan, limit, &outcome, &moments);
-        let troubled = (0..plan.steps.len()).any(|step| script[step].fails || script[step].stops);
+        let troubled = (0..plan.steps.len()).any(|step| {
+            let Behavior { fails, remains, stops, .. } = script[step];
+            fails || remains || stops
+        });
         prop_assert!(troubled || outcome.is_complete());
     }
 }
@@ -243,6 +280,8 @@ proptest! {
 const WELL: Behavior = Behavior {
     turns: 1,
     fails: false,
+    waits: false,
+    remains: false,
     stops: false,
 };
 
@@ -259,6 +298,16 @@ fn what_may_run_at_the_same_time_does() {
             .count();
         assert_eq!(at_once, limit.min(5), "limit {limit}");
     }
+}
+
+#[test]
+fn many_deletes_are_waited_for_at_the_same_time() {
+    let plan = made_up(&[(true, 0); 5]);
+    let (outcome, moments) = run(&plan, &[const { WELL }; 10], 1);
+    assert!(outcome.is_complete());
+    let first = moments.iter().position(|m| matches!(m, Moment::Gone(..))).unwrap();
+    let requested = |m: &&Moment| matches!(m, Moment::Answered(step, _) if step % 2 == 0);
+    assert_eq!(moments[..first].iter().filter(requested).count(), 5, "{moments:?}");
 }
 
 #[test]
@@ -305,4 +354,18 @@ fn half_a_replacement_is_not_done() {
     let (outcome, moments) = run(&plan, &[WELL, Behavior { fails: true, ..WELL }], 2);
     assert_eq!(outcome.failed, [(0, fault())]);
     assert!(moments.contains(&Moment::Event(0, "failed")));
+}
+
+#[test]
+fn a_stop_ends_a_wait_which_is_no_failure() {
+    let plan = made_up(&[(false, 0), (false, 0), (false, 0)]);
+    let waits = Behavior { waits: true, ..WELL };
+    let stops = Behavior { stops: true, ..WELL };
+    let (outcome, moments) = run(&plan, &[waits, stops, WELL], 2);
+    assert_eq!(outcome.done, [1].into());
+    assert_eq!(outcome.failed, []);
+    assert_eq!(outcome.not_tried, [0, 2].into());
+    assert_eq!(outcome.given_up, [(0, "no".to_owned())]);
+    assert!(outcome.stopped);
+    assert!(!moments.contains(&Moment::Event(0, "failed")));
 }

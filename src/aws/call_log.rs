@@ -155,7 +155,7 @@ fn form_member(body: &[u8], members: &[&str]) -> Option<String> {
 }
 
 /// The error code in an answer: in a header, in a JSON document, or in an XML one.
-fn code(headers: &aws_smithy_runtime_api::http::Headers, body: &[u8]) -> Option<String> {
+pub(super) fn code(headers: &aws_smithy_runtime_api::http::Headers, body: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(body);
     let json: Value = serde_json::from_str(&text).unwrap_or_default();
     let code = ["x-amzn-query-error", "x-amzn-errortype"]

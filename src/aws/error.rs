@@ -7,6 +7,7 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 
+use super::invoke::INVOKE;
 use super::wait::WaitReason;
 use crate::aws_code;
 use crate::cloud::{Fault, FaultKind};
@@ -71,7 +72,11 @@ pub(super) fn refusal(action: &str, code: Option<&str>, message: &str) -> Fault 
 }
 
 fn kind(action: &str, code: &str, message: &str) -> FaultKind {
-    if aws_code::is_denied(code) {
+    if is_service_denial(code, message) {
+        FaultKind::ServiceDenied
+    } else if aws_code::is_unusable_key(code) {
+        FaultKind::UnusableKey
+    } else if aws_code::is_denied(code) {
         FaultKind::Denied {
             principal: after(message, "User: "),
             resource: resource(message).or_else(|| after(message, "Access to the resource ")),
@@ -82,6 +87,9 @@ fn kind(action: &str, code: &str, message: &str) -> FaultKind {
         FaultKind::BadCredentials
     } else if aws_code::is_throttled(code) {
         FaultKind::Throttled
+    // IAM has one code for an absent role and for an absent policy that a call names.
+    } else if aws_code::is_absent(code) && message.contains("is not attachable") {
+        FaultKind::BoundaryMissing
     } else if aws_code::is_absent(code) {
         FaultKind::Gone
     // Lambda has one code for "there is one already" and for "not now".
@@ -103,21 +111,67 @@ fn kind(action: &str, code: &str, message: &str) -> FaultKind {
     }
 }
 
+/// Whether AWS denies Lambda what it does with the role of a function. Some of these have the code of a denial.
+fn is_service_denial(code: &str, message: &str) -> bool {
+    let of_the_role = message.contains(NOT_ASSUMABLE) || message.contains(ROLE_PERMISSIONS);
+    aws_code::is_service_denied(code)
+        || of_the_role && (aws_code::is_denied(code) || aws_code::is_invalid_parameter(code))
+}
+
+/// A denial of a role session that is not one of the caller's role is a denial of a service that uses that role.
+pub(super) fn of_the_caller(fault: Fault, caller: &str) -> Fault {
+    let FaultKind::Denied {
+        principal: Some(principal),
+        ..
+    } = &fault.kind
+    else {
+        return fault;
+    };
+    match session_role(principal) {
+        Some(role) if session_role(caller) != Some(role) => Fault {
+            kind: FaultKind::ServiceDenied,
+            ..fault
+        },
+        _ => fault,
+    }
+}
+
+/// The role in the ARN of a role session: `arn:aws:sts::ACCOUNT:assumed-role/ROLE/SESSION`, without the role's path
+/// (IAM user guide, "IAM identifiers").
+pub(super) fn session_role(principal: &str) -> Option<&str> {
+    let (role, _) = principal.split_once(":assumed-role/")?.1.split_once('/')?;
+    Some(role)
+}
+
+/// What Lambda says of a role that it cannot use.
+const NOT_ASSUMABLE: &str = "cannot be assumed";
+/// What Lambda says of a role that lacks permissions.
+const ROLE_PERMISSIONS: &str = "does not have permissions to call";
+
 /// Why a retry can succeed soon, if it can: AWS has not finished an earlier change.
 pub(super) fn settling(fault: &Fault) -> Option<WaitReason> {
     let says = |text: &str| fault.message.contains(text);
     let code = fault.code.as_deref()?;
+    let invokes = fault.action == INVOKE;
+    let service_denial = is_service_denial(code, &fault.message);
     let (parameter, policy) = (
         aws_code::is_invalid_parameter(code),
         aws_code::is_malformed_policy(code),
     );
     [
         (aws_code::is_deleted_recently(code), WaitReason::QueueDeletedRecently),
-        (parameter && says("cannot be assumed"), WaitReason::RoleNotAssumable),
         (
-            parameter && says("does not have permissions to call"),
-            WaitReason::RolePermissions,
+            service_denial && invokes && says(NOT_ASSUMABLE),
+            WaitReason::VersionWithoutRole,
         ),
+        (service_denial && says(NOT_ASSUMABLE), WaitReason::RoleNotAssumable),
+        (service_denial && says(ROLE_PERMISSIONS), WaitReason::RolePermissions),
+        (aws_code::is_service_denied(code), WaitReason::VersionWithoutKey),
+        (
+            parameter && (says("invalid for CreateGrant") || says("does not refer to a valid principal")),
+            WaitReason::RoleWithoutGrant,
+        ),
+        (parameter && says("NonExistentQueue"), WaitReason::SourceUnknown),
         (
             (parameter || policy) && says("nvalid principal"),
             WaitReason::PrincipalUnknown,
@@ -130,7 +184,12 @@ pub(super) fn settling(fault: &Fault) -> Option<WaitReason> {
             aws_code::is_conflict(code) && is_busy(&fault.message),
             WaitReason::FunctionBusy,
         ),
-        (aws_code::is_in_use(code), WaitReason::MappingBusy),
+        (aws_code::is_not_ready(code), WaitReason::FunctionBusy),
+        (aws_code::is_in_use(code), WaitReason::MappingInUse),
+        (
+            aws_code::is_invalid(code) && says("since it has targets"),
+            WaitReason::TargetsLeaving,
+        ),
         (aws_code::is_concurrent_change(code), WaitReason::ConcurrentChange),
     ]
     .into_iter()
@@ -139,7 +198,9 @@ pub(super) fn settling(fault: &Fault) -> Option<WaitReason> {
 
 /// Whether Lambda refuses because an earlier change is not finished.
 fn is_busy(message: &str) -> bool {
-    message.contains("in progress") || message.contains("state: Pending")
+    ["in progress", "state: Pending", "concurrent update operation"]
+        .iter()
+        .any(|text| message.contains(text))
 }
 
 /// Whether something else still uses what was to be deleted.

@@ -4,7 +4,7 @@ use aws_sdk_lambda::primitives::Blob;
 use serde_json::Value;
 
 use super::AwsCloud;
-use super::error::OrFault;
+use super::error::{OrFault, of_the_caller};
 use super::wait::{Waiting, accepted};
 use crate::cloud::Fault;
 use crate::model::name::FunctionName;
@@ -17,7 +17,10 @@ pub(super) enum Invoked {
     Failed(String),
 }
 
-/// Invokes a version or an alias of a function with this event, and waits for its answer.
+pub(super) const INVOKE: &str = "lambda:InvokeFunction";
+
+/// Invokes a version or an alias of a function with this event, and waits for its answer. What Lambda cannot do with a
+/// version that was just published is a reason to wait for minutes; see [`invoke_once`].
 pub(super) async fn invoke(
     cloud: &AwsCloud,
     name: &FunctionName,
@@ -25,13 +28,20 @@ pub(super) async fn invoke(
     event: &Value,
     waiting: Waiting<'_>,
 ) -> Result<Invoked, Fault> {
-    let action = "lambda:InvokeFunction";
-    let answer = accepted(action, waiting, || {
-        let call = cloud.lambda.invoke().function_name(name.as_str()).qualifier(qualifier);
-        let call = call.payload(Blob::new(event.to_string()));
-        async move { call.send().await.or_fault(action) }
-    })
-    .await?;
+    accepted(INVOKE, waiting, || invoke_once(cloud, name, qualifier, event)).await
+}
+
+/// The same for a version that has been in use: what Lambda cannot do with it is a fault at once.
+pub(super) async fn invoke_once(
+    cloud: &AwsCloud,
+    name: &FunctionName,
+    qualifier: &str,
+    event: &Value,
+) -> Result<Invoked, Fault> {
+    let call = cloud.lambda.invoke().function_name(name.as_str()).qualifier(qualifier);
+    let call = call.payload(Blob::new(event.to_string()));
+    let answer = call.send().await.or_fault(INVOKE);
+    let answer = answer.map_err(|fault| of_the_caller(fault, &cloud.caller))?;
     let payload = answer.payload.map(Blob::into_inner).unwrap_or_default();
     Ok(match answer.function_error {
         None => Invoked::Answered(payload),

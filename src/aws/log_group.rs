@@ -52,6 +52,8 @@ pub(super) async fn create(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<
         async move { call.send().await.or_fault("logs:CreateLogGroup") }
     })
     .await?;
+    // A denial of the second call is not retried: it can pass only where a permission depends on the tags of the group, and
+    // the operator policy does not.
     match retention_days {
         Some(_) => retain(cloud, group, waiting).await,
         None => Ok(()),

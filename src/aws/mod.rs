@@ -8,6 +8,7 @@ mod call_log;
 mod changes;
 mod concurrency;
 mod connect_error;
+mod deleted_queue;
 mod discovery;
 mod document;
 mod error;
@@ -23,6 +24,7 @@ mod messages;
 mod probe;
 mod queue;
 mod queue_depth;
+mod retry;
 mod role;
 mod role_policy;
 mod rule;
@@ -36,7 +38,7 @@ use std::collections::BTreeSet;
 pub use connect_error::ConnectError;
 pub use session::{Connect, Session};
 
-use crate::cloud::{Fault, FaultKind, Read, Snapshot, Write};
+use crate::cloud::{Fault, FaultKind, Read, Snapshot, Waiting, Write};
 use crate::model::document::Document;
 use crate::model::inline_policy::InlinePolicy;
 use crate::model::name::{BusName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName};
@@ -44,7 +46,6 @@ use crate::model::resource::{FunctionSettings, Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::status::Status;
 use crate::plan::{FieldChange, Op};
-use wait::Waiting;
 
 /// One bus's account and Region on AWS.
 #[derive(Clone, Debug)]
@@ -72,6 +73,7 @@ impl AwsCloud {
                 $sdk::Client::from_conf(
                     $sdk::config::Builder::from(config)
                         .interceptor(call_log::CallLog)
+                        .retry_classifier(retry::FinalAnswers)
                         .build(),
                 )
             };
@@ -150,7 +152,7 @@ impl AwsCloud {
         match id {
             ResourceId::Queue(name) => queue::delete(self, name).await,
             ResourceId::Role(name) => role::delete(self, name, waiting).await,
-            ResourceId::RolePolicy(role, name) => role_policy::delete(self, role, name).await,
+            ResourceId::RolePolicy(role, name) => role_policy::delete(self, role, name, waiting).await,
             ResourceId::LogGroup(name) => log_group::delete(self, name, waiting).await,
             ResourceId::Function(name) => function::delete(self, name, waiting).await,
             ResourceId::Alias(function, name) => alias::delete(self, function, name).await,
@@ -171,13 +173,6 @@ impl AwsCloud {
             }),
         }
     }
-}
-
-/// The role in the ARN of a caller that has assumed it: `arn:aws:sts::ACCOUNT:assumed-role/ROLE/SESSION`, without the
-/// role's path (IAM user guide, "IAM identifiers").
-fn role_of(caller: &str) -> Option<RoleName> {
-    let (role, _) = caller.split_once(":assumed-role/")?.1.split_once('/')?;
-    role.parse().ok()
 }
 
 impl Read for AwsCloud {
@@ -264,7 +259,7 @@ impl Read for AwsCloud {
     }
 
     fn caller_role(&self) -> Option<RoleName> {
-        role_of(&self.caller)
+        error::session_role(&self.caller).and_then(|role| role.parse().ok())
     }
 }
 
@@ -273,28 +268,25 @@ impl Write for AwsCloud {
         self.read(id).await
     }
 
-    async fn write(&self, op: &Op, waiting: &(dyn Fn(&str) + Sync)) -> Result<(), Fault> {
-        match op {
+    async fn write(&self, op: &Op, waiting: Waiting<'_>) -> Result<(), Fault> {
+        let answer = match op {
             Op::Create(resource) => self.create(resource, waiting).await,
             Op::Update { from, to, fields } => self.update(from, to, fields, waiting).await,
             Op::Delete(resource) => self.delete(&resource.id(), waiting).await,
-        }
+        };
+        answer.map_err(|fault| error::of_the_caller(fault, &self.caller))
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_caller_may_have_assumed_a_role() {
-        for (caller, role) in [
-            ("arn:aws:sts::111122223333:assumed-role/ops/me@example.com", Some("ops")),
-            ("arn:aws:iam::111122223333:user/ops", None),
-            ("arn:aws:iam::111122223333:root", None),
-            ("arn:aws:sts::111122223333:federated-user/ops", None),
-        ] {
-            assert_eq!(role_of(caller).as_ref().map(RoleName::as_str), role, "{caller}");
+    async fn gone(&self, id: &ResourceId, waiting: Waiting<'_>) -> Result<(), Fault> {
+        match id {
+            ResourceId::Queue(name) => queue::gone(self, name, waiting).await,
+            ResourceId::Role(_)
+            | ResourceId::RolePolicy(..)
+            | ResourceId::LogGroup(_)
+            | ResourceId::Function(_)
+            | ResourceId::Alias(..)
+            | ResourceId::EventSourceMapping(..)
+            | ResourceId::Rule(_) => Ok(()),
         }
     }
 }

@@ -8,7 +8,7 @@ use aws_smithy_types::date_time::Format;
 use serde_json::Value;
 
 use super::error::{OrFault, rejected};
-use super::invoke::{Invoked, invoke};
+use super::invoke::{Invoked, invoke_once};
 use super::{AwsCloud, queue_depth};
 use crate::cloud::{Fault, Probe};
 use crate::model::name::{FunctionName, QueueName};
@@ -86,7 +86,7 @@ impl Probe for AwsCloud {
         event["region"] = self.scope.region.as_str().into();
         let now = DateTime::from(SystemTime::now()).fmt(Format::DateTime);
         event["time"] = now.unwrap_or_default().into();
-        Ok(match invoke(self, function, alias, &event, &|_| {}).await? {
+        Ok(match invoke_once(self, function, alias, &event).await? {
             Invoked::Answered(payload) => Ok(serde_json::from_slice(&payload).unwrap_or_default()),
             Invoked::Failed(message) => Err(message),
         })

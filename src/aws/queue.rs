@@ -1,25 +1,32 @@
 //! SQS queues.
 //!
 //! A queue is read by its computed URL: `GetQueueUrl` also says "does not exist" where access is denied. A change of a
-//! queue takes up to a minute to propagate; nothing waits for that, since deliveries are retried.
+//! queue's attributes takes up to a minute to propagate; nothing waits for that, since deliveries are retried.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use aws_sdk_sqs::types::QueueAttributeName as Attribute;
 use serde_json::{Value, json};
 
 use super::AwsCloud;
 use super::changes::Changes;
+use super::deleted_queue::until_gone;
 use super::document;
-use super::error::{OrFault, if_present};
-use super::wait::{Waiting, accepted};
-use crate::cloud::Fault;
+use super::error::{OrFault, if_present, rejected};
+use super::wait::{Tried, WaitReason, Waiting, accepted, settled};
+use crate::cloud::{Fault, FaultKind};
 use crate::model::document::Document;
 use crate::model::field::FieldName;
 use crate::model::name::QueueName;
 use crate::model::resource::{Encryption, Queue, QueueField, Redrive};
 use crate::model::status::Depth;
+use crate::model::tags::{BUS, CLUSTER, DELETING, Tags};
 use crate::plan::FieldChange;
+
+/// How often a create starts over because SQS answers with the deleted queue of the same name.
+const CREATES: usize = 3;
 
 /// The queue, and how many messages it holds.
 pub(super) async fn read(cloud: &AwsCloud, name: &QueueName) -> Result<Option<(Queue, Depth)>, Fault> {
@@ -32,11 +39,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &QueueName) -> Result<Option<(Q
             .attribute_names(Attribute::All);
         if_present(call.send().await.or_fault("sqs:GetQueueAttributes"))
     };
-    let tags = async {
-        let call = cloud.sqs.list_queue_tags().queue_url(&url);
-        if_present(call.send().await.or_fault("sqs:ListQueueTags"))
-    };
-    let (Some(attributes), Some(tags)) = tokio::try_join!(attributes, tags)? else {
+    let (Some(attributes), Some(tags)) = tokio::try_join!(attributes, tags(cloud, &url))? else {
         return Ok(None);
     };
     let attributes = attributes.attributes.unwrap_or_default();
@@ -64,12 +67,71 @@ pub(super) async fn read(cloud: &AwsCloud, name: &QueueName) -> Result<Option<(Q
         redrive_allow: text(Attribute::RedriveAllowPolicy).map(document::read),
         encryption: encryption(text(Attribute::KmsMasterKeyId), text(Attribute::SqsManagedSseEnabled)),
         policy: text(Attribute::Policy).map(document::read),
-        tags: tags.tags.unwrap_or_default().into_iter().collect(),
+        tags,
     };
     Ok(Some((queue, depth)))
 }
 
+async fn tags(cloud: &AwsCloud, url: &str) -> Result<Option<Tags>, Fault> {
+    let call = cloud.sqs.list_queue_tags().queue_url(url);
+    let answer = if_present(call.send().await.or_fault("sqs:ListQueueTags"))?;
+    Ok(answer.map(|answer| answer.tags.unwrap_or_default().into_iter().collect()))
+}
+
+/// Creates a queue and reads its tags back. `CreateQueue` succeeds for an existing queue with the same attributes, whoever
+/// manages it, and for a deleted one that SQS still answers for.
 pub(super) async fn create(cloud: &AwsCloud, queue: &Queue, waiting: Waiting<'_>) -> Result<(), Fault> {
+    let url = cloud.queue_url(&queue.name);
+    for _ in 0..CREATES {
+        let answer = request(cloud, queue, waiting).await;
+        let found = match &answer {
+            Ok(()) => created_tags(cloud, &url, waiting).await?,
+            Err(fault) if fault.kind == FaultKind::Exists => tags(cloud, &url).await.ok().flatten().unwrap_or_default(),
+            Err(_) => return answer,
+        };
+        if !found.being_deleted() {
+            let same = |key: &str| found.get(key) == queue.tags.get(key);
+            return match answer {
+                Ok(()) if !same(BUS) || !same(CLUSTER) => Err(not_managed()),
+                answer => answer,
+            };
+        }
+        gone(cloud, &queue.name, waiting).await?;
+    }
+    Err(rejected(
+        "sqs:CreateQueue",
+        "SQS answers with the deleted queue of this name",
+    ))
+}
+
+/// The tags of a queue that was just created: it may not be found yet, or without its tags.
+async fn created_tags(cloud: &AwsCloud, url: &str, waiting: Waiting<'_>) -> Result<Tags, Fault> {
+    let exists = AtomicBool::new(false);
+    let read = settled("sqs:ListQueueTags", waiting, || async {
+        let tags = tags(cloud, url).await?;
+        exists.fetch_or(tags.is_some(), Ordering::Relaxed);
+        Ok(match tags.filter(|tags| !tags.0.is_empty()) {
+            Some(tags) => Tried::Done(tags),
+            None => Tried::NotYet(WaitReason::QueueUnknown),
+        })
+    });
+    match read.await {
+        Err(fault) if matches!(fault.kind, FaultKind::Unsettled { .. }) && exists.into_inner() => Err(not_managed()),
+        read => read,
+    }
+}
+
+fn not_managed() -> Fault {
+    Fault {
+        kind: FaultKind::NotManaged,
+        ..rejected(
+            "sqs:CreateQueue",
+            "a queue of this name exists that kibus does not manage",
+        )
+    }
+}
+
+async fn request(cloud: &AwsCloud, queue: &Queue, waiting: Waiting<'_>) -> Result<(), Fault> {
     let mut wanted = attributes(queue, QueueField::ALL);
     // A new queue has nothing to remove.
     wanted.retain(|_, value| !value.is_empty());
@@ -107,9 +169,36 @@ pub(super) async fn update(cloud: &AwsCloud, queue: &Queue, fields: &[FieldChang
     Ok(())
 }
 
+/// Marks a queue as being deleted, and requests the delete. Whoever reads the queue before it is gone knows that it does
+/// not stay, also if this process ends between the two calls.
 pub(super) async fn delete(cloud: &AwsCloud, name: &QueueName) -> Result<(), Fault> {
-    let call = cloud.sqs.delete_queue().queue_url(cloud.queue_url(name));
-    if_present(call.send().await.or_fault("sqs:DeleteQueue")).map(drop)
+    let url = cloud.queue_url(name);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let request = async {
+        let mark = cloud.sqs.tag_queue().queue_url(&url);
+        let mark = mark.tags(DELETING, now.as_secs().to_string());
+        if_present(mark.send().await.or_fault("sqs:TagQueue"))?;
+        let delete = cloud.sqs.delete_queue().queue_url(&url);
+        if_present(delete.send().await.or_fault("sqs:DeleteQueue"))
+    };
+    match request.await {
+        // A condition on the tags of a missing queue may deny the call.
+        Err(fault) if fault.is_denied() && !exists(cloud, &url).await.unwrap_or(true) => Ok(()),
+        answer => answer.map(drop),
+    }
+}
+
+/// Waits until SQS has deleted a queue.
+pub(super) async fn gone(cloud: &AwsCloud, name: &QueueName, waiting: Waiting<'_>) -> Result<(), Fault> {
+    let url = cloud.queue_url(name);
+    until_gone(waiting, || exists(cloud, &url)).await
+}
+
+async fn exists(cloud: &AwsCloud, url: &str) -> Result<bool, Fault> {
+    let call = cloud.sqs.get_queue_attributes().queue_url(url);
+    let call = call.attribute_names(Attribute::QueueArn);
+    let answer = if_present(call.send().await.or_fault("sqs:GetQueueAttributes"))?;
+    Ok(answer.is_some())
 }
 
 /// The attributes that hold these fields, with their values as SQS takes them; empty text removes one.

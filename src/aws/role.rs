@@ -6,7 +6,7 @@ use super::AwsCloud;
 use super::changes::Changes;
 use super::document;
 use super::error::{OrFault, if_present, rejected};
-use super::wait::{Waiting, accepted};
+use super::wait::{WaitReason, Waiting, accepted, found};
 use crate::cloud::Fault;
 use crate::model::name::RoleName;
 use crate::model::resource::{Role, RoleField};
@@ -87,46 +87,60 @@ pub(super) async fn update(
             RoleField::Path => {}
             RoleField::Trust => {
                 let action = "iam:UpdateAssumeRolePolicy";
-                accepted(action, waiting, || {
+                found(action, WaitReason::RoleUnknown, waiting, || {
                     let call = cloud.iam.update_assume_role_policy().role_name(name);
                     let call = call.policy_document(role.trust.compact());
                     async move { call.send().await.or_fault(action) }
                 })
                 .await?;
             }
-            RoleField::PermissionsBoundary => bound(cloud, role).await?,
+            RoleField::PermissionsBoundary => bound(cloud, role, waiting).await?,
         }
     }
     if !tags.remove.is_empty() {
-        let call = cloud.iam.untag_role().role_name(name).set_tag_keys(Some(tags.remove));
-        call.send().await.or_fault("iam:UntagRole")?;
+        let action = "iam:UntagRole";
+        found(action, WaitReason::RoleUnknown, waiting, || {
+            let call = cloud.iam.untag_role().role_name(name);
+            let call = call.set_tag_keys(Some(tags.remove.clone()));
+            async move { call.send().await.or_fault(action) }
+        })
+        .await?;
     }
     if !tags.set.is_empty() {
         let set = tags
             .set
             .iter()
             .map(|(key, value)| tag(key, value))
-            .collect::<Result<_, _>>()?;
-        let call = cloud.iam.tag_role().role_name(name).set_tags(Some(set));
-        call.send().await.or_fault("iam:TagRole")?;
+            .collect::<Result<Vec<_>, _>>()?;
+        let action = "iam:TagRole";
+        found(action, WaitReason::RoleUnknown, waiting, || {
+            let call = cloud.iam.tag_role().role_name(name).set_tags(Some(set.clone()));
+            async move { call.send().await.or_fault(action) }
+        })
+        .await?;
     }
     Ok(())
 }
 
-async fn bound(cloud: &AwsCloud, role: &Role) -> Result<(), Fault> {
+async fn bound(cloud: &AwsCloud, role: &Role, waiting: Waiting<'_>) -> Result<(), Fault> {
     let name = role.name.as_str();
     match &role.permissions_boundary {
         Some(boundary) => {
-            let call = cloud.iam.put_role_permissions_boundary().role_name(name);
-            let call = call.permissions_boundary(boundary.as_str());
-            call.send().await.or_fault("iam:PutRolePermissionsBoundary").map(drop)
+            let action = "iam:PutRolePermissionsBoundary";
+            found(action, WaitReason::RoleUnknown, waiting, || {
+                let call = cloud.iam.put_role_permissions_boundary().role_name(name);
+                let call = call.permissions_boundary(boundary.as_str());
+                async move { call.send().await.or_fault(action).map(drop) }
+            })
+            .await
         }
         None => {
-            let call = cloud.iam.delete_role_permissions_boundary().role_name(name);
-            call.send()
-                .await
-                .or_fault("iam:DeleteRolePermissionsBoundary")
-                .map(drop)
+            let action = "iam:DeleteRolePermissionsBoundary";
+            found(action, WaitReason::RoleUnknown, waiting, || {
+                let call = cloud.iam.delete_role_permissions_boundary().role_name(name);
+                async move { call.send().await.or_fault(action).map(drop) }
+            })
+            .await
         }
     }
 }

@@ -3,8 +3,8 @@
 use super::AwsCloud;
 use super::document;
 use super::error::{OrFault, if_present};
-use super::wait::{Tried, WaitReason, Waiting, accepted, settled};
-use crate::cloud::{Fault, FaultKind};
+use super::wait::{WaitReason, Waiting, accepted, found};
+use crate::cloud::Fault;
 use crate::model::name::{PolicyName, RoleName};
 use crate::model::resource::{ResourceId, RolePolicy};
 
@@ -28,26 +28,26 @@ pub(super) async fn read(cloud: &AwsCloud, role: &RoleName, name: &PolicyName) -
 pub(super) async fn create(cloud: &AwsCloud, policy: &RolePolicy, waiting: Waiting<'_>) -> Result<(), Fault> {
     let id = ResourceId::RolePolicy(policy.role.clone(), policy.name.clone());
     cloud.still_absent(PUT, &id).await?;
-    settled(PUT, waiting, || async move {
-        match put(cloud, policy).await {
-            Err(fault) if fault.kind == FaultKind::Gone => Ok(Tried::NotYet(WaitReason::RoleUnknown)),
-            answer => answer.map(Tried::Done),
-        }
-    })
-    .await
+    found(PUT, WaitReason::RoleUnknown, waiting, || put(cloud, policy)).await
 }
 
 pub(super) async fn update(cloud: &AwsCloud, policy: &RolePolicy, waiting: Waiting<'_>) -> Result<(), Fault> {
-    accepted(PUT, waiting, || put(cloud, policy)).await
+    found(PUT, WaitReason::RoleUnknown, waiting, || put(cloud, policy)).await
 }
 
-pub(super) async fn delete(cloud: &AwsCloud, role: &RoleName, name: &PolicyName) -> Result<(), Fault> {
-    let call = cloud
-        .iam
-        .delete_role_policy()
-        .role_name(role.as_str())
-        .policy_name(name.as_str());
-    if_present(call.send().await.or_fault("iam:DeleteRolePolicy")).map(drop)
+pub(super) async fn delete(
+    cloud: &AwsCloud,
+    role: &RoleName,
+    name: &PolicyName,
+    waiting: Waiting<'_>,
+) -> Result<(), Fault> {
+    let action = "iam:DeleteRolePolicy";
+    let answer = accepted(action, waiting, || {
+        let call = cloud.iam.delete_role_policy().role_name(role.as_str());
+        let call = call.policy_name(name.as_str());
+        async move { call.send().await.or_fault(action) }
+    });
+    if_present(answer.await).map(drop)
 }
 
 async fn put(cloud: &AwsCloud, policy: &RolePolicy) -> Result<(), Fault> {

@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::AwsCloud;
 use super::changes::Changes;
 use super::document;
-use super::error::{OrFault, if_present, refusal, rejected};
-use super::wait::{Waiting, accepted};
+use super::error::{OrFault, if_present, refusal, rejected, settling};
+use super::wait::{Tried, WaitReason, Waiting, accepted, found, settled};
 use crate::cloud::Fault;
 use crate::model::document::Document;
 use crate::model::name::RuleName;
@@ -101,36 +101,72 @@ pub(super) async fn update(
     let arn = cloud.scope.rule_arn(&rule.name);
     let changes = changes.tags;
     if !changes.remove.is_empty() {
-        let call = cloud
-            .events
-            .untag_resource()
-            .resource_arn(&arn)
-            .set_tag_keys(Some(changes.remove));
-        call.send().await.or_fault("events:UntagResource")?;
+        let action = "events:UntagResource";
+        found(action, WaitReason::RuleUnknown, waiting, || {
+            let call = cloud.events.untag_resource().resource_arn(&arn);
+            let call = call.set_tag_keys(Some(changes.remove.clone()));
+            async move { call.send().await.or_fault(action) }
+        })
+        .await?;
     }
     if !changes.set.is_empty() {
-        let call = cloud
-            .events
-            .tag_resource()
-            .resource_arn(&arn)
-            .set_tags(Some(tags(&changes.set)?));
-        call.send().await.or_fault("events:TagResource")?;
+        let action = "events:TagResource";
+        let set = tags(&changes.set)?;
+        found(action, WaitReason::RuleUnknown, waiting, || {
+            let call = cloud
+                .events
+                .tag_resource()
+                .resource_arn(&arn)
+                .set_tags(Some(set.clone()));
+            async move { call.send().await.or_fault(action) }
+        })
+        .await?;
     }
     Ok(())
 }
 
-/// Removes kibus's target and then the rule; EventBridge refuses if another target is left.
+/// Removes kibus's target and then the rule. EventBridge may still see the target for minutes. A target that kibus does
+/// not manage keeps the rule.
 pub(super) async fn delete(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'_>) -> Result<(), Fault> {
     if if_present(remove_target(cloud, name, waiting).await)?.is_none() {
         return Ok(());
     }
-    let answer = accepted("events:DeleteRule", waiting, || {
+    let action = "events:DeleteRule";
+    settled(action, waiting, || async move {
         let call = cloud.events.delete_rule().name(name.as_str());
-        async move { call.send().await.or_fault("events:DeleteRule") }
-    });
-    if_present(answer.await).map(drop)
+        let answer = if_present(call.send().await.or_fault(action));
+        if let Err(fault) = &answer
+            && settling(fault) == Some(WaitReason::TargetsLeaving)
+        {
+            only_ours(cloud, name, action).await?;
+        }
+        answer.map(|_| Tried::Done(()))
+    })
+    .await
 }
 
+/// Fails if a rule has targets that kibus does not manage.
+async fn only_ours(cloud: &AwsCloud, name: &RuleName, action: &str) -> Result<(), Fault> {
+    let targets = if_present(targets(cloud, name).await)?.unwrap_or_default();
+    let ids: Vec<_> = targets.iter().map(AwsTarget::id).collect();
+    foreign(name, action, &ids).map_or(Ok(()), Err)
+}
+
+/// The fault of a rule that has targets with other ids than kibus's.
+fn foreign(name: &RuleName, action: &str, ids: &[&str]) -> Option<Fault> {
+    let others = ids.iter().filter(|id| **id != Rule::TARGET_ID);
+    let others: Vec<_> = others.map(|id| format!("`{id}`")).collect();
+    (!others.is_empty()).then(|| {
+        let others = others.join(", ");
+        rejected(
+            action,
+            format!("rule `{name}` has targets that kibus does not manage: {others}"),
+        )
+    })
+}
+
+/// All targets of a rule. The answer may lack a target that was put seconds ago; a plan then puts it again, which changes
+/// nothing.
 async fn targets(cloud: &AwsCloud, name: &RuleName) -> Result<Vec<AwsTarget>, Fault> {
     let mut targets = Vec::new();
     let mut page = None;
@@ -205,28 +241,31 @@ async fn put_target(cloud: &AwsCloud, rule: &Rule, target: &Target, waiting: Wai
         .set_dead_letter_config(dead_letters)
         .build()
         .map_err(|e| rejected(action, e.to_string()))?;
-    accepted(action, waiting, || {
+    // The rule may be new.
+    found(action, WaitReason::RuleUnknown, waiting, || {
         let call = cloud
             .events
             .put_targets()
             .rule(rule.name.as_str())
             .targets(target.clone());
         async move {
-            // The call succeeds even if an entry failed.
             let answer = call.send().await.or_fault(action)?;
             let failed = answer.failed_entries.unwrap_or_default().into_iter().next();
-            match failed {
-                Some(failed) => Err(refusal(
-                    action,
-                    failed.error_code(),
-                    failed.error_message().unwrap_or("the target was not accepted"),
-                )),
-                None if answer.failed_entry_count > 0 => Err(rejected(action, "the target was not accepted")),
-                None => Ok(()),
-            }
+            let failed = failed.map(|failed| (failed.error_code, failed.error_message));
+            entry(action, failed, answer.failed_entry_count)
         }
     })
     .await
+}
+
+/// The result of a call with one entry. The call succeeds even if the entry failed, with this code and message.
+fn entry(action: &str, failed: Option<(Option<String>, Option<String>)>, count: i32) -> Result<(), Fault> {
+    let reason = "EventBridge did not accept the target and gave no reason";
+    match failed {
+        Some((code, message)) => Err(refusal(action, code.as_deref(), message.as_deref().unwrap_or(reason))),
+        None if count > 0 => Err(rejected(action, reason)),
+        None => Ok(()),
+    }
 }
 
 async fn remove_target(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'_>) -> Result<(), Fault> {
@@ -235,14 +274,9 @@ async fn remove_target(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'_>) 
         let call = cloud.events.remove_targets().rule(name.as_str()).ids(Rule::TARGET_ID);
         async move {
             let answer = call.send().await.or_fault(action)?;
-            match answer.failed_entries.unwrap_or_default().into_iter().next() {
-                Some(failed) => Err(refusal(
-                    action,
-                    failed.error_code(),
-                    failed.error_message().unwrap_or("the target was not removed"),
-                )),
-                None => Ok(()),
-            }
+            let failed = answer.failed_entries.unwrap_or_default().into_iter().next();
+            let failed = failed.map(|failed| (failed.error_code, failed.error_message));
+            entry(action, failed, answer.failed_entry_count)
         }
     })
     .await
@@ -286,4 +320,46 @@ fn tags(tags: &BTreeMap<String, String>) -> Result<Vec<Tag>, Fault> {
     let tag = |(key, value): (&String, &String)| Tag::builder().key(key).value(value).build();
     let tags = tags.iter().map(tag).collect::<Result<_, _>>();
     tags.map_err(|e| rejected("events:TagResource", e.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cloud::FaultKind;
+
+    /// E6: what is left of kibus's own target goes; any other is named.
+    #[test]
+    fn only_a_foreign_target_keeps_a_rule() {
+        let name = "kibus-probe".parse().unwrap();
+        let message = |ids: &[&str]| foreign(&name, "events:DeleteRule", ids).map(|fault| fault.message);
+        assert_eq!(message(&[]), None);
+        assert_eq!(message(&[Rule::TARGET_ID]), None);
+        assert_eq!(
+            message(&[Rule::TARGET_ID, "archive", "audit"]).as_deref(),
+            Some("rule `kibus-probe` has targets that kibus does not manage: `archive`, `audit`")
+        );
+    }
+
+    /// E5.
+    #[test]
+    fn an_entry_can_fail_in_a_call_that_succeeds() {
+        let failed = |code: &str| Some((Some(code.to_owned()), Some("why".to_owned())));
+        for (failed, count, expected) in [
+            (None, 0, None),
+            (
+                failed("ConcurrentModificationException"),
+                1,
+                Some(Some(WaitReason::ConcurrentChange)),
+            ),
+            (failed("ManagedRuleException"), 1, Some(None)),
+            (None, 1, Some(None)),
+        ] {
+            let answer = entry("events:RemoveTargets", failed, count);
+            assert_eq!(answer.err().map(|fault| settling(&fault)), expected);
+        }
+        assert_eq!(
+            entry("x:Y", failed("ResourceNotFoundException"), 1).unwrap_err().kind,
+            FaultKind::Gone
+        );
+    }
 }

@@ -1,23 +1,38 @@
-//! Waits until AWS has applied a change that it has accepted. Each wait has a limit and a reason, which the user sees.
+//! Waits until AWS has applied a change that it has accepted. Each wait has a limit and a reason, which the user sees
+//! with the time. A request to stop ends it.
+//!
+//! The limits are those of Terraform's provider, which waits for the same answers. For a new role AWS support says that
+//! Lambda may need up to 15 minutes (terraform-provider-aws, pull request 44517).
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use super::error::settling;
+use super::error::{rejected, settling};
+pub(super) use crate::cloud::Waiting;
 use crate::cloud::{Fault, FaultKind};
-
-/// Receives the reason of a wait.
-pub(super) type Waiting<'a> = &'a (dyn Fn(&str) + Sync);
+use crate::model::duration::duration_text;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(3);
+/// The longest pause of a wait that has taken minutes: a call may upload an archive.
+const LATE_PAUSE: Duration = Duration::from_secs(10);
+/// How often a wait is reported.
+const REPORT: Duration = Duration::from_secs(60);
 
 /// What is being waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaitReason {
     /// SQS keeps a name for a minute after its queue was deleted.
     QueueDeletedRecently,
+    /// SQS does not find a queue that was just created.
+    QueueUnknown,
     /// Lambda does not see a new role or its trust policy immediately.
     RoleNotAssumable,
+    /// KMS does not see a new role immediately, and Lambda needs a grant for it.
+    RoleWithoutGrant,
+    /// A version that was just published cannot use its role yet.
+    VersionWithoutRole,
+    /// A version that was just published cannot use its grant yet.
+    VersionWithoutKey,
     /// Lambda does not see a role's new permissions immediately.
     RolePermissions,
     /// IAM does not find a role that was just created.
@@ -26,10 +41,20 @@ pub(super) enum WaitReason {
     PrincipalUnknown,
     /// IAM still sees policies that were just deleted from a role.
     PoliciesLeaving,
+    /// EventBridge does not find a rule that was just created.
+    RuleUnknown,
+    /// EventBridge still sees targets that were just removed from a rule.
+    TargetsLeaving,
+    /// Lambda does not find a function or a version that was just created.
+    FunctionUnknown,
     /// Lambda is setting up or updating a function.
     FunctionBusy,
+    /// Lambda does not find a queue that was just created.
+    SourceUnknown,
     /// Lambda is setting up or updating a mapping.
     MappingBusy,
+    /// Lambda refuses to change a mapping before an earlier change of it is finished.
+    MappingInUse,
     /// Lambda is deleting a mapping.
     MappingLeaving,
     /// Another change of the same resource is in progress.
@@ -41,13 +66,22 @@ impl WaitReason {
     pub(super) fn text(self) -> &'static str {
         match self {
             Self::QueueDeletedRecently => "SQS does not reuse the name of a deleted queue for 60 seconds",
+            Self::QueueUnknown => "SQS does not find the new queue yet",
             Self::RoleNotAssumable => "Lambda cannot assume the new role yet",
+            Self::RoleWithoutGrant => "KMS does not accept the new role in a grant yet",
+            Self::VersionWithoutRole => "the new version cannot assume its role yet",
+            Self::VersionWithoutKey => "the new version cannot decrypt its environment variables yet",
             Self::RolePermissions => "Lambda does not see the role's new permissions yet",
             Self::RoleUnknown => "IAM does not find the new role yet",
             Self::PrincipalUnknown => "IAM does not find a principal of the policy yet",
             Self::PoliciesLeaving => "IAM has not removed the policies of the role yet",
+            Self::RuleUnknown => "EventBridge does not find the new rule yet",
+            Self::TargetsLeaving => "EventBridge has not removed the targets of the rule yet",
+            Self::FunctionUnknown => "Lambda does not find the new function yet",
             Self::FunctionBusy => "Lambda is still setting the function up",
+            Self::SourceUnknown => "Lambda does not find the new queue yet",
             Self::MappingBusy => "Lambda is still setting the event source mapping up",
+            Self::MappingInUse => "Lambda has not finished an earlier change of the event source mapping",
             Self::MappingLeaving => "Lambda is still removing the event source mapping",
             Self::ConcurrentChange => "another change of the same resource is in progress",
         }
@@ -56,11 +90,53 @@ impl WaitReason {
     /// The longest wait: what this usually takes at most, with a margin.
     pub(super) fn bound(self) -> Duration {
         Duration::from_secs(match self {
+            Self::QueueUnknown => 20,
             Self::QueueDeletedRecently => 70,
-            Self::RoleNotAssumable | Self::RolePermissions | Self::ConcurrentChange => 60,
-            Self::RoleUnknown | Self::PrincipalUnknown | Self::PoliciesLeaving => 20,
-            Self::FunctionBusy | Self::MappingBusy | Self::MappingLeaving => 180,
+            Self::RoleUnknown
+            | Self::PrincipalUnknown
+            | Self::PoliciesLeaving
+            | Self::RolePermissions
+            | Self::RuleUnknown
+            | Self::FunctionUnknown
+            | Self::SourceUnknown
+            | Self::ConcurrentChange => 2 * 60,
+            Self::FunctionBusy => 3 * 60,
+            Self::VersionWithoutRole
+            | Self::VersionWithoutKey
+            | Self::TargetsLeaving
+            | Self::MappingInUse
+            | Self::MappingLeaving => 5 * 60,
+            Self::MappingBusy => 10 * 60,
+            Self::RoleNotAssumable | Self::RoleWithoutGrant => 15 * 60,
         })
+    }
+
+    /// What to check if the wait was in vain.
+    fn advice(self) -> Option<&'static str> {
+        match self {
+            Self::RoleNotAssumable | Self::VersionWithoutRole => Some(
+                "check that the role's trust policy allows `lambda.amazonaws.com` to assume it, and that no policy of \
+                 the organization denies this",
+            ),
+            Self::RoleWithoutGrant | Self::VersionWithoutKey => {
+                Some("check that the key policy allows the role to use the function's key")
+            }
+            Self::RolePermissions => Some(
+                "check that the role's permissions boundary and the policies of the organization allow what the role \
+                 policy allows",
+            ),
+            _ => None,
+        }
+    }
+
+    /// The reason again after some minutes, with what the user can expect.
+    fn text_after(self, waited: Duration) -> String {
+        let minutes = |time: Duration| duration_text(time.as_secs() / 60 * 60);
+        let (waited, bound) = (minutes(waited), minutes(self.bound()));
+        format!(
+            "{}, after {waited}; this can take up to {bound}, and Ctrl-C is safe",
+            self.text()
+        )
     }
 }
 
@@ -78,43 +154,7 @@ pub(super) async fn settled<T, F>(action: &str, waiting: Waiting<'_>, attempt: i
 where
     F: Future<Output = Result<Tried<T>, Fault>>,
 {
-    settled_at(tokio::time::sleep, action, waiting, attempt).await
-}
-
-/// The same with another clock, for tests.
-async fn settled_at<T, F, S>(
-    sleep: impl Fn(Duration) -> S,
-    action: &str,
-    waiting: Waiting<'_>,
-    mut attempt: impl FnMut() -> F,
-) -> Result<T, Fault>
-where
-    F: Future<Output = Result<Tried<T>, Fault>>,
-    S: Future<Output = ()>,
-{
-    let mut reported = None;
-    let mut waited = Duration::ZERO;
-    let mut pause = FIRST_PAUSE;
-    loop {
-        let (reason, refusal) = match attempt().await {
-            Ok(Tried::Done(done)) => return Ok(done),
-            Ok(Tried::NotYet(reason)) => (reason, None),
-            Err(fault) => match settling(&fault) {
-                Some(reason) => (reason, Some(fault)),
-                None => return Err(fault),
-            },
-        };
-        if reported.replace(reason) != Some(reason) {
-            waiting(reason.text());
-            (waited, pause) = (Duration::ZERO, FIRST_PAUSE);
-        }
-        if waited >= reason.bound() {
-            return Err(unsettled(action, reason, refusal));
-        }
-        sleep(pause).await;
-        waited += pause;
-        pause = (pause * 2).min(LONGEST_PAUSE);
-    }
+    settled_at((clock(), tokio::time::sleep), action, None, waiting, attempt).await
 }
 
 /// The same for one call that is either accepted or refused.
@@ -129,19 +169,108 @@ where
     .await
 }
 
+/// The same for a call about something that may be new: "not found" means not yet, for this reason. What stays absent
+/// to the end of the wait is absent.
+pub(super) async fn found<T, F>(
+    action: &str,
+    unknown: WaitReason,
+    waiting: Waiting<'_>,
+    mut call: impl FnMut() -> F,
+) -> Result<T, Fault>
+where
+    F: Future<Output = Result<T, Fault>>,
+{
+    settled_at((clock(), tokio::time::sleep), action, Some(unknown), waiting, || {
+        let answer = call();
+        async { answer.await.map(Tried::Done) }
+    })
+    .await
+}
+
+/// The time since now.
+fn clock() -> impl Fn() -> Duration {
+    let start = Instant::now();
+    move || start.elapsed()
+}
+
+/// [`settled`] or [`found`] with any clock. Attempts take time too: the SDK repeats some calls before it gives up.
+async fn settled_at<T, F, S>(
+    (now, sleep): (impl Fn() -> Duration, impl Fn(Duration) -> S),
+    action: &str,
+    unknown: Option<WaitReason>,
+    waiting: Waiting<'_>,
+    mut attempt: impl FnMut() -> F,
+) -> Result<T, Fault>
+where
+    F: Future<Output = Result<Tried<T>, Fault>>,
+    S: Future<Output = ()>,
+{
+    let mut current = None;
+    let mut since = Duration::ZERO;
+    let mut report_at = Duration::ZERO;
+    let mut length = FIRST_PAUSE;
+    loop {
+        let (reason, refusal) = match attempt().await {
+            Ok(Tried::Done(done)) => return Ok(done),
+            Ok(Tried::NotYet(reason)) => (reason, None),
+            Err(fault) => match settling(&fault).or(unknown.filter(|_| fault.kind == FaultKind::Gone)) {
+                Some(reason) => (reason, Some(fault)),
+                None => return Err(fault),
+            },
+        };
+        if current.replace(reason) != Some(reason) {
+            waiting.report(reason.text());
+            (since, report_at, length) = (now(), REPORT, FIRST_PAUSE);
+        }
+        let waited = now() - since;
+        if waited >= reason.bound() {
+            return Err(unsettled(action, reason, refusal));
+        }
+        if waited >= report_at {
+            waiting.report(&reason.text_after(waited));
+            report_at += REPORT;
+        }
+        pause(sleep(length), action, reason.text(), waiting).await?;
+        let longest = if waited < REPORT { LONGEST_PAUSE } else { LATE_PAUSE };
+        length = (length * 2).min(longest);
+    }
+}
+
+/// Pauses for this reason.
+///
+/// # Errors
+/// With [`FaultKind::Stopped`] on a request to stop.
+pub(super) async fn pause(
+    sleep: impl Future<Output = ()>,
+    action: &str,
+    reason: &str,
+    waiting: Waiting<'_>,
+) -> Result<(), Fault> {
+    tokio::select! {
+        biased;
+        () = waiting.stopped() => Err(Fault {
+            kind: FaultKind::Stopped,
+            ..rejected(action, reason)
+        }),
+        () = sleep => Ok(()),
+    }
+}
+
 fn unsettled(action: &str, reason: WaitReason, refusal: Option<Fault>) -> Fault {
-    let waited = format!("{}, after {} seconds", reason.text(), reason.bound().as_secs());
+    let waited = format!("{}, after {}", reason.text(), duration_text(reason.bound().as_secs()));
+    let kind = FaultKind::Unsettled {
+        advice: reason.advice(),
+    };
     match refusal {
+        Some(fault) if fault.kind == FaultKind::Gone => fault,
         Some(fault) => Fault {
-            kind: FaultKind::Unsettled,
+            kind,
             message: format!("{waited}: {}", fault.message),
             ..fault
         },
         None => Fault {
-            kind: FaultKind::Unsettled,
-            action: action.to_owned(),
-            code: None,
-            message: waited,
+            kind,
+            ..rejected(action, waited)
         },
     }
 }
@@ -150,22 +279,62 @@ fn unsettled(action: &str, reason: WaitReason, refusal: Option<Fault>) -> Fault 
 mod tests {
     use std::sync::Mutex;
 
+    use tokio::sync::watch;
+
     use super::*;
     use crate::aws::error::refusal;
+    use crate::model::scope::Scope;
 
-    /// Runs against these answers, repeating the last; returns the result, the reported reasons, and the time slept.
-    async fn run(answers: Vec<Result<Tried<()>, Fault>>) -> (Result<(), Fault>, Vec<String>, Duration) {
+    const EVERY: [WaitReason; 19] = [
+        WaitReason::QueueDeletedRecently,
+        WaitReason::QueueUnknown,
+        WaitReason::RoleNotAssumable,
+        WaitReason::RoleWithoutGrant,
+        WaitReason::VersionWithoutRole,
+        WaitReason::VersionWithoutKey,
+        WaitReason::RolePermissions,
+        WaitReason::RoleUnknown,
+        WaitReason::PrincipalUnknown,
+        WaitReason::PoliciesLeaving,
+        WaitReason::RuleUnknown,
+        WaitReason::TargetsLeaving,
+        WaitReason::FunctionUnknown,
+        WaitReason::FunctionBusy,
+        WaitReason::SourceUnknown,
+        WaitReason::MappingBusy,
+        WaitReason::MappingInUse,
+        WaitReason::MappingLeaving,
+        WaitReason::ConcurrentChange,
+    ];
+
+    /// What a run came to.
+    struct Ran {
+        result: Result<(), Fault>,
+        reported: Vec<String>,
+        slept: Duration,
+        attempts: usize,
+    }
+
+    /// Runs against these answers, repeating the last.
+    async fn run(unknown: Option<WaitReason>, answers: Vec<Result<Tried<()>, Fault>>) -> Ran {
         let reported = Mutex::new(Vec::new());
         let slept = Mutex::new(Duration::ZERO);
+        let attempts = Mutex::new(0);
         let answers = Mutex::new(answers.into_iter().rev().collect::<Vec<_>>());
+        let (_ask, asked) = watch::channel(false);
         let result = settled_at(
-            |pause| {
-                *slept.lock().unwrap() += pause;
-                std::future::ready(())
-            },
+            (
+                || *slept.lock().unwrap(),
+                |pause| {
+                    *slept.lock().unwrap() += pause;
+                    std::future::ready(())
+                },
+            ),
             "x:Y",
-            &|reason| reported.lock().unwrap().push(reason.to_owned()),
+            unknown,
+            Waiting::new(&|reason| reported.lock().unwrap().push(reason.to_owned()), &asked),
             || async {
+                *attempts.lock().unwrap() += 1;
                 let mut answers = answers.lock().unwrap();
                 match answers.as_slice() {
                     [Ok(Tried::NotYet(reason))] => Ok(Tried::NotYet(*reason)),
@@ -175,7 +344,12 @@ mod tests {
             },
         )
         .await;
-        (result, reported.into_inner().unwrap(), slept.into_inner().unwrap())
+        Ran {
+            result,
+            reported: reported.into_inner().unwrap(),
+            slept: slept.into_inner().unwrap(),
+            attempts: attempts.into_inner().unwrap(),
+        }
     }
 
     fn deleted_recently() -> Fault {
@@ -186,60 +360,164 @@ mod tests {
         )
     }
 
+    fn not_assumable() -> Fault {
+        refusal(
+            "lambda:CreateFunction",
+            Some("InvalidParameterValueException"),
+            "The role defined for the function cannot be assumed by Lambda.",
+        )
+    }
+
+    fn absent() -> Fault {
+        refusal("iam:PutRolePolicy", Some("NoSuchEntity"), "The role cannot be found.")
+    }
+
     #[tokio::test]
     async fn a_finished_attempt_waits_for_nothing() {
-        assert_eq!(run(vec![Ok(Tried::Done(()))]).await, (Ok(()), vec![], Duration::ZERO));
+        let ran = run(None, vec![Ok(Tried::Done(()))]).await;
+        assert_eq!((ran.result, ran.reported, ran.slept), (Ok(()), vec![], Duration::ZERO));
     }
 
     #[tokio::test]
     async fn each_reason_is_reported_once() {
-        let (result, reported, _) = run(vec![
-            Err(deleted_recently()),
-            Err(deleted_recently()),
-            Ok(Tried::NotYet(WaitReason::FunctionBusy)),
-            Ok(Tried::Done(())),
-        ])
+        let ran = run(
+            None,
+            vec![
+                Err(deleted_recently()),
+                Err(deleted_recently()),
+                Ok(Tried::NotYet(WaitReason::FunctionBusy)),
+                Ok(Tried::Done(())),
+            ],
+        )
         .await;
-        assert_eq!(result, Ok(()));
+        assert_eq!(ran.result, Ok(()));
         assert_eq!(
-            reported,
+            ran.reported,
             [WaitReason::QueueDeletedRecently.text(), WaitReason::FunctionBusy.text()]
         );
     }
 
     #[tokio::test]
-    async fn a_wait_ends_at_its_limit() {
-        for (answer, reason, code) in [
-            (
-                Err(deleted_recently()),
-                WaitReason::QueueDeletedRecently,
-                Some("QueueDeletedRecently"),
-            ),
-            (
-                Ok(Tried::NotYet(WaitReason::MappingBusy)),
-                WaitReason::MappingBusy,
-                None,
-            ),
-        ] {
-            let (result, _, slept) = run(vec![answer]).await;
+    async fn a_wait_of_minutes_is_reported_again_each_minute() {
+        let ran = run(None, vec![Ok(Tried::NotYet(WaitReason::MappingInUse))]).await;
+        let text = WaitReason::MappingInUse.text();
+        let after = |minutes| format!("{text}, after {minutes}m; this can take up to 5m, and Ctrl-C is safe");
+        assert_eq!(ran.reported[0], text);
+        assert_eq!(ran.reported[1..], [1, 2, 3, 4].map(after));
+    }
+
+    #[tokio::test]
+    async fn every_wait_ends_at_its_limit() {
+        for reason in EVERY {
+            let Ran { result, slept, .. } = run(None, vec![Ok(Tried::NotYet(reason))]).await;
             let fault = result.unwrap_err();
-            assert_eq!(fault.kind, FaultKind::Unsettled, "{reason:?}");
-            assert_eq!(fault.code.as_deref(), code, "{reason:?}");
+            let advice = reason.advice();
+            assert_eq!(fault.kind, FaultKind::Unsettled { advice }, "{reason:?}");
             assert!(fault.message.starts_with(reason.text()), "{}", fault.message);
             let bound = reason.bound();
             assert!(
-                bound <= slept && slept < bound + LONGEST_PAUSE,
+                bound <= slept && slept < bound + LATE_PAUSE,
                 "{reason:?} took {slept:?}"
             );
         }
     }
 
+    /// L1: minutes, and not an upload of the archive each second.
+    #[tokio::test]
+    async fn a_new_role_has_fifteen_minutes() {
+        let mut answers: Vec<_> = (0..100).map(|_| Err(not_assumable())).collect();
+        answers.push(Ok(Tried::Done(())));
+        let ran = run(None, answers).await;
+        assert_eq!(ran.result, Ok(()));
+        assert!(ran.slept > Duration::from_secs(10 * 60), "{:?}", ran.slept);
+        let ran = run(None, vec![Err(not_assumable())]).await;
+        assert!(ran.attempts < 120, "{} attempts", ran.attempts);
+    }
+
+    #[test]
+    fn iam_has_two_minutes() {
+        for reason in [
+            WaitReason::RoleUnknown,
+            WaitReason::PrincipalUnknown,
+            WaitReason::PoliciesLeaving,
+            WaitReason::ConcurrentChange,
+        ] {
+            assert_eq!(reason.bound(), Duration::from_secs(120), "{reason:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_role_that_is_never_assumable_is_one_clear_error() {
+        let fault = run(None, vec![Err(not_assumable())]).await.result.unwrap_err();
+        let scope = Scope {
+            bus: "kibus".parse().unwrap(),
+            account: "111122223333".parse().unwrap(),
+            region: "us-west-2".parse().unwrap(),
+            partition: "aws".parse().unwrap(),
+        };
+        let (notes, hint) = fault.explanation(&scope);
+        assert_eq!(
+            notes,
+            [
+                "lambda:CreateFunction: Lambda cannot assume the new role yet, after 15m: The role defined for the \
+                 function cannot be assumed by Lambda."
+            ]
+        );
+        assert_eq!(
+            hint.unwrap().text,
+            "check that the role's trust policy allows `lambda.amazonaws.com` to assume it, and that no policy of the \
+             organization denies this"
+        );
+    }
+
     #[tokio::test]
     async fn a_refusal_that_waiting_does_not_solve_is_returned_immediately() {
         let refused = refusal("sqs:CreateQueue", Some("InvalidAttributeValue"), "no");
+        let ran = run(None, vec![Err(refused.clone())]).await;
         assert_eq!(
-            run(vec![Err(refused.clone())]).await,
+            (ran.result, ran.reported, ran.slept),
             (Err(refused), vec![], Duration::ZERO)
         );
+    }
+
+    /// I3, E4, L4.
+    #[tokio::test]
+    async fn not_found_means_not_yet_only_for_what_is_new() {
+        let ran = run(None, vec![Err(absent())]).await;
+        assert_eq!((ran.result, ran.slept), (Err(absent()), Duration::ZERO));
+
+        let unknown = Some(WaitReason::RoleUnknown);
+        let ran = run(unknown, vec![Err(absent()), Err(absent()), Ok(Tried::Done(()))]).await;
+        assert_eq!(
+            (ran.result, ran.reported),
+            (Ok(()), vec![WaitReason::RoleUnknown.text().to_owned()])
+        );
+
+        let ran = run(unknown, vec![Err(absent())]).await;
+        assert_eq!(ran.result, Err(absent()), "what stays absent is absent");
+        assert!(ran.slept >= WaitReason::RoleUnknown.bound());
+    }
+
+    /// A wait of minutes must not make Ctrl-C seem dead.
+    #[tokio::test]
+    async fn a_request_to_stop_ends_a_wait() {
+        let (ask, asked) = watch::channel(false);
+        let attempts = Mutex::new(0);
+        let wait = settled_at(
+            // A pause that never ends.
+            (|| Duration::ZERO, |_| std::future::pending::<()>()),
+            "lambda:CreateFunction",
+            None,
+            Waiting::new(&|_| {}, &asked),
+            || async {
+                *attempts.lock().unwrap() += 1;
+                Err::<Tried<()>, _>(not_assumable())
+            },
+        );
+        let (result, _) = tokio::join!(wait, async { ask.send_replace(true) });
+        let fault = result.unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Stopped);
+        assert_eq!(fault.message, WaitReason::RoleNotAssumable.text());
+        assert_eq!(*attempts.lock().unwrap(), 1, "nothing is called after the request");
     }
 }

@@ -7,7 +7,7 @@ use crate::model::controller_role::usual_names;
 use crate::model::name::{ClusterName, RoleName};
 use crate::model::resource::{NoRollbackVersion, ResourceId};
 use crate::model::scope::Scope;
-use crate::plan::{Action, Change, Refusal};
+use crate::plan::{Action, Change, Plan, Refusal};
 use crate::recipe::{Blocked, MissingRole, RoleSearch, UnknownCluster};
 
 /// The hub that an error is about, and the command that it ends.
@@ -252,14 +252,16 @@ pub(super) fn failed_change(context: &Place, change: &Change, fault: &Fault, out
     error.progress = Some(progress);
     let when = match fault.kind {
         FaultKind::Denied { .. } => "with the permission, run again:",
-        FaultKind::Exists | FaultKind::Gone => "the plan is out of date; to make a new one, run again:",
+        FaultKind::Exists | FaultKind::NotManaged | FaultKind::Gone => {
+            "the plan is out of date; to make a new one, run again:"
+        }
         _ => "to continue, run again:",
     };
     error.hint_command(when, context.command_line.as_str())
 }
 
-/// Interrupted once: the calls in flight are finished.
-pub(super) fn stopped(context: &Place, kind: ErrorKind, outcome: &Outcome) -> Error {
+/// Interrupted once: the calls in flight are finished, and nothing is waited for any more.
+pub(super) fn stopped(context: &Place, plan: &Plan, kind: ErrorKind, outcome: &Outcome) -> Error {
     let progress = outcome.progress();
     let mut error = Error::new(kind, "stopped before the end")
         .note(format!(
@@ -269,6 +271,9 @@ pub(super) fn stopped(context: &Place, kind: ErrorKind, outcome: &Outcome) -> Er
             progress.not_tried
         ))
         .hint_command("to continue, run again:", context.command_line.as_str());
+    for (place, reason) in &outcome.given_up {
+        error = error.note(format!("{} is not finished: {reason}", plan.changes[*place].id));
+    }
     error.progress = Some(progress);
     error
 }

@@ -213,7 +213,7 @@ async fn apply(hubs: &Hubs<'_>, hub: &Hub, plan: &Plan) -> Result<(), Error> {
 fn unfinished(place: &explain::Place, plan: &Plan, outcome: &Outcome, interrupted: ErrorKind) -> Error {
     match outcome.failed.first() {
         Some((at, fault)) => explain::failed_change(place, &plan.changes[*at], fault, outcome),
-        None => explain::stopped(place, interrupted, outcome),
+        None => explain::stopped(place, plan, interrupted, outcome),
     }
 }
 

@@ -40,10 +40,23 @@ pub enum FaultKind {
     Throttled,
     /// The resource exists, though it was absent when it was read.
     Exists,
+    /// A resource of the same name exists that kibus does not manage, though none existed when it was read.
+    NotManaged,
     /// The resource is missing, though it existed when it was read.
     Gone,
+    /// AWS denied Lambda what it does with the function's role. No permission of the caller is missing.
+    ServiceDenied,
+    /// The KMS key behind a resource cannot be used, or does not exist.
+    UnusableKey,
+    /// The policy that was given as the permissions boundary does not exist.
+    BoundaryMissing,
     /// The change did not take effect in the usual time.
-    Unsettled,
+    Unsettled {
+        /// What to check.
+        advice: Option<&'static str>,
+    },
+    /// Someone asked to stop while the call waited for AWS; the message says for what.
+    Stopped,
     /// A quota is reached.
     Limit,
     /// Lambda can neither run nor update the function.
@@ -124,8 +137,32 @@ impl Fault {
                 format!("{action}: it exists now, created by another process or by a call whose answer was lost"),
                 None,
             ),
+            FaultKind::NotManaged => (
+                format!("{action}: {message}; nothing of it was changed"),
+                Some(Hint::text(
+                    "use another bus, cluster or queue prefix, or delete it if nothing needs it",
+                )),
+            ),
             FaultKind::Gone => (format!("{action}: another process has deleted it"), None),
-            FaultKind::Unsettled => (format!("{action}: {message}"), None),
+            FaultKind::ServiceDenied => (
+                format!("{action}: AWS denied this to Lambda, not to the caller: {message}"),
+                Some(Hint::command(
+                    "compare the router role and its policy with their desired state",
+                    Invocation::kibus("verify"),
+                )),
+            ),
+            FaultKind::UnusableKey => (
+                format!("{action}: the KMS key cannot be used: {message}"),
+                Some(Hint::text("enable the key, or set another one with --kms-key")),
+            ),
+            FaultKind::BoundaryMissing => (
+                format!("{action}: the permissions boundary does not exist: {message}"),
+                Some(Hint::text(
+                    "create that policy, or set another one with --permissions-boundary",
+                )),
+            ),
+            FaultKind::Unsettled { advice } => (format!("{action}: {message}"), advice.map(Hint::text)),
+            FaultKind::Stopped => (format!("{action}: stopped while waiting: {message}"), None),
             FaultKind::Limit => (
                 format!("{action}: a quota is reached: {message}"),
                 Some(Hint::text(limit_advice(action))),

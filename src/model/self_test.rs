@@ -1,4 +1,4 @@
-//! The self-test of a router version that is published but not live: the request, the report, and when it passes.
+//! The self-test of a router: the request, the report, when it passes, and the message that it sends to the probe queue.
 
 use std::collections::BTreeMap;
 
@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::resource::FunctionSettings;
 use super::router_handler::RouterHandler;
+use super::scope::Scope;
 
 /// The `source` of the request. Only an invocation of the function carries it; no rule matches it.
 pub const SOURCE: &str = "kibus.selftest";
@@ -20,6 +21,29 @@ const SHOWN: usize = 200;
 #[must_use]
 pub fn question() -> Value {
     json!({ "version": "0", "source": SOURCE, "detail-type": DETAIL_TYPE, "detail": {} })
+}
+
+/// The message that a self-test sends to the probe queue. Nobody waits for it, and it expires with the queue's retention.
+/// Karpenter would count it as no-op: it knows no such source, and needs `time`, in RFC 3339 format, for its metrics.
+#[must_use]
+pub fn message(scope: &Scope, time: &str) -> Value {
+    json!({
+        "version": "0",
+        "id": "kibus-self-test",
+        "source": SOURCE,
+        "detail-type": DETAIL_TYPE,
+        "account": scope.account.as_str(),
+        "time": time,
+        "region": scope.region.as_str(),
+        "resources": [],
+        "detail": {},
+    })
+}
+
+/// Whether the body of a message is that of a self-test.
+#[must_use]
+pub fn is_message(body: &Value) -> bool {
+    body["source"] == SOURCE && body["detail-type"] == DETAIL_TYPE
 }
 
 /// What a router reports about itself.
@@ -38,6 +62,10 @@ pub struct SelfTestReport {
     /// The checks that failed.
     #[serde(default)]
     pub problems: Vec<String>,
+    /// For each problem, in the same order, the code with which AWS refused a call of the router; empty for a problem of
+    /// the router itself. A router of kibus 0.1.0 calls nothing and reports none.
+    #[serde(default)]
+    pub codes: Vec<String>,
 }
 
 impl SelfTestReport {
@@ -52,16 +80,29 @@ impl SelfTestReport {
         })
     }
 
+    /// What failed, in the router's own words where it has some; `None` if every check passed.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        (!self.ok).then(|| match self.problems.as_slice() {
+            [] => "it reports a failure without a reason".to_owned(),
+            problems => problems.join("; "),
+        })
+    }
+
+    /// The code of each problem, if AWS refused a call in all of them: then the router itself works.
+    #[must_use]
+    pub fn refusals(&self) -> Option<&[String]> {
+        let refused = !self.ok && !self.codes.is_empty() && self.codes.len() == self.problems.len();
+        (refused && self.codes.iter().all(|code| !code.is_empty())).then_some(self.codes.as_slice())
+    }
+
     /// Checks that the report comes from the expected router and that every check passed.
     ///
     /// # Errors
     /// What is wrong, in the router's own words where it has some.
     pub fn check(&self, expected: &FunctionSettings) -> Result<(), String> {
-        if !self.ok {
-            return Err(match self.problems.as_slice() {
-                [] => "it reports a failure without a reason".to_owned(),
-                problems => problems.join("; "),
-            });
+        if let Some(failure) = self.failure() {
+            return Err(failure);
         }
         if self.version != expected.code.version {
             return Err(format!(
@@ -92,6 +133,7 @@ impl SelfTestReport {
 mod tests {
     use super::*;
     use crate::model::resource::{Architecture, Code, Extras, Logging};
+    use crate::model::scope::tests::scope;
 
     fn expected(handler: &str, environment: &[(&str, &str)]) -> FunctionSettings {
         let environment = environment
@@ -168,6 +210,36 @@ mod tests {
         assert_eq!(checked(&report(""), &set), Ok(()));
         let other = "it reads `kibus/x-` as its bus and queue prefix, but `kibus/` was set";
         assert_eq!(checked(&report("x-"), &set), Err(other.to_owned()));
+    }
+
+    #[test]
+    fn only_problems_that_are_all_calls_to_aws_spare_the_router() {
+        for (problems, codes, expected) in [
+            (json!(["a"]), json!(["AccessDenied"]), Some(1)),
+            (
+                json!(["a", "b"]),
+                json!(["AccessDenied", "UnauthorizedOperation"]),
+                Some(2),
+            ),
+            (json!(["a", "b"]), json!(["AccessDenied", ""]), None),
+            (json!(["a", "b"]), json!(["AccessDenied"]), None),
+            (json!(["a"]), json!([]), None),
+            (json!([]), json!([]), None),
+        ] {
+            let payload = json!({"ok": false, "version": "", "environment": {}, "problems": problems, "codes": codes});
+            let report = SelfTestReport::read(payload.to_string().as_bytes()).unwrap();
+            assert_eq!(report.refusals().map(<[String]>::len), expected, "{payload}");
+        }
+    }
+
+    #[test]
+    fn a_message_of_a_self_test_is_recognized() {
+        let message = message(&scope(), "2026-11-20T14:02:31Z");
+        assert!(is_message(&message));
+        assert!(!is_message(&json!({"source": SOURCE})));
+        assert!(!is_message(
+            &json!({"source": "kibus.probe", "detail-type": "Kibus Probe"})
+        ));
     }
 
     #[test]

@@ -273,7 +273,14 @@ mod tests {
             let filters: Map<String, Value> = signal
                 .filters()
                 .iter()
-                .map(|filter| (filter.member.to_owned(), json!(filter.values)))
+                .map(|filter| {
+                    let value = |value: &&str| match filter.any_case {
+                        true => json!({"equals-ignore-case": value}),
+                        false => json!(value),
+                    };
+                    let values: Vec<Value> = filter.values.iter().map(value).collect();
+                    (filter.member.to_owned(), json!(values))
+                })
                 .collect();
             if !filters.is_empty() {
                 pattern["detail"] = Value::Object(filters);

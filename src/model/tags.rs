@@ -12,6 +12,9 @@ pub const BUS: &str = "kibus:bus";
 pub const CLUSTER: &str = "kibus:cluster";
 /// The role that a cluster's Karpenter controller runs as.
 pub const CONTROLLER_ROLE: &str = "kibus:controller-role";
+/// On a queue that is being deleted: when its delete was requested, in Unix seconds. SQS may answer for a deleted queue
+/// for up to a minute (SQS API reference, `DeleteQueue`).
+pub const DELETING: &str = "kibus:deleting";
 /// The version of the router on the function.
 pub const ROUTER_VERSION: &str = "kibus:router-version";
 /// The SHA-256 of the archive that kibus uploaded to the function, in hex.
@@ -63,6 +66,12 @@ impl Tags {
             return None;
         }
         self.get(CLUSTER)?.parse().ok()
+    }
+
+    /// Whether the queue with these tags is being deleted. It neither counts as existing nor as absent.
+    #[must_use]
+    pub fn being_deleted(&self) -> bool {
+        self.get(DELETING).is_some()
     }
 
     /// The controller role that a cluster queue remembers.

@@ -30,6 +30,7 @@ use crate::model::field::FieldValue;
 use crate::model::inventory::{Desired, Observed, Reading};
 use crate::model::resource::{Alias, AliasField, Resource, ResourceId, Role};
 use crate::model::scope::Scope;
+use crate::model::tags::DELETING;
 
 /// Changes, and the steps that make them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -149,9 +150,14 @@ fn policies_go_with_their_role(
     }
 }
 
-/// Whether AWS can change this field only by replacing the resource.
+/// Whether AWS can change this field only by replacing the resource. A delete cannot be undone, so a queue that is being
+/// deleted is replaced.
 fn replaces(id: &ResourceId, path: &str) -> bool {
-    matches!(id, ResourceId::Role(_)) && path == Role::PATH
+    match id {
+        ResourceId::Role(_) => path == Role::PATH,
+        ResourceId::Queue(_) => path.strip_prefix("tags.") == Some(DELETING),
+        _ => false,
+    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::diff;
 use crate::model::field::FieldValue;
 use crate::model::name::PolicyName;
 use crate::model::policy;
-use crate::model::resource::{Queue, Resource, ResourceId, RolePolicy};
+use crate::model::resource::{Function, FunctionField, Queue, Resource, ResourceId, RolePolicy};
 use crate::model::scope::Scope;
 use crate::model::tags::CONTROLLER_ROLE;
 
@@ -77,14 +77,17 @@ fn ops(change: &Change) -> Vec<Op> {
             }
             ops
         }
-        (Action::Update, Some(before), Some(after)) => match both_keys(before, after) {
-            Some(both) => vec![update(before.clone(), both.clone()), update(both, after.clone())],
-            None => vec![Op::Update {
-                from: Box::new(before.clone()),
-                to: after.clone(),
-                fields: change.fields.clone(),
-            }],
-        },
+        (Action::Update, Some(before), Some(after)) => {
+            let middle = both_keys(before, after).or_else(|| reserved_last(change, before, after));
+            match middle {
+                Some(middle) => vec![update(before.clone(), middle.clone()), update(middle, after.clone())],
+                None => vec![Op::Update {
+                    from: Box::new(before.clone()),
+                    to: after.clone(),
+                    fields: change.fields.clone(),
+                }],
+            }
+        }
         _ => unreachable!("a change has what its action needs: its constructors see to it"),
     }
 }
@@ -114,6 +117,30 @@ fn both_keys(before: &Resource, after: &Resource) -> Option<Resource> {
     })
 }
 
+/// The function between two functions of which the second has less reserved concurrency, if they differ in more than
+/// that. The reservation is lowered last, after the mapping has been limited.
+fn reserved_last(change: &Change, before: &Resource, after: &Resource) -> Option<Resource> {
+    let (Resource::Function(old), Resource::Function(new)) = (before, after) else {
+        return None;
+    };
+    let more = change
+        .fields
+        .iter()
+        .any(|field| field.path != FunctionField::ReservedConcurrency.path());
+    (more && lowers_reserved(old, new)).then(|| {
+        Resource::Function(Function {
+            reserved_concurrency: old.reserved_concurrency,
+            ..new.clone()
+        })
+    })
+}
+
+/// Whether the second function has less reserved concurrency. One without a reservation has all that the account has.
+fn lowers_reserved(old: &Function, new: &Function) -> bool {
+    let (old, new) = (old.reserved_concurrency, new.reserved_concurrency);
+    new.is_some_and(|new| old.is_none_or(|old| new < old))
+}
+
 /// The part of the hub that a resource is. Other resources depend on the part even if their current state does not show
 /// it: a rule may have lost its target, a function its role.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -121,6 +148,8 @@ enum Part {
     /// The dead-letter queue, which saves the options of the hub.
     Memory,
     HubQueue,
+    /// The queue to which the self-test of a router version sends.
+    ProbeQueue,
     RouterRole,
     RouterPolicy,
     Other,
@@ -131,6 +160,7 @@ impl Part {
         match id {
             ResourceId::Queue(queue) if *queue == scope.dead_letter_queue() => Self::Memory,
             ResourceId::Queue(queue) if *queue == scope.hub_queue() => Self::HubQueue,
+            ResourceId::Queue(queue) if *queue == scope.probe_queue() => Self::ProbeQueue,
             ResourceId::Role(role) if *role == scope.router_role() => Self::RouterRole,
             ResourceId::RolePolicy(role, policy)
                 if *role == scope.router_role() && *policy == scope.router_policy() =>
@@ -156,10 +186,14 @@ struct Node {
     turn: usize,
     op: Op,
     part: Part,
+    /// Whether the step completes an earlier delete, of a queue that is created again.
+    completes: bool,
     /// For a cluster's queue: the name of the policy of the cluster's controller, on any role.
     policy: Option<PolicyName>,
     /// Whether the step removes a saved role from a queue.
     forgets_a_role: bool,
+    /// Whether the step lowers the reserved concurrency of a function.
+    lowers_reserved: bool,
     /// For a queue's encryption and for a policy: its effect on customer keys.
     key: KeyStep,
 }
@@ -219,7 +253,17 @@ impl Node {
             turn,
             key: KeyStep::of(&op, change),
             part: Part::of(scope, &id),
+            completes: matches!(&op, Op::Delete(_))
+                && change.action == Action::Replace
+                && matches!(id, ResourceId::Queue(_)),
             policy,
+            lowers_reserved: match &op {
+                Op::Update { from, to, .. } => match (from.as_ref(), to) {
+                    (Resource::Function(from), Resource::Function(to)) => lowers_reserved(from, to),
+                    _ => false,
+                },
+                Op::Create(_) | Op::Delete(_) => false,
+            },
             forgets_a_role: matches!(&op, Op::Update { fields, .. } if fields.iter().any(forgets)),
             op,
         }
@@ -286,9 +330,14 @@ fn must_precede(a: &Node, b: &Node) -> bool {
     match (&a.op, &b.op) {
         // A replacement deletes first. A change of key allows the new key before it removes the old one.
         (_, _) if a.change == b.change => a.turn < b.turn,
+        // Nothing depends on a queue that is being deleted: the waits for several of them run at the same time.
+        (_, Op::Delete(_)) if b.completes => false,
         // No consumer loses a queue: a key is allowed before the queue uses it, and removed after the queue uses another.
         (_, _) if shares_key(a, b) => a.key == KeyStep::Opens,
         (_, _) if shares_key(b, a) => b.key == KeyStep::Closes,
+        // A mapping never runs more invocations than its function has reserved.
+        (_, _) if b.lowers_reserved && invokes(a, b) => true,
+        (_, _) if a.lowers_reserved && !matches!(b.op, Op::Delete(_)) => false,
         (Op::Delete(_), Op::Delete(_)) => needs(a, b),
         // Options are saved before any change that follows from them.
         (Op::Delete(_), _) if b.part == Part::Memory => false,
@@ -316,6 +365,14 @@ fn shares_key(policy: &Node, queue: &Node) -> bool {
         && (of_router || of_controller)
 }
 
+/// Whether a node is a mapping to the function of the other.
+fn invokes(mapping: &Node, function: &Node) -> bool {
+    matches!(
+        (mapping.resource(), function.resource()),
+        (Resource::EventSourceMapping(mapping), Resource::Function(function)) if mapping.function == function.name
+    )
+}
+
 /// Whether a resource depends on the other.
 fn needs(node: &Node, other: &Node) -> bool {
     match (node.resource(), other.resource()) {
@@ -335,6 +392,10 @@ fn needs(node: &Node, other: &Node) -> bool {
             group.name.as_str().strip_prefix("/aws/lambda/") == Some(function.name.as_str())
         }
         (Resource::Alias(alias), Resource::Function(function)) => alias.function == function.name,
+        // Before an alias moves, the new version runs its self-test with the router's role, and sends to the probe queue.
+        (Resource::Alias(_), Resource::Queue(_) | Resource::Role(_) | Resource::RolePolicy(_)) => {
+            matches!(other.part, Part::ProbeQueue | Part::RouterRole | Part::RouterPolicy)
+        }
         (Resource::EventSourceMapping(mapping), Resource::Function(function)) => mapping.function == function.name,
         (Resource::EventSourceMapping(mapping), Resource::Alias(alias)) => {
             mapping.function == alias.function && mapping.alias == alias.name

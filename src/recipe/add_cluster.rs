@@ -188,14 +188,14 @@ impl Request {
         name: &ClusterName,
         role: Option<RoleName>,
     ) -> Result<Cluster, Blocked> {
-        let saved = survey.queue_tags(name).map(ClusterOptions::saved).transpose()?;
+        let saved = survey.saved_tags(name).map(ClusterOptions::saved).transpose()?;
         let options = self.options.clone().or(saved.unwrap_or_default());
         Ok(Cluster::new(&survey.scope, &hub.prefix(), name.clone(), role, options))
     }
 
     /// The controller role of a cluster: named now, or saved, or found.
     fn decide(&self, survey: &Survey, name: &ClusterName) -> Decision {
-        let tags = survey.queue_tags(name);
+        let tags = survey.saved_tags(name);
         let saved = tags.and_then(Tags::controller_role);
         match (&self.role, saved) {
             (RoleOption::Unmanaged, _) => Decision::Unmanaged,
@@ -214,7 +214,9 @@ impl Request {
 
     /// Whether the Karpenter setting is new: a new queue, or another version.
     fn changes_settings(&self, plan: &Plan) -> bool {
-        let new_queue = |change: &Change| change.action == Action::Create && matches!(change.id, ResourceId::Queue(_));
+        let new_queue = |change: &Change| {
+            matches!(change.action, Action::Create | Action::Replace) && matches!(change.id, ResourceId::Queue(_))
+        };
         self.options.karpenter_version.is_some()
             || self.role == RoleOption::Unmanaged
             || plan.changes.iter().any(new_queue)

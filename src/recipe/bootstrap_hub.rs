@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use super::inventory::{of_clusters, of_hub, readable};
 use super::{Blocked, Intent, NextStep, Recipe, cluster, key, live_version};
 use crate::error::{Hint, Invocation};
+use crate::model::duration::duration_text;
 use crate::model::hub::Hub;
 use crate::model::inventory::{Desired, Observed};
 use crate::model::name::ClusterName;
 use crate::model::options::{BadSavedOption, HubOptions};
 use crate::model::resource::{Architecture, Code};
 use crate::model::tags::OPTION;
-use crate::plan::{self, Allowed};
+use crate::plan::{self, Action, Allowed, Plan};
 use crate::survey::{Fact, Policies, Query, SavedOptions, Survey};
 
 /// The request.
@@ -140,6 +141,7 @@ impl Recipe for Request {
         }
         self.warn(survey, before.as_ref(), &after, &mut intent);
         intent.plan = plan::plan(scope, &desired, &observed);
+        intent.warnings.extend(expiring(survey, &intent.plan));
         let allowed = Allowed {
             downgrade: self.allow_downgrade,
         };
@@ -157,7 +159,7 @@ impl Recipe for Request {
 impl Request {
     fn warn(&self, survey: &Survey, before: Option<&HubOptions>, after: &HubOptions, intent: &mut Intent) {
         let scope = &survey.scope;
-        if before.is_none() && matches!(survey.saved, SavedOptions::Absent) && super::inventory::hub_exists(survey) {
+        if before.is_none() && matches!(survey.saved, SavedOptions::Absent) && super::inventory::hub_stays(survey) {
             intent.warnings.push(Hint::text(
                 "the saved options of this hub are gone with its dead-letter queue and its function: options that are \
                  not given now are reset to their defaults",
@@ -223,7 +225,8 @@ fn with_clusters(
         ));
     }
     let registered = survey.registered();
-    let names: BTreeSet<ClusterName> = registered.keys().cloned().collect();
+    // With another prefix, a queue whose delete was cut short would not be found again.
+    let names: BTreeSet<ClusterName> = survey.clusters().into_keys().collect();
     plan::check_prefix(before, after, names)?;
     let clusters = of_clusters(survey, &registered);
     readable(&survey.observed)?;
@@ -231,7 +234,27 @@ fn with_clusters(
     desired.extend(cluster::desired(survey, &registered, after)?);
     observed.extend(clusters);
     intent.clusters = cluster::summaries(survey);
+    intent.clusters.retain(|cluster| !cluster.being_deleted);
     Ok(())
+}
+
+/// A warning for each queue with messages whose retention is lowered: SQS then deletes those that are older (SQS API
+/// reference, `SetQueueAttributes`).
+fn expiring(survey: &Survey, plan: &Plan) -> Vec<Hint> {
+    let updates = plan.changes.iter().filter(|change| change.action == Action::Update);
+    let lowered = updates.filter_map(|change| {
+        let (before, after) = (change.before.as_ref()?.as_queue()?, change.after.as_ref()?.as_queue()?);
+        let depth = survey.depth(&before.name)?;
+        let count = depth.waiting + depth.in_flight;
+        (after.retention < before.retention && count > 0).then(|| {
+            let (name, kept) = (&after.name, duration_text(after.retention.into()));
+            Hint::text(format!(
+                "messages wait in queue `{name}` (about {count}; the count may be stale): SQS deletes those older than \
+                 {kept} when the retention is lowered"
+            ))
+        })
+    });
+    lowered.collect()
 }
 
 fn live_reserved(survey: &Survey) -> Option<u32> {

@@ -22,6 +22,8 @@ pub struct ClusterSummary {
     pub queue_arn: String,
     /// The role that its controller runs as, if kibus manages a policy on one.
     pub controller_role: Option<RoleName>,
+    /// Whether its queue is being deleted.
+    pub being_deleted: bool,
 }
 
 /// A Karpenter controller: its cluster, its queue, and its version if that is known.
@@ -42,6 +44,7 @@ impl ClusterSummary {
             queue: queue.clone(),
             queue_arn: scope.queue_arn(queue),
             controller_role: role.cloned(),
+            being_deleted: false,
         }
     }
 
@@ -60,13 +63,16 @@ impl Controller {
     }
 }
 
-/// The registered clusters as lists show them.
+/// The clusters as lists show them: the registered ones, and those whose queues are being deleted.
 pub(super) fn summaries(survey: &Survey) -> Vec<ClusterSummary> {
-    let registered = survey.registered().into_iter();
-    registered
+    let clusters = survey.clusters().into_iter();
+    clusters
         .map(|(name, tags)| {
             let queue = survey.cluster_queue(&name);
-            ClusterSummary::new(&survey.scope, &name, &queue, tags.controller_role().as_ref())
+            ClusterSummary {
+                being_deleted: tags.being_deleted(),
+                ..ClusterSummary::new(&survey.scope, &name, &queue, tags.controller_role().as_ref())
+            }
         })
         .collect()
 }

@@ -31,7 +31,16 @@ pub(super) fn saved_options(survey: &Survey) -> Result<&HubOptions, Blocked> {
     }
 }
 
-/// Whether something of the hub exists that this bus manages.
+/// Whether something of the hub exists that this bus manages, and does not only wait for its delete.
+pub(super) fn hub_stays(survey: &Survey) -> bool {
+    let hub = of_hub(survey);
+    let mut stays = hub
+        .resources()
+        .filter(|resource| !resource.tags().is_some_and(Tags::being_deleted));
+    stays.any(|resource| plan::is_ours(&survey.scope, resource, &hub))
+}
+
+/// Whether something of the hub exists that this bus manages, or is being deleted.
 pub(super) fn hub_exists(survey: &Survey) -> bool {
     let hub = of_hub(survey);
     hub.resources()

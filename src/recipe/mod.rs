@@ -102,3 +102,6 @@ pub enum NextStep {
         policy: Document,
     },
 }
+
+#[cfg(test)]
+mod tests;

@@ -35,12 +35,12 @@ pub(super) fn query(survey: &Survey, names: &BTreeSet<ClusterName>) -> Query {
     }
 }
 
-/// Those of the names that are not registered.
+/// Those of the names that have no queue.
 pub(super) fn unregistered(survey: &Survey, names: &BTreeSet<ClusterName>) -> BTreeSet<ClusterName> {
-    let registered = survey.registered();
+    let clusters = survey.clusters();
     names
         .iter()
-        .filter(|name| !registered.contains_key(*name))
+        .filter(|name| !clusters.contains_key(*name))
         .cloned()
         .collect()
 }

@@ -67,10 +67,10 @@ pub(super) fn unread(survey: &Survey) -> Option<Hint> {
     })
 }
 
-/// Every policy with a name of this bus, on the roles that were read, that is not one of a registered cluster.
+/// Every policy with a name of this bus, on the roles that were read, that is not one of a cluster with a queue.
 pub(super) fn strays(survey: &Survey) -> Vec<Stray> {
-    let registered = survey.registered();
-    let owned: BTreeSet<(RoleName, String)> = registered
+    let clusters = survey.clusters();
+    let owned: BTreeSet<(RoleName, String)> = clusters
         .iter()
         .flat_map(|(cluster, tags)| {
             let name = survey.scope.controller_policy(cluster).to_string();

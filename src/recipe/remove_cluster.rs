@@ -64,8 +64,8 @@ impl Recipe for Request {
             observed.extend(of_cluster(survey, name, &roles));
         }
         readable(&observed)?;
-        let registered = survey.registered();
-        let asked = registered.iter().filter(|(name, _)| self.names.contains(*name));
+        let clusters = survey.clusters();
+        let asked = clusters.iter().filter(|(name, _)| self.names.contains(*name));
         let plan = plan::plan(&survey.scope, &Desired::default(), &observed);
         Ok(Intent {
             refusals: plan::check(&survey.scope, &plan, &observed),

@@ -7,7 +7,7 @@ use crate::model::fault::Fault;
 use crate::model::hub;
 use crate::model::inventory::Reading;
 use crate::model::name::{ClusterName, QueueName, RuleName};
-use crate::model::resource::{Architecture, ResourceId};
+use crate::model::resource::{Architecture, Resource, ResourceId};
 use crate::model::signal::Signal;
 use crate::model::status::{Depth, MappingState};
 use crate::survey::{Fact, Query, SavedOptions, Survey};
@@ -23,6 +23,8 @@ pub struct StatusReport {
     pub mapping: Option<MappingState>,
     /// Every queue that could be counted, the hub's first.
     pub queues: Vec<(QueueName, Depth)>,
+    /// Those of the queues that are being deleted.
+    pub being_deleted: BTreeSet<QueueName>,
     /// The rules that exist, and whether each is enabled.
     pub rules: Vec<(RuleName, bool)>,
     /// The missing resources of the hub.
@@ -97,7 +99,10 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
         Some((rule.name.clone(), rule.enabled))
     };
     let faults: BTreeMap<ResourceId, Fault> = survey.faults().map(|(id, fault)| (id.clone(), fault.clone())).collect();
+    let deleted = survey.observed.resources().filter_map(Resource::as_queue);
+    let deleted = deleted.filter(|queue| queue.tags.being_deleted());
     let report = StatusReport {
+        being_deleted: deleted.map(|queue| queue.name.clone()).collect(),
         router: router(survey),
         standing: live_version::reason(scope, &survey.observed),
         mapping: survey.mapping().cloned(),

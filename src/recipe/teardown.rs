@@ -39,9 +39,9 @@ impl Recipe for Request {
             ));
         }
         readable(&survey.observed)?;
-        let registered = survey.registered();
+        let clusters = survey.clusters();
         let mut all = of_hub(survey);
-        all.extend(of_clusters(survey, &registered));
+        all.extend(of_clusters(survey, &clusters));
         readable(&all)?;
         let (mut observed, mut warnings) = managed(survey, &all);
         warnings.extend(orphan::unread(survey));
@@ -55,7 +55,7 @@ impl Recipe for Request {
             }
         }
         let plan = plan::plan(scope, &Desired::default(), &observed);
-        let controllers = registered.iter().map(|(name, tags)| (name, *tags));
+        let controllers = clusters.iter().map(|(name, tags)| (name, *tags));
         Ok(Intent {
             refusals: plan::check(scope, &plan, &observed),
             plan,

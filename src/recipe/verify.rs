@@ -115,6 +115,12 @@ impl Recipe for Request {
             }
             warnings.extend(orphan::unread(survey));
         }
+        let deleted = survey.being_deleted().into_keys();
+        let asked = deleted.filter(|name| self.names.is_empty() || self.names.contains(name));
+        findings.extend(asked.map(|name| {
+            let queue = ResourceId::Queue(survey.cluster_queue(&name));
+            finding::being_deleted(queue, name)
+        }));
         let unreadable = unreadable(survey, &observed);
         let incomplete = unreadable.len();
         findings.extend(self.traffic(survey, &clusters));

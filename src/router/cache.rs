@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 use super::instance::InstanceId;
 use super::owner::InstanceOwner;
 
+/// How long a cluster is valid. Longer than the events of one interruption take; short enough that tags that were
+/// corrected take effect.
+const CLUSTER: Duration = Duration::from_secs(300);
 /// How long a foreign owner is valid: Karpenter's tags may arrive later.
 const FOREIGN: Duration = Duration::from_secs(60);
 
@@ -36,11 +39,11 @@ impl Cache {
         }
         let (owner, seen) = self.young.get(id)?;
         let valid = match owner {
-            InstanceOwner::Cluster(_) => true,
-            InstanceOwner::Foreign(_) => now.saturating_duration_since(*seen) < FOREIGN,
-            InstanceOwner::NoTags => false,
+            InstanceOwner::Cluster(_) => CLUSTER,
+            InstanceOwner::Foreign(_) => FOREIGN,
+            InstanceOwner::NoTags => Duration::ZERO,
         };
-        valid.then(|| owner.clone())
+        (now.saturating_duration_since(*seen) < valid).then(|| owner.clone())
     }
 
     /// Caches an owner. `NoTags` is never cached.
@@ -76,7 +79,8 @@ mod tests {
         let foreign = InstanceOwner::Foreign(DropReason::NoKarpenterMarker);
         for (owner, after, known) in [
             (&cluster, 0, true),
-            (&cluster, 86_400, true),
+            (&cluster, 299, true),
+            (&cluster, 300, false),
             (&foreign, 59, true),
             (&foreign, 60, false),
             (&InstanceOwner::NoTags, 0, false),

@@ -5,10 +5,12 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::decision::DropReason;
+use super::event_text::EventText;
 use super::health::Entities;
 use super::instance::InstanceId;
 use super::json::{self, Edit, Members};
 use super::repair::Repair;
+use super::shape;
 use crate::model::name::ClusterName;
 use crate::model::scope::Scope;
 use crate::model::signal::{Signal, SubjectMember};
@@ -41,19 +43,25 @@ pub enum EventSubject {
     Probe(Option<ClusterName>),
 }
 
-/// Decodes a message. `arrived` is when the hub queue took it, in milliseconds of the Unix epoch.
+/// Decodes an event. `arrived` is when the hub queue took it, in milliseconds of the Unix epoch.
 ///
 /// # Errors
 /// Why no Karpenter acts on it.
-pub fn decode<'a>(body: &'a str, arrived: i64, scope: &Scope) -> Result<DecodedEvent<'a>, DropReason> {
+pub fn decode<'a>(text: &'a EventText<'_>, arrived: i64, scope: &Scope) -> Result<DecodedEvent<'a>, DropReason> {
+    let body = text.as_str();
     if body.len() > LARGEST {
         return Err(DropReason::TooLarge);
     }
     let envelope = Members::parse(body).ok_or(DropReason::NotAnEvent)?;
-    let text = |key| envelope.text(key).ok_or(DropReason::NotAnEvent);
-    let (source, detail_type) = (text("source")?, text("detail-type")?);
+    let name = |key| envelope.text(key).ok_or(DropReason::NotAnEvent);
+    let (source, detail_type) = (name("source")?, name("detail-type")?);
     let detail = envelope.members("detail").ok_or(DropReason::NotAnEvent)?;
     let signal = Signal::of(&source, &detail_type).ok_or(DropReason::NotForKarpenter)?;
+    for key in ["account", "region"] {
+        if envelope.get(key).is_some_and(|value| json::text(value).is_none()) {
+            return Err(DropReason::NotAnEvent);
+        }
+    }
     check_here(&envelope, "account", scope.account.as_str(), DropReason::OtherAccount)?;
     check_here(&envelope, "region", scope.region.as_str(), DropReason::OtherRegion)?;
 
@@ -77,19 +85,20 @@ pub fn decode<'a>(body: &'a str, arrived: i64, scope: &Scope) -> Result<DecodedE
         SubjectMember::Entities => event.read_entities(&envelope, &detail, scope)?,
         SubjectMember::Instance => event.read_instance(&detail, scope)?,
     }
+    if text.is_rewritten() {
+        event.repairs.push(Repair::Keys);
+    }
     event.repair_envelope(&envelope, &detail_type, arrived);
+    event.repair_types(&envelope, &shape::envelope(Some(signal)));
+    event.repair_types(&detail, shape::detail(signal));
     Ok(event)
 }
 
-/// Checks a member that names the account or the Region. A missing member passes.
+/// Checks a member that names the account or the Region. A missing or empty member passes.
 fn check_here(members: &Members<'_>, key: &str, here: &str, elsewhere: DropReason) -> Result<(), DropReason> {
-    match members.get(key) {
-        None => Ok(()),
-        Some(value) => match json::text(value) {
-            None => Err(DropReason::NotAnEvent),
-            Some(text) if text == here => Ok(()),
-            Some(_) => Err(elsewhere),
-        },
+    match members.text(key) {
+        Some(text) if !text.is_empty() && text != here => Err(elsewhere),
+        _ => Ok(()),
     }
 }
 

@@ -110,7 +110,7 @@ impl<T: InstanceTags, Q: Queues, C: Clock> BatchSender<T, Q, C> {
                     Some(Ok(answers)) => {
                         // A message that the answer does not mention may not have been taken.
                         let missing = std::iter::repeat(Err(CallFailure::Again(RetryReason::SendUnavailable)));
-                        let mut closed = Vec::new();
+                        let mut denied = Vec::new();
                         for (message, answer) in batch.into_iter().zip(answers.into_iter().chain(missing)) {
                             match answer {
                                 Ok(()) => self.decide([message], Decision::Delivered),
@@ -120,16 +120,18 @@ impl<T: InstanceTags, Q: Queues, C: Clock> BatchSender<T, Q, C> {
                                 }
                                 Err(CallFailure::TooLong) => self.drop_too_large([message]),
                                 Err(CallFailure::Refused) => self.retry_refused([message]),
-                                Err(CallFailure::Denied | CallFailure::Absent) => closed.push(message),
+                                Err(CallFailure::Absent) => self.drop_unregistered([message]),
+                                Err(CallFailure::Denied) => denied.push(message),
                             }
                         }
-                        self.decide_closed(closed).await;
+                        self.decide_denied(denied).await;
                     }
                     Some(Err(CallFailure::Again(reason))) => {
                         why = reason;
                         again.extend(batch);
                     }
-                    Some(Err(CallFailure::Denied | CallFailure::Absent)) => self.decide_closed(batch).await,
+                    Some(Err(CallFailure::Absent)) => self.drop_unregistered(batch),
+                    Some(Err(CallFailure::Denied)) => self.decide_denied(batch).await,
                     // One message must not keep its neighbors from their queue.
                     Some(Err(CallFailure::TooLong | CallFailure::Refused)) if batch.len() > 1 => {
                         let (left, right) = batch.split_at(batch.len() / 2);
@@ -161,8 +163,8 @@ impl<T: InstanceTags, Q: Queues, C: Clock> BatchSender<T, Q, C> {
             .await
     }
 
-    /// The queue denies access or does not exist: its registration decides.
-    async fn decide_closed(&mut self, messages: Vec<Outgoing>) {
+    /// The queue denies access: its registration decides. SQS may also deny access to a queue that does not exist.
+    async fn decide_denied(&mut self, messages: Vec<Outgoing>) {
         if messages.is_empty() {
             return;
         }
@@ -173,6 +175,10 @@ impl<T: InstanceTags, Q: Queues, C: Clock> BatchSender<T, Q, C> {
             Err(why) => Decision::Retried(why),
         };
         self.decide(messages, decision);
+    }
+
+    fn drop_unregistered(&mut self, messages: impl IntoIterator<Item = Outgoing>) {
+        self.decide(messages, Decision::Dropped(DropReason::Unregistered));
     }
 
     fn drop_too_large(&mut self, messages: impl IntoIterator<Item = Outgoing>) {

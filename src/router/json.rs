@@ -1,6 +1,5 @@
 //! JSON as ranges of a text, so that an edit changes nothing else.
 
-use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
 
@@ -8,39 +7,71 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 /// The members of an object in order, each value as it is written.
-pub(super) struct Members<'a>(Vec<(String, &'a RawValue)>);
+pub(super) struct Members<'a>(Vec<Member<'a>>);
+
+/// A member of an object.
+pub(super) struct Member<'a> {
+    name: String,
+    key: &'a str,
+    value: &'a RawValue,
+}
+
+impl<'a> Member<'a> {
+    /// Its name.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its key as it is written, with the quotation marks.
+    pub(super) fn key(&self) -> &'a str {
+        self.key
+    }
+
+    /// Its value.
+    pub(super) fn value(&self) -> &'a RawValue {
+        self.value
+    }
+
+    /// Whether Go's JSON parser takes its name for this one: in any case, and with two letters of Unicode that fold to ASCII.
+    pub(super) fn folds_to(&self, name: &str) -> bool {
+        let folded = self.name.chars().map(|c| match c {
+            '\u{17f}' => 's',
+            '\u{212a}' => 'k',
+            c => c.to_ascii_lowercase(),
+        });
+        folded.eq(name.chars().map(|c| c.to_ascii_lowercase()))
+    }
+}
 
 impl<'a> Members<'a> {
-    /// Parses an object. Gives nothing if the text is not an object or has a member twice: another parser might take the
-    /// other one.
+    /// Parses an object. Gives nothing if the text is not an object.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
-        let members: Self = serde_json::from_str(text).ok()?;
-        let mut seen = HashSet::new();
-        members
-            .0
-            .iter()
-            .all(|(key, _)| seen.insert(key.as_str()))
-            .then_some(members)
+        serde_json::from_str(text).ok()
+    }
+
+    /// Every member, in order.
+    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &Member<'a>> {
+        self.0.iter()
     }
 
     /// The value of a member, unless it is missing or `null`.
-    pub(super) fn get(&self, key: &str) -> Option<&'a RawValue> {
-        self.written(key).filter(|value| value.get() != "null")
+    pub(super) fn get(&self, name: &str) -> Option<&'a RawValue> {
+        self.written(name).filter(|value| value.get() != "null")
     }
 
-    /// The value of a member, including `null`.
-    pub(super) fn written(&self, key: &str) -> Option<&'a RawValue> {
-        self.0.iter().find_map(|(name, value)| (name == key).then_some(*value))
+    /// The value of a member, including `null`; of several, the last.
+    pub(super) fn written(&self, name: &str) -> Option<&'a RawValue> {
+        self.0.iter().rfind(|member| member.name == name).map(Member::value)
     }
 
     /// The members of a member that is an object.
-    pub(super) fn members(&self, key: &str) -> Option<Self> {
-        Self::parse(self.get(key)?.get())
+    pub(super) fn members(&self, name: &str) -> Option<Self> {
+        Self::parse(self.get(name)?.get())
     }
 
     /// The text of a member that is a string.
-    pub(super) fn text(&self, key: &str) -> Option<String> {
-        text(self.get(key)?)
+    pub(super) fn text(&self, name: &str) -> Option<String> {
+        text(self.get(name)?)
     }
 
     /// Whether there are none.
@@ -61,8 +92,11 @@ impl<'de> Deserialize<'de> for Members<'de> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut members = Vec::with_capacity(map.size_hint().unwrap_or(16));
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
+                while let Some((key, value)) = map.next_entry::<&RawValue, &RawValue>()? {
+                    // Half a surrogate pair is valid JSON, but no text and no name that anybody reads.
+                    let name = text(key).unwrap_or_else(|| key.get().to_owned());
+                    let key = key.get();
+                    members.push(Member { name, key, value });
                 }
                 Ok(Members(members))
             }
@@ -138,12 +172,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_object_without_duplicate_members_is_read() {
+    fn only_an_object_is_read() {
         for (text, read) in [
             ("{}", true),
             (" {\"a\": 1, \"b\": {\"a\": 2}} ", true),
-            ("{\"a\": 1, \"a\": 1}", false),
-            ("{\"a\": 1, \"\\u0061\": 1}", false),
+            ("{\"a\": 1, \"a\": 1}", true),
+            ("{\"\\ud800\": 1}", true),
             ("{\"a\": 1", false),
             ("{} {}", false),
             ("[]", false),
@@ -151,6 +185,31 @@ mod tests {
             ("", false),
         ] {
             assert_eq!(Members::parse(text).is_some(), read, "{text}");
+        }
+    }
+
+    #[test]
+    fn of_several_members_the_last_is_read() {
+        let members = Members::parse("{\"a\": 1, \"\\u0061\": 2, \"A\": 3}").unwrap();
+        assert_eq!(members.written("a").unwrap().get(), "2");
+    }
+
+    #[test]
+    fn names_fold_as_in_go() {
+        for (key, name, folds) in [
+            ("state", "state", true),
+            ("STATE", "state", true),
+            ("\u{17f}tate", "state", true),
+            ("\\u0053tate", "state", true),
+            ("\u{212a}ey", "key", true),
+            ("AFFECTEDENTITIES", "affectedEntities", true),
+            ("st\u{e4}te", "state", false),
+            ("states", "state", false),
+            ("\\ud800", "state", false),
+        ] {
+            let text = format!("{{\"{key}\":1}}");
+            let members = Members::parse(&text).unwrap();
+            assert_eq!(members.iter().next().unwrap().folds_to(name), folds, "{key}");
         }
     }
 

@@ -9,7 +9,7 @@ use super::InvocationContext;
 use super::clock::{Backoff, Clock};
 use super::decision::RetryReason;
 use super::instance::InstanceId;
-use super::owner::{InstanceOwner, owner};
+use super::owner::InstanceOwner;
 use super::services::{CallFailure, InstanceTags, Queues};
 use crate::ec2::describe_tags::MAX_IDS;
 
@@ -95,7 +95,9 @@ async fn ask<T: InstanceTags, Q: Queues, C: Clock>(
         match answer {
             Some(Ok(tags)) => {
                 for id in chunk {
-                    let owner = tags.get(&id).map_or(InstanceOwner::NoTags, owner);
+                    let owner = tags
+                        .get(&id)
+                        .map_or(InstanceOwner::NoTags, |tags| context.owner(&id, tags));
                     context.router.cache(id.clone(), owner.clone(), context.clock.now());
                     owners.insert(id, Ok(owner));
                 }

@@ -4,6 +4,7 @@
 //! cluster, by the instance's tags), **deliver** (cluster to queue). Everything that arrives is delivered, dropped
 //! for a reason that is named and counted, or returned to the hub queue for a retry.
 
+mod access_test;
 mod cache;
 mod call_counts;
 mod clock;
@@ -11,6 +12,7 @@ mod connection;
 mod decision;
 mod decode;
 mod deliver;
+mod event_text;
 mod health;
 mod instance;
 mod instance_tags;
@@ -29,8 +31,10 @@ mod report;
 mod route;
 mod self_test;
 mod services;
+mod shape;
 mod start;
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -38,6 +42,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 pub use decision::DropReason;
 pub use decode::{DecodedEvent, EventSubject, decode};
+pub use event_text::EventText;
 pub use instance::InstanceId;
 pub use repair::Repair;
 pub use start::run;
@@ -51,9 +56,12 @@ use registry::Registry;
 
 use crate::model::name::{ClusterName, QueuePrefix};
 use crate::model::scope::Scope;
+use crate::model::tags::Tags;
 
 /// How many calls are made at the same time at most.
 const CONCURRENT_CALLS: usize = 16;
+/// How many calls about the tags of queues are made at the same time at most. They never keep a message from its queue.
+const CONCURRENT_TAG_CALLS: usize = 2;
 /// How many instances a generation of the cache holds.
 const GENERATION: usize = 4096;
 
@@ -67,6 +75,7 @@ struct Router<T, Q> {
     cache: Mutex<Cache>,
     registry: Registry,
     permits: Semaphore,
+    tag_permits: Semaphore,
 }
 
 /// One invocation: the router, the calls so far, and the time left.
@@ -74,6 +83,8 @@ struct Router<T, Q> {
 struct InvocationContext<T, Q, C> {
     router: Arc<Router<T, Q>>,
     calls: CallCounts,
+    /// The instances whose tags name two clusters, one of them by the tag that only AWS can write.
+    contradictions: Mutex<BTreeSet<InstanceId>>,
     clock: C,
 }
 
@@ -88,6 +99,7 @@ impl<T, Q> Router<T, Q> {
             cache: Mutex::new(Cache::new(GENERATION)),
             registry: Registry::default(),
             permits: Semaphore::new(CONCURRENT_CALLS),
+            tag_permits: Semaphore::new(CONCURRENT_TAG_CALLS),
         }
     }
 
@@ -121,13 +133,33 @@ impl<T, Q> Router<T, Q> {
     async fn permit(&self) -> Option<SemaphorePermit<'_>> {
         self.permits.acquire().await.ok()
     }
+
+    /// Waits until a call about the tags of a queue may be made.
+    async fn tag_permit(&self) -> Option<SemaphorePermit<'_>> {
+        self.tag_permits.acquire().await.ok()
+    }
 }
 
 impl<T, Q, C: Clock> InvocationContext<T, Q, C> {
+    /// The owner of an instance with these tags.
+    fn owner(&self, id: &InstanceId, tags: &Tags) -> InstanceOwner {
+        if owner::contradicts(tags) {
+            let mut contradictions = self.contradictions.lock().unwrap_or_else(PoisonError::into_inner);
+            contradictions.insert(id.clone());
+        }
+        owner::owner(tags)
+    }
+
+    fn take_contradictions(&self) -> BTreeSet<InstanceId> {
+        let mut contradictions = self.contradictions.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut contradictions)
+    }
+
     fn new(router: &Arc<Router<T, Q>>, clock: C) -> Arc<Self> {
         Arc::new(Self {
             router: Arc::clone(router),
             calls: CallCounts::default(),
+            contradictions: Mutex::default(),
             clock,
         })
     }

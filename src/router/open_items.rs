@@ -8,6 +8,7 @@ use super::Router;
 use super::decision::{Decision, DropReason, RetryReason};
 use super::decode::{DecodedEvent, EventSubject, decode};
 use super::deliver::{Destination, Outgoing, SendResult};
+use super::event_text::EventText;
 use super::instance::InstanceId;
 use super::locate::Owners;
 use super::owner::InstanceOwner;
@@ -33,15 +34,21 @@ struct OpenItem {
 }
 
 impl<'a> OpenItems<'a> {
-    pub(super) fn decode(scope: &Scope, messages: &'a [Message]) -> Self {
+    /// Decodes messages, each of which has its text at the same place.
+    pub(super) fn decode(
+        scope: &Scope,
+        messages: &'a [Message],
+        texts: &'a [Result<EventText<'_>, RetryReason>],
+    ) -> Self {
         let mut items = Self {
             messages,
             events: Vec::with_capacity(messages.len()),
             items: Vec::with_capacity(messages.len()),
             outgoing: Vec::new(),
         };
-        for (number, message) in messages.iter().enumerate() {
-            match guarded(|| decode(&message.body, message.arrived, scope)) {
+        for (number, (message, text)) in messages.iter().zip(texts).enumerate() {
+            let decoded = text.as_ref().map_err(|panicked| *panicked);
+            match decoded.and_then(|text| guarded(|| decode(text, message.arrived, scope))) {
                 Ok(Ok(event)) => {
                     items.open_event(number, &event);
                     items.events.push(Some(event));
@@ -194,6 +201,12 @@ impl<'a> OpenItems<'a> {
         batch.items = self.items.into_iter().map(|open| open.item).collect();
         batch
     }
+}
+
+/// The texts of messages, for [`OpenItems::decode`].
+pub(super) fn texts(messages: &[Message]) -> Vec<Result<EventText<'_>, RetryReason>> {
+    let read = |message| guarded(|| EventText::read(message));
+    messages.iter().map(|message| read(&message.body)).collect()
 }
 
 /// New instances may not show their tags yet, so an urgent event from a queue is retried once. An instance that has

@@ -33,29 +33,45 @@ pub(super) fn owner(tags: &Tags) -> InstanceOwner {
             None => DropReason::NoKarpenterMarker,
         });
     }
-    let named = |key: &str| tags.get(key)?.parse::<ClusterName>().ok();
-    let mut owning = tags
-        .0
-        .iter()
-        .filter(|(_, value)| *value == "owned")
-        .filter_map(|(key, _)| key.strip_prefix(KUBERNETES_CLUSTER)?.parse::<ClusterName>().ok());
-    let (first, second) = (owning.next(), owning.next());
-    let ambiguous = second.is_some();
-    let only = first.filter(|_| !ambiguous);
-    named(CLUSTER_V1)
-        .or_else(|| named(MANAGED_BY))
-        .or(only)
-        .or_else(|| named(JOINED))
+    // Only AWS can write the first; the others anybody who may tag instances.
+    let owned = owned(tags);
+    named(tags, JOINED)
+        .or_else(|| named(tags, CLUSTER_V1))
+        .or_else(|| named(tags, MANAGED_BY))
+        .or_else(|| owned.first().filter(|_| owned.len() == 1).cloned())
         .map_or_else(
             || {
-                InstanceOwner::Foreign(if ambiguous {
-                    DropReason::AmbiguousCluster
-                } else {
+                InstanceOwner::Foreign(if owned.is_empty() {
                     DropReason::NoClusterNamed
+                } else {
+                    DropReason::AmbiguousCluster
                 })
             },
             InstanceOwner::Cluster,
         )
+}
+
+/// Whether a tag names another cluster than the tag that only AWS can write.
+pub(super) fn contradicts(tags: &Tags) -> bool {
+    let Some(joined) = named(tags, JOINED) else {
+        return false;
+    };
+    let others = [named(tags, CLUSTER_V1), named(tags, MANAGED_BY)];
+    let others = others.into_iter().flatten().chain(owned(tags));
+    others.into_iter().any(|other| other != joined)
+}
+
+/// The cluster that a tag names, if EKS takes the name.
+fn named(tags: &Tags, key: &str) -> Option<ClusterName> {
+    tags.get(key)?.parse().ok()
+}
+
+/// The clusters that own the instance by Kubernetes' tag.
+fn owned(tags: &Tags) -> Vec<ClusterName> {
+    let owned = tags.0.iter().filter(|(_, value)| *value == "owned");
+    owned
+        .filter_map(|(key, _)| key.strip_prefix(KUBERNETES_CLUSTER)?.parse().ok())
+        .collect()
 }
 
 #[cfg(test)]
@@ -85,16 +101,17 @@ mod tests {
             ("v0.32", vec![owned, pool, managed, class], cluster("m")),
             ("v1.0", vec![owned, pool, v1, class], cluster("v1")),
             (
-                "v1 over all",
+                "AWS's own tag over all",
                 vec![owned, other, pool, v1, managed, joined],
-                cluster("v1"),
+                cluster("j"),
             ),
             (
-                "managed-by over owned",
-                vec![owned, pool, managed, joined],
-                cluster("m"),
+                "v1 over what others may write",
+                vec![owned, other, pool, v1, managed],
+                cluster("v1"),
             ),
-            ("owned over joined", vec![owned, pool, joined], cluster("a")),
+            ("managed-by over owned", vec![owned, pool, managed], cluster("m")),
+            ("joined over owned", vec![owned, pool, joined], cluster("j")),
             ("joined alone", vec![pool, joined], cluster("j")),
             ("shared is not owned", vec![owned, shared, pool], cluster("a")),
             (
@@ -142,6 +159,31 @@ mod tests {
             ("no tags", vec![], InstanceOwner::NoTags),
         ] {
             assert_eq!(of(&tags), owner, "{what}");
+        }
+    }
+
+    #[test]
+    fn only_a_cluster_other_than_the_one_of_aws_is_a_contradiction() {
+        let joined = ("aws:eks:cluster-name", "a");
+        for (tags, expected) in [
+            (vec![joined], false),
+            (
+                vec![joined, ("eks:eks-cluster-name", "a"), ("karpenter.sh/managed-by", "a")],
+                false,
+            ),
+            (vec![joined, ("kubernetes.io/cluster/a", "owned")], false),
+            (vec![joined, ("kubernetes.io/cluster/b", "shared")], false),
+            (vec![joined, ("kubernetes.io/cluster/b", "owned")], true),
+            (vec![joined, ("eks:eks-cluster-name", "b")], true),
+            (vec![joined, ("karpenter.sh/managed-by", "b")], true),
+            (
+                vec![("eks:eks-cluster-name", "a"), ("karpenter.sh/managed-by", "b")],
+                false,
+            ),
+            (vec![], false),
+        ] {
+            let named = tags.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+            assert_eq!(contradicts(&named), expected, "{tags:?}");
         }
     }
 }

@@ -1,22 +1,24 @@
-//! Which cluster and bus a queue belongs to, asked only when the queue takes no messages. The answer comes from the
-//! queue's tags and is cached for a while, because SQS allows few calls about tags.
+//! Which cluster and bus a queue belongs to, asked only when a queue denies access. The answer comes from the queue's tags
+//! and is cached for a while: SQS allows few calls about tags, and during a migration most clusters have no queue.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::InvocationContext;
-use super::clock::{Backoff, Clock};
+use super::clock::Clock;
 use super::decision::RetryReason;
 use super::deliver::Destination;
 use super::services::{CallFailure, InstanceTags, Queues};
 use crate::model::name::{BusName, QueueName};
 use crate::model::tags::Tags;
 
-/// How long an answer is valid.
-const VALID: Duration = Duration::from_secs(30);
-/// How many queues are cached at most.
-const MOST: usize = 1000;
+/// How long an answer is valid for which events are dropped or nothing is known: the queue may be created at any moment.
+const SHORTEST: Duration = Duration::from_secs(2);
+/// How long any other answer is valid, and the first one after it was repeated.
+const LONGEST: Duration = Duration::from_secs(30);
+/// How many queues a generation holds.
+const GENERATION: usize = 500;
 
 /// What a queue's tags say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,20 +33,61 @@ pub(super) enum Registration {
     Denied,
 }
 
-type Slot = Arc<tokio::sync::Mutex<Option<(Registration, Instant)>>>;
+/// The answer about a queue.
+#[derive(Clone, Copy, Debug)]
+struct Answer {
+    /// What its tags say, or why there is no answer.
+    result: Result<Registration, RetryReason>,
+    since: Instant,
+    valid: Duration,
+}
 
-/// The cached answers by queue.
+type Slot = Arc<tokio::sync::Mutex<Option<Answer>>>;
+
+/// The cached answers by queue, in two generations: when the young one is full, it replaces the old one.
 #[derive(Debug, Default)]
-pub(super) struct Registry(Mutex<HashMap<QueueName, Slot>>);
+pub(super) struct Registry(Mutex<Generations>);
+
+#[derive(Debug, Default)]
+struct Generations {
+    young: HashMap<QueueName, Slot>,
+    old: HashMap<QueueName, Slot>,
+}
 
 impl Registry {
     /// The slot of a queue's answer. Whoever holds its lock makes the call; all others wait for that answer.
     fn slot(&self, queue: &QueueName) -> Slot {
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if slots.len() >= MOST && !slots.contains_key(queue) {
-            slots.clear();
+        if let Some(slot) = slots.young.get(queue) {
+            return Arc::clone(slot);
         }
-        Arc::clone(slots.entry(queue.clone()).or_default())
+        let slot = slots.old.remove(queue).unwrap_or_default();
+        if slots.young.len() >= GENERATION {
+            slots.old = std::mem::take(&mut slots.young);
+        }
+        slots.young.insert(queue.clone(), Arc::clone(&slot));
+        slot
+    }
+}
+
+impl Answer {
+    /// A new answer. If it repeats the one before, it is valid for twice as long.
+    fn new(result: Result<Registration, RetryReason>, before: Option<Self>, now: Instant) -> Self {
+        let repeated = before.filter(|before| {
+            before.result == result && now.saturating_duration_since(before.since) < before.valid.saturating_mul(2)
+        });
+        let valid = match result {
+            Ok(Registration::Ours | Registration::Denied) => LONGEST,
+            Ok(Registration::Absent | Registration::NotOurs) | Err(_) => {
+                repeated.map_or(SHORTEST, |before| before.valid.saturating_mul(2).min(LONGEST))
+            }
+        };
+        let since = now;
+        Self { result, since, valid }
+    }
+
+    fn is_valid(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.since) < self.valid
     }
 }
 
@@ -52,40 +95,32 @@ impl<T: InstanceTags, Q: Queues, C: Clock> InvocationContext<T, Q, C> {
     /// The registration of a destination.
     ///
     /// # Errors
-    /// Why there was no answer in the time left.
+    /// Why there is no answer.
     pub(super) async fn registration(&self, to: &Destination) -> Result<Registration, RetryReason> {
         let slot = self.router.registry.slot(&to.queue);
         let mut cached = slot.lock().await;
-        if let Some((registration, since)) = *cached
-            && self.clock.now().saturating_duration_since(since) < VALID
-        {
-            return Ok(registration);
+        if let Some(answer) = cached.filter(|answer| answer.is_valid(self.clock.now())) {
+            return answer.result;
         }
-        let registration = self.ask_registration(to).await?;
-        *cached = Some((registration, self.clock.now()));
-        Ok(registration)
+        let result = self.ask_registration(to).await;
+        *cached = Some(Answer::new(result, *cached, self.clock.now()));
+        result
     }
 
+    /// One call, whatever the answer: a message that returns to the hub queue comes back, and the time of the invocation
+    /// belongs to the others.
     async fn ask_registration(&self, to: &Destination) -> Result<Registration, RetryReason> {
-        let mut backoff = Backoff::default();
-        loop {
-            let answer = {
-                let _permit = self.router.permit().await;
-                self.calls.count_list_queue_tags();
-                self.clock.within(self.router.queues.tags(&to.queue)).await
-            };
-            let why = match answer {
-                Some(Ok(tags)) => return Ok(registration_of(&tags, to, &self.router.scope.bus)),
-                Some(Err(CallFailure::Absent)) => return Ok(Registration::Absent),
-                Some(Err(CallFailure::Denied | CallFailure::Refused | CallFailure::TooLong)) => {
-                    return Ok(Registration::Denied);
-                }
-                Some(Err(CallFailure::Again(why))) => why,
-                None => RetryReason::OutOfTime,
-            };
-            if !backoff.again(&self.clock).await {
-                return Err(why);
-            }
+        let answer = {
+            let _permit = self.router.tag_permit().await;
+            self.calls.count_list_queue_tags();
+            self.clock.within(self.router.queues.tags(&to.queue)).await
+        };
+        match answer {
+            Some(Ok(tags)) => Ok(registration_of(&tags, to, &self.router.scope.bus)),
+            Some(Err(CallFailure::Absent)) => Ok(Registration::Absent),
+            Some(Err(CallFailure::Denied | CallFailure::Refused | CallFailure::TooLong)) => Ok(Registration::Denied),
+            Some(Err(CallFailure::Again(why))) => Err(why),
+            None => Err(RetryReason::OutOfTime),
         }
     }
 }
@@ -95,9 +130,48 @@ fn registration_of(tags: &Tags, to: &Destination, bus: &BusName) -> Registration
         Some(cluster) => tags.cluster_of(bus).as_ref() == Some(cluster),
         None => tags.belong_to(bus),
     };
-    if ours {
+    if ours && tags.being_deleted() {
+        // SQS answers for a deleted queue for a while.
+        Registration::Absent
+    } else if ours {
         Registration::Ours
     } else {
         Registration::NotOurs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::tags::{CLUSTER, DELETING};
+
+    #[test]
+    fn s9_a_queue_that_is_being_deleted_counts_as_absent() {
+        let bus: BusName = "kibus".parse().unwrap();
+        let of_base = Tags::of(&bus).with(CLUSTER, "base");
+        let to = Destination {
+            queue: "karpenter-base".parse().unwrap(),
+            cluster: Some("base".parse().unwrap()),
+        };
+        for (tags, registration) in [
+            (of_base.clone(), Registration::Ours),
+            (of_base.with(DELETING, "1"), Registration::Absent),
+            (Tags::default().with(DELETING, "1"), Registration::NotOurs),
+        ] {
+            assert_eq!(registration_of(&tags, &to, &bus), registration, "{tags:?}");
+        }
+    }
+
+    #[test]
+    fn it_stays_small() {
+        let registry = Registry::default();
+        for n in 0..5000 {
+            registry.slot(&format!("karpenter-{n}").parse().unwrap());
+            let slots = registry.0.lock().unwrap();
+            assert!(
+                slots.young.len() <= GENERATION && slots.old.len() <= GENERATION,
+                "after {n}"
+            );
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! A batch of messages, from bytes to decisions.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use super::InvocationContext;
@@ -9,7 +9,7 @@ use super::decision::Decision;
 use super::deliver::deliver;
 use super::instance::InstanceId;
 use super::locate::{locate, retry};
-use super::open_items::OpenItems;
+use super::open_items::{OpenItems, texts};
 use super::repair::Repair;
 use super::services::{InstanceTags, Queues};
 use crate::model::name::ClusterName;
@@ -63,6 +63,8 @@ pub(super) struct RoutedBatch {
     pub(super) delivered: Vec<Delivery>,
     /// What was repaired in events.
     pub(super) repairs: Vec<Repair>,
+    /// The instances whose tags contradict the one that only AWS can write.
+    pub(super) contradictions: BTreeSet<InstanceId>,
 }
 
 impl RoutedBatch {
@@ -83,7 +85,8 @@ pub(super) async fn route<T: InstanceTags, Q: Queues, C: Clock>(
     messages: &[Message],
 ) -> RoutedBatch {
     let (start, start_millis) = (context.clock.now(), context.clock.unix_millis());
-    let mut items = OpenItems::decode(&context.router.scope, messages);
+    let texts = texts(messages);
+    let mut items = OpenItems::decode(&context.router.scope, messages, &texts);
     let (owners, unanswered) = locate(context, items.instances()).await;
     let outgoing = items.settle(&context.router, &owners);
     // Items with a known owner do not wait for a slow EC2.
@@ -95,5 +98,8 @@ pub(super) async fn route<T: InstanceTags, Q: Queues, C: Clock>(
         let outgoing = items.settle(&context.router, &owners);
         deliver(context, outgoing).await
     });
-    items.finish(results.into_iter().chain(late_results), start, start_millis)
+    RoutedBatch {
+        contradictions: context.take_contradictions(),
+        ..items.finish(results.into_iter().chain(late_results), start, start_millis)
+    }
 }

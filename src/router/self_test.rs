@@ -1,5 +1,5 @@
 //! The router's self-test: it routes a sample of every kind of event, as it routes the messages of the hub queue, to an
-//! EC2 and an SQS in memory. It calls no service and touches no queue.
+//! EC2 and an SQS in memory. Then it makes the calls of [`access_test`] to AWS.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::{Value, json};
 
 use super::Router;
+use super::access_test::{self, TestedCalls};
 use super::call_counts::CallCounts;
 use super::clock::{Clock, Deadline};
 use super::instance::InstanceId;
@@ -28,12 +29,22 @@ const CLUSTERS: [(&str, &str); 2] = [
     ("kibus-self-test-b", "i-00000000000000b02"),
 ];
 
-/// Runs the self-test.
-pub(super) async fn run(scope: &Scope, prefix: &QueuePrefix, deadline: Deadline) -> SelfTestReport {
-    let problems = match cases(scope, prefix) {
+/// Runs the self-test; `calls` are those to AWS. It ends before the deadline.
+pub(super) async fn run(
+    scope: &Scope,
+    prefix: &QueuePrefix,
+    calls: &impl TestedCalls,
+    deadline: Deadline,
+) -> SelfTestReport {
+    let mut problems = match cases(scope, prefix) {
         Ok(cases) => problems(scope, prefix, &cases, deadline).await,
         Err(e) => vec![e.to_string()],
     };
+    let mut codes = vec![String::new(); problems.len()];
+    for problem in access_test::run(calls, scope, &deadline).await {
+        problems.push(problem.text);
+        codes.push(problem.code);
+    }
     SelfTestReport {
         ok: problems.is_empty(),
         version: version_in(MARK.as_bytes()).unwrap_or_default().to_owned(),
@@ -45,6 +56,7 @@ pub(super) async fn run(scope: &Scope, prefix: &QueuePrefix, deadline: Deadline)
         // Kibus 0.1.0 reads no report without this member.
         environment: BTreeMap::new(),
         problems,
+        codes,
     }
 }
 
@@ -198,6 +210,24 @@ impl Queues for InMemory {
 mod tests {
     use super::*;
     use crate::model::scope::tests::{scope, scope_in};
+    use crate::router::access_test::CallError;
+
+    /// Services that give this answer to a send.
+    struct Answer(Result<(), CallError>);
+
+    impl TestedCalls for Answer {
+        async fn instance_tags(&self, _: &str) -> Result<(), CallError> {
+            Ok(())
+        }
+
+        async fn send(&self, _: &QueueName, _: &str) -> Result<(), CallError> {
+            self.0.clone()
+        }
+
+        async fn queue_tags(&self, _: &QueueName) -> Result<Tags, CallError> {
+            Ok(Tags::default())
+        }
+    }
 
     fn deadline() -> Deadline {
         Deadline::at(u64::MAX / 2)
@@ -207,12 +237,25 @@ mod tests {
     async fn a_router_passes_in_every_partition_and_with_every_queue_prefix() {
         for scope in [scope(), scope_in("aws-cn", "cn-north-1")] {
             for prefix in ["karpenter-", "", &"x".repeat(40)] {
-                let report = run(&scope, &prefix.parse().unwrap(), deadline()).await;
+                let report = run(&scope, &prefix.parse().unwrap(), &Answer(Ok(())), deadline()).await;
                 assert_eq!((report.ok, report.problems), (true, vec![]), "{prefix}");
                 assert_eq!(report.version, env!("CARGO_PKG_VERSION"));
                 assert_eq!(report.handler, format!("kibus/{prefix}"));
             }
         }
+    }
+
+    #[tokio::test]
+    async fn a_router_that_may_not_send_fails_with_the_code_of_aws() {
+        let calls = Answer(Err(access_test::refusal("AccessDenied", "said", false)));
+        let report = run(&scope(), &"karpenter-".parse().unwrap(), &calls, deadline()).await;
+        assert!(!report.ok);
+        assert_eq!(report.refusals(), Some(["AccessDenied".to_owned()].as_slice()));
+        assert!(
+            report.problems[0].starts_with("sqs:SendMessage"),
+            "{:?}",
+            report.problems
+        );
     }
 
     #[tokio::test]

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
 use super::Router;
+use super::access_test::AwsCalls;
 use super::clock::{Clock, Deadline};
 use super::connection::{self, CONNECT};
 use super::invocation::{route_batch, route_event};
@@ -79,7 +80,17 @@ impl LambdaFunction {
         let payload =
             Payload::parse(payload.get(), deadline.unix_millis()).map_err(|e| failed("NotABatch", e.to_string()))?;
         match payload {
-            Payload::SelfTest => Ok(json!(self_test::run(&router.scope, &router.prefix, deadline).await)),
+            Payload::SelfTest => {
+                let calls = AwsCalls {
+                    ec2: &self.ec2,
+                    sqs: &self.sqs,
+                    scope: &router.scope,
+                    endpoint: ec2::custom_endpoint(&self.config, "SQS"),
+                };
+                Ok(json!(
+                    self_test::run(&router.scope, &router.prefix, &calls, deadline).await
+                ))
+            }
             Payload::Batch(batch) => {
                 let finished = route_batch(router, &batch, deadline, request).await;
                 print_report(&finished.report);

@@ -151,10 +151,32 @@ impl Survey {
         Some(&queue.tags)
     }
 
-    /// The registered clusters among the queues that were read, with the tags of each queue. Kibus
-    /// did not create a queue that has a cluster's tag and another name.
+    /// The same, unless the queue is being deleted: what it has saved does not count.
+    #[must_use]
+    pub fn saved_tags(&self, cluster: &ClusterName) -> Option<&Tags> {
+        self.queue_tags(cluster).filter(|tags| !tags.being_deleted())
+    }
+
+    /// The registered clusters among the queues that were read, with the tags of each queue.
     #[must_use]
     pub fn registered(&self) -> BTreeMap<ClusterName, &Tags> {
+        let mut clusters = self.clusters();
+        clusters.retain(|_, tags| !tags.being_deleted());
+        clusters
+    }
+
+    /// The clusters whose queues are being deleted.
+    #[must_use]
+    pub fn being_deleted(&self) -> BTreeMap<ClusterName, &Tags> {
+        let mut clusters = self.clusters();
+        clusters.retain(|_, tags| tags.being_deleted());
+        clusters
+    }
+
+    /// The clusters that have a queue, registered or being deleted. Kibus did not create a queue that has a cluster's tag
+    /// and another name.
+    #[must_use]
+    pub fn clusters(&self) -> BTreeMap<ClusterName, &Tags> {
         let prefix = self.queue_prefix();
         self.observed
             .resources()

@@ -16,6 +16,7 @@ use crate::model::inventory::Reading;
 use crate::model::name::{ClusterName, QueueName, QueuePrefix, RoleName};
 use crate::model::other_setup::{may_name_a_queue, usual_queues};
 use crate::model::resource::{Resource, ResourceId};
+use crate::model::tags::Tags;
 
 /// Up to this many clusters, queues are looked up by name. For more, one list of all queues needs fewer calls.
 const LISTED_BY_NAME: usize = 10;
@@ -134,10 +135,14 @@ impl<'a, R: Read> Reader<'a, R> {
         join_all(reads).await
     }
 
-    /// The options: where the dead-letter queue is absent, the function has a copy.
+    /// The options: where the dead-letter queue is absent or being deleted, the function has a copy.
     async fn saved_options(&self, survey: &mut Survey) {
         let memory = ResourceId::Queue(survey.scope.dead_letter_queue());
-        if survey.observed.get(&memory) == Some(&Reading::Absent) {
+        let has_none = match survey.observed.get(&memory) {
+            Some(Reading::Present(queue)) => queue.tags().is_some_and(Tags::being_deleted),
+            reading => reading == Some(&Reading::Absent),
+        };
+        if has_none {
             let function = ResourceId::Function(survey.scope.router_function());
             let read = self.snapshots(not_read(survey, [function])).await;
             survey.take(read);
@@ -173,7 +178,7 @@ impl<'a, R: Read> Reader<'a, R> {
     /// Reads the roles that the clusters' queues have saved.
     async fn controller_roles(&self, survey: &mut Survey, policies: Policies) {
         let saved: BTreeMap<ClusterName, RoleName> = survey
-            .registered()
+            .clusters()
             .into_iter()
             .filter_map(|(cluster, tags)| Some((cluster, tags.controller_role()?)))
             .collect();

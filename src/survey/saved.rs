@@ -1,4 +1,5 @@
-//! The options that a hub has saved, in the tags of its dead-letter queue and, as a copy, of its function.
+//! The options that a hub has saved, in the tags of its dead-letter queue and, as a copy, of its function. Options on a
+//! queue that is being deleted do not count.
 
 use crate::cloud::Fault;
 use crate::model::hub::default_queue_prefix;
@@ -24,7 +25,7 @@ pub enum SavedOptions {
     Kept {
         /// The options.
         options: HubOptions,
-        /// Whether they are the function's copy, because the dead-letter queue is missing.
+        /// Whether they are the function's copy, because the dead-letter queue is missing or being deleted.
         copy: bool,
     },
 }
@@ -36,6 +37,7 @@ impl SavedOptions {
         match observed.get(&ResourceId::Queue(scope.dead_letter_queue())) {
             Some(Reading::Unreadable(fault)) => Self::Unreadable(fault.clone()),
             Some(Reading::Present(queue)) => match queue.tags() {
+                Some(tags) if tags.belong_to(&scope.bus) && tags.being_deleted() => Self::of_function(scope, observed),
                 Some(tags) if tags.belong_to(&scope.bus) => Self::from_tags(tags.clone(), false),
                 _ => Self::Foreign,
             },

@@ -133,12 +133,16 @@ impl HubReport {
 }
 
 fn cluster_json(cluster: &ClusterSummary) -> Value {
-    json!({
+    let mut object = json!({
         "name": cluster.name.as_str(),
         "queue_name": cluster.queue.as_str(),
         "queue_arn": cluster.queue_arn,
         "controller_role": cluster.controller_role.as_ref().map(RoleName::as_str),
-    })
+    });
+    if cluster.being_deleted {
+        object["being_deleted"] = json!(true);
+    }
+    object
 }
 
 fn probe_json(probed: &Probed) -> Value {
@@ -252,6 +256,7 @@ mod tests {
             queue: format!("karpenter-{name}").parse().unwrap(),
             queue_arn: format!("arn:aws:sqs:us-west-2:111122223333:karpenter-{name}"),
             controller_role: role.map(|role| role.parse().unwrap()),
+            being_deleted: name == "other",
         };
         let intent = Intent {
             plan: plan.clone(),

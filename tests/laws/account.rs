@@ -1,9 +1,10 @@
-//! A cloud in memory that is at least as strict as AWS, fails on demand, and records every write that breaks a law.
+//! A cloud in memory that is at least as strict as AWS, fails on demand, and records every write that breaks a law. A deleted
+//! queue answers some more reads (S9), unless its delete is waited for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
 
-use kibus::cloud::{Fault, FaultKind, Read, Snapshot, Write};
+use kibus::cloud::{Fault, FaultKind, Read, Snapshot, Waiting, Write};
 use kibus::model::document::Document;
 use kibus::model::field::FieldValue;
 use kibus::model::inline_policy::InlinePolicy;
@@ -11,7 +12,7 @@ use kibus::model::name::{BusName, FunctionName, KmsKey, QueueName, QueuePrefix, 
 use kibus::model::policy;
 use kibus::model::resource::{Encryption, FunctionSettings, Resource, ResourceId};
 use kibus::model::scope::Scope;
-use kibus::model::tags::{CLUSTER, Tags};
+use kibus::model::tags::{CLUSTER, DELETING, Tags};
 use kibus::plan::{FieldChange, Op, Plan};
 use tokio::sync::watch;
 
@@ -25,7 +26,7 @@ pub(super) enum Trouble {
     Nothing,
     /// It fails after everything except the tags; a single call changes nothing.
     AllButTags,
-    /// It fails after the tags; a single call changes nothing.
+    /// It fails after the tags, also those that mark a queue before its delete; a single call changes nothing.
     OnlyTags,
     /// It fails after everything except setting tags; old tags are removed.
     TagsRemoved,
@@ -59,6 +60,10 @@ struct State {
     breaches: Vec<String>,
     /// The resource that was answered to exist: the rest of it may be written, as it was shown.
     unfinished: Option<Resource>,
+    /// The deleted queues that still answer, with the number of reads.
+    ghosts: BTreeMap<ResourceId, usize>,
+    /// How many reads a deleted queue answers.
+    ghost_reads: usize,
 }
 
 /// The part of an account that matters to one bus.
@@ -75,6 +80,7 @@ impl Account {
             scope: scope.clone(),
             state: Mutex::new(State {
                 resources,
+                ghost_reads: 1,
                 ..State::default()
             }),
             stop: watch::Sender::new(false),
@@ -85,9 +91,18 @@ impl Account {
         self.state.lock().unwrap()
     }
 
-    /// All resources.
+    /// The same, in which a deleted queue answers this many reads.
+    pub(super) fn with_ghosts(self, reads: usize) -> Self {
+        self.state().ghost_reads = reads;
+        self
+    }
+
+    /// All resources, without those that are deleted and still answer.
     pub(super) fn resources(&self) -> Desired {
-        self.state().resources.clone()
+        let state = self.state();
+        let mut resources = state.resources.clone();
+        resources.retain(|id, _| !state.ghosts.contains_key(id));
+        resources
     }
 
     /// Records the plan that was shown: only these writes may follow, once each.
@@ -109,7 +124,13 @@ impl Account {
 
 impl Read for Account {
     async fn snapshot(&self, id: &ResourceId) -> Result<Option<Snapshot>, Fault> {
-        let resource = self.state().resources.get(id).cloned();
+        let mut state = self.state();
+        match state.ghosts.get_mut(id) {
+            Some(0) => state.forget(id),
+            Some(left) => *left -= 1,
+            None => {}
+        }
+        let resource = state.resources.get(id).cloned();
         Ok(resource.map(|resource| Snapshot { resource, status: None }))
     }
 
@@ -192,16 +213,16 @@ impl Write for Account {
         self.read(id).await
     }
 
-    async fn write(&self, op: &Op, waiting: &(dyn Fn(&str) + Sync)) -> Result<(), Fault> {
+    async fn write(&self, op: &Op, waiting: Waiting<'_>) -> Result<(), Fault> {
         // Other tasks run between the call and its effect.
         tokio::task::yield_now().await;
-        waiting("settling");
+        waiting.report("settling");
         tokio::task::yield_now().await;
         let mut state = self.state();
         let could = can_use(&self.scope, &state.resources);
         let answer = self.answer(&mut state, op);
         let can = can_use(&self.scope, &state.resources);
-        let there = |id: &ResourceId| state.resources.contains_key(id);
+        let there = |id: &ResourceId| stands(&state.resources, id);
         let shut_out: Vec<String> = could
             .difference(&can)
             .filter(|(policy, queue)| there(policy) && there(queue))
@@ -210,6 +231,60 @@ impl Write for Account {
         state.breaches.extend(shut_out);
         answer
     }
+
+    async fn gone(&self, id: &ResourceId, waiting: Waiting<'_>) -> Result<(), Fault> {
+        if self.state().ghosts.contains_key(id) {
+            waiting.report("leaving");
+            tokio::task::yield_now().await;
+        }
+        let mut state = self.state();
+        if state
+            .interruption
+            .is_some_and(|now| now.killed && now.at < state.writes)
+        {
+            return Err(fault("killed"));
+        }
+        if state.ghosts.contains_key(id) {
+            state.forget(id);
+        }
+        Ok(())
+    }
+}
+
+impl State {
+    fn forget(&mut self, id: &ResourceId) {
+        self.ghosts.remove(id);
+        self.resources.remove(id);
+    }
+
+    /// Makes a whole write. A deleted queue stays for a while, with its mark.
+    fn take(&mut self, op: &Op) {
+        match marked(op) {
+            Some(marked) => {
+                self.ghosts.insert(op.id(), self.ghost_reads);
+                self.resources.insert(op.id(), marked);
+            }
+            None => take(&mut self.resources, op),
+        }
+    }
+}
+
+/// The queue that a step deletes, with the mark that comes before the delete.
+fn marked(op: &Op) -> Option<Resource> {
+    let Op::Delete(Resource::Queue(queue)) = op else {
+        return None;
+    };
+    let mut queue = queue.clone();
+    queue.tags = queue.tags.with(DELETING, "1");
+    Some(Resource::Queue(queue))
+}
+
+/// Whether a resource exists and is not being deleted.
+fn stands(resources: &Desired, id: &ResourceId) -> bool {
+    let tags = |resource: &Resource| resource.tags().cloned().unwrap_or_default();
+    resources
+        .get(id)
+        .is_some_and(|resource| !tags(resource).being_deleted())
 }
 
 impl Account {
@@ -226,15 +301,15 @@ impl Account {
             return Err(fault(&breach));
         }
         match now.filter(|now| now.at == at).map(|now| now.trouble) {
-            None => take(&mut state.resources, op),
+            None => state.take(op),
             Some(Trouble::Stop) => {
-                take(&mut state.resources, op);
+                state.take(op);
                 self.stop.send_replace(true);
             }
             Some(Trouble::AskedTwice) if matches!(op, Op::Create(_)) => {
                 match half(op, Trouble::AllButTags) {
                     Some(half) => drop(state.resources.insert(half.id(), half)),
-                    None => take(&mut state.resources, op),
+                    None => state.take(op),
                 }
                 state.unfinished = Some(op.resource().clone());
                 return Err(Fault {
@@ -244,7 +319,7 @@ impl Account {
             }
             Some(trouble) => {
                 match trouble {
-                    Trouble::AnswerLost => take(&mut state.resources, op),
+                    Trouble::AnswerLost => state.take(op),
                     Trouble::AllButTags | Trouble::OnlyTags | Trouble::TagsRemoved => {
                         let half = half(op, trouble);
                         state.resources.extend(half.map(|half| (half.id(), half)));
@@ -263,7 +338,7 @@ fn can_use(scope: &Scope, resources: &Desired) -> BTreeSet<(ResourceId, Resource
     let mut found = BTreeSet::new();
     for queue in resources.values() {
         let Resource::Queue(queue) = queue else { continue };
-        if queue.name == scope.dead_letter_queue() || !queue.tags.belong_to(&scope.bus) {
+        if queue.name == scope.dead_letter_queue() || !queue.tags.belong_to(&scope.bus) || queue.tags.being_deleted() {
             continue;
         }
         let controller = queue
@@ -324,12 +399,14 @@ fn allowed(scope: &Scope, state: &mut State, op: &Op) -> Result<(), String> {
         }
     }
     match op {
+        // Nothing works with a queue that is being deleted.
+        Op::Delete(before) if !stands(resources, &before.id()) => Ok(()),
         Op::Delete(before) => match users(scope, resources, before).next() {
             Some(user) => Err(format!("goes while {user} needs it")),
             None => Ok(()),
         },
         Op::Create(after) | Op::Update { to: after, .. } => {
-            match needed(scope, after).find(|id| !resources.contains_key(id)) {
+            match needed(scope, after).find(|id| !stands(resources, id)) {
                 Some(missing) => Err(format!("needs {missing}, which is missing")),
                 None => Ok(()),
             }
@@ -369,7 +446,12 @@ fn needed(scope: &Scope, resource: &Resource) -> impl Iterator<Item = ResourceId
             ResourceId::Role(scope.router_role()),
             ResourceId::LogGroup(scope.router_log_group()),
         ],
-        Resource::Alias(alias) => vec![ResourceId::Function(alias.function.clone())],
+        // Its self-test uses all of them.
+        Resource::Alias(alias) => vec![
+            ResourceId::Function(alias.function.clone()),
+            ResourceId::Queue(scope.probe_queue()),
+            router_policy,
+        ],
         Resource::EventSourceMapping(mapping) => vec![
             ResourceId::Queue(mapping.queue.clone()),
             ResourceId::Alias(mapping.function.clone(), mapping.alias.clone()),
@@ -380,7 +462,8 @@ fn needed(scope: &Scope, resource: &Resource) -> impl Iterator<Item = ResourceId
     ids.into_iter()
 }
 
-/// The managed resources that need this one. A role is replaced under its function, and its policy under the mapping.
+/// The managed resources that need this one. A role is replaced under its function, and its policy under the mapping and
+/// the alias.
 fn users(scope: &Scope, resources: &Desired, used: &Resource) -> impl Iterator<Item = ResourceId> {
     let users: Vec<ResourceId> = resources
         .values()
@@ -389,7 +472,11 @@ fn users(scope: &Scope, resources: &Desired, used: &Resource) -> impl Iterator<I
         .filter(|user| {
             !matches!(
                 (user, used),
-                (Resource::Function(_), Resource::Role(_)) | (Resource::EventSourceMapping(_), Resource::RolePolicy(_))
+                (Resource::Function(_), Resource::Role(_))
+                    | (
+                        Resource::EventSourceMapping(_) | Resource::Alias(_),
+                        Resource::RolePolicy(_)
+                    )
             )
         })
         .map(Resource::id)
@@ -456,8 +543,9 @@ pub(super) fn halves(op: &Op) -> Vec<Trouble> {
             halves.extend(removes.then_some(Trouble::TagsRemoved));
             halves
         }
-        _ => half(op, Trouble::AllButTags)
-            .map(|_| Trouble::AllButTags)
+        _ => [Trouble::AllButTags, Trouble::OnlyTags]
+            .into_iter()
+            .find(|trouble| half(op, *trouble).is_some())
             .into_iter()
             .collect(),
     }
@@ -466,6 +554,7 @@ pub(super) fn halves(op: &Op) -> Vec<Trouble> {
 /// The resource after a part of an operation of several calls; `None` for a single call.
 fn half(op: &Op, trouble: Trouble) -> Option<Resource> {
     match op {
+        Op::Delete(Resource::Queue(_)) if trouble == Trouble::OnlyTags => marked(op),
         Op::Update { from, to, fields } => {
             let after = updated(from, to, fields);
             let (mut half, tags) = match trouble {

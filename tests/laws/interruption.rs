@@ -253,6 +253,56 @@ fn a_teardown_leaves_the_account_as_it_was() {
     }
 }
 
+/// The opposite commands, and the start of each pair.
+fn opposites() -> Vec<(Vec<Command>, Command, Command)> {
+    let base = || AddCluster(vec!["base"], Role("a"));
+    vec![
+        (vec![hub(), base()], RemoveCluster(vec!["base"]), base()),
+        (vec![hub(), base()], Teardown, hub()),
+        (vec![hub()], base(), RemoveCluster(vec!["base"])),
+        (vec![], hub(), Teardown),
+    ]
+}
+
+/// S9: interrupts a command that creates or deletes queues at any write, and runs the opposite one at once. Everything that
+/// the second command leaves stays.
+#[test]
+fn s9_the_opposite_command_may_follow_at_once() {
+    for (history, first, second) in opposites() {
+        let start = account_after(&history);
+        let account = Account::new(&scope(), start.clone());
+        let steps = wait(first.run(&scope(), &account, 1, None)).plan.steps;
+        for (at, step) in steps.iter().enumerate() {
+            let mut ways = vec![
+                (Trouble::AnswerLost, true),
+                (Trouble::Nothing, true),
+                (Trouble::Stop, false),
+            ];
+            ways.extend(halves(&step.op).into_iter().map(|half| (half, true)));
+            for (trouble, killed) in ways {
+                for ghost_reads in [0, 1, 3] {
+                    let now = Interruption { at, trouble, killed };
+                    let name = format!("{first:?} {now:?} then {second:?}, {ghost_reads} reads of a ghost");
+                    let account = Account::new(&scope(), start.clone()).with_ghosts(ghost_reads);
+                    wait(first.run(&scope(), &account, 1, Some(now)));
+                    let run = wait(second.run(&scope(), &account, 8, None));
+                    assert_eq!(account.breaches(), [""; 0], "{name}");
+                    assert!(run.outcome.is_complete(), "{name}: {:?}", run.outcome);
+                    let left = account.resources();
+                    let plan = wait(second.plan(&scope(), &account));
+                    assert!(plan.is_empty(), "{name}: the plan after it is {:?}", plan.changes);
+                    for id in run.plan.changes.iter().filter(|change| change.after.is_some()) {
+                        let tags = left
+                            .get(&id.id)
+                            .map(|resource| resource.tags().cloned().unwrap_or_default());
+                        assert!(tags.is_some_and(|tags| !tags.being_deleted()), "{name}: {} goes", id.id);
+                    }
+                }
+            }
+        }
+    }
+}
+
 fn trouble() -> impl Strategy<Value = Option<Interruption>> {
     let ways = vec![
         Trouble::Nothing,
@@ -280,8 +330,9 @@ proptest! {
             (prop::sample::select(commands()), prop::collection::vec(trouble(), 0..4), 1..9_usize),
             1..6,
         ),
+        ghost_reads in 0..4_usize,
     ) {
-        let account = Account::new(&scope(), of_others());
+        let account = Account::new(&scope(), of_others()).with_ghosts(ghost_reads);
         let mut version = "0.1.0";
         for (command, troubles, limit) in life {
             // An older router over a newer one is refused, which is another law.

@@ -15,11 +15,15 @@
 //! - `% profile NAME ACCOUNT`: a profile with keys of that account
 //! - `% in REGION SERVICE OPERATION PARAMETERS`: the same in another Region; after `kms CreateKey`, `KEY_ID` is the
 //!   key's id
+//! - `% aws-like ID...|all|none`: from now on AWS behaves so (`tests/aws_like`), for kibus and for the functions;
+//!   `% aws-like settled` waits until everything late has arrived; `% struck`: the ids of the behaviors that struck since
+//!   the last time
 //! - `% partition PARTITION`: from now on every ARN in responses to kibus, and the caller's, is in this partition;
 //!   `% partitions`: the partitions of the ARNs that kibus has sent since the last time
 //! - `% settle`: wait until the hub queue is empty; `% messages QUEUE`: the messages in a queue
 
 mod account;
+pub(crate) mod all_together;
 mod command;
 mod normal;
 mod partition;
@@ -27,13 +31,10 @@ pub(crate) mod wire;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::OnceLock;
 
-use kibus::sandbox::PrivateServer;
 use tempfile::TempDir;
-use tokio::runtime::Runtime;
 
-use crate::emulator::private_server;
+use crate::aws_like::Server;
 use account::{Account, REGIONS};
 use command::Signals;
 use wire::{Interference, Proxy};
@@ -49,9 +50,13 @@ macro_rules! scenarios {
 }
 
 scenarios! {
+    adopted_queue
+    aws_like
     bad_input
     clusters
     controller_roles
+    deleted_clusters
+    deleted_hubs
     drift_of_a_cluster
     drift_of_the_hub
     events
@@ -63,6 +68,7 @@ scenarios! {
     no_answer
     no_tag_conditions
     names
+    new_roles
     no_hub
     not_ours
     orphans
@@ -93,23 +99,14 @@ fn directory() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios")
 }
 
-/// The runtime and the port of the one server of this process, which stops with it.
-fn server() -> (&'static Runtime, u16) {
-    static SERVER: OnceLock<(Runtime, PrivateServer)> = OnceLock::new();
-    let (runtime, server) = SERVER.get_or_init(|| {
-        let runtime = Runtime::new().unwrap();
-        let server = runtime.block_on(private_server(&[]));
-        (runtime, server)
-    });
-    (runtime, server.endpoint().port)
-}
-
 /// Runs a scenario and compares its output with the file.
 fn play(name: &str) {
     let path = directory().join(format!("{name}.txt"));
     let wanted = std::fs::read_to_string(&path).unwrap();
-    let (runtime, port) = server();
-    let got = runtime.block_on(async { Scenario::new(name, port).await.play(&wanted).await });
+    let server = Server::shared();
+    let got = server
+        .runtime
+        .block_on(async { Scenario::new(name, server, 0).await.play(&wanted).await });
     if wanted == got {
         return;
     }
@@ -134,22 +131,30 @@ struct Scenario {
     saved: BTreeMap<String, String>,
     /// The id of the last created KMS key.
     key: Option<String>,
+    /// Each step waits until AWS has finished the step before.
+    is_patient: bool,
 }
 
 impl Scenario {
-    async fn new(name: &str, server: u16) -> Self {
+    /// A scenario in an account of its own; each way to play it is another account.
+    async fn new(name: &str, server: &Server, way: usize) -> Self {
         let at = ALL.iter().position(|other| *other == name).unwrap();
+        let port = server.port();
+        let id = format!("{:012}", 100_000_000_000 + way * 1_000 + at);
+        let proxy = Proxy::start(port).await;
+        server.route_functions(&id, &proxy.like);
         Self {
             account: Account {
-                id: format!("{:012}", 100_000_000_000 + at),
-                server,
+                id,
+                server: port,
                 region: REGIONS[0],
             },
-            proxy: Proxy::start(server).await,
+            proxy,
             directory: TempDir::new().unwrap(),
             signals: None,
             saved: BTreeMap::new(),
             key: None,
+            is_patient: false,
         }
     }
 
@@ -170,6 +175,9 @@ impl Scenario {
                 let mut step = line.replace(ACCOUNT, &self.account.id);
                 if let Some(key) = &self.key {
                     step = step.replace("KEY_ID", key);
+                }
+                if self.is_patient {
+                    self.proxy.like.settle().await;
                 }
                 let came = self.step(&step).await;
                 let came = normal::normal(&came, &self.account.id, self.proxy.port, self.directory.path());
@@ -211,6 +219,22 @@ impl Scenario {
                     self.key = made["KeyMetadata"]["KeyId"].as_str().map(str::to_owned);
                 }
                 String::new()
+            }
+            ["aws-like", "settled"] => {
+                self.proxy.like.settle().await;
+                String::new()
+            }
+            ["aws-like", ..] => {
+                self.proxy.like.switch(&words[1..].join(" "));
+                String::new()
+            }
+            ["struck"] => {
+                let struck = self.proxy.like.take_struck();
+                struck
+                    .iter()
+                    .map(|behavior| behavior.id())
+                    .collect::<Vec<_>>()
+                    .join(" ")
             }
             ["partition", partition] => {
                 self.proxy.speak_of(partition);

@@ -17,6 +17,7 @@ use tokio::sync::oneshot;
 use crate::emulator::secret;
 
 use super::partition::{for_server, from_server, partitions};
+use crate::aws_like::{AwsLike, Caller};
 
 pub(crate) type Answer = Response<Full<Bytes>>;
 pub(crate) type Broken = Box<dyn std::error::Error + Send + Sync>;
@@ -48,6 +49,8 @@ struct State {
 pub(super) struct Proxy {
     /// Its port.
     pub(super) port: u16,
+    /// The behaviors of AWS that the server lacks.
+    pub(super) like: AwsLike,
     state: Arc<Mutex<State>>,
 }
 
@@ -57,13 +60,14 @@ impl Proxy {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let proxy = Self {
             port: listener.local_addr().unwrap().port(),
+            like: AwsLike::new(server),
             state: Arc::default(),
         };
-        let state = Arc::clone(&proxy.state);
+        let (state, like) = (Arc::clone(&proxy.state), proxy.like.clone());
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let state = Arc::clone(&state);
-                let service = service_fn(move |request| pass(Arc::clone(&state), server, request));
+                let (state, like) = (Arc::clone(&state), like.clone());
+                let service = service_fn(move |request| pass(Arc::clone(&state), like.clone(), request));
                 let connection =
                     hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
                 // A connection breaks if the client was killed, or on purpose.
@@ -117,7 +121,7 @@ impl Proxy {
     }
 }
 
-async fn pass(state: Arc<Mutex<State>>, server: u16, request: Request<Incoming>) -> Result<Answer, Broken> {
+async fn pass(state: Arc<Mutex<State>>, like: AwsLike, request: Request<Incoming>) -> Result<Answer, Broken> {
     let (parts, body) = request.into_parts();
     let request = Request::from_parts(parts, body.collect().await?.to_bytes());
     let (operation, subject) = operation(&request);
@@ -136,11 +140,18 @@ async fn pass(state: Arc<Mutex<State>>, server: u16, request: Request<Incoming>)
         let untruths: Vec<_> = untruths.cloned().collect();
         (next(&mut state.interferences, &operation), untruths)
     };
+    let again = |interference| {
+        state
+            .lock()
+            .unwrap()
+            .interferences
+            .insert(0, (operation.clone(), interference))
+    };
     let request = match &partition {
         Some(partition) => for_server(request, partition)?,
         None => request,
     };
-    let answer = interfere(interference, &untruths, server, request, &operation).await?;
+    let answer = interfere(interference, &untruths, &like, request, &operation, again).await?;
     Ok(match &partition {
         Some(partition) => from_server(answer, partition).await?,
         None => answer,
@@ -150,25 +161,40 @@ async fn pass(state: Arc<Mutex<State>>, server: u16, request: Request<Incoming>)
 async fn interfere(
     interference: Option<Interference>,
     untruths: &[(String, String, String)],
-    server: u16,
+    like: &AwsLike,
     request: Request<Bytes>,
     operation: &str,
+    again: impl FnOnce(Interference),
 ) -> Result<Answer, Broken> {
+    let forward = |request| like.pass(request, Caller::Client);
     match interference {
-        None if !untruths.is_empty() => Ok(untrue(forward(server, request).await?, untruths).await),
-        None => forward(server, request).await,
+        None if !untruths.is_empty() => Ok(untrue(forward(request).await?, untruths).await),
+        None => forward(request).await,
         Some(Interference::Refuse(_, status, code, message)) => Ok(refusal(operation, status, &code, &message)),
-        Some(Interference::Lose(_)) => {
-            forward(server, request).await?;
+        Some(Interference::Lose(times)) => {
+            let answer = forward(request).await?;
+            if is_refused(&answer) {
+                again(Interference::Lose(times));
+                return Ok(answer);
+            }
             Err("lost".into())
         }
         Some(Interference::Hold(arrived, leave)) => {
-            let answer = forward(server, request).await?;
+            let answer = forward(request).await?;
+            if is_refused(&answer) {
+                again(Interference::Hold(arrived, leave));
+                return Ok(answer);
+            }
             let _ = arrived.send(());
             let _ = leave.await;
             Ok(answer)
         }
     }
+}
+
+/// A call that AWS does not accept yet is repeated; what happens to it happens then.
+fn is_refused(answer: &Answer) -> bool {
+    !answer.status().is_success()
 }
 
 /// The response with its replaced texts.

@@ -239,7 +239,47 @@ fn refusals_that_pass_are_distinguished_from_errors() {
             Some(WaitReason::FunctionBusy),
         ),
         ("ResourceConflictException", "Function already exist: x", None),
-        ("ResourceInUseException", "", Some(WaitReason::MappingBusy)),
+        (
+            "ResourceConflictException",
+            "The function could not be updated due to a concurrent update operation.",
+            Some(WaitReason::FunctionBusy),
+        ),
+        ("CodeArtifactUserPendingException", "", Some(WaitReason::FunctionBusy)),
+        ("ResourceNotReadyException", "", Some(WaitReason::FunctionBusy)),
+        (
+            "ResourceInUseException",
+            "Cannot delete the event source mapping because it is in use.",
+            Some(WaitReason::MappingInUse),
+        ),
+        (
+            "ValidationException",
+            "Rule can't be deleted since it has targets.",
+            Some(WaitReason::TargetsLeaving),
+        ),
+        ("ValidationException", "1 validation error detected", None),
+        (
+            invalid,
+            "Lambda was unable to configure access to your environment variables because the KMS key is invalid for \
+             CreateGrant. Please check your KMS key settings. KMS Exception: InvalidArnException KMS Message: ARN does \
+             not refer to a valid principal",
+            Some(WaitReason::RoleWithoutGrant),
+        ),
+        (
+            invalid,
+            "Error occurred while ReceiveMessage. SQS Error Code: AWS.SimpleQueueService.NonExistentQueue.",
+            Some(WaitReason::SourceUnknown),
+        ),
+        (
+            "AccessDeniedException",
+            "The role defined for the function cannot be assumed by Lambda.",
+            Some(WaitReason::RoleNotAssumable),
+        ),
+        ("ConcurrentModification", "", Some(WaitReason::ConcurrentChange)),
+        (
+            "NoSuchEntity",
+            "Scope ARN: arn:aws:iam::1:policy/x does not exist or is not attachable.",
+            None,
+        ),
         (
             "DeleteConflict",
             "Cannot delete entity, must delete policies first.",
@@ -262,6 +302,112 @@ fn refusals_that_pass_are_distinguished_from_errors() {
             reason,
             "{code} {message}"
         );
+    }
+}
+
+const NOT_ASSUMABLE: &str = "The role defined for the function cannot be assumed by Lambda.";
+const KEY_DENIED: &str = "Lambda was unable to decrypt the environment variables because KMS access was denied. Please \
+    check the function's KMS key settings. KMS Exception: AccessDeniedException KMS Message: User: \
+    arn:aws:sts::111122223333:assumed-role/kibus-router-us-west-2/kibus-router is not authorized to perform: kms:Decrypt \
+    on resource: arn:aws:kms:us-west-2:111122223333:key/1";
+
+/// L18: an invocation has minutes, not the quarter of an hour that a deployment has.
+#[test]
+fn a_version_that_cannot_run_yet_has_a_reason_of_its_own() {
+    for (code, message, reason) in [
+        ("AccessDeniedException", NOT_ASSUMABLE, WaitReason::VersionWithoutRole),
+        ("KMSAccessDeniedException", KEY_DENIED, WaitReason::VersionWithoutKey),
+    ] {
+        assert_eq!(settling(&refusal(INVOKE, Some(code), message)), Some(reason), "{code}");
+    }
+}
+
+/// L18, shortfall 7: whoever runs kibus needs no permission for what Lambda does.
+#[test]
+fn a_denial_of_lambda_is_not_a_denial_of_the_caller() {
+    for (action, code, message) in [
+        (INVOKE, "AccessDeniedException", NOT_ASSUMABLE),
+        ("lambda:CreateFunction", "InvalidParameterValueException", NOT_ASSUMABLE),
+        (INVOKE, "KMSAccessDeniedException", KEY_DENIED),
+        (
+            "lambda:CreateEventSourceMapping",
+            "InvalidParameterValueException",
+            "The provided execution role does not have permissions to call ReceiveMessage on SQS",
+        ),
+    ] {
+        let fault = refusal(action, Some(code), message);
+        assert_eq!(
+            (fault.kind, fault.action.as_str()),
+            (FaultKind::ServiceDenied, action),
+            "{message}"
+        );
+    }
+}
+
+/// Shortfall 7.
+#[test]
+fn a_denial_is_the_callers_unless_it_names_another_role_session() {
+    let session = |role: &str| format!("arn:aws:sts::111122223333:assumed-role/{role}/x");
+    let user = "arn:aws:iam::111122223333:user/operator".to_owned();
+    for (principal, caller, of_the_caller_itself) in [
+        (session("ops"), session("ops"), true),
+        (session("kibus-router-us-west-2"), session("ops"), false),
+        (session("kibus-router-us-west-2"), user.clone(), false),
+        (user.clone(), user.clone(), true),
+        // Some answers name the caller in another way.
+        (user, session("ops"), true),
+    ] {
+        let message = format!("User: {principal} is not authorized to perform: kms:Decrypt on resource: x");
+        let fault = of_the_caller(refusal("x:Y", Some("AccessDenied"), &message), &caller);
+        assert_eq!(fault.is_denied(), of_the_caller_itself, "{principal} {caller}");
+    }
+}
+
+/// I8.
+#[test]
+fn an_absent_boundary_is_not_an_absent_role() {
+    let message = "Scope ARN: arn:aws:iam::111122223333:policy/x does not exist or is not attachable.";
+    for action in ["iam:CreateRole", "iam:PutRolePermissionsBoundary"] {
+        let fault = refusal(action, Some("NoSuchEntity"), message);
+        assert_eq!(fault.kind, FaultKind::BoundaryMissing, "{action}");
+    }
+    let fault = refusal(
+        "iam:PutRolePolicy",
+        Some("NoSuchEntity"),
+        "The role with name x cannot be found.",
+    );
+    assert_eq!(fault.kind, FaultKind::Gone);
+}
+
+/// S18: a key that cannot be used is named.
+#[test]
+fn the_codes_of_kms_are_about_the_key() {
+    for (code, kind) in [
+        ("KMS.DisabledException", FaultKind::UnusableKey),
+        ("KMS.NotFoundException", FaultKind::UnusableKey),
+        ("KMS.InvalidStateException", FaultKind::UnusableKey),
+        ("KMSDisabledException", FaultKind::UnusableKey),
+        ("KMS.ThrottlingException", FaultKind::Throttled),
+    ] {
+        let fault = refusal(
+            "sqs:ReceiveMessage",
+            Some(code),
+            "arn:aws:kms:us-west-2:1:key/1 is disabled.",
+        );
+        assert_eq!(fault.kind, kind, "{code}");
+        assert!(fault.message.contains("key/1"), "{code}");
+    }
+}
+
+#[test]
+fn a_caller_may_be_a_role_session() {
+    for (caller, role) in [
+        ("arn:aws:sts::111122223333:assumed-role/ops/me@example.com", Some("ops")),
+        ("arn:aws:iam::111122223333:user/ops", None),
+        ("arn:aws:iam::111122223333:root", None),
+        ("arn:aws:sts::111122223333:federated-user/ops", None),
+    ] {
+        assert_eq!(session_role(caller), role, "{caller}");
     }
 }
 

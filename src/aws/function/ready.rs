@@ -5,7 +5,7 @@ use aws_sdk_lambda::types::{FunctionConfiguration, LastUpdateStatus, State};
 use super::configuration::{LambdaFailure, failure, nothing};
 use crate::aws::AwsCloud;
 use crate::aws::error::{OrFault, rejected};
-use crate::aws::wait::{Tried, WaitReason, Waiting, settled};
+use crate::aws::wait::{Tried, WaitReason, Waiting, found, settled};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::FunctionName;
 
@@ -18,12 +18,13 @@ pub(in crate::aws) async fn ready(
 ) -> Result<FunctionConfiguration, Fault> {
     let action = "lambda:GetFunction";
     settled(action, waiting, || async move {
-        let call = cloud.lambda.get_function().function_name(name.as_str());
-        let answer = call
-            .set_qualifier(version.map(str::to_owned))
-            .send()
-            .await
-            .or_fault(action)?;
+        // It was found a moment ago, or is new.
+        let answer = found(action, WaitReason::FunctionUnknown, waiting, || {
+            let call = cloud.lambda.get_function().function_name(name.as_str());
+            let call = call.set_qualifier(version.map(str::to_owned));
+            async move { call.send().await.or_fault(action) }
+        })
+        .await?;
         let configuration = answer.configuration.unwrap_or_else(nothing);
         match failure(&configuration) {
             Some((LambdaFailure::Function, reason)) => {
@@ -41,10 +42,10 @@ pub(in crate::aws) async fn ready(
             None => {}
         }
         match (configuration.state(), configuration.last_update_status()) {
-            (Some(State::Pending), _) | (_, Some(LastUpdateStatus::InProgress)) => {
-                Ok(Tried::NotYet(WaitReason::FunctionBusy))
-            }
-            _ => Ok(Tried::Done(configuration)),
+            (_, Some(LastUpdateStatus::InProgress)) => Ok(Tried::NotYet(WaitReason::FunctionBusy)),
+            // An invocation activates an inactive function. Not every server reports a state.
+            (None | Some(State::Active | State::Inactive), _) => Ok(Tried::Done(configuration)),
+            _ => Ok(Tried::NotYet(WaitReason::FunctionBusy)),
         }
     })
     .await

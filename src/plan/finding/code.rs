@@ -81,7 +81,7 @@ codes! {
     /// The router role has no policy.
     RouterPolicyMissing = "K103", Critical, "the router has no permissions, and events pile up in the hub queue";
     /// The router's log group is missing.
-    LogGroupMissing = "K104", Warning, "dropped events and their reasons are not logged";
+    LogGroupMissing = "K104", Warning, "dropped events and their reasons are not logged, and the router's metrics stop";
     /// The router function is missing.
     FunctionMissing = "K105", Critical, "no event is routed, and events pile up in the hub queue";
     /// The alias that the mapping invokes is missing.
@@ -94,6 +94,8 @@ codes! {
     ClusterNotRegistered = "K110", Critical, "its events are dropped, and its Karpenter receives no interruption";
     /// A controller role has lost the policy for its queue.
     ControllerPolicyMissing = "K111", Critical, "this Karpenter cannot read its queue, and receives no interruption";
+    /// A queue is being deleted, or its delete was cut short.
+    QueueBeingDeleted = "K112", Critical, "its messages are lost when SQS deletes it; if it stays, its delete was cut short";
     /// A hub queue has other settings.
     HubQueueChanged = "K201", Critical, "events may be rejected, lost early, or readable by others";
     /// The router role has other settings.

@@ -15,6 +15,7 @@ use crate::plan::{Action, Change, Plan, Refusal};
 
 /// How many fields a message names one by one.
 const NAMED_FIELDS: usize = 3;
+const BEING_DELETED: &str = "being deleted";
 
 /// A finding for every change of a plan that is not refused. `absent_roles` are the controller roles that are known not
 /// to exist.
@@ -128,6 +129,19 @@ pub fn orphan(policy: ResourceId, cluster: ClusterName) -> Finding {
     }
 }
 
+/// The queue of a removed cluster that is being deleted.
+#[must_use]
+pub fn being_deleted(queue: ResourceId, cluster: ClusterName) -> Finding {
+    let fix = Fix::Advice(Hint::command(
+        format!("if the cluster runs, run `kibus add-cluster {cluster}`; if it does not"),
+        Invocation::kibus(format!("remove-cluster {cluster}")),
+    ));
+    Finding {
+        cluster: Some(cluster),
+        ..Finding::new(FindingCode::QueueBeingDeleted, Subject::Resource(queue), BEING_DELETED).fixed_by(fix)
+    }
+}
+
 fn judge(change: &Change, of_cluster: bool) -> (FindingCode, String) {
     match change.action {
         Action::Create => (codes(&change.id, of_cluster).0, "missing".to_owned()),
@@ -174,11 +188,10 @@ fn different(change: &Change, of_cluster: bool) -> (FindingCode, String) {
                 _ => None,
             }
         }
-        ResourceId::Queue(_)
-        | ResourceId::Role(_)
-        | ResourceId::RolePolicy(..)
-        | ResourceId::LogGroup(_)
-        | ResourceId::Alias(..) => None,
+        ResourceId::Queue(_) => {
+            (change.action == Action::Replace).then(|| (FindingCode::QueueBeingDeleted, BEING_DELETED.to_owned()))
+        }
+        ResourceId::Role(_) | ResourceId::RolePolicy(..) | ResourceId::LogGroup(_) | ResourceId::Alias(..) => None,
     };
     if let Some(found) = urgent.or_else(|| code_changed(change)) {
         return found;

@@ -7,7 +7,7 @@ mod drift;
 
 pub use code::{FindingCode, Severity};
 pub use delivery::{Traffic, traffic};
-pub use drift::{changed, key, not_registered, orphan, refused, unreadable};
+pub use drift::{being_deleted, changed, key, not_registered, orphan, refused, unreadable};
 
 use crate::error::{Hint, Invocation};
 use crate::model::name::ClusterName;

@@ -54,6 +54,7 @@ fn whole(event: &DecodedEvent<'_>) -> String {
 
 #[test]
 fn an_event_for_karpenter_is_forwarded_byte_for_byte() {
+    let detail = |place: &str, value: Value| with(health(&[A]), &format!("/detail/{place}"), value);
     for (what, event, signal) in [
         ("spot", spot(), Signal::SpotInterruption),
         ("stopping", state("stopping"), Signal::StateChange),
@@ -76,13 +77,55 @@ fn an_event_for_karpenter_is_forwarded_byte_for_byte() {
         ),
         ("no account", without(spot(), "account"), Signal::SpotInterruption),
         (
+            "an empty Region",
+            with(spot(), "/region", json!("")),
+            Signal::SpotInterruption,
+        ),
+        ("a state in another case", state("Stopping"), Signal::StateChange),
+        (
+            "an empty affected account",
+            detail("affectedAccount", json!("")),
+            Signal::ScheduledChange,
+        ),
+        (
+            "an affected account that is no text",
+            detail("affectedAccount", json!(1)),
+            Signal::ScheduledChange,
+        ),
+        (
+            "an empty event Region",
+            detail("eventRegion", json!("")),
+            Signal::ScheduledChange,
+        ),
+        (
+            "an event Region that is no text",
+            detail("eventRegion", json!({})),
+            Signal::ScheduledChange,
+        ),
+        (
+            "null members",
+            detail("startTime", Value::Null),
+            Signal::ScheduledChange,
+        ),
+        (
+            "a null among the resources",
+            with(spot(), "/resources", json!(["x", null])),
+            Signal::SpotInterruption,
+        ),
+        (
+            "members that Karpenter does not read",
+            with(spot(), "/detail/state", json!(1)),
+            Signal::SpotInterruption,
+        ),
+        (
             "unknown members",
             with(spot(), "/detail/more", json!([1.50])),
             Signal::SpotInterruption,
         ),
     ] {
         for body in [event.to_string(), format!(" {event:#}\n")] {
-            let event = decode(&body, 0, &scope()).unwrap_or_else(|drop| panic!("{what}: {drop:?}"));
+            let text = EventText::read(&body);
+            let event = decode(&text, 0, &scope()).unwrap_or_else(|drop| panic!("{what}: {drop:?}"));
             assert_eq!(event.signal, signal, "{what}");
             assert_eq!(event.time, Some(TIME), "{what}");
             assert_eq!(event.repairs, [], "{what}");
@@ -95,13 +138,14 @@ fn an_event_for_karpenter_is_forwarded_byte_for_byte() {
 fn an_event_for_no_karpenter_has_its_drop_reason() {
     let detail = |place: &str, value: Value| with(health(&[A]), &format!("/detail/{place}"), value);
     let other = with(spot(), "/detail-type", json!("EC2 Spot Instance Request Fulfillment"));
-    let duplicate = spot().to_string().replacen('{', "{\"source\":\"aws.ec2\",", 1);
+    let spot_text = spot().to_string();
+    let duplicate = format!("{},\"Source\":\"aws.x\"}}", &spot_text[..spot_text.len() - 1]);
     for (what, body, reason) in [
         ("nothing", String::new(), DropReason::NotAnEvent),
         ("no JSON", "not json".to_owned(), DropReason::NotAnEvent),
         ("a list", "[]".to_owned(), DropReason::NotAnEvent),
         ("an empty object", "{}".to_owned(), DropReason::NotAnEvent),
-        ("a member twice", duplicate, DropReason::NotAnEvent),
+        ("another source at last", duplicate, DropReason::NotForKarpenter),
         (
             "no source",
             without(spot(), "source").to_string(),
@@ -187,7 +231,11 @@ fn an_event_for_no_karpenter_has_its_drop_reason() {
         ),
         ("more than a queue takes", "x".repeat(LARGEST + 1), DropReason::TooLarge),
     ] {
-        assert_eq!(decode(&body, 0, &scope()).err(), Some(reason), "{what}");
+        assert_eq!(
+            decode(&EventText::read(&body), 0, &scope()).err(),
+            Some(reason),
+            "{what}"
+        );
     }
 }
 
@@ -204,6 +252,7 @@ fn a_shape_that_karpenter_discards_is_repaired_and_nothing_else_changes() {
     let mut listed = health(&[A]);
     listed["detail"]["affectedEntities"] = json!([{"entityValue": A}]);
     let mixed = with(spot(), "/resources", json!([1, "x", null]));
+    let detail = |place: &str, value: Value| with(health(&[A]), &format!("/detail/{place}"), value);
     for (what, arrived, expected, repair) in [
         (
             "no version",
@@ -262,13 +311,227 @@ fn a_shape_that_karpenter_discards_is_repaired_and_nothing_else_changes() {
             Repair::Entity,
         ),
         ("an entity without a list", single, listed, Repair::Entity),
+        (
+            "an id that is a number",
+            with(spot(), "/id", json!(5)),
+            with(spot(), "/id", json!("5")),
+            Repair::Type,
+        ),
+        (
+            "an action that is an object",
+            with(spot(), "/detail/instance-action", json!({"a": 1})),
+            with(spot(), "/detail/instance-action", json!("{\"a\":1}")),
+            Repair::Type,
+        ),
+        (
+            "an ARN that is a flag",
+            detail("eventArn", json!(true)),
+            detail("eventArn", json!("true")),
+            Repair::Type,
+        ),
+        (
+            "a code that is a list",
+            detail("eventTypeCode", json!([])),
+            detail("eventTypeCode", json!("[]")),
+            Repair::Type,
+        ),
+        (
+            "a start that is a number",
+            detail("startTime", json!(1)),
+            detail("startTime", json!("1")),
+            Repair::Type,
+        ),
+        (
+            "an end that is a number",
+            detail("endTime", json!(1)),
+            detail("endTime", json!("1")),
+            Repair::Type,
+        ),
+        (
+            "a description that is text",
+            detail("eventDescription", json!("x")),
+            detail("eventDescription", json!([])),
+            Repair::Type,
+        ),
+        (
+            "a description in a number of languages",
+            detail("eventDescription", json!([{"latestDescription": "x", "Language": 2}])),
+            detail("eventDescription", json!([])),
+            Repair::Type,
+        ),
     ] {
         let body = arrived.to_string();
-        let event = decode(&body, TIME + 999, &scope()).unwrap_or_else(|drop| panic!("{what}: {drop:?}"));
+        let text = EventText::read(&body);
+        let event = decode(&text, TIME + 999, &scope()).unwrap_or_else(|drop| panic!("{what}: {drop:?}"));
         assert_eq!(event.repairs, [repair], "{what}");
         let copy: Value = serde_json::from_str(&whole(&event)).unwrap();
         assert_eq!(copy, expected, "{what}");
     }
+}
+
+/// What Go's parser, from 1.19 to 1.26, accepts as a time.
+#[test]
+fn a_time_that_karpenter_cannot_parse_becomes_the_arrival() {
+    for (time, millis) in [
+        (json!("2026-11-20T14:02:31Z"), Some(TIME)),
+        (json!("2026-11-20T14:02:31.5Z"), Some(TIME + 500)),
+        (json!("2026-11-20T14:02:31.123456789012Z"), Some(TIME + 123)),
+        (json!("2026-11-20T15:32:31+01:30"), Some(TIME)),
+        (json!("2026-11-20t14:02:31Z"), None),
+        (json!("2026-11-20T14:02:31z"), None),
+        (json!("2016-12-31T23:59:60Z"), None),
+        (json!("2026-11-20T14:02:31,5Z"), None),
+        (json!("2026-11-20 14:02:31Z"), None),
+        (json!("2026-11-20T4:02:31Z"), None),
+        (json!("2026-11-20T24:02:31Z"), None),
+        (json!("2026-11-20T14:02:31+24:00"), None),
+        (json!("2026-02-30T14:02:31Z"), None),
+        (json!("2026-11-20T14:02:31"), None),
+        (json!(""), None),
+        (json!(1_795_183_351), None),
+        (json!({}), None),
+        (Value::Null, None),
+    ] {
+        let body = with(spot(), "/time", time).to_string();
+        let text = EventText::read(&body);
+        let event = decode(&text, TIME + 999, &scope()).unwrap();
+        assert_eq!(event.time, millis, "{body}");
+        let (repairs, expected) = match millis {
+            Some(_) => (vec![], body.clone()),
+            None => (vec![Repair::Time], spot().to_string()),
+        };
+        assert_eq!(event.repairs, repairs, "{body}");
+        assert_eq!(whole(&event), expected);
+    }
+    let escaped = spot().to_string().replace("14:02", "14\\u003a02");
+    assert_eq!(
+        decode(&EventText::read(&escaped), TIME, &scope()).unwrap().repairs,
+        [Repair::Time]
+    );
+}
+
+/// Messages with more than one reading, and the ids that Karpenter's own parsers gave for them.
+#[test]
+fn of_several_readings_only_karpenters_is_forwarded() {
+    const SPOT: &str = "\"version\":\"0\",\"source\":\"aws.ec2\",\"time\":\"2026-11-20T14:02:31Z\",\
+                        \"detail-type\":\"EC2 Spot Instance Interruption Warning\"";
+    const HEALTH: &str = "\"version\":\"0\",\"source\":\"aws.health\",\"time\":\"2026-11-20T14:02:31Z\",\
+                          \"detail-type\":\"AWS Health Event\"";
+    const SERVICE: &str = "\"service\":\"EC2\",\"eventTypeCategory\":\"scheduledChange\"";
+    for (what, body, ids) in [
+        (
+            "an id twice",
+            format!("{{{SPOT},\"detail\":{{\"instance-id\":\"i-1\",\"instance-id\":\"i-2\"}}}}"),
+            vec!["i-2"],
+        ),
+        (
+            "an id in another case",
+            format!("{{{SPOT},\"detail\":{{\"Instance-ID\":\"i-1\"}}}}"),
+            vec!["i-1"],
+        ),
+        (
+            "an id in both cases",
+            format!("{{{SPOT},\"detail\":{{\"instance-id\":\"i-1\",\"INSTANCE-ID\":\"i-2\"}}}}"),
+            vec!["i-2"],
+        ),
+        (
+            "an id with a letter that folds to ASCII",
+            format!("{{{SPOT},\"detail\":{{\"in\u{17f}tance-id\":\"i-1\"}}}}"),
+            vec!["i-1"],
+        ),
+        (
+            "null after an id",
+            format!("{{{SPOT},\"detail\":{{\"instance-id\":\"i-1\",\"instance-id\":null}}}}"),
+            vec!["i-1"],
+        ),
+        (
+            "an envelope in capital letters",
+            format!(
+                "{{{},\"DETAIL\":{{\"instance-id\":\"i-1\"}}}}",
+                SPOT.replace("source", "SOURCE")
+            ),
+            vec!["i-1"],
+        ),
+        (
+            "another source at first",
+            format!("{{\"source\":\"aws.x\",{SPOT},\"detail\":{{\"instance-id\":\"i-1\"}}}}"),
+            vec!["i-1"],
+        ),
+        (
+            "two details",
+            format!("{{\"detail\":{{\"instance-id\":\"i-1\"}},{SPOT},\"Detail\":{{\"instance-action\":\"stop\"}}}}"),
+            vec!["i-1"],
+        ),
+        (
+            "entities twice",
+            format!(
+                "{{{HEALTH},\"detail\":{{{SERVICE},\"affectedEntities\":[{{\"entityValue\":\"i-1\"}}],\
+                 \"affectedentities\":[{{\"entityValue\":\"i-2\"}},{{\"entityValue\":\"i-3\"}}]}}}}"
+            ),
+            vec!["i-2", "i-3"],
+        ),
+        (
+            "entities that keep what was at their place",
+            format!(
+                "{{{HEALTH},\"detail\":{{{SERVICE},\"affectedEntities\":[{{\"entityValue\":\"i-1\"}},\
+                 {{\"entityValue\":\"i-2\"}}],\"affectedEntities\":[{{}}],\"affectedEntities\":[null,{{\"x\":1}}]}}}}"
+            ),
+            vec!["i-1", "i-2"],
+        ),
+        (
+            "entities after an empty list",
+            format!(
+                "{{{HEALTH},\"detail\":{{{SERVICE},\"affectedEntities\":[{{\"entityValue\":\"i-1\"}}],\
+                 \"affectedEntities\":[],\"affectedEntities\":[{{}},{{\"entityValue\":\"i-2\"}}]}}}}"
+            ),
+            vec!["i-2"],
+        ),
+        (
+            "a value of an entity twice",
+            format!(
+                "{{{HEALTH},\"detail\":{{{SERVICE},\"affectedEntities\":[{{\"EntityValue\":\"i-1\",\
+                 \"entityValue\":\"i-2\"}}]}}}}"
+            ),
+            vec!["i-2"],
+        ),
+        (
+            "a service twice",
+            format!(
+                "{{{HEALTH},\"detail\":{{\"service\":\"RDS\",{SERVICE},\"affectedEntities\":\
+                 [{{\"entityValue\":\"i-1\"}}]}}}}"
+            ),
+            vec!["i-1"],
+        ),
+    ] {
+        let text = EventText::read(&body);
+        let event = decode(&text, 0, &scope()).unwrap_or_else(|drop| panic!("{what}: {drop:?}"));
+        assert_eq!(event.repairs, [Repair::Keys], "{what}");
+        let EventSubject::Instances(instances) = &event.subject else {
+            panic!("{what}")
+        };
+        let found: Vec<&str> = instances.iter().flatten().map(InstanceId::as_str).collect();
+        assert_eq!(found, ids, "{what}");
+        let copy = whole(&event);
+        let again = EventText::read(&copy);
+        assert!(!again.is_rewritten(), "{what}: {copy}");
+        let again = decode(&again, 0, &scope()).unwrap();
+        assert_eq!(
+            (&again.subject, &again.repairs[..]),
+            (&event.subject, &[][..]),
+            "{what}: {copy}"
+        );
+    }
+}
+
+/// A member that nobody reads may be there twice.
+#[test]
+fn unread_members_are_left_alone() {
+    let body = spot()
+        .to_string()
+        .replacen('{', "{\"x\":1,\"X\":2,\"x\":3,\"\\ud800\":4,", 1);
+    let text = EventText::read(&body);
+    let event = decode(&text, 0, &scope()).unwrap();
+    assert_eq!((event.repairs.len(), whole(&event)), (0, body.clone()));
 }
 
 #[test]
@@ -281,7 +544,8 @@ fn a_copy_has_its_own_entities_only() {
         A,
     ];
     let body = format!("{:#}", health(&entities));
-    let event = decode(&body, 0, &scope()).unwrap();
+    let text = EventText::read(&body);
+    let event = decode(&text, 0, &scope()).unwrap();
     let (a, b) = (InstanceId::parse(A).unwrap(), InstanceId::parse(B).unwrap());
     assert_eq!(
         event.subject,
@@ -311,7 +575,8 @@ fn a_split_leaves_the_rest_as_it_is_written() {
                 \"time\":\"2026-11-20T14:02:31Z\",\"resources\": \"i-2\",\"x\": 1.0e0, \"detail\":\
                 {\"service\":\"EC2\" ,\"eventTypeCategory\":\"scheduledChange\",\"affectedEntities\":\
                 [ {\"entityValue\":\"i-1\" ,\"n\":1.50}, {\"entityValue\":\"i-2\"} ],\"\\u0065\":\"\\u00fc\"} }";
-    let event = decode(body, 0, &scope()).unwrap();
+    let text = EventText::read(body);
+    let event = decode(&text, 0, &scope()).unwrap();
     let expected = body.replace("\"i-2\",\"x\"", "[],\"x\"").replace(
         "[ {\"entityValue\":\"i-1\" ,\"n\":1.50}, {\"entityValue\":\"i-2\"} ]",
         "[{\"entityValue\":\"i-1\" ,\"n\":1.50}]",
@@ -334,7 +599,8 @@ fn a_probe_names_a_cluster_or_nothing() {
         (json!({"cluster": 1}), Err(DropReason::NoClusterNamed)),
     ] {
         let body = probe(detail);
-        assert_eq!(decode(&body, 0, &scope()).map(|event| event.subject), subject, "{body}");
+        let text = EventText::read(&body);
+        assert_eq!(decode(&text, 0, &scope()).map(|event| event.subject), subject, "{body}");
     }
 }
 
@@ -349,7 +615,8 @@ proptest::proptest! {
         }
         let end = body.floor_char_boundary(body.len().min(cut));
         for body in [body.as_str(), &body[..end], &text] {
-            if let Ok(event) = decode(body, 0, &scope()) {
+            let text = EventText::read(body);
+            if let Ok(event) = decode(&text, 0, &scope()) {
                 for places in [vec![], vec![0], vec![1, 2], vec![0, 1, 2]] {
                     let copy = event.copy_of(&places.into_iter().collect());
                     proptest::prop_assert!(serde_json::from_str::<Value>(&copy).is_ok(), "{copy}");

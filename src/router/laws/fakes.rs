@@ -21,8 +21,12 @@ pub(super) struct FakeClock {
 
 impl FakeClock {
     pub(super) fn with(budget: u64) -> Self {
+        Self::at(Instant::now(), budget)
+    }
+
+    pub(super) fn at(start: Instant, budget: u64) -> Self {
         Self {
-            start: Instant::now(),
+            start,
             spent: AtomicU64::new(0),
             budget,
         }

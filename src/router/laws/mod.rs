@@ -1,6 +1,8 @@
 //! Laws of routing: whatever EC2 and SQS answer, everything that arrives has one decision, and it is correct.
 
 mod fakes;
+mod readings;
+mod registrations;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -95,7 +97,11 @@ fn message(number: usize, instances: &[usize], receives: impl Into<Option<u32>>)
 }
 
 fn run(router: &TestRouter, budget: u64, messages: &[Message]) -> RoutedBatch {
-    let context = InvocationContext::new(router, FakeClock::with(budget));
+    run_with(router, FakeClock::with(budget), messages)
+}
+
+fn run_with(router: &TestRouter, clock: FakeClock, messages: &[Message]) -> RoutedBatch {
+    let context = InvocationContext::new(router, clock);
     tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap()
@@ -174,7 +180,11 @@ proptest! {
         receives in 1..4_u32,
         budget in 0..3000_u64,
     ) {
-        let absent_is_answered = tags.iter().any(|answer| matches!(answer, Err(CallFailure::Absent)));
+        let absent_is_answered = tags.iter().any(|answer| matches!(answer, Err(CallFailure::Absent)))
+            || sends.iter().any(|answer| match answer {
+                SendAnswer::Entries(entries) => entries.contains(&Err(CallFailure::Absent)),
+                answer => matches!(answer, SendAnswer::CallFailure(CallFailure::Absent)),
+            });
         let router = router(sends, ec2, tags);
         let messages: Vec<Message> = instances
             .iter()

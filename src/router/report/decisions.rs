@@ -1,6 +1,6 @@
 //! The log lines about losses and retries.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -51,6 +51,20 @@ pub(super) fn lines(request: &str, messages: &[Message], items: &[Item]) -> Vec<
         .collect()
 }
 
+/// One line for the instances whose tags name another cluster than AWS's own tag. Their events go where AWS says.
+pub(super) fn contradictions(request: &str, instances: &BTreeSet<InstanceId>) -> Option<Value> {
+    let named: Vec<&str> = instances.iter().map(InstanceId::as_str).take(NAMED).collect();
+    (!named.is_empty()).then(|| {
+        json!({
+            "level": "warn",
+            "message": "contradicting tags",
+            "instances": named,
+            "items": instances.len(),
+            "request": request,
+        })
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::tests::{item, report};
@@ -84,6 +98,19 @@ mod tests {
                 line("dropped", "unregistered", "b", 0, 2),
                 line("retried", "send throttled", "a", 2, 1),
             ]
+        );
+    }
+
+    #[test]
+    fn contradicting_tags_are_one_short_line() {
+        assert_eq!(contradictions("r", &BTreeSet::new()), None);
+        let instances: BTreeSet<_> = (0..20)
+            .filter_map(|n| InstanceId::parse(&format!("i-{n:02}")))
+            .collect();
+        let line = contradictions("r", &instances).unwrap();
+        assert_eq!(
+            (&line["items"], line["instances"].as_array().unwrap().len()),
+            (&json!(20), NAMED)
         );
     }
 }

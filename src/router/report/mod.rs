@@ -37,7 +37,10 @@ impl InvocationReport {
     ) -> Self {
         let counts = counts(messages, routed, calls);
         Self {
-            decisions: decisions::lines(request, messages, &routed.items),
+            decisions: decisions::lines(request, messages, &routed.items)
+                .into_iter()
+                .chain(decisions::contradictions(request, &routed.contradictions))
+                .collect(),
             metrics: metrics::lines(bus, request, &counts, routed, now),
             counts,
         }
@@ -53,6 +56,7 @@ fn counts(messages: &[Message], routed: &RoutedBatch, calls: &CallCounts) -> BTr
         ("Dropped", size(routed.items.iter().filter(dropped).count())),
         ("Retried", size(routed.retried().len())),
         ("Repaired", size(routed.repairs.len())),
+        ("ContradictingTags", size(routed.contradictions.len())),
     ]);
     counts.extend(calls.metrics());
     let reasons = routed.items.iter().filter_map(|item| match item.decision {
@@ -73,6 +77,7 @@ mod tests {
     use super::super::route::Delivery;
     use super::*;
     use crate::model::signal::Signal;
+    use std::collections::BTreeSet;
 
     pub(super) fn item(message: usize, cluster: &str, decision: Decision) -> Item {
         Item {
@@ -104,6 +109,7 @@ mod tests {
                 .collect(),
             items,
             repairs: Vec::new(),
+            contradictions: BTreeSet::new(),
         };
         let messages: Vec<Message> = (0..3).map(message).collect();
         let bus = "kibus".parse().unwrap();

@@ -14,6 +14,7 @@ pub(super) fn to_json(status: &StatusReport) -> Value {
         standing,
         mapping,
         queues,
+        being_deleted,
         rules,
         missing,
         unreadable,
@@ -22,7 +23,13 @@ pub(super) fn to_json(status: &StatusReport) -> Value {
     let ids = |ids: &mut dyn Iterator<Item = &ResourceId>| -> Vec<Value> {
         ids.map(|id| json!({ "kind": id.kind(), "name": id.name() })).collect()
     };
-    let queue = |(name, depth): &(QueueName, Depth)| json!({ "name": name.as_str(), "waiting": depth.waiting, "in_flight": depth.in_flight });
+    let queue = |(name, depth): &(QueueName, Depth)| {
+        let mut queue = json!({ "name": name.as_str(), "waiting": depth.waiting, "in_flight": depth.in_flight });
+        if being_deleted.contains(name) {
+            queue["being_deleted"] = json!(true);
+        }
+        queue
+    };
     json!({
         "router": router.as_ref().map(|router| json!({
             "version": router.version,

@@ -16,6 +16,7 @@ use crate::ui::{Align, Heading, Table};
 const INDENT: usize = 2;
 /// The column of the values about the hub.
 const FACTS: usize = 12;
+const BEING_DELETED: &str = "being deleted";
 
 /// The hub, its queues, and a line for each cluster. Message counts are approximate.
 #[must_use]
@@ -52,7 +53,10 @@ pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterSumma
             queue.to_string(),
             waiting(*depth, dead, paint),
             depth.in_flight.to_string(),
-            paint.dim(after),
+            match status.being_deleted.contains(queue) {
+                true => paint.yellow(BEING_DELETED),
+                false => paint.dim(after),
+            },
         ]);
     }
     lines.extend([String::new(), queues.render(INDENT, style.width), String::new()]);
@@ -72,7 +76,10 @@ pub fn buses(buses: &[(Heading, Vec<ClusterSummary>)], options: &str, style: Sty
         lines.push(super::heading(heading, style));
         let mut table = Table::new([Align::Left, Align::Left, Align::Left]);
         for cluster in clusters {
-            let role = cluster.controller_role.as_ref().map_or("-", RoleName::as_str);
+            let role = match cluster.being_deleted {
+                true => BEING_DELETED,
+                false => cluster.controller_role.as_ref().map_or("-", RoleName::as_str),
+            };
             table.row([cluster.name.as_str(), cluster.queue.as_str(), role]);
         }
         lines.push(match clusters.as_slice() {
@@ -123,7 +130,10 @@ fn rows(status: &StatusReport, clusters: &[ClusterSummary], queues: bool, paint:
             cluster.queue.to_string(),
             number(depth.map(|(_, depth)| waiting(*depth, false, paint))),
             number(depth.map(|(_, depth)| depth.in_flight.to_string())),
-            role.unwrap_or_else(|| paint.dim("not managed by kibus")),
+            match cluster.being_deleted {
+                true => paint.yellow(BEING_DELETED),
+                false => role.unwrap_or_else(|| paint.dim("not managed by kibus")),
+            },
         ];
         let cells = cells.into_iter().enumerate().filter(|(at, _)| shown(at));
         table.row(cells.map(|(_, cell)| cell));
@@ -203,6 +213,7 @@ mod tests {
             queue: format!("karpenter-{name}").parse().unwrap(),
             queue_arn: String::new(),
             controller_role: role.map(|role| role.parse().unwrap()),
+            being_deleted: false,
         }
     }
 

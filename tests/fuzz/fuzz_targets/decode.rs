@@ -5,7 +5,7 @@
 use std::collections::HashSet;
 
 use kibus::model::scope::Scope;
-use kibus::router::{EventSubject, InstanceId, decode};
+use kibus::router::{EventSubject, EventText, InstanceId, decode};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -16,14 +16,14 @@ fuzz_target!(|bytes: &[u8]| {
         region: "us-west-2".parse().expect("a Region"),
         partition: "aws".parse().expect("a partition"),
     };
-    let Ok(event) = decode(body, 1_795_183_351_183, &scope) else {
+    let text = EventText::read(body);
+    let Ok(event) = decode(&text, 1_795_183_351_183, &scope) else {
         return;
     };
     let EventSubject::Instances(instances) = &event.subject else {
-        assert_eq!(
-            decode(&event.copy_of(&HashSet::new()), 0, &scope).map(|e| e.signal),
-            Ok(event.signal)
-        );
+        let copy = event.copy_of(&HashSet::new());
+        let again = EventText::read(&copy);
+        assert_eq!(decode(&again, 0, &scope).map(|e| e.signal), Ok(event.signal));
         return;
     };
     // One cluster owns the even instances, and another the odd ones.
@@ -41,6 +41,7 @@ fuzz_target!(|bytes: &[u8]| {
             .filter_map(|(_, instance)| instance.as_ref().ok())
             .collect();
         let copy = event.copy_of(&places);
+        let copy = EventText::read(&copy);
         let again = decode(&copy, 0, &scope).expect("a copy decodes");
         assert_eq!(again.signal, event.signal);
         assert!(

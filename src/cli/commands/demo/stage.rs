@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 use crate::aws::{AwsCloud, Connect};
 use crate::cli::stop::Stop;
 use crate::cli::{Cli, Ending, run_at};
-use crate::cloud::{Fault, Read, Write};
+use crate::cloud::{Fault, Read, Waiting, Write};
 use crate::ec2;
 use crate::error::Error;
 use crate::model::cluster::Cluster;
@@ -110,7 +110,7 @@ impl<'a> Stage<'a> {
             tags: Tags::default(),
         });
         self.cloud
-            .write(&Op::Create(role), &|_| {})
+            .write(&Op::Create(role), Waiting::unattended())
             .await
             .map_err(|fault| setup_failed("a controller role", &fault))?;
         let owned = format!("kubernetes.io/cluster/{name}");

@@ -1,0 +1,125 @@
+//! A message as one reading: every member that Karpenter reads is there once, under its exact name.
+//!
+//! Karpenter's JSON parser takes keys in any case, and of several members with the same key it uses the last. Other
+//! parsers differ, so the router must not look up one instance and forward another.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use super::decode::LARGEST;
+use super::json::{self, Members};
+use super::shape::{self, Shape};
+use crate::model::signal::Signal;
+
+/// The text of an event that has only one reading.
+#[derive(Debug)]
+pub struct EventText<'a> {
+    text: Cow<'a, str>,
+}
+
+impl<'a> EventText<'a> {
+    /// Rewrites a message as Karpenter's parsers read it. If it has only one reading, it stays as it is, byte for byte. So
+    /// does everything that is not a JSON object.
+    #[must_use]
+    pub fn read(body: &'a str) -> Self {
+        let rewritten = if body.len() > LARGEST { None } else { rewrite(body) };
+        Self {
+            text: rewritten.map_or(Cow::Borrowed(body), Cow::Owned),
+        }
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the message had more than one reading.
+    pub(super) fn is_rewritten(&self) -> bool {
+        matches!(self.text, Cow::Owned(_))
+    }
+}
+
+fn rewrite(body: &str) -> Option<String> {
+    let envelope = Members::parse(body)?;
+    let last = |name| {
+        let mut members = envelope.iter().rev();
+        let member = members.find(|member| member.folds_to(name) && member.value().get() != "null")?;
+        json::text(member.value())
+    };
+    let signal = last("source").and_then(|source| Signal::of(&source, &last("detail-type")?));
+    merge(&[body], &Shape::Object(&shape::envelope(signal)))
+}
+
+/// The one value that Karpenter reads of values that were written for the same member. Nothing, if a single value can stay
+/// as it is written.
+fn merge(written: &[&str], shape: &Shape<'_>) -> Option<String> {
+    let merged = match shape {
+        Shape::Judged | Shape::Text | Shape::Texts | Shape::Descriptions => None,
+        Shape::Object(known) => merge_objects(written, known),
+        Shape::List(element) => merge_lists(written, element),
+    };
+    if merged.is_some() || written.len() == 1 {
+        return merged;
+    }
+    // Go takes `null` as no value.
+    let last = written.iter().rfind(|text| **text != "null").or(written.last());
+    last.map(|text| (*text).to_owned())
+}
+
+/// Go decodes every object into the same struct, so a member that the later one lacks stays.
+fn merge_objects(written: &[&str], known: &[(&str, Shape<'_>)]) -> Option<String> {
+    let objects: Vec<Members<'_>> = written.iter().filter_map(|text| Members::parse(text)).collect();
+    let mut changed = written.len() > 1;
+    let mut others = String::new();
+    let mut values: Vec<Vec<&str>> = vec![Vec::new(); known.len()];
+    for member in objects.iter().flat_map(Members::iter) {
+        match known.iter().position(|(key, _)| member.folds_to(key)) {
+            Some(place) => {
+                changed |= member.name() != known[place].0 || !values[place].is_empty();
+                values[place].push(member.value().get());
+            }
+            None => others.push_str(&format!("{}:{},", member.key(), member.value().get())),
+        }
+    }
+    let mut read = String::new();
+    for ((key, shape), values) in known.iter().zip(values).filter(|(_, values)| !values.is_empty()) {
+        let merged = merge(&values, shape);
+        changed |= merged.is_some();
+        let value = merged.as_deref().unwrap_or(values[0]);
+        read.push_str(&format!("{}:{value},", json::quoted(key)));
+    }
+    let members = others + &read;
+    (changed && !objects.is_empty()).then(|| format!("{{{}}}", members.trim_end_matches(',')))
+}
+
+/// Go decodes every list into the same slice, so an element keeps what the element at its place had before, until an empty
+/// list or `null`.
+fn merge_lists(written: &[&str], element: &Shape<'_>) -> Option<String> {
+    let mut changed = written.len() > 1;
+    let mut slice: Vec<Vec<&str>> = Vec::new();
+    let mut length = None;
+    for text in written {
+        let elements = match serde_json::from_str::<Option<Vec<&RawValue>>>(text) {
+            Ok(Some(elements)) => elements,
+            Ok(None) => Vec::new(),
+            Err(_) => continue,
+        };
+        if elements.is_empty() {
+            slice.clear();
+        }
+        length = Some(elements.len());
+        slice.resize_with(slice.len().max(elements.len()), Vec::new);
+        for (values, value) in slice.iter_mut().zip(elements) {
+            values.push(value.get());
+        }
+    }
+    let mut texts = Vec::new();
+    for values in slice.iter().take(length?) {
+        let merged = merge(values, element);
+        changed |= merged.is_some();
+        texts.push(merged.unwrap_or_else(|| values[0].to_owned()));
+    }
+    changed.then(|| format!("[{}]", texts.join(",")))
+}

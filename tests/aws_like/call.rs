@@ -1,0 +1,119 @@
+//! A call as the behaviors see it.
+
+use std::collections::BTreeMap;
+
+use hyper::Request;
+use hyper::body::Bytes;
+use serde_json::Value;
+
+/// Who makes a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Caller {
+    /// Kibus, or a test.
+    Client,
+    /// A function of the emulator.
+    Function,
+}
+
+/// One call, with its parameters decoded.
+pub(super) struct Call {
+    pub(super) caller: Caller,
+    pub(super) service: String,
+    /// Like `CreateQueue`; for REST services the method and the path, like `POST functions`.
+    pub(super) operation: String,
+    pub(super) account: String,
+    pub(super) region: String,
+    /// The body of a JSON protocol.
+    pub(super) json: Value,
+    /// The body of a query protocol, or the query of a REST call.
+    form: BTreeMap<String, String>,
+}
+
+impl Call {
+    pub(super) fn read(request: &Request<Bytes>, caller: Caller) -> Self {
+        let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
+        let credential = header("authorization").and_then(|text| text.split_once("Credential="));
+        let mut scope = credential.map_or("", |(_, rest)| rest).split('/');
+        let account = scope.next().unwrap_or_default().to_owned();
+        let region = scope.nth(1).unwrap_or_default().to_owned();
+        let service = scope.next().unwrap_or_default().to_owned();
+        let json: Value = serde_json::from_slice(request.body()).unwrap_or_default();
+        let body = String::from_utf8_lossy(request.body());
+        let is_form = header("content-type").is_some_and(|kind| kind.contains("x-www-form-urlencoded"));
+        let form = pairs(if is_form {
+            &body
+        } else {
+            request.uri().query().unwrap_or_default()
+        });
+        let operation = if let Some(target) = header("x-amz-target") {
+            target.rsplit('.').next().unwrap_or_default().to_owned()
+        } else if let Some(action) = form.get("Action") {
+            action.clone()
+        } else {
+            let path = decoded(request.uri().path());
+            let path = path.trim_matches('/').split_once('/').map_or("", |(_date, path)| path);
+            format!("{} {path}", request.method())
+        };
+        Self {
+            caller,
+            service,
+            operation,
+            account,
+            region,
+            json,
+            form,
+        }
+    }
+
+    /// A text parameter, of any protocol.
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        self.json[name]
+            .as_str()
+            .or_else(|| self.form.get(name).map(String::as_str))
+    }
+
+    /// The queue that an SQS call names.
+    pub(super) fn queue(&self) -> Option<&str> {
+        let name = self.text("QueueName").or_else(|| self.text("QueueUrl"))?;
+        name.rsplit('/').next()
+    }
+
+    /// The method and the parts of the path of a REST call.
+    pub(super) fn path(&self) -> (&str, Vec<&str>) {
+        let (method, path) = self.operation.split_once(' ').unwrap_or_default();
+        (method, path.split('/').filter(|part| !part.is_empty()).collect())
+    }
+
+    /// A resource of this name in the account and Region of the call; roles are in no Region.
+    pub(super) fn key(&self, name: &str) -> String {
+        let region = if self.service == "iam" { "" } else { &self.region };
+        format!("{}/{region}/{name}", self.account)
+    }
+
+    /// The role with this ARN in the account of the call.
+    pub(super) fn role_key(&self, arn: &str) -> String {
+        format!("{}//{}", self.account, arn.rsplit('/').next().unwrap_or_default())
+    }
+}
+
+fn pairs(form: &str) -> BTreeMap<String, String> {
+    let pairs = form.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.map(|(key, value)| (decoded(key), decoded(value))).collect()
+}
+
+/// Decodes a part of a URL or a form.
+pub(super) fn decoded(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let digits: String = rest.by_ref().take(2).map(char::from).collect();
+                u8::from_str_radix(&digits, 16).unwrap_or(b'?')
+            }
+            byte => byte,
+        });
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}

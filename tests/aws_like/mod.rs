@@ -1,0 +1,290 @@
+//! A loopback proxy that adds to an emulator what only AWS does: late deletes, late grants, transitional states,
+//! throttling. Each behavior has the id of its row in docs/reliability.md, can be switched alone, and counts how often it
+//! struck. `all` switches every behavior on; some strike only in certain Regions, or with certain keys.
+//!
+//! Times are scaled down. The behaviors of a service are in the file of that service: what happens *before* a call reaches
+//! the emulator, which may be an answer of its own, and what changes in the answer *after* it.
+//!
+//! In a scenario file: `% aws-like S9 S1`, `% aws-like all`, `% aws-like none`, and `% struck` for the ids that struck since
+//! the last time. From Rust: [`AwsLike::new`] over the port of any emulator or proxy, [`Proxy::start`] for a URL, and
+//! [`Proxy::for_functions`] for the calls of the emulator's functions.
+
+mod behavior;
+mod bucket;
+mod call;
+mod ec2;
+mod events;
+mod iam;
+mod kms;
+mod lambda;
+mod logs;
+mod mapping;
+mod permission;
+mod proxy;
+mod reply;
+mod server;
+mod sqs;
+mod tagging;
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use hyper::Request;
+use hyper::body::Bytes;
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use serde_json::Value;
+
+use crate::scenario::all_together;
+use crate::scenario::wire::{Answer, Broken, forward};
+pub(crate) use behavior::Behavior;
+use call::Call;
+pub(crate) use call::Caller;
+pub(crate) use proxy::{FunctionProxy, Proxy};
+use reply::Reply;
+pub(crate) use server::Server;
+
+/// One emulator that behaves like AWS. Clones share their state.
+#[derive(Clone)]
+pub(crate) struct AwsLike(Arc<Inner>);
+
+struct Inner {
+    server: u16,
+    on: Mutex<BTreeSet<Behavior>>,
+    strikes: Mutex<BTreeMap<Behavior, usize>>,
+    /// Which behaviors struck since this was last taken.
+    struck: Mutex<BTreeSet<Behavior>>,
+    settled: Mutex<Instant>,
+    sqs: sqs::Sqs,
+    events: events::Events,
+    iam: iam::Iam,
+    lambda: lambda::Lambda,
+    mappings: mapping::Mappings,
+    logs: logs::Logs,
+    ec2: ec2::Ec2,
+}
+
+impl AwsLike {
+    /// The emulator, or a proxy in front of it, on this port. Every behavior is off.
+    pub(crate) fn new(server: u16) -> Self {
+        Self(Arc::new(Inner {
+            server,
+            on: Mutex::default(),
+            strikes: Mutex::default(),
+            struck: Mutex::default(),
+            settled: Mutex::new(Instant::now()),
+            sqs: sqs::Sqs::default(),
+            events: events::Events::default(),
+            iam: iam::Iam::default(),
+            lambda: lambda::Lambda::default(),
+            mappings: mapping::Mappings::default(),
+            logs: logs::Logs::default(),
+            ec2: ec2::Ec2::default(),
+        }))
+    }
+
+    /// Switches exactly these behaviors on: ids separated by spaces, `all` or `none`.
+    pub(crate) fn switch(&self, ids: &str) {
+        let on = match ids {
+            "all" => Behavior::ALL.iter().copied().collect(),
+            "none" => BTreeSet::new(),
+            ids => ids.split(' ').map(|id| id.parse().unwrap()).collect(),
+        };
+        *self.0.on.lock().unwrap() = on;
+    }
+
+    /// The functions whose mappings poll for more than their reserved concurrency can run (M10).
+    pub(crate) fn overbooked(&self) -> Vec<String> {
+        self.0.mappings.overbooked()
+    }
+
+    /// How often a behavior struck.
+    pub(crate) fn strikes(&self, behavior: Behavior) -> usize {
+        self.0.strikes.lock().unwrap().get(&behavior).copied().unwrap_or(0)
+    }
+
+    /// The behaviors that struck since the last call.
+    pub(crate) fn take_struck(&self) -> Vec<Behavior> {
+        std::mem::take(&mut *self.0.struck.lock().unwrap())
+            .into_iter()
+            .collect()
+    }
+
+    /// Waits until everything late has arrived.
+    pub(crate) async fn settle(&self) {
+        loop {
+            let left = self.0.settled.lock().unwrap().saturating_duration_since(Instant::now());
+            if left.is_zero() && self.0.sqs.has_no_ghosts() {
+                return;
+            }
+            tokio::time::sleep(left.max(std::time::Duration::from_millis(20))).await;
+        }
+    }
+
+    /// Handles one call.
+    pub(crate) async fn pass(&self, request: Request<Bytes>, caller: Caller) -> Result<Answer, Broken> {
+        let call = Call::read(&request, caller);
+        let at = At {
+            like: self,
+            call: &call,
+            request: &request,
+        };
+        let inner = &*self.0;
+        let own = match call.service.as_str() {
+            "sqs" => inner.sqs.before(&at).await,
+            "events" => inner.events.before(&at).await,
+            "iam" => inner.iam.before(&at).await,
+            "lambda" => match inner.lambda.before(&at).await {
+                None => inner.mappings.before(&at).await,
+                own => own,
+            },
+            "logs" => inner.logs.before(&at),
+            "ec2" => inner.ec2.before(&at).await,
+            _ => None,
+        };
+        if let Some(own) = own {
+            return Ok(own.answer());
+        }
+        let mut reply = Reply::read(forward(inner.server, request.clone()).await?).await;
+        match call.service.as_str() {
+            "sqs" => inner.sqs.after(&at, &mut reply),
+            "events" => inner.events.after(&at, &mut reply),
+            "lambda" => {
+                inner.lambda.after(&at, &mut reply).await;
+                inner.mappings.after(&at, &mut reply);
+            }
+            "tagging" => tagging::after(&at, &mut reply),
+            _ => {}
+        }
+        Ok(reply.answer())
+    }
+}
+
+/// One call on its way.
+struct At<'a> {
+    like: &'a AwsLike,
+    call: &'a Call,
+    request: &'a Request<Bytes>,
+}
+
+impl At<'_> {
+    fn is_on(&self, behavior: Behavior) -> bool {
+        self.like.0.on.lock().unwrap().contains(&behavior)
+    }
+
+    /// Counts a strike.
+    fn strike(&self, behavior: Behavior) {
+        *self.like.0.strikes.lock().unwrap().entry(behavior).or_default() += 1;
+        self.like.0.struck.lock().unwrap().insert(behavior);
+    }
+
+    /// Whether a behavior strikes now: it is on, and its time since this moment is not over.
+    fn strikes_since(&self, behavior: Behavior, moment: Option<Instant>) -> bool {
+        let strikes = self.is_on(behavior) && moment.is_some_and(|moment| moment.elapsed() < behavior.time());
+        if strikes {
+            self.strike(behavior);
+        }
+        strikes
+    }
+
+    /// From now on, something is late for the times of these behaviors.
+    fn begin(&self, behaviors: &[Behavior]) {
+        let mut settled = self.like.0.settled.lock().unwrap();
+        for behavior in behaviors.iter().filter(|behavior| self.is_on(**behavior)) {
+            *settled = (*settled).max(Instant::now() + behavior.time());
+        }
+    }
+
+    /// Asks the emulator in a JSON protocol, in the account and Region of this call.
+    async fn ask(&self, service: &str, operation: &str, body: &Value) -> Reply {
+        let target = match service {
+            "sqs" => "AmazonSQS",
+            "events" => "AWSEvents",
+            "kms" => "TrentService",
+            other => panic!("{other} has no target"),
+        };
+        let request = Request::post("/")
+            .header("x-amz-target", format!("{target}.{operation}"))
+            .header(CONTENT_TYPE, "application/x-amz-json-1.1");
+        self.send(service, request, body.to_string()).await
+    }
+
+    /// Asks IAM in the account of this call.
+    async fn ask_iam(&self, form: String) -> Reply {
+        let request = Request::post("/").header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+        self.send("iam", request, format!("{form}&Version=2010-05-08")).await
+    }
+
+    /// Gets something of Lambda, in the account and Region of this call.
+    async fn get_lambda(&self, path: &str) -> Reply {
+        let request = Request::get(format!("/2015-03-31/{path}"));
+        self.send("lambda", request, String::new()).await
+    }
+
+    async fn send(&self, service: &str, request: hyper::http::request::Builder, body: String) -> Reply {
+        let scope = format!(
+            "{}/20260101/{}/{service}/aws4_request",
+            self.call.account, self.call.region
+        );
+        let credential = format!("AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=0");
+        let request = request
+            .header("host", format!("127.0.0.1:{}", self.like.0.server))
+            .header("authorization", credential)
+            .header(CONTENT_LENGTH, body.len());
+        let answer = forward(self.like.0.server, request.body(Bytes::from(body)).unwrap()).await;
+        Reply::read(answer.unwrap()).await
+    }
+}
+
+/// When something last happened to each resource.
+#[derive(Default)]
+struct Moments(Mutex<HashMap<String, Instant>>);
+
+impl Moments {
+    fn note(&self, key: String) {
+        self.0.lock().unwrap().insert(key, Instant::now());
+    }
+
+    fn of(&self, key: &str) -> Option<Instant> {
+        self.0.lock().unwrap().get(key).copied()
+    }
+}
+
+#[test]
+fn a_sample_of_scenarios_through_all_together() {
+    for name in ["clusters", "teardown"] {
+        assert_eq!(all_together::differences(name), None);
+    }
+}
+
+/// `cargo test --test main aws_like::every_scenario -- --ignored --nocapture`
+#[test]
+#[ignore = "takes minutes; a sample runs with all tests"]
+fn every_scenario() {
+    let failed = all_together::every_difference();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// `cargo test --test main aws_like::ten_first_hubs -- --ignored --nocapture`
+#[test]
+#[ignore = "takes minutes; prints how many succeeded, and the wall times"]
+fn ten_first_hubs() {
+    let lives: Vec<_> = (0..10)
+        .map(|number| std::thread::spawn(move || all_together::first_hub(number)))
+        .collect();
+    let lives: Vec<_> = lives.into_iter().map(|life| life.join().unwrap()).collect();
+    for step in 0..lives[0].len() {
+        let runs: Vec<_> = lives.iter().map(|life| &life[step]).collect();
+        let good = runs.iter().filter(|run| run.came.ends_with("exit 0")).count();
+        let mut took: Vec<_> = runs.iter().map(|run| run.took.as_secs_f64()).collect();
+        took.sort_by(f64::total_cmp);
+        println!(
+            "{}: {good} of 10, {:.1} s to {:.1} s, median {:.1} s",
+            runs[0].line, took[0], took[9], took[5]
+        );
+    }
+    let failed = lives.iter().flatten().filter(|run| !run.came.ends_with("exit 0"));
+    let failed: Vec<_> = failed.map(|run| format!("{}\n{}", run.line, run.came)).collect();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}

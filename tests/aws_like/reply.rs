@@ -1,0 +1,90 @@
+//! An answer that behaviors make or change.
+
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
+use hyper::{Response, StatusCode};
+use serde_json::{Value, json};
+
+use crate::scenario::wire::Answer;
+
+/// A whole answer.
+pub(super) struct Reply {
+    pub(super) status: StatusCode,
+    headers: HeaderMap,
+    pub(super) body: Bytes,
+}
+
+impl Reply {
+    pub(super) async fn read(answer: Answer) -> Self {
+        let (parts, body) = answer.into_parts();
+        let Ok(body) = body.collect().await;
+        Self {
+            status: parts.status,
+            headers: parts.headers,
+            body: body.to_bytes(),
+        }
+    }
+
+    /// A success of a JSON protocol.
+    pub(super) fn success(body: &Value) -> Self {
+        Self::new(200, "application/x-amz-json-1.0", body.to_string())
+    }
+
+    /// An error of a JSON protocol.
+    pub(super) fn error(status: u16, code: &str, message: &str) -> Self {
+        let body = json!({"__type": code, "message": message, "Message": message});
+        Self::new(status, "application/x-amz-json-1.0", body.to_string()).with("x-amzn-errortype", code)
+    }
+
+    /// An error of SQS, which has a shape and the code of its old query protocol.
+    pub(super) fn sqs_error(status: u16, shape: &str, code: &str, message: &str) -> Self {
+        Self::error(status, &format!("com.amazonaws.sqs#{shape}"), message)
+            .with("x-amzn-query-error", &format!("{code};Sender"))
+    }
+
+    /// An error of IAM.
+    pub(super) fn iam_error(status: u16, code: &str, message: &str) -> Self {
+        let error = format!("<Error><Type>Sender</Type><Code>{code}</Code><Message>{message}</Message></Error>");
+        let body = format!("<ErrorResponse>{error}<RequestId>r</RequestId></ErrorResponse>");
+        Self::new(status, "text/xml", body)
+    }
+
+    /// An error of EC2.
+    pub(super) fn ec2_error(status: u16, code: &str, message: &str) -> Self {
+        let error = format!("<Error><Code>{code}</Code><Message>{message}</Message></Error>");
+        let body = format!("<Response><Errors>{error}</Errors><RequestID>r</RequestID></Response>");
+        Self::new(status, "text/xml", body)
+    }
+
+    fn new(status: u16, kind: &str, body: String) -> Self {
+        let reply = Self {
+            status: StatusCode::from_u16(status).unwrap(),
+            headers: HeaderMap::new(),
+            body: body.into(),
+        };
+        reply.with(CONTENT_TYPE.as_str(), kind)
+    }
+
+    fn with(mut self, name: &'static str, value: &str) -> Self {
+        self.headers.insert(name, value.parse().unwrap());
+        self
+    }
+
+    /// The body of a JSON protocol, else null.
+    pub(super) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+
+    pub(super) fn set_json(&mut self, body: &Value) {
+        self.body = body.to_string().into();
+    }
+
+    pub(super) fn answer(self) -> Answer {
+        let mut answer = Response::new(Full::new(self.body.clone()));
+        *answer.status_mut() = self.status;
+        *answer.headers_mut() = self.headers;
+        answer.headers_mut().insert(CONTENT_LENGTH, self.body.len().into());
+        answer
+    }
+}

@@ -1,0 +1,113 @@
+//! Roles: those of the test, and what IAM does.
+
+use aws_sdk_iam::error::ProvideErrorMetadata;
+use serde_json::json;
+
+use super::observation::{Seen, Unseen, answer};
+use super::run::Run;
+
+/// Creates a role that this service, or with `root` this account, may assume.
+pub(super) async fn create_role(run: &Run, name: &str, principal: &str) -> Result<(), Unseen> {
+    let principal = match principal {
+        "root" => json!({"AWS": run.arn("iam", "root")}),
+        service => json!({"Service": service}),
+    };
+    let trust = json!({
+        "Version": "2012-10-17",
+        "Statement": [{"Effect": "Allow", "Principal": principal, "Action": "sts:AssumeRole"}],
+    });
+    let create = run.iam.create_role().role_name(name);
+    create.assume_role_policy_document(trust.to_string()).send().await?;
+    Ok(())
+}
+
+/// Allows a role these actions on these resources, by one inline policy.
+pub(super) async fn allow(run: &Run, role: &str, actions: &[&str], resource: &str) -> Result<(), Unseen> {
+    let policy = json!({
+        "Version": "2012-10-17",
+        "Statement": [{"Effect": "Allow", "Action": actions, "Resource": resource}],
+    });
+    put(run, role, "allow", &policy.to_string()).await
+}
+
+/// Writes an inline policy.
+pub(super) async fn put(run: &Run, role: &str, name: &str, document: &str) -> Result<(), Unseen> {
+    let put = run.iam.put_role_policy().role_name(role).policy_name(name);
+    put.policy_document(document).send().await?;
+    Ok(())
+}
+
+/// Deletes the inline policies of a role.
+pub(super) async fn delete_policies(run: &Run, role: &str) -> Result<(), Unseen> {
+    let policies = run.iam.list_role_policies().role_name(role).send().await?;
+    for policy in policies.policy_names() {
+        let delete = run.iam.delete_role_policy().role_name(role);
+        delete.policy_name(policy).send().await?;
+    }
+    Ok(())
+}
+
+/// Deletes a role with its inline policies.
+pub(super) async fn delete_role(run: &Run, role: &str) -> Result<(), Unseen> {
+    delete_policies(run, role).await?;
+    run.iam.delete_role().role_name(role).send().await?;
+    Ok(())
+}
+
+/// I8: the answers if a boundary does not exist.
+pub(super) async fn absent_boundary(run: &Run) -> Seen {
+    let absent = run.arn("iam", &format!("policy/{}", run.name("absent")));
+    let role = run.role("boundary");
+    let trust = r#"{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}"#;
+    let create = run
+        .iam
+        .create_role()
+        .role_name(&role)
+        .assume_role_policy_document(trust);
+    let create = answer(&create.permissions_boundary(&absent).send().await);
+    if create != "200" {
+        create_role(run, &role, "ec2.amazonaws.com").await?;
+    }
+    let put = run.iam.put_role_permissions_boundary().role_name(&role);
+    let put = answer(&put.permissions_boundary(&absent).send().await);
+    Ok(format!("CreateRole: {create}; PutRolePermissionsBoundary: {put}"))
+}
+
+/// R9: whether a policy comes back in the order in which it was sent.
+pub(super) async fn order_of_a_policy(run: &Run) -> Seen {
+    let role = run.role("order");
+    create_role(run, &role, "ec2.amazonaws.com").await?;
+    let sent = "{ \"Statement\": [{\"Resource\": \"*\", \"Effect\": \"Deny\",\n\"Action\": [\"sqs:b*\", \"sqs:a*\"]}], \"Version\": \"2012-10-17\"}";
+    put(run, &role, "order", sent).await?;
+    let read = run.until(120, async || {
+        let get = run.iam.get_role_policy().role_name(&role).policy_name("order");
+        match get.send().await {
+            Err(e) if e.code() == Some("NoSuchEntity") => None,
+            other => Some(other),
+        }
+    });
+    let (read, _) = read.await.ok_or("the policy does not appear in 120 s")?;
+    let read = read?.policy_document;
+    let encoded = if read.contains('%') {
+        "percent-encoded"
+    } else {
+        "not encoded"
+    };
+    let same = if decoded(&read) == sent {
+        "as sent, with its white space"
+    } else {
+        "changed"
+    };
+    Ok(format!("{encoded}, {same}"))
+}
+
+fn decoded(text: &str) -> String {
+    let mut parts = text.split('%');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let (hex, rest) = part.split_at(2);
+        bytes.push(u8::from_str_radix(hex, 16).unwrap_or(b'?'));
+        bytes.extend(rest.as_bytes());
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}

@@ -1,0 +1,197 @@
+//! What Lambda does.
+
+use std::collections::BTreeMap;
+use std::io::{Cursor, Write};
+
+use aws_sdk_lambda::Client;
+use aws_sdk_lambda::primitives::Blob;
+use aws_sdk_lambda::types::{Environment, FunctionCode, LastUpdateStatus, Runtime, State};
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
+
+use super::iam;
+use super::observation::{Seen, Unseen, answer};
+use super::run::Run;
+use super::sqs;
+
+/// How long a new role may take until Lambda can assume it, in seconds.
+const ASSUMED: u32 = 300;
+
+/// The least time between two calls for one function, in seconds: control plane calls are few (L21).
+const ASKED: u32 = 2;
+
+pub(super) async fn observe(run: &Run) -> Vec<(&'static str, Seen)> {
+    let ids = ["L7", "L19", "L20", "M5"];
+    match functions(run).await {
+        Ok(seen) => ids.into_iter().zip(seen).collect(),
+        Err(error) => ids.into_iter().map(|id| (id, Err(error.clone()))).collect(),
+    }
+}
+
+/// Two functions with one role, one of them with a variable. Neither answers: each start ends with an error, which is
+/// another answer than that of a function that Lambda cannot start.
+async fn functions(run: &Run) -> Result<[Seen; 4], Unseen> {
+    let (sealed, plain) = (run.name("sealed"), run.name("plain"));
+    let (role, other) = (run.role("function"), run.role("other"));
+    for role in [&role, &other] {
+        iam::create_role(run, role, "lambda.amazonaws.com").await?;
+    }
+    create(run, &sealed, &role, true).await?;
+    let busy = busy(run, &sealed).await;
+    create(run, &plain, &role, false).await?;
+    for function in [&sealed, &plain] {
+        ready(run, function).await?;
+    }
+    publish(run, &sealed, "before").await?;
+    let result = last_result(run, &plain, &role).await;
+
+    iam::delete_role(run, &role).await?;
+    iam::create_role(run, &role, "lambda.amazonaws.com").await?;
+    // As long as a role takes at most as a rule, so that only the seal is at fault.
+    run.wait(120).await;
+    let plain_again = invoke(&run.lambda, &plain, "$LATEST").await;
+    let sealed_again = invoke(&run.lambda, &sealed, "$LATEST").await;
+    for role in [&other, &role] {
+        let set = run.lambda.update_function_configuration().function_name(&sealed);
+        set.role(run.arn("iam", &format!("role/{role}"))).send().await?;
+        ready(run, &sealed).await?;
+    }
+    publish(run, &sealed, "after").await?;
+    let versions = [
+        invoke(&run.lambda, &sealed, "1").await,
+        invoke(&run.lambda, &sealed, "2").await,
+    ];
+    Ok([
+        busy,
+        Ok(format!(
+            "with a variable, role made again: Invoke {sealed_again}; after another role and back: old version {}, new version {}",
+            versions[0], versions[1]
+        )),
+        Ok(format!("without variables, role made again: Invoke {plain_again}")),
+        result,
+    ])
+}
+
+async fn create(run: &Run, name: &str, role: &str, sealed: bool) -> Result<(), Unseen> {
+    let variables = sealed.then(|| Environment::builder().variables("SEALED", "yes").build());
+    let code = FunctionCode::builder().zip_file(Blob::new(archive())).build();
+    let create = run
+        .lambda
+        .create_function()
+        .function_name(name)
+        .role(run.arn("iam", &format!("role/{role}")))
+        .runtime(Runtime::Providedal2023)
+        .handler("none")
+        .timeout(3)
+        .code(code)
+        .set_environment(variables);
+    let mut last = String::new();
+    let created = run.until(ASSUMED, async || {
+        last = answer(&create.clone().send().await);
+        (!last.contains("cannot be assumed") && !last.contains("CreateGrant")).then_some(())
+    });
+    match created.await {
+        Some(_) if last == "200" => Ok(()),
+        _ => Err(Unseen(format!("CreateFunction was answered with {last}"))),
+    }
+}
+
+/// A program that ends at once with an error.
+fn archive() -> Vec<u8> {
+    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    let options = SimpleFileOptions::default().unix_permissions(0o755);
+    zip.start_file("bootstrap", options).unwrap();
+    zip.write_all(b"#!/bin/sh\nexit 1\n").unwrap();
+    zip.finish().unwrap().into_inner()
+}
+
+/// L7: the answers of a function that is new.
+async fn busy(run: &Run, function: &str) -> Seen {
+    let mut answers: BTreeMap<String, u32> = BTreeMap::new();
+    for _ in 0..10 {
+        let update = run.lambda.update_function_code().function_name(function);
+        let update = update.zip_file(Blob::new(archive())).send().await;
+        *answers
+            .entry(format!("UpdateFunctionCode {}", answer(&update)))
+            .or_default() += 1;
+        let invoke = invoke(&run.lambda, function, "$LATEST").await;
+        *answers.entry(format!("Invoke {invoke}")).or_default() += 1;
+        run.wait(ASKED).await;
+    }
+    let answers: Vec<_> = answers
+        .into_iter()
+        .map(|(answer, times)| format!("{times} x {answer}"))
+        .collect();
+    Ok(format!("right after CreateFunction: {}", answers.join("; ")))
+}
+
+/// M5: what a mapping reports about a function that always fails.
+async fn last_result(run: &Run, function: &str, role: &str) -> Seen {
+    let queue = sqs::create(run, "mapped").await?;
+    let arn = run.arn("sqs", &run.name("mapped"));
+    let actions = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"];
+    iam::allow(run, role, &actions, &arn).await?;
+    let create = run.lambda.create_event_source_mapping().event_source_arn(&arn);
+    let create = create.function_name(function).batch_size(1);
+    let created = run.until(120, async || create.clone().send().await.ok());
+    let (mapping, _) = created.await.ok_or("the mapping cannot be created in 120 s")?;
+    let id = mapping.uuid.ok_or("the mapping has no id")?;
+    run.sqs
+        .send_message()
+        .queue_url(&queue)
+        .message_body("{}")
+        .send()
+        .await?;
+    run.wait(60).await;
+    let mapping = run.lambda.get_event_source_mapping().uuid(&id).send().await?;
+    run.lambda.delete_event_source_mapping().uuid(&id).send().await?;
+    Ok(format!(
+        "60 s after a message that fails: State {}, LastProcessingResult {}",
+        mapping.state().unwrap_or("absent"),
+        mapping.last_processing_result().unwrap_or("absent")
+    ))
+}
+
+/// Waits until a function can be changed and run.
+async fn ready(run: &Run, function: &str) -> Result<(), Unseen> {
+    let ready = run.until(ASSUMED, async || {
+        let function = run
+            .lambda
+            .get_function_configuration()
+            .function_name(function)
+            .send()
+            .await
+            .ok()?;
+        let is_busy = function.state() == Some(&State::Pending)
+            || function.last_update_status() == Some(&LastUpdateStatus::InProgress);
+        (!is_busy).then_some(())
+    });
+    ready
+        .await
+        .map(drop)
+        .ok_or_else(|| Unseen(format!("{function} stays busy")))
+}
+
+async fn publish(run: &Run, function: &str, description: &str) -> Result<(), Unseen> {
+    let publish = run.lambda.publish_version().function_name(function);
+    let version = publish.description(description).send().await?;
+    let is_pending = async || {
+        let get = run.lambda.get_function_configuration().function_name(function);
+        let state = get.set_qualifier(version.version.clone()).send().await.ok()?;
+        (state.state() != Some(&State::Pending)).then_some(())
+    };
+    run.until(ASSUMED, is_pending)
+        .await
+        .ok_or("the version stays pending")?;
+    Ok(())
+}
+
+/// The answer to an invocation in short.
+async fn invoke(lambda: &Client, function: &str, version: &str) -> String {
+    let invoke = lambda.invoke().function_name(function).qualifier(version);
+    let invoked = invoke.payload(Blob::new("{}")).send().await;
+    match &invoked {
+        Ok(ran) if ran.function_error().is_some() => "runs".to_owned(),
+        other => answer(other),
+    }
+}

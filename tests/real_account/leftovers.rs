@@ -1,0 +1,160 @@
+//! What a run leaves behind, and its deletion. Everything has the name of a bus of this test at its begin.
+
+use std::collections::BTreeSet;
+
+use super::iam;
+use super::observation::Unseen;
+use super::run::{BUS_LENGTH, Run};
+
+/// How often in a row nothing must be found. Lists are late (S21).
+const TIMES: u32 = 3;
+
+/// How long the deletion may take, in seconds. A deleted queue is listed for up to a minute (S21).
+const BOUND: u32 = 300;
+
+/// Something with such a name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Leftover {
+    Rule(String),
+    Mapping(String, String),
+    Function(String),
+    Queue(String, String),
+    LogGroup(String),
+    Role(String),
+}
+
+impl Leftover {
+    /// The name.
+    fn name(&self) -> &str {
+        match self {
+            Self::LogGroup(name) => name.trim_start_matches(LOG_GROUPS),
+            Self::Rule(name)
+            | Self::Mapping(name, _)
+            | Self::Function(name)
+            | Self::Queue(name, _)
+            | Self::Role(name) => name,
+        }
+    }
+}
+
+const LOG_GROUPS: &str = "/aws/lambda/";
+
+/// Deletes the buses whose names begin like this, and everything else with such a name.
+///
+/// # Errors
+/// What is left.
+pub(super) async fn clean(run: &Run, prefix: &str) -> Result<(), String> {
+    let mut found = left(run, prefix).await.map_err(incomplete)?;
+    let buses: BTreeSet<_> = found.iter().filter_map(|left| left.name().get(..BUS_LENGTH)).collect();
+    for bus in buses.into_iter().map(str::to_owned).collect::<Vec<_>>() {
+        let ended = run.kibus(&bus, &["teardown", "--yes"]).await;
+        let how = if ended.code == Some(0) {
+            "done"
+        } else {
+            "failed; its resources are deleted one by one"
+        };
+        run.tell(&format!("clean up {bus}: teardown {how}"));
+    }
+    let mut nothing = 0;
+    let cleaned = run.until(BOUND, async || {
+        match left(run, prefix).await {
+            Ok(left) => found = left,
+            Err(_) => return None,
+        }
+        nothing = if found.is_empty() { nothing + 1 } else { 0 };
+        for left in &found {
+            // What cannot be deleted now, or is deleted already and still listed, is found again.
+            let _ = delete(run, left).await;
+        }
+        if nothing > 0 && nothing < TIMES {
+            run.wait(4).await;
+        }
+        (nothing == TIMES).then_some(())
+    });
+    match cleaned.await {
+        Some(_) => Ok(()),
+        None => Err(format!(
+            "These are left; docs/real-account.md says how to delete them: {found:?}"
+        )),
+    }
+}
+
+fn incomplete(error: Unseen) -> String {
+    format!("Whether an earlier run left something is unknown: {}", error.0)
+}
+
+/// Everything whose name begins like this.
+pub(super) async fn left(run: &Run, prefix: &str) -> Result<Vec<Leftover>, Unseen> {
+    let mut left = Vec::new();
+    let rules = run.events.list_rules().name_prefix(prefix).send().await?;
+    left.extend(
+        rules
+            .rules()
+            .iter()
+            .filter_map(|rule| rule.name.clone())
+            .map(Leftover::Rule),
+    );
+
+    let mut mappings = run.lambda.list_event_source_mappings().into_paginator().items().send();
+    while let Some(mapping) = mappings.try_next().await? {
+        let function = mapping
+            .function_arn()
+            .and_then(|arn| arn.split(':').nth(6))
+            .unwrap_or_default();
+        if function.starts_with(prefix) {
+            left.push(Leftover::Mapping(function.to_owned(), mapping.uuid.unwrap_or_default()));
+        }
+    }
+    let mut functions = run.lambda.list_functions().into_paginator().items().send();
+    while let Some(function) = functions.try_next().await? {
+        let name = function.function_name.unwrap_or_default();
+        left.extend(name.starts_with(prefix).then_some(Leftover::Function(name)));
+    }
+    let mut queues = run
+        .sqs
+        .list_queues()
+        .queue_name_prefix(prefix)
+        .max_results(1000)
+        .into_paginator()
+        .items()
+        .send();
+    while let Some(url) = queues.try_next().await? {
+        let name = url.rsplit('/').next().unwrap_or_default().to_owned();
+        left.push(Leftover::Queue(name, url));
+    }
+    let groups = run
+        .logs
+        .describe_log_groups()
+        .log_group_name_prefix(format!("{LOG_GROUPS}{prefix}"));
+    let mut groups = groups.into_paginator().items().send();
+    while let Some(group) = groups.try_next().await? {
+        left.extend(group.log_group_name.map(Leftover::LogGroup));
+    }
+    let mut roles = run.iam.list_roles().into_paginator().items().send();
+    while let Some(role) = roles.try_next().await? {
+        // Roles have no Region. A run in another Region may need those with its name.
+        if role.role_name.starts_with(prefix) && role.role_name.ends_with(&run.region) {
+            left.push(Leftover::Role(role.role_name));
+        }
+    }
+    Ok(left)
+}
+
+async fn delete(run: &Run, left: &Leftover) -> Result<(), Unseen> {
+    match left {
+        Leftover::Rule(name) => {
+            let targets = run.events.list_targets_by_rule().rule(name).send().await?;
+            let ids: Vec<_> = targets.targets().iter().map(|target| target.id.clone()).collect();
+            if !ids.is_empty() {
+                run.events.remove_targets().rule(name).set_ids(Some(ids)).send().await?;
+            }
+            run.events.delete_rule().name(name).send().await?;
+        }
+        Leftover::Mapping(_, id) => drop(run.lambda.delete_event_source_mapping().uuid(id).send().await?),
+        Leftover::Function(name) => drop(run.lambda.delete_function().function_name(name).send().await?),
+        Leftover::Queue(_, url) => drop(run.sqs.delete_queue().queue_url(url).send().await?),
+        Leftover::LogGroup(name) => drop(run.logs.delete_log_group().log_group_name(name).send().await?),
+        Leftover::Role(name) => iam::delete_role(run, name).await?,
+    }
+    Ok(())
+}

@@ -1,0 +1,215 @@
+//! What SQS does.
+
+use std::collections::HashMap;
+
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::config::Credentials;
+use aws_sdk_sqs::error::ProvideErrorMetadata;
+use aws_sdk_sqs::types::QueueAttributeName as Attribute;
+use serde_json::json;
+
+use super::iam;
+use super::observation::{Seen, Unseen, answer};
+use super::run::Run;
+
+/// How long a grant may take to hold, in seconds.
+const GRANTED: u32 = 180;
+
+pub(super) async fn observe(run: &Run) -> Vec<(&'static str, Seen)> {
+    let (repeated, listed, key, grants) =
+        tokio::join!(repeated_create(run), listed_late(run), alias_of_a_key(run), grants(run),);
+    let mut seen = vec![("S2", repeated), ("S21", listed), ("R4", key)];
+    let failed = |error: &Unseen| ["P7", "P12", "S14", "S15", "S16"].map(|id| (id, Err(error.clone())));
+    match grants {
+        Ok(grants) => seen.extend(grants),
+        Err(error) => seen.extend(failed(&error)),
+    }
+    seen
+}
+
+/// The URL of a new queue.
+pub(super) async fn create(run: &Run, name: &str) -> Result<String, Unseen> {
+    let queue = run.sqs.create_queue().queue_name(run.name(name)).send().await?;
+    Ok(queue.queue_url.unwrap_or_default())
+}
+
+/// S2: the tags after the same queue is created again with others.
+async fn repeated_create(run: &Run) -> Seen {
+    let create = || run.sqs.create_queue().queue_name(run.name("tags"));
+    let url = create().tags("first", "1").send().await?.queue_url;
+    let again = answer(&create().tags("first", "2").tags("second", "2").send().await);
+    run.wait(5).await;
+    let tags = run.sqs.list_queue_tags().set_queue_url(url).send().await?.tags;
+    let tags = tags.unwrap_or_default();
+    let mut tags: Vec<_> = tags.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    tags.sort();
+    Ok(format!(
+        "CreateQueue with first=1, then with first=2 and second=2 ({again}): the tags are {}",
+        tags.join(", ")
+    ))
+}
+
+/// S21: how long a new queue is missing from the list, and a deleted one is in it.
+async fn listed_late(run: &Run) -> Seen {
+    let name = run.name("listed");
+    let url = create(run, "listed").await?;
+    let is_listed = async || {
+        let list = run
+            .sqs
+            .list_queues()
+            .queue_name_prefix(&name)
+            .max_results(10)
+            .send()
+            .await;
+        list.map(|list| !list.queue_urls().is_empty())
+    };
+    let listed = run
+        .until(120, async || is_listed().await.unwrap_or(false).then_some(()))
+        .await;
+    run.sqs.delete_queue().queue_url(url).send().await?;
+    let gone = run
+        .until(180, async || (!is_listed().await.unwrap_or(true)).then_some(()))
+        .await;
+    Ok(format!(
+        "listed {} after CreateQueue, gone from the list {} after DeleteQueue",
+        seconds(listed.map(|listed| listed.1), 120),
+        seconds(gone.map(|gone| gone.1), 180)
+    ))
+}
+
+/// R4: the name of a key as it comes back.
+async fn alias_of_a_key(run: &Run) -> Seen {
+    let create = run.sqs.create_queue().queue_name(run.name("key"));
+    let url = create
+        .attributes(Attribute::KmsMasterKeyId, "alias/aws/sqs")
+        .send()
+        .await?
+        .queue_url;
+    let read = run
+        .sqs
+        .get_queue_attributes()
+        .set_queue_url(url)
+        .attribute_names(Attribute::All);
+    let read = read.send().await?.attributes.unwrap_or_default();
+    let value = |name| read.get(&name).map_or("absent", String::as_str);
+    Ok(format!(
+        "created with alias/aws/sqs: KmsMasterKeyId is {}, SqsManagedSseEnabled is {}",
+        value(Attribute::KmsMasterKeyId),
+        value(Attribute::SqsManagedSseEnabled)
+    ))
+}
+
+/// P7, P12, S14, S15, S16: a role that may send to one queue by its name and to others by their tag.
+async fn grants(run: &Run) -> Result<[(&'static str, Seen); 5], Unseen> {
+    let role = run.role("sender");
+    iam::create_role(run, &role, "root").await?;
+    let sender = sender(run, &role).await?;
+    let (by_name, by_tag) = tokio::join!(create(run, "by-name"), create(run, "by-tag"));
+    let (by_name, by_tag) = (by_name?, by_tag?);
+    let send = async |url: &str| answer(&sender.send_message().queue_url(url).message_body("{}").send().await);
+    run.wait(5).await;
+    let without = send(&by_name).await;
+    if without == "200" {
+        return Err("a role without any policy may send here".into());
+    }
+    iam::allow(run, &role, &["sqs:SendMessage"], &run.arn("sqs", &run.name("by-name"))).await?;
+    let mut last = String::new();
+    let granted = run.until(GRANTED, async || {
+        last = send(&by_name).await;
+        (last == "200").then_some(())
+    });
+    let Some(((), granted)) = granted.await else {
+        return Err(Unseen(format!(
+            "a grant on the name is answered with {last} after {GRANTED} s"
+        )));
+    };
+
+    let policy = json!({
+        "Version": "2012-10-17",
+        "Statement": [{
+            "Effect": "Allow",
+            "Action": "sqs:SendMessage",
+            "Resource": run.arn("sqs", &run.name("*")),
+            "Condition": {"StringEquals": {"aws:ResourceTag/kibus-rt": run.bus}},
+        }],
+    });
+    iam::put(run, &role, "by-tag", &policy.to_string()).await?;
+    // As long as a grant takes at most, so that only the tag is late.
+    run.wait(60).await;
+    let wrong = send(&by_tag).await;
+    let absent = send(&by_tag.replace("by-tag", "absent")).await;
+    let tags = HashMap::from([("kibus-rt".to_owned(), run.bus.clone())]);
+    run.sqs
+        .tag_queue()
+        .queue_url(&by_tag)
+        .set_tags(Some(tags))
+        .send()
+        .await?;
+    let tagged = run
+        .until(GRANTED, async || (send(&by_tag).await == "200").then_some(()))
+        .await;
+    let tagged = seconds(tagged.map(|tagged| tagged.1), GRANTED);
+    Ok([
+        (
+            "P7",
+            Ok(format!(
+                "SendMessage before PutRolePolicy: {without}; allowed {granted:.1} s after it"
+            )),
+        ),
+        ("P12", Ok(format!("allowed by its tag {tagged} after TagQueue"))),
+        (
+            "S14",
+            Ok(format!(
+                "partition {}, {}: a condition on aws:ResourceTag {}",
+                run.partition,
+                run.region,
+                if tagged.starts_with("not") {
+                    "never allowed"
+                } else {
+                    "works"
+                }
+            )),
+        ),
+        (
+            "S15",
+            Ok(format!(
+                "SendMessage without the tag: {wrong}; allowed {tagged} after TagQueue"
+            )),
+        ),
+        (
+            "S16",
+            Ok(format!(
+                "under the condition, wrong tag: {wrong}; absent queue: {absent}"
+            )),
+        ),
+    ])
+}
+
+/// A client with the role's own credentials.
+async fn sender(run: &Run, role: &str) -> Result<Client, Unseen> {
+    let arn = run.arn("iam", &format!("role/{role}"));
+    let assumed = run.until(120, async || {
+        let assume = run.sts.assume_role().role_arn(&arn).role_session_name("kibus-rt");
+        match assume.send().await {
+            // A new role cannot be assumed at once.
+            Err(error) if error.code() == Some("AccessDenied") => None,
+            other => Some(other),
+        }
+    });
+    let (assumed, _) = assumed.await.ok_or("the role cannot be assumed in 120 s")?;
+    let keys = assumed?.credentials.ok_or("AssumeRole gave no credentials")?;
+    let keys = Credentials::new(
+        keys.access_key_id,
+        keys.secret_access_key,
+        Some(keys.session_token),
+        None,
+        "role",
+    );
+    let config = aws_sdk_sqs::config::Builder::from(&run.config).credentials_provider(keys);
+    Ok(Client::from_conf(config.build()))
+}
+
+/// A time in words.
+pub(super) fn seconds(time: Option<f64>, bound: u32) -> String {
+    time.map_or_else(|| format!("not within {bound} s"), |time| format!("{time:.1} s"))
+}

@@ -1,0 +1,41 @@
+//! What the tagging API does.
+
+use std::collections::HashMap;
+
+use aws_sdk_resourcegroupstagging::types::TagFilter;
+
+use super::observation::{Seen, Unseen};
+use super::run::Run;
+use super::sqs::{self, seconds};
+
+/// How long the tagging API is asked, in seconds.
+const LEARNED: u32 = 180;
+
+pub(super) async fn observe(run: &Run) -> [(&'static str, Seen); 2] {
+    let late = late(run).await;
+    [("T1", late.clone()), ("P13", late)]
+}
+
+/// How long GetResources misses a new queue, and lists a deleted one.
+async fn late(run: &Run) -> Result<String, Unseen> {
+    let url = sqs::create(run, "learned").await?;
+    let tags = HashMap::from([("kibus-rt-learned".to_owned(), run.bus.clone())]);
+    run.sqs.tag_queue().queue_url(&url).set_tags(Some(tags)).send().await?;
+    let is_listed = async || {
+        let filter = TagFilter::builder().key("kibus-rt-learned").values(&run.bus).build();
+        let found = run.tagging.get_resources().tag_filters(filter).send().await;
+        found.map(|found| !found.resource_tag_mapping_list().is_empty())
+    };
+    let listed = run
+        .until(LEARNED, async || is_listed().await.unwrap_or(false).then_some(()))
+        .await;
+    run.sqs.delete_queue().queue_url(&url).send().await?;
+    let gone = run
+        .until(LEARNED, async || (!is_listed().await.unwrap_or(true)).then_some(()))
+        .await;
+    Ok(format!(
+        "GetResources lists a queue {} after TagQueue, and no longer {} after DeleteQueue",
+        seconds(listed.map(|listed| listed.1), LEARNED),
+        seconds(gone.map(|gone| gone.1), LEARNED)
+    ))
+}
