@@ -76,6 +76,7 @@ scenarios! {
     partition
     policy
     router_binaries
+    second_source
     self_test
     settling
     status
