@@ -5,8 +5,8 @@
 //! Times are scaled down. The behaviors of a service are in the file of that service: what happens *before* a call reaches
 //! the emulator, which may be an answer of its own, and what changes in the answer *after* it.
 //!
-//! In a scenario file: `% aws-like S9 S1`, `% aws-like all`, `% aws-like none`, and `% struck` for the ids that struck since
-//! the last time. From Rust: [`AwsLike::new`] over the port of any emulator or proxy, [`Proxy::start`] for a URL, and
+//! In a scenario file: `% aws-like S9 S1`, `% aws-like all`, `% aws-like none`, and `% struck S9` to check that it struck.
+//! From Rust: [`AwsLike::new`] over the port of any emulator or proxy, [`Proxy::start`] for a URL, and
 //! [`Proxy::for_functions`] for the calls of the emulator's functions.
 
 mod behavior;
@@ -252,10 +252,13 @@ impl Moments {
 }
 
 #[test]
-fn a_sample_of_scenarios_through_all_together() {
-    for name in ["clusters", "teardown"] {
-        assert_eq!(all_together::differences(name), None);
-    }
+fn the_clusters_scenario_through_all_together() {
+    assert_eq!(all_together::differences("clusters"), None);
+}
+
+#[test]
+fn the_teardown_scenario_through_all_together() {
+    assert_eq!(all_together::differences("teardown"), None);
 }
 
 /// `cargo test --test main aws_like::every_scenario -- --ignored --nocapture`
@@ -279,7 +282,10 @@ fn ten_first_hubs() {
         let good = runs.iter().filter(|run| run.came.ends_with("exit 0")).count();
         let mut took: Vec<_> = runs.iter().map(|run| run.took.as_secs_f64()).collect();
         took.sort_by(f64::total_cmp);
-        println!("{}: {good} of 10, {:.1} s to {:.1} s, median {:.1} s", runs[0].line, took[0], took[9], took[5]);
+        println!(
+            "{}: {good} of 10, {:.1} s to {:.1} s, median {:.1} s",
+            runs[0].line, took[0], took[9], took[5]
+        );
     }
     let failed = lives.iter().flatten().filter(|run| !run.came.ends_with("exit 0"));
     let failed: Vec<_> = failed.map(|run| format!("{}\n{}", run.line, run.came)).collect();

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use super::{ALL, Scenario, command, directory};
-use crate::aws_like::{Behavior, Server};
+use crate::aws_like::Server;
 
 /// Scenarios that are not played, each with the reason.
 const LEFT_OUT: &[(&str, &str)] = &[
@@ -28,11 +28,8 @@ pub(crate) fn differences(name: &str) -> Option<String> {
     let got = server.runtime.block_on(async {
         let mut scenario = Scenario::new(name, server, 1).await;
         scenario.is_patient = true;
-        let like = scenario.proxy.like.clone();
-        like.switch("all");
-        let got = scenario.play(&wanted).await;
-        assert_ne!(like.take_struck(), [] as [Behavior; 0], "nothing struck in {name}");
-        got
+        scenario.proxy.like.switch("all");
+        scenario.play(&wanted).await
     });
     let (wanted, got) = (lasting(&wanted), lasting(&got));
     let diff = similar::TextDiff::from_lines(&wanted, &got);
