@@ -16,7 +16,7 @@
 //! - `% in REGION SERVICE OPERATION PARAMETERS`: the same in another Region; after `kms CreateKey`, `KEY_ID` is the
 //!   key's id
 //! - `% aws-like ID...|all|none`: from now on AWS behaves so (`tests/aws_like`), for kibus and for the functions;
-//!   `% aws-like settle`: wait until all that is late has arrived; `% struck`: the ids of the behaviors that struck since
+//!   `% aws-like settled`: wait until all that is late has arrived; `% struck`: the ids of the behaviors that struck since
 //!   the last time, `% struck ID...`: check that these are among them
 //! - `% partition PARTITION`: from now on every ARN in responses to kibus, and the caller's, is in this partition;
 //!   `% partitions`: the partitions of the ARNs that kibus has sent since the last time
@@ -50,12 +50,13 @@ macro_rules! scenarios {
 }
 
 scenarios! {
+    adopted_queue
     aws_like
     bad_input
     clusters
     controller_roles
-    deletes_at_aws_of_a_cluster
-    deletes_at_aws_of_the_hub
+    deleted_clusters
+    deleted_hubs
     drift_of_a_cluster
     drift_of_the_hub
     events
@@ -218,7 +219,7 @@ impl Scenario {
                 }
                 String::new()
             }
-            ["aws-like", "settle"] => {
+            ["aws-like", "settled"] => {
                 self.proxy.like.settle().await;
                 String::new()
             }
