@@ -401,7 +401,7 @@ mod tests {
     #[test]
     fn the_statements_that_are_named_exist() {
         let key = "arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap();
-        let policy = policy::router(&scope(), Some(&key)).compact();
+        let policy = policy::router(&scope(), &"karpenter-".parse().unwrap(), Some(&key)).compact();
         for statement in ["KibusReadInstanceTags", "KibusSendToClusters", "KibusUseKey"] {
             assert!(policy.contains(&format!("\"{statement}\"")), "{statement}");
             assert!(include_str!("access_test.rs").contains(&format!("{statement} of the router's policy")));
