@@ -38,7 +38,7 @@ mod tests {
 
     use super::*;
 
-    /// E3, L18.
+    /// E3, L18; the SDK's own classifiers decide about the others, like L17.
     #[test]
     fn a_used_up_quota_and_a_denied_key_are_not_retried() {
         for (status, body, expected) in [
@@ -55,6 +55,11 @@ mod tests {
             (
                 400,
                 r#"{"__type": "ThrottlingException"}"#,
+                RetryAction::NoActionIndicated,
+            ),
+            (
+                429,
+                r#"{"__type": "TooManyRequestsException"}"#,
                 RetryAction::NoActionIndicated,
             ),
             (502, "", RetryAction::NoActionIndicated),

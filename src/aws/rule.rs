@@ -148,21 +148,21 @@ pub(super) async fn delete(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'
 /// Fails if a rule has targets that kibus does not manage.
 async fn only_ours(cloud: &AwsCloud, name: &RuleName, action: &str) -> Result<(), Fault> {
     let targets = if_present(targets(cloud, name).await)?.unwrap_or_default();
-    let others = targets.iter().filter(|target| target.id != Rule::TARGET_ID);
-    match others
-        .map(|other| format!("`{}`", other.id))
-        .collect::<Vec<_>>()
-        .as_slice()
-    {
-        [] => Ok(()),
-        others => Err(rejected(
+    let ids: Vec<_> = targets.iter().map(AwsTarget::id).collect();
+    foreign(name, action, &ids).map_or(Ok(()), Err)
+}
+
+/// The fault of a rule that has targets with other ids than kibus's.
+fn foreign(name: &RuleName, action: &str, ids: &[&str]) -> Option<Fault> {
+    let others = ids.iter().filter(|id| **id != Rule::TARGET_ID);
+    let others: Vec<_> = others.map(|id| format!("`{id}`")).collect();
+    (!others.is_empty()).then(|| {
+        let others = others.join(", ");
+        rejected(
             action,
-            format!(
-                "rule `{name}` has targets that kibus does not manage: {}",
-                others.join(", ")
-            ),
-        )),
-    }
+            format!("rule `{name}` has targets that kibus does not manage: {others}"),
+        )
+    })
 }
 
 /// All targets of a rule. The answer may lack a target that was put seconds ago; a plan then puts it again, which changes
@@ -326,6 +326,19 @@ fn tags(tags: &BTreeMap<String, String>) -> Result<Vec<Tag>, Fault> {
 mod tests {
     use super::*;
     use crate::cloud::FaultKind;
+
+    /// E6: what is left of kibus's own target goes; any other is named.
+    #[test]
+    fn only_a_foreign_target_keeps_a_rule() {
+        let name = "kibus-probe".parse().unwrap();
+        let message = |ids: &[&str]| foreign(&name, "events:DeleteRule", ids).map(|fault| fault.message);
+        assert_eq!(message(&[]), None);
+        assert_eq!(message(&[Rule::TARGET_ID]), None);
+        assert_eq!(
+            message(&[Rule::TARGET_ID, "archive", "audit"]).as_deref(),
+            Some("rule `kibus-probe` has targets that kibus does not manage: `archive`, `audit`")
+        );
+    }
 
     /// E5.
     #[test]

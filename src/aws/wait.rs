@@ -434,6 +434,18 @@ mod tests {
         assert!(ran.attempts < 120, "{} attempts", ran.attempts);
     }
 
+    #[test]
+    fn iam_has_two_minutes() {
+        for reason in [
+            WaitReason::RoleUnknown,
+            WaitReason::PrincipalUnknown,
+            WaitReason::PoliciesLeaving,
+            WaitReason::ConcurrentChange,
+        ] {
+            assert_eq!(reason.bound(), Duration::from_secs(120), "{reason:?}");
+        }
+    }
+
     #[tokio::test]
     async fn a_role_that_is_never_assumable_is_one_clear_error() {
         let fault = run(None, vec![Err(not_assumable())]).await.result.unwrap_err();
