@@ -89,7 +89,7 @@ impl Emulated {
 
 #[test]
 fn the_whole_story() {
-    with("300000000000", "S1 S3 E1 E6 L18 M5 T1", async |emulated| {
+    with("300000000000", "S1 S3 E1 E6 L18 L19 M5 T1", async |emulated| {
         let ended = emulated.run(&[(ACCOUNT_VARIABLE, emulated.account)]).await;
         println!("{}", ended.stdout);
         assert!(ended.succeeded, "{}\n{}", ended.stdout, ended.stderr);
