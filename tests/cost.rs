@@ -39,7 +39,7 @@ const LOG_OF_CLUSTER: f64 = 0.25e-6;
 enum Arrival {
     /// One at a time.
     Single,
-    /// A hundred at a time, spread evenly over the clusters.
+    /// Many at a time, spread evenly over the clusters.
     Burst,
 }
 
@@ -73,10 +73,10 @@ fn one_bus(clusters: f64, arrival: Arrival) -> Cost {
     // Events per invocation, events per send, clusters per invocation.
     let (batch, together, served) = match arrival {
         Arrival::Single => (1.0, 1.0, 1.0),
-        Arrival::Burst => (100.0, (100.0 / clusters).clamp(1.0, 10.0), f64::min(clusters, 100.0)),
+        Arrival::Burst => (10.0, (10.0 / clusters).clamp(1.0, 10.0), f64::min(clusters, 10.0)),
     };
-    // Lambda receives and deletes up to ten at a time.
-    let hub = 1.0 + 2.0 / f64::min(batch, 10.0);
+    // Lambda receives and deletes a batch at a time.
+    let hub = 1.0 + 2.0 / batch;
     let cluster = 1.0 / together + 1.0 / together + 1.0;
     let requests = hub + cluster;
     let invocations = 1.0 / batch;
@@ -105,7 +105,7 @@ fn table() -> String {
          | --- | --- | --- | --- | --- | --- | --- | --- |\n",
     );
     for clusters in [10.0, 50.0, 200.0] {
-        for (arrival, how) in [(Arrival::Single, "one by one"), (Arrival::Burst, "by the hundred")] {
+        for (arrival, how) in [(Arrival::Single, "one by one"), (Arrival::Burst, "in full batches")] {
             let (each, one) = (rules_for_each(clusters, arrival), one_bus(clusters, arrival));
             writeln!(
                 table,

@@ -17,7 +17,7 @@ use crate::workbench::Bench;
 
 /// Each sample, and the signal whose rule matches it. Karpenter acts on no other events, and an event that it discards
 /// would distort its latency metric.
-const SAMPLES: [(&str, Option<Signal>); 24] = [
+const SAMPLES: [(&str, Option<Signal>); 25] = [
     ("capacity-reservation-interruption", Some(Signal::CapacityReservation)),
     (
         "capacity-reservation-interruption-older-name",
@@ -34,6 +34,8 @@ const SAMPLES: [(&str, Option<Signal>); 24] = [
     ("health-scheduled-change-multi", Some(Signal::ScheduledChange)),
     ("health-scheduled-change-single", Some(Signal::ScheduledChange)),
     ("probe", Some(Signal::Probe)),
+    // Anybody who may put events could make the router look for random clusters.
+    ("probe-of-a-cluster", None),
     ("probe-of-another-type", None),
     ("rebalance-recommendation", Some(Signal::Rebalance)),
     ("spot-interruption-warning", Some(Signal::SpotInterruption)),

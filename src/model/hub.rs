@@ -28,6 +28,13 @@ pub const PROBE_CLUSTER: &str = "-";
 /// The longest invocation of the router, in seconds.
 const FUNCTION_TIMEOUT: u32 = 10;
 
+/// The largest batch that Lambda passes to the router. A larger one would need a batching window, and with a window Lambda
+/// may wait up to 20 seconds for a batch of a quiet queue (Lambda developer guide, "Using Lambda with Amazon SQS").
+const BATCH_SIZE: u32 = 10;
+
+/// How many invocations of the router run at once, unless fewer are reserved for it. Lambda accepts 2 or more.
+const MAXIMUM_CONCURRENCY: u32 = 10;
+
 /// The longest retention of SQS, in seconds. The age of a dead letter counts from its first send.
 const DEAD_LETTER_RETENTION: u32 = 1_209_600;
 
@@ -99,12 +106,7 @@ impl Hub {
             Resource::Function(Function {
                 name: self.scope.router_function(),
                 settings: settings.clone(),
-                reserved_concurrency: self
-                    .options
-                    .reserved_concurrency
-                    .as_ref()
-                    .and_then(|c| c.0)
-                    .map(super::options::Bounded::get),
+                reserved_concurrency: self.options.reserved(),
                 failed_update: None,
                 failed: None,
                 tags: self.tags().with_all(&self.options.saved_tags()),
@@ -122,9 +124,9 @@ impl Hub {
                 queue: self.scope.hub_queue(),
                 function: self.scope.router_function(),
                 alias: LIVE.to_owned(),
-                batch_size: 100,
-                window: 1,
-                maximum_concurrency: Some(10),
+                batch_size: BATCH_SIZE,
+                window: 0,
+                maximum_concurrency: Some(self.maximum_concurrency()),
                 report_batch_item_failures: true,
                 enabled: true,
                 filters: BTreeSet::new(),
@@ -135,6 +137,16 @@ impl Hub {
         .collect();
         desired.extend(self.signals().map(|signal| Resource::Rule(self.rule(signal))).collect());
         desired
+    }
+
+    /// The maximum concurrency of the mapping: no more than the reserved concurrency of the function. Lambda does not
+    /// compare the two: it would receive messages that it cannot pass on, and each such receive counts toward the
+    /// receives after which a message is a dead letter (Lambda developer guide, "Configuring scaling behavior for SQS
+    /// event source mappings").
+    fn maximum_concurrency(&self) -> u32 {
+        self.options
+            .reserved()
+            .map_or(MAXIMUM_CONCURRENCY, |reserved| reserved.min(MAXIMUM_CONCURRENCY))
     }
 
     fn signals(&self) -> impl Iterator<Item = Signal> {
@@ -339,6 +351,42 @@ mod tests {
         }
         let dlq = desired.get(&ResourceId::Queue(scope().dead_letter_queue())).unwrap();
         assert_eq!(HubOptions::saved(dlq.tags().unwrap()), Ok(options));
+    }
+
+    fn mapping(reserved: Option<&str>) -> EventSourceMapping {
+        let options = HubOptions {
+            reserved_concurrency: reserved.map(|reserved| reserved.parse().unwrap()),
+            ..HubOptions::default()
+        };
+        let desired = hub(options).desired();
+        let mut found = desired.resources().filter_map(Resource::as_mapping);
+        found.next().unwrap().clone()
+    }
+
+    /// M8, M3: Lambda waits for no window, which a batch of more than ten would need.
+    #[test]
+    fn a_message_waits_for_no_batch() {
+        let mapping = mapping(None);
+        assert_eq!(mapping.window, 0);
+        assert!(mapping.batch_size <= 10);
+    }
+
+    /// M10: a message that is received and cannot be passed on comes nearer to the dead letters.
+    #[test]
+    fn no_more_invocations_are_started_than_are_reserved() {
+        for (reserved, maximum) in [
+            (None, MAXIMUM_CONCURRENCY),
+            (Some("none"), MAXIMUM_CONCURRENCY),
+            (Some("2"), 2),
+            (Some("9"), 9),
+            (Some("1000"), MAXIMUM_CONCURRENCY),
+        ] {
+            assert_eq!(mapping(reserved).maximum_concurrency, Some(maximum), "{reserved:?}");
+        }
+        assert!(
+            "1".parse::<super::super::options::ReservedConcurrency>().is_err(),
+            "Lambda accepts no maximum of 1"
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::diff;
 use crate::model::field::FieldValue;
 use crate::model::name::PolicyName;
 use crate::model::policy;
-use crate::model::resource::{Queue, Resource, ResourceId, RolePolicy};
+use crate::model::resource::{Function, FunctionField, Queue, Resource, ResourceId, RolePolicy};
 use crate::model::scope::Scope;
 use crate::model::tags::CONTROLLER_ROLE;
 
@@ -77,14 +77,17 @@ fn ops(change: &Change) -> Vec<Op> {
             }
             ops
         }
-        (Action::Update, Some(before), Some(after)) => match both_keys(before, after) {
-            Some(both) => vec![update(before.clone(), both.clone()), update(both, after.clone())],
-            None => vec![Op::Update {
-                from: Box::new(before.clone()),
-                to: after.clone(),
-                fields: change.fields.clone(),
-            }],
-        },
+        (Action::Update, Some(before), Some(after)) => {
+            let middle = both_keys(before, after).or_else(|| reserved_last(change, before, after));
+            match middle {
+                Some(middle) => vec![update(before.clone(), middle.clone()), update(middle, after.clone())],
+                None => vec![Op::Update {
+                    from: Box::new(before.clone()),
+                    to: after.clone(),
+                    fields: change.fields.clone(),
+                }],
+            }
+        }
         _ => unreachable!("a change has what its action needs: its constructors see to it"),
     }
 }
@@ -112,6 +115,30 @@ fn both_keys(before: &Resource, after: &Resource) -> Option<Resource> {
             ..new.clone()
         })
     })
+}
+
+/// The function between two functions of which the second has less reserved concurrency, if they differ in more than
+/// that. The reservation is lowered last, after the mapping has been limited.
+fn reserved_last(change: &Change, before: &Resource, after: &Resource) -> Option<Resource> {
+    let (Resource::Function(old), Resource::Function(new)) = (before, after) else {
+        return None;
+    };
+    let more = change
+        .fields
+        .iter()
+        .any(|field| field.path != FunctionField::ReservedConcurrency.path());
+    (more && lowers_reserved(old, new)).then(|| {
+        Resource::Function(Function {
+            reserved_concurrency: old.reserved_concurrency,
+            ..new.clone()
+        })
+    })
+}
+
+/// Whether the second function has less reserved concurrency. One without a reservation has all that the account has.
+fn lowers_reserved(old: &Function, new: &Function) -> bool {
+    let (old, new) = (old.reserved_concurrency, new.reserved_concurrency);
+    new.is_some_and(|new| old.is_none_or(|old| new < old))
 }
 
 /// The part of the hub that a resource is. Other resources depend on the part even if their current state does not show
@@ -165,6 +192,8 @@ struct Node {
     policy: Option<PolicyName>,
     /// Whether the step removes a saved role from a queue.
     forgets_a_role: bool,
+    /// Whether the step lowers the reserved concurrency of a function.
+    lowers_reserved: bool,
     /// For a queue's encryption and for a policy: its effect on customer keys.
     key: KeyStep,
 }
@@ -228,6 +257,13 @@ impl Node {
                 && change.action == Action::Replace
                 && matches!(id, ResourceId::Queue(_)),
             policy,
+            lowers_reserved: match &op {
+                Op::Update { from, to, .. } => match (from.as_ref(), to) {
+                    (Resource::Function(from), Resource::Function(to)) => lowers_reserved(from, to),
+                    _ => false,
+                },
+                Op::Create(_) | Op::Delete(_) => false,
+            },
             forgets_a_role: matches!(&op, Op::Update { fields, .. } if fields.iter().any(forgets)),
             op,
         }
@@ -299,6 +335,9 @@ fn must_precede(a: &Node, b: &Node) -> bool {
         // No consumer loses a queue: a key is allowed before the queue uses it, and removed after the queue uses another.
         (_, _) if shares_key(a, b) => a.key == KeyStep::Opens,
         (_, _) if shares_key(b, a) => b.key == KeyStep::Closes,
+        // A mapping never runs more invocations than its function has reserved.
+        (_, _) if b.lowers_reserved && invokes(a, b) => true,
+        (_, _) if a.lowers_reserved && !matches!(b.op, Op::Delete(_)) => false,
         (Op::Delete(_), Op::Delete(_)) => needs(a, b),
         // Options are saved before any change that follows from them.
         (Op::Delete(_), _) if b.part == Part::Memory => false,
@@ -324,6 +363,14 @@ fn shares_key(policy: &Node, queue: &Node) -> bool {
     matches!(policy.key, KeyStep::Opens | KeyStep::Closes)
         && queue.key == KeyStep::Encrypts
         && (of_router || of_controller)
+}
+
+/// Whether a node is a mapping to the function of the other.
+fn invokes(mapping: &Node, function: &Node) -> bool {
+    matches!(
+        (mapping.resource(), function.resource()),
+        (Resource::EventSourceMapping(mapping), Resource::Function(function)) if mapping.function == function.name
+    )
 }
 
 /// Whether a resource depends on the other.

@@ -33,7 +33,7 @@ macro_rules! behaviors {
 }
 
 behaviors! {
-    S1 3_000 "CreateQueue refuses the name of a queue that was just deleted"
+    S1 6_000 "CreateQueue refuses the name of a queue that was just deleted"
     S2 0 "CreateQueue compares named attributes only, and leaves the tags of an existing queue as they are"
     S3 1_000 "a new queue is not found"
     S4 2_000 "changed attributes are late"

@@ -36,6 +36,7 @@ use hyper::body::Bytes;
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use serde_json::Value;
 
+use crate::scenario::all_together;
 use crate::scenario::wire::{Answer, Broken, forward};
 pub(crate) use behavior::Behavior;
 use call::Call;
@@ -248,4 +249,39 @@ impl Moments {
     fn of(&self, key: &str) -> Option<Instant> {
         self.0.lock().unwrap().get(key).copied()
     }
+}
+
+#[test]
+fn a_sample_of_scenarios_through_all_together() {
+    for name in ["clusters", "teardown"] {
+        assert_eq!(all_together::differences(name), None);
+    }
+}
+
+/// `cargo test --test main aws_like::every_scenario -- --ignored --nocapture`
+#[test]
+#[ignore = "takes minutes; a sample runs with all tests"]
+fn every_scenario() {
+    let failed = all_together::every_difference();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// `cargo test --test main aws_like::ten_first_hubs -- --ignored --nocapture`
+#[test]
+#[ignore = "takes minutes; prints how many succeeded, and the wall times"]
+fn ten_first_hubs() {
+    let lives: Vec<_> = (0..10)
+        .map(|number| std::thread::spawn(move || all_together::first_hub(number)))
+        .collect();
+    let lives: Vec<_> = lives.into_iter().map(|life| life.join().unwrap()).collect();
+    for step in 0..lives[0].len() {
+        let runs: Vec<_> = lives.iter().map(|life| &life[step]).collect();
+        let good = runs.iter().filter(|run| run.came.ends_with("exit 0")).count();
+        let mut took: Vec<_> = runs.iter().map(|run| run.took.as_secs_f64()).collect();
+        took.sort_by(f64::total_cmp);
+        println!("{}: {good} of 10, {:.1} s to {:.1} s, median {:.1} s", runs[0].line, took[0], took[9], took[5]);
+    }
+    let failed = lives.iter().flatten().filter(|run| !run.came.ends_with("exit 0"));
+    let failed: Vec<_> = failed.map(|run| format!("{}\n{}", run.line, run.came)).collect();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
 }

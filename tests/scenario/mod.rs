@@ -16,12 +16,14 @@
 //! - `% in REGION SERVICE OPERATION PARAMETERS`: the same in another Region; after `kms CreateKey`, `KEY_ID` is the
 //!   key's id
 //! - `% aws-like ID...|all|none`: from now on AWS behaves so (`tests/aws_like`), for kibus and for the functions;
-//!   `% struck`: the ids of the behaviors that struck since the last time
+//!   `% aws-like settled` waits until everything late has arrived; `% struck`: the ids of the behaviors that struck since
+//!   the last time
 //! - `% partition PARTITION`: from now on every ARN in responses to kibus, and the caller's, is in this partition;
 //!   `% partitions`: the partitions of the ARNs that kibus has sent since the last time
 //! - `% settle`: wait until the hub queue is empty; `% messages QUEUE`: the messages in a queue
 
 mod account;
+pub(crate) mod all_together;
 mod command;
 mod normal;
 mod partition;
@@ -48,10 +50,13 @@ macro_rules! scenarios {
 }
 
 scenarios! {
+    adopted_queue
     aws_like
     bad_input
     clusters
     controller_roles
+    deleted_clusters
+    deleted_hubs
     drift_of_a_cluster
     drift_of_the_hub
     events
@@ -100,7 +105,7 @@ fn play(name: &str) {
     let server = Server::shared();
     let got = server
         .runtime
-        .block_on(async { Scenario::new(name, server).await.play(&wanted).await });
+        .block_on(async { Scenario::new(name, server, 0).await.play(&wanted).await });
     if wanted == got {
         return;
     }
@@ -125,13 +130,16 @@ struct Scenario {
     saved: BTreeMap<String, String>,
     /// The id of the last created KMS key.
     key: Option<String>,
+    /// Each step waits until AWS has finished the step before.
+    is_patient: bool,
 }
 
 impl Scenario {
-    async fn new(name: &str, server: &Server) -> Self {
+    /// A scenario in an account of its own; each way to play it is another account.
+    async fn new(name: &str, server: &Server, way: usize) -> Self {
         let at = ALL.iter().position(|other| *other == name).unwrap();
         let port = server.port();
-        let id = format!("{:012}", 100_000_000_000 + at);
+        let id = format!("{:012}", 100_000_000_000 + way * 1_000 + at);
         let proxy = Proxy::start(port).await;
         server.route_functions(&id, &proxy.like);
         Self {
@@ -145,6 +153,7 @@ impl Scenario {
             signals: None,
             saved: BTreeMap::new(),
             key: None,
+            is_patient: false,
         }
     }
 
@@ -165,6 +174,9 @@ impl Scenario {
                 let mut step = line.replace(ACCOUNT, &self.account.id);
                 if let Some(key) = &self.key {
                     step = step.replace("KEY_ID", key);
+                }
+                if self.is_patient {
+                    self.proxy.like.settle().await;
                 }
                 let came = self.step(&step).await;
                 let came = normal::normal(&came, &self.account.id, self.proxy.port, self.directory.path());
@@ -205,6 +217,10 @@ impl Scenario {
                     let made: serde_json::Value = serde_json::from_str(&answer).unwrap();
                     self.key = made["KeyMetadata"]["KeyId"].as_str().map(str::to_owned);
                 }
+                String::new()
+            }
+            ["aws-like", "settled"] => {
+                self.proxy.like.settle().await;
                 String::new()
             }
             ["aws-like", ..] => {

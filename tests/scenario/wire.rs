@@ -140,11 +140,18 @@ async fn pass(state: Arc<Mutex<State>>, like: AwsLike, request: Request<Incoming
         let untruths: Vec<_> = untruths.cloned().collect();
         (next(&mut state.interferences, &operation), untruths)
     };
+    let again = |interference| {
+        state
+            .lock()
+            .unwrap()
+            .interferences
+            .insert(0, (operation.clone(), interference))
+    };
     let request = match &partition {
         Some(partition) => for_server(request, partition)?,
         None => request,
     };
-    let answer = interfere(interference, &untruths, &like, request, &operation).await?;
+    let answer = interfere(interference, &untruths, &like, request, &operation, again).await?;
     Ok(match &partition {
         Some(partition) => from_server(answer, partition).await?,
         None => answer,
@@ -157,23 +164,37 @@ async fn interfere(
     like: &AwsLike,
     request: Request<Bytes>,
     operation: &str,
+    again: impl FnOnce(Interference),
 ) -> Result<Answer, Broken> {
     let forward = |request| like.pass(request, Caller::Client);
     match interference {
         None if !untruths.is_empty() => Ok(untrue(forward(request).await?, untruths).await),
         None => forward(request).await,
         Some(Interference::Refuse(_, status, code, message)) => Ok(refusal(operation, status, &code, &message)),
-        Some(Interference::Lose(_)) => {
-            forward(request).await?;
+        Some(Interference::Lose(times)) => {
+            let answer = forward(request).await?;
+            if is_refused(&answer) {
+                again(Interference::Lose(times));
+                return Ok(answer);
+            }
             Err("lost".into())
         }
         Some(Interference::Hold(arrived, leave)) => {
             let answer = forward(request).await?;
+            if is_refused(&answer) {
+                again(Interference::Hold(arrived, leave));
+                return Ok(answer);
+            }
             let _ = arrived.send(());
             let _ = leave.await;
             Ok(answer)
         }
     }
+}
+
+/// A call that AWS does not accept yet is repeated; what happens to it happens then.
+fn is_refused(answer: &Answer) -> bool {
+    !answer.status().is_success()
 }
 
 /// The response with its replaced texts.

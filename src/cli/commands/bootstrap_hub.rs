@@ -46,7 +46,7 @@ pub(in crate::cli) struct Args {
     /// Architecture of the router: x86_64 or arm64 [default: x86_64].
     #[arg(long, env = "KIBUS_ARCH", value_name = "ARCH")]
     arch: Option<Architecture>,
-    /// Reserved concurrency of the router; `none` removes it.
+    /// Reserved concurrency of the router, at least 2; `none` removes it.
     #[arg(long, env = "KIBUS_RESERVED_CONCURRENCY", value_name = "N")]
     reserved_concurrency: Option<OrNone<ReservedConcurrency>>,
     /// Retention of the router log [default: 14d].

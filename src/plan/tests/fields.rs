@@ -370,12 +370,12 @@ const DRIFT: &[Row] = &[
     ),
     (
         "batch size",
-        |b| b.mapping(MAPPING, |m| m.batch_size = 10),
+        |b| b.mapping(MAPPING, |m| m.batch_size = 100),
         "~event-source-mapping(batch_size)",
     ),
     (
         "window",
-        |b| b.mapping(MAPPING, |m| m.window = 0),
+        |b| b.mapping(MAPPING, |m| m.window = 1),
         "~event-source-mapping(window)",
     ),
     (
@@ -583,7 +583,8 @@ const CHOICES: &[Row] = &[
         "reserved concurrency",
         |b| b.options.reserved_concurrency = Some("5".parse().unwrap()),
         "~queue(tags.kibus:option:reserved-concurrency) \
-         ~function(reserved_concurrency,tags.kibus:option:reserved-concurrency)",
+         ~function(reserved_concurrency,tags.kibus:option:reserved-concurrency) \
+         ~event-source-mapping(maximum_concurrency)",
     ),
     (
         "log retention",

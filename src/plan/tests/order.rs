@@ -150,6 +150,11 @@ fn hub_choices() -> Vec<HubOptions> {
         HubOptions {
             memory: Some("512".parse().unwrap()),
             queue_prefix: Some("x-".parse().unwrap()),
+            reserved_concurrency: Some("20".parse().unwrap()),
+            ..default()
+        },
+        HubOptions {
+            reserved_concurrency: Some("5".parse().unwrap()),
             ..default()
         },
         HubOptions {
@@ -211,6 +216,13 @@ fn forgets(op: &Op) -> bool {
             && fields.iter().any(|field| field.path == "tags.kibus:controller-role"))
 }
 
+/// Whether this leaves a function less reserved concurrency than it had.
+fn lowers(op: &Op) -> bool {
+    let reserved = |resource: &Resource| resource.as_function()?.reserved_concurrency;
+    matches!(op, Op::Update { from, to, .. }
+        if reserved(to).is_some_and(|to| reserved(from).is_none_or(|from| to < from)))
+}
+
 /// All laws, over one plan.
 fn hold(plan: &Plan) {
     let memory = ResourceId::Queue(scope().dead_letter_queue());
@@ -242,7 +254,8 @@ fn hold(plan: &Plan) {
                 (_, Op::Delete(_)) => x == memory,
                 (Op::Delete(_), Op::Update { .. }) => forgets(&late.op) && refers(&x, &y),
                 _ if forgets(&late.op) && refers(&x, &y) => true,
-                _ => x == memory && x != y || refers(&y, &x) && !forgets(&early.op),
+                _ if lowers(&late.op) && refers(&x, &y) && x.kind() != "alias" => true,
+                _ => x == memory && x != y || refers(&y, &x) && !forgets(&early.op) && !lowers(&early.op),
             };
             assert!(
                 !must || waits,
@@ -294,6 +307,53 @@ proptest! {
         pair.cluster("base", clusters.0);
         pair.cluster("tenant", clusters.1);
         hold(&pair.plan());
+    }
+}
+
+/// M10: after every step of a plan that changes the reserved concurrency, also with another version of the router, the
+/// mapping runs no more invocations than are reserved.
+#[test]
+fn the_mapping_never_exceeds_the_reserved_concurrency() {
+    const ALL: [&str; 5] = ["none", "2", "5", "10", "20"];
+    let pairs = ALL.iter().flat_map(|from| ALL.map(|to| (*from, to)));
+    for ((from, to), other_router) in pairs.flat_map(|pair| [(pair, false), (pair, true)]) {
+        let options = |reserved: &str| HubOptions {
+            reserved_concurrency: Some(reserved.parse().unwrap()),
+            memory: other_router.then(|| "512".parse().unwrap()),
+            ..HubOptions::default()
+        };
+        let mut pair = Pair::default();
+        let found = HubOptions {
+            memory: None,
+            ..options(from)
+        };
+        pair.hub(Some(&options(to)), &found, 0, 0);
+        let plan = pair.plan();
+        hold(&plan);
+        let mut reserved = pair
+            .observed
+            .resources()
+            .find_map(Resource::as_function)
+            .unwrap()
+            .reserved_concurrency;
+        let mut maximum = pair
+            .observed
+            .resources()
+            .find_map(Resource::as_mapping)
+            .unwrap()
+            .maximum_concurrency;
+        for step in &plan.steps {
+            match step.op.resource() {
+                Resource::Function(function) => reserved = function.reserved_concurrency,
+                Resource::EventSourceMapping(mapping) => maximum = mapping.maximum_concurrency,
+                _ => {}
+            }
+            assert!(
+                maximum.is_some() && reserved.is_none_or(|reserved| maximum <= Some(reserved)),
+                "{from} to {to}: {maximum:?} of {reserved:?} after {}",
+                step.op.id()
+            );
+        }
     }
 }
 

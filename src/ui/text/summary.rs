@@ -171,7 +171,10 @@ fn of_function(function: &Function) -> String {
 }
 
 fn of_mapping(mapping: &EventSourceMapping) -> String {
-    let mut text = format!("batch {}, {}", mapping.batch_size, seconds(mapping.window.into()));
+    let mut text = format!("batch {}", mapping.batch_size);
+    if mapping.window > 0 {
+        text.push_str(&format!(", window {}", seconds(mapping.window.into())));
+    }
     if let Some(maximum) = mapping.maximum_concurrency {
         text.push_str(&format!(", concurrency {maximum}"));
     }

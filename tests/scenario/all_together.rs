@@ -1,0 +1,110 @@
+//! Scenarios on a server that behaves as AWS does, with every behavior on (`tests/aws_like`).
+//!
+//! Before each step, all that is late arrives: a person who types the next command is slower than AWS. Within a command
+//! nothing helps. `% lose` and `% ... during` apply to the first call that AWS accepts. The comparison with the file
+//! ignores these differences, and no others:
+//!
+//! - lines that begin with `! waiting: `
+//! - a line that is the same as the line before it: in `% writes`, a call that AWS refused and that was repeated
+//! - empty lines, and durations of ten seconds and more (the shorter ones are replaced in every scenario)
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use super::{ALL, Scenario, command, directory};
+use crate::aws_like::{Behavior, Server};
+
+/// Scenarios that are not played, each with the reason.
+const LEFT_OUT: &[(&str, &str)] = &[
+    ("aws_like", "it switches behaviors itself"),
+    ("deleted_clusters", "it switches behaviors itself"),
+    ("deleted_hubs", "it switches behaviors itself"),
+];
+
+/// Plays a scenario; returns the differences from its file.
+pub(crate) fn differences(name: &str) -> Option<String> {
+    let wanted = std::fs::read_to_string(directory().join(format!("{name}.txt"))).unwrap();
+    let server = Server::shared();
+    let got = server.runtime.block_on(async {
+        let mut scenario = Scenario::new(name, server, 1).await;
+        scenario.is_patient = true;
+        let like = scenario.proxy.like.clone();
+        like.switch("all");
+        let got = scenario.play(&wanted).await;
+        assert_ne!(like.take_struck(), [] as [Behavior; 0], "nothing struck in {name}");
+        got
+    });
+    let (wanted, got) = (lasting(&wanted), lasting(&got));
+    let diff = similar::TextDiff::from_lines(&wanted, &got);
+    (wanted != got).then(|| diff.unified_diff().header(name, "what came").to_string())
+}
+
+/// Plays all scenarios, some at a time; returns how each failed that did.
+pub(crate) fn every_difference() -> Vec<String> {
+    const AT_A_TIME: usize = 4;
+    let left_out = |name: &str| LEFT_OUT.iter().any(|(left_out, _)| *left_out == name);
+    let names = Mutex::new(ALL.iter().filter(|name| !left_out(name)));
+    let failed = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..AT_A_TIME {
+            scope.spawn(|| {
+                loop {
+                    let Some(name) = names.lock().unwrap().next() else {
+                        return;
+                    };
+                    // A step that fails panics.
+                    let played = std::thread::spawn(|| differences(name)).join();
+                    let difference = played.unwrap_or_else(|_| Some(format!("{name} panicked")));
+                    println!("{name}: {}", if difference.is_some() { "failed" } else { "ok" });
+                    failed.lock().unwrap().extend(difference);
+                }
+            });
+        }
+    });
+    failed.into_inner().unwrap()
+}
+
+/// One command: its line, how it ended, and how long it took.
+pub(crate) struct Run {
+    /// What was run.
+    pub(crate) line: &'static str,
+    /// All output, then `exit` and the status.
+    pub(crate) came: String,
+    /// The wall time.
+    pub(crate) took: Duration,
+}
+
+/// The life of a first hub with every behavior on; another account for each number. Each command follows at once.
+pub(crate) fn first_hub(number: usize) -> Vec<Run> {
+    const LINES: [&str; 5] = [
+        "kibus bootstrap-hub --yes",
+        "kibus add-cluster base --no-controller-role --yes",
+        "kibus verify",
+        "kibus remove-cluster base --yes",
+        "kibus teardown --yes",
+    ];
+    let server = Server::shared();
+    server.runtime.block_on(async {
+        let mut scenario = Scenario::new("aws_like", server, 2 + number).await;
+        scenario.proxy.like.switch("all");
+        let mut runs = Vec::new();
+        for line in LINES {
+            let begun = Instant::now();
+            let came = command::run(line, &mut scenario).await;
+            let took = begun.elapsed();
+            runs.push(Run { line, came, took });
+        }
+        runs
+    })
+}
+
+/// What the comparison does not ignore.
+fn lasting(text: &str) -> String {
+    let mut lines: Vec<String> = text
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with("! waiting: "))
+        .map(|line| line.to_owned())
+        .collect();
+    lines.dedup();
+    lines.into_iter().map(|line| format!("{line}\n")).collect()
+}
