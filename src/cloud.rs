@@ -10,6 +10,7 @@ use crate::model::document::Document;
 use crate::model::inline_policy::InlinePolicy;
 use crate::model::name::{BusName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName};
 use crate::model::resource::{FunctionSettings, Resource, ResourceId};
+use crate::model::self_test::LiveTest;
 use crate::model::status::{Depth, Status};
 use crate::plan::Op;
 
@@ -148,8 +149,9 @@ pub trait Probe: Send + Sync {
     /// Puts an event on the default event bus, which adds its id and time.
     fn put_event(&self, event: &Value) -> impl Future<Output = Result<(), Fault>> + Send;
 
-    /// Receives and deletes a probe from the probe queue; false if it did not arrive within some seconds.
-    fn take_probe(&self, queue: &QueueName, probe: &str) -> impl Future<Output = Result<bool, Fault>> + Send;
+    /// Receives and deletes the copies of a probe from the probe queue, and messages of self-tests; waits for some
+    /// seconds. Gives the number of copies.
+    fn take_probe(&self, queue: &QueueName, probe: &str) -> impl Future<Output = Result<u32, Fault>> + Send;
 
     /// Whether a probe is in a queue, without hiding any message from its consumer; `None` if the queue holds so much
     /// else that this is unknown.
@@ -163,6 +165,14 @@ pub trait Probe: Send + Sync {
         alias: &str,
         probe: &Value,
     ) -> impl Future<Output = Result<Result<Value, String>, Fault>> + Send;
+
+    /// Asks the version behind a function's alias for its self-test, without waiting for anything that is in progress.
+    /// `None` if the version does not exist or is not ready.
+    fn self_test(
+        &self,
+        function: &FunctionName,
+        alias: &str,
+    ) -> impl Future<Output = Result<Option<LiveTest>, Fault>> + Send;
 
     /// How many messages a queue holds; `None` if it is absent.
     fn depth(&self, queue: &QueueName) -> impl Future<Output = Result<Option<Depth>, Fault>> + Send;

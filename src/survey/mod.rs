@@ -1,6 +1,10 @@
 //! All reading: the resources of one hub, its clusters and their controller roles, as one value. A survey decides
 //! nothing and prints nothing. Recipes ask for what they need with a [`Query`].
 
+mod clock;
+pub mod counts;
+#[cfg(test)]
+mod fake_probe;
 pub mod probe;
 mod query;
 mod reader;

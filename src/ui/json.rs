@@ -163,7 +163,7 @@ fn finding_json(finding: &Finding, options: &str) -> Value {
     };
     json!({
         "code": finding.code.as_str(),
-        "severity": finding.code.severity().as_str(),
+        "severity": finding.severity.as_str(),
         "cluster": finding.cluster.as_ref().map(ClusterName::as_str),
         "kind": finding.kind(),
         "name": finding.name(),

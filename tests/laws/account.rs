@@ -462,8 +462,8 @@ fn needed(scope: &Scope, resource: &Resource) -> impl Iterator<Item = ResourceId
     ids.into_iter()
 }
 
-/// The managed resources that need this one. A role is replaced under its function, and its policy under the mapping and
-/// the alias.
+/// The managed resources that need this one. A role is replaced under its function, and its policy under the mapping. An
+/// alias needs more only while it moves.
 fn users(scope: &Scope, resources: &Desired, used: &Resource) -> impl Iterator<Item = ResourceId> {
     let users: Vec<ResourceId> = resources
         .values()
@@ -477,6 +477,7 @@ fn users(scope: &Scope, resources: &Desired, used: &Resource) -> impl Iterator<I
                         Resource::EventSourceMapping(_) | Resource::Alias(_),
                         Resource::RolePolicy(_)
                     )
+                    | (Resource::Alias(_), Resource::Queue(_))
             )
         })
         .map(Resource::id)
