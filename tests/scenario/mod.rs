@@ -9,6 +9,7 @@
 //! - `% remember`, `% compare`: all resources in the account, and how they changed since
 //! - `% refuse OPERATION TIMES STATUS CODE MESSAGE`: these calls of kibus fail
 //! - `% lose OPERATION TIMES`: they are executed, and the response is lost
+//! - `% answer OPERATION TIMES BODY`: they are not executed, and this is the response
 //! - `% say OPERATION MEMBER TEXT`: from now on its responses have this text in this member; `% say the truth` ends it
 //! - `% interrupt|interrupt-twice|terminate|kill during OPERATION`: the next command receives a signal then
 //! - `% file NAME text|cut|arm64|kibus`: a text file, a truncated router, one for another architecture, kibus
@@ -75,6 +76,8 @@ scenarios! {
     partition
     policy
     router_binaries
+    second_source
+    self_test
     settling
     status
     teardown
@@ -277,6 +280,11 @@ impl Scenario {
             ["lose", operation, times] => {
                 self.proxy
                     .interfere(operation, Interference::Lose(times.parse().unwrap()));
+                String::new()
+            }
+            ["answer", operation, times, ..] => {
+                let answer = Interference::Answer(times.parse().unwrap(), words[3..].join(" "));
+                self.proxy.interfere(operation, answer);
                 String::new()
             }
             ["say", "the", "truth"] => {

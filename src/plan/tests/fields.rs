@@ -745,7 +745,7 @@ fn nothing_becomes_everything_and_the_other_way() {
     );
     assert_eq!(
         torn_down,
-        "-role-policy -queue -event-source-mapping -alias -queue -function -role-policy -role -log-group \
+        "-queue -role-policy -queue -event-source-mapping -alias -function -role-policy -role -log-group \
          -rule -rule -rule -rule -rule -queue -queue"
     );
     assert_eq!(drawing(&bench.teardown()), "");

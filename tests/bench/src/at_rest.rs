@@ -20,7 +20,11 @@ const QUIET: Duration = Duration::from_secs(5);
 pub async fn run(kibus: &Path, router: &Path, runs: usize) -> Result<(), Box<dyn Error>> {
     let emulator = Emulator::start(kibus.to_owned())?;
     emulator.create_roles(ACCOUNT, &[CLUSTER.to_owned()]).await?;
-    let command = || process(kibus, &format!("http://{}", emulator.address), ACCOUNT);
+    let command = || {
+        let mut command = process(kibus, &format!("http://{}", emulator.address), ACCOUNT);
+        command.env("AWS_SESSION_TOKEN", &emulator.token);
+        command
+    };
     let mut hub = command();
     hub.args(["bootstrap-hub", "--yes", "--router-binary"]).arg(router);
     ran(hub).await?;
