@@ -279,7 +279,10 @@ fn ten_first_hubs() {
         let good = runs.iter().filter(|run| run.came.ends_with("exit 0")).count();
         let mut took: Vec<_> = runs.iter().map(|run| run.took.as_secs_f64()).collect();
         took.sort_by(f64::total_cmp);
-        println!("{}: {good} of 10, {:.1} s to {:.1} s, median {:.1} s", runs[0].line, took[0], took[9], took[5]);
+        println!(
+            "{}: {good} of 10, {:.1} s to {:.1} s, median {:.1} s",
+            runs[0].line, took[0], took[9], took[5]
+        );
     }
     let failed = lives.iter().flatten().filter(|run| !run.came.ends_with("exit 0"));
     let failed: Vec<_> = failed.map(|run| format!("{}\n{}", run.line, run.came)).collect();

@@ -327,7 +327,7 @@ fn the_mapping_never_exceeds_the_reserved_concurrency() {
             memory: None,
             ..options(from)
         };
-        pair.hub(Some(&options(to)), &found, 0, 0);
+        pair.hub(Some(&options(to)), &found, (0, 0, 0));
         let plan = pair.plan();
         hold(&plan);
         let mut reserved = pair
