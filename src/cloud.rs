@@ -39,6 +39,9 @@ pub trait Read: Send + Sync {
     /// and never a proof; each is read before anything is planned for it.
     fn cluster_queues(&self, prefix: &QueuePrefix) -> impl Future<Output = Result<BTreeSet<QueueName>, Fault>> + Send;
 
+    /// The names of the queues that begin with this, whoever manages them. A hint and never a proof.
+    fn queues(&self, prefix: &str) -> impl Future<Output = Result<BTreeSet<QueueName>, Fault>> + Send;
+
     /// The buses of the account and Region, by the tags of their queues. A hint and never a proof.
     fn buses(&self) -> impl Future<Output = Result<BTreeSet<BusName>, Fault>> + Send;
 
@@ -57,6 +60,15 @@ pub trait Read: Send + Sync {
         role: &RoleName,
         policy: &str,
     ) -> impl Future<Output = Result<Option<InlinePolicy>, Fault>> + Send;
+
+    /// The ARNs of the managed policies that are attached to a role; `None` if there is no such role.
+    fn attached_policies(
+        &self,
+        role: &RoleName,
+    ) -> impl Future<Output = Result<Option<BTreeSet<String>>, Fault>> + Send;
+
+    /// The default version of a managed policy, by its ARN; `None` if it is absent.
+    fn managed_policy(&self, arn: &str) -> impl Future<Output = Result<Option<Document>, Fault>> + Send;
 
     /// How many concurrent invocations of the account and Region are reserved for no function; `None` if the answer
     /// does not say.

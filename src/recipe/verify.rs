@@ -157,6 +157,7 @@ impl Recipe for Request {
             plan,
             findings,
             warnings,
+            second_sources: roles.second_sources,
             incomplete,
             clusters: cluster::summaries(survey)
                 .into_iter()

@@ -94,6 +94,8 @@ pub struct Survey {
     pub saved: SavedOptions,
     /// The queues that discovery found.
     pub discovered: Fact<BTreeSet<QueueName>>,
+    /// The queues that exist, among those with usual names that were asked about.
+    pub usual_queues: Fact<BTreeSet<QueueName>>,
     /// The names of all roles of the account.
     pub role_names: Fact<BTreeSet<RoleName>>,
     /// The inline policies of roles; absent if the role does not exist.
@@ -117,6 +119,7 @@ impl Survey {
             status: BTreeMap::new(),
             saved: SavedOptions::Absent,
             discovered: Fact::NotAsked,
+            usual_queues: Fact::NotAsked,
             role_names: Fact::NotAsked,
             roles: BTreeMap::new(),
             key_policies: BTreeMap::new(),

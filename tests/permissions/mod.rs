@@ -91,6 +91,10 @@ async fn each_policy_allows_its_work_and_nothing_else() {
         let call = iam.create_role().role_name(role);
         call.assume_role_policy_document(ASSUME_NOBODY).send().await.unwrap();
     }
+    // As Karpenter's CloudFormation template leaves it.
+    let old = account.managed("KarpenterControllerPolicy-base", &reads("base")).await;
+    let call = iam.attach_role_policy().role_name("KarpenterControllerRole-base");
+    call.policy_arn(&old).send().await.unwrap();
     denied::create_foreign(&account).await;
     let before = resource_names(&account).await;
 
@@ -355,6 +359,13 @@ async fn resource_names(account: &Account) -> BTreeSet<String> {
         there.insert(format!("log group {}", group.log_group_name().unwrap()));
     }
     there
+}
+
+fn reads(queue: &str) -> Value {
+    json!({
+        "Version": "2012-10-17",
+        "Statement": [{"Effect": "Allow", "Action": "sqs:ReceiveMessage", "Resource": arn("sqs", queue)}],
+    })
 }
 
 fn everything() -> Value {

@@ -71,9 +71,7 @@ fn check(hubs: &Hubs<'_>, hub: &Hub, survey: &Survey, request: &Request) -> Resu
             return Ok((report, Ending::Failed(Box::new(error))));
         }
     };
-    for warning in &intent.warnings {
-        hubs.ui.warn(warning, &hubs.global_options);
-    }
+    hubs.ui.warn_of(&intent, &hubs.global_options);
     let error = explain::incomplete(intent.incomplete).map(|error| hubs.complete(error));
     let mut report = HubReport::new(&hub.scope, &intent);
     report.probes = request.probed.clone();
