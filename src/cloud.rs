@@ -1,4 +1,5 @@
-//! The seam to AWS: what can be asked ([`Read`]), what can be changed ([`Write`]), and what a probe needs ([`Probe`]).
+//! The seam to AWS: what can be asked ([`Read`]), what can be changed ([`Write`]), what a probe needs ([`Probe`]), and what
+//! dead letters need ([`DeadLetters`]).
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -6,9 +7,10 @@ use std::future::Future;
 use serde_json::Value;
 use tokio::sync::watch;
 
+use crate::model::dead_letter::DeadLetter;
 use crate::model::document::Document;
 use crate::model::inline_policy::InlinePolicy;
-use crate::model::name::{BusName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName};
+use crate::model::name::{BusName, FunctionName, KmsKey, LogGroupName, QueueName, QueuePrefix, RoleName};
 use crate::model::resource::{FunctionSettings, Resource, ResourceId};
 use crate::model::self_test::LiveTest;
 use crate::model::status::{Depth, Status};
@@ -176,4 +178,34 @@ pub trait Probe: Send + Sync {
 
     /// How many messages a queue holds; `None` if it is absent.
     fn depth(&self, queue: &QueueName) -> impl Future<Output = Result<Option<Depth>, Fault>> + Send;
+}
+
+/// A dead letter that is hidden from other receivers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReceivedLetter {
+    /// The dead letter.
+    pub letter: DeadLetter,
+    /// What SQS needs to release or delete it.
+    pub receipt: String,
+}
+
+/// What `dead-letters` needs: the messages of the dead-letter queue, and the router's log about them.
+pub trait DeadLetters: Send + Sync {
+    /// Receives up to ten messages, and hides each for this many seconds. Waits for a second if there is none.
+    fn receive(
+        &self,
+        queue: &QueueName,
+        hidden: u32,
+    ) -> impl Future<Output = Result<Vec<ReceivedLetter>, Fault>> + Send;
+
+    /// Makes a message visible again.
+    fn release(&self, queue: &QueueName, receipt: &str) -> impl Future<Output = Result<(), Fault>> + Send;
+
+    /// The lines of a log group about messages that the router returned to their queue, since a time in milliseconds of
+    /// the Unix epoch, in the order of time; and whether that is all of them.
+    fn retry_lines(
+        &self,
+        group: &LogGroupName,
+        since: i64,
+    ) -> impl Future<Output = Result<(Vec<String>, bool), Fault>> + Send;
 }

@@ -8,6 +8,7 @@ mod call_log;
 mod changes;
 mod concurrency;
 mod connect_error;
+mod dead_letters;
 mod deleted_queue;
 mod discovery;
 mod document;

@@ -75,6 +75,10 @@ pub(super) fn examples(command: &str) -> &'static [Example] {
             ("Show the hub of another Region", "kibus status --region eu-west-1"),
             ("Write the status as JSON", "kibus status --output json"),
         ],
+        "dead-letters" => &[
+            ("Show the events that reached no cluster", "kibus dead-letters"),
+            ("Write them as JSON", "kibus dead-letters --output json"),
+        ],
         "teardown" => &[
             ("Show what would be deleted", "kibus teardown --dry-run"),
             ("Delete the bus `blue` with its clusters", "kibus teardown --bus blue"),

@@ -17,8 +17,8 @@ use crate::error::{Error, ErrorKind};
 use crate::sandbox::Endpoint;
 use crate::ui::{self, Talk, Ui};
 use commands::{
-    add_cluster, bootstrap_hub, completions, list, man, policy, reference, remove_cluster, rollback, sandbox, status,
-    teardown, verify,
+    add_cluster, bootstrap_hub, completions, dead_letters, list, man, policy, reference, remove_cluster, rollback,
+    sandbox, status, teardown, verify,
 };
 use global::Global;
 use hub::Hubs;
@@ -48,6 +48,7 @@ enum Command {
     Verify(verify::Args),
     Status(status::Args),
     List(list::Args),
+    DeadLetters(dead_letters::Args),
     Rollback(rollback::Args),
     Teardown(teardown::Args),
     Explain(commands::explain::Args),
@@ -148,6 +149,7 @@ async fn run_at(
         Command::RemoveCluster(args) => remove_cluster::run(args, open().await?).await,
         Command::Verify(args) => verify::run(args, open().await?).await,
         Command::Status(args) => status::run(args, open().await?).await,
+        Command::DeadLetters(args) => dead_letters::run(args, open().await?).await,
         Command::List(args) => list::run(args, open().await?).await,
         Command::Rollback(args) => rollback::run(args, open().await?).await,
         Command::Teardown(args) => teardown::run(args, open().await?).await,

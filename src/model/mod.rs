@@ -3,6 +3,7 @@
 
 pub mod cluster;
 pub mod controller_role;
+pub mod dead_letter;
 pub mod document;
 pub mod duration;
 pub mod fault;

@@ -65,6 +65,10 @@ pub fn operator(
         ("bus", scope.bus.as_str().into()),
         ("queue_arns", queues.clone()),
         ("hub_queue_arn", scope.queue_arn(&scope.hub_queue()).into()),
+        (
+            "dead_letter_queue_arn",
+            scope.queue_arn(&scope.dead_letter_queue()).into(),
+        ),
         ("probe_queue_arn", scope.queue_arn(&scope.probe_queue()).into()),
         ("rules_arn", scope.rules_arn().into()),
         ("event_bus_arn", scope.event_bus_arn().into()),
@@ -94,7 +98,8 @@ pub fn operator(
 }
 
 /// The beginnings of the names of actions that read. The tests hold that no other action of an operator reads, except
-/// `sqs:ReceiveMessage`, which hides the message from its consumer.
+/// `sqs:ReceiveMessage`, which hides the message from its consumer, and `logs:FilterLogEvents`, which only
+/// `dead-letters` needs.
 const READS: [&str; 3] = ["Describe", "Get", "List"];
 
 /// Reads that only commands which change something make: managed policies of controller roles, what concurrency is left,
@@ -150,14 +155,9 @@ mod tests {
     use crate::model::scope::tests::{scope, scope_in};
     use crate::model::tag_conditions::WITHOUT_QUEUE_TAG_CONDITIONS;
 
-    /// Actions that an operator does not need: the first requires no permission, the next two are for the demo, which is
+    /// Actions that an operator does not need: the first requires no permission, the next is for the demo, which is
     /// root in its own sandbox, and no command removes the retention of a log.
-    const WITHOUT: [&str; 4] = [
-        "sts:GetCallerIdentity",
-        "sqs:SendMessage",
-        "logs:FilterLogEvents",
-        "logs:DeleteRetentionPolicy",
-    ];
+    const WITHOUT: [&str; 3] = ["sts:GetCallerIdentity", "sqs:SendMessage", "logs:DeleteRetentionPolicy"];
     /// Not called, but required by AWS: to pass a role to Lambda.
     const BESIDES: [&str; 1] = ["iam:PassRole"];
 
@@ -233,9 +233,9 @@ mod tests {
 
     #[test]
     fn a_read_only_document_has_every_read_and_no_write() {
-        const WRITES: [&str; 13] = [
-            "Create", "Decrypt", "Delete", "Invoke", "Pass", "Publish", "Put", "Receive", "Remove", "Set", "Tag",
-            "Untag", "Update",
+        const WRITES: [&str; 15] = [
+            "Change", "Create", "Decrypt", "Delete", "Filter", "Invoke", "Pass", "Publish", "Put", "Receive", "Remove",
+            "Set", "Tag", "Untag", "Update",
         ];
         let key: KmsKey = "arn:aws-us-gov:kms:us-gov-west-1:111122223333:key/1".parse().unwrap();
         let boundary = boundary("routers");

@@ -8,6 +8,7 @@ mod blocked;
 pub mod bootstrap_hub;
 mod cluster;
 mod controllers;
+pub mod dead_letters;
 mod inventory;
 mod key;
 mod live_version;

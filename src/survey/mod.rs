@@ -3,6 +3,7 @@
 
 mod clock;
 pub mod counts;
+pub mod dead_letters;
 #[cfg(test)]
 mod fake_probe;
 pub mod probe;

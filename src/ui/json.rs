@@ -1,6 +1,7 @@
 //! The one JSON document that a command writes to stdout, for one hub and for many.
 //! `docs/plan.schema.json` describes it.
 
+mod dead_letters;
 mod status;
 
 use serde_json::{Map, Value, json};
@@ -13,6 +14,7 @@ use crate::model::name::{ClusterName, RoleName};
 use crate::model::scope::Scope;
 use crate::plan::finding::{Finding, Fix};
 use crate::plan::{Action, Change, Plan};
+use crate::recipe::dead_letters::DeadLetterReport;
 use crate::recipe::probe::Probed;
 use crate::recipe::status::StatusReport;
 use crate::recipe::{ClusterSummary, Intent};
@@ -46,6 +48,8 @@ pub struct HubReport {
     pub warnings: Vec<Hint>,
     /// The status of the hub and its clusters, if requested.
     pub status: Option<StatusReport>,
+    /// The dead letters, if requested.
+    pub dead_letters: Option<DeadLetterReport>,
     /// Whether the plan was applied completely.
     pub applied: bool,
     /// The error that the command ended with.
@@ -74,6 +78,7 @@ impl HubReport {
                 .chain(second_sources(&intent.second_sources))
                 .collect(),
             status: None,
+            dead_letters: None,
             applied: false,
             error: None,
         }
@@ -105,6 +110,7 @@ impl HubReport {
             probes,
             warnings,
             status,
+            dead_letters,
             applied,
             error,
         } = self;
@@ -124,6 +130,9 @@ impl HubReport {
         }
         if let Some(status) = status {
             hub["status"] = status::to_json(status);
+        }
+        if let Some(letters) = dead_letters {
+            hub["dead_letters"] = dead_letters::to_json(letters);
         }
         if let Some(error) = error {
             hub["error"] = error_json(error);

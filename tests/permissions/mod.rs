@@ -157,6 +157,8 @@ async fn each_policy_allows_its_work_and_nothing_else() {
         .await;
     operator.kibus("add-cluster base --tag none").await;
     operator.kibus("verify").await;
+    dead_letter(&account, &sqs).await;
+    operator.kibus("dead-letters").await;
 
     let call = iam.detach_role_policy().role_name(ROUTER_ROLE).policy_arn(&own);
     call.send().await.unwrap();
@@ -177,6 +179,13 @@ async fn each_policy_allows_its_work_and_nothing_else() {
         Vec::<&String>::new(),
         "allowed, and no command of this story calls it"
     );
+}
+
+/// Puts a text that is no event into the dead-letter queue.
+async fn dead_letter(account: &Account, sqs: &Sqs) {
+    let call = sqs.send_message().message_body("x");
+    let url = format!("{}/{ACCOUNT}/kibus-hub-dlq", account.endpoint);
+    call.queue_url(url).send().await.unwrap();
 }
 
 /// Attaches a policy to the router's role as soon as the role exists.

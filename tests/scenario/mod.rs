@@ -56,6 +56,7 @@ scenarios! {
     bad_input
     clusters
     controller_roles
+    dead_letters
     deleted_clusters
     deleted_hubs
     drift_of_a_cluster

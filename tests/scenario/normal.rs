@@ -47,10 +47,16 @@ fn timestamps(line: &str) -> String {
         let shape = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c });
         shape.eq("0000-00-00T00:00:00Z".chars())
     };
-    let parts = line
-        .split('"')
-        .map(|part| if is_timestamp(part) { "TIME" } else { part });
-    parts.collect::<Vec<_>>().join("\"")
+    let word = |word: &str| {
+        let time = word.trim_end_matches(',');
+        if is_timestamp(time) {
+            word.replacen(time, "TIME", 1)
+        } else {
+            word.to_owned()
+        }
+    };
+    let part = |part: &str| part.split(' ').map(word).collect::<Vec<_>>().join(" ");
+    line.split('"').map(part).collect::<Vec<_>>().join("\"")
 }
 
 /// Durations like `0.3s` and `0.3 s`.

@@ -3,6 +3,7 @@
 pub(super) mod add_cluster;
 pub(super) mod bootstrap_hub;
 pub(super) mod completions;
+pub(super) mod dead_letters;
 mod demo;
 pub(super) mod explain;
 pub(super) mod list;

@@ -1,6 +1,7 @@
 //! Values as text. All functions are pure and return a whole text.
 
 mod columns;
+mod dead_letters;
 mod document;
 mod error;
 mod escape;
@@ -16,6 +17,7 @@ mod summary;
 pub(crate) mod tests;
 mod value;
 
+pub use dead_letters::dead_letters;
 pub use error::{error, sentences, warning};
 pub use escape::escape;
 pub use findings::findings;

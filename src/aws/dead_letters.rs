@@ -1,0 +1,60 @@
+//! Dead letters: received and released, and the router's log about them.
+
+use aws_sdk_sqs::types::{Message, MessageSystemAttributeName as Attribute};
+
+use super::AwsCloud;
+use super::error::OrFault;
+use super::log_lines::lines;
+use crate::cloud::{DeadLetters, Fault, ReceivedLetter};
+use crate::model::dead_letter::{DeadLetter, DeadLetterCause};
+use crate::model::name::{LogGroupName, QueueName};
+
+/// The most messages that one receive returns.
+const BATCH: i32 = 10;
+/// The lines of the router about messages that it returned to their queue.
+const RETRIES: &str = "{ $.message = \"retried\" }";
+/// How many calls a search of the log takes at most. Each searches about a megabyte.
+const LOG_CALLS: usize = 50;
+
+impl DeadLetters for AwsCloud {
+    async fn receive(&self, queue: &QueueName, hidden: u32) -> Result<Vec<ReceivedLetter>, Fault> {
+        let call = self.sqs.receive_message().queue_url(self.queue_url(queue));
+        // Long polling queries all of a queue's servers, short polling only some.
+        let call = call
+            .max_number_of_messages(BATCH)
+            .wait_time_seconds(1)
+            .visibility_timeout(i32::try_from(hidden).unwrap_or(i32::MAX))
+            .message_system_attribute_names(Attribute::All)
+            .message_attribute_names("All");
+        let messages = call.send().await.or_fault("sqs:ReceiveMessage")?.messages;
+        Ok(messages.unwrap_or_default().into_iter().filter_map(received).collect())
+    }
+
+    async fn release(&self, queue: &QueueName, receipt: &str) -> Result<(), Fault> {
+        let call = self.sqs.change_message_visibility().queue_url(self.queue_url(queue));
+        let call = call.receipt_handle(receipt).visibility_timeout(0);
+        call.send().await.or_fault("sqs:ChangeMessageVisibility").map(drop)
+    }
+
+    async fn retry_lines(&self, group: &LogGroupName, since: i64) -> Result<(Vec<String>, bool), Fault> {
+        lines(self, group, Some(RETRIES), Some(since), LOG_CALLS).await
+    }
+}
+
+fn received(message: Message) -> Option<ReceivedLetter> {
+    let system = |name| message.attributes()?.get(&name).map(String::as_str);
+    let attribute = |name: &str| message.message_attributes()?.get(name)?.string_value();
+    let cause = DeadLetterCause::of(attribute, system(Attribute::DeadLetterQueueSourceArn));
+    let number = |name| system(name).and_then(|text| text.parse::<i64>().ok());
+    let receives = number(Attribute::ApproximateReceiveCount).and_then(|count| u32::try_from(count).ok());
+    Some(ReceivedLetter {
+        letter: DeadLetter {
+            id: message.message_id()?.to_owned(),
+            sent: number(Attribute::SentTimestamp).unwrap_or_default(),
+            receives: receives.unwrap_or_default(),
+            cause,
+            body: message.body().unwrap_or_default().to_owned(),
+        },
+        receipt: message.receipt_handle()?.to_owned(),
+    })
+}

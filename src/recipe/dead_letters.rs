@@ -1,0 +1,104 @@
+//! `dead-letters`: what lies in the dead-letter queue, why, and whether it is still useful.
+
+use std::collections::BTreeMap;
+
+use super::{Blocked, Intent, Recipe};
+use crate::model::dead_letter::{DeadLetter, LetterEvent, RetryLine};
+use crate::model::fault::Fault;
+use crate::model::inventory::Reading;
+use crate::model::name::QueueName;
+use crate::model::resource::ResourceId;
+use crate::plan;
+use crate::survey::dead_letters::{HIDDEN, SeenLetters};
+use crate::survey::{Fact, Query, Survey};
+
+/// The request.
+#[derive(Clone, Copy, Debug)]
+pub struct Request;
+
+/// The dead letters of a hub.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadLetterReport {
+    /// The queue.
+    pub queue: QueueName,
+    /// How many messages it holds, as SQS counts, and at least those that were seen.
+    pub about: u64,
+    /// Those that were seen, the oldest first.
+    pub letters: Vec<ReportedLetter>,
+    /// Why the report lacks something.
+    pub warnings: Vec<String>,
+}
+
+/// A dead letter and what is known of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReportedLetter {
+    /// The dead letter.
+    pub letter: DeadLetter,
+    /// What it says; `None` if it is not an event.
+    pub event: Option<LetterEvent>,
+    /// The last line of the router's log about it.
+    pub retry: Option<RetryLine>,
+}
+
+impl Recipe for Request {
+    fn query(&self) -> Query {
+        Query::default()
+    }
+
+    fn more(&self, survey: &Survey) -> Query {
+        let queue = ResourceId::Queue(survey.scope.dead_letter_queue());
+        let mut query = Query::default();
+        if survey.observed.get(&queue).is_none() {
+            query.resources.insert(queue);
+        }
+        query
+    }
+
+    fn intent(&self, survey: &Survey) -> Result<Intent, Blocked> {
+        let id = ResourceId::Queue(survey.scope.dead_letter_queue());
+        match survey.observed.get(&id) {
+            Some(Reading::Unreadable(fault)) => Err(Blocked::Unreadable(id, Box::new(fault.clone()))),
+            Some(Reading::Present(queue)) if plan::is_ours(&survey.scope, queue, &survey.observed) => {
+                Ok(Intent::default())
+            }
+            None | Some(Reading::Absent | Reading::Present(_)) => Err(Blocked::NoHub),
+        }
+    }
+}
+
+/// The report about what was seen at `now`, in milliseconds of the Unix epoch, with the router's log if it could be read.
+#[must_use]
+pub fn report(
+    survey: &Survey,
+    seen: SeenLetters,
+    log: &Fact<(BTreeMap<String, RetryLine>, bool)>,
+    now: i64,
+) -> DeadLetterReport {
+    let queue = survey.scope.dead_letter_queue();
+    let count = survey.depth(&queue).map_or(0, |depth| depth.waiting + depth.in_flight);
+    let retry = |id: &str| log.present().and_then(|(lines, _)| lines.get(id).cloned());
+    DeadLetterReport {
+        about: count.max(u64::try_from(seen.letters.len()).unwrap_or(u64::MAX)),
+        letters: seen
+            .letters
+            .into_iter()
+            .map(|letter| ReportedLetter {
+                event: letter.event(now),
+                retry: retry(&letter.id),
+                letter,
+            })
+            .collect(),
+        warnings: warnings(seen.unreleased.as_ref(), log),
+        queue,
+    }
+}
+
+fn warnings(unreleased: Option<&Fault>, log: &Fact<(BTreeMap<String, RetryLine>, bool)>) -> Vec<String> {
+    let hidden = unreleased.map(|fault| format!("dead letters stay hidden for {HIDDEN} seconds: {fault}"));
+    let log = match log {
+        Fact::Unreadable(fault) => Some(format!("the router's log could not be read: {fault}")),
+        Fact::Present((_, false)) => Some("the router's log is too long and was not read to its end".to_owned()),
+        Fact::NotAsked | Fact::Absent | Fact::Present(_) => None,
+    };
+    hidden.into_iter().chain(log).collect()
+}

@@ -1,0 +1,108 @@
+//! Dead letters as text.
+
+use super::Style;
+use super::escape::escape;
+use crate::model::dead_letter::{DeadLetterCause, DeliveryError, LetterEvent, Usefulness, time_text};
+use crate::recipe::dead_letters::{DeadLetterReport, ReportedLetter};
+use crate::ui::Heading;
+
+/// How many instances a line names at most.
+const NAMED: usize = 5;
+
+/// What lies in the dead-letter queue, a paragraph for each message.
+#[must_use]
+pub fn dead_letters(heading: &Heading, report: &DeadLetterReport, style: Style) -> String {
+    let DeadLetterReport {
+        queue, about, letters, ..
+    } = report;
+    match (letters.len(), about) {
+        (0, 0) => return format!("No dead letters in queue {queue}."),
+        (0, about) => {
+            return format!(
+                "No dead letters are visible in queue {queue}; SQS counts about {about}. Another command may hide them for \
+                 seconds, and SQS counts late."
+            );
+        }
+        _ => {}
+    }
+    let mut lines = vec![super::heading(heading, style), String::new()];
+    lines.push(format!("  {} of about {about} in queue {queue}", letters.len()));
+    for letter in letters {
+        lines.push(String::new());
+        lines.extend(paragraph(letter, style));
+    }
+    lines.join("\n")
+}
+
+fn paragraph(reported: &ReportedLetter, style: Style) -> Vec<String> {
+    let ReportedLetter { letter, event, retry } = reported;
+    let mut facts = vec![
+        format!("message {}, sent {}", escape(&letter.id), time_text(letter.sent)),
+        match &letter.cause {
+            DeadLetterCause::NotDelivered(error) => not_delivered(error),
+            DeadLetterCause::GivenUp => format!("the hub queue gave up; received {} times", letter.receives),
+            DeadLetterCause::Unknown => "reason unknown: neither EventBridge nor the hub queue sent it".to_owned(),
+        },
+    ];
+    facts.extend(retry.as_ref().map(|retry| {
+        let cluster = retry.cluster.as_ref().map(|name| format!(", for cluster {name}"));
+        let line = format!(
+            "the router's last retry: {}{}",
+            retry.reason,
+            cluster.unwrap_or_default()
+        );
+        escape(&line).into_owned()
+    }));
+    facts.push(match event {
+        None => "not an event, so the router cannot route it".to_owned(),
+        Some(event) => match &event.usefulness {
+            Usefulness::Until(end) => format!("useful until {}", time_text(*end)),
+            Usefulness::Little(why) => format!("of little use: {why}"),
+            Usefulness::Unknown(why) => format!("use unknown: {why}"),
+        },
+    });
+    let title = event.as_ref().map_or("unreadable message".to_owned(), title);
+    let mut lines = vec![format!("  {}", style.paint.bold(&title))];
+    lines.extend(facts.iter().map(|fact| format!("      {fact}")));
+    lines
+}
+
+fn title(event: &LetterEvent) -> String {
+    let mut title = escape(&event.detail_type).into_owned();
+    let named: Vec<&str> = event.instances.iter().map(String::as_str).take(NAMED).collect();
+    if !named.is_empty() {
+        title.push_str(&format!(" · {}", named.join(", ")));
+    }
+    match event.instances.len().saturating_sub(NAMED) {
+        0 => title,
+        more => format!("{title} and {more} more"),
+    }
+}
+
+fn not_delivered(error: &DeliveryError) -> String {
+    let DeliveryError {
+        code,
+        message,
+        rule,
+        target,
+        attempts,
+        exhausted,
+    } = error;
+    let last = |arn: &str| arn.rsplit([':', '/']).next().unwrap_or_default().to_owned();
+    let parts = [
+        ("rule", last(rule)),
+        ("target", last(target)),
+        ("retries", attempts.clone()),
+        ("ended by", exhausted.clone()),
+    ];
+    let parts: Vec<String> = parts
+        .iter()
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(name, value)| format!("{name} {value}"))
+        .collect();
+    let line = format!(
+        "EventBridge could not deliver it: {code}: {message} ({})",
+        parts.join(", ")
+    );
+    escape(&line).into_owned()
+}
