@@ -11,6 +11,7 @@ mod errors;
 mod front;
 mod kms_key;
 mod laws;
+mod migration;
 mod module_arrows;
 mod options;
 mod partitions;
