@@ -265,7 +265,8 @@ fn the_teardown_scenario_through_all_together() {
 #[test]
 #[ignore = "takes minutes; a sample runs with all tests"]
 fn every_scenario() {
-    let failed = all_together::every_difference();
+    let failed =
+        all_together::every_difference(|name, is_same| println!("{name}: {}", if is_same { "ok" } else { "failed" }));
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 

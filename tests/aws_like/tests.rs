@@ -370,6 +370,21 @@ fn e1_e4_and_e12_a_new_rule_is_late() {
 }
 
 #[test]
+fn i2_a_trust_policy_with_a_new_role_is_refused() {
+    with("200000000019", "I2", async |aws| {
+        aws.create_role().await;
+        let trust = r#"{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::200000000019:role/r"},"Action":"sts:AssumeRole"}]}"#;
+        let create = async || {
+            let call = aws.iam.create_role().role_name("other");
+            said(call.assume_role_policy_document(trust).send().await)
+        };
+        assert_eq!(create().await, "MalformedPolicyDocument");
+        aws.proxy.like.settle().await;
+        assert_eq!(create().await, "ok");
+    });
+}
+
+#[test]
 fn i4_deleted_policies_linger() {
     with("200000000013", "I4", async |aws| {
         aws.create_role().await;
