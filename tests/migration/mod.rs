@@ -283,10 +283,9 @@ impl Flow {
             let (stage, received) = (Arc::clone(stage), Arc::clone(&received));
             tokio::spawn(async move {
                 loop {
-                    let bodies = stage.cloud.receive_messages(&queue).await.unwrap();
-                    let events = bodies.iter().map(|body| serde_json::from_str::<Value>(body).unwrap());
-                    let ids = events.filter_map(|event| event["detail"]["test"].as_str().map(str::to_owned));
-                    received.lock().unwrap().extend(ids);
+                    let events = stage.receive(&queue).await;
+                    let names = events.iter().filter_map(|event| event["detail"]["test"].as_str());
+                    received.lock().unwrap().extend(names.map(str::to_owned));
                 }
             })
         });
@@ -334,6 +333,28 @@ impl Flow {
 }
 
 impl Stage {
+    /// Receives up to ten events, and deletes them.
+    async fn receive(&self, queue: &QueueName) -> Vec<Value> {
+        let (port, account) = (self.server.endpoint().port, &self.cloud.scope().account);
+        let url = format!("http://127.0.0.1:{port}/{account}/{queue}");
+        let call = |name: &str, body: Value| {
+            let (target, body) = (format!("AmazonSQS.{name}"), body.to_string());
+            async move {
+                self.call("sqs", "POST", "/", Some(&target), "application/x-amz-json-1.0", body)
+                    .await
+            }
+        };
+        let receive = json!({"QueueUrl": url, "MaxNumberOfMessages": 10, "WaitTimeSeconds": 1});
+        let received = call("ReceiveMessage", receive).await;
+        let mut events = Vec::new();
+        for message in received["Messages"].as_array().into_iter().flatten() {
+            let delete = json!({"QueueUrl": url, "ReceiptHandle": message["ReceiptHandle"]});
+            call("DeleteMessage", delete).await;
+            events.push(serde_json::from_str(message["Body"].as_str().unwrap()).unwrap());
+        }
+        events
+    }
+
     async fn send_probe(&self, number: usize) -> String {
         let name = format!("probe {number}");
         let detail = json!({"test": name}).to_string();
