@@ -10,6 +10,7 @@ use crate::model::document::Document;
 use crate::model::inline_policy::InlinePolicy;
 use crate::model::name::{BusName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName};
 use crate::model::resource::{FunctionSettings, Resource, ResourceId};
+use crate::model::self_test::LiveTest;
 use crate::model::status::{Depth, Status};
 use crate::plan::Op;
 
@@ -38,6 +39,9 @@ pub trait Read: Send + Sync {
     /// and never a proof; each is read before anything is planned for it.
     fn cluster_queues(&self, prefix: &QueuePrefix) -> impl Future<Output = Result<BTreeSet<QueueName>, Fault>> + Send;
 
+    /// The names of the queues that begin with this, whoever manages them. A hint and never a proof.
+    fn queues(&self, prefix: &str) -> impl Future<Output = Result<BTreeSet<QueueName>, Fault>> + Send;
+
     /// The buses of the account and Region, by the tags of their queues. A hint and never a proof.
     fn buses(&self) -> impl Future<Output = Result<BTreeSet<BusName>, Fault>> + Send;
 
@@ -56,6 +60,15 @@ pub trait Read: Send + Sync {
         role: &RoleName,
         policy: &str,
     ) -> impl Future<Output = Result<Option<InlinePolicy>, Fault>> + Send;
+
+    /// The ARNs of the managed policies that are attached to a role; `None` if there is no such role.
+    fn attached_policies(
+        &self,
+        role: &RoleName,
+    ) -> impl Future<Output = Result<Option<BTreeSet<String>>, Fault>> + Send;
+
+    /// The default version of a managed policy, by its ARN; `None` if it is absent.
+    fn managed_policy(&self, arn: &str) -> impl Future<Output = Result<Option<Document>, Fault>> + Send;
 
     /// How many concurrent invocations of the account and Region are reserved for no function; `None` if the answer
     /// does not say.
@@ -136,8 +149,9 @@ pub trait Probe: Send + Sync {
     /// Puts an event on the default event bus, which adds its id and time.
     fn put_event(&self, event: &Value) -> impl Future<Output = Result<(), Fault>> + Send;
 
-    /// Receives and deletes a probe from the probe queue; false if it did not arrive within some seconds.
-    fn take_probe(&self, queue: &QueueName, probe: &str) -> impl Future<Output = Result<bool, Fault>> + Send;
+    /// Receives and deletes the copies of a probe from the probe queue, and messages of self-tests; waits for some
+    /// seconds. Gives the number of copies.
+    fn take_probe(&self, queue: &QueueName, probe: &str) -> impl Future<Output = Result<u32, Fault>> + Send;
 
     /// Whether a probe is in a queue, without hiding any message from its consumer; `None` if the queue holds so much
     /// else that this is unknown.
@@ -151,6 +165,14 @@ pub trait Probe: Send + Sync {
         alias: &str,
         probe: &Value,
     ) -> impl Future<Output = Result<Result<Value, String>, Fault>> + Send;
+
+    /// Asks the version behind a function's alias for its self-test, without waiting for anything that is in progress.
+    /// `None` if the version does not exist or is not ready.
+    fn self_test(
+        &self,
+        function: &FunctionName,
+        alias: &str,
+    ) -> impl Future<Output = Result<Option<LiveTest>, Fault>> + Send;
 
     /// How many messages a queue holds; `None` if it is absent.
     fn depth(&self, queue: &QueueName) -> impl Future<Output = Result<Option<Depth>, Fault>> + Send;

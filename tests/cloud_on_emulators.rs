@@ -2,7 +2,7 @@
 //! resource is absent, and deleting it again is not an error.
 
 use futures_util::future::{join, join_all};
-use kibus::cloud::{FaultKind, Read, Waiting, Write};
+use kibus::cloud::{FaultKind, Probe, Read, Waiting, Write};
 use kibus::model::document::Document;
 use kibus::model::inventory::Desired;
 use kibus::model::options::{HubOptions, OrNone, UserTags};
@@ -25,6 +25,19 @@ async fn written_values_are_read_back_on_ministack() {
 #[tokio::test]
 async fn written_values_are_read_back_on_moto() {
     law(Kind::Moto).await;
+}
+
+/// PutEvents succeeds, and has an error inside for a source that only AWS may use.
+#[tokio::test]
+async fn e11_an_event_that_is_refused_alone_is_a_fault() {
+    let emulator = Emulator::start(Kind::Ministack).await;
+    let bench = Bench::new(&emulator).await;
+    let event = json!({"source": "aws.ec2", "detail-type": "x", "detail": {}});
+    let fault = bench.cloud.put_event(&event).await.unwrap_err();
+    assert_eq!(
+        (fault.kind, fault.message.as_str()),
+        (FaultKind::Rejected, "Not authorized for the source.")
+    );
 }
 
 async fn law(kind: Kind) {

@@ -15,7 +15,7 @@ use crate::model::tags;
 ///
 /// Where the tagging API is denied, the list is enough, unless the prefix is empty.
 pub(super) async fn cluster_queues(cloud: &AwsCloud, prefix: &QueuePrefix) -> Result<BTreeSet<QueueName>, Fault> {
-    let (tagged, listed) = tokio::join!(tagged_queues(cloud), listed_queues(cloud, prefix));
+    let (tagged, listed) = tokio::join!(tagged_queues(cloud), queues(cloud, prefix.as_str()));
     let mut queues = listed?;
     match tagged {
         Ok(tagged) => queues.extend(tagged),
@@ -66,8 +66,9 @@ pub(super) async fn buses(cloud: &AwsCloud) -> Result<BTreeSet<BusName>, Fault> 
     Ok(buses)
 }
 
-async fn listed_queues(cloud: &AwsCloud, prefix: &QueuePrefix) -> Result<BTreeSet<QueueName>, Fault> {
-    let prefix = Some(prefix.to_string()).filter(|prefix| !prefix.is_empty());
+/// The queues whose names begin with this.
+pub(super) async fn queues(cloud: &AwsCloud, prefix: &str) -> Result<BTreeSet<QueueName>, Fault> {
+    let prefix = Some(prefix.to_owned()).filter(|prefix| !prefix.is_empty());
     // Without a page size SQS returns one page and no token for the next.
     let call = cloud.sqs.list_queues().set_queue_name_prefix(prefix).max_results(1000);
     let mut answers = call.into_paginator().items().send();

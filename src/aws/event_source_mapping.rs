@@ -35,7 +35,6 @@ pub(super) async fn read(
     let unsigned = |number: Option<i32>| number.and_then(|number| u32::try_from(number).ok());
     let state = MappingState {
         state: first.state().unwrap_or_default().to_owned(),
-        last_result: first.last_processing_result().map(str::to_owned),
         reason: first.state_transition_reason().map(str::to_owned),
     };
     let mapping = EventSourceMapping {

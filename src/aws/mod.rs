@@ -19,6 +19,7 @@ mod invoke;
 mod key_policy;
 mod log_group;
 mod log_lines;
+mod managed_policies;
 mod messages;
 mod probe;
 mod queue;
@@ -213,6 +214,10 @@ impl Read for AwsCloud {
         discovery::cluster_queues(self, prefix).await
     }
 
+    async fn queues(&self, prefix: &str) -> Result<BTreeSet<QueueName>, Fault> {
+        discovery::queues(self, prefix).await
+    }
+
     async fn buses(&self) -> Result<BTreeSet<BusName>, Fault> {
         discovery::buses(self).await
     }
@@ -227,6 +232,14 @@ impl Read for AwsCloud {
 
     async fn inline_policy(&self, role: &RoleName, policy: &str) -> Result<Option<InlinePolicy>, Fault> {
         inline_policies::read(self, role, policy).await
+    }
+
+    async fn attached_policies(&self, role: &RoleName) -> Result<Option<BTreeSet<String>>, Fault> {
+        managed_policies::attached(self, role).await
+    }
+
+    async fn managed_policy(&self, arn: &str) -> Result<Option<Document>, Fault> {
+        managed_policies::read(self, arn).await
     }
 
     async fn unreserved_concurrency(&self) -> Result<Option<u32>, Fault> {

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 use aws_sdk_eventbridge::types::PutEventsRequestEntry;
 use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
+use futures_util::future::join_all;
 use serde_json::Value;
 
 use super::error::{OrFault, rejected};
@@ -12,6 +13,7 @@ use super::invoke::{Invoked, invoke_once};
 use super::{AwsCloud, queue_depth};
 use crate::cloud::{Fault, Probe};
 use crate::model::name::{FunctionName, QueueName};
+use crate::model::self_test::{self, LiveTest};
 use crate::model::status::Depth;
 
 /// The most messages that one receive returns.
@@ -51,7 +53,7 @@ impl Probe for AwsCloud {
         Ok((there || messages.is_empty()).then_some(there))
     }
 
-    async fn take_probe(&self, queue: &QueueName, probe: &str) -> Result<bool, Fault> {
+    async fn take_probe(&self, queue: &QueueName, probe: &str) -> Result<u32, Fault> {
         let url = self.queue_url(queue);
         let call = self.sqs.receive_message().queue_url(&url);
         let call = call
@@ -59,19 +61,25 @@ impl Probe for AwsCloud {
             .wait_time_seconds(2)
             .visibility_timeout(1);
         let messages = call.send().await.or_fault("sqs:ReceiveMessage")?.messages;
-        for message in messages.unwrap_or_default() {
-            if let Some(receipt) = message
-                .receipt_handle
-                .as_ref()
-                .filter(|_| is_probe(message.body(), probe))
-            {
-                let call = self.sqs.delete_message().queue_url(&url).receipt_handle(receipt);
-                // It has arrived; if the delete fails, the message expires.
-                let _ = call.send().await;
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        let messages = messages.unwrap_or_default();
+        let copies = messages
+            .iter()
+            .filter(|message| is_probe(message.body(), probe))
+            .count();
+        let ours = messages
+            .iter()
+            .filter(|message| is_probe(message.body(), probe) || self_test::is_message(&event(message.body())));
+        let deletes = ours.filter_map(|message| {
+            let call = self.sqs.delete_message().queue_url(&url);
+            Some(call.receipt_handle(message.receipt_handle()?).send())
+        });
+        // If a delete fails, the message expires.
+        drop(join_all(deletes).await);
+        Ok(u32::try_from(copies).unwrap_or(u32::MAX))
+    }
+
+    async fn self_test(&self, function: &FunctionName, alias: &str) -> Result<Option<LiveTest>, Fault> {
+        super::self_test::live(self, function, alias).await
     }
 
     async fn route_probe(
@@ -99,8 +107,11 @@ impl Probe for AwsCloud {
 
 /// Whether a message is this probe.
 fn is_probe(body: Option<&str>, probe: &str) -> bool {
-    let event: Value = body
-        .and_then(|body| serde_json::from_str(body).ok())
-        .unwrap_or_default();
-    event["detail"]["probe"] == probe
+    event(body)["detail"]["probe"] == probe
+}
+
+/// The event in a message; null if it has none.
+fn event(body: Option<&str>) -> Value {
+    body.and_then(|body| serde_json::from_str(body).ok())
+        .unwrap_or_default()
 }

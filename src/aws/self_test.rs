@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use super::AwsCloud;
-use super::error::rejected;
-use super::invoke::{INVOKE as ACTION, Invoked, invoke};
-use super::wait::{Waiting, pause};
+use super::error::{rejected, settling};
+use super::invoke::{INVOKE, Invoked, invoke, invoke_once};
+use super::wait::{WaitReason, Waiting, pause};
 use crate::aws_code;
-use crate::cloud::Fault;
+use crate::cloud::{Fault, FaultKind};
+use crate::model::name::FunctionName;
 use crate::model::resource::{Alias, FunctionSettings};
-use crate::model::self_test::{SelfTestReport, question};
+use crate::model::self_test::{LiveTest, SelfTestReport, question};
 
 /// How long a denial means "not yet": new permissions and tags are in force after seconds, rarely minutes. Terraform's
 /// provider waits as long for IAM.
@@ -77,13 +78,38 @@ pub(super) async fn pass(
     };
     let failed = |why: &str| {
         let message = format!("version {version} did not pass its self-test: {why}; {state}");
-        rejected(ACTION, message)
+        rejected(INVOKE, message)
     };
     match verdict {
         Verdict::Passed => Ok(Ok(())),
         Verdict::Denied(_, why) => Err(failed(&format!("{why}, for {} seconds", NOT_YET.as_secs()))),
         Verdict::Refused(why) => Err(failed(&why)),
         Verdict::Broken(why) => Ok(Err(failed(&why))),
+    }
+}
+
+/// Asks the version behind an alias once. `None` if it does not exist or is not ready: the state of the function says so.
+pub(super) async fn live(cloud: &AwsCloud, function: &FunctionName, alias: &str) -> Result<Option<LiveTest>, Fault> {
+    match invoke_once(cloud, function, alias, &question()).await {
+        Ok(Invoked::Answered(payload)) => Ok(Some(LiveTest::of_payload(&payload))),
+        Ok(Invoked::Failed(message)) => Ok(Some(LiveTest::Failed(message))),
+        Err(fault) => unable(fault),
+    }
+}
+
+/// What a fault of an invocation says about the version; the fault itself, if it says nothing.
+fn unable(fault: Fault) -> Result<Option<LiveTest>, Fault> {
+    let key = |code: &str| aws_code::is_service_denied(code) || aws_code::is_unusable_key(code);
+    if fault.code.as_deref().is_some_and(key) {
+        Ok(Some(LiveTest::KeyDenied(fault.message)))
+    } else if fault.message.contains("cannot be assumed") {
+        Ok(Some(LiveTest::RoleNotAssumable(fault.message)))
+    } else if fault.kind == FaultKind::Throttled {
+        Ok(Some(LiveTest::Throttled(fault.message)))
+    } else if fault.kind == FaultKind::Gone || settling(&fault) == Some(WaitReason::FunctionBusy) {
+        Ok(None)
+    } else {
+        Err(fault)
     }
 }
 
@@ -114,7 +140,7 @@ where
         }
         pause(
             sleep(PAUSE),
-            ACTION,
+            INVOKE,
             "AWS does not allow the router's calls yet",
             waiting,
         )
@@ -131,6 +157,7 @@ mod tests {
     use tokio::sync::watch;
 
     use super::*;
+    use crate::aws::error::refusal;
     use crate::model::resource::{Architecture, Code, Extras, Logging};
 
     fn verdict(payload: &Value) -> Verdict {
@@ -215,6 +242,47 @@ mod tests {
             reported.into_inner().unwrap(),
             slept.into_inner().unwrap(),
         )
+    }
+
+    /// M5, L17, L18, L19: each answer of Lambda to an invocation that it cannot make.
+    #[test]
+    fn an_invocation_that_lambda_cannot_make_says_why() {
+        let key = "Lambda was unable to decrypt the environment variables because KMS access was denied.";
+        let role = "The role defined for the function cannot be assumed by Lambda.";
+        let caller = "User: arn:aws:iam::111122223333:user/reader is not authorized to perform: lambda:InvokeFunction";
+        for (code, message, expected) in [
+            (
+                "KMSAccessDeniedException",
+                key,
+                Some(Some(LiveTest::KeyDenied(key.to_owned()))),
+            ),
+            (
+                "KMSDisabledException",
+                key,
+                Some(Some(LiveTest::KeyDenied(key.to_owned()))),
+            ),
+            (
+                "AccessDeniedException",
+                role,
+                Some(Some(LiveTest::RoleNotAssumable(role.to_owned()))),
+            ),
+            (
+                "TooManyRequestsException",
+                "Rate Exceeded.",
+                Some(Some(LiveTest::Throttled("Rate Exceeded.".to_owned()))),
+            ),
+            ("ResourceNotFoundException", "Function not found", Some(None)),
+            (
+                "ResourceConflictException",
+                "currently in the following state: Pending",
+                Some(None),
+            ),
+            ("AccessDeniedException", caller, None),
+            ("ServiceException", "no", None),
+        ] {
+            let found = unable(refusal(INVOKE, Some(code), message));
+            assert_eq!(found.ok(), expected, "{code} {message}");
+        }
     }
 
     /// S15, P12, L18: a denial right after a write means "not yet", for two minutes.

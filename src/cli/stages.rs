@@ -154,8 +154,8 @@ fn show(hubs: &Hubs<'_>, results: &[Planned], consent: Consent) -> Result<(), Er
         hubs.ui
             .show_plan(&Heading::from(&result.scope), &result.intent.plan, asks)?;
     }
-    for warning in results.iter().flat_map(|result| &result.intent.warnings) {
-        hubs.ui.warn(warning, &hubs.global_options);
+    for result in results {
+        hubs.ui.warn_of(&result.intent, &hubs.global_options);
     }
     Ok(())
 }

@@ -32,8 +32,9 @@ const FUNCTION_TIMEOUT: u32 = 10;
 /// may wait up to 20 seconds for a batch of a quiet queue (Lambda developer guide, "Using Lambda with Amazon SQS").
 const BATCH_SIZE: u32 = 10;
 
-/// How many invocations of the router run at once, unless fewer are reserved for it. Lambda accepts 2 or more.
-const MAXIMUM_CONCURRENCY: u32 = 10;
+/// How many invocations of the router run at once, unless fewer are reserved for it. Lambda accepts 2 or more; a storm drains
+/// no faster with more than 5 (decision 24).
+const MAXIMUM_CONCURRENCY: u32 = 5;
 
 /// The longest retention of SQS, in seconds. The age of a dead letter counts from its first send.
 const DEAD_LETTER_RETENTION: u32 = 1_209_600;
@@ -378,7 +379,7 @@ mod tests {
             (None, MAXIMUM_CONCURRENCY),
             (Some("none"), MAXIMUM_CONCURRENCY),
             (Some("2"), 2),
-            (Some("9"), 9),
+            (Some("4"), 4),
             (Some("1000"), MAXIMUM_CONCURRENCY),
         ] {
             assert_eq!(mapping(reserved).maximum_concurrency, Some(maximum), "{reserved:?}");

@@ -15,6 +15,7 @@ pub mod key_policy;
 pub mod name;
 pub mod operator_policy;
 pub mod options;
+pub mod other_setup;
 pub mod policy;
 pub mod queue_consumer;
 #[cfg(feature = "cli")]

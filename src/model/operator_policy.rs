@@ -70,7 +70,6 @@ pub fn operator(
         ("event_bus_arn", scope.event_bus_arn().into()),
         ("probe_source", PROBE_SOURCE.into()),
         ("function_arn", scope.function_arn(&scope.router_function()).into()),
-        ("any_mapping_arn", scope.any_mapping_arn().into()),
         ("log_group_arn", scope.log_group_arn(&scope.router_log_group()).into()),
         ("router_role_arns", router_roles.clone()),
         ("controller_role_arns", controllers.into()),
@@ -98,8 +97,15 @@ pub fn operator(
 /// `sqs:ReceiveMessage`, which hides the message from its consumer.
 const READS: [&str; 3] = ["Describe", "Get", "List"];
 
-/// Reads that only commands which change something make: what concurrency is left, and whether a mapping has settled.
-const READS_OF_CHANGES: [&str; 2] = ["lambda:GetAccountSettings", "lambda:GetEventSourceMapping"];
+/// Reads that only commands which change something make: managed policies of controller roles, what concurrency is left,
+/// and whether a mapping has settled.
+const READS_OF_CHANGES: [&str; 5] = [
+    "iam:GetPolicy",
+    "iam:GetPolicyVersion",
+    "iam:ListAttachedRolePolicies",
+    "lambda:GetAccountSettings",
+    "lambda:GetEventSourceMapping",
+];
 
 /// The document without every action that changes something: enough for `verify`, `status`, and the part of `list` that
 /// is about this bus.

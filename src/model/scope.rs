@@ -129,12 +129,6 @@ impl Scope {
         self.arn("events", "event-bus/default")
     }
 
-    /// A pattern for the ARN of every event source mapping of this account and Region.
-    #[must_use]
-    pub fn any_mapping_arn(&self) -> String {
-        self.arn("lambda", "event-source-mapping:*")
-    }
-
     /// A pattern for the ARN of every rule of this bus on the default event bus.
     #[must_use]
     pub fn rules_arn(&self) -> String {

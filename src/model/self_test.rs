@@ -68,6 +68,32 @@ pub struct SelfTestReport {
     pub codes: Vec<String>,
 }
 
+/// What became of a self-test of the live version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LiveTest {
+    /// The router passed.
+    Passed,
+    /// The router did not pass, for this reason.
+    Failed(String),
+    /// Lambda may not use the key of the version's environment variables; its message.
+    KeyDenied(String),
+    /// Lambda cannot assume the version's role; its message.
+    RoleNotAssumable(String),
+    /// No concurrency was left for the function; Lambda's message.
+    Throttled(String),
+}
+
+impl LiveTest {
+    /// The result of an invocation that returned this payload.
+    #[must_use]
+    pub fn of_payload(payload: &[u8]) -> Self {
+        match SelfTestReport::read(payload) {
+            Ok(report) => report.failure().map_or(Self::Passed, Self::Failed),
+            Err(why) => Self::Failed(why),
+        }
+    }
+}
+
 impl SelfTestReport {
     /// Reads the payload that an invocation returned.
     ///

@@ -20,18 +20,21 @@ pub struct Depth {
     pub in_flight: u64,
 }
 
-impl Depth {
-    /// Whether messages wait with none in flight, at an earlier sample and at this one, and no fewer now.
-    #[must_use]
-    pub fn unread_since(self, earlier: Self) -> bool {
-        self.in_flight == 0 && earlier.in_flight == 0 && self.stands_since(earlier)
-    }
+impl Depth {}
 
-    /// Whether messages wait, and no fewer than at an earlier sample.
-    #[must_use]
-    pub fn stands_since(self, earlier: Self) -> bool {
-        earlier.waiting > 0 && self.waiting >= earlier.waiting
-    }
+/// Whether messages waited in all samples of a queue, and no fewer at the end than at the start.
+#[must_use]
+pub fn is_standing(samples: &[Depth]) -> bool {
+    let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
+        return false;
+    };
+    samples.iter().all(|depth| depth.waiting > 0) && last.waiting >= first.waiting
+}
+
+/// The same, and whether no sample shows a message in flight: nobody receives.
+#[must_use]
+pub fn is_unread(samples: &[Depth]) -> bool {
+    is_standing(samples) && samples.iter().all(|depth| depth.in_flight == 0)
 }
 
 /// The state of the event source mapping.
@@ -39,22 +42,11 @@ impl Depth {
 pub struct MappingState {
     /// Lambda's word for its state, like `Enabled`.
     pub state: String,
-    /// The result of its last read of the queue, as Lambda reports it.
-    pub last_result: Option<String>,
     /// The cause of the last change of state.
     pub reason: Option<String>,
 }
 
 impl MappingState {
-    /// The problem of the last read of the queue: Lambda reports it with the prefix `PROBLEM: `
-    /// (Lambda developer guide, "Troubleshooting event source mappings").
-    #[must_use]
-    pub fn problem(&self) -> Option<&str> {
-        self.last_result
-            .as_deref()
-            .filter(|result| result.starts_with("PROBLEM"))
-    }
-
     /// Whether the state is final: `Enabled` and `Disabled` are, all others pass.
     #[must_use]
     pub fn has_settled(&self) -> bool {
@@ -91,37 +83,22 @@ mod tests {
 
     #[test]
     fn a_queue_is_unread_if_no_message_is_received() {
-        for (earlier, now, unread, stands) in [
-            (depth(0, 0), depth(0, 0), false, false),
-            (depth(0, 0), depth(3, 0), false, false),
-            (depth(3, 0), depth(3, 0), true, true),
-            (depth(3, 0), depth(4, 0), true, true),
-            (depth(3, 0), depth(2, 0), false, false),
-            (depth(3, 1), depth(3, 0), false, true),
-            (depth(3, 0), depth(3, 1), false, true),
+        for (samples, unread, stands) in [
+            (vec![], false, false),
+            (vec![depth(0, 0), depth(0, 0)], false, false),
+            (vec![depth(0, 0), depth(3, 0)], false, false),
+            (vec![depth(3, 0)], true, true),
+            (vec![depth(3, 0), depth(3, 0)], true, true),
+            (vec![depth(3, 0), depth(4, 0)], true, true),
+            (vec![depth(3, 0), depth(2, 0)], false, false),
+            (vec![depth(3, 1), depth(3, 0)], false, true),
+            (vec![depth(3, 0), depth(3, 1)], false, true),
+            (vec![depth(3, 0), depth(2, 0), depth(5, 0)], true, true),
+            (vec![depth(3, 0), depth(0, 0), depth(5, 0)], false, false),
+            (vec![depth(3, 0), depth(3, 1), depth(5, 0)], false, true),
         ] {
-            assert_eq!(now.unread_since(earlier), unread, "{earlier:?} {now:?}");
-            assert_eq!(now.stands_since(earlier), stands, "{earlier:?} {now:?}");
-        }
-    }
-
-    #[test]
-    fn lambda_says_a_problem_in_words_of_its_own() {
-        for (result, problem) in [
-            (None, None),
-            (Some("OK"), None),
-            (Some("OK - 1 records"), None),
-            (Some("No records processed"), None),
-            (
-                Some("PROBLEM: Function call failed"),
-                Some("PROBLEM: Function call failed"),
-            ),
-        ] {
-            let state = MappingState {
-                last_result: result.map(str::to_owned),
-                ..MappingState::default()
-            };
-            assert_eq!(state.problem(), problem);
+            assert_eq!(is_unread(&samples), unread, "{samples:?}");
+            assert_eq!(is_standing(&samples), stands, "{samples:?}");
         }
     }
 }

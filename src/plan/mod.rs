@@ -10,6 +10,7 @@ pub mod finding;
 mod order;
 mod owner;
 mod refusal;
+mod second_source;
 
 use std::collections::BTreeSet;
 
@@ -18,11 +19,12 @@ pub use check::{
     Allowed, check, check_allowing, check_empty_prefix, check_key, check_prefix, check_queue_name, is_ours,
 };
 pub use concurrency::check_concurrency;
-pub use controller_role::{OtherQueues, ROLE_SPACE, check_space, other_queues};
+pub use controller_role::{ROLE_SPACE, check_space};
 pub use diff::diff;
 pub use order::Step;
 pub use owner::Owner;
 pub use refusal::Refusal;
+pub use second_source::{Grant, PolicyKind, SecondSource, SecondSources, Unseen, other_queues};
 
 use crate::model::field::FieldValue;
 use crate::model::inventory::{Desired, Observed, Reading};

@@ -349,8 +349,15 @@ fn must_precede(a: &Node, b: &Node) -> bool {
         // A resource is deleted before what it depends on changes.
         (Op::Delete(_), _) => needs(a, b),
         (_, _) if is_policy_of(b, a) => !a.forgets_a_role,
-        (_, _) => needs(b, a),
+        (_, _) => needs(b, a) || is_tested_with(b, a),
     }
+}
+
+/// Whether `other` must be in place when `node` is an alias: before it moves, the new version runs its self-test with the
+/// router's role, and sends to the probe queue.
+fn is_tested_with(node: &Node, other: &Node) -> bool {
+    matches!(node.resource(), Resource::Alias(_))
+        && matches!(other.part, Part::ProbeQueue | Part::RouterRole | Part::RouterPolicy)
 }
 
 /// Whether a policy changes the access to a key for a consumer of a queue whose encryption changes.
@@ -392,10 +399,6 @@ fn needs(node: &Node, other: &Node) -> bool {
             group.name.as_str().strip_prefix("/aws/lambda/") == Some(function.name.as_str())
         }
         (Resource::Alias(alias), Resource::Function(function)) => alias.function == function.name,
-        // Before an alias moves, the new version runs its self-test with the router's role, and sends to the probe queue.
-        (Resource::Alias(_), Resource::Queue(_) | Resource::Role(_) | Resource::RolePolicy(_)) => {
-            matches!(other.part, Part::ProbeQueue | Part::RouterRole | Part::RouterPolicy)
-        }
         (Resource::EventSourceMapping(mapping), Resource::Function(function)) => mapping.function == function.name,
         (Resource::EventSourceMapping(mapping), Resource::Alias(alias)) => {
             mapping.function == alias.function && mapping.alias == alias.name

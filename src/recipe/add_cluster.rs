@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::blocked::{MissingRole, RoleSearch};
 use super::inventory::{of_cluster, readable, roles_with_policy, saved_options};
-use super::{Blocked, ClusterSummary, Controller, Intent, NextStep, Recipe, controllers};
+use super::{Blocked, ClusterSummary, Controller, Intent, NextStep, Recipe, controllers, second_source};
 use crate::model::cluster::Cluster;
 use crate::model::controller_role::{RoleTemplate, matching, similar, usual_names};
 use crate::model::inventory::{Desired, Observed, Reading};
@@ -61,18 +61,19 @@ impl Recipe for Request {
     fn query(&self) -> Query {
         let mut query = Query {
             clusters: self.names.clone(),
-            controller_roles: Some(Policies::All),
+            usual_queues: self.names.clone(),
+            controller_roles: Some(Policies::AllAndManaged),
             ..Query::default()
         };
         match &self.role {
             RoleOption::Unmanaged => {}
             RoleOption::Named(template) => {
                 let roles = self.names.iter().filter_map(|name| template.role(name).ok());
-                query.roles = roles.map(|role| (role, Policies::All)).collect();
+                query.roles = roles.map(|role| (role, Policies::AllAndManaged)).collect();
             }
             RoleOption::Search if self.names.len() <= BY_NAME => {
                 let roles = self.names.iter().flat_map(usual_names);
-                query.roles = roles.map(|role| (role, Policies::All)).collect();
+                query.roles = roles.map(|role| (role, Policies::AllAndManaged)).collect();
             }
             RoleOption::Search => query.role_names = true,
         }
@@ -87,7 +88,7 @@ impl Recipe for Request {
         for name in &self.names {
             match self.decide(survey, name) {
                 Decision::Role(role) => match survey.roles.get(&role) {
-                    None => drop(query.roles.insert(role, Policies::All)),
+                    None => drop(query.roles.insert(role, Policies::AllAndManaged)),
                     // Who may not list the policies of a role may still be allowed to read the one of kibus.
                     Some(Fact::Unreadable(_)) => {
                         query.resources.insert(Cluster::policy_id(&survey.scope, name, &role));
@@ -100,6 +101,7 @@ impl Recipe for Request {
                 Decision::Missing(_) | Decision::Unmanaged | Decision::NotFound(_) => {}
             }
         }
+        query.resources.extend(second_source::to_read(survey));
         query.resources.retain(|id| survey.observed.get(id).is_none());
         query
     }
@@ -149,7 +151,8 @@ impl Recipe for Request {
             return Err(Blocked::RolesNotFound(not_found));
         }
         readable(&observed)?;
-        let roles = controllers::check(survey, &desired);
+        let mut roles = controllers::check(survey, &desired);
+        second_source::by_name(&mut roles.second_sources, survey, &clusters);
         let plan = plan::plan(scope, &desired, &observed);
         let mut refusals = plan::check(scope, &plan, &observed);
         refusals.extend(roles.refusals);
@@ -165,6 +168,7 @@ impl Recipe for Request {
             plan,
             refusals,
             warnings: roles.warnings,
+            second_sources: roles.second_sources,
             unchanged: unchanged(&self.names),
             next,
             clusters: clusters

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use super::second_source;
 use crate::error::Hint;
 use crate::model::inventory::Desired;
 use crate::model::name::RoleName;
 use crate::model::resource::{Resource, RolePolicy};
-use crate::plan::{Refusal, check_space, other_queues};
+use crate::plan::{Refusal, SecondSources, check_space};
 use crate::survey::{Fact, Survey};
 
 /// The results of the checks.
@@ -16,6 +17,8 @@ pub(super) struct RoleCheck {
     pub(super) refusals: Vec<Refusal>,
     /// Warnings.
     pub(super) warnings: Vec<Hint>,
+    /// Other queues that the roles may read.
+    pub(super) second_sources: SecondSources,
 }
 
 /// Checks the role of every controller policy in a desired inventory.
@@ -41,12 +44,9 @@ pub(super) fn check(survey: &Survey, desired: &Desired) -> RoleCheck {
                 "the other policies of role `{role}` could not be read, so it is unknown whether it has space: {fault}"
             ))),
             Some(Fact::Present(live)) => {
-                let live: Vec<_> = live.documents.values().cloned().collect();
-                let others = other_queues(role, &policies, &live);
-                check
-                    .warnings
-                    .extend(others.iter().map(|other| Hint::text(other.to_string())));
-                check.refusals.extend(check_space(role, &policies, &live).err());
+                second_source::by_policies(&mut check.second_sources, role, &policies, live);
+                let inline: Vec<_> = live.documents.values().cloned().collect();
+                check.refusals.extend(check_space(role, &policies, &inline).err());
             }
             Some(Fact::Absent | Fact::NotAsked) | None => {}
         }

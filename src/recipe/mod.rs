@@ -16,6 +16,7 @@ mod orphan;
 pub mod probe;
 pub mod remove_cluster;
 pub mod rollback;
+mod second_source;
 pub mod status;
 pub mod teardown;
 pub mod verify;
@@ -26,7 +27,7 @@ pub use cluster::{ClusterSummary, Controller};
 use crate::error::Hint;
 use crate::model::document::Document;
 use crate::plan::finding::Finding;
-use crate::plan::{Plan, Refusal};
+use crate::plan::{Plan, Refusal, SecondSources};
 use crate::survey::{Query, Survey};
 
 /// The recipe of a command, with the request that its arguments make.
@@ -58,6 +59,8 @@ pub struct Intent {
     pub findings: Vec<Finding>,
     /// Warnings, shown before the changes are applied.
     pub warnings: Vec<Hint>,
+    /// Queues of other tools that the clusters' controllers may read; they are shown as warnings.
+    pub second_sources: SecondSources,
     /// The controllers that must stop using their queues before the changes are applied.
     pub release: Vec<Controller>,
     /// The message if nothing changes.

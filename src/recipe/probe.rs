@@ -1,7 +1,7 @@
 //! The result of a probe, and its finding.
 
 use crate::plan::finding::{Finding, FindingCode, Subject};
-pub use crate::survey::probe::{BUS_LIMIT, ProbeResult, Probed};
+pub use crate::survey::probe::{BUS_LIMIT, ProbeResult, Probed, RESEND};
 
 impl Probed {
     /// The result as a sentence without a full stop.
@@ -10,10 +10,17 @@ impl Probed {
         let queue = &self.queue;
         let took = self.took.as_secs_f64();
         match &self.result {
+            ProbeResult::Delivered if self.sent > 1 => {
+                format!(
+                    "probe delivered through the bus in {took:.1}s, after it was sent {} times",
+                    self.sent
+                )
+            }
             ProbeResult::Delivered => format!("probe delivered through the bus in {took:.1}s"),
             ProbeResult::Lost => format!(
-                "probe not delivered within {}s: it was put on the event bus and did not reach queue `{queue}`",
-                BUS_LIMIT.as_secs()
+                "probe not delivered within {}s: it was put on the event bus {} times and did not reach queue `{queue}`",
+                BUS_LIMIT.as_secs(),
+                self.sent
             ),
             ProbeResult::NotDelivered(why) => format!("the router did not deliver a probe to queue `{queue}`: {why}"),
             ProbeResult::Read => format!("Karpenter reads queue `{queue}`: probe received within {took:.1}s"),

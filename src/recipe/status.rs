@@ -21,7 +21,7 @@ pub struct StatusReport {
     pub standing: Option<String>,
     /// The state of the event source mapping, if it exists.
     pub mapping: Option<MappingState>,
-    /// Every queue that could be counted, the hub's first.
+    /// Every queue that could be counted, the hub's first, without the probe queue.
     pub queues: Vec<(QueueName, Depth)>,
     /// Those of the queues that are being deleted.
     pub being_deleted: BTreeSet<QueueName>,
@@ -90,7 +90,8 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
     let mut clusters = cluster::summaries(survey);
     clusters.retain(|cluster| names.is_empty() || names.contains(&cluster.name));
     let scope = &survey.scope;
-    let hub_queues = [scope.hub_queue(), scope.dead_letter_queue(), scope.probe_queue()];
+    // What waits in the probe queue is kibus's own and expires.
+    let hub_queues = [scope.hub_queue(), scope.dead_letter_queue()];
     let queues = hub_queues
         .into_iter()
         .chain(clusters.iter().map(|cluster| cluster.queue.clone()));

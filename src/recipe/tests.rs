@@ -11,6 +11,14 @@ use crate::model::status::{Depth, Status};
 use crate::model::tags::DELETING;
 use crate::survey::{Fact, RolePolicies, SavedOptions};
 
+/// A name, a recipe, the queues that are being deleted, and the changes of queues that follow.
+type Row = (
+    &'static str,
+    Box<dyn Recipe>,
+    &'static [&'static str],
+    &'static [&'static str],
+);
+
 const ROLE: &str = "KarpenterNodeRole-base";
 
 fn options(memory: Option<&str>) -> HubOptions {
@@ -92,7 +100,7 @@ fn s9_a_queue_that_is_being_deleted_is_neither_in_place_nor_absent() {
     let hub: &[&str] = &["kibus-hub", "kibus-hub-dlq", "kibus-probe"];
     let base: &[&str] = &["karpenter-base"];
     let up_to_date = || bootstrap(HubOptions::default());
-    let rows: [(&str, Box<dyn Recipe>, &[&str], &[&str]); 7] = [
+    let rows: [Row; 7] = [
         ("bootstrap, nothing deleted", Box::new(up_to_date()), &[], &[]),
         (
             "bootstrap, the hub queue deleted",

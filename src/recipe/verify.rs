@@ -7,17 +7,19 @@ use super::names::{self, Evidence};
 use super::orphan::{self, Stray};
 use super::probe::Probed;
 use super::{Blocked, Intent, Recipe, cluster, controllers, key, live_version};
-use crate::error::Hint;
+use crate::error::{Hint, Invocation};
 use crate::model::fault::Fault;
 use crate::model::hub::Hub;
 use crate::model::inventory::Reading;
 use crate::model::name::{ClusterName, QueueName, RoleName};
 use crate::model::options::HubOptions;
 use crate::model::resource::{Code, ResourceId};
-use crate::model::status::{Depth, Status};
+use crate::model::scope::LIVE;
+use crate::model::self_test::LiveTest;
+use crate::model::status::{Depth, Status, VersionState};
 use crate::model::tags::Tags;
 use crate::plan;
-use crate::plan::finding::{self, Finding, Subject, Traffic};
+use crate::plan::finding::{self, Finding, FindingCode, Subject, Traffic};
 use crate::survey::{Fact, Policies, Query, SavedOptions, Survey};
 
 /// The request.
@@ -27,21 +29,31 @@ pub struct Request {
     pub router: String,
     /// The clusters to check with the hub; empty for all.
     pub names: BTreeSet<ClusterName>,
-    /// The second sample of queues with waiting messages, a moment after the survey.
-    pub later: BTreeMap<QueueName, Depth>,
+    /// Further samples of queues with waiting messages, after that of the survey.
+    pub later: BTreeMap<QueueName, Vec<Depth>>,
+    /// Whether these samples cover a minute.
+    pub watched: bool,
+    /// What became of a self-test of the live router.
+    pub live: Fact<LiveTest>,
     /// The results of probes.
     pub probed: Vec<Probed>,
 }
 
 impl Request {
-    /// The queues that are read a second time: a message may just have arrived.
+    /// The queues that are read again: a message may just have arrived. What waits in the probe queue is kibus's own.
     #[must_use]
     pub fn queues_to_watch(survey: &Survey) -> Vec<QueueName> {
         let waiting = survey.status.iter().filter_map(|(id, status)| match (id, status) {
             (ResourceId::Queue(queue), Status::Queue(depth)) if depth.waiting > 0 => Some(queue.clone()),
             _ => None,
         });
-        waiting.collect()
+        waiting.filter(|queue| *queue != survey.scope.probe_queue()).collect()
+    }
+
+    /// Whether there is a live router that can be asked for its self-test. If it cannot run, its state says why.
+    #[must_use]
+    pub fn asks_live_router(survey: &Survey) -> bool {
+        survey.live_version().is_some_and(VersionState::can_run)
     }
 
     /// The registered clusters that are checked, with the tags of their queues.
@@ -121,21 +133,31 @@ impl Recipe for Request {
             let queue = ResourceId::Queue(survey.cluster_queue(&name));
             finding::being_deleted(queue, name)
         }));
-        let unreadable = unreadable(survey, &observed);
+        let mut unreadable = unreadable(survey, &observed);
+        match self.live.fault() {
+            Some(fault) if fault.is_denied() => warnings.push(not_asked()),
+            Some(fault) => {
+                let id = ResourceId::Alias(scope.router_function(), LIVE.to_owned());
+                unreadable.push(finding::unreadable(scope, Subject::Resource(id), fault));
+            }
+            None => {}
+        }
         let incomplete = unreadable.len();
-        findings.extend(self.traffic(survey, &clusters));
+        let traffic = self.traffic(survey, &clusters);
+        warnings.extend(self.stale_counts(&traffic));
+        findings.extend(traffic);
         findings.extend(unreadable);
         findings.extend(self.probed.iter().filter_map(Probed::finding));
         let key = key::check(survey, hub.key());
         findings.extend(key.finding);
         warnings.extend(key.unclear);
-        warnings.extend(self.probe_left(survey));
         warnings.extend(live_version::warning(scope, &survey.observed).map(Hint::text));
         finding::sort(&mut findings);
         Ok(Intent {
             plan,
             findings,
             warnings,
+            second_sources: roles.second_sources,
             incomplete,
             clusters: cluster::summaries(survey)
                 .into_iter()
@@ -180,27 +202,43 @@ impl Request {
         let hub = survey.scope.hub_queues().into_iter();
         let queues = hub.chain(by_queue.keys().cloned()).filter_map(|queue| {
             let first = survey.depth(&queue)?;
-            let last = self.later.get(&queue).copied().unwrap_or(first);
-            Some((queue, (first, last)))
+            let later = self.later.get(&queue).into_iter().flatten();
+            let samples = std::iter::once(first).chain(later.copied()).collect();
+            Some((queue, samples))
         });
         let traffic = Traffic {
             queues: queues.collect(),
+            watched: self.watched,
             mapping: survey.mapping().cloned(),
             version: survey.live_version().cloned(),
+            live: self.live.present().cloned(),
         };
         finding::traffic(&survey.scope, &traffic, &by_queue)
     }
 
-    /// A probe that an earlier check has left expires soon: no finding.
-    fn probe_left(&self, survey: &Survey) -> Option<Hint> {
-        let queue = survey.scope.probe_queue();
-        let depth = self.later.get(&queue).copied().or_else(|| survey.depth(&queue))?;
-        (depth.waiting > 0).then(|| {
-            Hint::text(format!(
-                "queue `{queue}` holds messages of an earlier probe; they expire within minutes"
-            ))
+    /// How to judge counts that may be stale, if a finding rests on them.
+    fn stale_counts(&self, traffic: &[Finding]) -> Option<Hint> {
+        let counted = [
+            FindingCode::DeadLetters,
+            FindingCode::QueueUnread,
+            FindingCode::HubQueueNotDraining,
+        ];
+        let rests = |finding: &Finding| counted.contains(&finding.code);
+        (!self.watched && traffic.iter().any(rests)).then(|| {
+            Hint::command(
+                "SQS counts messages up to a minute late; to watch the counts for a minute",
+                Invocation::kibus("verify --probe"),
+            )
         })
     }
+}
+
+/// Not a finding: a caller who only reads may not invoke the router, which would also route any event.
+fn not_asked() -> Hint {
+    Hint::text(
+        "the live router was not asked for its self-test: AWS denied lambda:InvokeFunction, which the read-only policy does \
+         not contain",
+    )
 }
 
 /// The saved options; `None` if the hub exists and the queue that saves them is missing.

@@ -128,6 +128,8 @@ fn send_text(scope: &Scope, queue: &QueueName, error: &CallError, tags: Option<&
     } else if aws_code::is_absent(code) {
         format!("{call} failed, because the queue does not exist")
     } else if aws_code::is_denied(code) {
+        // Elsewhere the statement has no condition on tags.
+        let tags = tags.filter(|_| scope.region.has_queue_tag_conditions());
         let tags = tags.map_or_else(String::new, |tags| tag_text(scope, tags));
         format!("{call} is denied; check statement KibusSendToClusters of the router's policy{tags}")
     } else {
@@ -246,7 +248,7 @@ mod tests {
 
     use super::*;
     use crate::model::policy;
-    use crate::model::scope::tests::scope;
+    use crate::model::scope::tests::{scope, scope_in};
     use crate::model::self_test::is_message;
     use crate::router::clock::Deadline;
 
@@ -384,6 +386,26 @@ mod tests {
             };
             assert_eq!(found, [expected]);
         }
+    }
+
+    /// S14: where SQS does not know tags as conditions, the statement has none.
+    #[tokio::test]
+    async fn a_denied_send_is_not_about_tags_where_the_statement_has_none() {
+        let error = refused("AccessDenied");
+        let text = |region| {
+            send_text(
+                &scope_in("aws", region),
+                &scope().probe_queue(),
+                &error,
+                Some(&Tags::default()),
+            )
+        };
+        assert!(text("us-west-2").contains("kibus:cluster"), "{}", text("us-west-2"));
+        assert!(
+            text("ap-south-2").ends_with("of the router's policy"),
+            "{}",
+            text("ap-south-2")
+        );
     }
 
     #[tokio::test]

@@ -1,6 +1,10 @@
 //! All reading: the resources of one hub, its clusters and their controller roles, as one value. A survey decides
 //! nothing and prints nothing. Recipes ask for what they need with a [`Query`].
 
+mod clock;
+pub mod counts;
+#[cfg(test)]
+mod fake_probe;
 pub mod probe;
 mod query;
 mod reader;
@@ -90,6 +94,8 @@ pub struct Survey {
     pub saved: SavedOptions,
     /// The queues that discovery found.
     pub discovered: Fact<BTreeSet<QueueName>>,
+    /// The queues that exist, among those with usual names that were asked about.
+    pub usual_queues: Fact<BTreeSet<QueueName>>,
     /// The names of all roles of the account.
     pub role_names: Fact<BTreeSet<RoleName>>,
     /// The inline policies of roles; absent if the role does not exist.
@@ -113,6 +119,7 @@ impl Survey {
             status: BTreeMap::new(),
             saved: SavedOptions::Absent,
             discovered: Fact::NotAsked,
+            usual_queues: Fact::NotAsked,
             role_names: Fact::NotAsked,
             roles: BTreeMap::new(),
             key_policies: BTreeMap::new(),

@@ -12,6 +12,8 @@ pub enum Policies {
     OfBus,
     /// All of them, for the space that they take and the queues that they open.
     All,
+    /// These, and the managed policies that are attached to the role.
+    AllAndManaged,
 }
 
 /// A query about one hub. The saved options are always read. Nothing is read twice.
@@ -21,6 +23,8 @@ pub struct Query {
     pub hub: bool,
     /// The queues of these clusters.
     pub clusters: BTreeSet<ClusterName>,
+    /// Which queues with a usual name of these clusters' interruption queues exist.
+    pub usual_queues: BTreeSet<ClusterName>,
     /// The queues of all registered clusters.
     pub all_clusters: bool,
     /// The inline policies of the roles that the clusters' queues have saved.

@@ -10,11 +10,16 @@ use super::{Fact, Policies, Query, RolePolicies, SavedOptions, Survey};
 use crate::cloud::{Fault, Read, Snapshot};
 use crate::model::cluster::Cluster;
 use crate::model::controller_role::is_usual;
+use crate::model::document::Document;
 use crate::model::hub;
 use crate::model::inventory::Reading;
 use crate::model::name::{ClusterName, QueueName, QueuePrefix, RoleName};
+use crate::model::other_setup::{may_name_a_queue, usual_queues};
 use crate::model::resource::{Resource, ResourceId};
 use crate::model::tags::Tags;
+
+/// Up to this many clusters, queues are looked up by name. For more, one list of all queues needs fewer calls.
+const LISTED_BY_NAME: usize = 10;
 
 /// What reads, and how many calls may run at once.
 pub(super) struct Reader<'a, R> {
@@ -53,8 +58,9 @@ impl<'a, R: Read> Reader<'a, R> {
         let discover = query.all_clusters && !survey.discovered.is_asked();
         let list_roles = query.orphans || query.role_names && !survey.role_names.is_asked();
         // What other calls depend on comes first.
-        let (found, names, read, roles, key, concurrency, versions) = tokio::join!(
+        let (found, usual_queues, names, read, roles, key, concurrency, versions) = tokio::join!(
             OptionFuture::from(discover.then(|| self.discover(survey, &guess, &unread))),
+            OptionFuture::from((!query.usual_queues.is_empty()).then(|| self.usual_queues(&query.usual_queues))),
             OptionFuture::from(list_roles.then(|| self.role_names(survey, query))),
             self.snapshots(unread.clone()),
             self.roles(survey, query.roles.clone()),
@@ -69,6 +75,9 @@ impl<'a, R: Read> Reader<'a, R> {
         survey.take(read);
         survey.roles.extend(roles);
         survey.versions.extend(versions);
+        if let Some(queues) = usual_queues {
+            survey.usual_queues = Fact::of(queues);
+        }
         if let Some((names, orphans)) = names {
             survey.role_names = names;
             survey.roles.extend(orphans);
@@ -191,15 +200,20 @@ impl<'a, R: Read> Reader<'a, R> {
             .into_iter()
             .filter(|(role, policies)| match survey.roles.get(role) {
                 None | Some(Fact::NotAsked) => true,
-                Some(Fact::Present(known)) => *policies == Policies::All && known.all().is_none(),
+                Some(Fact::Present(known)) => match policies {
+                    Policies::OfBus => false,
+                    Policies::All => known.all().is_none(),
+                    Policies::AllAndManaged => known.all().is_none() || !known.managed.is_asked(),
+                },
                 Some(Fact::Absent | Fact::Unreadable(_)) => false,
             });
         let reads = unread.map(|(role, policies)| {
             let known = survey.roles.get(&role).and_then(Fact::present).cloned();
             let prefix = prefix.as_str();
             async move {
-                let wanted = |name: &str| policies == Policies::All || name.starts_with(prefix);
-                let read = self.role(&role, known, wanted).await;
+                let wanted = |name: &str| policies != Policies::OfBus || name.starts_with(prefix);
+                let managed = policies == Policies::AllAndManaged;
+                let read = self.role(&role, known, wanted, managed).await;
                 (role, Fact::of_option(read))
             }
         });
@@ -211,6 +225,7 @@ impl<'a, R: Read> Reader<'a, R> {
         role: &RoleName,
         known: Option<RolePolicies>,
         wanted: impl Fn(&str) -> bool,
+        managed: bool,
     ) -> Result<Option<RolePolicies>, Fault> {
         let mut policies = match known {
             Some(known) => known,
@@ -227,7 +242,13 @@ impl<'a, R: Read> Reader<'a, R> {
             .iter()
             .filter(|name| wanted(name) && !policies.documents.contains_key(*name));
         let reads = unread.map(|name| self.call(|| self.cloud.inline_policy(role, name)));
-        for policy in join_all(reads).await {
+        let managed = managed && !policies.managed.is_asked();
+        let (inline, managed) = tokio::join!(
+            join_all(reads),
+            OptionFuture::from(managed.then(|| self.managed_policies(role)))
+        );
+        policies.managed = managed.unwrap_or(policies.managed);
+        for policy in inline {
             // A policy that went between the two calls takes no space any more.
             if let Some(policy) = policy? {
                 policies.documents.insert(policy.name.clone(), policy);
@@ -236,6 +257,38 @@ impl<'a, R: Read> Reader<'a, R> {
         let read = policies.documents.keys().cloned().collect::<BTreeSet<_>>();
         policies.names.retain(|name| !wanted(name) || read.contains(name));
         Ok(Some(policies))
+    }
+
+    /// The managed policies of a role that may name a queue.
+    async fn managed_policies(&self, role: &RoleName) -> Fact<BTreeMap<String, Fact<Document>>> {
+        let arns = match self.call(|| self.cloud.attached_policies(role)).await {
+            Ok(Some(arns)) => arns,
+            Ok(None) => return Fact::Absent,
+            Err(fault) => return Fact::Unreadable(fault),
+        };
+        let reads = arns.into_iter().filter(|arn| may_name_a_queue(arn)).map(|arn| async {
+            let document = self.call(|| self.cloud.managed_policy(&arn)).await;
+            (arn, Fact::of_option(document))
+        });
+        Fact::Present(join_all(reads).await.into_iter().collect())
+    }
+
+    /// The queues that exist, among those with the usual names of the clusters' interruption queues.
+    async fn usual_queues(&self, clusters: &BTreeSet<ClusterName>) -> Result<BTreeSet<QueueName>, Fault> {
+        let usual: BTreeSet<QueueName> = clusters.iter().flat_map(usual_queues).collect();
+        let prefixes = match clusters.len() {
+            ..=LISTED_BY_NAME => usual.iter().map(QueueName::as_str).collect(),
+            _ => vec![""],
+        };
+        let lists = prefixes
+            .into_iter()
+            .map(|prefix| self.call(|| self.cloud.queues(prefix)));
+        let mut existing = BTreeSet::new();
+        for list in join_all(lists).await {
+            existing.extend(list?);
+        }
+        existing.retain(|queue| usual.contains(queue));
+        Ok(existing)
     }
 
     async fn versions(

@@ -1,20 +1,24 @@
-//! The inline policies of a controller role.
+//! The policies of a controller role.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Fact;
+use crate::model::document::Document;
 use crate::model::inline_policy::InlinePolicy;
 
-/// The inline policies of a role, as far as they were read.
+/// The policies of a role, as far as they were read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RolePolicies {
-    /// The names of all of them.
+    /// The names of all inline policies.
     pub names: BTreeSet<String>,
     /// Those whose documents were read.
     pub documents: BTreeMap<String, InlinePolicy>,
+    /// The attached managed policies that may name a queue, by ARN.
+    pub managed: Fact<BTreeMap<String, Fact<Document>>>,
 }
 
 impl RolePolicies {
-    /// Every policy, if all documents were read.
+    /// Every inline policy, if all documents were read.
     #[must_use]
     pub fn all(&self) -> Option<Vec<InlinePolicy>> {
         (self.names.len() == self.documents.len()).then(|| self.documents.values().cloned().collect())

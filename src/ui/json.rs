@@ -6,7 +6,7 @@ mod status;
 use serde_json::{Map, Value, json};
 
 use super::Heading;
-use super::text::{WIDTH, release_queues};
+use super::text::{WIDTH, release_queues, second_sources};
 use crate::error::{Error, Hint, Invocation};
 use crate::model::field::FieldValue;
 use crate::model::name::{ClusterName, RoleName};
@@ -71,6 +71,7 @@ impl HubReport {
             warnings: release_queues(&intent.release, WIDTH)
                 .into_iter()
                 .chain(intent.warnings.iter().cloned())
+                .chain(second_sources(&intent.second_sources))
                 .collect(),
             status: None,
             applied: false,
@@ -162,7 +163,7 @@ fn finding_json(finding: &Finding, options: &str) -> Value {
     };
     json!({
         "code": finding.code.as_str(),
-        "severity": finding.code.severity().as_str(),
+        "severity": finding.severity.as_str(),
         "cluster": finding.cluster.as_ref().map(ClusterName::as_str),
         "kind": finding.kind(),
         "name": finding.name(),

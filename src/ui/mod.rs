@@ -28,7 +28,7 @@ pub use table::{Align, Table};
 
 use crate::error::{Error, Hint};
 use crate::plan::Plan;
-use crate::recipe::{Controller, NextStep};
+use crate::recipe::{Controller, Intent, NextStep};
 use paint::Paint;
 use progress_term::ProgressTerm;
 use terminal::{ColorVariables, Terminals};
@@ -203,6 +203,14 @@ impl Ui {
     pub fn release_queues(&self, controllers: &[Controller]) {
         for step in text::release_queues(controllers, text::WIDTH) {
             self.warn(&step, "");
+        }
+    }
+
+    /// Writes the warnings of an intent to stderr.
+    pub fn warn_of(&self, intent: &Intent, options: &str) {
+        let sources = text::second_sources(&intent.second_sources);
+        for warning in intent.warnings.iter().chain(&sources) {
+            self.warn(warning, options);
         }
     }
 

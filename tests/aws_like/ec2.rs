@@ -14,7 +14,7 @@ impl Default for Ec2 {
     fn default() -> Self {
         // On AWS typically 100 and 20.
         Self {
-            describe_tags: Buckets::new(4, 4),
+            describe_tags: Buckets::new(1, 3),
         }
     }
 }

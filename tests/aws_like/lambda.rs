@@ -30,7 +30,7 @@ impl Default for Lambda {
             updated: Moments::default(),
             happened: Mutex::default(),
             // On AWS 15 each second.
-            calls: Buckets::new(6, 6),
+            calls: Buckets::new(3, 4),
         }
     }
 }

@@ -13,7 +13,7 @@ impl Default for Logs {
     fn default() -> Self {
         // On AWS 5 each second.
         Self {
-            calls: Buckets::new(1, 2),
+            calls: Buckets::new(1, 1),
         }
     }
 }

@@ -5,8 +5,8 @@
 //! Times are scaled down. The behaviors of a service are in the file of that service: what happens *before* a call reaches
 //! the emulator, which may be an answer of its own, and what changes in the answer *after* it.
 //!
-//! In a scenario file: `% aws-like S9 S1`, `% aws-like all`, `% aws-like none`, and `% struck` for the ids that struck since
-//! the last time. From Rust: [`AwsLike::new`] over the port of any emulator or proxy, [`Proxy::start`] for a URL, and
+//! In a scenario file: `% aws-like S9 S1`, `% aws-like all`, `% aws-like none`, and `% struck S9` to check that it struck.
+//! From Rust: [`AwsLike::new`] over the port of any emulator or proxy, [`Proxy::start`] for a URL, and
 //! [`Proxy::for_functions`] for the calls of the emulator's functions.
 
 mod behavior;
@@ -252,10 +252,13 @@ impl Moments {
 }
 
 #[test]
-fn a_sample_of_scenarios_through_all_together() {
-    for name in ["clusters", "teardown"] {
-        assert_eq!(all_together::differences(name), None);
-    }
+fn the_clusters_scenario_through_all_together() {
+    assert_eq!(all_together::differences("clusters"), None);
+}
+
+#[test]
+fn the_teardown_scenario_through_all_together() {
+    assert_eq!(all_together::differences("teardown"), None);
 }
 
 /// `cargo test --test main aws_like::every_scenario -- --ignored --nocapture`

@@ -39,7 +39,7 @@ impl Default for Sqs {
             attributes: Mutex::default(),
             remembered: Mutex::default(),
             // On AWS 30 each second.
-            tag_calls: Buckets::new(5, 8),
+            tag_calls: Buckets::new(2, 5),
         }
     }
 }

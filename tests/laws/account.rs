@@ -148,6 +148,13 @@ impl Read for Account {
             .collect())
     }
 
+    async fn queues(&self, prefix: &str) -> Result<BTreeSet<QueueName>, Fault> {
+        let state = self.state();
+        let queues = state.resources.values().filter_map(Resource::as_queue);
+        let names = queues.map(|queue| queue.name.clone());
+        Ok(names.filter(|name| name.as_str().starts_with(prefix)).collect())
+    }
+
     async fn buses(&self) -> Result<BTreeSet<BusName>, Fault> {
         Ok(BTreeSet::from([self.scope.bus.clone()]))
     }
@@ -174,6 +181,14 @@ impl Read for Account {
             }),
             _ => None,
         })
+    }
+
+    async fn attached_policies(&self, _: &RoleName) -> Result<Option<BTreeSet<String>>, Fault> {
+        Ok(Some(BTreeSet::new()))
+    }
+
+    async fn managed_policy(&self, _: &str) -> Result<Option<Document>, Fault> {
+        Ok(None)
     }
 
     async fn unreserved_concurrency(&self) -> Result<Option<u32>, Fault> {
@@ -447,8 +462,8 @@ fn needed(scope: &Scope, resource: &Resource) -> impl Iterator<Item = ResourceId
     ids.into_iter()
 }
 
-/// The managed resources that need this one. A role is replaced under its function, and its policy under the mapping and
-/// the alias.
+/// The managed resources that need this one. A role is replaced under its function, and its policy under the mapping. An
+/// alias needs more only while it moves.
 fn users(scope: &Scope, resources: &Desired, used: &Resource) -> impl Iterator<Item = ResourceId> {
     let users: Vec<ResourceId> = resources
         .values()
@@ -462,6 +477,7 @@ fn users(scope: &Scope, resources: &Desired, used: &Resource) -> impl Iterator<I
                         Resource::EventSourceMapping(_) | Resource::Alias(_),
                         Resource::RolePolicy(_)
                     )
+                    | (Resource::Alias(_), Resource::Queue(_))
             )
         })
         .map(Resource::id)

@@ -83,6 +83,8 @@ pub(super) async fn to_the_operator(account: &Account, keys: &Keys) -> Vec<Strin
             .policy_document(&anything),
         "take the policy of a role": iam.delete_role_policy().role_name("admin").policy_name("x"),
         "read a role": iam.get_role().role_name("admin"),
+        "attach a managed policy to a controller's role": iam.attach_role_policy()
+            .role_name("KarpenterControllerRole-base").policy_arn(arn("policy/boundary")),
         "make a role": iam.create_role().role_name("kibus-router-eu-west-1").assume_role_policy_document("{}"),
         "delete a role": iam.delete_role().role_name("admin"),
         "delete a controller's role": iam.delete_role().role_name("KarpenterControllerRole-base"),

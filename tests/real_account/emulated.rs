@@ -1,6 +1,7 @@
 //! The same program on the emulator, as a process of its own with the variables of an ordinary AWS configuration.
 
 use std::process::Stdio;
+use std::time::Duration;
 
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_sts::config::{Credentials, SharedCredentialsProvider};
@@ -28,11 +29,11 @@ struct Ended {
     stderr: String,
 }
 
-/// Runs a test in an account of its own.
-fn with(account: &'static str, test: impl AsyncFnOnce(Emulated)) {
+/// Runs a test in an account of its own, with these behaviors of AWS. Others are tried by scenarios: the story is long.
+fn with(account: &'static str, behaviors: &str, test: impl AsyncFnOnce(Emulated)) {
     let server = Server::shared();
     server.runtime.block_on(async {
-        let proxy = Proxy::start(server.port(), "all").await;
+        let proxy = Proxy::start(server.port(), behaviors).await;
         server.route_functions(account, &proxy.like);
         let home = TempDir::new().unwrap();
         test(Emulated { account, proxy, home }).await;
@@ -53,7 +54,7 @@ impl Emulated {
             .env("AWS_REGION", "us-west-2")
             .env("AWS_EC2_METADATA_DISABLED", "true")
             .env("AWS_ENDPOINT_URL", &self.proxy.url)
-            .env(SECOND_VARIABLE, "20")
+            .env(SECOND_VARIABLE, "50")
             .envs(variables.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -88,7 +89,7 @@ impl Emulated {
 
 #[test]
 fn the_whole_story() {
-    with("300000000000", async |emulated| {
+    with("300000000000", "S1 S3 E1 E6 L18 L19 M5 T1", async |emulated| {
         let ended = emulated.run(&[(ACCOUNT_VARIABLE, emulated.account)]).await;
         println!("{}", ended.stdout);
         assert!(ended.succeeded, "{}\n{}", ended.stdout, ended.stderr);
@@ -101,7 +102,7 @@ fn the_whole_story() {
 
 #[test]
 fn nothing_happens_in_another_account_or_without_one() {
-    with("300000000001", async |emulated| {
+    with("300000000001", "none", async |emulated| {
         let another = "KIBUS_REAL_ACCOUNT is 444455556666, but these credentials belong to account 300000000001 \
                    (arn:aws:iam::300000000001:root). Nothing was changed. Use credentials of 444455556666.";
         let how = "Name the account to run it:\n    \
@@ -129,7 +130,7 @@ fn nothing_happens_in_another_account_or_without_one() {
 
 #[test]
 fn a_failed_run_leaves_nothing() {
-    with("300000000002", async |emulated| {
+    with("300000000002", "S9 I4", async |emulated| {
         // Bootstrap is refused. Roles and queues of the test itself exist by then.
         let variables = [
             (ACCOUNT_VARIABLE, emulated.account),
@@ -150,14 +151,20 @@ fn a_failed_run_leaves_nothing() {
 
 #[test]
 fn an_interrupted_run_leaves_nothing_and_a_killed_one_is_cleaned_by_the_next() {
-    with("300000000003", async |emulated| {
-        for signal in ["KILL", "INT", "TERM"] {
+    with("300000000003", "S9 I4 E6", async |emulated| {
+        for (signal, line) in [
+            ("KILL", "add-cluster kibus-rt-one"),
+            ("INT", "bootstrap-hub"),
+            ("TERM", "us-west-2"),
+        ] {
             let mut child = emulated
                 .command(&[(ACCOUNT_VARIABLE, emulated.account)])
                 .spawn()
                 .unwrap();
             let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-            read_until(&mut lines, "add-cluster kibus-rt-one").await;
+            read_until(&mut lines, line).await;
+            // In the middle of what comes after the line.
+            tokio::time::sleep(Duration::from_secs(1)).await;
             send(signal, &child).await;
             let mut stderr = String::new();
             child.stderr.take().unwrap().read_to_string(&mut stderr).await.unwrap();

@@ -33,8 +33,12 @@ pub(super) async fn allow(run: &Run, role: &str, actions: &[&str], resource: &st
 /// Writes an inline policy.
 pub(super) async fn put(run: &Run, role: &str, name: &str, document: &str) -> Result<(), Unseen> {
     let put = run.iam.put_role_policy().role_name(role).policy_name(name);
-    put.policy_document(document).send().await?;
-    Ok(())
+    let put = put.policy_document(document);
+    // A new role is not found at once (I3).
+    let written = run.until(120, async || put.clone().send().await.ok()).await;
+    written
+        .map(drop)
+        .ok_or_else(|| "a role policy cannot be written in 120 s".into())
 }
 
 /// Deletes the inline policies of a role.

@@ -17,6 +17,9 @@ use super::sqs;
 /// How long a new role may take until Lambda can assume it, in seconds.
 const ASSUMED: u32 = 300;
 
+/// How long a function is invoked that may never run again, in seconds.
+const SEALED: u32 = 60;
+
 /// The least time between two calls for one function, in seconds: control plane calls are few (L21).
 const ASKED: u32 = 2;
 
@@ -45,27 +48,27 @@ async fn functions(run: &Run) -> Result<[Seen; 4], Unseen> {
     publish(run, &sealed, "before").await?;
     let result = last_result(run, &plain, &role).await;
 
-    iam::delete_role(run, &role).await?;
+    // IAM may still see deleted policies (I4).
+    let deleted = run.until(120, async || iam::delete_role(run, &role).await.ok()).await;
+    deleted.ok_or("a role cannot be deleted in 120 s")?;
     iam::create_role(run, &role, "lambda.amazonaws.com").await?;
-    // As long as a role takes at most as a rule, so that only the seal is at fault.
-    run.wait(120).await;
-    let plain_again = invoke(&run.lambda, &plain, "$LATEST").await;
-    let sealed_again = invoke(&run.lambda, &sealed, "$LATEST").await;
+    let plain_again = runs(run, &plain, "$LATEST", ASSUMED).await;
+    // The role can be assumed now, so that only the seal is at fault.
+    let sealed_again = runs(run, &sealed, "$LATEST", SEALED).await;
     for role in [&other, &role] {
         let set = run.lambda.update_function_configuration().function_name(&sealed);
-        set.role(run.arn("iam", &format!("role/{role}"))).send().await?;
+        let set = set.role(run.arn("iam", &format!("role/{role}")));
+        let accepted = run.until(ASSUMED, async || set.clone().send().await.ok()).await;
+        accepted.ok_or("the role of a function cannot be changed in 300 s")?;
         ready(run, &sealed).await?;
     }
     publish(run, &sealed, "after").await?;
-    let versions = [
-        invoke(&run.lambda, &sealed, "1").await,
-        invoke(&run.lambda, &sealed, "2").await,
-    ];
+    let new = runs(run, &sealed, "2", ASSUMED).await;
+    let old = runs(run, &sealed, "1", SEALED).await;
     Ok([
         busy,
         Ok(format!(
-            "with a variable, role made again: Invoke {sealed_again}; after another role and back: old version {}, new version {}",
-            versions[0], versions[1]
+            "with a variable, role made again: Invoke {sealed_again}; after another role and back: new version {new}, old version {old}"
         )),
         Ok(format!("without variables, role made again: Invoke {plain_again}")),
         result,
@@ -184,6 +187,19 @@ async fn publish(run: &Run, function: &str, description: &str) -> Result<(), Uns
         .await
         .ok_or("the version stays pending")?;
     Ok(())
+}
+
+/// Invokes until the function runs; the answer, with the time or the last error.
+async fn runs(run: &Run, function: &str, version: &str, bound: u32) -> String {
+    let mut last = String::new();
+    let ran = run.until(bound, async || {
+        last = invoke(&run.lambda, function, version).await;
+        (last == "runs").then_some(())
+    });
+    match ran.await {
+        Some(((), after)) => format!("runs after {after:.1} s"),
+        None => format!("not within {bound} s: {last}"),
+    }
 }
 
 /// The answer to an invocation in short.

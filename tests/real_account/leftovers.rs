@@ -55,11 +55,14 @@ pub(super) async fn clean(run: &Run, prefix: &str) -> Result<(), String> {
         };
         run.tell(&format!("clean up {bus}: teardown {how}"));
     }
-    let mut nothing = 0;
+    let (mut nothing, mut unread) = (0, None);
     let cleaned = run.until(BOUND, async || {
         match left(run, prefix).await {
-            Ok(left) => found = left,
-            Err(_) => return None,
+            Ok(left) => (found, unread) = (left, None),
+            Err(error) => unread = Some(error),
+        }
+        if unread.is_some() {
+            return None;
         }
         nothing = if found.is_empty() { nothing + 1 } else { 0 };
         for left in &found {
@@ -71,12 +74,15 @@ pub(super) async fn clean(run: &Run, prefix: &str) -> Result<(), String> {
         }
         (nothing == TIMES).then_some(())
     });
-    match cleaned.await {
-        Some(_) => Ok(()),
-        None => Err(format!(
-            "These are left; docs/real-account.md says how to delete them: {found:?}"
-        )),
+    if cleaned.await.is_some() {
+        return Ok(());
     }
+    let why = unread
+        .map(|Unseen(why)| format!(" The last list is incomplete: {why}."))
+        .unwrap_or_default();
+    Err(format!(
+        "Not everything is deleted; docs/real-account.md says how to delete it: {found:?}.{why}"
+    ))
 }
 
 fn incomplete(error: Unseen) -> String {

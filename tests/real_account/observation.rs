@@ -1,6 +1,7 @@
 //! What AWS does where `docs/reliability.md` has only a likely answer.
 
 use aws_sdk_sts::error::{ProvideErrorMetadata, SdkError};
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 
 use super::run::Run;
 use super::{eventbridge, iam, lambda, sqs, tagging};
@@ -18,23 +19,24 @@ impl From<&str> for Unseen {
     }
 }
 
-impl<E: ProvideErrorMetadata, R> From<SdkError<E, R>> for Unseen {
-    fn from(error: SdkError<E, R>) -> Self {
+impl<E: ProvideErrorMetadata> From<SdkError<E, HttpResponse>> for Unseen {
+    fn from(error: SdkError<E, HttpResponse>) -> Self {
         Self(format!("a call was answered with {}", code(&error)))
     }
 }
 
 /// The code and message of an error answer.
-fn code<E: ProvideErrorMetadata, R>(error: &SdkError<E, R>) -> String {
-    match (error.code(), error.message()) {
-        (Some(code), Some(message)) => format!("{code} \"{message}\""),
-        (Some(code), None) => code.to_owned(),
-        _ => "no answer".to_owned(),
+fn code<E: ProvideErrorMetadata>(error: &SdkError<E, HttpResponse>) -> String {
+    match (error.code(), error.message(), error.raw_response()) {
+        (Some(code), Some(message), _) => format!("{code} \"{message}\""),
+        (Some(code), None, _) => code.to_owned(),
+        (None, _, Some(response)) => format!("HTTP status {}", response.status()),
+        (None, _, None) => "no answer".to_owned(),
     }
 }
 
 /// The answer of a call in short: `200`, or the code and message of its error.
-pub(super) fn answer<T, E: ProvideErrorMetadata, R>(answer: &Result<T, SdkError<E, R>>) -> String {
+pub(super) fn answer<T, E: ProvideErrorMetadata>(answer: &Result<T, SdkError<E, HttpResponse>>) -> String {
     match answer {
         Ok(_) => "200".to_owned(),
         Err(error) => code(error),

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::config::Credentials;
 use aws_sdk_sqs::error::ProvideErrorMetadata;
+use aws_sdk_sqs::operation::create_queue::builders::CreateQueueFluentBuilder;
 use aws_sdk_sqs::types::QueueAttributeName as Attribute;
 use serde_json::json;
 
@@ -14,6 +15,9 @@ use super::run::Run;
 
 /// How long a grant may take to hold, in seconds.
 const GRANTED: u32 = 180;
+
+/// How long a new queue may take to be found, in seconds.
+const FOUND: u32 = 60;
 
 pub(super) async fn observe(run: &Run) -> Vec<(&'static str, Seen)> {
     let (repeated, listed, key, grants) =
@@ -29,17 +33,29 @@ pub(super) async fn observe(run: &Run) -> Vec<(&'static str, Seen)> {
 
 /// The URL of a new queue.
 pub(super) async fn create(run: &Run, name: &str) -> Result<String, Unseen> {
-    let queue = run.sqs.create_queue().queue_name(run.name(name)).send().await?;
-    Ok(queue.queue_url.unwrap_or_default())
+    found(run, run.sqs.create_queue().queue_name(run.name(name))).await
+}
+
+/// Creates a queue and waits until it is found everywhere (S3).
+async fn found(run: &Run, create: CreateQueueFluentBuilder) -> Result<String, Unseen> {
+    let url = create.send().await?.queue_url.unwrap_or_default();
+    let mut times = 0;
+    let found = run.until(FOUND, async || {
+        let read = run.sqs.get_queue_attributes().queue_url(&url).send().await;
+        times = if read.is_ok() { times + 1 } else { 0 };
+        (times == 3).then_some(())
+    });
+    found.await.ok_or("a new queue is not found in 60 s")?;
+    Ok(url)
 }
 
 /// S2: the tags after the same queue is created again with others.
 async fn repeated_create(run: &Run) -> Seen {
     let create = || run.sqs.create_queue().queue_name(run.name("tags"));
-    let url = create().tags("first", "1").send().await?.queue_url;
+    let url = found(run, create().tags("first", "1")).await?;
     let again = answer(&create().tags("first", "2").tags("second", "2").send().await);
     run.wait(5).await;
-    let tags = run.sqs.list_queue_tags().set_queue_url(url).send().await?.tags;
+    let tags = run.sqs.list_queue_tags().queue_url(url).send().await?.tags;
     let tags = tags.unwrap_or_default();
     let mut tags: Vec<_> = tags.iter().map(|(key, value)| format!("{key}={value}")).collect();
     tags.sort();
@@ -80,15 +96,11 @@ async fn listed_late(run: &Run) -> Seen {
 /// R4: the name of a key as it comes back.
 async fn alias_of_a_key(run: &Run) -> Seen {
     let create = run.sqs.create_queue().queue_name(run.name("key"));
-    let url = create
-        .attributes(Attribute::KmsMasterKeyId, "alias/aws/sqs")
-        .send()
-        .await?
-        .queue_url;
+    let url = found(run, create.attributes(Attribute::KmsMasterKeyId, "alias/aws/sqs")).await?;
     let read = run
         .sqs
         .get_queue_attributes()
-        .set_queue_url(url)
+        .queue_url(url)
         .attribute_names(Attribute::All);
     let read = read.send().await?.attributes.unwrap_or_default();
     let value = |name| read.get(&name).map_or("absent", String::as_str);

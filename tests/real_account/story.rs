@@ -102,12 +102,12 @@ async fn drift(run: &Run, controller: &str) {
     changed.await.unwrap();
     let rule = format!("{}-spot-interruption", run.bus);
     run.events.disable_rule().name(rule).send().await.unwrap();
-    // A role that is deleted and made again has another identity (L19), so this is the hardest of them.
-    for role in [controller, &format!("{}-router-{}", run.bus, run.region)] {
-        iam::delete_policies(run, role).await.unwrap();
-    }
     let router = format!("{}-router-{}", run.bus, run.region);
-    run.iam.delete_role().role_name(router).send().await.unwrap();
+    iam::delete_policies(run, controller).await.unwrap();
+    // A role that is deleted and made again has another identity (L19), so this is the hardest of them. IAM may still see
+    // the policies that were just deleted (I4).
+    let deleted = run.until(SETTLED, async || iam::delete_role(run, &router).await.ok());
+    deleted.await.unwrap();
     let expected = BTreeSet::from(["K102", "K111", "K210", "K223"].map(str::to_owned));
     let mut last = String::new();
     let reported = run.until(SETTLED, async || {

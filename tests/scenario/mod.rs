@@ -9,6 +9,7 @@
 //! - `% remember`, `% compare`: all resources in the account, and how they changed since
 //! - `% refuse OPERATION TIMES STATUS CODE MESSAGE`: these calls of kibus fail
 //! - `% lose OPERATION TIMES`: they are executed, and the response is lost
+//! - `% answer OPERATION TIMES BODY`: they are not executed, and this is the response
 //! - `% say OPERATION MEMBER TEXT`: from now on its responses have this text in this member; `% say the truth` ends it
 //! - `% interrupt|interrupt-twice|terminate|kill during OPERATION`: the next command receives a signal then
 //! - `% file NAME text|cut|arm64|kibus`: a text file, a truncated router, one for another architecture, kibus
@@ -16,8 +17,8 @@
 //! - `% in REGION SERVICE OPERATION PARAMETERS`: the same in another Region; after `kms CreateKey`, `KEY_ID` is the
 //!   key's id
 //! - `% aws-like ID...|all|none`: from now on AWS behaves so (`tests/aws_like`), for kibus and for the functions;
-//!   `% aws-like settled` waits until everything late has arrived; `% struck`: the ids of the behaviors that struck since
-//!   the last time
+//!   `% aws-like settled`: wait until all that is late has arrived; `% struck`: the ids of the behaviors that struck since
+//!   the last time, `% struck ID...`: check that these are among them
 //! - `% partition PARTITION`: from now on every ARN in responses to kibus, and the caller's, is in this partition;
 //!   `% partitions`: the partitions of the ARNs that kibus has sent since the last time
 //! - `% settle`: wait until the hub queue is empty; `% messages QUEUE`: the messages in a queue
@@ -75,6 +76,8 @@ scenarios! {
     partition
     policy
     router_binaries
+    second_source
+    self_test
     settling
     status
     teardown
@@ -227,13 +230,21 @@ impl Scenario {
                 self.proxy.like.switch(&words[1..].join(" "));
                 String::new()
             }
-            ["struck"] => {
-                let struck = self.proxy.like.take_struck();
-                struck
+            ["struck", ..] => {
+                let struck: Vec<_> = self
+                    .proxy
+                    .like
+                    .take_struck()
                     .iter()
                     .map(|behavior| behavior.id())
-                    .collect::<Vec<_>>()
-                    .join(" ")
+                    .collect();
+                let missed: Vec<_> = words[1..].iter().filter(|id| !struck.contains(id)).collect();
+                assert!(missed.is_empty(), "{missed:?} did not strike, only {struck:?}");
+                if words.len() == 1 {
+                    struck.join(" ")
+                } else {
+                    String::new()
+                }
             }
             ["partition", partition] => {
                 self.proxy.speak_of(partition);
@@ -269,6 +280,11 @@ impl Scenario {
             ["lose", operation, times] => {
                 self.proxy
                     .interfere(operation, Interference::Lose(times.parse().unwrap()));
+                String::new()
+            }
+            ["answer", operation, times, ..] => {
+                let answer = Interference::Answer(times.parse().unwrap(), words[3..].join(" "));
+                self.proxy.interfere(operation, answer);
                 String::new()
             }
             ["say", "the", "truth"] => {

@@ -10,6 +10,8 @@ use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use kibus::model::scope::LIVE;
+use kibus::model::self_test;
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
@@ -26,6 +28,8 @@ pub(crate) type Broken = Box<dyn std::error::Error + Send + Sync>;
 pub(super) enum Interference {
     /// Rejects this many requests with a status, a code and a message.
     Refuse(usize, u16, String, String),
+    /// Answers this many requests with a body.
+    Answer(usize, String),
     /// Executes this many requests and closes the connection without a response.
     Lose(usize),
     /// Reports the next request and holds its response until released.
@@ -131,7 +135,7 @@ async fn pass(state: Arc<Mutex<State>>, like: AwsLike, request: Request<Incoming
         if partition.is_some() {
             state.partitions.extend(partitions(&request));
         }
-        if !is_reading(&operation) {
+        if !is_reading(&operation) && !asks_live_router(&request) {
             state
                 .writes
                 .push(format!("{operation} {subject}").trim_end().to_owned());
@@ -171,6 +175,7 @@ async fn interfere(
         None if !untruths.is_empty() => Ok(untrue(forward(request).await?, untruths).await),
         None => forward(request).await,
         Some(Interference::Refuse(_, status, code, message)) => Ok(refusal(operation, status, &code, &message)),
+        Some(Interference::Answer(_, body)) => Ok(Response::new(Full::from(body))),
         Some(Interference::Lose(times)) => {
             let answer = forward(request).await?;
             if is_refused(&answer) {
@@ -242,6 +247,10 @@ fn next(all: &mut Vec<(String, Interference)>, operation: &str) -> Option<Interf
         Interference::Refuse(times, status, code, message) if *times > 1 => {
             *times -= 1;
             Some(Interference::Refuse(1, *status, code.clone(), message.clone()))
+        }
+        Interference::Answer(times, body) if *times > 1 => {
+            *times -= 1;
+            Some(Interference::Answer(1, body.clone()))
         }
         Interference::Lose(times) if *times > 1 => {
             *times -= 1;
@@ -328,6 +337,12 @@ fn subject(field: impl Fn(&str) -> Option<String>) -> String {
         None => name,
     });
     short.collect::<Vec<_>>().join(" ")
+}
+
+/// Whether `verify` asks the live version for its self-test, which changes no resource.
+fn asks_live_router(request: &Request<Bytes>) -> bool {
+    let live = format!("Qualifier={LIVE}");
+    request.uri().query() == Some(live.as_str()) && *request.body() == self_test::question().to_string()
 }
 
 fn is_reading(operation: &str) -> bool {

@@ -1,35 +1,33 @@
 //! `kibus verify`.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::future::{OptionFuture, join_all};
 
 use crate::cli::hub::{Hub, Hubs};
 use crate::cli::{Ending, explain, stages};
-use crate::cloud::Probe;
 use crate::error::Error;
 use crate::model::name::{ClusterName, QueueName};
+use crate::model::self_test::LiveTest;
 use crate::model::status::Depth;
-use crate::recipe::probe::{ProbeResult, Probed};
+use crate::recipe::probe::{BUS_LIMIT, ProbeResult, Probed, RESEND};
 use crate::recipe::verify::Request;
 use crate::recipe::{Intent, Recipe};
-use crate::survey::{Survey, probe};
+use crate::survey::{Fact, Survey, counts, probe};
 use crate::ui::{Heading, HubReport, Report, text};
-
-/// How long a queue gets to show that a consumer reads it.
-const SECOND_SAMPLE: Duration = Duration::from_secs(2);
 
 /// Check the hub and its clusters for drift; change nothing.
 ///
-/// Each finding has a code, which `kibus explain CODE` describes. Exits with 0 without findings, with 2 if there are
-/// findings, and with 1 if something could not be read.
+/// Asks the live router for its self-test, which sends a message to the probe queue. Each finding has a code, which
+/// `kibus explain CODE` describes. Exits with 0 without findings, with 2 if there are findings, and with 1 if something
+/// could not be read.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     /// Names of EKS clusters to check, besides the hub [default: all].
     #[arg(value_name = "NAME")]
     names: Vec<ClusterName>,
-    /// Send a probe through the bus, or, with NAMEs, to each cluster, and check that it is read.
+    /// Send a probe through the bus, or, with NAMEs, to each cluster, and check that it is read. Watches message counts
+    /// for a minute if messages wait.
     #[arg(long)]
     probe: bool,
 }
@@ -45,10 +43,13 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
     let (mut reports, mut ending) = (Vec::new(), Ending::Done);
     for (hub, survey) in hubs.list.iter().zip(&surveys) {
         let mut request = request.clone();
-        request.later = second_sample(&hubs, hub, survey).await;
-        if args.probe {
-            request.probed = probed(&hubs, hub, survey, &request).await?;
-        }
+        request.watched = args.probe;
+        // A probe deletes the message of a self-test that was sent before.
+        request.live = live(hub, survey).await;
+        let probes = OptionFuture::from(args.probe.then(|| probed(&hubs, hub, survey, &request)));
+        let (later, probed) = tokio::join!(samples(&hubs, hub, survey, args.probe), probes);
+        request.probed = probed.transpose()?.unwrap_or_default();
+        request.later = later;
         let (report, ended) = check(&hubs, hub, survey, &request)?;
         ending = ending.or(ended);
         reports.push(report);
@@ -70,9 +71,7 @@ fn check(hubs: &Hubs<'_>, hub: &Hub, survey: &Survey, request: &Request) -> Resu
             return Ok((report, Ending::Failed(Box::new(error))));
         }
     };
-    for warning in &intent.warnings {
-        hubs.ui.warn(warning, &hubs.global_options);
-    }
+    hubs.ui.warn_of(&intent, &hubs.global_options);
     let error = explain::incomplete(intent.incomplete).map(|error| hubs.complete(error));
     let mut report = HubReport::new(&hub.scope, &intent);
     report.probes = request.probed.clone();
@@ -107,25 +106,39 @@ fn show(hubs: &Hubs<'_>, hub: &Hub, survey: &Survey, intent: &Intent) -> Result<
     ))
 }
 
-/// Reads the queues in which messages wait once more: a message that is seen once may just have arrived.
-async fn second_sample(hubs: &Hubs<'_>, hub: &Hub, survey: &Survey) -> BTreeMap<QueueName, Depth> {
+/// Reads the queues in which messages wait again: a message that is seen once may just have arrived.
+async fn samples(hubs: &Hubs<'_>, hub: &Hub, survey: &Survey, watch: bool) -> BTreeMap<QueueName, Vec<Depth>> {
     let queues = Request::queues_to_watch(survey);
     if queues.is_empty() {
         return BTreeMap::new();
     }
-    let _waiting = hubs.ui.spinner("messages wait: checking whether they are received");
-    tokio::time::sleep(SECOND_SAMPLE).await;
-    let read = queues.into_iter().map(|queue| async {
-        let depth = hub.cloud.depth(&queue).await.ok().flatten()?;
-        Some((queue, depth))
-    });
-    join_all(read).await.into_iter().flatten().collect()
+    if watch {
+        let _waiting = hubs
+            .ui
+            .spinner("messages wait: watching for a minute whether they are received");
+        counts::watch(&hub.cloud, &queues).await
+    } else {
+        let _waiting = hubs.ui.spinner("messages wait: checking whether they are received");
+        counts::glance(&hub.cloud, &queues).await
+    }
+}
+
+async fn live(hub: &Hub, survey: &Survey) -> Fact<LiveTest> {
+    if Request::asks_live_router(survey) {
+        probe::live(&hub.cloud, &hub.scope).await
+    } else {
+        Fact::NotAsked
+    }
 }
 
 async fn probed(hubs: &Hubs<'_>, hub: &Hub, survey: &Survey, request: &Request) -> Result<Vec<Probed>, Error> {
     let clusters = request.clusters(survey);
     let probed = if request.names.is_empty() {
-        let _waiting = hubs.ui.spinner("waiting for a probe of the bus");
+        let _waiting = hubs.ui.spinner(&format!(
+            "waiting for a probe of the bus, sent every {}s for up to {}s: a new rule takes up to a minute",
+            RESEND.as_secs(),
+            BUS_LIMIT.as_secs()
+        ));
         vec![probe::bus(&hub.cloud, &hub.scope).await]
     } else {
         let _watching = hubs.ui.spinner("watching the queues of clusters, for up to 90s");

@@ -166,12 +166,18 @@ codes! {
     QueueUnread = "K502", Critical, "no Karpenter seems to read this queue, and each message expires after 300 seconds";
     /// The hub queue does not drain.
     HubQueueNotDraining = "K503", Critical, "events arrive faster than they are routed, or are not routed at all";
-    /// The mapping reports an error.
-    MappingFailing = "K504", Critical, "Lambda cannot read the hub queue or invoke the router, and events pile up";
     /// The mapping is in transition.
     MappingInTransition = "K505", Warning, "Lambda may not read the hub queue until the transition ends", "wait a minute, and run verify again";
     /// The router cannot be invoked.
     RouterNotActive = "K506", Critical, "Lambda cannot run the router, and events pile up in the hub queue", "fix the reason that Lambda reports; until then, `kibus rollback` makes the previous version live again";
+    /// Lambda may not use the key of the live version's environment variables.
+    RouterKeyDenied = "K507", Critical, "Lambda cannot decrypt the environment variables of the live version, and events pile up in the hub queue", "run `kibus bootstrap-hub`: this version of the router has no environment variables and needs no key for them";
+    /// Lambda cannot assume the role of the live version.
+    RouterRoleUnusable = "K508", Critical, "Lambda cannot run the router, and events pile up in the hub queue", "check the role's trust policy and the policies of the organization; after a change, wait five minutes and run verify again";
+    /// No concurrency was left for the router.
+    RouterThrottled = "K509", Warning, "the router has no concurrency left for more events, and they wait in the hub queue", "run verify again; if it stays, raise --reserved-concurrency or the account's concurrency";
+    /// The live version does not pass its self-test.
+    SelfTestFailed = "K514", Critical, "the router fails, and events return to the hub queue until they become dead letters", "fix what the router reports; if it is the router itself, `kibus rollback` makes the previous version live again";
     /// A probe of the bus did not arrive.
     ProbeLost = "K510", Critical, "events may not reach any cluster", "fix the other findings first, then read the router's log";
     /// The router did not deliver a probe to a cluster's queue.

@@ -7,17 +7,22 @@ use crate::error::{Hint, Invocation};
 use crate::model::name::{ClusterName, QueueName};
 use crate::model::resource::ResourceId;
 use crate::model::scope::{LIVE, Scope};
-use crate::model::status::{Depth, MappingState, VersionState};
+use crate::model::self_test::LiveTest;
+use crate::model::status::{Depth, MappingState, VersionState, is_standing, is_unread};
 
 /// The message flow of a hub.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// How many messages each queue held, at a first sample and at one a moment later.
-    pub queues: BTreeMap<QueueName, (Depth, Depth)>,
+    /// How many messages each queue held, in samples in the order of time.
+    pub queues: BTreeMap<QueueName, Vec<Depth>>,
+    /// Whether the samples cover the minute that SQS needs to count.
+    pub watched: bool,
     /// The state of the mapping, if it exists.
     pub mapping: Option<MappingState>,
     /// The state of the router's live version, if it exists.
     pub version: Option<VersionState>,
+    /// What became of a self-test of that version, if it was asked.
+    pub live: Option<LiveTest>,
 }
 
 /// What is wrong with the message flow. `clusters` are the registered ones, by their queues.
@@ -26,22 +31,28 @@ pub fn traffic(scope: &Scope, seen: &Traffic, clusters: &BTreeMap<QueueName, Clu
     let mut findings = Vec::new();
     findings.extend(seen.version.as_ref().and_then(|version| of_version(scope, version)));
     findings.extend(seen.mapping.as_ref().and_then(|mapping| of_mapping(scope, mapping)));
-    for (queue, (first, last)) in &seen.queues {
+    findings.extend(seen.live.as_ref().and_then(|live| of_live(scope, live)));
+    for (queue, samples) in &seen.queues {
         let finding = if *queue == scope.dead_letter_queue() {
-            dead_letters(scope, *last)
+            dead_letters(scope, samples)
         } else if *queue == scope.hub_queue() {
-            backlog(scope, *first, *last)
+            backlog(scope, samples)
         } else {
-            clusters
-                .get(queue)
-                .and_then(|cluster| unread(queue, cluster, *first, *last))
+            clusters.get(queue).and_then(|cluster| unread(queue, cluster, samples))
         };
-        findings.extend(finding);
+        findings.extend(finding.map(|finding| if seen.watched { finding } else { unwatched(finding) }));
     }
     findings
 }
 
-fn dead_letters(scope: &Scope, depth: Depth) -> Option<Finding> {
+/// A finding whose counts may be a minute old.
+fn unwatched(mut finding: Finding) -> Finding {
+    finding.message.push_str("; the counts may be stale");
+    finding.unconfirmed()
+}
+
+fn dead_letters(scope: &Scope, samples: &[Depth]) -> Option<Finding> {
+    let depth = samples.last()?;
     let count = depth.waiting + depth.in_flight;
     (count > 0).then(|| {
         let (from, to) = (scope.dead_letter_queue(), scope.hub_queue());
@@ -57,8 +68,9 @@ fn dead_letters(scope: &Scope, depth: Depth) -> Option<Finding> {
     })
 }
 
-fn backlog(scope: &Scope, first: Depth, last: Depth) -> Option<Finding> {
-    last.stands_since(first).then(|| {
+fn backlog(scope: &Scope, samples: &[Depth]) -> Option<Finding> {
+    let last = samples.last()?;
+    is_standing(samples).then(|| {
         let message = format!("about {} waiting, and not decreasing", counted(last.waiting, "message"));
         found(
             FindingCode::HubQueueNotDraining,
@@ -69,8 +81,9 @@ fn backlog(scope: &Scope, first: Depth, last: Depth) -> Option<Finding> {
     })
 }
 
-fn unread(queue: &QueueName, cluster: &ClusterName, first: Depth, last: Depth) -> Option<Finding> {
-    last.unread_since(first).then(|| {
+fn unread(queue: &QueueName, cluster: &ClusterName, samples: &[Depth]) -> Option<Finding> {
+    let last = samples.last()?;
+    is_unread(samples).then(|| {
         let message = format!("about {} waiting and none in flight", counted(last.waiting, "message"));
         let advice = format!(
             "check that Karpenter of {cluster} runs, has `{queue}` as its interruption queue, and is allowed to read it"
@@ -85,17 +98,23 @@ fn unread(queue: &QueueName, cluster: &ClusterName, first: Depth, last: Depth) -
 
 fn of_mapping(scope: &Scope, mapping: &MappingState) -> Option<Finding> {
     let id = ResourceId::EventSourceMapping(scope.hub_queue(), scope.router_function(), LIVE.to_owned());
-    if !mapping.has_settled() {
-        return Some(found(
-            FindingCode::MappingInTransition,
-            id,
-            format!("in state {}", mapping.state),
-        ));
-    }
-    // The last result of a disabled mapping is from before it was disabled.
-    let problem = mapping.problem().filter(|_| mapping.state == "Enabled")?;
-    let message = format!("its last result was {problem}");
-    Some(found(FindingCode::MappingFailing, id, message).fixed_by(Fix::Command(router_log(scope))))
+    let message = format!("in state {}", mapping.state);
+    (!mapping.has_settled()).then(|| found(FindingCode::MappingInTransition, id, message))
+}
+
+fn of_live(scope: &Scope, live: &LiveTest) -> Option<Finding> {
+    let (code, message) = match live {
+        LiveTest::Passed => return None,
+        LiveTest::Failed(why) => (FindingCode::SelfTestFailed, format!("the self-test failed: {why}")),
+        LiveTest::KeyDenied(why) => (FindingCode::RouterKeyDenied, format!("Lambda reports: {why}")),
+        LiveTest::RoleNotAssumable(why) => (FindingCode::RouterRoleUnusable, format!("Lambda reports: {why}")),
+        LiveTest::Throttled(why) => (
+            FindingCode::RouterThrottled,
+            format!("Lambda throttled an invocation: {why}"),
+        ),
+    };
+    let id = ResourceId::Alias(scope.router_function(), LIVE.to_owned());
+    Some(found(code, id, message))
 }
 
 fn of_version(scope: &Scope, version: &VersionState) -> Option<Finding> {
@@ -134,57 +153,91 @@ fn counted(count: u64, what: &str) -> String {
 mod tests {
     use super::*;
     use crate::model::scope::tests::scope;
+    use crate::plan::finding::Severity;
 
     fn depth(waiting: u64, in_flight: u64) -> Depth {
         Depth { waiting, in_flight }
     }
 
-    fn codes(seen: &Traffic) -> Vec<&'static str> {
+    fn findings(seen: &Traffic) -> Vec<Finding> {
         let clusters = BTreeMap::from([("karpenter-base".parse().unwrap(), "base".parse().unwrap())]);
-        let findings = traffic(&scope(), seen, &clusters);
-        findings.iter().map(|finding| finding.code.as_str()).collect()
+        traffic(&scope(), seen, &clusters)
     }
 
+    fn codes(seen: &Traffic) -> Vec<&'static str> {
+        findings(seen).iter().map(|finding| finding.code.as_str()).collect()
+    }
+
+    /// S12: a count is a problem only after a minute, and before that a warning that says so.
     #[test]
     fn a_queue_is_judged_by_what_it_is_for() {
-        for (queue, first, last, expected) in [
-            ("kibus-hub-dlq", depth(0, 0), depth(0, 0), vec![]),
-            ("kibus-hub-dlq", depth(1, 0), depth(1, 0), vec!["K501"]),
-            ("kibus-hub-dlq", depth(0, 1), depth(0, 1), vec!["K501"]),
-            ("kibus-hub", depth(5, 0), depth(0, 5), vec![]),
-            ("kibus-hub", depth(5, 9), depth(5, 9), vec!["K503"]),
-            ("kibus-probe", depth(5, 0), depth(5, 0), vec![]),
-            ("karpenter-base", depth(5, 0), depth(5, 0), vec!["K502"]),
-            ("karpenter-base", depth(5, 0), depth(4, 0), vec![]),
-            ("karpenter-base", depth(5, 0), depth(5, 1), vec![]),
-            ("karpenter-nobody", depth(5, 0), depth(5, 0), vec![]),
+        for (queue, samples, expected) in [
+            ("kibus-hub-dlq", vec![depth(0, 0)], None),
+            ("kibus-hub-dlq", vec![depth(1, 0)], Some("K501")),
+            ("kibus-hub-dlq", vec![depth(0, 1)], Some("K501")),
+            ("kibus-hub-dlq", vec![depth(1, 0), depth(0, 0)], None),
+            ("kibus-hub", vec![depth(5, 0), depth(0, 5)], None),
+            ("kibus-hub", vec![depth(5, 9), depth(5, 9)], Some("K503")),
+            ("kibus-hub", vec![depth(5, 9), depth(0, 9), depth(5, 9)], None),
+            ("kibus-probe", vec![depth(5, 0), depth(5, 0)], None),
+            ("karpenter-base", vec![depth(5, 0), depth(5, 0)], Some("K502")),
+            ("karpenter-base", vec![depth(5, 0), depth(4, 0)], None),
+            ("karpenter-base", vec![depth(5, 0), depth(5, 1), depth(5, 0)], None),
+            ("karpenter-nobody", vec![depth(5, 0), depth(5, 0)], None),
         ] {
-            let seen = Traffic {
-                queues: BTreeMap::from([(queue.parse().unwrap(), (first, last))]),
-                ..Traffic::default()
-            };
-            assert_eq!(codes(&seen), expected, "{queue} {first:?} {last:?}");
+            for (watched, severity) in [(false, Severity::Warning), (true, Severity::Critical)] {
+                let seen = Traffic {
+                    queues: BTreeMap::from([(queue.parse().unwrap(), samples.clone())]),
+                    watched,
+                    ..Traffic::default()
+                };
+                let found = findings(&seen);
+                let codes: Vec<&str> = found.iter().map(|finding| finding.code.as_str()).collect();
+                assert_eq!(codes, expected.as_slice(), "{queue} {samples:?}");
+                for finding in found {
+                    assert_eq!(finding.severity, severity, "{queue} {samples:?}");
+                    let says = finding.message.ends_with("; the counts may be stale");
+                    assert_eq!(says, !watched, "{}", finding.message);
+                }
+            }
         }
     }
 
     #[test]
-    fn a_mapping_is_judged_by_state_and_result() {
-        for (state, result, expected) in [
-            ("Enabled", "OK", vec![]),
-            ("Enabled", "No records processed", vec![]),
-            ("Enabled", "PROBLEM: Function call failed", vec!["K504"]),
-            ("Disabled", "PROBLEM: Function call failed", vec![]),
-            ("Updating", "OK", vec!["K505"]),
-        ] {
+    fn a_mapping_is_judged_by_its_state() {
+        for (state, expected) in [("Enabled", vec![]), ("Disabled", vec![]), ("Updating", vec!["K505"])] {
             let seen = Traffic {
                 mapping: Some(MappingState {
                     state: state.to_owned(),
-                    last_result: Some(result.to_owned()),
                     reason: None,
                 }),
                 ..Traffic::default()
             };
-            assert_eq!(codes(&seen), expected, "{state} {result}");
+            assert_eq!(codes(&seen), expected, "{state}");
+        }
+    }
+
+    /// M5: what a self-test of the live version shows.
+    #[test]
+    fn a_live_router_that_fails_is_a_finding_with_its_words() {
+        let said = || "said".to_owned();
+        for (live, expected) in [
+            (LiveTest::Passed, None),
+            (LiveTest::Failed(said()), Some("K514 the self-test failed: said")),
+            (LiveTest::KeyDenied(said()), Some("K507 Lambda reports: said")),
+            (LiveTest::RoleNotAssumable(said()), Some("K508 Lambda reports: said")),
+            (
+                LiveTest::Throttled(said()),
+                Some("K509 Lambda throttled an invocation: said"),
+            ),
+        ] {
+            let seen = Traffic {
+                live: Some(live),
+                ..Traffic::default()
+            };
+            let found = findings(&seen);
+            let found: Vec<String> = found.iter().map(|f| format!("{} {}", f.code, f.message)).collect();
+            assert_eq!(found.first().map(String::as_str), expected);
         }
     }
 

@@ -42,6 +42,7 @@ pub fn changed(scope: &Scope, plan: &Plan, refusals: &[Refusal], absent_roles: &
                     (None, _) => Fix::BootstrapHub,
                 },
                 change: Some(place),
+                severity: code.severity(),
             }
         })
         .collect()

@@ -28,6 +28,8 @@ pub struct Finding {
     pub fix: Fix,
     /// The change of the plan that would fix it, by its index.
     pub change: Option<usize>,
+    /// How urgent it is: as its code, or less if it may be wrong.
+    pub severity: Severity,
 }
 
 impl Finding {
@@ -45,6 +47,16 @@ impl Finding {
             message: message.into(),
             fix: Fix::Advice(Hint::text(code.advice())),
             change: None,
+            severity: code.severity(),
+        }
+    }
+
+    /// The same finding as a warning, because what it rests on may be out of date.
+    #[must_use]
+    pub fn unconfirmed(self) -> Self {
+        Self {
+            severity: self.severity.max(Severity::Warning),
+            ..self
         }
     }
 
@@ -90,7 +102,7 @@ impl Finding {
 
 /// Orders findings by severity, then by code; findings of one code keep their order.
 pub fn sort(findings: &mut [Finding]) {
-    findings.sort_by_key(|finding| (finding.code.severity(), finding.code));
+    findings.sort_by_key(|finding| (finding.severity, finding.code));
 }
 
 /// The subject of a finding.

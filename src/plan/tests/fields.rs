@@ -581,7 +581,7 @@ const CHOICES: &[Row] = &[
     ),
     (
         "reserved concurrency",
-        |b| b.options.reserved_concurrency = Some("5".parse().unwrap()),
+        |b| b.options.reserved_concurrency = Some("3".parse().unwrap()),
         "~queue(tags.kibus:option:reserved-concurrency) \
          ~function(reserved_concurrency,tags.kibus:option:reserved-concurrency) \
          ~event-source-mapping(maximum_concurrency)",
@@ -745,7 +745,7 @@ fn nothing_becomes_everything_and_the_other_way() {
     );
     assert_eq!(
         torn_down,
-        "-role-policy -queue -event-source-mapping -alias -queue -function -role-policy -role -log-group \
+        "-queue -role-policy -queue -event-source-mapping -alias -function -role-policy -role -log-group \
          -rule -rule -rule -rule -rule -queue -queue"
     );
     assert_eq!(drawing(&bench.teardown()), "");

@@ -158,7 +158,7 @@ fn the_most_urgent_finding_comes_first() {
         .iter()
         .map(|finding| {
             let cluster = finding.cluster.as_ref().map_or("hub", |name| name.as_str());
-            let severity = finding.code.severity().as_str();
+            let severity = finding.severity.as_str();
             format!(
                 "{severity} {} {cluster} {} {}",
                 finding.code,

@@ -41,7 +41,6 @@ pub(super) fn to_json(status: &StatusReport) -> Value {
         "standing": standing,
         "mapping": mapping.as_ref().map(|mapping| json!({
             "state": mapping.state,
-            "last_result": mapping.last_result,
         })),
         "queues": queues.iter().map(queue).collect::<Vec<_>>(),
         "rules": rules.iter().map(|(name, enabled)| json!({ "name": name.as_str(), "enabled": enabled })).collect::<Vec<_>>(),

@@ -9,6 +9,7 @@ mod fold;
 mod group;
 mod next_step;
 mod plan;
+mod second_source;
 mod status;
 mod summary;
 #[cfg(test)]
@@ -22,6 +23,7 @@ pub use fold::fold;
 pub use group::by_count;
 pub use next_step::{WIDTH, how_to_check, indented, next_steps, release_queues};
 pub use plan::{counts, heading, plan};
+pub use second_source::second_sources;
 pub use status::{buses, status};
 pub use summary::{name, summary};
 pub use value::{bytes, days, seconds, value};

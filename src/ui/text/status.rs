@@ -173,15 +173,10 @@ fn mapping(status: &StatusReport, paint: Paint) -> String {
         return paint.red("none: nothing reads the hub queue");
     };
     let state = mapping.state.to_lowercase();
-    let state = if mapping.state == "Enabled" {
+    if mapping.state == "Enabled" {
         state
     } else {
         paint.yellow(&escape(&state))
-    };
-    match (mapping.problem(), mapping.last_result.as_deref()) {
-        (Some(problem), _) => format!("{state}, last result {}", paint.red(&escape(problem))),
-        (None, Some(result)) if !result.is_empty() => format!("{state}, last result {}", escape(result)),
-        _ => state,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Two benchmarks. Tables go to stdout.
+//! Benchmarks and a simulation. Tables go to stdout.
 //!
 //! The router is compared with a plain router in Python. Each runs as a process against a local Runtime API and local
 //! servers in place of EC2 and SQS:
@@ -10,7 +10,17 @@
 //!
 //! `cargo run --release --manifest-path tests/bench/Cargo.toml -- provisioning [--runs N] [--quick]
 //! [--clusters N,...] [--kibus FILE] [--router FILE] [--python FILE]`
+//!
+//! The time of one event through the whole bus, on the local emulator:
+//!
+//! `cargo run --release --manifest-path tests/bench/Cargo.toml -- at-rest [--runs N] [--kibus FILE] [--router FILE]`
+//!
+//! A storm of events is simulated, without any server:
+//!
+//! `cargo run --release --manifest-path tests/bench/Cargo.toml -- drain`
 
+mod at_rest;
+mod drain;
 mod events;
 mod fake_services;
 mod function;
@@ -24,11 +34,19 @@ mod tls;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+/// What to do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Router,
+    Provisioning,
+    AtRest,
+    Drain,
+}
+
 /// The command line.
 struct Options {
-    /// Whether to measure provisioning instead of the router.
-    provisioning: bool,
-    /// How many runs; by default 5 of the router, 3 of provisioning.
+    mode: Mode,
+    /// How many runs; by default 5 of the router, 3 of provisioning, 20 at rest.
     runs: usize,
     /// The numbers of clusters that are provisioned.
     clusters: Vec<usize>,
@@ -44,10 +62,16 @@ struct Options {
 
 fn options() -> Result<Options, String> {
     let mut words = std::env::args().skip(1).peekable();
-    let provisioning = words.next_if_eq("provisioning").is_some();
+    let modes = [
+        ("provisioning", Mode::Provisioning, 3),
+        ("at-rest", Mode::AtRest, 20),
+        ("drain", Mode::Drain, 1),
+    ];
+    let mode = modes.into_iter().find(|(name, ..)| words.next_if_eq(*name).is_some());
+    let (_, mode, runs) = mode.unwrap_or(("", Mode::Router, 5));
     let mut options = Options {
-        provisioning,
-        runs: if provisioning { 3 } else { 5 },
+        mode,
+        runs,
         clusters: vec![1, 50, 500, 1000],
         quick: false,
         kibus: None,
@@ -58,18 +82,19 @@ fn options() -> Result<Options, String> {
         let mut value = || words.next().ok_or(format!("{word} needs a value"));
         match word.as_str() {
             "--runs" => options.runs = value()?.parse().map_err(|_| "--runs needs a number")?,
-            "--clusters" if provisioning => {
+            "--clusters" if mode == Mode::Provisioning => {
                 let sizes = value()?.split(',').map(str::parse).collect::<Result<_, _>>();
                 options.clusters = sizes.map_err(|_| "--clusters needs numbers, separated by commas")?;
             }
-            "--kibus" if provisioning => options.kibus = Some(value()?.into()),
+            "--kibus" if mode != Mode::Router => options.kibus = Some(value()?.into()),
             "--quick" => options.quick = true,
             "--router" => options.router = Some(value()?.into()),
             "--python" => options.python = Some(value()?.into()),
             _ => {
                 return Err(format!(
                     "unknown argument `{word}`; use --runs N, --quick, --router FILE, --python FILE, or provisioning \
-                     --runs N, --quick, --clusters N,..., --kibus FILE, --router FILE, --python FILE"
+                     --runs N, --quick, --clusters N,..., --kibus FILE, --router FILE, --python FILE, or at-rest --runs N, \
+                     --kibus FILE, --router FILE, or drain"
                 ));
             }
         }
@@ -95,13 +120,25 @@ async fn main() -> ExitCode {
 /// Measures everything. Gives whether every target is met.
 async fn run() -> Result<bool, Box<dyn std::error::Error>> {
     let options = options()?;
-    if options.provisioning {
-        let programs = provisioning::Programs {
-            kibus: prepare::kibus(options.kibus)?,
-            router: prepare::router(options.router)?,
-            python: prepare::python(options.python)?,
-        };
-        return provisioning::run(&programs, &options.clusters, options.runs, options.quick).await;
+    match options.mode {
+        Mode::Router => {}
+        Mode::Drain => {
+            drain::run();
+            return Ok(true);
+        }
+        Mode::AtRest => {
+            let (kibus, router) = (prepare::kibus(options.kibus)?, prepare::router(options.router)?);
+            at_rest::run(&kibus, &router, options.runs).await?;
+            return Ok(true);
+        }
+        Mode::Provisioning => {
+            let programs = provisioning::Programs {
+                kibus: prepare::kibus(options.kibus)?,
+                router: prepare::router(options.router)?,
+                python: prepare::python(options.python)?,
+            };
+            return provisioning::run(&programs, &options.clusters, options.runs, options.quick).await;
+        }
     }
     let programs = prepare::programs(options.router, options.python)?;
     let bench = measure::Bench::new(options.quick).await?;

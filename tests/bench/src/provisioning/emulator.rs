@@ -43,8 +43,16 @@ impl Emulator {
         });
         let address = address.ok_or_else(|| String::from_utf8_lossy(&up.stderr).into_owned())?;
         let token = env.split("AWS_SESSION_TOKEN=").nth(1);
-        let token = token.and_then(|rest| rest.lines().next()).ok_or("the sandbox has no secret")?.to_owned();
-        Ok(Self { address, token, kibus, home })
+        let token = token
+            .and_then(|rest| rest.lines().next())
+            .ok_or("the sandbox has no secret")?
+            .to_owned();
+        Ok(Self {
+            address,
+            token,
+            kibus,
+            home,
+        })
     }
 
     /// Creates the roles of the controllers, without policies.
@@ -95,7 +103,8 @@ impl Emulator {
         Ok(format!("{attributes} {tags} {policy}").replace(account, "ACCOUNT"))
     }
 
-    async fn call(
+    /// Makes a call: one of the JSON protocol with a target, or one of the query protocol.
+    pub async fn call(
         &self,
         account: &str,
         service: &str,

@@ -1,6 +1,6 @@
 //! The benchmark of provisioning: kibus, a bare client that makes the same calls, and a script in Python.
 
-mod emulator;
+pub mod emulator;
 mod floor;
 mod proxy;
 mod table;
@@ -59,7 +59,7 @@ struct Measured {
 
 /// A process that has ended.
 #[derive(Clone, Copy)]
-struct Ran {
+pub struct Ran {
     took: Duration,
     /// Its peak resident memory, in KiB.
     memory: u64,
@@ -147,7 +147,7 @@ fn of(clusters: usize, case: Case, kibus: Ran, calls: &[Call], floor: Duration, 
 }
 
 /// A process that calls the emulator in an account, which is its access key.
-fn process(program: &Path, endpoint: &str, account: &str) -> Command {
+pub fn process(program: &Path, endpoint: &str, account: &str) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
@@ -170,7 +170,7 @@ fn process(program: &Path, endpoint: &str, account: &str) -> Command {
 }
 
 /// Runs a process to its end, which must be successful.
-async fn ran(mut command: Command) -> Result<Ran, Box<dyn Error>> {
+pub async fn ran(mut command: Command) -> Result<Ran, Box<dyn Error>> {
     let begun = Instant::now();
     let child = command
         .stdin(Stdio::null())

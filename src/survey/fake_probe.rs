@@ -1,0 +1,94 @@
+//! A bus whose rules take effect late, with a clock that moves only by waits.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::clock::Clock;
+use crate::cloud::{Fault, Probe};
+use crate::model::name::{FunctionName, QueueName};
+use crate::model::self_test::LiveTest;
+use crate::model::status::Depth;
+
+/// The long poll of a receive.
+const POLL: Duration = Duration::from_secs(2);
+
+#[derive(Default)]
+pub(super) struct LateCloud {
+    now: Mutex<Duration>,
+    /// Events that are put before this time are lost.
+    effective: Duration,
+    /// The time from the event bus to the probe queue.
+    delay: Duration,
+    /// When each event arrives.
+    arriving: Mutex<Vec<Duration>>,
+    /// The counts of every queue, one sample after the other.
+    counts: Mutex<VecDeque<u64>>,
+}
+
+impl LateCloud {
+    /// Rules that take effect after some seconds, and a path that takes some seconds.
+    pub(super) fn rules(effective: u64, delay: u64) -> Self {
+        Self {
+            effective: Duration::from_secs(effective),
+            delay: Duration::from_secs(delay),
+            ..Self::default()
+        }
+    }
+
+    /// Queues with these counts of waiting messages, one sample after the other.
+    pub(super) fn counts(counts: &[u64]) -> Self {
+        Self {
+            counts: Mutex::new(counts.iter().copied().collect()),
+            ..Self::default()
+        }
+    }
+}
+
+impl Clock for LateCloud {
+    fn elapsed(&self) -> Duration {
+        *self.now.lock().unwrap()
+    }
+
+    async fn sleep(&self, time: Duration) {
+        *self.now.lock().unwrap() += time;
+    }
+}
+
+impl Probe for LateCloud {
+    async fn put_event(&self, _: &Value) -> Result<(), Fault> {
+        let now = self.elapsed();
+        if now >= self.effective {
+            self.arriving.lock().unwrap().push(now + self.delay);
+        }
+        Ok(())
+    }
+
+    async fn take_probe(&self, _: &QueueName, _: &str) -> Result<u32, Fault> {
+        self.sleep(POLL).await;
+        let now = self.elapsed();
+        let mut arriving = self.arriving.lock().unwrap();
+        let before = arriving.len();
+        arriving.retain(|at| *at > now);
+        Ok(u32::try_from(before - arriving.len()).unwrap())
+    }
+
+    async fn find_probe(&self, _: &QueueName, _: &str) -> Result<Option<bool>, Fault> {
+        Ok(None)
+    }
+
+    async fn route_probe(&self, _: &FunctionName, _: &str, _: &Value) -> Result<Result<Value, String>, Fault> {
+        Ok(Err("no function".to_owned()))
+    }
+
+    async fn self_test(&self, _: &FunctionName, _: &str) -> Result<Option<LiveTest>, Fault> {
+        Ok(None)
+    }
+
+    async fn depth(&self, _: &QueueName) -> Result<Option<Depth>, Fault> {
+        let waiting = self.counts.lock().unwrap().pop_front();
+        Ok(waiting.map(|waiting| Depth { waiting, in_flight: 0 }))
+    }
+}
