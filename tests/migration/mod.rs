@@ -122,7 +122,7 @@ impl Stage {
         let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
         let writes = WRITES
             .replace("SHA256_HEX", &hex)
-            .replace("SHA256_BASE64", &aws_smithy_types::base64::encode(&hash));
+            .replace("SHA256_BASE64", &aws_smithy_types::base64::encode(hash));
         let writes: Vec<Value> = serde_json::from_str(&writes).unwrap();
         for mut write in writes {
             if write["body"]["Code"]["ZipFile"] == "ARCHIVE" {
@@ -381,17 +381,23 @@ impl Stage {
     }
 }
 
+/// A write whose answer is held: how many writes come before its end, and who waits for it.
+struct HeldWrite {
+    left: usize,
+    reached: Arc<Notify>,
+}
+
 /// A proxy that holds one write of a command.
 struct Proxy {
     url: String,
-    held: Arc<Mutex<Option<(usize, Arc<Notify>)>>>,
+    held: Arc<Mutex<Option<HeldWrite>>>,
 }
 
 impl Proxy {
     async fn start(server: u16) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let held: Arc<Mutex<Option<(usize, Arc<Notify>)>>> = Arc::default();
+        let held: Arc<Mutex<Option<HeldWrite>>> = Arc::default();
         let proxy = Self {
             url,
             held: Arc::clone(&held),
@@ -412,7 +418,10 @@ impl Proxy {
     /// Holds the answer to the write with this number, counted from 1; every later one is held too.
     fn hold(&self, write: usize) -> Arc<Notify> {
         let reached = Arc::new(Notify::new());
-        *self.held.lock().unwrap() = Some((write, Arc::clone(&reached)));
+        *self.held.lock().unwrap() = Some(HeldWrite {
+            left: write,
+            reached: Arc::clone(&reached),
+        });
         reached
     }
 
@@ -421,19 +430,15 @@ impl Proxy {
     }
 }
 
-async fn pass(
-    held: Arc<Mutex<Option<(usize, Arc<Notify>)>>>,
-    server: u16,
-    request: Request<Incoming>,
-) -> Result<Answer, Broken> {
+async fn pass(held: Arc<Mutex<Option<HeldWrite>>>, server: u16, request: Request<Incoming>) -> Result<Answer, Broken> {
     let (parts, body) = request.into_parts();
     let request = Request::from_parts(parts, body.collect().await?.to_bytes());
     let writes = is_write(&request);
     let answer = forward(server, request).await?;
     let reached = match held.lock().unwrap().as_mut().filter(|_| writes) {
-        Some((left, reached)) => {
-            *left = left.saturating_sub(1);
-            (*left == 0).then(|| Arc::clone(reached))
+        Some(write) => {
+            write.left = write.left.saturating_sub(1);
+            (write.left == 0).then(|| Arc::clone(&write.reached))
         }
         None => None,
     };
