@@ -455,6 +455,21 @@ fn l4_to_l7_a_new_function_is_busy() {
 }
 
 #[test]
+fn l14_a_deleted_function_keeps_its_name_for_a_while() {
+    with("200000000019", "L14", async |aws| {
+        aws.create_role().await;
+        aws.create_function("arn:aws:iam::200000000019:role/r", false).await;
+        let delete = aws.lambda.delete_function().function_name("f").send().await;
+        assert_eq!(said(delete), "ok");
+        let get = async || aws.lambda.get_function().function_name("f").send().await;
+        let state = get().await.unwrap().configuration.unwrap().state.unwrap();
+        assert_eq!(state.as_str(), "Deleting");
+        aws.proxy.like.settle().await;
+        assert_eq!(said(get().await), "ResourceNotFoundException");
+    });
+}
+
+#[test]
 fn m1_m2_m7_and_m10_a_mapping_is_in_transition() {
     with("200000000016", "M1 M2 M7 M10", async |aws| {
         aws.create_role().await;
