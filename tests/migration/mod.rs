@@ -61,9 +61,13 @@ fn archive_of_0_1_0() -> Vec<u8> {
         None => {
             let mut binary = std::fs::read(env!("CARGO_BIN_EXE_kibus-router")).unwrap();
             let mark = concat!("<kibus-router ", env!("CARGO_PKG_VERSION"), ">");
-            let at = (0..binary.len()).find(|at| binary[*at..].starts_with(mark.as_bytes()));
-            let at = at.unwrap();
-            binary[at..at + mark.len()].copy_from_slice(b"<kibus-router 0.1.0>");
+            let places: Vec<usize> = (0..binary.len())
+                .filter(|at| binary[*at..].starts_with(mark.as_bytes()))
+                .collect();
+            assert!(!places.is_empty(), "{mark} is not in the router");
+            for at in places {
+                binary[at..at + mark.len()].copy_from_slice(b"<kibus-router 0.1.0>");
+            }
             files.extend([("bootstrap", SCRIPT.into()), ("router", binary)]);
         }
     }
