@@ -371,7 +371,7 @@ mod tests {
             (None, MAXIMUM_CONCURRENCY),
             (Some("none"), MAXIMUM_CONCURRENCY),
             (Some("2"), 2),
-            (Some("9"), 9),
+            (Some("4"), 4),
             (Some("1000"), MAXIMUM_CONCURRENCY),
         ] {
             assert_eq!(mapping(reserved).maximum_concurrency, Some(maximum), "{reserved:?}");

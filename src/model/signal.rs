@@ -285,6 +285,9 @@ mod tests {
             if !filters.is_empty() {
                 pattern["detail"] = Value::Object(filters);
             }
+            if signal == Signal::Probe {
+                pattern["detail"] = json!({"cluster": [{"exists": false}]});
+            }
             assert_eq!(signal.pattern(&scope().account).value(), &pattern, "{signal:?}");
         }
     }

@@ -106,7 +106,10 @@ async fn each_policy_allows_its_work_and_nothing_else() {
         .managed("emulators-own-of-router", &emulators_own::of_router(&router))
         .await;
     // The router's self-test is denied until the emulator has what it alone requires.
-    tokio::join!(operator.kibus("bootstrap-hub"), attach_to_router(&iam, &own));
+    tokio::join!(
+        operator.kibus("bootstrap-hub"),
+        attach_to_router(&iam, ROUTER_ROLE, &own)
+    );
     let has = role_document(&iam).await;
     assert_eq!(
         Document::new(has),
@@ -182,14 +185,9 @@ async fn each_policy_allows_its_work_and_nothing_else() {
 }
 
 /// Attaches a policy to the router's role as soon as the role exists.
-async fn attach_to_router(iam: &Iam, policy: &str) {
+async fn attach_to_router(iam: &Iam, role: &str, policy: &str) {
     let begun = Instant::now();
-    let attach = || {
-        iam.attach_role_policy()
-            .role_name(ROUTER_ROLE)
-            .policy_arn(policy)
-            .send()
-    };
+    let attach = || iam.attach_role_policy().role_name(role).policy_arn(policy).send();
     while attach().await.is_err() {
         assert!(begun.elapsed() < Duration::from_secs(60), "the role does not come");
         tokio::time::sleep(Duration::from_millis(100)).await;

@@ -581,7 +581,7 @@ const CHOICES: &[Row] = &[
     ),
     (
         "reserved concurrency",
-        |b| b.options.reserved_concurrency = Some("5".parse().unwrap()),
+        |b| b.options.reserved_concurrency = Some("3".parse().unwrap()),
         "~queue(tags.kibus:option:reserved-concurrency) \
          ~function(reserved_concurrency,tags.kibus:option:reserved-concurrency) \
          ~event-source-mapping(maximum_concurrency)",
