@@ -75,6 +75,13 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
     if controller_roles.is_empty() {
         replace_statements(&mut policy, &["KibusControllerRoles"], &Document::new(json!([])));
     }
+    let absent_role = scope.roles_arn(scope.router_role().as_str());
+    values.push(("absent_role_arn", absent_role.into()));
+    // IAM knows no path of a role that does not exist yet.
+    if options.path().as_str() != "/" {
+        let find = Template::builtin(include_str!("../../templates/policies/operator-role-at-path.json"));
+        replace_statements(&mut policy, &[], &find.fill(&values));
+    }
     if let Some(boundary) = options.permissions_boundary.as_ref().and_then(|b| b.0.as_ref()) {
         values.extend([
             ("boundary", boundary.as_str().into()),
@@ -113,7 +120,10 @@ fn shorten(policy: &mut Document) {
         .partition(|statement| statement["Effect"] == "Allow" && statement.get("Condition").is_none());
     let mut united: Vec<Value> = Vec::new();
     for statement in plain {
-        match united.iter_mut().find(|other| services(other).is_disjoint(&services(&statement))) {
+        match united
+            .iter_mut()
+            .find(|other| services(other).is_disjoint(&services(&statement)))
+        {
             Some(other) => {
                 for member in ["Action", "Resource"] {
                     let all = texts(other.get(member)).into_iter().chain(texts(statement.get(member)));
@@ -130,7 +140,9 @@ fn shorten(policy: &mut Document) {
 /// The services of the actions of a statement.
 fn services(statement: &Value) -> BTreeSet<String> {
     let actions = texts(statement.get("Action")).into_iter();
-    actions.filter_map(|action| Some(action.split_once(':')?.0.to_owned())).collect()
+    actions
+        .filter_map(|action| Some(action.split_once(':')?.0.to_owned()))
+        .collect()
 }
 
 /// The keys of the tags that kibus writes: its own, and the user's.
@@ -374,7 +386,11 @@ mod tests {
             ("kibus", with_boundary("platform-boundary")),
         ] {
             for region in ["us-gov-west-1", "ap-southeast-4"] {
-                assert_eq!(of(bus, region, &options, &roles(10)), None, "{bus} {region} {options:?}");
+                assert_eq!(
+                    of(bus, region, &options, &roles(10)),
+                    None,
+                    "{bus} {region} {options:?}"
+                );
             }
         }
         let over = of("kibus", "us-gov-west-1", &HubOptions::default(), &roles(50));
@@ -433,7 +449,10 @@ mod tests {
         }
         let without = allowed(&document());
         let lost: Vec<_> = without.difference(&allowed(&bounded)).cloned().collect();
-        assert_eq!(lost, ["iam:DeleteRolePermissionsBoundary", "iam:UpdateAssumeRolePolicy"]);
+        assert_eq!(
+            lost,
+            ["iam:DeleteRolePermissionsBoundary", "iam:UpdateAssumeRolePolicy"]
+        );
         assert!(allowed(&bounded).is_subset(&without));
     }
 

@@ -98,7 +98,14 @@ mod tests {
             assert_eq!(role.is_open(), open, "{given}");
             assert_eq!(role.arn(&scope(), &known).as_deref(), arn, "{given}");
         }
-        for wrong in ["", "team/", "a b", "a:b", "arn:aws:iam::111122223333:user/x", "a\u{1b}[31m"] {
+        for wrong in [
+            "",
+            "team/",
+            "a b",
+            "a:b",
+            "arn:aws:iam::111122223333:user/x",
+            "a\u{1b}[31m",
+        ] {
             assert!(wrong.parse::<RolePattern>().is_err(), "{wrong:?}");
         }
     }

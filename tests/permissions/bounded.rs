@@ -33,7 +33,7 @@ async fn the_bounded_document_is_enough_and_keeps_the_router_role() {
         .managed("emulators-own-of-router", &emulators_own::of_router(&router))
         .await;
     let bootstrap = format!("bootstrap-hub {options}");
-    tokio::join!(operator.kibus(&bootstrap), attach_to_router(&iam, &own));
+    tokio::join!(operator.kibus(&bootstrap), attach_to_router(&iam, ROUTER_ROLE, &own));
     operator.kibus("add-cluster base").await;
     operator.kibus("verify").await;
     operator.kibus("verify --probe").await;
@@ -53,11 +53,21 @@ async fn the_bounded_document_is_enough_and_keeps_the_router_role() {
         ),
         denial(
             "give the router role a tag of others",
-            his.tag_role().role_name(ROUTER_ROLE).tags(tag("owner")).send().await.err(),
+            his.tag_role()
+                .role_name(ROUTER_ROLE)
+                .tags(tag("owner"))
+                .send()
+                .await
+                .err(),
         ),
         denial(
             "remove a tag of others",
-            his.untag_role().role_name(ROUTER_ROLE).tag_keys("owner").send().await.err(),
+            his.untag_role()
+                .role_name(ROUTER_ROLE)
+                .tag_keys("owner")
+                .send()
+                .await
+                .err(),
         ),
         denial(
             "remove the boundary",

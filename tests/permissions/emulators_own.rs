@@ -10,7 +10,10 @@ pub(super) fn of_operator(arn: impl Fn(&str, &str) -> String) -> Value {
     policy([
         // It checks rules on the default bus with the bus name in the ARN; AWS omits it. It does not support
         // `events:source`.
-        statement(&["events:DeleteRule", "events:DescribeRule", "events:PutRule"], rules(&arn)),
+        statement(
+            &["events:DeleteRule", "events:DescribeRule", "events:PutRule"],
+            rules(&arn),
+        ),
         // It does not read a rule from `Rule` or `ResourceARN` of a request.
         statement(
             &[

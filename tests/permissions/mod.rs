@@ -6,6 +6,7 @@ mod bounded;
 mod by_name;
 mod denied;
 mod emulators_own;
+mod reference;
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;

@@ -109,7 +109,10 @@ async fn registered(at: &At<'_>) -> BTreeSet<RoleName> {
         ..Query::default()
     };
     survey.extend(&at.hub.cloud, &query, at.hubs.limit).await;
-    let fault = survey.discovered.fault().or(survey.faults().next().map(|(_, fault)| fault));
+    let fault = survey
+        .discovered
+        .fault()
+        .or(survey.faults().next().map(|(_, fault)| fault));
     if let Some(fault) = fault {
         at.ui.warn_text(&format!(
             "not all registered clusters could be read: their controller roles may be missing: {fault}"
