@@ -198,9 +198,14 @@ pub(super) fn settling(fault: &Fault) -> Option<WaitReason> {
 
 /// Whether Lambda refuses because an earlier change is not finished.
 fn is_busy(message: &str) -> bool {
-    ["in progress", "state: Pending", "concurrent update operation"]
-        .iter()
-        .any(|text| message.contains(text))
+    [
+        "in progress",
+        "state: Pending",
+        "state: Deleting",
+        "concurrent update operation",
+    ]
+    .iter()
+    .any(|text| message.contains(text))
 }
 
 /// Whether something else still uses what was to be deleted.

@@ -11,11 +11,12 @@ use std::collections::BTreeMap;
 
 use aws_sdk_lambda::operation::update_function_configuration::UpdateFunctionConfigurationInput;
 use aws_sdk_lambda::operation::update_function_configuration::builders::UpdateFunctionConfigurationInputBuilder;
-use aws_sdk_lambda::types::{Environment, FunctionCode, LoggingConfig, VpcConfig};
+use aws_sdk_lambda::types::{Environment, FunctionCode, LoggingConfig, State, VpcConfig};
 
 use archive::archive;
 use configuration::{LambdaFailure, failure, unsigned};
 pub(super) use configuration::{nothing, settings};
+use ready::gone;
 pub(super) use ready::ready;
 
 use super::AwsCloud;
@@ -33,6 +34,11 @@ pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName) -> Result<Option
     let Some(answer) = if_present(call.send().await.or_fault("lambda:GetFunction"))? else {
         return Ok(None);
     };
+    let configuration = answer.configuration.unwrap_or_else(nothing);
+    // A new one can be created once it is gone.
+    if configuration.state() == Some(&State::Deleting) {
+        return Ok(None);
+    }
     if let Some(e) = &answer.tags_error {
         return Err(refusal("lambda:ListTags", Some(e.error_code()), e.message()));
     }
@@ -40,7 +46,6 @@ pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName) -> Result<Option
     let version = tags.0.remove(ROUTER_VERSION).unwrap_or_default();
     let sha256 = tags.0.remove(ROUTER_SHA256).unwrap_or_default();
     let reserved = answer.concurrency.and_then(|c| c.reserved_concurrent_executions);
-    let configuration = answer.configuration.unwrap_or_else(nothing);
     let (failed, failed_update) = match failure(&configuration) {
         Some((LambdaFailure::Function, reason)) => (Some(reason), None),
         Some((LambdaFailure::Update, reason)) => (None, Some(reason)),
@@ -197,7 +202,10 @@ pub(super) async fn delete(cloud: &AwsCloud, name: &FunctionName, waiting: Waiti
         let call = cloud.lambda.delete_function().function_name(name.as_str());
         async move { call.send().await.or_fault("lambda:DeleteFunction") }
     });
-    if_present(answer.await).map(drop)
+    match if_present(answer.await)? {
+        Some(_) => gone(cloud, name, waiting).await,
+        None => Ok(()),
+    }
 }
 
 /// Removes the tag with the code's hash, so that the next plan uploads the code again: another build of the same

@@ -49,6 +49,8 @@ pub(super) enum WaitReason {
     FunctionUnknown,
     /// Lambda is setting up or updating a function.
     FunctionBusy,
+    /// Lambda is deleting a function.
+    FunctionLeaving,
     /// Lambda does not find a queue that was just created.
     SourceUnknown,
     /// Lambda is setting up or updating a mapping.
@@ -79,6 +81,7 @@ impl WaitReason {
             Self::TargetsLeaving => "EventBridge has not removed the targets of the rule yet",
             Self::FunctionUnknown => "Lambda does not find the new function yet",
             Self::FunctionBusy => "Lambda is still setting the function up",
+            Self::FunctionLeaving => "Lambda is still deleting the function",
             Self::SourceUnknown => "Lambda does not find the new queue yet",
             Self::MappingBusy => "Lambda is still setting the event source mapping up",
             Self::MappingInUse => "Lambda has not finished an earlier change of the event source mapping",
@@ -104,6 +107,7 @@ impl WaitReason {
             Self::VersionWithoutRole
             | Self::VersionWithoutKey
             | Self::TargetsLeaving
+            | Self::FunctionLeaving
             | Self::MappingInUse
             | Self::MappingLeaving => 5 * 60,
             Self::MappingBusy => 10 * 60,
@@ -285,7 +289,7 @@ mod tests {
     use crate::aws::error::refusal;
     use crate::model::scope::Scope;
 
-    const EVERY: [WaitReason; 19] = [
+    const EVERY: [WaitReason; 20] = [
         WaitReason::QueueDeletedRecently,
         WaitReason::QueueUnknown,
         WaitReason::RoleNotAssumable,
@@ -304,6 +308,7 @@ mod tests {
         WaitReason::MappingBusy,
         WaitReason::MappingInUse,
         WaitReason::MappingLeaving,
+        WaitReason::FunctionLeaving,
         WaitReason::ConcurrentChange,
     ];
 

@@ -130,6 +130,8 @@ fn reserved_last(change: &Change, before: &Resource, after: &Resource) -> Option
     (more && lowers_reserved(old, new)).then(|| {
         Resource::Function(Function {
             reserved_concurrency: old.reserved_concurrency,
+            // With tags that kibus did not set. The last step removes the others.
+            tags: old.tags.clone().with_all(&new.tags),
             ..new.clone()
         })
     })

@@ -98,7 +98,7 @@ impl<T, Q> Router<T, Q> {
             queues,
             cache: Mutex::new(Cache::new(GENERATION)),
             registry: Registry::default(),
-            permits: Semaphore::new(CONCURRENT_CALLS),
+            permits: Semaphore::new(CONCURRENT_CALLS - CONCURRENT_TAG_CALLS),
             tag_permits: Semaphore::new(CONCURRENT_TAG_CALLS),
         }
     }

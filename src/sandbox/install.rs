@@ -81,7 +81,7 @@ fn remove_incomplete(home: &Home) {
     }
 }
 
-/// A Python that loads no module from the current directory, which may be the repository of somebody else.
+/// A Python that loads no module from the current directory, which may be a repository with any content.
 fn isolated(python: &Path) -> Command {
     let mut command = Command::new(python);
     command.arg("-I");

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::Behavior::{L1, L2, L4, L5, L6, L7, L18, L19, L21};
+use super::Behavior::{L1, L2, L4, L5, L6, L7, L14, L18, L19, L21};
 use super::bucket::Buckets;
 use super::iam::role_id;
 use super::reply::Reply;
@@ -17,6 +17,7 @@ pub(super) struct Lambda {
     /// Functions and versions.
     created: Moments,
     updated: Moments,
+    deleted: Moments,
     /// What happens once to a function: its key and a name of the event.
     happened: Mutex<BTreeSet<(String, &'static str)>>,
     calls: Buckets,
@@ -28,6 +29,7 @@ impl Default for Lambda {
             functions: Mutex::default(),
             created: Moments::default(),
             updated: Moments::default(),
+            deleted: Moments::default(),
             happened: Mutex::default(),
             // On AWS 15 each second.
             calls: Buckets::new(3, 4),
@@ -67,7 +69,8 @@ impl Lambda {
             return Some(Reply::error(429, "TooManyRequestsException", "Rate exceeded"));
         }
         match (method, path.as_slice()) {
-            ("POST", ["functions"]) => refused_role(at),
+            ("POST", ["functions"]) => self.still_deleting(at).or_else(|| refused_role(at)),
+            ("GET", ["functions", name]) => self.not_found(at, name).or_else(|| self.deleting(at, name)),
             ("GET", ["functions", name, ..]) => self.not_found(at, name),
             ("PUT", ["functions", name, "configuration"]) => self.busy(at, name).or_else(|| refused_role(at)),
             ("PUT", ["functions", name, "code"]) | ("POST", ["functions", name, "versions" | "policy"]) => {
@@ -82,6 +85,23 @@ impl Lambda {
         at.strikes_since(L4, self.created.of(&at.call.key(name))).then(|| {
             let message = format!("Function not found: {}", arn(at, name));
             Reply::error(404, "ResourceNotFoundException", &message)
+        })
+    }
+
+    /// A function that is being deleted.
+    fn deleting(&self, at: &At<'_>, name: &str) -> Option<Reply> {
+        at.strikes_since(L14, self.deleted.of(&at.call.key(name))).then(|| {
+            let configuration = json!({"FunctionName": name, "FunctionArn": arn(at, name), "State": "Deleting"});
+            Reply::success(&json!({ "Configuration": configuration }))
+        })
+    }
+
+    /// The refusal of the name of a function that is being deleted.
+    fn still_deleting(&self, at: &At<'_>) -> Option<Reply> {
+        let name = at.call.text("FunctionName")?;
+        at.strikes_since(L14, self.deleted.of(&at.call.key(name))).then(|| {
+            let message = "The operation cannot be performed at this time. The function is currently in the following state: Deleting";
+            Reply::error(409, "ResourceConflictException", message)
         })
     }
 
@@ -190,6 +210,10 @@ impl Lambda {
                 self.updated.note(at.call.key(name));
                 at.begin(&[L5, L6]);
                 self.configured(at, &reply.json()).await;
+            }
+            ("DELETE", ["functions", name]) if at.call.text("Qualifier").is_none() => {
+                self.deleted.note(at.call.key(name));
+                at.begin(&[L14]);
             }
             ("POST", ["functions", name, "versions"]) => self.published(at, name, &reply.json()),
             ("GET", ["functions", name] | ["functions", name, "configuration"]) => self.late_state(at, name, reply),

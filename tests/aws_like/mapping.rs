@@ -16,17 +16,30 @@ pub(super) struct Mappings {
     transitions: Mutex<HashMap<String, (&'static str, Instant)>>,
     /// By UUID: deleted mappings as they were.
     deleted: Mutex<HashMap<String, Value>>,
-    /// By function: the reserved concurrency, and the maximum concurrency of its mapping.
-    concurrency: Mutex<HashMap<String, (Option<u64>, Option<u64>)>>,
+    /// By function.
+    concurrency: Mutex<HashMap<String, Concurrency>>,
+}
+
+/// How much a function can run, and how much its mapping polls for.
+#[derive(Default)]
+struct Concurrency {
+    reserved: Option<u64>,
+    maximum: Option<u64>,
+}
+
+impl Concurrency {
+    fn is_overbooked(&self) -> bool {
+        self.reserved
+            .zip(self.maximum)
+            .is_some_and(|(reserved, maximum)| reserved < maximum)
+    }
 }
 
 impl Mappings {
     /// The functions that cannot run as much as their mappings poll for.
     pub(super) fn overbooked(&self) -> Vec<String> {
         let all = self.concurrency.lock().unwrap();
-        let too_few = all
-            .iter()
-            .filter(|(_, known)| matches!(known, (Some(reserved), Some(maximum)) if reserved < maximum));
+        let too_few = all.iter().filter(|(_, concurrency)| concurrency.is_overbooked());
         too_few.map(|(function, _)| function.clone()).collect()
     }
 
@@ -58,20 +71,20 @@ impl Mappings {
         match (method, path.as_slice()) {
             ("PUT", ["functions", name, "concurrency"]) => {
                 self.note(at, name, |known| {
-                    known.0 = at.call.json["ReservedConcurrentExecutions"].as_u64()
+                    known.reserved = at.call.json["ReservedConcurrentExecutions"].as_u64()
                 });
             }
-            ("DELETE", ["functions", name, "concurrency"]) => self.note(at, name, |known| known.0 = None),
+            ("DELETE", ["functions", name, "concurrency"]) => self.note(at, name, |known| known.reserved = None),
             (_, ["event-source-mappings", ..]) => self.late_states(at, method, reply),
             _ => {}
         }
     }
 
-    fn note(&self, at: &At<'_>, function: &str, change: impl FnOnce(&mut (Option<u64>, Option<u64>))) {
+    fn note(&self, at: &At<'_>, function: &str, change: impl FnOnce(&mut Concurrency)) {
         let mut all = self.concurrency.lock().unwrap();
         let known = all.entry(at.call.key(function)).or_default();
         change(known);
-        if at.is_on(M10) && matches!(*known, (Some(reserved), Some(maximum)) if reserved < maximum) {
+        if at.is_on(M10) && known.is_overbooked() {
             at.strike(M10);
         }
     }
@@ -94,7 +107,7 @@ impl Mappings {
             let function = body["FunctionArn"].as_str().unwrap_or_default().split(':').nth(6);
             self.note(at, function.unwrap_or_default(), |known| {
                 let maximum = body["ScalingConfig"]["MaximumConcurrency"].as_u64();
-                known.1 = maximum.filter(|_| state != "Deleting");
+                known.maximum = maximum.filter(|_| state != "Deleting");
             });
             if state == "Deleting" {
                 body["State"] = json!(state);

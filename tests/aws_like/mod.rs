@@ -265,7 +265,8 @@ fn the_teardown_scenario_through_all_together() {
 #[test]
 #[ignore = "takes minutes; a sample runs with all tests"]
 fn every_scenario() {
-    let failed = all_together::every_difference();
+    let failed =
+        all_together::every_difference(|name, is_same| println!("{name}: {}", if is_same { "ok" } else { "failed" }));
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
@@ -273,12 +274,12 @@ fn every_scenario() {
 #[test]
 #[ignore = "takes minutes; prints how many succeeded, and the wall times"]
 fn ten_first_hubs() {
-    let lives: Vec<_> = (0..10)
+    let hubs: Vec<_> = (0..10)
         .map(|number| std::thread::spawn(move || all_together::first_hub(number)))
         .collect();
-    let lives: Vec<_> = lives.into_iter().map(|life| life.join().unwrap()).collect();
-    for step in 0..lives[0].len() {
-        let runs: Vec<_> = lives.iter().map(|life| &life[step]).collect();
+    let hubs: Vec<_> = hubs.into_iter().map(|hub| hub.join().unwrap()).collect();
+    for step in 0..hubs[0].len() {
+        let runs: Vec<_> = hubs.iter().map(|hub| &hub[step]).collect();
         let good = runs.iter().filter(|run| run.came.ends_with("exit 0")).count();
         let mut took: Vec<_> = runs.iter().map(|run| run.took.as_secs_f64()).collect();
         took.sort_by(f64::total_cmp);
@@ -287,7 +288,7 @@ fn ten_first_hubs() {
             runs[0].line, took[0], took[9], took[5]
         );
     }
-    let failed = lives.iter().flatten().filter(|run| !run.came.ends_with("exit 0"));
+    let failed = hubs.iter().flatten().filter(|run| !run.came.ends_with("exit 0"));
     let failed: Vec<_> = failed.map(|run| format!("{}\n{}", run.line, run.came)).collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }

@@ -370,6 +370,21 @@ fn e1_e4_and_e12_a_new_rule_is_late() {
 }
 
 #[test]
+fn i2_a_trust_policy_with_a_new_role_is_refused() {
+    with("200000000019", "I2", async |aws| {
+        aws.create_role().await;
+        let trust = r#"{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"AWS":"arn:aws:iam::200000000019:role/r"},"Action":"sts:AssumeRole"}]}"#;
+        let create = async || {
+            let call = aws.iam.create_role().role_name("other");
+            said(call.assume_role_policy_document(trust).send().await)
+        };
+        assert_eq!(create().await, "MalformedPolicyDocument");
+        aws.proxy.like.settle().await;
+        assert_eq!(create().await, "ok");
+    });
+}
+
+#[test]
 fn i4_deleted_policies_linger() {
     with("200000000013", "I4", async |aws| {
         aws.create_role().await;
@@ -436,6 +451,21 @@ fn l4_to_l7_a_new_function_is_busy() {
         assert_eq!(update().await, "ok");
         assert_eq!(get().await.unwrap().last_update_status.unwrap().as_str(), "InProgress");
         assert_eq!(update().await, "ResourceConflictException", "an update in progress");
+    });
+}
+
+#[test]
+fn l14_a_deleted_function_keeps_its_name_for_a_while() {
+    with("200000000019", "L14", async |aws| {
+        aws.create_role().await;
+        aws.create_function("arn:aws:iam::200000000019:role/r", false).await;
+        let delete = aws.lambda.delete_function().function_name("f").send().await;
+        assert_eq!(said(delete), "ok");
+        let get = async || aws.lambda.get_function().function_name("f").send().await;
+        let state = get().await.unwrap().configuration.unwrap().state.unwrap();
+        assert_eq!(state.as_str(), "Deleting");
+        aws.proxy.like.settle().await;
+        assert_eq!(said(get().await), "ResourceNotFoundException");
     });
 }
 

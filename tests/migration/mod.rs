@@ -61,9 +61,13 @@ fn archive_of_0_1_0() -> Vec<u8> {
         None => {
             let mut binary = std::fs::read(env!("CARGO_BIN_EXE_kibus-router")).unwrap();
             let mark = concat!("<kibus-router ", env!("CARGO_PKG_VERSION"), ">");
-            let at = (0..binary.len()).find(|at| binary[*at..].starts_with(mark.as_bytes()));
-            let at = at.unwrap();
-            binary[at..at + mark.len()].copy_from_slice(b"<kibus-router 0.1.0>");
+            let places: Vec<usize> = (0..binary.len())
+                .filter(|at| binary[*at..].starts_with(mark.as_bytes()))
+                .collect();
+            assert!(!places.is_empty(), "{mark} is not in the router");
+            for at in places {
+                binary[at..at + mark.len()].copy_from_slice(b"<kibus-router 0.1.0>");
+            }
             files.extend([("bootstrap", SCRIPT.into()), ("router", binary)]);
         }
     }
@@ -122,7 +126,7 @@ impl Stage {
         let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
         let writes = WRITES
             .replace("SHA256_HEX", &hex)
-            .replace("SHA256_BASE64", &aws_smithy_types::base64::encode(&hash));
+            .replace("SHA256_BASE64", &aws_smithy_types::base64::encode(hash));
         let writes: Vec<Value> = serde_json::from_str(&writes).unwrap();
         for mut write in writes {
             if write["body"]["Code"]["ZipFile"] == "ARCHIVE" {
@@ -283,10 +287,9 @@ impl Flow {
             let (stage, received) = (Arc::clone(stage), Arc::clone(&received));
             tokio::spawn(async move {
                 loop {
-                    let bodies = stage.cloud.receive_messages(&queue).await.unwrap();
-                    let events = bodies.iter().map(|body| serde_json::from_str::<Value>(body).unwrap());
-                    let ids = events.filter_map(|event| event["detail"]["test"].as_str().map(str::to_owned));
-                    received.lock().unwrap().extend(ids);
+                    let events = stage.receive(&queue).await;
+                    let names = events.iter().filter_map(|event| event["detail"]["test"].as_str());
+                    received.lock().unwrap().extend(names.map(str::to_owned));
                 }
             })
         });
@@ -334,6 +337,28 @@ impl Flow {
 }
 
 impl Stage {
+    /// Receives up to ten events, and deletes them.
+    async fn receive(&self, queue: &QueueName) -> Vec<Value> {
+        let (port, account) = (self.server.endpoint().port, &self.cloud.scope().account);
+        let url = format!("http://127.0.0.1:{port}/{account}/{queue}");
+        let call = |name: &str, body: Value| {
+            let (target, body) = (format!("AmazonSQS.{name}"), body.to_string());
+            async move {
+                self.call("sqs", "POST", "/", Some(&target), "application/x-amz-json-1.0", body)
+                    .await
+            }
+        };
+        let receive = json!({"QueueUrl": url, "MaxNumberOfMessages": 10, "WaitTimeSeconds": 1});
+        let received = call("ReceiveMessage", receive).await;
+        let mut events = Vec::new();
+        for message in received["Messages"].as_array().into_iter().flatten() {
+            let delete = json!({"QueueUrl": url, "ReceiptHandle": message["ReceiptHandle"]});
+            call("DeleteMessage", delete).await;
+            events.push(serde_json::from_str(message["Body"].as_str().unwrap()).unwrap());
+        }
+        events
+    }
+
     async fn send_probe(&self, number: usize) -> String {
         let name = format!("probe {number}");
         let detail = json!({"test": name}).to_string();
@@ -360,17 +385,23 @@ impl Stage {
     }
 }
 
+/// A write whose answer is held: how many writes come before its end, and who waits for it.
+struct HeldWrite {
+    left: usize,
+    reached: Arc<Notify>,
+}
+
 /// A proxy that holds one write of a command.
 struct Proxy {
     url: String,
-    held: Arc<Mutex<Option<(usize, Arc<Notify>)>>>,
+    held: Arc<Mutex<Option<HeldWrite>>>,
 }
 
 impl Proxy {
     async fn start(server: u16) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let held: Arc<Mutex<Option<(usize, Arc<Notify>)>>> = Arc::default();
+        let held: Arc<Mutex<Option<HeldWrite>>> = Arc::default();
         let proxy = Self {
             url,
             held: Arc::clone(&held),
@@ -391,7 +422,10 @@ impl Proxy {
     /// Holds the answer to the write with this number, counted from 1; every later one is held too.
     fn hold(&self, write: usize) -> Arc<Notify> {
         let reached = Arc::new(Notify::new());
-        *self.held.lock().unwrap() = Some((write, Arc::clone(&reached)));
+        *self.held.lock().unwrap() = Some(HeldWrite {
+            left: write,
+            reached: Arc::clone(&reached),
+        });
         reached
     }
 
@@ -400,19 +434,15 @@ impl Proxy {
     }
 }
 
-async fn pass(
-    held: Arc<Mutex<Option<(usize, Arc<Notify>)>>>,
-    server: u16,
-    request: Request<Incoming>,
-) -> Result<Answer, Broken> {
+async fn pass(held: Arc<Mutex<Option<HeldWrite>>>, server: u16, request: Request<Incoming>) -> Result<Answer, Broken> {
     let (parts, body) = request.into_parts();
     let request = Request::from_parts(parts, body.collect().await?.to_bytes());
     let writes = is_write(&request);
     let answer = forward(server, request).await?;
     let reached = match held.lock().unwrap().as_mut().filter(|_| writes) {
-        Some((left, reached)) => {
-            *left = left.saturating_sub(1);
-            (*left == 0).then(|| Arc::clone(reached))
+        Some(write) => {
+            write.left = write.left.saturating_sub(1);
+            (write.left == 0).then(|| Arc::clone(&write.reached))
         }
         None => None,
     };

@@ -2,9 +2,11 @@
 //! policies that kibus prints for them.
 
 mod account;
+mod bounded;
 mod by_name;
 mod denied;
 mod emulators_own;
+mod reference;
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -24,8 +26,9 @@ use crate::create_tags::create_tags;
 use crate::emulator::ACCOUNT;
 use crate::workbench::ARCHIVES;
 
-/// Allowed but not called: AWS requires the first to pass a role to Lambda, and the other for the tags in `GetFunction`.
-const NO_CALL: [&str; 2] = ["iam:PassRole", "lambda:ListTags"];
+/// Allowed but not called: AWS requires the first to pass a role to Lambda, the second to receive messages under a
+/// customer key, and the last for the tags in `GetFunction`.
+const NO_CALL: [&str; 3] = ["iam:PassRole", "kms:Decrypt", "lambda:ListTags"];
 /// Called, but needs no permission (STS API reference).
 const NEEDS_NO_LEAVE: [&str; 1] = ["sts:GetCallerIdentity"];
 
@@ -75,13 +78,6 @@ async fn each_policy_allows_its_work_and_nothing_else() {
         called: BTreeSet::new(),
     };
 
-    // The user who prints the policy has no permissions yet.
-    let document = operator.document("policy operator").await;
-    operator.called.clear();
-    account.allow("operator", "kibus-operator", &document).await;
-    account
-        .allow("operator", "emulators-own", &emulators_own::of_operator(arn))
-        .await;
     let boundary = account.managed("boundary", &everything()).await;
     for role in [
         "KarpenterControllerRole-base",
@@ -97,13 +93,24 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     call.policy_arn(&old).send().await.unwrap();
     denied::create_foreign(&account).await;
     let before = resource_names(&account).await;
+    let key = account.key().await;
+    let document = account
+        .document(&format!("policy operator base tenant-1 --kms-key {key}"))
+        .await;
+    account.allow("operator", "kibus-operator", &document).await;
+    account
+        .allow("operator", "emulators-own", &emulators_own::of_operator(arn))
+        .await;
 
     let router = operator.document("policy router").await;
     let own = account
         .managed("emulators-own-of-router", &emulators_own::of_router(&router))
         .await;
     // The router's self-test is denied until the emulator has what it alone requires.
-    tokio::join!(operator.kibus("bootstrap-hub"), attach_to_router(&iam, &own));
+    tokio::join!(
+        operator.kibus("bootstrap-hub"),
+        attach_to_router(&iam, ROUTER_ROLE, &own)
+    );
     let has = role_document(&iam).await;
     assert_eq!(
         Document::new(has),
@@ -143,7 +150,6 @@ async fn each_policy_allows_its_work_and_nothing_else() {
         [boundary.as_str()],
         "the hub's boundary binds the operator"
     );
-    let key = account.key().await;
     operator.kibus(&format!("bootstrap-hub --kms-key {key}")).await;
     operator.kibus("add-cluster base").await;
     reads_need_the_read_only_document(&mut operator).await;
@@ -189,14 +195,9 @@ async fn dead_letter(account: &Account, sqs: &Sqs) {
 }
 
 /// Attaches a policy to the router's role as soon as the role exists.
-async fn attach_to_router(iam: &Iam, policy: &str) {
+async fn attach_to_router(iam: &Iam, role: &str, policy: &str) {
     let begun = Instant::now();
-    let attach = || {
-        iam.attach_role_policy()
-            .role_name(ROUTER_ROLE)
-            .policy_arn(policy)
-            .send()
-    };
+    let attach = || iam.attach_role_policy().role_name(role).policy_arn(policy).send();
     while attach().await.is_err() {
         assert!(begun.elapsed() < Duration::from_secs(60), "the role does not come");
         tokio::time::sleep(Duration::from_millis(100)).await;

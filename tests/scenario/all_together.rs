@@ -43,8 +43,8 @@ pub(crate) fn differences(name: &str) -> Option<String> {
     (wanted != got).then(|| diff.unified_diff().header(name, "what came").to_string())
 }
 
-/// Plays all scenarios, some at a time; returns how each failed that did.
-pub(crate) fn every_difference() -> Vec<String> {
+/// Plays all scenarios, some at a time, and reports each; returns how each failed that did.
+pub(crate) fn every_difference(report: impl Fn(&str, bool) + Sync) -> Vec<String> {
     const AT_A_TIME: usize = 4;
     let left_out = |name: &str| LEFT_OUT.iter().any(|(left_out, _)| *left_out == name);
     let names = ALL
@@ -62,7 +62,7 @@ pub(crate) fn every_difference() -> Vec<String> {
                     // A step that fails panics.
                     let played = std::thread::spawn(|| differences(name)).join();
                     let difference = played.unwrap_or_else(|_| Some(format!("{name} panicked")));
-                    println!("{name}: {}", if difference.is_some() { "failed" } else { "ok" });
+                    report(name, difference.is_none());
                     failed.lock().unwrap().extend(difference);
                 }
             });

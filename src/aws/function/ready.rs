@@ -4,10 +4,12 @@ use aws_sdk_lambda::types::{FunctionConfiguration, LastUpdateStatus, State};
 
 use super::configuration::{LambdaFailure, failure, nothing};
 use crate::aws::AwsCloud;
-use crate::aws::error::{OrFault, rejected};
+use crate::aws::error::{OrFault, if_present, rejected};
 use crate::aws::wait::{Tried, WaitReason, Waiting, found, settled};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::FunctionName;
+
+const GET: &str = "lambda:GetFunction";
 
 /// Waits until Lambda has finished a change of a function, or of a version of it; returns its configuration.
 pub(in crate::aws) async fn ready(
@@ -16,13 +18,12 @@ pub(in crate::aws) async fn ready(
     version: Option<&str>,
     waiting: Waiting<'_>,
 ) -> Result<FunctionConfiguration, Fault> {
-    let action = "lambda:GetFunction";
-    settled(action, waiting, || async move {
+    settled(GET, waiting, || async move {
         // It was found a moment ago, or is new.
-        let answer = found(action, WaitReason::FunctionUnknown, waiting, || {
+        let answer = found(GET, WaitReason::FunctionUnknown, waiting, || {
             let call = cloud.lambda.get_function().function_name(name.as_str());
             let call = call.set_qualifier(version.map(str::to_owned));
-            async move { call.send().await.or_fault(action) }
+            async move { call.send().await.or_fault(GET) }
         })
         .await?;
         let configuration = answer.configuration.unwrap_or_else(nothing);
@@ -30,13 +31,13 @@ pub(in crate::aws) async fn ready(
             Some((LambdaFailure::Function, reason)) => {
                 return Err(Fault {
                     kind: FaultKind::FunctionFailed { function: name.clone() },
-                    ..rejected(action, reason)
+                    ..rejected(GET, reason)
                 });
             }
             Some((LambdaFailure::Update, reason)) => {
                 return Err(Fault {
                     kind: FaultKind::FunctionUpdateFailed,
-                    ..rejected(action, reason)
+                    ..rejected(GET, reason)
                 });
             }
             None => {}
@@ -47,6 +48,18 @@ pub(in crate::aws) async fn ready(
             (None | Some(State::Active | State::Inactive), _) => Ok(Tried::Done(configuration)),
             _ => Ok(Tried::NotYet(WaitReason::FunctionBusy)),
         }
+    })
+    .await
+}
+
+/// Waits until Lambda has deleted a function: its name cannot be used before.
+pub(in crate::aws) async fn gone(cloud: &AwsCloud, name: &FunctionName, waiting: Waiting<'_>) -> Result<(), Fault> {
+    settled(GET, waiting, || async move {
+        let call = cloud.lambda.get_function().function_name(name.as_str());
+        Ok(match if_present(call.send().await.or_fault(GET))? {
+            Some(_) => Tried::NotYet(WaitReason::FunctionLeaving),
+            None => Tried::Done(()),
+        })
     })
     .await
 }

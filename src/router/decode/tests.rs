@@ -525,7 +525,7 @@ fn of_several_readings_only_karpenters_is_forwarded() {
 
 /// A member that nobody reads may be there twice.
 #[test]
-fn unread_members_are_left_alone() {
+fn members_that_nobody_reads_stay() {
     let body = spot()
         .to_string()
         .replacen('{', "{\"x\":1,\"X\":2,\"x\":3,\"\\ud800\":4,", 1);
