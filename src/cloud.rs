@@ -194,7 +194,7 @@ pub struct ReceivedLetter {
     pub receipt: String,
 }
 
-/// What `dead-letters` needs: the messages of the dead-letter queue, and the router's log about them.
+/// What `dead-letters` needs: the messages of the dead-letter queue, the router, and its log about them.
 pub trait DeadLetters: Send + Sync {
     /// Receives up to ten messages, and hides each for this many seconds. Waits for a second if there is none.
     fn receive(
@@ -205,6 +205,18 @@ pub trait DeadLetters: Send + Sync {
 
     /// Makes a message visible again.
     fn release(&self, queue: &QueueName, receipt: &str) -> impl Future<Output = Result<(), Fault>> + Send;
+
+    /// Deletes a message.
+    fn delete(&self, queue: &QueueName, receipt: &str) -> impl Future<Output = Result<(), Fault>> + Send;
+
+    /// Invokes a function's alias with these messages and waits until they are routed. Gives the ids of those that the
+    /// router returns; a failed invocation is a fault.
+    fn route(
+        &self,
+        function: &FunctionName,
+        alias: &str,
+        letters: Vec<&DeadLetter>,
+    ) -> impl Future<Output = Result<BTreeSet<String>, Fault>> + Send;
 
     /// The lines of a log group about messages that the router returned to their queue, since a time in milliseconds of
     /// the Unix epoch, in the order of time; and whether that is all of them.

@@ -1,13 +1,16 @@
-//! Dead letters: received and released, and the router's log about them.
+//! Dead letters: received, released, routed and deleted, and the router's log about them.
+
+use std::collections::BTreeSet;
 
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName as Attribute};
 
 use super::AwsCloud;
-use super::error::OrFault;
+use super::error::{OrFault, rejected};
+use super::invoke::{INVOKE, Invoked, invoke_once};
 use super::log_lines::lines;
 use crate::cloud::{DeadLetters, Fault, ReceivedLetter};
-use crate::model::dead_letter::{DeadLetter, DeadLetterCause};
-use crate::model::name::{LogGroupName, QueueName};
+use crate::model::dead_letter::{DeadLetter, DeadLetterCause, batch_event, failed_messages};
+use crate::model::name::{FunctionName, LogGroupName, QueueName};
 
 /// The most messages that one receive returns.
 const BATCH: i32 = 10;
@@ -34,6 +37,28 @@ impl DeadLetters for AwsCloud {
         let call = self.sqs.change_message_visibility().queue_url(self.queue_url(queue));
         let call = call.receipt_handle(receipt).visibility_timeout(0);
         call.send().await.or_fault("sqs:ChangeMessageVisibility").map(drop)
+    }
+
+    async fn delete(&self, queue: &QueueName, receipt: &str) -> Result<(), Fault> {
+        let call = self.sqs.delete_message().queue_url(self.queue_url(queue));
+        call.receipt_handle(receipt)
+            .send()
+            .await
+            .or_fault("sqs:DeleteMessage")
+            .map(drop)
+    }
+
+    async fn route(
+        &self,
+        function: &FunctionName,
+        alias: &str,
+        letters: Vec<&DeadLetter>,
+    ) -> Result<BTreeSet<String>, Fault> {
+        let ids: Vec<&str> = letters.iter().map(|letter| letter.id.as_str()).collect();
+        match invoke_once(self, function, alias, &batch_event(&letters)).await? {
+            Invoked::Answered(answer) => Ok(failed_messages(&answer, &ids).into_iter().map(str::to_owned).collect()),
+            Invoked::Failed(message) => Err(rejected(INVOKE, format!("the router failed: {message}"))),
+        }
     }
 
     async fn retry_lines(&self, group: &LogGroupName, since: i64) -> Result<(Vec<String>, bool), Fault> {

@@ -77,7 +77,8 @@ pub(super) fn examples(command: &str) -> &'static [Example] {
         ],
         "dead-letters" => &[
             ("Show the events that reached no cluster", "kibus dead-letters"),
-            ("Write them as JSON", "kibus dead-letters --output json"),
+            ("Route them again through the router", "kibus dead-letters --redrive"),
+            ("Delete what is shown", "kibus dead-letters --purge"),
         ],
         "teardown" => &[
             ("Show what would be deleted", "kibus teardown --dry-run"),

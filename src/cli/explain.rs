@@ -306,7 +306,7 @@ pub(super) fn refused(context: &Place, refusals: &[Refusal], removes: bool) -> E
 }
 
 /// Adds why a call failed, and what helps.
-fn because(context: &Place, mut error: Error, fault: &Fault) -> Error {
+pub(super) fn because(context: &Place, mut error: Error, fault: &Fault) -> Error {
     let (notes, hint) = fault.explanation(&context.scope);
     error.notes.extend(notes);
     error.hints.extend(hint);

@@ -29,6 +29,16 @@ pub(super) struct Consent {
     detailed_exitcode: bool,
 }
 
+impl Consent {
+    /// How a command ends that only shows these changes; `None` if it makes them.
+    pub(super) fn dry_run(self, changes: bool) -> Option<Ending> {
+        self.dry_run.then_some(match self.detailed_exitcode && changes {
+            true => Ending::Differences,
+            false => Ending::Done,
+        })
+    }
+}
+
 /// A survey asks at most this often: each time a recipe asks for more, it knows more.
 const ROUNDS: usize = 8;
 
@@ -161,6 +171,19 @@ fn show(hubs: &Hubs<'_>, results: &[Planned], consent: Consent) -> Result<(), Er
 }
 
 fn confirm(hubs: &Hubs<'_>, results: &[Planned], consent: Consent) -> Result<(), Error> {
+    let words: Vec<&str> = results
+        .iter()
+        .filter(|result| !result.intent.plan.is_empty())
+        .filter_map(|result| match &result.intent.confirmation {
+            Confirmation::YesNo => None,
+            Confirmation::Typed(word) => Some(word.as_str()),
+        })
+        .collect();
+    agree(hubs, consent, &words.join(","))
+}
+
+/// Asks a person to agree to what was shown: with yes or no, or by typing `word` if it is not empty.
+pub(super) fn agree(hubs: &Hubs<'_>, consent: Consent, word: &str) -> Result<(), Error> {
     if consent.yes {
         return Ok(());
     }
@@ -173,15 +196,7 @@ fn confirm(hubs: &Hubs<'_>, results: &[Planned], consent: Consent) -> Result<(),
                 format!("{} --yes", hubs.command_line),
             ));
     }
-    let words: Vec<&str> = results
-        .iter()
-        .filter(|result| !result.intent.plan.is_empty())
-        .filter_map(|result| match &result.intent.confirmation {
-            Confirmation::YesNo => None,
-            Confirmation::Typed(word) => Some(word.as_str()),
-        })
-        .collect();
-    let yes = match words.join(",").as_str() {
+    let yes = match word {
         "" => hubs.ui.confirm("Apply?")?,
         word => hubs
             .ui

@@ -2,7 +2,7 @@
 
 use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::signal::{Signal, SubjectMember};
 
@@ -212,6 +212,23 @@ impl RetryLine {
     }
 }
 
+/// The event with which Lambda would pass these messages to the router. It names no queue, so the router changes the
+/// visibility of none. A dead letter was received before: the router must not wait for the tags of a new instance.
+#[must_use]
+pub fn batch_event(letters: &[&DeadLetter]) -> Value {
+    let record = |letter: &&DeadLetter| {
+        json!({
+            "messageId": letter.id,
+            "body": letter.body,
+            "attributes": {
+                "ApproximateReceiveCount": letter.receives.max(2).to_string(),
+                "SentTimestamp": letter.sent.to_string(),
+            },
+        })
+    };
+    json!({ "Records": letters.iter().map(record).collect::<Vec<_>>() })
+}
+
 /// The messages that the router's answer to a batch returns to the queue, read as Lambda reads it: an answer that is not
 /// about these messages fails all of them.
 #[must_use]
@@ -230,8 +247,6 @@ pub fn failed_messages<'a>(answer: &[u8], sent: &[&'a str]) -> Vec<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
     use crate::model::sample_event::sample_event;
     use crate::model::scope::tests::scope;

@@ -105,6 +105,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model::dead_letter::{DeadLetter, DeadLetterCause, batch_event};
     use crate::model::self_test::{DETAIL_TYPE, SOURCE, question};
     use crate::model::signal::PROBE_SOURCE;
 
@@ -139,6 +140,31 @@ mod tests {
             assert_eq!(Payload::parse(&text, 7).unwrap(), Payload::Batch(expected), "{text}");
         }
         assert!(Payload::parse("{\"Records\": [{}]}", 7).is_err());
+    }
+
+    /// The receipt of a dead letter is of another queue than the hub's, so a redrive must name none.
+    #[test]
+    fn a_redrive_changes_the_visibility_of_no_message() {
+        let letter = DeadLetter {
+            id: "m".to_owned(),
+            sent: 5,
+            receives: 1,
+            cause: DeadLetterCause::GivenUp,
+            body: "{}".to_owned(),
+        };
+        let message = Message {
+            id: "m".to_owned(),
+            receipt: String::new(),
+            body: "{}".to_owned(),
+            receives: Some(2),
+            arrived: 5,
+        };
+        let expected = QueueBatch {
+            messages: vec![message],
+            queue: None,
+        };
+        let payload = Payload::parse(&batch_event(&[&letter]).to_string(), 7).unwrap();
+        assert_eq!(payload, Payload::Batch(expected));
     }
 
     #[test]

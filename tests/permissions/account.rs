@@ -25,7 +25,14 @@ use crate::scenario::wire::{Answer, Broken, forward};
 pub(super) const REGION: &str = "us-west-2";
 
 /// The commands that change something, and so take `--yes`.
-const CHANGING: [&str; 5] = ["bootstrap-hub", "add-cluster", "remove-cluster", "rollback", "teardown"];
+const CHANGING: [&str; 6] = [
+    "bootstrap-hub",
+    "add-cluster",
+    "remove-cluster",
+    "rollback",
+    "teardown",
+    "dead-letters --",
+];
 
 /// An account on its own emulator.
 pub(super) struct Account {

@@ -165,6 +165,8 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     operator.kibus("verify").await;
     dead_letter(&account, &sqs).await;
     operator.kibus("dead-letters").await;
+    operator.kibus("dead-letters --redrive").await;
+    operator.kibus("dead-letters --purge").await;
 
     let call = iam.detach_role_policy().role_name(ROUTER_ROLE).policy_arn(&own);
     call.send().await.unwrap();

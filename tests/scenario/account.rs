@@ -126,6 +126,23 @@ impl Account {
         }
     }
 
+    /// Waits until no message of a queue is in flight.
+    pub(super) async fn until_visible(&self, queue: &str) {
+        let begun = Instant::now();
+        let parameters = json!({"QueueUrl": queue, "AttributeNames": ["All"]}).to_string();
+        loop {
+            let answer = self.json("sqs", "GetQueueAttributes", &parameters).await;
+            if answer["Attributes"]["ApproximateNumberOfMessagesNotVisible"] == "0" {
+                return;
+            }
+            assert!(
+                begun.elapsed() < Duration::from_secs(60),
+                "{queue} has messages in flight"
+            );
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
     /// The messages in a queue, one per line, sorted.
     pub(super) async fn messages(&self, queue: &str) -> Vec<String> {
         let parameters = json!({"QueueUrl": queue, "MaxNumberOfMessages": 10}).to_string();

@@ -21,6 +21,7 @@
 //!   the last time, `% struck ID...`: check that these are among them
 //! - `% partition PARTITION`: from now on every ARN in responses to kibus, and the caller's, is in this partition;
 //!   `% partitions`: the partitions of the ARNs that kibus has sent since the last time
+//! - `% visible QUEUE`: wait until none of its messages is in flight
 //! - `% settle`: wait until the hub queue is empty; `% messages QUEUE`: the messages in a queue
 
 mod account;
@@ -314,6 +315,10 @@ impl Scenario {
             }
             ["settle"] => {
                 self.account.settle("kibus-hub").await;
+                String::new()
+            }
+            ["visible", queue] => {
+                self.account.until_visible(queue).await;
                 String::new()
             }
             ["messages", queue] => match self.account.messages(queue).await.join("\n") {

@@ -55,16 +55,10 @@ fn dead_letters(scope: &Scope, samples: &[Depth]) -> Option<Finding> {
     let depth = samples.last()?;
     let count = depth.waiting + depth.in_flight;
     (count > 0).then(|| {
-        let (from, to) = (scope.dead_letter_queue(), scope.hub_queue());
-        // Late events are harmless: Karpenter ignores terminated instances.
-        let command = format!(
-            "aws sqs start-message-move-task --region {} --source-arn {} --destination-arn {}",
-            scope.region,
-            scope.queue_arn(&from),
-            scope.queue_arn(&to)
-        );
+        let queue = ResourceId::Queue(scope.dead_letter_queue());
         let message = format!("about {}", counted(count, "dead letter"));
-        found(FindingCode::DeadLetters, ResourceId::Queue(from), message).fixed_by(Fix::Command(command.into()))
+        let command = Invocation::kibus("dead-letters");
+        found(FindingCode::DeadLetters, queue, message).fixed_by(Fix::Command(command))
     })
 }
 

@@ -2,6 +2,7 @@
 
 use super::Style;
 use super::escape::escape;
+use crate::apply::dead_letters::{Treated, Treatment};
 use crate::model::dead_letter::{DeadLetterCause, DeliveryError, LetterEvent, Usefulness, time_text};
 use crate::recipe::dead_letters::{DeadLetterReport, ReportedLetter};
 use crate::ui::Heading;
@@ -105,4 +106,38 @@ fn not_delivered(error: &DeliveryError) -> String {
         parts.join(", ")
     );
     escape(&line).into_owned()
+}
+
+/// What a treatment of `count` of the dead letters would do.
+#[must_use]
+pub fn treatment(treatment: Treatment, count: usize, report: &DeadLetterReport) -> String {
+    let rest = report.letters.len() - count;
+    match treatment {
+        Treatment::Redrive if rest > 0 => {
+            format!("To redrive through the router: {count}. Not events, and they stay: {rest}.")
+        }
+        Treatment::Redrive => format!("To redrive through the router: {count}."),
+        Treatment::Purge => format!("To delete: {count}. A message that is not shown stays."),
+    }
+}
+
+/// What became of the dead letters.
+#[must_use]
+pub fn treated(treatment: Treatment, treated: &Treated) -> String {
+    let done = match treatment {
+        Treatment::Redrive => "Routed and deleted",
+        Treatment::Purge => "Deleted",
+    };
+    let mut parts = vec![format!("{done} {}", treated.done.len())];
+    if !treated.failed.is_empty() {
+        parts.push(format!("returned by the router {}", treated.failed.len()));
+    }
+    if !treated.left.is_empty() {
+        let word = match treated.stopped || treated.fault.is_some() {
+            true => "not tried",
+            false => "no longer found",
+        };
+        parts.push(format!("{word} {}", treated.left.len()));
+    }
+    format!("{}.", parts.join(", "))
 }

@@ -17,7 +17,7 @@ mod summary;
 pub(crate) mod tests;
 mod value;
 
-pub use dead_letters::dead_letters;
+pub use dead_letters::{dead_letters, treated, treatment};
 pub use error::{error, sentences, warning};
 pub use escape::escape;
 pub use findings::findings;

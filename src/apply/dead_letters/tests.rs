@@ -1,0 +1,193 @@
+//! Dead letters treated on a fake queue: whatever fails, no message is lost that the router has not cleared.
+
+use std::sync::Mutex;
+
+use super::*;
+use crate::cloud::FaultKind;
+use crate::model::dead_letter::{DeadLetter, DeadLetterCause};
+use crate::model::name::{FunctionName, LogGroupName, QueueName};
+use crate::model::scope::tests::scope;
+
+/// A dead-letter queue and a router. Ids that begin with `bad` cannot be routed.
+#[derive(Default)]
+struct FakeQueue {
+    visible: Mutex<Vec<String>>,
+    hidden: Mutex<BTreeSet<String>>,
+    routed: Mutex<Vec<String>>,
+    calls: Mutex<usize>,
+    /// The call that fails, and all after it.
+    fails_at: Option<usize>,
+    /// The call after which someone asks to stop.
+    stops_at: Option<(usize, watch::Sender<bool>)>,
+}
+
+impl FakeQueue {
+    fn of(ids: &[String]) -> Self {
+        Self {
+            visible: Mutex::new(ids.to_vec()),
+            ..Self::default()
+        }
+    }
+
+    fn call(&self) -> Result<(), Fault> {
+        let mut calls = self.calls.lock().unwrap();
+        *calls += 1;
+        if let Some((at, ask)) = &self.stops_at
+            && *calls == *at
+        {
+            ask.send(true).unwrap();
+        }
+        let fails = self.fails_at.is_some_and(|at| *calls >= at);
+        (!fails).then_some(()).ok_or_else(|| Fault {
+            kind: FaultKind::Unreachable,
+            action: "sqs:Call".to_owned(),
+            code: None,
+            message: "no answer".to_owned(),
+        })
+    }
+
+    /// What SQS still has, visible or hidden.
+    fn kept(&self) -> BTreeSet<String> {
+        let hidden = self.hidden.lock().unwrap().clone();
+        self.visible.lock().unwrap().iter().cloned().chain(hidden).collect()
+    }
+}
+
+impl DeadLetters for FakeQueue {
+    async fn receive(&self, _: &QueueName, _: u32) -> Result<Vec<ReceivedLetter>, Fault> {
+        self.call()?;
+        let mut visible = self.visible.lock().unwrap();
+        let count = visible.len().min(10);
+        let received: Vec<String> = visible.drain(..count).collect();
+        self.hidden.lock().unwrap().extend(received.iter().cloned());
+        let letter = |id: String| ReceivedLetter {
+            receipt: id.clone(),
+            letter: DeadLetter {
+                id,
+                sent: 0,
+                receives: 1,
+                cause: DeadLetterCause::Unknown,
+                body: String::new(),
+            },
+        };
+        Ok(received.into_iter().map(letter).collect())
+    }
+
+    async fn release(&self, _: &QueueName, receipt: &str) -> Result<(), Fault> {
+        self.call()?;
+        if self.hidden.lock().unwrap().remove(receipt) {
+            self.visible.lock().unwrap().push(receipt.to_owned());
+        }
+        Ok(())
+    }
+
+    async fn delete(&self, _: &QueueName, receipt: &str) -> Result<(), Fault> {
+        self.call()?;
+        self.hidden.lock().unwrap().remove(receipt);
+        Ok(())
+    }
+
+    async fn route(&self, _: &FunctionName, _: &str, letters: Vec<&DeadLetter>) -> Result<BTreeSet<String>, Fault> {
+        assert!(letters.len() <= 10);
+        let ids = letters.iter().map(|letter| letter.id.clone());
+        let (bad, good): (Vec<_>, Vec<_>) = ids.partition(|id| id.starts_with("bad"));
+        self.routed.lock().unwrap().extend(good);
+        // The router has worked even if its answer is lost.
+        self.call()?;
+        Ok(bad.into_iter().collect())
+    }
+
+    async fn retry_lines(&self, _: &LogGroupName, _: i64) -> Result<(Vec<String>, bool), Fault> {
+        Ok((Vec::new(), true))
+    }
+}
+
+fn ids(names: &str, count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("{names}-{number:02}")).collect()
+}
+
+fn set(ids: &[String]) -> BTreeSet<String> {
+    ids.iter().cloned().collect()
+}
+
+fn never() -> watch::Receiver<bool> {
+    watch::channel(false).1
+}
+
+#[tokio::test]
+async fn only_what_was_shown_and_cleared_is_deleted() {
+    let (good, bad, unseen) = (ids("good", 23), ids("bad", 2), ids("unseen", 12));
+    let all = [unseen.clone(), good.clone(), bad.clone()].concat();
+    let shown = set(&[good.clone(), bad.clone()].concat());
+    for (treatment, done, failed, kept) in [
+        (
+            Treatment::Redrive,
+            set(&good),
+            set(&bad),
+            set(&[unseen.clone(), bad.clone()].concat()),
+        ),
+        (Treatment::Purge, shown.clone(), BTreeSet::new(), set(&unseen)),
+    ] {
+        let queue = FakeQueue::of(&all);
+        let treated = treat(&queue, &scope(), treatment, &shown, &never()).await;
+        let expected = Treated {
+            done,
+            failed,
+            ..Treated::default()
+        };
+        assert_eq!(treated, expected, "{treatment:?}");
+        assert_eq!(queue.kept(), kept, "{treatment:?}");
+        assert!(queue.hidden.lock().unwrap().is_empty(), "all is visible again");
+    }
+}
+
+#[tokio::test]
+async fn whatever_fails_nothing_is_lost_and_only_a_batch_is_doubled() {
+    let good = ids("good", 25);
+    for fails_at in 1..40 {
+        let queue = FakeQueue {
+            fails_at: Some(fails_at),
+            ..FakeQueue::of(&good)
+        };
+        let treated = treat(&queue, &scope(), Treatment::Redrive, &set(&good), &never()).await;
+        let routed = set(&queue.routed.lock().unwrap());
+        let kept = queue.kept();
+        for id in &good {
+            assert!(routed.contains(id) || kept.contains(id), "{fails_at}: {id} is lost");
+        }
+        let doubled = routed.intersection(&kept).count();
+        assert!(doubled <= 10, "{fails_at}: {doubled} would be routed twice");
+        assert_eq!(treated.fault.is_some(), !treated.left.is_empty(), "{fails_at}");
+        // Repeated after the messages are visible again, it finishes.
+        let rest: Vec<String> = kept.into_iter().collect();
+        let again = FakeQueue::of(&rest);
+        let treated = treat(&again, &scope(), Treatment::Redrive, &set(&rest), &never()).await;
+        assert_eq!((again.kept().len(), treated.fault), (0, None), "{fails_at}");
+    }
+}
+
+#[tokio::test]
+async fn a_stop_ends_after_the_batch_and_releases_the_rest() {
+    let good = ids("good", 25);
+    let (ask, stop) = watch::channel(false);
+    // The receive and the invocation of the first batch are calls 1 and 2.
+    let queue = FakeQueue {
+        stops_at: Some((2, ask)),
+        ..FakeQueue::of(&good)
+    };
+    let treated = treat(&queue, &scope(), Treatment::Redrive, &set(&good), &stop).await;
+    assert_eq!(
+        (treated.done.len(), treated.left.len(), treated.stopped),
+        (10, 15, true)
+    );
+    assert_eq!(queue.kept(), treated.left);
+}
+
+#[tokio::test]
+async fn others_messages_do_not_keep_it_forever() {
+    let unseen = ids("unseen", 900);
+    let queue = FakeQueue::of(&unseen);
+    let gone = set(&ids("gone", 1));
+    let treated = treat(&queue, &scope(), Treatment::Purge, &gone, &never()).await;
+    assert_eq!((treated.left, queue.kept()), (gone, set(&unseen)));
+}
