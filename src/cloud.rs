@@ -1,6 +1,6 @@
 //! The seam to AWS: what can be asked ([`Read`]), what can be changed ([`Write`]), and what a probe needs ([`Probe`]).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 
 use serde_json::Value;
@@ -45,8 +45,13 @@ pub trait Read: Send + Sync {
     /// The buses of the account and Region, by the tags of their queues. A hint and never a proof.
     fn buses(&self) -> impl Future<Output = Result<BTreeSet<BusName>, Fault>> + Send;
 
+    /// All roles of the account, with their ARNs, which contain their paths.
+    fn role_arns(&self) -> impl Future<Output = Result<BTreeMap<RoleName, String>, Fault>> + Send;
+
     /// The names of all roles of the account.
-    fn role_names(&self) -> impl Future<Output = Result<BTreeSet<RoleName>, Fault>> + Send;
+    fn role_names(&self) -> impl Future<Output = Result<BTreeSet<RoleName>, Fault>> + Send {
+        async move { Ok(self.role_arns().await?.into_keys().collect()) }
+    }
 
     /// The names of a role's inline policies, whoever wrote them; `None` if there is no such role.
     fn inline_policy_names(

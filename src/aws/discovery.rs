@@ -1,6 +1,6 @@
 //! Finds queues and roles whose names are not known.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use aws_sdk_resourcegroupstagging::types::TagFilter;
 
@@ -84,12 +84,13 @@ pub(super) async fn queues(cloud: &AwsCloud, prefix: &str) -> Result<BTreeSet<Qu
     Ok(queues)
 }
 
-/// The names of all roles in the account.
-pub(super) async fn role_names(cloud: &AwsCloud) -> Result<BTreeSet<RoleName>, Fault> {
+/// All roles in the account, with their ARNs.
+pub(super) async fn role_arns(cloud: &AwsCloud) -> Result<BTreeMap<RoleName, String>, Fault> {
     let mut answers = cloud.iam.list_roles().max_items(1000).into_paginator().items().send();
-    let mut roles = BTreeSet::new();
+    let mut roles = BTreeMap::new();
     while let Some(role) = answers.next().await {
-        roles.extend(role.or_fault("iam:ListRoles")?.role_name.parse());
+        let role = role.or_fault("iam:ListRoles")?;
+        roles.extend(role.role_name.parse().map(|name| (name, role.arn)));
     }
     Ok(roles)
 }

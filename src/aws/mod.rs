@@ -33,7 +33,7 @@ mod session;
 mod version;
 mod wait;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use connect_error::ConnectError;
 pub use session::{Connect, Session};
@@ -222,8 +222,8 @@ impl Read for AwsCloud {
         discovery::buses(self).await
     }
 
-    async fn role_names(&self) -> Result<BTreeSet<RoleName>, Fault> {
-        discovery::role_names(self).await
+    async fn role_arns(&self) -> Result<BTreeMap<RoleName, String>, Fault> {
+        discovery::role_arns(self).await
     }
 
     async fn inline_policy_names(&self, role: &RoleName) -> Result<Option<BTreeSet<String>>, Fault> {

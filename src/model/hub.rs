@@ -5,7 +5,7 @@ mod queue;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::inventory::Desired;
-use super::name::{KmsKey, QueuePrefix, RolePath, RuleName};
+use super::name::{KmsKey, QueuePrefix, RuleName};
 use super::options::HubOptions;
 use super::policy;
 use super::resource::{
@@ -218,24 +218,16 @@ impl Hub {
     fn role(&self) -> Role {
         Role {
             name: self.scope.router_role(),
-            path: self.role_path(),
+            path: self.options.path(),
             trust: policy::router_trust(),
             permissions_boundary: self.options.permissions_boundary.as_ref().and_then(|b| b.0.clone()),
             tags: self.tags(),
         }
     }
 
-    fn role_path(&self) -> RolePath {
-        #[expect(clippy::expect_used, reason = "`/` is the path of every role that has none")]
-        self.options
-            .role_path
-            .clone()
-            .unwrap_or_else(|| "/".parse().expect("the root path"))
-    }
-
     fn function_settings(&self) -> FunctionSettings {
         FunctionSettings {
-            role: self.scope.role_arn(&self.role_path(), &self.scope.router_role()),
+            role: self.scope.role_arn(&self.options.path(), &self.scope.router_role()),
             runtime: "provided.al2023".to_owned(),
             architecture: self.architecture(),
             handler: RouterHandler {

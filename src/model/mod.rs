@@ -21,6 +21,7 @@ pub mod queue_consumer;
 #[cfg(feature = "cli")]
 pub mod queue_setting;
 pub mod resource;
+pub mod role_pattern;
 pub mod router_build;
 pub mod router_handler;
 pub mod sample_event;

@@ -7,90 +7,155 @@
 //! The conditions of each call, from the Service Authorization Reference:
 //!
 //! - `sqs:CreateQueue` and `sqs:TagQueue` have `aws:RequestTag`, queues have `aws:ResourceTag`, except in the Regions of
-//!   [`super::tag_conditions`]. Creating a queue with tags needs both permissions (API reference, CreateQueue).
+//!   [`super::tag_conditions`]. Creating a queue with tags needs both permissions (API reference, CreateQueue), the
+//!   second on a queue that has no tags yet, hence `IfExists`.
 //! - `events:PutTargets` has `events:TargetArn`, an array of ARNs without that of a target's dead-letter queue. An array
 //!   needs a set operator, and `ForAllValues` holds for a request without the key too, hence the `Null` beside it (IAM
 //!   user guide, "Single-valued vs. multivalued context keys"; EventBridge user guide, "Using IAM policy conditions").
+//! - `events:PutRule` has `events:source`, an array: the sources of the pattern. A pattern without a source has no such
+//!   key, hence the same `Null`.
 //! - `lambda:CreateEventSourceMapping`, `lambda:DeleteEventSourceMapping` and `lambda:UpdateEventSourceMapping` have
 //!   `lambda:FunctionArn`, a single ARN: here that of an alias. `lambda:GetEventSourceMapping` has it too, but not of a
 //!   mapping that is gone, and then AWS answers "denied" where kibus needs "absent".
 //! - `iam:CreateRole`, `iam:PutRolePolicy` and `iam:PutRolePermissionsBoundary` have `iam:PermissionsBoundary`: what the
 //!   role has, or what the request gives it (IAM user guide, "Permissions boundaries for IAM entities", which delegates
-//!   by the same condition).
+//!   by the same condition). `iam:TagRole` and `iam:UntagRole` have `aws:TagKeys`; `iam:UpdateAssumeRolePolicy` has no
+//!   condition on the new trust policy.
+//! - `kms:Decrypt` has `kms:ViaService`. Kibus calls `kms:GetKeyPolicy` itself, so it has no such condition.
 
-use serde_json::Value;
+use std::collections::BTreeSet;
 
-use super::document::Document;
+use serde_json::{Value, json};
+
+use super::document::{Document, texts};
 use super::inline_policy::space;
-use super::name::{KmsKey, PermissionsBoundary, QueuePrefix, RoleName};
+use super::options::{HubOptions, UserTags};
 use super::policy::{replace_statements, with_key};
-use super::scope::Scope;
-use super::signal::PROBE_SOURCE;
+use super::scope::{LIVE, Scope};
+use super::signal::{PROBE_SOURCE, Signal};
+use super::tags::NAMESPACE;
 use super::template::Template;
-
-/// The names of roles that clusters' controllers usually run as, as patterns: those of
-/// [`super::controller_role::usual_names`], under any path, with the suffix that eksctl or Terraform appends.
-const USUAL_CONTROLLER_ROLES: [&str; 6] = [
-    "*KarpenterServiceAccount-*",
-    "*-karpenter*",
-    "*KarpenterControllerRole-*",
-    "*KarpenterController-*",
-    "*KarpenterIRSA-*",
-    "*eksctl-*-iamservice-role*",
-];
 
 /// Maximum number of characters in a managed policy, without white space (IAM user guide, "IAM and AWS STS quotas").
 const MANAGED_POLICY: usize = 6_144;
 
-/// The policy of an operator of this bus. It allows changes to the controller roles in `roles`, or to those with the usual
-/// names if `roles` is empty. With a `boundary`, the router role can have no other.
+/// The policy of an operator of this bus with these options. It allows changes to the controller roles with these ARNs, or
+/// patterns of ARNs. With a permissions boundary, the router role can have no other.
 #[must_use]
-pub fn operator(
-    scope: &Scope,
-    prefix: &QueuePrefix,
-    roles: &[RoleName],
-    key: Option<&KmsKey>,
-    boundary: Option<&PermissionsBoundary>,
-) -> Document {
+pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet<String>) -> Document {
+    let prefix = options.prefix();
     let mut queues = scope.hub_queues().map(|queue| scope.queue_arn(&queue)).to_vec();
-    queues.push(scope.queues_arn(prefix));
-    let controllers: Vec<String> = if roles.is_empty() {
-        USUAL_CONTROLLER_ROLES.map(|role| scope.roles_arn(role)).to_vec()
-    } else {
-        roles.iter().flat_map(|role| scope.role_arns(role.as_str())).collect()
-    };
-    let router_roles = Value::from(scope.role_arns(scope.router_role().as_str()).to_vec());
-    let queues = Value::from(queues);
-    let mut policy = Template::builtin(include_str!("../../templates/policies/operator.json")).fill(&[
+    queues.push(scope.queues_arn(&prefix));
+    let patterns = [scope.queues_arn(&prefix), scope.hub_queues_arn()];
+    let rules = Signal::ALL.map(|signal| scope.rule_arn(&scope.rule(signal)));
+    let sources: BTreeSet<&str> = Signal::ALL.into_iter().map(Signal::source).collect();
+    let controllers: Vec<&str> = controller_roles.iter().map(String::as_str).collect();
+    let mut values = vec![
         ("bus", scope.bus.as_str().into()),
-        ("queue_arns", queues.clone()),
+        ("queue_arns", queues.into()),
+        ("queue_patterns", patterns.to_vec().into()),
+        ("cluster_queue_arns", scope.cluster_queue_arns(&prefix).to_vec().into()),
         ("hub_queue_arn", scope.queue_arn(&scope.hub_queue()).into()),
         ("probe_queue_arn", scope.queue_arn(&scope.probe_queue()).into()),
+        ("rule_arns", rules.to_vec().into()),
         ("rules_arn", scope.rules_arn().into()),
+        ("sources", sources.into_iter().collect()),
         ("event_bus_arn", scope.event_bus_arn().into()),
         ("probe_source", PROBE_SOURCE.into()),
         ("function_arn", scope.function_arn(&scope.router_function()).into()),
+        ("alias_arn", scope.alias_arn(&scope.router_function(), LIVE).into()),
         ("log_group_arn", scope.log_group_arn(&scope.router_log_group()).into()),
-        ("router_role_arns", router_roles.clone()),
+        (
+            "router_role_arn",
+            scope.role_arn(&options.path(), &scope.router_role()).into(),
+        ),
         ("controller_role_arns", controllers.into()),
-    ]);
-    if let Some(boundary) = boundary {
-        let bounded = Template::builtin(include_str!("../../templates/policies/operator-bounded-role.json")).fill(&[
-            ("router_role_arns", router_roles),
+    ];
+    let mut policy = Template::builtin(include_str!("../../templates/policies/operator.json")).fill(&values);
+    if controller_roles.is_empty() {
+        replace_statements(&mut policy, &["KibusControllerRoles"], &Document::new(json!([])));
+    }
+    let absent_role = scope.roles_arn(scope.router_role().as_str());
+    values.push(("absent_role_arn", absent_role.into()));
+    // IAM knows no path of a role that does not exist yet.
+    if options.path().as_str() != "/" {
+        let find = Template::builtin(include_str!("../../templates/policies/operator-role-at-path.json"));
+        replace_statements(&mut policy, &[], &find.fill(&values));
+    }
+    if let Some(boundary) = options.permissions_boundary.as_ref().and_then(|b| b.0.as_ref()) {
+        values.extend([
             ("boundary", boundary.as_str().into()),
+            ("tag_keys", tag_keys(options.tags.as_ref()).into()),
         ]);
-        replace_statements(&mut policy, &["KibusRouterRole"], &bounded);
+        let bounded = Template::builtin(include_str!("../../templates/policies/operator-bounded-role.json"));
+        replace_statements(&mut policy, &["KibusRouterRole"], &bounded.fill(&values));
     }
     if !scope.region.has_queue_tag_conditions() {
         let by_name = include_str!("../../templates/policies/operator-without-tag-conditions.json");
-        let by_name = Template::builtin(by_name).fill(&[("queue_arns", queues)]);
-        replace_statements(&mut policy, &["KibusMakeQueues", "KibusChangeQueues"], &by_name);
+        replace_statements(
+            &mut policy,
+            &["KibusFindProbe", "KibusMakeQueues", "KibusChangeQueues"],
+            &Template::builtin(by_name).fill(&values),
+        );
     }
-    with_key(
-        policy,
-        include_str!("../../templates/policies/controller-key.json"),
-        key,
-    )
+    let statements = include_str!("../../templates/policies/operator-key.json");
+    with_key(policy, statements, scope, options.key())
+}
+
+/// The document, shortened if it is too long for one managed policy.
+#[must_use]
+pub fn fitted(mut policy: Document) -> Document {
+    if too_long(&policy).is_some() {
+        shorten(&mut policy);
+    }
+    policy
+}
+
+/// Shortens a document without changing what it allows: removes the names of statements, which are for readers only, and
+/// unites statements without conditions whose actions are of different services.
+fn shorten(policy: &mut Document) {
+    let Some(Value::Array(statements)) = policy.value_mut().get_mut("Statement") else {
+        return;
+    };
+    for statement in statements.iter_mut().filter_map(Value::as_object_mut) {
+        statement.remove("Sid");
+    }
+    let (plain, mut short): (Vec<Value>, Vec<Value>) = std::mem::take(statements)
+        .into_iter()
+        .partition(|statement| statement["Effect"] == "Allow" && statement.get("Condition").is_none());
+    let mut united: Vec<Value> = Vec::new();
+    for statement in plain {
+        match united
+            .iter_mut()
+            .find(|other| services(other).is_disjoint(&services(&statement)))
+        {
+            Some(other) => {
+                for member in ["Action", "Resource"] {
+                    let all = texts(other.get(member)).into_iter().chain(texts(statement.get(member)));
+                    other[member] = all.collect();
+                }
+            }
+            None => united.push(statement),
+        }
+    }
+    short.extend(united);
+    *statements = short;
+}
+
+/// The services of the actions of a statement.
+fn services(statement: &Value) -> BTreeSet<String> {
+    let actions = texts(statement.get("Action")).into_iter();
+    actions
+        .filter_map(|action| Some(action.split_once(':')?.0.to_owned()))
+        .collect()
+}
+
+/// The keys of the tags that kibus writes: its own, and the user's.
+fn tag_keys(user: Option<&UserTags>) -> Vec<String> {
+    let user = user.map(UserTags::tags).unwrap_or_default();
+    std::iter::once(format!("{NAMESPACE}*"))
+        .chain(user.0.into_keys())
+        .collect()
 }
 
 /// The beginnings of the names of actions that read. The tests hold that no other action of an operator reads, except
@@ -128,6 +193,16 @@ pub fn reads(mut document: Document) -> Document {
             }
             action => is_read(action),
         });
+        for statement in statements.iter_mut().filter_map(Value::as_object_mut) {
+            // These say nothing about a read, whose request does not have their keys.
+            if let Some(Value::Object(conditions)) = statement.get_mut("Condition") {
+                conditions
+                    .retain(|operator, _| !operator.ends_with("IfExists") && !operator.starts_with("ForAllValues:"));
+                if conditions.is_empty() {
+                    statement.remove("Condition");
+                }
+            }
+        }
     }
     document
 }
@@ -145,8 +220,8 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::model::controller_role::usual_names;
-    use crate::model::hub::default_queue_prefix;
+    use crate::model::name::{KmsKey, PermissionsBoundary};
+    use crate::model::options::OrNone;
     use crate::model::scope::tests::{scope, scope_in};
     use crate::model::tag_conditions::WITHOUT_QUEUE_TAG_CONDITIONS;
 
@@ -158,11 +233,39 @@ mod tests {
         "logs:FilterLogEvents",
         "logs:DeleteRetentionPolicy",
     ];
-    /// Not called, but required by AWS: to pass a role to Lambda.
-    const BESIDES: [&str; 1] = ["iam:PassRole"];
+    /// Not called, but required by AWS: to pass a role to Lambda, and to receive messages under a customer key.
+    const BESIDES: [&str; 2] = ["iam:PassRole", "kms:Decrypt"];
 
+    /// The document of a hub with a key and a controller role.
     fn document() -> Document {
-        operator(&scope(), &default_queue_prefix(), &[], None, None)
+        operator(&scope(), &with_key(), &roles(1))
+    }
+
+    fn with_key() -> HubOptions {
+        HubOptions {
+            kms_key: Some(OrNone(Some(key()))),
+            ..HubOptions::default()
+        }
+    }
+
+    fn with_boundary(name: &str) -> HubOptions {
+        HubOptions {
+            permissions_boundary: Some(OrNone(Some(boundary(name)))),
+            tags: Some(UserTags::parse(&["team=a".to_owned()]).unwrap()),
+            ..with_key()
+        }
+    }
+
+    fn key() -> KmsKey {
+        "arn:aws-us-gov:kms:us-gov-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+            .parse()
+            .unwrap()
+    }
+
+    fn roles(count: usize) -> BTreeSet<String> {
+        (0..count)
+            .map(|number| format!("arn:aws-us-gov:iam::111122223333:role/KarpenterControllerRole-prod-{number}"))
+            .collect()
     }
 
     fn boundary(name: &str) -> PermissionsBoundary {
@@ -172,11 +275,7 @@ mod tests {
     }
 
     fn texts(value: &Value) -> Vec<String> {
-        match value {
-            Value::Array(items) => items.iter().flat_map(texts).collect(),
-            Value::String(text) => vec![text.clone()],
-            _ => Vec::new(),
-        }
+        super::texts(Some(value)).into_iter().map(str::to_owned).collect()
     }
 
     fn allowed(document: &Document) -> BTreeSet<String> {
@@ -237,10 +336,8 @@ mod tests {
             "Create", "Decrypt", "Delete", "Invoke", "Pass", "Publish", "Put", "Receive", "Remove", "Set", "Tag",
             "Untag", "Update",
         ];
-        let key: KmsKey = "arn:aws-us-gov:kms:us-gov-west-1:111122223333:key/1".parse().unwrap();
-        let boundary = boundary("routers");
-        for (key, boundary) in [(None, None), (Some(&key), Some(&boundary))] {
-            let full = operator(&scope(), &default_queue_prefix(), &[], key, boundary);
+        for options in [HubOptions::default(), with_key(), with_boundary("routers")] {
+            let full = operator(&scope(), &options, &roles(1));
             let read_only = reads(full.clone());
             let (all, kept) = (allowed(&full), allowed(&read_only));
             for action in &all {
@@ -269,7 +366,7 @@ mod tests {
         for statement in document.statements() {
             if texts(&statement["Resource"]).iter().any(|resource| resource == "*") {
                 let sid = statement["Sid"].as_str().unwrap();
-                assert!(["KibusFind", "KibusMapping"].contains(&sid), "{sid}");
+                assert_eq!(sid, "KibusFindAndMap");
             }
         }
     }
@@ -278,78 +375,145 @@ mod tests {
     #[test]
     fn queues_are_changed_by_name_where_sqs_has_no_tag_conditions() {
         for region in WITHOUT_QUEUE_TAG_CONDITIONS {
-            let by_name = operator(&scope_in("aws", region), &default_queue_prefix(), &[], None, None);
+            let by_name = operator(&scope_in("aws", region), &with_key(), &roles(1));
             assert!(!by_name.compact().contains("Tag/"), "{region}: {by_name:?}");
             assert_eq!(allowed(&by_name), allowed(&document()), "{region}");
         }
     }
 
     #[test]
-    fn a_document_fits_into_a_managed_policy() {
-        let prefix = "p".repeat(40).parse().unwrap();
-        let boundary = boundary(&"b".repeat(64));
-        for (partition, region) in [("aws-us-gov", "us-gov-west-1"), ("aws", "ap-southeast-4")] {
-            let longest = Scope {
-                bus: "a2345678901234567890".parse().unwrap(),
-                ..scope_in(partition, region)
+    fn a_document_for_ten_controller_roles_fits_into_a_managed_policy() {
+        let of = |bus: &str, region: &str, options: &HubOptions, roles: &BTreeSet<String>| {
+            let scope = Scope {
+                bus: bus.parse().unwrap(),
+                ..scope_in("aws-us-gov", region)
             };
-            for boundary in [None, Some(&boundary)] {
-                let document = operator(&longest, &prefix, &[], None, boundary);
-                assert_eq!(too_long(&document), None, "{region} {boundary:?}");
+            too_long(&fitted(operator(&scope, options, roles)))
+        };
+        let without_key = HubOptions {
+            kms_key: None,
+            ..with_boundary("platform-boundary")
+        };
+        for (bus, options) in [
+            ("a2345678901234567890", HubOptions::default()),
+            ("a2345678901234567890", without_key),
+            ("kibus", with_key()),
+            ("kibus", with_boundary("platform-boundary")),
+        ] {
+            for region in ["us-gov-west-1", "ap-southeast-4"] {
+                assert_eq!(
+                    of(bus, region, &options, &roles(10)),
+                    None,
+                    "{bus} {region} {options:?}"
+                );
             }
         }
-        let roles: Vec<RoleName> = (10..50)
-            .map(|number| format!("karpenter-{number}").parse().unwrap())
-            .collect();
-        let document = operator(&scope(), &default_queue_prefix(), &roles, None, None);
-        assert!(too_long(&document).is_some_and(|over| over > 100), "{document:?}");
+        let over = of("kibus", "us-gov-west-1", &HubOptions::default(), &roles(50));
+        assert!(over.is_some_and(|over| over > 100), "{over:?}");
     }
 
     #[test]
-    fn with_a_boundary_the_routers_role_has_that_one_and_keeps_it() {
-        let boundary = boundary("routers");
-        let bounded = operator(&scope(), &default_queue_prefix(), &[], None, Some(&boundary));
-        let condition = serde_json::json!({"StringEquals": {"iam:PermissionsBoundary": boundary.as_str()}});
-        let roles = scope().role_arns(scope().router_role().as_str()).to_vec();
-        let shaping = ["iam:CreateRole", "iam:PutRolePermissionsBoundary", "iam:PutRolePolicy"];
-        for statement in bounded.statements() {
-            let shapes = texts(&statement["Action"])
-                .iter()
-                .any(|action| shaping.contains(&action.as_str()));
-            if shapes && texts(&statement["Resource"]) == roles {
-                assert_eq!(statement["Condition"], condition, "{}", statement["Sid"]);
+    fn a_shortened_document_allows_the_same() {
+        let full = document();
+        let mut short = full.clone();
+        shorten(&mut short);
+        assert!(space(&short.compact()) < space(&full.compact()));
+        let pairs = |document: &Document| -> BTreeSet<(String, String, String, String)> {
+            let mut pairs = BTreeSet::new();
+            for statement in document.statements() {
+                for action in texts(&statement["Action"]) {
+                    let (service, _) = action.split_once(':').unwrap();
+                    for resource in texts(&statement["Resource"]) {
+                        // An action has no effect on resources of another service.
+                        if resource == "*" || resource.split(':').nth(2) == Some(service) {
+                            let condition = statement["Condition"].to_string();
+                            let effect = statement["Effect"].to_string();
+                            pairs.insert((effect, action.clone(), resource, condition));
+                        }
+                    }
+                }
+            }
+            pairs
+        };
+        assert_eq!(pairs(&short), pairs(&full));
+    }
+
+    /// The statements that name an action.
+    fn that_name(document: &Document, action: &str) -> Vec<Value> {
+        let names = |statement: &&Value| texts(&statement["Action"]).iter().any(|a| a == action);
+        document.statements().into_iter().filter(names).cloned().collect()
+    }
+
+    #[test]
+    fn with_a_boundary_the_routers_role_has_that_one_and_keeps_its_trust_and_tags() {
+        let options = with_boundary("routers");
+        let bounded = operator(&scope(), &options, &roles(1));
+        let condition = json!({"StringEquals": {"iam:PermissionsBoundary": boundary("routers").as_str()}});
+        let role = scope().role_arn(&options.path(), &scope().router_role());
+        for action in ["iam:CreateRole", "iam:PutRolePermissionsBoundary", "iam:PutRolePolicy"] {
+            let statements = that_name(&bounded, action);
+            let of_router = statements.iter().filter(|s| texts(&s["Resource"]) == [role.clone()]);
+            let conditions: Vec<_> = of_router.map(|statement| &statement["Condition"]).collect();
+            assert_eq!(conditions, [&condition], "{action}");
+        }
+        for action in ["iam:TagRole", "iam:UntagRole"] {
+            for statement in that_name(&bounded, action) {
+                let keys = texts(&statement["Condition"]["ForAllValues:StringLike"]["aws:TagKeys"]);
+                assert_eq!(keys, ["kibus:*", "team"], "{action}");
             }
         }
         let without = allowed(&document());
         let lost: Vec<_> = without.difference(&allowed(&bounded)).cloned().collect();
-        assert_eq!(lost, ["iam:DeleteRolePermissionsBoundary"]);
+        assert_eq!(
+            lost,
+            ["iam:DeleteRolePermissionsBoundary", "iam:UpdateAssumeRolePolicy"]
+        );
         assert!(allowed(&bounded).is_subset(&without));
     }
 
+    /// A pattern may match a role that is no controller.
     #[test]
-    fn every_usual_controller_role_may_be_read() {
-        let arns = texts(
-            &document()
-                .statements()
-                .iter()
-                .find(|statement| statement["Sid"] == "KibusControllerRoles")
-                .unwrap()["Resource"],
-        );
-        for role in usual_names(&"base".parse().unwrap()) {
-            let arn = scope().role_arn(&"/".parse().unwrap(), &role);
-            assert!(arns.iter().any(|pattern| matches(pattern, &arn)), "{role}");
+    fn no_role_is_named_by_a_pattern() {
+        let at_path = HubOptions {
+            role_path: "/team/".parse().ok(),
+            ..with_key()
+        };
+        for options in [at_path, with_boundary("routers")] {
+            let document = operator(&scope(), &options, &roles(2));
+            let statements = document.statements();
+            for arn in statements.iter().flat_map(|statement| texts(&statement["Resource"])) {
+                assert!(!arn.contains(":iam:") || !arn.contains('*'), "{arn}");
+            }
+            let passed = &that_name(&document, "iam:PassRole")[0];
+            let role = scope().role_arn(&options.path(), &scope().router_role());
+            assert_eq!(texts(&passed["Resource"]), [role]);
+            let service = &passed["Condition"]["StringEqualsIfExists"]["iam:PassedToService"];
+            assert_eq!(service, "lambda.amazonaws.com");
         }
+        let none = operator(&scope(), &HubOptions::default(), &BTreeSet::new());
+        assert_eq!(that_name(&none, "iam:ListRolePolicies"), Vec::<Value>::new());
     }
 
-    /// Whether a pattern with `*` matches a text.
-    fn matches(pattern: &str, text: &str) -> bool {
-        match pattern.split_once('*') {
-            None => pattern == text,
-            Some((head, rest)) => text.strip_prefix(head).is_some_and(|tail| {
-                (0..=tail.len())
-                    .filter(|at| tail.is_char_boundary(*at))
-                    .any(|at| matches(rest, &tail[at..]))
-            }),
+    /// `rule/kibus-*` has the rules of the bus `kibus-prod` too.
+    #[test]
+    fn every_rule_is_named_and_reads_no_other_source() {
+        let rules: BTreeSet<String> = Signal::ALL
+            .into_iter()
+            .map(|signal| scope().rule_arn(&scope().rule(signal)))
+            .collect();
+        let document = document();
+        for statement in document.statements() {
+            let resources: BTreeSet<String> = texts(&statement["Resource"]).into_iter().collect();
+            if statement["Effect"] == "Allow" && resources.iter().any(|arn| arn.contains(":rule/")) {
+                assert_eq!(resources, rules, "{}", statement["Sid"]);
+            }
         }
+        let [allow, deny] = &that_name(&document, "events:PutRule")[..] else {
+            panic!("an Allow and a Deny")
+        };
+        let sources = texts(&allow["Condition"]["ForAllValues:StringEquals"]["events:source"]);
+        assert_eq!(sources, ["aws.ec2", "aws.health", "kibus.probe"]);
+        assert_eq!(deny["Effect"], "Deny");
+        assert_eq!(deny["Condition"]["Null"]["events:source"], "true");
     }
 }

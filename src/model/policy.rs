@@ -65,7 +65,8 @@ pub fn router(scope: &Scope, prefix: &QueuePrefix, key: Option<&KmsKey>) -> Docu
             &Template::builtin(by_name).fill(&values),
         );
     }
-    with_key(policy, include_str!("../../templates/policies/router-key.json"), key)
+    let statement = include_str!("../../templates/policies/router-key.json");
+    with_key(policy, statement, scope, key)
 }
 
 /// The policy of a Karpenter controller: it reads its own queue.
@@ -82,11 +83,8 @@ pub fn controller(scope: &Scope, queue: &QueueName, asks_attributes: bool, key: 
         ("queue_arn", scope.queue_arn(queue).into()),
         ("actions", actions.into()),
     ]);
-    with_key(
-        policy,
-        include_str!("../../templates/policies/controller-key.json"),
-        key,
-    )
+    let statement = include_str!("../../templates/policies/controller-key.json");
+    with_key(policy, statement, scope, key)
 }
 
 /// The statement that a key policy needs so that rules can send to queues under the key. The router and the controllers
@@ -147,17 +145,14 @@ fn is_about_keys(statement: &Value) -> bool {
         .any(|action| action.starts_with("kms:"))
 }
 
-/// The policy, with a KMS statement if there is a customer key.
-pub(super) fn with_key(mut policy: Document, statement: &str, key: Option<&KmsKey>) -> Document {
-    if let Some(key) = key
-        && let Some(Value::Array(statements)) = policy.value_mut().get_mut("Statement")
-    {
-        statements.push(
-            Template::builtin(statement)
-                .fill(&[("key", key.as_str().into())])
-                .value()
-                .clone(),
-        );
+/// The policy, with its KMS statements if there is a customer key. The key may be used through SQS only.
+pub(super) fn with_key(mut policy: Document, statements: &str, scope: &Scope, key: Option<&KmsKey>) -> Document {
+    if let Some(key) = key {
+        let values = [
+            ("key", key.as_str().into()),
+            ("sqs_services", scope.sqs_services().into()),
+        ];
+        replace_statements(&mut policy, &[], &Template::builtin(statements).fill(&values));
     }
     policy
 }

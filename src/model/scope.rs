@@ -117,6 +117,13 @@ impl Scope {
         self.arn("sqs", &format!("{prefix}*"))
     }
 
+    /// A pattern for the ARNs of the hub's queues. It has those of a bus whose name begins with this one's, so it needs a
+    /// condition on their tag.
+    #[must_use]
+    pub fn hub_queues_arn(&self) -> String {
+        self.arn("sqs", &format!("{}-*", self.bus))
+    }
+
     /// Patterns for the ARNs of the queues that the router sends to: those of clusters, and the probe queue.
     #[must_use]
     pub fn cluster_queue_arns(&self, prefix: &QueuePrefix) -> [String; 2] {
@@ -129,22 +136,30 @@ impl Scope {
         self.arn("events", "event-bus/default")
     }
 
-    /// A pattern for the ARN of every rule of this bus on the default event bus.
+    /// A pattern for the ARN of every rule of this bus on the default event bus. It has the rules of a bus whose name
+    /// begins with this one's, so it is for denials.
     #[must_use]
     pub fn rules_arn(&self) -> String {
         self.arn("events", &format!("rule/{}-*", self.bus))
     }
 
-    /// A pattern for the ARNs of all roles whose path and name match this, where `*` is anything.
+    /// The ARN of a role by its path and name without the first slash, or a pattern of both.
     #[must_use]
     pub fn roles_arn(&self, pattern: &str) -> String {
         format!("arn:{}:iam::{}:role/{pattern}", self.partition, self.account)
     }
 
-    /// A pattern for the ARN of a role, whatever its path.
+    /// What KMS sees as `kms:ViaService` in a call that SQS makes for its caller: `sqs.REGION.amazonaws.com` (KMS
+    /// developer guide, "kms:ViaService"). The guide names no other domain; where the partition has one, that is accepted
+    /// too, because a wrong value would deny every message.
     #[must_use]
-    pub fn role_arns(&self, name: &str) -> [String; 2] {
-        [self.roles_arn(name), self.roles_arn(&format!("*/{name}"))]
+    pub fn sqs_services(&self) -> Vec<String> {
+        let mut services = vec![format!("sqs.{}.amazonaws.com", self.region)];
+        let domain = dns_suffix(&self.partition);
+        if domain != "amazonaws.com" {
+            services.push(format!("sqs.{}.{domain}", self.region));
+        }
+        services
     }
 
     /// The ARN of a rule on the default event bus.

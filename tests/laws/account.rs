@@ -159,8 +159,10 @@ impl Read for Account {
         Ok(BTreeSet::from([self.scope.bus.clone()]))
     }
 
-    async fn role_names(&self) -> Result<BTreeSet<RoleName>, Fault> {
-        Ok(ROLES.iter().map(|role| role.parse().unwrap()).collect())
+    async fn role_arns(&self) -> Result<BTreeMap<RoleName, String>, Fault> {
+        let arn = |role: &RoleName| format!("arn:aws:iam::{}:role/{role}", self.scope.account);
+        let roles = ROLES.iter().map(|role| role.parse().unwrap());
+        Ok(roles.map(|role: RoleName| (role.clone(), arn(&role))).collect())
     }
 
     async fn inline_policy_names(&self, role: &RoleName) -> Result<Option<BTreeSet<String>>, Fault> {

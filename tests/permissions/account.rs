@@ -71,13 +71,24 @@ impl Account {
         }
     }
 
-    /// The SDK configuration of the root user.
-    pub(super) fn root(&self) -> SdkConfig {
-        self.sdk(&Keys {
+    /// The keys of the root user.
+    pub(super) fn root_keys(&self) -> Keys {
+        Keys {
             id: ACCOUNT.to_owned(),
             secret: "test".to_owned(),
             token: self.server.endpoint().secret.token(),
-        })
+        }
+    }
+
+    /// The SDK configuration of the root user.
+    pub(super) fn root(&self) -> SdkConfig {
+        self.sdk(&self.root_keys())
+    }
+
+    /// What kibus prints for the root user.
+    pub(super) async fn document(&self, line: &str) -> Value {
+        let ran = self.kibus(&self.root_keys(), line).await;
+        serde_json::from_str(&ran.stdout).unwrap_or_else(|e| panic!("{e}: {}", ran.stderr))
     }
 
     /// The SDK configuration with these keys.
@@ -153,6 +164,7 @@ impl Account {
                 ("AWS_EC2_METADATA_DISABLED", "true"),
                 ("KIBUS_ENDPOINT_URL", &self.endpoint),
             ])
+            .envs(keys.token.as_deref().map(|token| ("AWS_SESSION_TOKEN", token)))
             .stdin(Stdio::null())
             .output()
             .await

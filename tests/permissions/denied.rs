@@ -10,6 +10,9 @@ use super::account::{Account, Keys};
 use crate::create_tags::create_tags;
 use crate::emulator::ACCOUNT;
 
+/// A role that is named like a controller's role and is none.
+const NO_CONTROLLER: &str = "deploy-karpenter";
+
 /// Makes a call; evaluates to its name if it was not denied.
 macro_rules! tried {
     ($($what:literal: $call:expr,)*) => {
@@ -17,7 +20,8 @@ macro_rules! tried {
     };
 }
 
-fn denial<E: ProvideErrorMetadata>(what: &str, error: Option<E>) -> Option<String> {
+/// The name of a call if it was not denied.
+pub(super) fn denial<E: ProvideErrorMetadata>(what: &str, error: Option<E>) -> Option<String> {
     let code = error.as_ref().map_or("done", |error| error.code().unwrap_or("no code"));
     let denied = ["AccessDenied", "AccessDeniedException"].contains(&code);
     (!denied).then(|| format!("{what}: {code}"))
@@ -40,8 +44,10 @@ pub(super) async fn create_foreign(account: &Account) {
         call.send().await.unwrap();
     }
     let iam = aws_sdk_iam::Client::new(&root);
-    let call = iam.create_role().role_name("admin");
-    call.assume_role_policy_document("{}").send().await.unwrap();
+    for role in ["admin", NO_CONTROLLER] {
+        let call = iam.create_role().role_name(role);
+        call.assume_role_policy_document("{}").send().await.unwrap();
+    }
     let logs = aws_sdk_cloudwatchlogs::Client::new(&root);
     let call = logs.create_log_group().log_group_name("/aws/lambda/invoices");
     call.send().await.unwrap();
@@ -78,9 +84,16 @@ pub(super) async fn to_the_operator(account: &Account, keys: &Keys) -> Vec<Strin
         "make a queue of another name": sqs.create_queue().queue_name("invoices-2").tags("kibus:bus", "kibus"),
         "mark a queue of another name": sqs.tag_queue().queue_url(url("invoices")).tags("kibus:bus", "kibus"),
         "mark another bus's queue as something else": sqs.tag_queue().queue_url(url("karpenter-other")).tags("a", "b"),
+        "take over another bus's queue": sqs.tag_queue().queue_url(url("karpenter-other")).tags("kibus:bus", "kibus"),
+        "receive from another bus's queue": sqs.receive_message().queue_url(url("karpenter-other")),
+        "receive from an untagged queue with the prefix": sqs.receive_message().queue_url(url("karpenter-manual")),
+        "receive events before the router": sqs.receive_message().queue_url(url("kibus-hub")),
+        "receive dead letters": sqs.receive_message().queue_url(url("kibus-hub-dlq")),
         "unmark another bus's queue": sqs.untag_queue().queue_url(url("karpenter-other")).tag_keys("kibus:bus"),
         "write the policy of a role": iam.put_role_policy().role_name("admin").policy_name("kibus-us-west-2-base")
             .policy_document(&anything),
+        "write the policy of a role named like a controller's": iam.put_role_policy().role_name(NO_CONTROLLER)
+            .policy_name("kibus-us-west-2-base").policy_document(&anything),
         "take the policy of a role": iam.delete_role_policy().role_name("admin").policy_name("x"),
         "read a role": iam.get_role().role_name("admin"),
         "attach a managed policy to a controller's role": iam.attach_role_policy()
@@ -105,6 +118,9 @@ pub(super) async fn to_the_operator(account: &Account, keys: &Keys) -> Vec<Strin
         "delete a log group of another name": logs.delete_log_group().log_group_name("/aws/lambda/invoices"),
         "make a rule of another name": events.put_rule().name("invoices").event_pattern("{}"),
         "delete a rule of another name": events.delete_rule().name("invoices"),
+        "make a rule of a bus whose name begins alike": events.put_rule().name("kibus-prod-probe")
+            .event_pattern(r#"{"source": ["kibus.probe"]}"#),
+        "delete a rule of a bus whose name begins alike": events.delete_rule().name("kibus-prod-probe"),
     }
 }
 

@@ -2,15 +2,19 @@
 //! emulator does not test the documents. It does test the rest: queues with their tags, roles and their policies, the
 //! function's code and invocation, and the log group.
 
+use kibus::model::signal::Signal;
 use serde_json::{Value, json};
+
+use crate::emulator::ACCOUNT;
 
 /// In addition to the operator's document.
 pub(super) fn of_operator(arn: impl Fn(&str, &str) -> String) -> Value {
     policy([
-        // It checks rules on the default bus with the bus name in the ARN; AWS omits it.
+        // It checks rules on the default bus with the bus name in the ARN; AWS omits it. It does not support
+        // `events:source`.
         statement(
             &["events:DeleteRule", "events:DescribeRule", "events:PutRule"],
-            &arn("events", "rule/default/kibus-*"),
+            rules(&arn),
         ),
         // It does not read a rule from `Rule` or `ResourceARN` of a request.
         statement(
@@ -25,22 +29,31 @@ pub(super) fn of_operator(arn: impl Fn(&str, &str) -> String) -> Value {
             "*",
         ),
         // It does not support `events:source`.
-        statement(&["events:PutEvents"], &arn("events", "event-bus/default")),
+        statement(&["events:PutEvents"], arn("events", "event-bus/default")),
         // It does not read the name of a new function from the body.
         statement(&["lambda:CreateFunction"], "*"),
         // It does not support `lambda:FunctionArn`.
         statement(&["lambda:CreateEventSourceMapping"], "*"),
         // It checks `lambda:ListAliases` for every operation on an alias.
-        statement(&["lambda:ListAliases"], &arn("lambda", "function:kibus-router")),
+        statement(&["lambda:ListAliases"], arn("lambda", "function:kibus-router")),
     ])
+}
+
+/// In addition to the operator's document with a boundary: it does not support `iam:PermissionsBoundary`, and not
+/// `aws:TagKeys`, without which every tag is allowed. The tests of the document hold both conditions.
+pub(super) fn of_bounded(role: &str) -> Value {
+    policy([statement(
+        &["iam:CreateRole", "iam:PutRolePermissionsBoundary", "iam:PutRolePolicy"],
+        format!("arn:aws:iam::{ACCOUNT}:role/{role}"),
+    )])
 }
 
 /// In addition to the read-only document, for the same reasons.
 pub(super) fn of_reader(arn: impl Fn(&str, &str) -> String) -> Value {
     policy([
-        statement(&["events:DescribeRule"], &arn("events", "rule/default/kibus-*")),
+        statement(&["events:DescribeRule"], rules(&arn)),
         statement(&["events:ListTagsForResource", "events:ListTargetsByRule"], "*"),
-        statement(&["lambda:ListAliases"], &arn("lambda", "function:kibus-router")),
+        statement(&["lambda:ListAliases"], arn("lambda", "function:kibus-router")),
     ])
 }
 
@@ -70,6 +83,12 @@ fn policy(statements: impl IntoIterator<Item = Value>) -> Value {
     json!({"Version": "2012-10-17", "Statement": statements})
 }
 
-fn statement(actions: &[&str], resource: &str) -> Value {
-    json!({"Effect": "Allow", "Action": actions, "Resource": resource})
+fn statement(actions: &[&str], resource: impl Into<Value>) -> Value {
+    json!({"Effect": "Allow", "Action": actions, "Resource": resource.into()})
+}
+
+/// The rules of the bus, as the emulator names them.
+fn rules(arn: &impl Fn(&str, &str) -> String) -> Vec<String> {
+    let rule = |signal: Signal| arn("events", &format!("rule/default/kibus-{}", signal.slug()));
+    Signal::ALL.map(rule).to_vec()
 }

@@ -2,9 +2,11 @@
 //! policies that kibus prints for them.
 
 mod account;
+mod bounded;
 mod by_name;
 mod denied;
 mod emulators_own;
+mod reference;
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -24,8 +26,9 @@ use crate::create_tags::create_tags;
 use crate::emulator::ACCOUNT;
 use crate::workbench::ARCHIVES;
 
-/// Allowed but not called: AWS requires the first to pass a role to Lambda, and the other for the tags in `GetFunction`.
-const NO_CALL: [&str; 2] = ["iam:PassRole", "lambda:ListTags"];
+/// Allowed but not called: AWS requires the first to pass a role to Lambda, the second to receive messages under a
+/// customer key, and the last for the tags in `GetFunction`.
+const NO_CALL: [&str; 3] = ["iam:PassRole", "kms:Decrypt", "lambda:ListTags"];
 /// Called, but needs no permission (STS API reference).
 const NEEDS_NO_LEAVE: [&str; 1] = ["sts:GetCallerIdentity"];
 
@@ -75,13 +78,6 @@ async fn each_policy_allows_its_work_and_nothing_else() {
         called: BTreeSet::new(),
     };
 
-    // The user who prints the policy has no permissions yet.
-    let document = operator.document("policy operator").await;
-    operator.called.clear();
-    account.allow("operator", "kibus-operator", &document).await;
-    account
-        .allow("operator", "emulators-own", &emulators_own::of_operator(arn))
-        .await;
     let boundary = account.managed("boundary", &everything()).await;
     for role in [
         "KarpenterControllerRole-base",
@@ -97,6 +93,14 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     call.policy_arn(&old).send().await.unwrap();
     denied::create_foreign(&account).await;
     let before = resource_names(&account).await;
+    let key = account.key().await;
+    let document = account
+        .document(&format!("policy operator base tenant-1 --kms-key {key}"))
+        .await;
+    account.allow("operator", "kibus-operator", &document).await;
+    account
+        .allow("operator", "emulators-own", &emulators_own::of_operator(arn))
+        .await;
 
     let router = operator.document("policy router").await;
     let own = account
@@ -146,7 +150,6 @@ async fn each_policy_allows_its_work_and_nothing_else() {
         [boundary.as_str()],
         "the hub's boundary binds the operator"
     );
-    let key = account.key().await;
     operator.kibus(&format!("bootstrap-hub --kms-key {key}")).await;
     operator.kibus("add-cluster base").await;
     reads_need_the_read_only_document(&mut operator).await;

@@ -1,6 +1,9 @@
 //! `kibus policy`.
 
+mod controller_roles;
+
 use clap::Subcommand;
+use controller_roles::RoleFlags;
 
 use crate::cli::hub::{Hub, Hubs};
 use crate::cli::{Ending, explain};
@@ -9,8 +12,8 @@ use crate::error::Error;
 use crate::model::cluster::Cluster;
 use crate::model::document::Document;
 use crate::model::karpenter::KarpenterVersion;
-use crate::model::name::{ClusterName, KmsKey, PermissionsBoundary, QueueName, QueuePrefix, RoleName};
-use crate::model::options::{ClusterOptions, HubOptions, OrNone};
+use crate::model::name::{ClusterName, KmsKey, PermissionsBoundary, QueueName, QueuePrefix, RolePath};
+use crate::model::options::{ClusterOptions, HubOptions, OrNone, UserTags};
 use crate::model::resource::{Resource, ResourceId};
 use crate::model::tags::Tags;
 use crate::model::{operator_policy, policy};
@@ -34,12 +37,18 @@ enum Party {
         /// Allow only what `verify` and `status` read.
         #[arg(long)]
         read_only: bool,
-        /// Controller role of a cluster; repeat for more [default: the usual names].
-        #[arg(long = "controller-role", value_name = "ROLE")]
-        roles: Vec<RoleName>,
+        #[command(flatten)]
+        roles: RoleFlags,
         /// Permissions boundary that the router role must have, or `none` [default: the saved option, else none].
         #[arg(long, env = "KIBUS_PERMISSIONS_BOUNDARY", value_name = "ARN")]
         permissions_boundary: Option<OrNone<PermissionsBoundary>>,
+        /// Path of the router role [default: the saved option, else /].
+        #[arg(long, env = "KIBUS_ROLE_PATH", value_name = "PATH")]
+        role_path: Option<RolePath>,
+        /// Tag that the router role may have, if it must have a boundary; repeat for more [default: the saved tags].
+        #[arg(long = "tag", env = "KIBUS_TAG", value_name = "KEY=VALUE", value_delimiter = ',',
+            value_parser = UserTags::checked)]
+        tags: Vec<String>,
         #[command(flatten)]
         hub: HubFlags,
     },
@@ -94,11 +103,21 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
             read_only,
             roles,
             permissions_boundary,
+            role_path,
+            tags,
             hub,
         } => {
-            let options = hub.options_for_queues(&at).await?;
-            let boundary = permissions_boundary.or(options.permissions_boundary.clone());
-            let document = operator(&at, &roles, &options, boundary.as_ref().and_then(|b| b.0.as_ref()));
+            let given = HubOptions {
+                permissions_boundary,
+                role_path,
+                tags: match tags.as_slice() {
+                    [] => None,
+                    tags => Some(UserTags::parse(tags)?),
+                },
+                ..HubOptions::default()
+            };
+            let options = given.or(hub.options_for_queues(&at).await?);
+            let document = operator_policy::operator(&at.hub.scope, &options, &roles.arns(&at).await?);
             let document = if read_only {
                 operator_policy::reads(document)
             } else {
@@ -123,13 +142,9 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
     Ok(Ending::Done)
 }
 
-fn operator(at: &At<'_>, roles: &[RoleName], hub: &HubOptions, boundary: Option<&PermissionsBoundary>) -> Document {
-    let (prefix, key) = (hub.prefix(), hub.key());
-    operator_policy::operator(&at.hub.scope, &prefix, roles, key, boundary)
-}
-
 /// The document, with a warning if it is too long for one managed policy.
 fn fits(at: &At<'_>, document: Document) -> Document {
+    let document = operator_policy::fitted(document);
     if let Some(over) = operator_policy::too_long(&document) {
         at.ui.warn_text(&format!(
             "the document is {over} characters too long for one managed policy: split its statements into two policies"

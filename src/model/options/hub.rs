@@ -52,6 +52,15 @@ impl HubOptions {
         self.queue_prefix.clone().unwrap_or_else(default_queue_prefix)
     }
 
+    /// The path of the router role: the option, else `/`.
+    #[must_use]
+    pub fn path(&self) -> RolePath {
+        #[expect(clippy::expect_used, reason = "`/` is the path of every role that has none")]
+        self.role_path
+            .clone()
+            .unwrap_or_else(|| "/".parse().expect("the root path"))
+    }
+
     /// The KMS key, if one is set.
     #[must_use]
     pub fn key(&self) -> Option<&KmsKey> {

@@ -1,0 +1,90 @@
+//! The operator's document with a permissions boundary is enough for every command, except to change who may assume the
+//! router role.
+
+use std::collections::BTreeSet;
+
+use aws_sdk_iam::Client as Iam;
+
+use super::account::{Account, REGION};
+use super::denied::denial;
+use super::{ASSUME_NOBODY, Operator, ROUTER_ROLE, arn, attach_to_router, emulators_own, everything, percent_decoded};
+
+#[tokio::test]
+async fn the_bounded_document_is_enough_and_keeps_the_router_role() {
+    let account = Account::start(REGION).await;
+    let iam = Iam::new(&account.root());
+    let boundary = account.managed("boundary", &everything()).await;
+    let call = iam.create_role().role_name("KarpenterControllerRole-base");
+    call.assume_role_policy_document(ASSUME_NOBODY).send().await.unwrap();
+    let mut operator = Operator {
+        account: &account,
+        keys: account.user("operator").await,
+        called: BTreeSet::new(),
+    };
+    let options = format!("--permissions-boundary {boundary} --tag team=a");
+    let document = account.document(&format!("policy operator base {options}")).await;
+    account.allow("operator", "kibus-operator", &document).await;
+    account
+        .allow("operator", "emulators-own", &emulators_own::of_operator(arn))
+        .await;
+    account
+        .allow(
+            "operator",
+            "emulators-own-bounded",
+            &emulators_own::of_bounded(ROUTER_ROLE),
+        )
+        .await;
+    let router = operator.document("policy router").await;
+    let own = account
+        .managed("emulators-own-of-router", &emulators_own::of_router(&router))
+        .await;
+    let bootstrap = format!("bootstrap-hub {options}");
+    tokio::join!(operator.kibus(&bootstrap), attach_to_router(&iam, ROUTER_ROLE, &own));
+    operator.kibus("add-cluster base").await;
+    operator.kibus("verify").await;
+    operator.kibus("verify --probe").await;
+
+    let his = Iam::new(&account.sdk(&operator.keys));
+    let done: Vec<String> = [
+        denial(
+            "let others take the router role",
+            his.update_assume_role_policy()
+                .role_name(ROUTER_ROLE)
+                .policy_document(ASSUME_NOBODY)
+                .send()
+                .await
+                .err(),
+        ),
+        denial(
+            "remove the boundary",
+            his.delete_role_permissions_boundary()
+                .role_name(ROUTER_ROLE)
+                .send()
+                .await
+                .err(),
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    assert_eq!(done, Vec::<String>::new());
+
+    let trust = iam.get_role().role_name(ROUTER_ROLE).send().await.unwrap();
+    let trust = trust.role.unwrap().assume_role_policy_document.unwrap();
+    let trust = percent_decoded(&trust);
+    let assume = |document: String| {
+        let call = iam.update_assume_role_policy().role_name(ROUTER_ROLE);
+        call.policy_document(document).send()
+    };
+    assume(ASSUME_NOBODY.to_owned()).await.unwrap();
+    let ran = account.kibus(&operator.keys, "bootstrap-hub").await;
+    assert_ne!(ran.code, Some(0), "{}", ran.stdout);
+    assert!(ran.stderr.contains("iam:UpdateAssumeRolePolicy"), "{}", ran.stderr);
+    assume(trust).await.unwrap();
+
+    operator.kibus("bootstrap-hub").await;
+    let call = iam.detach_role_policy().role_name(ROUTER_ROLE).policy_arn(&own);
+    call.send().await.unwrap();
+    operator.kibus("remove-cluster base").await;
+    operator.kibus("teardown").await;
+}
