@@ -456,9 +456,9 @@ fn l4_to_l7_a_new_function_is_busy() {
 
 #[test]
 fn l14_a_deleted_function_keeps_its_name_for_a_while() {
-    with("200000000019", "L14", async |aws| {
+    with("200000000020", "L14", async |aws| {
         aws.create_role().await;
-        aws.create_function("arn:aws:iam::200000000019:role/r", false).await;
+        aws.create_function("arn:aws:iam::200000000020:role/r", false).await;
         let delete = aws.lambda.delete_function().function_name("f").send().await;
         assert_eq!(said(delete), "ok");
         let get = async || aws.lambda.get_function().function_name("f").send().await;

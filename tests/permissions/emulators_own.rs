@@ -5,6 +5,8 @@
 use kibus::model::signal::Signal;
 use serde_json::{Value, json};
 
+use crate::emulator::ACCOUNT;
+
 /// In addition to the operator's document.
 pub(super) fn of_operator(arn: impl Fn(&str, &str) -> String) -> Value {
     policy([
@@ -35,6 +37,15 @@ pub(super) fn of_operator(arn: impl Fn(&str, &str) -> String) -> Value {
         // It checks `lambda:ListAliases` for every operation on an alias.
         statement(&["lambda:ListAliases"], arn("lambda", "function:kibus-router")),
     ])
+}
+
+/// In addition to the operator's document with a boundary: it does not support `iam:PermissionsBoundary`, and not
+/// `aws:TagKeys`, without which every tag is allowed. The tests of the document hold both conditions.
+pub(super) fn of_bounded(role: &str) -> Value {
+    policy([statement(
+        &["iam:CreateRole", "iam:PutRolePermissionsBoundary", "iam:PutRolePolicy"],
+        format!("arn:aws:iam::{ACCOUNT}:role/{role}"),
+    )])
 }
 
 /// In addition to the read-only document, for the same reasons.

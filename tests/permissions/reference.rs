@@ -255,7 +255,8 @@ fn every_document_agrees_with_the_service_authorization_reference() {
             for roles in [0, 1, 40] {
                 let roles: BTreeSet<String> = (0..roles).map(|n| scope.roles_arn(&format!("karpenter-{n}"))).collect();
                 let operator = operator_policy::operator(&scope, &options, &roles);
-                documents.extend([operator_policy::reads(operator.clone()), operator]);
+                let both = [operator_policy::reads(operator.clone()), operator];
+                documents.extend(both.map(operator_policy::fitted));
             }
             for document in documents {
                 assert_eq!(contradictions(&document), Vec::<String>::new(), "{}", document.pretty());

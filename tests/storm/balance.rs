@@ -75,6 +75,7 @@ impl Balance {
                     clusters.iter().map(|cluster| workload.queue(*cluster)).collect()
                 }
                 ExpectedResult::Doomed(cluster) => vec![workload.queue(*cluster)],
+                ExpectedResult::Probed => vec![Workload::PROBE_QUEUE.to_owned()],
                 _ => Vec::new(),
             };
             let wanted: BTreeSet<&str> = wanted.iter().map(String::as_str).collect();
@@ -84,7 +85,11 @@ impl Balance {
                     .push(format!("event {event} is in {queue}, but should be in {wanted:?}"));
             }
             match expected {
-                ExpectedResult::Delivered(_) | ExpectedResult::Doomed(_) if queues == wanted => balance.delivered += 1,
+                ExpectedResult::Delivered(_) | ExpectedResult::Doomed(_) | ExpectedResult::Probed
+                    if queues == wanted =>
+                {
+                    balance.delivered += 1;
+                }
                 ExpectedResult::Doomed(_) if dropped.get(&event) == Some(&"unregistered") => {
                     balance.drop("unregistered")
                 }

@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 pub(super) enum ExpectedResult {
     /// It is delivered to these clusters.
     Delivered(BTreeSet<usize>),
+    /// It is delivered to the probe queue.
+    Probed,
     /// It is delivered while the cluster has its queue, and dropped as unregistered afterwards.
     Doomed(usize),
     /// It is dropped for this reason, and the router logs it.
@@ -70,6 +72,8 @@ impl Workload {
         format!("karpenter-{}", Self::FOREIGN)
     }
 
+    /// The queue of probes that name no cluster.
+    pub(super) const PROBE_QUEUE: &str = "kibus-probe";
     const FOREIGN: &str = "not-on-this-bus";
     const STRANGER: &str = "i-0000000000000f001";
     const AUTO_MODE: &str = "i-0000000000000f002";
@@ -134,7 +138,7 @@ impl Workload {
             70..80 => ExpectedResult::Delivered(BTreeSet::from([cluster, (cluster + 1) % healthy])),
             80..84 => ExpectedResult::Doomed(self.clusters - 2),
             84..86 => ExpectedResult::Refused,
-            86..88 => ExpectedResult::Delivered(BTreeSet::from([cluster])),
+            86..88 => ExpectedResult::Probed,
             88 | 89 => ExpectedResult::Ignored("DroppedNotForKarpenter"),
             90 | 91 => ExpectedResult::Ignored("DroppedNoKarpenterMarker"),
             92 => ExpectedResult::Ignored("DroppedAutoMode"),
@@ -212,11 +216,7 @@ impl Workload {
         let mut body = match kind {
             70..80 => sample_event(&scope(), Signal::ScheduledChange, &ids),
             86 | 87 => {
-                let ExpectedResult::Delivered(clusters) = self.expected(event) else {
-                    unreachable!("a probe is delivered")
-                };
-                let names: Vec<String> = clusters.iter().map(|cluster| self.cluster(*cluster)).collect();
-                let mut body = sample_event(&scope(), Signal::Probe, &[&names[0]]);
+                let mut body = sample_event(&scope(), Signal::Probe, &[]);
                 body["detail"]["storm"] = json!(event);
                 body
             }

@@ -144,6 +144,7 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
 
 /// The document, with a warning if it is too long for one managed policy.
 fn fits(at: &At<'_>, document: Document) -> Document {
+    let document = operator_policy::fitted(document);
     if let Some(over) = operator_policy::too_long(&document) {
         at.ui.warn_text(&format!(
             "the document is {over} characters too long for one managed policy: split its statements into two policies"

@@ -63,7 +63,7 @@ impl RoleFlags {
         if arns.is_empty() {
             at.ui.warn(
                 &Hint::command(
-                    "no controller role is known, so the document allows to change none: give the names of clusters to \
+                    "no controller role is known, so the document allows changing none: give the names of clusters to \
                      come, or their roles with --controller-role; or, if others manage IAM:",
                     Invocation::kibus("policy operator --no-controller-role"),
                 ),
