@@ -162,7 +162,14 @@ mod tests {
         let built = built();
         for command in commands(&built) {
             let takes = |long| command.get_arguments().any(|arg| arg.get_long() == Some(long));
-            let changes = ["bootstrap-hub", "add-cluster", "remove-cluster", "teardown", "rollback"];
+            let changes = [
+                "bootstrap-hub",
+                "add-cluster",
+                "remove-cluster",
+                "teardown",
+                "rollback",
+                "dead-letters",
+            ];
             let expected = changes.contains(&command.get_name());
             for long in ["yes", "dry-run"] {
                 assert_eq!(takes(long), expected, "{} --{long}", command.get_name());

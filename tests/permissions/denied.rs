@@ -88,7 +88,6 @@ pub(super) async fn to_the_operator(account: &Account, keys: &Keys) -> Vec<Strin
         "receive from another bus's queue": sqs.receive_message().queue_url(url("karpenter-other")),
         "receive from an untagged queue with the prefix": sqs.receive_message().queue_url(url("karpenter-manual")),
         "receive events before the router": sqs.receive_message().queue_url(url("kibus-hub")),
-        "receive dead letters": sqs.receive_message().queue_url(url("kibus-hub-dlq")),
         "unmark another bus's queue": sqs.untag_queue().queue_url(url("karpenter-other")).tag_keys("kibus:bus"),
         "write the policy of a role": iam.put_role_policy().role_name("admin").policy_name("kibus-us-west-2-base")
             .policy_document(&anything),

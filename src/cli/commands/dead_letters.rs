@@ -13,9 +13,9 @@ use crate::recipe::dead_letters::{DeadLetterReport, Request, report};
 use crate::survey::{Survey, dead_letters};
 use crate::ui::{Heading, HubReport, Output, Report, text};
 
-/// Show the events that reached no cluster, with the reason of each; route them again, or delete them.
+/// Show the events that reached no cluster; route them again, or delete them.
 ///
-/// Reads up to 1000 dead letters and makes them visible again: nothing changes but their receive counts. --redrive and
+/// Shows the reason of each. Reads up to 1000 dead letters and makes them visible again: nothing changes but their receive counts. --redrive and
 /// --purge apply to the messages that were shown, and to no others.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {

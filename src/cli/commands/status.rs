@@ -12,7 +12,7 @@ use crate::recipe::status::StatusRequest;
 use crate::survey::Survey;
 use crate::ui::{Heading, HubReport, Report, text};
 
-/// Show the state of the hub and its clusters, and the number of messages in each queue.
+/// Show the state of the hub and its clusters, and the messages in each queue.
 ///
 /// `kibus verify` checks for drift. Exits with 1 if something could not be read.
 #[derive(Debug, clap::Args)]
