@@ -14,7 +14,7 @@ use crate::model::signal::{Signal, SubjectMember};
 pub(super) struct Sent {
     /// Its name in the table.
     pub(super) what: String,
-    /// The event. EventBridge replaces the `id` of a probe.
+    /// The event.
     pub(super) event: Value,
     /// The clusters that must receive it, each with the instances in its copy.
     pub(super) to: BTreeMap<ClusterName, Vec<String>>,
@@ -28,7 +28,7 @@ impl Sent {
         self.event["id"].as_str().unwrap_or_default()
     }
 
-    /// Whether it can be put on the event bus. AWS lets nobody do that with its own events.
+    /// Whether it is a probe, which names no instance.
     pub(super) fn is_probe(&self) -> bool {
         self.event["source"] == Signal::Probe.source()
     }
