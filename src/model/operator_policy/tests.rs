@@ -1,0 +1,297 @@
+//! What an operator may do: what kibus calls, and nothing else.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::*;
+use crate::model::name::{KmsKey, PermissionsBoundary};
+use crate::model::options::OrNone;
+use crate::model::scope::tests::{scope, scope_in};
+use crate::model::tag_conditions::WITHOUT_QUEUE_TAG_CONDITIONS;
+
+/// Actions that an operator does not need: the first requires no permission, the next is for the demo, which is
+/// root in its own sandbox, and no command removes the retention of a log.
+const WITHOUT: [&str; 3] = ["sts:GetCallerIdentity", "sqs:SendMessage", "logs:DeleteRetentionPolicy"];
+/// Not called, but required by AWS: to pass a role to Lambda, and to receive messages under a customer key.
+const BESIDES: [&str; 2] = ["iam:PassRole", "kms:Decrypt"];
+
+/// The document of a hub with a key and a controller role.
+fn document() -> Document {
+    operator(&scope(), &with_key(), &roles(1))
+}
+
+fn with_key() -> HubOptions {
+    HubOptions {
+        kms_key: Some(OrNone(Some(key()))),
+        ..HubOptions::default()
+    }
+}
+
+fn with_boundary(name: &str) -> HubOptions {
+    HubOptions {
+        permissions_boundary: Some(OrNone(Some(boundary(name)))),
+        tags: Some(UserTags::parse(&["team=a".to_owned()]).unwrap()),
+        ..with_key()
+    }
+}
+
+fn key() -> KmsKey {
+    "arn:aws-us-gov:kms:us-gov-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+        .parse()
+        .unwrap()
+}
+
+fn roles(count: usize) -> BTreeSet<String> {
+    (0..count)
+        .map(|number| format!("arn:aws-us-gov:iam::111122223333:role/KarpenterControllerRole-prod-{number}"))
+        .collect()
+}
+
+fn boundary(name: &str) -> PermissionsBoundary {
+    format!("arn:aws-us-gov:iam::111122223333:policy/{name}")
+        .parse()
+        .unwrap()
+}
+
+fn texts(value: &Value) -> Vec<String> {
+    super::texts(Some(value)).into_iter().map(str::to_owned).collect()
+}
+
+fn allowed(document: &Document) -> BTreeSet<String> {
+    let statements = document.statements();
+    statements
+        .iter()
+        .flat_map(|statement| texts(&statement["Action"]))
+        .collect()
+}
+
+/// Every call that the sources of the cloud name, as IAM does.
+fn called() -> BTreeSet<String> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/aws");
+    let mut calls = BTreeSet::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "rs") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let code = text.split("#[cfg(test)]").next().unwrap();
+        calls.extend(code.split('"').filter(|word| is_call(word)).map(str::to_owned));
+    }
+    calls
+}
+
+fn is_call(word: &str) -> bool {
+    let services = ["sqs", "iam", "logs", "lambda", "events", "tag", "sts", "kms"];
+    word.split_once(':').is_some_and(|(service, name)| {
+        services.contains(&service)
+            && name.starts_with(|c: char| c.is_ascii_uppercase())
+            && name.chars().all(|c| c.is_ascii_alphabetic())
+    })
+}
+
+#[test]
+fn an_operator_may_call_what_kibus_calls_and_nothing_else() {
+    let mut needed = called();
+    assert!(needed.len() > 50, "the sources were not understood");
+    needed.retain(|call| !WITHOUT.contains(&call.as_str()));
+    needed.extend(BESIDES.map(str::to_owned));
+    let allowed = allowed(&document());
+    let lacking: Vec<_> = needed.difference(&allowed).collect();
+    let idle: Vec<_> = allowed.difference(&needed).collect();
+    assert!(
+        lacking.is_empty(),
+        "kibus calls what templates/policies/operator.json does not allow: {lacking:?}"
+    );
+    assert!(
+        idle.is_empty(),
+        "templates/policies/operator.json allows what kibus never calls: {idle:?}"
+    );
+}
+
+#[test]
+fn a_read_only_document_has_every_read_and_no_write() {
+    const WRITES: [&str; 15] = [
+        "Change", "Create", "Decrypt", "Delete", "Filter", "Invoke", "Pass", "Publish", "Put", "Receive", "Remove",
+        "Set", "Tag", "Untag", "Update",
+    ];
+    for options in [HubOptions::default(), with_key(), with_boundary("routers")] {
+        let full = operator(&scope(), &options, &roles(1));
+        let read_only = reads(full.clone());
+        let (all, kept) = (allowed(&full), allowed(&read_only));
+        for action in &all {
+            let (_, name) = action.split_once(':').unwrap();
+            let writes = WRITES.iter().any(|write| name.starts_with(write));
+            let of_changes = READS_OF_CHANGES.contains(&action.as_str());
+            assert_eq!(kept.contains(action), !writes && !of_changes, "{action}");
+        }
+        assert!(kept.is_subset(&all) && kept.len() > 15, "{kept:?}");
+        let resources = |document: &Document, action: &str| -> BTreeSet<String> {
+            let statements = document.statements();
+            let with = statements
+                .iter()
+                .filter(|s| texts(&s["Action"]).iter().any(|a| a == action));
+            with.flat_map(|statement| texts(&statement["Resource"])).collect()
+        };
+        for action in &kept {
+            assert_eq!(resources(&read_only, action), resources(&full, action), "{action}");
+        }
+    }
+}
+
+#[test]
+fn only_what_has_no_name_is_allowed_on_everything() {
+    let document = document();
+    for statement in document.statements() {
+        if texts(&statement["Resource"]).iter().any(|resource| resource == "*") {
+            let sid = statement["Sid"].as_str().unwrap();
+            assert_eq!(sid, "KibusFindAndMap");
+        }
+    }
+}
+
+/// S14: with a condition on a tag, the operator could create no queue in these Regions.
+#[test]
+fn queues_are_changed_by_name_where_sqs_has_no_tag_conditions() {
+    for region in WITHOUT_QUEUE_TAG_CONDITIONS {
+        let by_name = operator(&scope_in("aws", region), &with_key(), &roles(1));
+        assert!(!by_name.compact().contains("Tag/"), "{region}: {by_name:?}");
+        assert_eq!(allowed(&by_name), allowed(&document()), "{region}");
+    }
+}
+
+#[test]
+fn a_document_for_ten_controller_roles_fits_into_a_managed_policy() {
+    let of = |bus: &str, region: &str, options: &HubOptions, roles: &BTreeSet<String>| {
+        let scope = Scope {
+            bus: bus.parse().unwrap(),
+            ..scope_in("aws-us-gov", region)
+        };
+        too_long(&fitted(operator(&scope, options, roles)))
+    };
+    let without_key = HubOptions {
+        kms_key: None,
+        ..with_boundary("platform-boundary")
+    };
+    for (bus, options) in [
+        ("a2345678901234567890", HubOptions::default()),
+        ("a2345678901234567890", without_key),
+        ("kibus", with_key()),
+        ("kibus", with_boundary("platform-boundary")),
+    ] {
+        for region in ["us-gov-west-1", "ap-southeast-4"] {
+            assert_eq!(
+                of(bus, region, &options, &roles(10)),
+                None,
+                "{bus} {region} {options:?}"
+            );
+        }
+    }
+    let over = of("kibus", "us-gov-west-1", &HubOptions::default(), &roles(50));
+    assert!(over.is_some_and(|over| over > 100), "{over:?}");
+}
+
+#[test]
+fn a_shortened_document_allows_the_same() {
+    let full = document();
+    let mut short = full.clone();
+    shorten(&mut short);
+    assert!(space(&short.compact()) < space(&full.compact()));
+    let pairs = |document: &Document| -> BTreeSet<(String, String, String, String)> {
+        let mut pairs = BTreeSet::new();
+        for statement in document.statements() {
+            for action in texts(&statement["Action"]) {
+                let (service, _) = action.split_once(':').unwrap();
+                for resource in texts(&statement["Resource"]) {
+                    // An action has no effect on resources of another service.
+                    if resource == "*" || resource.split(':').nth(2) == Some(service) {
+                        let condition = statement["Condition"].to_string();
+                        let effect = statement["Effect"].to_string();
+                        pairs.insert((effect, action.clone(), resource, condition));
+                    }
+                }
+            }
+        }
+        pairs
+    };
+    assert_eq!(pairs(&short), pairs(&full));
+}
+
+/// The statements that name an action.
+fn that_name(document: &Document, action: &str) -> Vec<Value> {
+    let names = |statement: &&Value| texts(&statement["Action"]).iter().any(|a| a == action);
+    document.statements().into_iter().filter(names).cloned().collect()
+}
+
+#[test]
+fn with_a_boundary_the_routers_role_has_that_one_and_keeps_its_trust_and_tags() {
+    let options = with_boundary("routers");
+    let bounded = operator(&scope(), &options, &roles(1));
+    let condition = json!({"StringEquals": {"iam:PermissionsBoundary": boundary("routers").as_str()}});
+    let role = scope().role_arn(&options.path(), &scope().router_role());
+    for action in ["iam:CreateRole", "iam:PutRolePermissionsBoundary", "iam:PutRolePolicy"] {
+        let statements = that_name(&bounded, action);
+        let of_router = statements.iter().filter(|s| texts(&s["Resource"]) == [role.clone()]);
+        let conditions: Vec<_> = of_router.map(|statement| &statement["Condition"]).collect();
+        assert_eq!(conditions, [&condition], "{action}");
+    }
+    for action in ["iam:TagRole", "iam:UntagRole"] {
+        for statement in that_name(&bounded, action) {
+            let keys = texts(&statement["Condition"]["ForAllValues:StringLike"]["aws:TagKeys"]);
+            assert_eq!(keys, ["kibus:*", "team"], "{action}");
+        }
+    }
+    let without = allowed(&document());
+    let lost: Vec<_> = without.difference(&allowed(&bounded)).cloned().collect();
+    assert_eq!(
+        lost,
+        ["iam:DeleteRolePermissionsBoundary", "iam:UpdateAssumeRolePolicy"]
+    );
+    assert!(allowed(&bounded).is_subset(&without));
+}
+
+/// A pattern may match a role that is no controller.
+#[test]
+fn no_role_is_named_by_a_pattern() {
+    let at_path = HubOptions {
+        role_path: "/team/".parse().ok(),
+        ..with_key()
+    };
+    for options in [at_path, with_boundary("routers")] {
+        let document = operator(&scope(), &options, &roles(2));
+        let statements = document.statements();
+        for arn in statements.iter().flat_map(|statement| texts(&statement["Resource"])) {
+            assert!(!arn.contains(":iam:") || !arn.contains('*'), "{arn}");
+        }
+        let passed = &that_name(&document, "iam:PassRole")[0];
+        let role = scope().role_arn(&options.path(), &scope().router_role());
+        assert_eq!(texts(&passed["Resource"]), [role]);
+        let service = &passed["Condition"]["StringEqualsIfExists"]["iam:PassedToService"];
+        assert_eq!(service, "lambda.amazonaws.com");
+    }
+    let none = operator(&scope(), &HubOptions::default(), &BTreeSet::new());
+    assert_eq!(that_name(&none, "iam:ListRolePolicies"), Vec::<Value>::new());
+}
+
+/// `rule/kibus-*` has the rules of the bus `kibus-prod` too.
+#[test]
+fn every_rule_is_named_and_reads_no_other_source() {
+    let rules: BTreeSet<String> = Signal::ALL
+        .into_iter()
+        .map(|signal| scope().rule_arn(&scope().rule(signal)))
+        .collect();
+    let document = document();
+    for statement in document.statements() {
+        let resources: BTreeSet<String> = texts(&statement["Resource"]).into_iter().collect();
+        if statement["Effect"] == "Allow" && resources.iter().any(|arn| arn.contains(":rule/")) {
+            assert_eq!(resources, rules, "{}", statement["Sid"]);
+        }
+    }
+    let [allow, deny] = &that_name(&document, "events:PutRule")[..] else {
+        panic!("an Allow and a Deny")
+    };
+    let sources = texts(&allow["Condition"]["ForAllValues:StringEquals"]["events:source"]);
+    assert_eq!(sources, ["aws.ec2", "aws.health", "kibus.probe"]);
+    assert_eq!(deny["Effect"], "Deny");
+    assert_eq!(deny["Condition"]["Null"]["events:source"], "true");
+}
