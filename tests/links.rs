@@ -83,6 +83,22 @@ fn every_link_leads_somewhere() {
 }
 
 #[test]
+fn every_decision_is_listed_once_and_in_order() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
+    let mut expected: Vec<_> = fs::read_dir(docs.join("decisions"))
+        .unwrap()
+        .map(|entry| format!("decisions/{}", entry.unwrap().file_name().display()))
+        .collect();
+    expected.sort();
+    let text = fs::read_to_string(docs.join("README.md")).unwrap();
+    let listed: Vec<_> = prose(&text)
+        .flat_map(targets)
+        .filter(|t| t.starts_with("decisions/"))
+        .collect();
+    assert_eq!(listed, expected);
+}
+
+#[test]
 fn a_broken_link_is_found() {
     let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
     for (target, expected) in [
