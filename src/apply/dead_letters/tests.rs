@@ -168,13 +168,13 @@ async fn whatever_fails_nothing_is_lost_and_only_a_batch_is_doubled() {
         assert_eq!(treated.fault.is_some(), treated.done() < good.len(), "{fails_at}");
         // A message that is reported as deleted is deleted, and one that may be routed twice is reported as failed.
         for (id, outcome) in &treated.letters {
-            let told = match outcome {
+            let is_so = match outcome {
                 LetterOutcome::Done => !kept.contains(id),
                 LetterOutcome::Returned => false,
                 LetterOutcome::NotRouted(_) | LetterOutcome::NotDeleted(_) => kept.contains(id),
                 LetterOutcome::Left => kept.contains(id) && !routed.contains(id),
             };
-            assert!(told, "{fails_at}: {id} is {outcome:?}");
+            assert!(is_so, "{fails_at}: {id} is {outcome:?}");
         }
         // Repeated after the messages are visible again, it finishes.
         let rest: Vec<String> = kept.into_iter().collect();

@@ -1,8 +1,8 @@
 //! Each result of a dead letter, in words that the schema has.
 
 use super::*;
-use crate::cloud::{Fault, FaultKind};
 use crate::model::dead_letter::DeadLetter;
+use crate::model::fault::{Fault, FaultKind};
 use crate::model::sample_event::sample_event;
 use crate::model::scope::tests::scope;
 use crate::ui::json::tests::objection;
