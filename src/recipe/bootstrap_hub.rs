@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::inventory::{of_clusters, of_hub, readable};
-use super::{Blocked, Intent, NextStep, Recipe, cluster, key, live_version};
+use super::{Blocked, Intent, NextStep, Recipe, cluster, key, live_version, senders};
 use crate::error::{Hint, Invocation};
 use crate::model::duration::duration_text;
 use crate::model::hub::Hub;
@@ -142,6 +142,7 @@ impl Recipe for Request {
         self.warn(survey, before.as_ref(), &after, &mut intent);
         intent.plan = plan::plan(scope, &desired, &observed);
         intent.warnings.extend(expiring(survey, &intent.plan));
+        intent.warnings.extend(senders::stopped(scope, &intent.plan));
         let allowed = Allowed {
             downgrade: self.allow_downgrade,
         };
