@@ -1,6 +1,6 @@
 //! The locks of queue policies, as the emulator can evaluate them. It does not know `aws:PrincipalIsAWSService`, and its
 //! `aws:PrincipalArn` of a role is the ARN of the session, where AWS has the ARN of the role. So the proxy writes
-//! conditions that mean the same, and gives back what was written. The test of the queue policies evaluates the originals.
+//! conditions that mean the same, and answers with what was written. The test of the queue policies evaluates the originals.
 //!
 //! The emulator applies no queue policy to what rules deliver, so a condition that every principal meets is as good as
 //! one that only services do not meet.

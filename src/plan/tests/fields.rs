@@ -599,8 +599,8 @@ const CHOICES: &[Row] = &[
     (
         "queues without locks",
         |b| b.options.lock_queues = Some(false),
-        "~queue(policy,tags.kibus:option:lock-queues) ~queue(policy) ~queue(policy) \
-         ~function(tags.kibus:option:lock-queues) ~queue(policy)",
+        "~queue(policy,tags.kibus:option:lock-queues) ~queue(policy) ~queue(policy) ~queue(policy) \
+         ~function(tags.kibus:option:lock-queues)",
     ),
     (
         "a newer router",
