@@ -111,10 +111,10 @@ impl Sender {
 
     fn holds(&self, operator: &str, key: &str, values: &[&str]) -> bool {
         let Some(actual) = self.context.get(key) else {
-            return operator.starts_with("ArnNot");
+            return operator.starts_with("ArnNot") || operator.ends_with("IfExists");
         };
         let any = |like: fn(&str, &str) -> bool| values.iter().any(|value| like(value, actual));
-        match operator {
+        match operator.trim_end_matches("IfExists") {
             "Bool" => any(|value, actual| value == actual),
             "ArnEquals" => any(arn_like),
             "ArnNotLike" => !any(arn_like),
