@@ -25,6 +25,7 @@ mod reliability;
 mod replace_router;
 mod scenario;
 mod sessions;
+mod stage;
 mod storm;
 mod supply_chain;
 mod words;
