@@ -13,6 +13,7 @@ mod front;
 mod hostile;
 mod kms_key;
 mod laws;
+mod links;
 mod migration;
 mod module_arrows;
 mod options;
