@@ -290,3 +290,42 @@ fn redrive(text: &str) -> Redrive {
         max_receives: count.unwrap_or_default(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::model::readings::{any_json, any_text};
+
+    proptest! {
+        #[test]
+        fn any_attributes_are_settings(text in any_text(), policy in any_json(), key in any::<Option<String>>()) {
+            for text in [text, policy.to_string()] {
+                let redrive = redrive(&text);
+                prop_assert!(redrive == redrive.clone());
+                let _ = (encryption(key.as_deref(), Some(&text)), document::read_encoded(&text));
+            }
+        }
+    }
+
+    /// S11: values are text, and SQS returns the count as it was sent.
+    #[test]
+    fn a_count_is_a_number_or_its_text() {
+        for (count, read) in [
+            ("5", 5),
+            ("\"5\"", 5),
+            ("-1", 0),
+            ("5.5", 0),
+            ("99999999999", 0),
+            ("[5]", 0),
+        ] {
+            let policy = format!(r#"{{"deadLetterTargetArn": "arn", "maxReceiveCount": {count}}}"#);
+            assert_eq!(
+                (redrive(&policy).max_receives, redrive(&policy).dead_letters.as_str()),
+                (read, "arn"),
+                "{count}"
+            );
+        }
+    }
+}
