@@ -10,6 +10,7 @@ mod drift;
 mod emulator;
 mod errors;
 mod front;
+mod hostile;
 mod kms_key;
 mod laws;
 mod links;

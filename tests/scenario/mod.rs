@@ -81,6 +81,7 @@ scenarios! {
     orphans
     partition
     policy
+    queue_locks
     router_binaries
     second_source
     self_test
