@@ -26,6 +26,7 @@ mod reliability;
 mod replace_router;
 mod scenario;
 mod sessions;
+mod stage;
 mod storm;
 mod supply_chain;
 mod words;

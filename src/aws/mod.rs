@@ -137,7 +137,7 @@ impl AwsCloud {
         waiting: Waiting<'_>,
     ) -> Result<(), Fault> {
         match (from, to) {
-            (_, Resource::Queue(r)) => queue::update(self, r, fields).await,
+            (_, Resource::Queue(r)) => queue::update(self, r, fields, waiting).await,
             (_, Resource::Role(r)) => role::update(self, r, fields, waiting).await,
             (_, Resource::RolePolicy(r)) => role_policy::update(self, r, waiting).await,
             (_, Resource::LogGroup(r)) => log_group::update(self, r, fields, waiting).await,

@@ -18,6 +18,7 @@ pub mod probe;
 pub mod remove_cluster;
 pub mod rollback;
 mod second_source;
+mod senders;
 pub mod status;
 pub mod teardown;
 pub mod verify;

@@ -38,7 +38,7 @@ fn survey(being_deleted: &[&str]) -> Survey {
     let name = "base".parse().unwrap();
     let base = Cluster::new(&scope(), &hub::default_queue_prefix(), name, role, Default::default());
     let mut resources = Hub::new(&scope(), options(Some("512")), code()).desired();
-    resources.extend(base.desired(&scope(), None));
+    resources.extend(base.desired(&scope(), &HubOptions::default()));
     for mut resource in resources.resources().cloned() {
         if let Resource::Queue(queue) = &mut resource
             && being_deleted.contains(&queue.name.as_str())
