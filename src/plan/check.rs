@@ -78,6 +78,25 @@ pub fn check_empty_prefix(scope: &Scope, prefix: &QueuePrefix) -> Result<(), Ref
     Ok(())
 }
 
+/// Refuses to remove or replace the permissions boundary of a role because of a saved option: whoever may tag the
+/// dead-letter queue could free the router role from its boundary. A boundary that is added only restricts.
+///
+/// # Errors
+/// When the plan takes the current boundary from a role.
+pub fn check_boundary(plan: &Plan) -> Result<(), Refusal> {
+    let refused = plan.changes.iter().find_map(|change| {
+        let (before, after) = (change.before.as_ref()?.as_role()?, change.after.as_ref()?.as_role()?);
+        let live = before.permissions_boundary.clone()?;
+        let saved = after.permissions_boundary.clone();
+        (saved.as_ref() != Some(&live)).then(|| Refusal::UnconfirmedBoundary {
+            role: before.name.clone(),
+            live,
+            saved,
+        })
+    });
+    refused.map_or(Ok(()), Err)
+}
+
 /// Refuses a key of another Region or partition: SQS does not accept it (SQS developer guide, "Key management").
 ///
 /// # Errors

@@ -16,6 +16,7 @@ mod names;
 mod orphan;
 pub mod probe;
 pub mod remove_cluster;
+mod role_search;
 pub mod rollback;
 mod second_source;
 pub mod status;

@@ -77,6 +77,8 @@ scenarios! {
     orphans
     partition
     policy
+    retagged
+    retagged_hub
     router_binaries
     second_source
     self_test
