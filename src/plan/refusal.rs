@@ -127,16 +127,17 @@ pub enum Refusal {
         policy: PolicyName,
     },
     /// A role that lacks its cluster's policy is named by a tag only.
-    #[error("{policy} is missing, and only a tag of queue `{queue}` names this role")]
+    #[error(
+        "{} is missing, and only a tag of the queue of cluster `{cluster}` names this role",
+        ResourceId::RolePolicy(.role.clone(), .policy.clone())
+    )]
     UnconfirmedRole {
         /// The cluster.
         cluster: ClusterName,
-        /// Its queue.
-        queue: QueueName,
         /// The role that the tag names.
         role: RoleName,
         /// The policy that would be attached to it.
-        policy: ResourceId,
+        policy: PolicyName,
         /// Another role, which the search found.
         found: Option<RoleName>,
     },
@@ -168,13 +169,12 @@ impl Refusal {
     #[must_use]
     pub fn resource(&self, scope: &Scope) -> Option<ResourceId> {
         Some(match self {
-            Self::NotManaged { id, .. }
-            | Self::ForeignStatements(id)
-            | Self::OthersPolicy { id, .. }
-            | Self::UnconfirmedRole { policy: id, .. } => id.clone(),
+            Self::NotManaged { id, .. } | Self::ForeignStatements(id) | Self::OthersPolicy { id, .. } => id.clone(),
             Self::OthersQueue { queue, .. } | Self::HubQueue(_, queue) => ResourceId::Queue(queue.clone()),
             Self::PrefixInUse { .. } | Self::EmptyPrefix(_) | Self::KeyElsewhere { .. } => return None,
-            Self::RouterRole { role, policy } => ResourceId::RolePolicy(role.clone(), policy.clone()),
+            Self::RouterRole { role, policy } | Self::UnconfirmedRole { role, policy, .. } => {
+                ResourceId::RolePolicy(role.clone(), policy.clone())
+            }
             Self::NoRoleSpace { role, .. } | Self::UnconfirmedBoundary { role, .. } => ResourceId::Role(role.clone()),
             Self::ForeignTargets { rule, .. } => ResourceId::Rule(rule.clone()),
             Self::FunctionFailed { function, .. } => ResourceId::Function(function.clone()),

@@ -1,5 +1,7 @@
 //! The search for a cluster's controller role, and whether it confirms a role that only a tag names.
 
+use std::collections::BTreeMap;
+
 use super::blocked::RoleSearch;
 use super::inventory::{policy, roles_with_policy};
 use crate::model::controller_role::{matching, similar, usual_names};
@@ -27,7 +29,10 @@ pub(super) fn find(survey: &Survey, name: &ClusterName) -> Found {
     let mut found: Vec<RoleName> = if holders.len() == 1 {
         holders.into_iter().collect()
     } else {
-        let exists = |role: &RoleName| matches!(survey.roles.get(role), Some(Fact::Present(_)));
+        let exists = |role: &RoleName| {
+            let listed = survey.role_names.present().is_some_and(|all| all.contains(role));
+            listed || matches!(survey.roles.get(role), Some(Fact::Present(_)))
+        };
         usual_names(name).into_iter().filter(exists).collect()
     };
     let mut close = Vec::new();
@@ -52,14 +57,13 @@ pub(super) fn find(survey: &Survey, name: &ClusterName) -> Found {
 
 /// Whether the names of all roles must be read to confirm the saved roles of these clusters.
 pub(super) fn needs_names<'a>(survey: &Survey, clusters: impl IntoIterator<Item = &'a ClusterName>) -> bool {
-    let unconfirmed = |cluster: &ClusterName| {
-        let Some(role) = survey.saved_tags(cluster).and_then(Tags::controller_role) else {
-            return false;
-        };
-        let lacks_policy = policy(survey, cluster, &role) == Some(Reading::Absent);
-        lacks_policy && survey.roles.get(&role) != Some(&Fact::Absent) && matches!(find(survey, cluster), Found::Open)
+    let lacks_policy = |cluster: &ClusterName| {
+        let saved = survey.saved_tags(cluster).and_then(Tags::controller_role);
+        saved.is_some_and(|role| {
+            policy(survey, cluster, &role) == Some(Reading::Absent) && survey.roles.get(&role) != Some(&Fact::Absent)
+        })
     };
-    matches!(survey.role_names, Fact::NotAsked) && clusters.into_iter().any(unconfirmed)
+    matches!(survey.role_names, Fact::NotAsked) && clusters.into_iter().any(lacks_policy)
 }
 
 /// Refuses to grant a queue to a role that only a tag names: whoever may tag the queue could choose the role. A role that
@@ -71,8 +75,43 @@ pub(super) fn check(survey: &Survey, plan: &Plan) -> Vec<Refusal> {
         .collect()
 }
 
+/// The roles that tags of registered clusters' queues name.
+#[derive(Debug, Default)]
+pub struct SavedRoles {
+    /// Those that have the policy of their cluster, and those that the search finds too.
+    pub confirmed: BTreeMap<ClusterName, RoleName>,
+    /// Those that only the tag names.
+    pub unconfirmed: BTreeMap<ClusterName, RoleName>,
+    /// Those whose policies could not be read.
+    pub unread: BTreeMap<ClusterName, RoleName>,
+}
+
+impl SavedRoles {
+    /// The saved roles, in a survey of all clusters, their roles, and the names of all roles.
+    #[must_use]
+    pub fn of(survey: &Survey) -> Self {
+        let mut roles = Self::default();
+        for (cluster, tags) in survey.registered() {
+            let Some(role) = tags.controller_role() else { continue };
+            let part = match policy(survey, &cluster, &role) {
+                Some(Reading::Present(_)) => &mut roles.confirmed,
+                Some(Reading::Absent) if survey.roles.get(&role) != Some(&Fact::Absent) => {
+                    match find(survey, &cluster) {
+                        Found::One(found) if found == role => &mut roles.confirmed,
+                        _ => &mut roles.unconfirmed,
+                    }
+                }
+                Some(Reading::Absent) => &mut roles.unconfirmed,
+                Some(Reading::Unreadable(_)) | None => &mut roles.unread,
+            };
+            part.insert(cluster, role);
+        }
+        roles
+    }
+}
+
 fn unconfirmed(survey: &Survey, change: &Change) -> Option<Refusal> {
-    let (Action::Create, ResourceId::RolePolicy(role, _), Some(cluster)) =
+    let (Action::Create, ResourceId::RolePolicy(role, policy), Some(cluster)) =
         (change.action, &change.id, change.owner.cluster())
     else {
         return None;
@@ -88,9 +127,8 @@ fn unconfirmed(survey: &Survey, change: &Change) -> Option<Refusal> {
     };
     Some(Refusal::UnconfirmedRole {
         cluster: cluster.clone(),
-        queue: survey.cluster_queue(cluster),
         role: role.clone(),
-        policy: change.id.clone(),
+        policy: policy.clone(),
         found,
     })
 }

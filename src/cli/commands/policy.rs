@@ -1,23 +1,25 @@
 //! `kibus policy`.
 
 mod controller_roles;
+mod hub_options;
 
 use clap::Subcommand;
 use controller_roles::RoleFlags;
+use hub_options::HubFlags;
 
+use crate::cli::Ending;
 use crate::cli::hub::{Hub, Hubs};
-use crate::cli::{Ending, explain};
 use crate::cloud::Read;
 use crate::error::Error;
 use crate::model::cluster::Cluster;
 use crate::model::document::Document;
 use crate::model::karpenter::KarpenterVersion;
-use crate::model::name::{ClusterName, KmsKey, PermissionsBoundary, QueueName, QueuePrefix, RolePath};
+use crate::model::name::{ClusterName, PermissionsBoundary, QueueName, RolePath};
 use crate::model::options::{ClusterOptions, HubOptions, OrNone, UserTags};
 use crate::model::resource::{Resource, ResourceId};
 use crate::model::tags::Tags;
 use crate::model::{operator_policy, policy};
-use crate::plan;
+use crate::recipe::DocumentFor;
 use crate::ui::Ui;
 
 /// Print the least-privilege IAM policy for an operator, the router, or a Karpenter controller.
@@ -77,17 +79,6 @@ struct At<'a> {
     ui: &'a Ui,
 }
 
-/// Options of the hub that a document depends on.
-#[derive(Debug, clap::Args)]
-struct HubFlags {
-    /// Prefix of cluster queue names [default: the saved option, else karpenter-].
-    #[arg(long, env = "KIBUS_QUEUE_PREFIX", value_name = "PREFIX")]
-    queue_prefix: Option<QueuePrefix>,
-    /// KMS key of the queues, or `none` [default: the saved option, else none].
-    #[arg(long, env = "KIBUS_KMS_KEY", value_name = "ARN")]
-    kms_key: Option<OrNone<KmsKey>>,
-}
-
 /// Reads the saved options that the document depends on, and prints it.
 pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     let Some(hub) = hubs.list.first() else {
@@ -116,7 +107,8 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
                 },
                 ..HubOptions::default()
             };
-            let options = given.or(hub.options_for_queues(&at).await?);
+            let options = hub.options_for_queues(&at, given, DocumentFor::Operator { writes: !read_only });
+            let options = options.await?;
             let document = operator_policy::operator(&at.hub.scope, &options, &roles.arns(&at).await?);
             let document = if read_only {
                 operator_policy::reads(document)
@@ -126,7 +118,9 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
             fits(&at, document)
         }
         Party::Router { hub } => {
-            let options = hub.options_for_queues(&at).await?;
+            let options = hub
+                .options_for_queues(&at, HubOptions::default(), DocumentFor::Reader)
+                .await?;
             policy::router(&at.hub.scope, &options.prefix(), options.key())
         }
         Party::Controller {
@@ -134,7 +128,7 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
             karpenter_version,
             hub,
         } => {
-            let options = hub.options(&at).await?;
+            let options = hub.options(&at, HubOptions::default(), DocumentFor::Reader).await?;
             controller(&at, &options, cluster, karpenter_version).await?
         }
     };
@@ -164,35 +158,20 @@ async fn controller(
         tags: None,
         karpenter_version,
     };
-    let saved = tags(at, at.hub.scope.cluster_queue(&prefix, &cluster)).await;
+    let queue = at.hub.scope.cluster_queue(&prefix, &cluster);
+    let saved = tags(at, queue.clone()).await;
     let saved = saved.as_ref().map(ClusterOptions::saved).transpose()?;
+    if let (None, Some(version)) = (
+        given.karpenter_version,
+        saved.as_ref().and_then(|saved| saved.karpenter_version),
+    ) {
+        at.ui.note(&format!(
+            "Saved option in this document, from the tags of queue `{queue}`: --karpenter-version {version}"
+        ));
+    }
     let options = given.or(saved.unwrap_or_default());
     let cluster = Cluster::new(&at.hub.scope, &prefix, cluster, None, options);
     Ok(cluster.controller_document(&at.hub.scope, hub.key()))
-}
-
-impl HubFlags {
-    /// The given options, else the saved ones.
-    async fn options(self, at: &At<'_>) -> Result<HubOptions, Error> {
-        let given = HubOptions {
-            queue_prefix: self.queue_prefix,
-            kms_key: self.kms_key,
-            ..HubOptions::default()
-        };
-        let saved = tags(at, at.hub.scope.dead_letter_queue()).await;
-        let saved = saved.as_ref().map(HubOptions::saved).transpose()?;
-        Ok(given.or(saved.unwrap_or_default()))
-    }
-
-    /// The same for a document about all cluster queues.
-    async fn options_for_queues(self, at: &At<'_>) -> Result<HubOptions, Error> {
-        let options = self.options(at).await?;
-        plan::check_empty_prefix(&at.hub.scope, &options.prefix()).map_err(|refusal| {
-            let place = at.hubs.place(at.hub);
-            at.hubs.complete(explain::refused(&place, &[refusal], false))
-        })?;
-        Ok(options)
-    }
 }
 
 /// The tags of a queue of this bus. Someone who prints a policy may have no permission to read it yet.
@@ -204,10 +183,16 @@ async fn tags(at: &At<'_>, queue: QueueName) -> Option<Tags> {
             tags.filter(|tags| tags.belong_to(&at.hub.scope.bus))
         }
         Err(_) => {
-            at.ui.warn_text(&format!(
-                "{id} could not be read: the document uses the options given and the defaults"
-            ));
+            at.not_read(&id);
             None
         }
+    }
+}
+
+impl At<'_> {
+    fn not_read(&self, id: &ResourceId) {
+        self.ui.warn_text(&format!(
+            "{id} could not be read: the document uses the options given and the defaults"
+        ));
     }
 }
