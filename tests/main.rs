@@ -12,6 +12,7 @@ mod errors;
 mod front;
 mod kms_key;
 mod laws;
+mod links;
 mod migration;
 mod module_arrows;
 mod options;

@@ -1,7 +1,7 @@
 //! Runs a plan through [`Write`] and emits events. It makes no decision: the plan has the steps and their order. Apply
 //! limits how many steps run at once, and finishes started steps after a failure or a request to stop, which ends only
-//! their waits. Waits for accepted deletes do not count toward the limit: the deletes of many queues take as long as the
-//! delete of one.
+//! their waits. Waits for accepted deletes do not count toward the limit, and only a create under the same name waits for
+//! them: the deletes of many queues take as long as the delete of one.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -129,6 +129,7 @@ pub async fn apply(
             match gone.as_mut().now_or_never() {
                 Some(ended) => answer = ended.1,
                 None => {
+                    run.accepted(step);
                     leaving.push(gone);
                     continue;
                 }
@@ -160,7 +161,7 @@ struct Run<'a> {
     free: BTreeSet<usize>,
     /// How many steps each step waits for.
     waits_for: Vec<usize>,
-    /// The steps that wait for each step.
+    /// The steps that still wait for each step.
     followers: Vec<Vec<usize>>,
     /// How many steps of each change are left.
     left: Vec<usize>,
@@ -197,14 +198,29 @@ impl<'a> Run<'a> {
         self.free.pop_first()
     }
 
-    /// Records a finished step. Returns the duration of its change if it was the change's last step.
-    fn finished(&mut self, step: usize, took: Duration) -> Option<Duration> {
-        for follower in &self.followers[step] {
-            self.waits_for[*follower] -= 1;
-            if self.waits_for[*follower] == 0 {
-                self.free.insert(*follower);
+    /// Records a delete that AWS has accepted and not finished. Only the next step of its change needs the name.
+    fn accepted(&mut self, step: usize) {
+        let place = self.plan.steps[step].change;
+        let followers = std::mem::take(&mut self.followers[step]).into_iter();
+        let (same, others) = followers.partition(|follower| self.plan.steps[*follower].change == place);
+        self.followers[step] = same;
+        self.release(others);
+    }
+
+    /// Records that these steps wait for one step less.
+    fn release(&mut self, followers: Vec<usize>) {
+        for follower in followers {
+            self.waits_for[follower] -= 1;
+            if self.waits_for[follower] == 0 {
+                self.free.insert(follower);
             }
         }
+    }
+
+    /// Records a finished step. Returns the duration of its change if it was the change's last step.
+    fn finished(&mut self, step: usize, took: Duration) -> Option<Duration> {
+        let followers = std::mem::take(&mut self.followers[step]);
+        self.release(followers);
         let place = self.plan.steps[step].change;
         self.took[place] += took;
         self.left[place] -= 1;

@@ -19,7 +19,8 @@ pub struct Step {
     pub change: usize,
     /// The write.
     pub op: Op,
-    /// The steps that must be done before, by their place in [`Plan::steps`]; always earlier ones.
+    /// The steps that must be done before, by their place in [`Plan::steps`]; always earlier ones. A delete in another
+    /// change is done when AWS has accepted it, and one in the same change when the name is free.
     pub after: BTreeSet<usize>,
 }
 

@@ -37,7 +37,7 @@ def guarded(app, checks_signatures):
             await app(scope, receive, send)
         elif scope["type"] == "http":
             await send({"type": "http.response.start", "status": 403, "headers": [(b"content-type", b"text/plain")]})
-            await send({"type": "http.response.body", "body": b"this sandbox answers only who has its secret\n"})
+            await send({"type": "http.response.body", "body": b"the sandbox answers only requests with its secret\n"})
         else:
             await send({"type": "websocket.close", "code": 1008})
 

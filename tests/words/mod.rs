@@ -5,7 +5,15 @@ use std::fs;
 use std::path::Path;
 
 /// What is read, below the package's root. A folder is read with all that is in it.
-const ROOTS: &[&str] = &["README.md", "CHANGELOG.md", "docs", "src", "templates", "tests"];
+const ROOTS: &[&str] = &[
+    "README.md",
+    "SECURITY.md",
+    "CHANGELOG.md",
+    "docs",
+    "src",
+    "templates",
+    "tests",
+];
 
 /// What is not read: this test, and what a build leaves.
 const SKIPPED: &[&str] = &["tests/words", "tests/bench/target", "tests/fuzz/target"];

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 
 use super::event::Sent;
@@ -67,15 +68,14 @@ impl Ledger {
         ledger.counted = counted;
         let probes = stage.scope().probe_queue();
         ledger.passed_the_bus = stage.cloud().take_probe(&probes, PROBE).await.map_err(fault)? > 0;
-        for cluster in clusters {
+        // An empty queue is waited for.
+        let received = clusters.into_iter().map(async |cluster| {
             let queue = stage.scope().cluster_queue(&default_queue_prefix(), &cluster);
-            let bodies = stage.cloud().receive_messages(&queue).await.map_err(fault)?;
-            let events = bodies
-                .iter()
-                .map(|body| serde_json::from_str(body).unwrap_or_default())
-                .collect();
-            ledger.received.insert(cluster, events);
-        }
+            let bodies = stage.cloud().receive_messages(&queue).await?.into_iter();
+            let events = bodies.map(|body| serde_json::from_str(&body).unwrap_or_default());
+            Ok((cluster, events.collect()))
+        });
+        ledger.received = try_join_all(received).await.map_err(fault)?.into_iter().collect();
         Ok(ledger)
     }
 

@@ -1,0 +1,38 @@
+//! Dead letters as a batch that Lambda would pass to the router, and the router's answer.
+
+use serde_json::{Value, json};
+
+use super::DeadLetter;
+
+/// The event with which Lambda would pass these messages to the router. It names no queue, so the router changes the
+/// visibility of none. A dead letter was received before: the router must not wait for the tags of a new instance.
+#[must_use]
+pub fn batch_event(letters: &[&DeadLetter]) -> Value {
+    let record = |letter: &&DeadLetter| {
+        json!({
+            "messageId": letter.id,
+            "body": letter.body,
+            "attributes": {
+                "ApproximateReceiveCount": letter.receives.max(2).to_string(),
+                "SentTimestamp": letter.sent.to_string(),
+            },
+        })
+    };
+    json!({ "Records": letters.iter().map(record).collect::<Vec<_>>() })
+}
+
+/// The messages that the router's answer to a batch returns to the queue, read as Lambda reads it: an answer that is not
+/// about these messages fails all of them.
+#[must_use]
+pub fn failed_messages<'a>(answer: &[u8], sent: &[&'a str]) -> Vec<&'a str> {
+    let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
+    let Some(failures) = answer["batchItemFailures"].as_array() else {
+        return sent.to_vec();
+    };
+    let find = |failure: &Value| {
+        let id = failure["itemIdentifier"].as_str()?;
+        sent.iter().copied().find(|sent| *sent == id)
+    };
+    let failed: Option<Vec<&str>> = failures.iter().map(find).collect();
+    failed.unwrap_or_else(|| sent.to_vec())
+}
