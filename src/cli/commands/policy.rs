@@ -3,6 +3,8 @@
 mod controller_roles;
 mod hub_options;
 
+use std::num::NonZeroUsize;
+
 use clap::Subcommand;
 use controller_roles::RoleFlags;
 use hub_options::HubFlags;
@@ -10,7 +12,7 @@ use hub_options::HubFlags;
 use crate::cli::Ending;
 use crate::cli::hub::{Hub, Hubs};
 use crate::cloud::Read;
-use crate::error::Error;
+use crate::error::{Error, Hint};
 use crate::model::cluster::Cluster;
 use crate::model::document::Document;
 use crate::model::karpenter::KarpenterVersion;
@@ -39,6 +41,9 @@ enum Party {
         /// Allow only what `verify` and `status` read.
         #[arg(long)]
         read_only: bool,
+        /// Print only this part of a document that is too long for one managed policy; attach all parts.
+        #[arg(long, value_name = "NUMBER")]
+        part: Option<NonZeroUsize>,
         #[command(flatten)]
         roles: RoleFlags,
         /// Permissions boundary that the router role must have, or `none` [default: the saved option, else none].
@@ -92,6 +97,7 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
     let document = match args.party {
         Party::Operator {
             read_only,
+            part,
             roles,
             permissions_boundary,
             role_path,
@@ -115,7 +121,10 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
             } else {
                 document
             };
-            fits(&at, document)
+            match part {
+                Some(number) => nth(&document, number)?,
+                None => fits(&at, document),
+            }
         }
         Party::Router { hub } => {
             let options = hub
@@ -138,13 +147,29 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
 
 /// The document, with a warning if it is too long for one managed policy.
 fn fits(at: &At<'_>, document: Document) -> Document {
-    let document = operator_policy::fitted(document);
-    if let Some(over) = operator_policy::too_long(&document) {
-        at.ui.warn_text(&format!(
-            "the document is {over} characters too long for one managed policy: split its statements into two policies"
-        ));
+    let fitted = operator_policy::fitted(document.clone());
+    if let Some(over) = operator_policy::too_long(&fitted) {
+        let count = operator_policy::parts(&document).len();
+        let commands: Vec<String> = (1..=count)
+            .map(|part| format!("{} --part {part}", at.hubs.command_line))
+            .collect();
+        let text = format!(
+            "the document is {over} characters too long for one managed policy. Create a policy from each of its {count} \
+             parts, and attach all of them:"
+        );
+        at.ui.warn(&Hint::command(text, commands.join("\n")), "");
     }
-    document
+    fitted
+}
+
+/// One part of a document.
+fn nth(document: &Document, number: NonZeroUsize) -> Result<Document, Error> {
+    let parts = operator_policy::parts(document);
+    let count = parts.len();
+    parts
+        .into_iter()
+        .nth(number.get() - 1)
+        .ok_or_else(|| Error::usage(format!("the document has no part {number}: it has {count}")))
 }
 
 async fn controller(
