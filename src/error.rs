@@ -97,6 +97,25 @@ pub fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
+/// Text from outside for an error message: one line, cut after `most` characters.
+#[must_use]
+pub fn excerpt(text: &str, most: usize) -> String {
+    let words = text.split_whitespace();
+    let mut line = String::new();
+    for word in words {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+        if let Some((cut, _)) = line.char_indices().nth(most) {
+            line.truncate(cut);
+            line.push('…');
+            break;
+        }
+    }
+    line
+}
+
 /// A next step: a sentence, and the command to copy, if any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hint {
@@ -223,3 +242,51 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::process::Command;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The words of a command line, split by a shell. Every command in it only prints its words.
+    pub(crate) fn shell_words(line: &str) -> Vec<String> {
+        let script = format!(
+            "for program in kibus aws; do eval \"$program() {{ printf '%s\\0' $program \\\"\\$@\\\"; }}\"; done\n{line}"
+        );
+        let output = Command::new("sh").args(["-c", &script]).env_clear().output().unwrap();
+        assert!(
+            output.status.success() && output.stderr.is_empty(),
+            "{line}: {output:?}"
+        );
+        let words = String::from_utf8(output.stdout).unwrap();
+        words.split_terminator('\0').map(str::to_owned).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(50))]
+
+        #[test]
+        fn a_shell_reads_quoted_words_as_they_were(words in prop::collection::vec(any::<String>(), 1..20)) {
+            let words: Vec<String> = words.iter().map(|word| word.replace('\0', "$(kibus)`kibus`\"'\\;&|~*")).collect();
+            let line: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+            prop_assert_eq!(&shell_words(&format!("kibus {}", line.join(" ")))[1..], &words[..]);
+        }
+    }
+
+    #[test]
+    fn an_excerpt_is_one_short_line() {
+        for (text, most, line) in [
+            ("", 3, ""),
+            ("a b", 3, "a b"),
+            (" a\n\tb ", 3, "a b"),
+            ("a bc", 3, "a b…"),
+            ("äöüß", 3, "äöü…"),
+        ] {
+            assert_eq!(excerpt(text, most), line, "{text:?}");
+        }
+        assert_eq!(excerpt(&"a ".repeat(5_000_000), 10).chars().count(), 11);
+    }
+}

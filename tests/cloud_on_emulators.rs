@@ -133,6 +133,7 @@ fn all_options() -> HubOptions {
         reserved_concurrency: Some(OrNone(Some("5".parse().unwrap()))),
         log_retention: Some("30".parse().unwrap()),
         rebalance: Some(true),
+        lock_queues: Some(false),
     }
 }
 

@@ -71,7 +71,7 @@ fn cluster(scope: &Scope, options: &HubOptions) -> Desired {
         role,
         versions,
     );
-    cluster.desired(scope, key(options))
+    cluster.desired(scope, options)
 }
 
 fn key(options: &HubOptions) -> Option<&KmsKey> {

@@ -1,38 +1,228 @@
-//! The policies of queues: within the limits of SQS, and without a principal that may be new.
+//! The policies of queues: who may send, within the limits of SQS, and without a principal that may be new.
+
+use std::collections::BTreeMap;
 
 use kibus::model::cluster::Cluster;
-use kibus::model::document::Document;
+use kibus::model::document::{Document, texts};
 use kibus::model::hub::Hub;
+use kibus::model::inline_policy::{matches, matches_action};
+use kibus::model::name::QueueName;
 use kibus::model::options::{ClusterOptions, HubOptions};
 use kibus::model::resource::{Code, Resource};
 use kibus::model::scope::Scope;
+use kibus::model::signal::Signal;
 use serde_json::Value;
 
-/// The policies of all queues, with the longest names.
-fn policies() -> Vec<Document> {
-    let scope = Scope {
+fn scope() -> Scope {
+    Scope {
         bus: "a-bus-of-20-letters-".parse().unwrap(),
         account: "111122223333".parse().unwrap(),
         region: "ap-southeast-4".parse().unwrap(),
         partition: "aws".parse().unwrap(),
-    };
+    }
+}
+
+/// The policies of all queues, with the longest names.
+fn policies(lock: Option<bool>) -> BTreeMap<QueueName, Document> {
+    let scope = scope();
     let options = HubOptions {
         queue_prefix: Some("p".repeat(40).parse().unwrap()),
         rebalance: Some(true),
+        lock_queues: lock,
         ..HubOptions::default()
     };
-    let hub = Hub::new(&scope, options, Code::of_archive("0.1.0", "aa"));
+    let hub = Hub::new(&scope, options.clone(), Code::of_archive("0.1.0", "aa"));
     let name = "c".repeat(100).parse().unwrap();
     let cluster = Cluster::new(&scope, &hub.queue_prefix(), name, None, ClusterOptions::default());
     let mut desired = hub.desired();
-    desired.extend(cluster.desired(&scope, None));
+    desired.extend(cluster.desired(&scope, &options));
     let policy = |resource: &Resource| match resource {
-        Resource::Queue(queue) => queue.policy.clone(),
+        Resource::Queue(queue) => Some((queue.name.clone(), queue.policy.clone()?)),
         _ => None,
     };
-    let policies: Vec<_> = desired.resources().filter_map(policy).collect();
+    let policies: BTreeMap<_, _> = desired.resources().filter_map(policy).collect();
     assert_eq!(policies.len(), 4, "the hub queue, dead letters, probes, a cluster");
     policies
+}
+
+/// A request to send a message: the context that AWS gives to policies, and whether the sender's own policies allow it.
+#[derive(Clone, Default)]
+pub(crate) struct Sender {
+    context: BTreeMap<&'static str, String>,
+    service: Option<&'static str>,
+    own_policies_allow: bool,
+}
+
+impl Sender {
+    /// A user, role or root user whose own policies allow it to send to every queue, by its ARN.
+    pub(crate) fn principal(arn: impl Into<String>) -> Self {
+        let context = [
+            ("aws:PrincipalArn", arn.into()),
+            ("aws:PrincipalIsAWSService", "false".to_owned()),
+            ("aws:SecureTransport", "true".to_owned()),
+        ];
+        Self {
+            context: context.into(),
+            service: None,
+            own_policies_allow: true,
+        }
+    }
+
+    /// A service that sends for a resource.
+    pub(crate) fn service(name: &'static str, source: String) -> Self {
+        let context = [
+            ("aws:SourceArn", source),
+            ("aws:PrincipalIsAWSService", "true".to_owned()),
+            ("aws:SecureTransport", "true".to_owned()),
+        ];
+        Self {
+            context: context.into(),
+            service: Some(name),
+            own_policies_allow: false,
+        }
+    }
+
+    /// Whether it may send to a queue with this policy (IAM user guide, "Policy evaluation logic", within one account). A
+    /// condition that this does not know fails the test.
+    pub(crate) fn may_send(&self, policy: &Document) -> bool {
+        let says = |effect: &str| {
+            policy
+                .statements()
+                .into_iter()
+                .any(|statement| statement["Effect"] == effect && self.is_meant(statement))
+        };
+        !says("Deny") && (self.own_policies_allow || says("Allow"))
+    }
+
+    fn is_meant(&self, statement: &Value) -> bool {
+        let service = texts(statement["Principal"].get("Service"));
+        let principal = statement["Principal"] == "*" || self.service.is_some_and(|name| service.contains(&name));
+        let actions = texts(statement.get("Action"));
+        let conditions = statement["Condition"].as_object().into_iter().flatten();
+        principal
+            && actions.iter().any(|action| matches_action(action, "sqs:SendMessage"))
+            && conditions.into_iter().all(|(operator, keys)| {
+                keys.as_object()
+                    .unwrap()
+                    .iter()
+                    .all(|(key, values)| self.holds(operator, key, &texts(Some(values))))
+            })
+    }
+
+    fn holds(&self, operator: &str, key: &str, values: &[&str]) -> bool {
+        let Some(actual) = self.context.get(key) else {
+            return operator.starts_with("ArnNot") || operator.ends_with("IfExists");
+        };
+        let any = |like: fn(&str, &str) -> bool| values.iter().any(|value| like(value, actual));
+        match operator.trim_end_matches("IfExists") {
+            "Bool" => any(|value, actual| value == actual),
+            "ArnEquals" => any(arn_like),
+            "ArnNotLike" => !any(arn_like),
+            other => panic!("{other} is not evaluated"),
+        }
+    }
+}
+
+/// The ARN operators compare each of the six parts on its own (IAM user guide, "IAM JSON policy elements: Condition
+/// operators").
+fn arn_like(pattern: &str, arn: &str) -> bool {
+    let (pattern, arn): (Vec<_>, Vec<_>) = (pattern.splitn(6, ':').collect(), arn.splitn(6, ':').collect());
+    pattern.len() == arn.len()
+        && pattern
+            .into_iter()
+            .zip(arn)
+            .all(|(pattern, part)| matches(pattern, part))
+}
+
+/// Everyone here except services may send to every queue by their own policies.
+#[test]
+fn only_the_bus_sends_to_its_queues() {
+    let scope = scope();
+    let role = scope.router_role();
+    let iam = |resource: &str| Sender::principal(format!("arn:aws:iam::111122223333:{resource}"));
+    let events = |rule: &str| {
+        Sender::service(
+            "events.amazonaws.com",
+            format!("arn:aws:events:ap-southeast-4:111122223333:rule/{rule}"),
+        )
+    };
+    let our_rule = scope.rule(Signal::SpotInterruption);
+    let nothing = Sender::default();
+    let (hub, clusters, nowhere, everywhere) = ([true, false], [false, true], [false; 2], [true; 2]);
+    for (sender, request, locked, unlocked) in [
+        ("a user", iam("user/dev"), nowhere, everywhere),
+        ("the root user", iam("root"), nowhere, everywhere),
+        ("another role", iam("role/deploy"), nowhere, everywhere),
+        ("the router", iam(&format!("role/{role}")), clusters, everywhere),
+        (
+            "the router at a path",
+            iam(&format!("role/x/y/{role}")),
+            clusters,
+            everywhere,
+        ),
+        (
+            "a role whose name ends alike",
+            iam(&format!("role/x-{role}")),
+            nowhere,
+            everywhere,
+        ),
+        (
+            "a role whose name begins alike",
+            iam(&format!("role/{role}-x")),
+            nowhere,
+            everywhere,
+        ),
+        (
+            "a role at a path that is named alike",
+            iam(&format!("role/{role}/x")),
+            nowhere,
+            everywhere,
+        ),
+        (
+            "a user with the name of the role",
+            iam(&format!("user/{role}")),
+            nowhere,
+            everywhere,
+        ),
+        (
+            "such a role of another account",
+            Sender::principal(format!("arn:aws:iam::999999999999:role/{role}")),
+            nowhere,
+            everywhere,
+        ),
+        ("a rule of this bus", events(our_rule.as_str()), hub, hub),
+        ("another rule", events("Karpenter-SpotInterruption"), nowhere, nowhere),
+        (
+            "another service for such a resource",
+            Sender::service("sns.amazonaws.com", scope.rule_arn(&our_rule)),
+            nowhere,
+            nowhere,
+        ),
+        ("nobody: an unsigned request", nothing, nowhere, nowhere),
+    ] {
+        for (lock, expected) in [(None, locked), (Some(true), locked), (Some(false), unlocked)] {
+            for (queue, policy) in policies(lock) {
+                let of_hub = queue == scope.hub_queue() || queue == scope.dead_letter_queue();
+                let expected = expected[usize::from(!of_hub)];
+                assert_eq!(
+                    request.may_send(&policy),
+                    expected,
+                    "{sender} to {queue}, lock {lock:?}"
+                );
+            }
+        }
+    }
+}
+
+/// SQS moves a message to the dead-letter queue itself. AWS documents no context for that, so no condition may match its
+/// absence.
+#[test]
+fn what_has_no_context_is_not_denied_at_the_dead_letter_queue() {
+    let itself = Sender {
+        own_policies_allow: true,
+        ..Sender::default()
+    };
+    assert!(itself.may_send(&policies(None)[&scope().dead_letter_queue()]));
 }
 
 fn count(value: &Value) -> usize {
@@ -47,7 +237,7 @@ fn count(value: &Value) -> usize {
 /// S8: the quotas of policies in the SQS developer guide. More than half of each stays free.
 #[test]
 fn s8_a_policy_uses_less_than_half_of_each_limit() {
-    for policy in policies() {
+    for policy in policies(None).into_values() {
         let statements = policy.statements();
         let actions = statements.iter().map(|statement| count(&statement["Action"])).max();
         let conditions: usize = statements.iter().map(|statement| operators(statement)).sum();
@@ -74,7 +264,7 @@ fn operators(statement: &Value) -> usize {
 /// S7: a principal of IAM that was just created is refused for some seconds; a service never is.
 #[test]
 fn s7_principals_are_services_or_everyone() {
-    for policy in policies() {
+    for policy in policies(None).into_values() {
         for statement in policy.statements() {
             let principal = &statement["Principal"];
             let services = principal.as_object().is_some_and(|of| of.keys().eq(["Service"]));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The document's tables: the letter of the ids, and how many there are.
-const TABLES: [(char, u32); 10] = [
+const TABLES: [(char, u32); 11] = [
     ('S', 21),
     ('E', 12),
     ('L', 21),
@@ -14,6 +14,7 @@ const TABLES: [(char, u32); 10] = [
     ('G', 6),
     ('T', 5),
     ('W', 5),
+    ('H', 12),
     ('R', 10),
     ('P', 13),
 ];

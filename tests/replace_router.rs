@@ -1,64 +1,41 @@
 //! Replaces the router and rolls it back, on the emulator that runs the function.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use kibus::aws::{AwsCloud, Connect};
 use kibus::cloud::{Probe, Read, Waiting, Write};
 use kibus::model::hub;
-use kibus::model::resource::{Alias, Resource, ResourceId, Role};
-use kibus::model::scope::LIVE;
+use kibus::model::resource::{Resource, Role};
 use kibus::model::status::Depth;
 use kibus::model::tags::Tags;
 use kibus::plan::Op;
-use kibus::sandbox::PrivateServer;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::emulator::private_server;
+use crate::stage::Stage;
 
 /// The version of the router that is built with this test.
 const OURS: &str = env!("CARGO_PKG_VERSION");
 
 /// A hub on a private emulator.
-struct Stage {
-    server: PrivateServer,
-    cloud: AwsCloud,
+struct Hub {
+    stage: Stage,
     files: TempDir,
 }
 
-impl Stage {
+impl Hub {
     async fn open() -> Self {
-        let server = private_server(&[]).await;
-        let connect = Connect {
-            region: Some("us-west-2".parse().unwrap()),
-            endpoint_url: Some(server.endpoint().url()),
-            isolated: true,
-            session_token: server.endpoint().secret.token(),
-            ..Connect::default()
-        };
-        let session = connect.connect().await.unwrap();
         Self {
-            cloud: AwsCloud::new(&session, "kibus".parse().unwrap()),
-            server,
+            stage: Stage::open().await,
             files: TempDir::new().unwrap(),
         }
     }
 
     fn kibus(&self, arguments: &str) -> Ran {
-        let output = Command::new(env!("CARGO_BIN_EXE_kibus"))
-            .args(arguments.split_whitespace())
-            .args(["--region", "us-west-2", "--endpoint-url", &self.server.endpoint().url()])
-            .env_clear()
-            .env("AWS_ACCESS_KEY_ID", "test")
-            .env("AWS_SECRET_ACCESS_KEY", "test")
-            .env("AWS_SESSION_TOKEN", self.server.endpoint().secret.as_str())
-            .output()
-            .unwrap();
-        Ran::of(&output)
+        Ran::of(&self.stage.kibus(arguments).output().unwrap())
     }
 
     /// The router as built, with one text in it replaced by another of the same length.
@@ -85,17 +62,9 @@ impl Stage {
         )
     }
 
-    async fn live(&self) -> Option<Alias> {
-        let id = ResourceId::Alias(self.cloud.scope().router_function(), LIVE.to_owned());
-        match self.cloud.read(&id).await.unwrap() {
-            Some(Resource::Alias(alias)) => Some(alias),
-            _ => None,
-        }
-    }
-
     /// The live version, its router, and the version that was rolled back.
     async fn standing(&self) -> (u64, String, Option<u64>) {
-        let alias = self.live().await.unwrap();
+        let alias = self.stage.live().await.unwrap();
         (
             alias.version.unwrap(),
             alias.settings.code.version,
@@ -104,10 +73,17 @@ impl Stage {
     }
 
     async fn versions(&self) -> Vec<u64> {
-        let function = self.cloud.scope().router_function();
+        let function = self.stage.cloud.scope().router_function();
         let mut there = Vec::new();
         for number in 1..12 {
-            if self.cloud.published_version(&function, number).await.unwrap().is_some() {
+            if self
+                .stage
+                .cloud
+                .published_version(&function, number)
+                .await
+                .unwrap()
+                .is_some()
+            {
                 there.push(number);
             }
         }
@@ -149,19 +125,19 @@ fn with(router: &Path, more: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_router_that_fails_its_self_test_never_goes_live() {
-    let stage = Stage::open().await;
-    let bad = stage.router("bad", "_HANDLER", "_HANDLES");
+    let hub = Hub::open().await;
+    let bad = hub.router("bad", "_HANDLER", "_HANDLES");
     let failure = ["did not pass its self-test", "`_HANDLES` is not set", "run again"];
 
     // Not even the first one. Another build of the same version then replaces it.
-    stage.kibus(&with(&bad, "")).is(1, &failure);
-    assert_eq!(stage.live().await, None);
-    stage.kibus("bootstrap-hub --yes").is(0, &[]);
-    let first = stage.standing().await;
+    hub.kibus(&with(&bad, "")).is(1, &failure);
+    assert_eq!(hub.stage.live().await, None);
+    hub.kibus("bootstrap-hub --yes").is(0, &[]);
+    let first = hub.standing().await;
     assert_eq!((first.1.as_str(), first.2), (OURS, None));
 
-    let bad = stage.router("bad", "_HANDLER", "_HANDLES");
-    let newer = stage.router_of_version("9.0.0");
+    let bad = hub.router("bad", "_HANDLER", "_HANDLES");
+    let newer = hub.router_of_version("9.0.0");
     let newer_and_bad = {
         let mut binary = std::fs::read(&newer).unwrap();
         let (text, other) = (b"_HANDLER", b"_HANDLES");
@@ -175,79 +151,75 @@ async fn a_router_that_fails_its_self_test_never_goes_live() {
     };
     for _ in 0..2 {
         let stays = format!("alias `live` stays at version {}", first.0);
-        stage
-            .kibus(&with(&newer_and_bad, ""))
+        hub.kibus(&with(&newer_and_bad, ""))
             .is(1, &[&failure[..], &[&stays]].concat());
-        assert_eq!(stage.standing().await, first);
+        assert_eq!(hub.standing().await, first);
     }
-    stage
-        .kibus("verify")
+    hub.kibus("verify")
         .is(2, &["the function has router 9.0.0", "failed its self-test"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_router_is_replaced_and_rolled_back() {
-    let stage = Stage::open().await;
-    let newer = stage.router_of_version("9.0.0");
-    let newest = stage.router_of_version("9.1.0");
-    stage.kibus("bootstrap-hub --yes").is(0, &[]);
-    stage
-        .kibus("rollback --yes")
+    let hub = Hub::open().await;
+    let newer = hub.router_of_version("9.0.0");
+    let newest = hub.router_of_version("9.1.0");
+    hub.kibus("bootstrap-hub --yes").is(0, &[]);
+    hub.kibus("rollback --yes")
         .is(4, &["no version of the router is available for rollback"]);
-    stage.kibus(&with(&newer, "")).is(0, &["Updated 2"]);
-    stage.kibus(&with(&newest, "")).is(0, &["Updated 2"]);
-    assert_eq!(stage.standing().await, (3, "9.1.0".to_owned(), None));
+    hub.kibus(&with(&newer, "")).is(0, &["Updated 2"]);
+    hub.kibus(&with(&newest, "")).is(0, &["Updated 2"]);
+    assert_eq!(hub.standing().await, (3, "9.1.0".to_owned(), None));
 
     // An older router replaces a newer one only with --allow-downgrade.
     let refused = "the function has router 9.1.0, which is newer than 9.0.0";
-    stage.kibus(&with(&newer, "")).is(4, &[refused, "--allow-downgrade"]);
+    hub.kibus(&with(&newer, "")).is(4, &[refused, "--allow-downgrade"]);
 
     // Repeating a rollback changes nothing. Without confirmation nothing changes.
-    stage.kibus("rollback").is(3, &["from version 3 to version 2"]);
-    assert_eq!(stage.standing().await.0, 3);
-    stage
-        .kibus("rollback --yes")
+    hub.kibus("rollback").is(3, &["from version 3 to version 2"]);
+    assert_eq!(hub.standing().await.0, 3);
+    hub.kibus("rollback --yes")
         .is(0, &["Updated 1", "which upgrades again"]);
     let back = (2, "9.0.0".to_owned(), Some(3));
-    assert_eq!(stage.standing().await, back);
-    stage.kibus("rollback --yes").is(
+    assert_eq!(hub.standing().await, back);
+    hub.kibus("rollback --yes").is(
         0,
         &[
             "No changes",
             "version 2 of the function is live (router 9.0.0): rolled back from version 3",
         ],
     );
-    assert_eq!(stage.standing().await, back);
-    stage.kibus("verify").is(2, &["rolled back from version 3"]);
-    stage.kibus("rollback --yes 7").is(4, &["version 7", "available: 1"]);
-    stage.kibus("rollback --yes 1").is(0, &[]);
-    assert_eq!(stage.standing().await, (1, OURS.to_owned(), Some(3)));
+    assert_eq!(hub.standing().await, back);
+    hub.kibus("verify").is(2, &["rolled back from version 3"]);
+    hub.kibus("rollback --yes 7").is(4, &["version 7", "available: 1"]);
+    hub.kibus("rollback --yes 1").is(0, &[]);
+    assert_eq!(hub.standing().await, (1, OURS.to_owned(), Some(3)));
 
     // Upgrade again, once.
     let forward = with(&newest, "");
-    stage.kibus(&forward).is(0, &["Updated 1", "rolled back"]);
-    assert_eq!(stage.standing().await, (3, "9.1.0".to_owned(), None));
-    stage.kibus(&forward).is(0, &["No changes"]);
+    hub.kibus(&forward).is(0, &["Updated 1", "rolled back"]);
+    assert_eq!(hub.standing().await, (3, "9.1.0".to_owned(), None));
+    hub.kibus(&forward).is(0, &["No changes"]);
 
     // Downgrade, if requested.
-    stage.kibus(&with(&newer, "--allow-downgrade")).is(0, &["Updated 2"]);
-    assert_eq!(stage.standing().await.1, "9.0.0");
+    hub.kibus(&with(&newer, "--allow-downgrade")).is(0, &["Updated 2"]);
+    assert_eq!(hub.standing().await.1, "9.0.0");
     for version in ["9.2.0", "9.3.0", "9.4.0"] {
-        stage.kibus(&with(&stage.router_of_version(version), "")).is(0, &[]);
+        hub.kibus(&with(&hub.router_of_version(version), "")).is(0, &[]);
     }
-    let live = stage.live().await.unwrap();
+    let live = hub.stage.live().await.unwrap();
     assert_eq!(live.settings.code.version, "9.4.0");
     assert_eq!(live.history.before.len(), 2);
     let mut kept = live.history.before.clone();
     kept.extend(live.version);
     kept.sort_unstable();
-    assert_eq!(stage.versions().await, kept);
+    assert_eq!(hub.versions().await, kept);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_probe_is_delivered_and_shows_who_reads_it() {
-    let stage = Stage::open().await;
-    stage.kibus("bootstrap-hub --yes").is(0, &[]);
+    let hub = Hub::open().await;
+    hub.kibus("bootstrap-hub --yes").is(0, &[]);
     let role = Role {
         name: "KarpenterServiceAccount-base".parse().unwrap(),
         path: "/".parse().unwrap(),
@@ -256,15 +228,15 @@ async fn a_probe_is_delivered_and_shows_who_reads_it() {
         tags: Tags::default(),
     };
     let role = Op::Create(Resource::Role(role));
-    stage.cloud.write(&role, Waiting::unattended()).await.unwrap();
-    stage.kibus("add-cluster base --yes").is(0, &[]);
+    hub.stage.cloud.write(&role, Waiting::unattended()).await.unwrap();
+    hub.kibus("add-cluster base --yes").is(0, &[]);
 
-    let bus = stage.kibus("verify --probe --output json");
+    let bus = hub.kibus("verify --probe --output json");
     bus.is(0, &[]);
     let report: Value = serde_json::from_str(&bus.out).unwrap();
     assert_eq!(report["hubs"][0]["probes"][0]["verdict"], "delivered");
 
-    let unread = stage.kibus("verify --probe base");
+    let unread = hub.kibus("verify --probe base");
     unread.is(
         2,
         &[
@@ -272,12 +244,13 @@ async fn a_probe_is_delivered_and_shows_who_reads_it() {
             "kubectl -n kube-system get deployment karpenter",
         ],
     );
-    let queue = stage
+    let queue = hub
+        .stage
         .cloud
         .scope()
         .cluster_queue(&hub::default_queue_prefix(), &"base".parse().unwrap());
     assert_eq!(
-        stage.cloud.depth(&queue).await.unwrap(),
+        hub.stage.cloud.depth(&queue).await.unwrap(),
         Some(Depth {
             waiting: 1,
             in_flight: 0
@@ -288,7 +261,7 @@ async fn a_probe_is_delivered_and_shows_who_reads_it() {
     // A reader like Karpenter: it receives all messages and deletes unknown ones.
     let over = Arc::new(AtomicBool::new(false));
     let reader = tokio::spawn({
-        let (cloud, over) = (stage.cloud.clone(), Arc::clone(&over));
+        let (cloud, over) = (hub.stage.cloud.clone(), Arc::clone(&over));
         async move {
             let mut taken = Vec::new();
             while !over.load(Ordering::Relaxed) {
@@ -298,7 +271,7 @@ async fn a_probe_is_delivered_and_shows_who_reads_it() {
             taken
         }
     });
-    let read = stage.kibus("verify --probe base");
+    let read = hub.kibus("verify --probe base");
     over.store(true, Ordering::Relaxed);
     read.is(0, &["Karpenter reads queue `karpenter-base`"]);
     let taken = reader.await.unwrap();
@@ -312,7 +285,6 @@ async fn a_probe_is_delivered_and_shows_who_reads_it() {
         "Karpenter measures by `time`: {taken:?}"
     );
 
-    stage
-        .kibus("verify --probe other")
+    hub.kibus("verify --probe other")
         .is(1, &["no cluster `other` on bus `kibus`"]);
 }

@@ -63,7 +63,11 @@ impl Bench {
 
     /// The desired resources of a hub and one cluster.
     pub(crate) fn hub(&self, options: HubOptions) -> Desired {
-        let hub = Hub::new(&self.scope, options, Code::of_archive("0.1.0", sha256(ARCHIVES[0])));
+        let hub = Hub::new(
+            &self.scope,
+            options.clone(),
+            Code::of_archive("0.1.0", sha256(ARCHIVES[0])),
+        );
         let mut desired = hub.desired();
         let cluster = Cluster::new(
             &self.scope,
@@ -72,7 +76,7 @@ impl Bench {
             None,
             ClusterOptions::default(),
         );
-        desired.extend(cluster.desired(&self.scope, hub.kms_key()));
+        desired.extend(cluster.desired(&self.scope, &options));
         desired
     }
 

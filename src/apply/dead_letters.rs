@@ -23,19 +23,62 @@ pub enum Treatment {
     Purge,
 }
 
-/// What became of dead letters, by their ids.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What became of one dead letter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LetterOutcome {
+    /// It is deleted, and was routed before if that was asked for.
+    Done,
+    /// The router returned it. It stays.
+    Returned,
+    /// The invocation that it was in failed, so the router may have routed it. It stays.
+    NotRouted(Fault),
+    /// It could not be deleted, and was routed before if that was asked for. It stays.
+    NotDeleted(Fault),
+    /// It was not touched: not found any more, or not reached.
+    Left,
+}
+
+/// What became of dead letters.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Treated {
-    /// These are deleted, and were routed before if that was asked for.
-    pub done: BTreeSet<String>,
-    /// The router returned these; they stay.
-    pub failed: BTreeSet<String>,
-    /// These were not touched: not found any more, or not reached.
-    pub left: BTreeSet<String>,
+    /// What was done with them.
+    pub treatment: Treatment,
+    /// What became of each, by its id. Empty if the run was abandoned.
+    pub letters: BTreeMap<String, LetterOutcome>,
     /// What ended it early.
     pub fault: Option<Fault>,
     /// Whether someone asked to stop.
     pub stopped: bool,
+}
+
+impl Treated {
+    /// A run that was abandoned: nobody knows what became of the dead letters.
+    #[must_use]
+    pub fn abandoned(treatment: Treatment) -> Self {
+        Self {
+            treatment,
+            letters: BTreeMap::new(),
+            fault: None,
+            stopped: true,
+        }
+    }
+
+    /// The number of dead letters of which this became.
+    #[must_use]
+    pub fn count(&self, became: impl Fn(&LetterOutcome) -> bool) -> usize {
+        self.letters.values().filter(|outcome| became(outcome)).count()
+    }
+
+    /// The number of dead letters that are deleted, and were routed before if that was asked for.
+    #[must_use]
+    pub fn done(&self) -> usize {
+        self.count(|outcome| *outcome == LetterOutcome::Done)
+    }
+
+    /// Whether a dead letter was not touched so far.
+    fn is_left(&self, id: &str) -> bool {
+        self.letters.get(id) == Some(&LetterOutcome::Left)
+    }
 }
 
 /// Treats the dead letters with these ids, ten at a time, until someone asks to stop. A message is deleted only after the
@@ -50,15 +93,16 @@ pub async fn treat(
     let mut run = Run {
         cloud,
         scope,
-        treatment,
         treated: Treated {
-            left: ids.clone(),
-            ..Treated::default()
+            treatment,
+            letters: ids.iter().map(|id| (id.clone(), LetterOutcome::Left)).collect(),
+            fault: None,
+            stopped: false,
         },
         held: BTreeMap::new(),
     };
     let mut strangers = 0;
-    while !run.treated.left.is_empty() && strangers < STRANGERS {
+    while run.treated.count(|outcome| *outcome == LetterOutcome::Left) > 0 && strangers < STRANGERS {
         if *stop.borrow() {
             run.treated.stopped = true;
             break;
@@ -79,7 +123,6 @@ pub async fn treat(
 struct Run<'a, C> {
     cloud: &'a C,
     scope: &'a Scope,
-    treatment: Treatment,
     treated: Treated,
     /// The receipts of messages that are to be visible again, by their ids.
     held: BTreeMap<String, String>,
@@ -93,26 +136,21 @@ impl<C: DeadLetters> Run<'_, C> {
             return Ok(None);
         }
         // A delete may be late, or a second copy may come. It was routed.
-        let (again, received): (Vec<_>, Vec<_>) = received
-            .into_iter()
-            .partition(|one| self.treated.done.contains(&one.letter.id));
+        let is_done = |one: &ReceivedLetter| self.treated.letters.get(&one.letter.id) == Some(&LetterOutcome::Done);
+        let (again, received): (Vec<_>, Vec<_>) = received.into_iter().partition(is_done);
         let (asked, others): (Vec<_>, Vec<_>) = received
             .into_iter()
-            .partition(|one| self.treated.left.contains(&one.letter.id));
+            .partition(|one| self.treated.is_left(&one.letter.id));
         self.hold(&others);
         // Whatever ends this early, what was received and not deleted is visible again.
         self.hold(&asked);
-        let failed = match self.treatment {
-            Treatment::Redrive if !asked.is_empty() => {
-                let letters = asked.iter().map(|one| &one.letter).collect();
-                self.cloud.route(&self.scope.router_function(), LIVE, letters).await?
-            }
+        let failed = match self.treated.treatment {
+            Treatment::Redrive if !asked.is_empty() => self.route(&asked).await?,
             Treatment::Redrive | Treatment::Purge => BTreeSet::new(),
         };
         let (stay, routed): (Vec<_>, Vec<_>) = asked.iter().partition(|one| failed.contains(&one.letter.id));
         for one in stay {
-            self.treated.left.remove(&one.letter.id);
-            self.treated.failed.insert(one.letter.id.clone());
+            self.became(one, LetterOutcome::Returned);
         }
         let queue = self.scope.dead_letter_queue();
         let routed: Vec<&ReceivedLetter> = routed.into_iter().chain(&again).collect();
@@ -121,15 +159,32 @@ impl<C: DeadLetters> Run<'_, C> {
         for (one, answer) in routed.iter().zip(join_all(deletes).await) {
             match answer {
                 Ok(()) => {
-                    let id = &one.letter.id;
-                    self.treated.left.remove(id);
-                    self.held.remove(id);
-                    self.treated.done.insert(id.clone());
+                    self.held.remove(&one.letter.id);
+                    self.became(one, LetterOutcome::Done);
                 }
-                Err(fault) => deleted = Err(fault),
+                Err(fault) => {
+                    self.became(one, LetterOutcome::NotDeleted(fault.clone()));
+                    deleted = Err(fault);
+                }
             }
         }
         deleted.map(|()| Some(asked.len()))
+    }
+
+    /// Routes messages. Gives the ids of those that the router returns.
+    async fn route(&mut self, asked: &[ReceivedLetter]) -> Result<BTreeSet<String>, Fault> {
+        let letters = asked.iter().map(|one| &one.letter).collect();
+        let answer = self.cloud.route(&self.scope.router_function(), LIVE, letters).await;
+        if let Err(fault) = &answer {
+            for one in asked {
+                self.became(one, LetterOutcome::NotRouted(fault.clone()));
+            }
+        }
+        answer
+    }
+
+    fn became(&mut self, one: &ReceivedLetter, outcome: LetterOutcome) {
+        self.treated.letters.insert(one.letter.id.clone(), outcome);
     }
 
     fn hold(&mut self, received: &[ReceivedLetter]) {

@@ -1,7 +1,7 @@
 //! Why there is no session with AWS, and what to do about it.
 
 use crate::cloud::{Fault, FaultKind};
-use crate::error::Error;
+use crate::error::{Error, quoted};
 use crate::model::name::{NameError, Region};
 
 /// Why there is no session.
@@ -64,7 +64,7 @@ impl From<ConnectError> for Error {
 
 fn refused(fault: &Fault, endpoint: Option<&str>, profile: Option<&str>) -> Error {
     let with_profile = |command: &str| match profile {
-        Some(profile) => format!("{command} --profile {profile}"),
+        Some(profile) => format!("{command} --profile {}", quoted(profile)),
         None => command.to_owned(),
     };
     let log_in = with_profile("aws sso login");
@@ -105,6 +105,38 @@ fn refused(fault: &Fault, endpoint: Option<&str>, profile: Option<&str>) -> Erro
                         "check whether the AWS CLI works:",
                         with_profile("aws sts get-caller-identity"),
                     ),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::tests::shell_words;
+
+    #[test]
+    fn a_printed_command_names_the_profile_as_it_was_given() {
+        for profile in ["dev", "a b", "it's", "$(kibus)", "`kibus`;kibus", "-x \"y\"", "ü*?~"] {
+            for kind in [
+                FaultKind::NoCredentials,
+                FaultKind::ExpiredCredentials,
+                FaultKind::BadCredentials,
+                FaultKind::Rejected,
+            ] {
+                let fault = Fault {
+                    kind,
+                    action: "sts:GetCallerIdentity".to_owned(),
+                    code: Some("x".to_owned()),
+                    message: String::new(),
+                };
+                let hints = refused(&fault, None, Some(profile)).hints;
+                let commands: Vec<_> = hints.iter().filter_map(|hint| hint.command.as_ref()).collect();
+                assert!(!commands.is_empty(), "{fault:?}");
+                for command in commands {
+                    let words = shell_words(&command.line(""));
+                    assert_eq!(words[words.len() - 2..], ["--profile", profile], "{command:?}");
+                }
             }
         }
     }

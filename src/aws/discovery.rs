@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use aws_sdk_resourcegroupstagging::types::TagFilter;
 
 use super::AwsCloud;
-use super::error::OrFault;
+use super::pages;
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::{BusName, QueueName, QueuePrefix, RoleName};
 use crate::model::tags;
@@ -39,14 +39,11 @@ async fn tagged_queues(cloud: &AwsCloud) -> Result<BTreeSet<QueueName>, Fault> {
                 .build(),
         )
         .tag_filters(TagFilter::builder().key(tags::CLUSTER).build());
-    let mut answers = call.into_paginator().items().send();
-    let mut queues = BTreeSet::new();
-    while let Some(resource) = answers.next().await {
-        let arn = resource.or_fault("tag:GetResources")?.resource_arn.unwrap_or_default();
-        // A name that kibus does not accept, like that of a FIFO queue, is not a cluster queue's.
-        queues.extend(arn.rsplit(':').next().and_then(|name| name.parse().ok()));
-    }
-    Ok(queues)
+    let pages = call.into_paginator().send();
+    let resources = pages::all("tag:GetResources", pages, |page| page.resource_tag_mapping_list).await?;
+    let arns = resources.into_iter().filter_map(|resource| resource.resource_arn);
+    // A name that kibus does not accept, like that of a FIFO queue, is not a cluster queue's.
+    Ok(arns.filter_map(|arn| arn.rsplit(':').next()?.parse().ok()).collect())
 }
 
 /// The buses that queues are tagged with.
@@ -56,14 +53,11 @@ pub(super) async fn buses(cloud: &AwsCloud) -> Result<BTreeSet<BusName>, Fault> 
         .get_resources()
         .resource_type_filters("sqs")
         .tag_filters(TagFilter::builder().key(tags::BUS).build());
-    let mut answers = call.into_paginator().items().send();
-    let mut buses = BTreeSet::new();
-    while let Some(resource) = answers.next().await {
-        let found = resource.or_fault("tag:GetResources")?.tags.unwrap_or_default();
-        let bus = found.iter().find(|tag| tag.key() == tags::BUS);
-        buses.extend(bus.and_then(|tag| tag.value().parse().ok()));
-    }
-    Ok(buses)
+    let pages = call.into_paginator().send();
+    let resources = pages::all("tag:GetResources", pages, |page| page.resource_tag_mapping_list).await?;
+    let tags = resources.into_iter().filter_map(|resource| resource.tags).flatten();
+    let named = tags.filter(|tag| tag.key() == tags::BUS);
+    Ok(named.filter_map(|tag| tag.value().parse().ok()).collect())
 }
 
 /// The queues whose names begin with this.
@@ -71,26 +65,17 @@ pub(super) async fn queues(cloud: &AwsCloud, prefix: &str) -> Result<BTreeSet<Qu
     let prefix = Some(prefix.to_owned()).filter(|prefix| !prefix.is_empty());
     // Without a page size SQS returns one page and no token for the next.
     let call = cloud.sqs.list_queues().set_queue_name_prefix(prefix).max_results(1000);
-    let mut answers = call.into_paginator().items().send();
-    let mut queues = BTreeSet::new();
-    while let Some(url) = answers.next().await {
-        queues.extend(
-            url.or_fault("sqs:ListQueues")?
-                .rsplit('/')
-                .next()
-                .and_then(|name| name.parse().ok()),
-        );
-    }
-    Ok(queues)
+    let urls = pages::all("sqs:ListQueues", call.into_paginator().send(), |page| page.queue_urls).await?;
+    let names = urls.iter().filter_map(|url| url.rsplit('/').next());
+    Ok(names.filter_map(|name| name.parse().ok()).collect())
 }
 
 /// All roles in the account, with their ARNs.
 pub(super) async fn role_arns(cloud: &AwsCloud) -> Result<BTreeMap<RoleName, String>, Fault> {
-    let mut answers = cloud.iam.list_roles().max_items(1000).into_paginator().items().send();
-    let mut roles = BTreeMap::new();
-    while let Some(role) = answers.next().await {
-        let role = role.or_fault("iam:ListRoles")?;
-        roles.extend(role.role_name.parse().map(|name| (name, role.arn)));
-    }
-    Ok(roles)
+    let call = cloud.iam.list_roles().max_items(1000);
+    let roles = pages::all("iam:ListRoles", call.into_paginator().send(), |page| Some(page.roles)).await?;
+    let named = roles
+        .into_iter()
+        .filter_map(|role| Some((role.role_name.parse().ok()?, role.arn)));
+    Ok(named.collect())
 }

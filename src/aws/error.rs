@@ -7,10 +7,17 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 
+use super::empty_answer::EMPTY;
 use super::invoke::INVOKE;
 use super::wait::WaitReason;
 use crate::aws_code;
 use crate::cloud::{Fault, FaultKind};
+use crate::error::excerpt;
+
+/// How many characters of a message are shown. The longest of AWS have half as many.
+const SHOWN: usize = 1_000;
+/// The longest code. What is longer, or has other characters than a code, is not one.
+const CODE: usize = 100;
 
 /// Turns the result of a call into its output or a fault.
 pub(super) trait OrFault<T> {
@@ -56,6 +63,8 @@ pub(super) fn rejected(action: &str, message: impl Into<String>) -> Fault {
 
 /// A refusal with this code and message.
 pub(super) fn refusal(action: &str, code: Option<&str>, message: &str) -> Fault {
+    let code = code.filter(|code| code.len() <= CODE && code.bytes().all(|b| b.is_ascii_graphic()));
+    let message = &excerpt(message, SHOWN);
     let kind = kind(action, code.map(aws_code::bare).unwrap_or_default(), message);
     // A call can be denied because another permission is missing, like `iam:PassRole`; then that one must be granted.
     let needed = match &kind {
@@ -67,7 +76,7 @@ pub(super) fn refusal(action: &str, code: Option<&str>, message: &str) -> Fault 
         kind,
         action: needed.unwrap_or_else(|| action.to_owned()),
         code: code.map(|code| aws_code::bare(code).to_owned()),
-        message: message.to_owned(),
+        message: message.clone(),
     }
 }
 
@@ -251,12 +260,16 @@ fn silence<E: StdError + 'static>(action: &str, e: &SdkError<E, HttpResponse>) -
     };
     // The outer texts name the SDK's own stages; the cause is at the bottom. For credentials the bottom alone, like
     // "no such file", does not name the file.
-    let telling = if kind == FaultKind::Unreachable { 1 } else { 2 };
+    let telling = if kind == FaultKind::Unreachable || says(EMPTY) {
+        1
+    } else {
+        2
+    };
     Fault {
         kind,
         action: action.to_owned(),
         code: None,
-        message: texts[texts.len().saturating_sub(telling)..].join(": "),
+        message: excerpt(&texts[texts.len().saturating_sub(telling)..].join(": "), SHOWN),
     }
 }
 

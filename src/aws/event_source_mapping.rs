@@ -10,6 +10,7 @@ use aws_sdk_lambda::types::{EventSourceMappingConfiguration, FilterCriteria, Fun
 use super::AwsCloud;
 use super::changes::Changes;
 use super::error::{OrFault, if_present, rejected};
+use super::pages;
 use super::wait::{Tried, WaitReason, Waiting, accepted, settled};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::{FunctionName, QueueName};
@@ -174,11 +175,11 @@ pub(super) async fn list(
         .lambda
         .list_event_source_mappings()
         .event_source_arn(cloud.scope.queue_arn(queue));
-    let mut answers = call.into_paginator().items().send();
-    let mut found = Vec::new();
-    while let Some(mapping) = answers.next().await {
-        found.push(mapping.or_fault("lambda:ListEventSourceMappings")?);
-    }
+    let pages = call.into_paginator().send();
+    let mut found = pages::all("lambda:ListEventSourceMappings", pages, |page| {
+        page.event_source_mappings
+    })
+    .await?;
     let alias = cloud.scope.alias_arn(function, alias);
     found.retain(|mapping: &EventSourceMappingConfiguration| mapping.function_arn() == Some(&alias));
     found.sort_by(|a, b| a.uuid().cmp(&b.uuid()));

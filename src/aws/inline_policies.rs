@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::AwsCloud;
 use super::document::decoded;
 use super::error::{OrFault, if_present};
+use super::pages;
 use crate::cloud::Fault;
 use crate::model::inline_policy::InlinePolicy;
 use crate::model::name::RoleName;
@@ -12,15 +13,9 @@ use crate::model::name::RoleName;
 /// The names of all of them; `None` if there is no such role.
 pub(super) async fn names(cloud: &AwsCloud, role: &RoleName) -> Result<Option<BTreeSet<String>>, Fault> {
     let call = cloud.iam.list_role_policies().role_name(role.as_str()).max_items(1000);
-    let mut answers = call.into_paginator().items().send();
-    let mut names = BTreeSet::new();
-    while let Some(name) = answers.next().await {
-        match if_present(name.or_fault("iam:ListRolePolicies"))? {
-            Some(name) => names.insert(name),
-            None => return Ok(None),
-        };
-    }
-    Ok(Some(names))
+    let pages = call.into_paginator().send();
+    let names = if_present(pages::all("iam:ListRolePolicies", pages, |page| Some(page.policy_names)).await)?;
+    Ok(names.map(|names| names.into_iter().collect()))
 }
 
 /// One of them, managed by kibus or not; `None` if it does not exist.

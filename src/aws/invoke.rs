@@ -7,6 +7,7 @@ use super::AwsCloud;
 use super::error::{OrFault, of_the_caller};
 use super::wait::{Waiting, accepted};
 use crate::cloud::Fault;
+use crate::error::excerpt;
 use crate::model::name::FunctionName;
 
 /// How an invocation ended.
@@ -16,6 +17,9 @@ pub(super) enum Invoked {
     /// With an error of the function, with its message.
     Failed(String),
 }
+
+/// How many characters of a function's own message are shown.
+const SHOWN: usize = 1_000;
 
 pub(super) const INVOKE: &str = "lambda:InvokeFunction";
 
@@ -49,13 +53,13 @@ pub(super) async fn invoke_once(
     })
 }
 
-/// The message in Lambda's error document, or the whole payload.
+/// The message in Lambda's error document, or the payload; cut.
 fn message(payload: &[u8]) -> String {
     let text = String::from_utf8_lossy(payload);
     serde_json::from_str::<Value>(&text)
         .ok()
         .and_then(|document| document["errorMessage"].as_str().map(str::to_owned))
-        .unwrap_or_else(|| text.into_owned())
+        .map_or_else(|| excerpt(&text, SHOWN), |message| excerpt(&message, SHOWN))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use aws_sdk_cloudwatchlogs::types::LogGroup as AwsLogGroup;
 use super::AwsCloud;
 use super::changes::Changes;
 use super::error::{OrFault, if_present};
+use super::pages;
 use super::wait::{Waiting, accepted};
 use crate::cloud::Fault;
 use crate::model::name::LogGroupName;
@@ -30,14 +31,10 @@ pub(super) async fn read(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option
 /// The log group of this name, among those whose names begin with it.
 async fn described(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option<AwsLogGroup>, Fault> {
     let call = cloud.logs.describe_log_groups().log_group_name_prefix(name.as_str());
-    let mut groups = call.into_paginator().items().send();
-    while let Some(group) = groups.next().await {
-        let group = group.or_fault("logs:DescribeLogGroups")?;
-        if group.log_group_name() == Some(name.as_str()) {
-            return Ok(Some(group));
-        }
-    }
-    Ok(None)
+    let pages = call.into_paginator().send();
+    let groups = pages::all("logs:DescribeLogGroups", pages, |page| page.log_groups).await?;
+    let mut groups = groups.into_iter();
+    Ok(groups.find(|group| group.log_group_name() == Some(name.as_str())))
 }
 
 pub(super) async fn create(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<'_>) -> Result<(), Fault> {

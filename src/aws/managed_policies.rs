@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::AwsCloud;
 use super::document::read_encoded;
 use super::error::{OrFault, if_present};
+use super::pages;
 use crate::cloud::Fault;
 use crate::model::document::Document;
 use crate::model::name::RoleName;
@@ -12,15 +13,10 @@ use crate::model::name::RoleName;
 /// The ARNs of all of them; `None` if there is no such role.
 pub(super) async fn attached(cloud: &AwsCloud, role: &RoleName) -> Result<Option<BTreeSet<String>>, Fault> {
     let call = cloud.iam.list_attached_role_policies().role_name(role.as_str());
-    let mut answers = call.max_items(1000).into_paginator().items().send();
-    let mut arns = BTreeSet::new();
-    while let Some(policy) = answers.next().await {
-        match if_present(policy.or_fault("iam:ListAttachedRolePolicies"))? {
-            Some(policy) => arns.extend(policy.policy_arn),
-            None => return Ok(None),
-        }
-    }
-    Ok(Some(arns))
+    let pages = call.max_items(1000).into_paginator().send();
+    let attached = pages::all("iam:ListAttachedRolePolicies", pages, |page| page.attached_policies);
+    let attached = if_present(attached.await)?;
+    Ok(attached.map(|policies| policies.into_iter().filter_map(|policy| policy.policy_arn).collect()))
 }
 
 /// The default version of one of them; `None` if it does not exist.

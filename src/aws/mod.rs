@@ -8,10 +8,12 @@ mod call_log;
 mod changes;
 mod concurrency;
 mod connect_error;
+mod credentials;
 mod dead_letters;
 mod deleted_queue;
 mod discovery;
 mod document;
+mod empty_answer;
 mod error;
 mod event_source_mapping;
 mod function;
@@ -22,6 +24,7 @@ mod log_group;
 mod log_lines;
 mod managed_policies;
 mod messages;
+mod pages;
 mod probe;
 mod queue;
 mod queue_depth;
@@ -74,6 +77,7 @@ impl AwsCloud {
                 $sdk::Client::from_conf(
                     $sdk::config::Builder::from(config)
                         .interceptor(call_log::CallLog)
+                        .interceptor(empty_answer::NoEmptyAnswer)
                         .retry_classifier(retry::FinalAnswers)
                         .build(),
                 )
@@ -133,7 +137,7 @@ impl AwsCloud {
         waiting: Waiting<'_>,
     ) -> Result<(), Fault> {
         match (from, to) {
-            (_, Resource::Queue(r)) => queue::update(self, r, fields).await,
+            (_, Resource::Queue(r)) => queue::update(self, r, fields, waiting).await,
             (_, Resource::Role(r)) => role::update(self, r, fields, waiting).await,
             (_, Resource::RolePolicy(r)) => role_policy::update(self, r, waiting).await,
             (_, Resource::LogGroup(r)) => log_group::update(self, r, fields, waiting).await,

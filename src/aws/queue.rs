@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_sdk_sqs::types::QueueAttributeName as Attribute;
 use serde_json::{Value, json};
@@ -15,15 +15,24 @@ use super::changes::Changes;
 use super::deleted_queue::until_gone;
 use super::document;
 use super::error::{OrFault, if_present, rejected};
-use super::wait::{Tried, WaitReason, Waiting, accepted, settled};
+use super::wait::{Tried, WaitReason, Waiting, accepted, pause, settled};
 use crate::cloud::{Fault, FaultKind};
+use crate::model::cluster::TAGS_REMEMBERED;
 use crate::model::document::Document;
-use crate::model::field::FieldName;
+use crate::model::field::{FieldName, FieldValue};
 use crate::model::name::QueueName;
+use crate::model::policy;
 use crate::model::resource::{Encryption, Queue, QueueField, Redrive};
 use crate::model::status::Depth;
 use crate::model::tags::{BUS, CLUSTER, DELETING, Tags};
 use crate::plan::FieldChange;
+
+/// The pause before a queue stops accepting what others send, as text and time: the router must deliver to it by then. The
+/// tags may be new, and SQS may give old ones for some seconds, which the router then remembers.
+const ROUTER_LEARNS: (&str, Duration) = (
+    "the router may not deliver to this queue yet; until it does, others may still send",
+    TAGS_REMEMBERED.saturating_add(Duration::from_secs(10)),
+);
 
 /// How often a create starts over because SQS answers with the deleted queue of the same name.
 const CREATES: usize = 3;
@@ -148,15 +157,17 @@ async fn request(cloud: &AwsCloud, queue: &Queue, waiting: Waiting<'_>) -> Resul
     Ok(())
 }
 
-pub(super) async fn update(cloud: &AwsCloud, queue: &Queue, fields: &[FieldChange]) -> Result<(), Fault> {
+/// Updates a queue, its tags first: the router sends only to a queue with the tags of its cluster, and the new policy may
+/// stop those who sent to it before.
+pub(super) async fn update(
+    cloud: &AwsCloud,
+    queue: &Queue,
+    changes: &[FieldChange],
+    waiting: Waiting<'_>,
+) -> Result<(), Fault> {
     let action = "sqs:SetQueueAttributes";
-    let Changes { fields, tags } = Changes::among(action, fields)?;
+    let Changes { fields, tags } = Changes::among(action, changes)?;
     let url = cloud.queue_url(&queue.name);
-    if !fields.is_empty() {
-        let call = cloud.sqs.set_queue_attributes().queue_url(&url);
-        let call = call.set_attributes(Some(attributes(queue, &fields)));
-        call.send().await.or_fault(action)?;
-    }
     if !tags.remove.is_empty() {
         let call = cloud.sqs.untag_queue().queue_url(&url).set_tag_keys(Some(tags.remove));
         call.send().await.or_fault("sqs:UntagQueue")?;
@@ -166,7 +177,22 @@ pub(super) async fn update(cloud: &AwsCloud, queue: &Queue, fields: &[FieldChang
         let call = call.set_tags(Some(tags.set.into_iter().collect()));
         call.send().await.or_fault("sqs:TagQueue")?;
     }
+    if !fields.is_empty() {
+        if changes.iter().any(stops_other_senders) {
+            waiting.report(ROUTER_LEARNS.0);
+            pause(tokio::time::sleep(ROUTER_LEARNS.1), action, ROUTER_LEARNS.0, waiting).await?;
+        }
+        let call = cloud.sqs.set_queue_attributes().queue_url(&url);
+        let call = call.set_attributes(Some(attributes(queue, &fields)));
+        call.send().await.or_fault(action)?;
+    }
     Ok(())
+}
+
+/// Whether a change takes a policy away that lets others send to the queue.
+fn stops_other_senders(change: &FieldChange) -> bool {
+    change.path == Queue::POLICY
+        && matches!(&change.from, FieldValue::Document(policy) if !policy::other_senders(policy).is_empty())
 }
 
 /// Marks a queue as being deleted, and requests the delete. Whoever reads the queue before it is gone knows that it does
@@ -262,5 +288,44 @@ fn redrive(text: &str) -> Redrive {
     Redrive {
         dead_letters: arn.unwrap_or(text).to_owned(),
         max_receives: count.unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::model::readings::{any_json, any_text};
+
+    proptest! {
+        #[test]
+        fn any_attributes_are_settings(text in any_text(), policy in any_json(), key in any::<Option<String>>()) {
+            for text in [text, policy.to_string()] {
+                let redrive = redrive(&text);
+                prop_assert!(redrive == redrive.clone());
+                let _ = (encryption(key.as_deref(), Some(&text)), document::read_encoded(&text));
+            }
+        }
+    }
+
+    /// S11: values are text, and SQS returns the count as it was sent.
+    #[test]
+    fn a_count_is_a_number_or_its_text() {
+        for (count, read) in [
+            ("5", 5),
+            ("\"5\"", 5),
+            ("-1", 0),
+            ("5.5", 0),
+            ("99999999999", 0),
+            ("[5]", 0),
+        ] {
+            let policy = format!(r#"{{"deadLetterTargetArn": "arn", "maxReceiveCount": {count}}}"#);
+            assert_eq!(
+                (redrive(&policy).max_receives, redrive(&policy).dead_letters.as_str()),
+                (read, "arn"),
+                "{count}"
+            );
+        }
     }
 }

@@ -9,6 +9,7 @@ use super::AwsCloud;
 use super::changes::Changes;
 use super::document;
 use super::error::{OrFault, if_present, refusal, rejected, settling};
+use super::pages;
 use super::wait::{Tried, WaitReason, Waiting, accepted, found, settled};
 use crate::cloud::Fault;
 use crate::model::document::Document;
@@ -170,7 +171,7 @@ fn foreign(name: &RuleName, action: &str, ids: &[&str]) -> Option<Fault> {
 async fn targets(cloud: &AwsCloud, name: &RuleName) -> Result<Vec<AwsTarget>, Fault> {
     let mut targets = Vec::new();
     let mut page = None;
-    loop {
+    for _ in 0..pages::MOST {
         let call = cloud
             .events
             .list_targets_by_rule()
@@ -183,6 +184,7 @@ async fn targets(cloud: &AwsCloud, name: &RuleName) -> Result<Vec<AwsTarget>, Fa
             return Ok(targets);
         }
     }
+    Err(pages::endless("events:ListTargetsByRule"))
 }
 
 async fn put_rule(cloud: &AwsCloud, rule: &Rule, tags: Option<Vec<Tag>>, waiting: Waiting<'_>) -> Result<(), Fault> {

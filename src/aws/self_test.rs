@@ -205,10 +205,10 @@ mod tests {
             (&["KMS.DisabledException"], refused("KMS.DisabledException")),
             (&["KMS.NotFoundException"], refused("KMS.NotFoundException")),
             (&["RequestTimeout"], refused("RequestTimeout")),
-            (&[""], Verdict::Broken("refused: ".to_owned())),
+            (&[""], Verdict::Broken("refused:".to_owned())),
             (
                 &["AccessDenied", ""],
-                Verdict::Broken("refused: AccessDenied; refused: ".to_owned()),
+                Verdict::Broken("refused: AccessDenied; refused:".to_owned()),
             ),
         ] {
             assert_eq!(verdict(&report(codes)), expected, "{codes:?}");

@@ -16,10 +16,16 @@ use aws_types::os_shim_internal::{Env, Fs};
 
 use super::call_log::CallLog;
 use super::connect_error::ConnectError;
+use super::credentials;
 use super::error::{OrFault, rejected};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::{AccountId, BusName, Partition, Region};
 use crate::model::scope::Scope;
+
+/// The longest time of a call.
+const LONGEST: Duration = Duration::from_secs(300);
+/// The longest time of the first call. Without a server it should fail soon.
+const FIRST: Duration = Duration::from_secs(30);
 
 /// How to connect to AWS. What is not given comes from the environment or the profile.
 #[derive(Clone, Debug, Default)]
@@ -64,7 +70,7 @@ impl Connect {
             if let Some(profile) = &self.profile {
                 require_profile(profile).await?;
             }
-            self.shared_config().await
+            credentials::checked(self.shared_config().await)
         };
         let region: Region = config.region().ok_or(ConnectError::NoRegion)?.as_ref().parse()?;
         let endpoint = config.endpoint_url().map(str::to_owned);
@@ -81,7 +87,7 @@ impl Connect {
                 profile: self.profile.clone(),
             },
         };
-        let (account, caller) = identity(&config).await.map_err(refused)?;
+        let (account, caller) = identity(&config, FIRST).await.map_err(refused)?;
         let partition = caller.split(':').nth(1).unwrap_or_default().parse()?;
         Ok(Session {
             account: account.parse()?,
@@ -159,13 +165,19 @@ impl Session {
     }
 }
 
-/// The account and the ARN of the caller. This is the first call: without a server it should fail soon.
-async fn identity(config: &SdkConfig) -> Result<(String, String), Fault> {
+/// The account and the ARN of the caller.
+async fn identity(config: &SdkConfig, longest: Duration) -> Result<(String, String), Fault> {
     let action = "sts:GetCallerIdentity";
     let config = aws_sdk_sts::config::Builder::from(config)
         .interceptor(CallLog)
         .retry_config(RetryConfig::standard().with_max_attempts(2))
-        .timeout_config(timeouts().to_builder().read_timeout(Duration::from_secs(10)).build())
+        .timeout_config(
+            timeouts()
+                .to_builder()
+                .read_timeout(Duration::from_secs(10))
+                .operation_timeout(longest)
+                .build(),
+        )
         .build();
     let answer = aws_sdk_sts::Client::from_conf(config)
         .get_caller_identity()
@@ -225,10 +237,54 @@ fn retries() -> RetryConfig {
     RetryConfig::standard().with_max_attempts(6)
 }
 
-/// A connection is made quickly or not at all; an answer may take as long as the upload of an archive.
+/// A connection is made quickly or not at all; an answer may take as long as the upload of an archive. A call with all its
+/// retries and the whole answer ends after [`LONGEST`].
 fn timeouts() -> TimeoutConfig {
     TimeoutConfig::builder()
         .connect_timeout(Duration::from_secs(4))
         .read_timeout(Duration::from_secs(90))
+        .operation_timeout(LONGEST)
         .build()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::TcpListener;
+    use std::thread;
+    use std::time::Instant;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_answer_that_never_ends_is_given_up() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let connect = Connect {
+            region: Some("us-west-2".parse().unwrap()),
+            endpoint_url: Some(format!("http://{}", listener.local_addr().unwrap())),
+            isolated: true,
+            ..Connect::default()
+        };
+        thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                thread::spawn(move || {
+                    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/xml\r\ncontent-length: 9999999\r\n\r\n";
+                    let mut written = stream.write_all(head.as_bytes());
+                    while written.is_ok() {
+                        thread::sleep(Duration::from_millis(20));
+                        written = stream.write_all(b"<");
+                    }
+                });
+            }
+        });
+        let began = Instant::now();
+        let fault = identity(&connect.isolated_config(), Duration::from_millis(500))
+            .await
+            .unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Unreachable, "{fault:?}");
+        assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+        // The other calls have the same limit, for more time.
+        let config = connect.isolated_config();
+        assert_eq!(config.timeout_config().unwrap().operation_timeout(), Some(LONGEST));
+    }
 }

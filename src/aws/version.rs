@@ -9,6 +9,7 @@ use aws_sdk_lambda::types::FunctionConfiguration;
 use super::AwsCloud;
 use super::error::{OrFault, if_present, in_use, rejected};
 use super::function;
+use super::pages;
 use super::wait::{Waiting, accepted};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::FunctionName;
@@ -108,17 +109,14 @@ async fn publish_as(
 /// The existing versions that kibus published: their description says which code they have, and they have it.
 pub(super) async fn published_by_kibus(cloud: &AwsCloud, name: &FunctionName) -> Result<BTreeSet<u64>, Fault> {
     let call = cloud.lambda.list_versions_by_function().function_name(name.as_str());
-    let mut pages = call.into_paginator().items().send();
-    let mut versions = BTreeSet::new();
-    while let Some(version) = pages.next().await {
-        let Some(version) = if_present(version.or_fault("lambda:ListVersionsByFunction"))? else {
-            break;
-        };
-        // `$LATEST` has no number.
-        let number = version.version().and_then(|number| number.parse::<u64>().ok());
-        versions.extend(number.filter(|_| published(&version).code.is_as_recorded()));
-    }
-    Ok(versions)
+    let pages = call.into_paginator().send();
+    let versions = pages::all("lambda:ListVersionsByFunction", pages, |page| page.versions).await;
+    let versions = if_present(versions)?.unwrap_or_default();
+    let recorded = versions
+        .iter()
+        .filter(|version| published(version).code.is_as_recorded());
+    // `$LATEST` has no number.
+    Ok(recorded.filter_map(|version| version.version()?.parse().ok()).collect())
 }
 
 /// Deletes versions.

@@ -1,15 +1,20 @@
 //! Options that every command takes.
 
 use std::ffi::OsString;
+use std::io::{self, Write};
 
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args};
 
 use tracing_subscriber::EnvFilter;
 
-use crate::error::quoted;
+use crate::error::{Error, excerpt, quoted};
 use crate::model::name::{BusName, Region};
+use crate::ui::text::escape;
 use crate::ui::{Color, Output};
+
+/// How many characters of a refused argument are shown.
+const SHOWN: usize = 200;
 
 /// Options that every command takes.
 #[derive(Clone, Debug, Args)]
@@ -28,7 +33,7 @@ pub(super) struct Global {
     #[arg(long, global = true, env = "KIBUS_REGION", hide_short_help = true)]
     pub(super) region: Option<Region>,
     /// Profile of the AWS configuration [default: AWS_PROFILE].
-    #[arg(long, global = true, env = "KIBUS_PROFILE", hide_short_help = true)]
+    #[arg(long, global = true, env = "KIBUS_PROFILE", value_parser = printable, hide_short_help = true)]
     pub(super) profile: Option<String>,
     /// Endpoint for all calls, instead of those of AWS.
     #[arg(long, global = true, env = "KIBUS_ENDPOINT_URL", value_name = "URL", value_parser = endpoint_url,
@@ -79,7 +84,7 @@ pub(super) struct Global {
 fn endpoint_url(text: &str) -> Result<String, &'static str> {
     let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
     match rest {
-        Some(rest) if !rest.is_empty() => Ok(text.to_owned()),
+        Some(rest) if !rest.is_empty() => printable(text),
         _ => Err("an endpoint is http:// or https:// and a host"),
     }
 }
@@ -94,15 +99,49 @@ pub(super) fn start_log(verbose: u8) {
     // A second start in one process, as in tests, keeps the first log.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(|| EscapedStderr)
         .with_ansi(false)
         .without_time()
         .try_init();
 }
 
-/// The command line, quoted for a shell.
+/// Standard error for log lines, which hold names and error codes from outside.
+struct EscapedStderr;
+
+impl Write for EscapedStderr {
+    /// Takes a whole line.
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(line);
+        writeln!(io::stderr().lock(), "{}", escape(text.trim_end_matches('\n')))?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
+
+/// The first argument that cannot be shown and copied as it is: with a control character, or not UTF-8.
+pub(super) fn unprintable(args: &[OsString]) -> Option<Error> {
+    let mut after_the_name = args.iter().skip(1);
+    let bad = after_the_name.find(|arg| arg.to_str().is_none_or(|text| escape(text) != text))?;
+    let shown = excerpt(&escape(&bad.to_string_lossy()), SHOWN);
+    Some(Error::usage(format!(
+        "argument `{shown}` has a control character, or is not UTF-8"
+    )))
+}
+
+fn printable(text: &str) -> Result<String, &'static str> {
+    match escape(text) == text {
+        true => Ok(text.to_owned()),
+        false => Err("it has a control character"),
+    }
+}
+
+/// The command line, quoted for a shell. No name begins with `-`, so it goes without `--`, and options can be added.
 pub(super) fn command_line(args: &[OsString]) -> String {
-    let words = args.iter().skip(1).map(|arg| quoted(&arg.to_string_lossy()));
+    let words = args.iter().skip(1).filter(|arg| *arg != "--");
+    let words = words.map(|arg| quoted(&arg.to_string_lossy()));
     std::iter::once("kibus".to_owned())
         .chain(words)
         .collect::<Vec<_>>()
@@ -115,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_command_can_be_typed_again() {
-        let args = ["/usr/bin/kibus", "add-cluster", "--tag=a=b c", "it's", ""].map(OsString::from);
+        let args = ["/usr/bin/kibus", "add-cluster", "--tag=a=b c", "--", "it's", ""].map(OsString::from);
         assert_eq!(command_line(&args), r"kibus add-cluster '--tag=a=b c' 'it'\''s' ''");
     }
 }

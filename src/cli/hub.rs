@@ -122,3 +122,48 @@ fn global_options(global: &Global) -> String {
     }
     options
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::*;
+    use crate::cli::{global, parse};
+    use crate::error::tests::shell_words;
+
+    #[test]
+    fn a_printed_command_has_the_options_as_they_were_given() {
+        for odd in [
+            "a",
+            "a b",
+            "it's",
+            "$(kibus)",
+            "`kibus`;kibus",
+            "\"x\" \\",
+            "ü*?~{a,b}",
+            "!x",
+            "#x",
+        ] {
+            let url = format!("http://127.0.0.1:1/{odd}");
+            let options = [
+                "--bus",
+                "b",
+                "--region",
+                "us-east-1",
+                "--profile",
+                odd,
+                "--endpoint-url",
+                &url,
+            ];
+            let given: Vec<OsString> = ["kibus", "list"].iter().chain(&options).map(OsString::from).collect();
+            let parsed = parse::parse(&given).unwrap();
+            let line = global_options(&parsed.global);
+            assert_eq!(shell_words(&format!("kibus{line}"))[1..], options, "{line}");
+            let words: Vec<OsString> = shell_words(&global::command_line(&given))
+                .iter()
+                .map(OsString::from)
+                .collect();
+            assert_eq!(words, given);
+        }
+    }
+}

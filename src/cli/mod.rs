@@ -85,6 +85,10 @@ impl Ending {
 #[must_use]
 pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
     let args: Vec<OsString> = args.into_iter().collect();
+    if let Some(error) = global::unprintable(&args) {
+        Ui::new(ui::Output::Text, ui::Color::Auto, 0, Talk::default()).show_error(&error);
+        return error.kind.exit_code();
+    }
     let cli = match parse::parse(&args) {
         Ok(cli) => cli,
         Err(e) if e.kind() == clap::error::ErrorKind::DisplayVersion && args.iter().any(|arg| arg == "-v") => {

@@ -70,6 +70,25 @@ async fn survey_one(hub: &Hub, recipe: &impl Recipe, limit: usize) -> Survey {
     survey
 }
 
+/// Runs `one` for each hub, one after the other, and writes the one JSON document. Gives the worst ending.
+pub(super) async fn report_each(
+    hubs: &Hubs<'_>,
+    surveys: &[Survey],
+    one: impl AsyncFn(&Hub, &Survey) -> Result<(HubReport, Ending), Error>,
+) -> Result<Ending, Error> {
+    let (mut reports, mut ending) = (Vec::new(), Ending::Done);
+    for (hub, survey) in hubs.list.iter().zip(surveys) {
+        let (report, ended) = one(hub, survey).await?;
+        ending = ending.or(ended);
+        reports.push(report);
+    }
+    hubs.ui.report(&Report {
+        hubs: reports,
+        global_options: &hubs.global_options,
+    })?;
+    Ok(ending)
+}
+
 /// Runs the stages with one recipe for all hubs.
 pub(super) async fn change(hubs: Hubs<'_>, recipe: impl Recipe + Clone, consent: Consent) -> Result<Ending, Error> {
     change_with(hubs, recipe, consent, |_, _, _| Ok(())).await

@@ -1,14 +1,19 @@
 //! A cluster of a bus: its queue, and the policy on its controller role.
 
+use std::time::Duration;
+
 use super::hub;
 use super::inventory::Desired;
 use super::karpenter::KarpenterVersion;
 use super::name::{ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
-use super::options::{ClusterOptions, UserTags};
+use super::options::{ClusterOptions, HubOptions, UserTags};
 use super::policy;
 use super::resource::{Resource, ResourceId, RolePolicy};
 use super::scope::Scope;
 use super::tags::{CLUSTER, Tags};
+
+/// How long the router acts on what it last read of a queue's tags, at most.
+pub const TAGS_REMEMBERED: Duration = Duration::from_secs(30);
 
 /// A cluster with every option decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,9 +47,9 @@ impl Cluster {
         }
     }
 
-    /// Its desired resources, with the hub's customer key if it has one.
+    /// Its desired resources, on a hub with these options.
     #[must_use]
-    pub fn desired(&self, scope: &Scope, key: Option<&KmsKey>) -> Desired {
+    pub fn desired(&self, scope: &Scope, hub: &HubOptions) -> Desired {
         let user = self.options.tags.as_ref().map(UserTags::tags).unwrap_or_default();
         let tags = Tags::of(&scope.bus)
             .with(CLUSTER, self.name.as_str())
@@ -54,12 +59,12 @@ impl Cluster {
             Some(role) => tags.with_controller_role(role),
             None => tags,
         };
-        let queue = Resource::Queue(hub::cluster_queue(scope, self.queue.clone(), key, tags));
+        let queue = Resource::Queue(hub::cluster_queue(scope, self.queue.clone(), hub, tags));
         let policy = self.controller_role.as_ref().map(|role| {
             Resource::RolePolicy(RolePolicy {
                 role: role.clone(),
                 name: scope.controller_policy(&self.name),
-                document: self.controller_document(scope, key),
+                document: self.controller_document(scope, hub.key()),
             })
         });
         std::iter::once(queue).chain(policy).collect()
@@ -100,7 +105,7 @@ mod tests {
             role,
             options,
         )
-        .desired(&scope(), None)
+        .desired(&scope(), &HubOptions::default())
     }
 
     #[test]

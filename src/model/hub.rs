@@ -86,7 +86,7 @@ impl Hub {
             Resource::Queue(cluster_queue(
                 &self.scope,
                 self.scope.probe_queue(),
-                self.kms_key(),
+                &self.options,
                 self.tags().with(CLUSTER, PROBE_CLUSTER),
             )),
             Resource::Role(self.role()),
@@ -182,6 +182,7 @@ impl Hub {
                 &self.scope,
                 &self.scope.dead_letter_queue(),
                 self.rules().iter(),
+                self.options.senders(),
             )),
             ..queue(
                 self.scope.dead_letter_queue(),
@@ -206,6 +207,7 @@ impl Hub {
                 &self.scope,
                 &self.scope.hub_queue(),
                 self.rules().iter(),
+                self.options.senders(),
             )),
             ..queue(self.scope.hub_queue(), self.kms_key(), self.tags())
         }

@@ -21,6 +21,8 @@ pub mod policy;
 pub mod queue_consumer;
 #[cfg(feature = "cli")]
 pub mod queue_setting;
+#[cfg(test)]
+pub(crate) mod readings;
 pub mod resource;
 pub mod role_pattern;
 pub mod router_build;

@@ -5,6 +5,9 @@ use std::str::FromStr;
 
 use crate::error::Error;
 
+/// The longest value of a tag. An ARN that a tag saves is no longer.
+const TAG_VALUE: usize = 256;
+
 /// A name that AWS, EKS or kibus does not accept.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` is not a valid {kind}: it has to be {expected}", .value.escape_debug())]
@@ -120,17 +123,17 @@ names! {
     /// An AWS partition: the second part of an ARN.
     Partition: "partition",
         "`aws`, `aws-cn`, `aws-us-gov` or another name that begins with `aws`",
-        |s| s.starts_with("aws") && all(s, "-");
+        |s| s.len() <= 25 && s.starts_with("aws") && all(s, "-");
     /// The ARN of a KMS key; aliases are not accepted, because an IAM policy cannot name one.
     KmsKey: "KMS key",
         "the ARN of a key, like `arn:aws:kms:us-west-2:111122223333:key/...`",
         |s| { let p: Vec<_> = s.splitn(6, ':').collect();
-              p.len() == 6 && p[0] == "arn" && p[1].starts_with("aws") && p[2] == "kms" && p[5].starts_with("key/") && all(s, ":/-") };
+              s.len() <= TAG_VALUE && p.len() == 6 && p[0] == "arn" && p[1].starts_with("aws") && p[2] == "kms" && p[5].starts_with("key/") && all(s, ":/-") };
     /// The ARN of a managed policy that is a role's permissions boundary.
     PermissionsBoundary: "permissions boundary",
         "the ARN of a policy, like `arn:aws:iam::111122223333:policy/boundary`",
         |s| { let p: Vec<_> = s.splitn(6, ':').collect();
-              p.len() == 6 && p[0] == "arn" && p[1].starts_with("aws") && p[2] == "iam" && p[5].starts_with("policy/") && all(s, ":/-_+=.@") };
+              s.len() <= TAG_VALUE && p.len() == 6 && p[0] == "arn" && p[1].starts_with("aws") && p[2] == "iam" && p[5].starts_with("policy/") && all(s, ":/-_+=.@") };
 }
 
 fn all(s: &str, others: &str) -> bool {

@@ -8,14 +8,17 @@ use serde_json::{Value, json};
 use super::resource::FunctionSettings;
 use super::router_handler::RouterHandler;
 use super::scope::Scope;
+use crate::error::excerpt;
 
 /// The `source` of the request. Only an invocation of the function carries it; no rule matches it.
 pub const SOURCE: &str = "kibus.selftest";
 /// The `detail-type` of the request.
 pub const DETAIL_TYPE: &str = "Kibus Self-Test";
 
-/// How many characters of an unreadable report are shown.
+/// How many characters of an unreadable report are shown, or of a value in one.
 const SHOWN: usize = 200;
+/// How many characters of the problems are shown.
+const PROBLEMS: usize = 2_000;
 
 /// The request, in the shape of an event.
 #[must_use]
@@ -111,7 +114,7 @@ impl SelfTestReport {
     pub fn failure(&self) -> Option<String> {
         (!self.ok).then(|| match self.problems.as_slice() {
             [] => "it reports a failure without a reason".to_owned(),
-            problems => problems.join("; "),
+            problems => excerpt(&problems.join("; "), PROBLEMS),
         })
     }
 
@@ -133,7 +136,8 @@ impl SelfTestReport {
         if self.version != expected.code.version {
             return Err(format!(
                 "it reports version {}, but version {} was published",
-                self.version, expected.code.version
+                excerpt(&self.version, SHOWN),
+                expected.code.version
             ));
         }
         let (read, set) = (

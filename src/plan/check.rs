@@ -113,6 +113,24 @@ pub fn check_key(scope: &Scope, key: &KmsKey) -> Result<(), Refusal> {
     })
 }
 
+/// Refuses a resource that this bus does not manage.
+///
+/// # Errors
+/// When it does not.
+pub fn check_managed(scope: &Scope, resource: &Resource, observed: &Observed) -> Result<(), Refusal> {
+    if is_ours(scope, resource, observed) {
+        return Ok(());
+    }
+    Err(match resource.as_role_policy() {
+        Some(_) => Refusal::ForeignStatements(resource.id()),
+        None => Refusal::NotManaged {
+            id: resource.id(),
+            bus: scope.bus.clone(),
+            other: resource.tags().and_then(|tags| tags.get(BUS)?.parse().ok()),
+        },
+    })
+}
+
 fn check_change(scope: &Scope, change: &Change, observed: &Observed) -> Option<Refusal> {
     if let Some(Resource::RolePolicy(policy)) = &change.after
         && policy.role == scope.router_role()
@@ -124,15 +142,8 @@ fn check_change(scope: &Scope, change: &Change, observed: &Observed) -> Option<R
         });
     }
     let before = change.before.as_ref()?;
-    if !is_ours(scope, before, observed) {
-        return Some(match before.as_role_policy() {
-            Some(_) => Refusal::ForeignStatements(change.id.clone()),
-            None => Refusal::NotManaged {
-                id: change.id.clone(),
-                bus: scope.bus.clone(),
-                other: before.tags().and_then(|tags| tags.get(BUS)?.parse().ok()),
-            },
-        });
+    if let Err(refusal) = check_managed(scope, before, observed) {
+        return Some(refusal);
     }
     let after = change.after.as_ref();
     match before {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::blocked::{MissingRole, RoleSearch};
 use super::inventory::{of_cluster, readable, roles_with_policy, saved_options};
 use super::role_search::{self, Found};
-use super::{Blocked, ClusterSummary, Controller, Intent, NextStep, Recipe, controllers, second_source};
+use super::{Blocked, ClusterSummary, Controller, Intent, NextStep, Recipe, controllers, second_source, senders};
 use crate::model::cluster::Cluster;
 use crate::model::controller_role::{RoleTemplate, similar, usual_names};
 use crate::model::inventory::{Desired, Observed, Reading};
@@ -140,7 +140,7 @@ impl Recipe for Request {
             roles.extend(cluster.controller_role.clone());
             roles.extend(survey.queue_tags(name).and_then(Tags::controller_role));
             observed.extend(of_cluster(survey, name, &roles));
-            desired.extend(cluster.desired(scope, hub.key()));
+            desired.extend(cluster.desired(scope, hub));
             clusters.push(cluster);
         }
         if !refusals.is_empty() {
@@ -161,6 +161,8 @@ impl Recipe for Request {
         if self.role == RoleOption::Search {
             refusals.extend(role_search::check(survey, &plan));
         }
+        let mut warnings = roles.warnings;
+        warnings.extend(senders::stopped(scope, &plan));
         let controllers: Vec<Controller> = clusters.iter().map(Controller::of).collect();
         let next = if self.show_settings || self.changes_settings(&plan) {
             let mut next = policies_to_attach(survey, hub, &clusters);
@@ -172,7 +174,7 @@ impl Recipe for Request {
         Ok(Intent {
             plan,
             refusals,
-            warnings: roles.warnings,
+            warnings,
             second_sources: roles.second_sources,
             unchanged: unchanged(&self.names),
             next,

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use super::inventory::{of_clusters, of_hub, readable};
-use super::{Blocked, Intent, NextStep, Recipe, cluster, key, live_version, role_search};
+use super::{Blocked, Intent, NextStep, Recipe, cluster, key, live_version, role_search, senders};
 use crate::error::{Hint, Invocation};
 use crate::model::duration::duration_text;
 use crate::model::hub::Hub;
 use crate::model::inventory::{Desired, Observed};
 use crate::model::name::ClusterName;
 use crate::model::options::{BadSavedOption, HubOptions};
-use crate::model::resource::{Architecture, Code};
+use crate::model::resource::{Architecture, Code, Queue, ResourceId};
 use crate::model::tags::OPTION;
 use crate::plan::{self, Action, Allowed, Plan};
 use crate::survey::{Fact, Policies, Query, SavedOptions, Survey};
@@ -143,6 +143,7 @@ impl Recipe for Request {
         self.warn(survey, before.as_ref(), &after, &mut intent);
         intent.plan = plan::plan(scope, &desired, &observed);
         intent.warnings.extend(expiring(survey, &intent.plan));
+        intent.warnings.extend(senders::stopped(scope, &intent.plan));
         let allowed = Allowed {
             downgrade: self.allow_downgrade,
         };
@@ -156,6 +157,10 @@ impl Recipe for Request {
         if before.is_none() {
             let add = Invocation::kibus("add-cluster NAME");
             intent.next.push(NextStep::Run(Hint::command("Next:", add)));
+        } else if changes_cluster_queues(survey, &intent.plan) {
+            let text = "add-cluster changes the policies of cluster queues in the same way. To find their clusters:";
+            let verify = Invocation::kibus("verify");
+            intent.next.push(NextStep::Run(Hint::command(text, verify)));
         }
         Ok(intent)
     }
@@ -241,6 +246,13 @@ fn with_clusters(
     intent.clusters = cluster::summaries(survey);
     intent.clusters.retain(|cluster| !cluster.being_deleted);
     Ok(())
+}
+
+/// Whether the policies of cluster queues change too, as that of the probe queue does.
+fn changes_cluster_queues(survey: &Survey, plan: &Plan) -> bool {
+    let probe = ResourceId::Queue(survey.scope.probe_queue());
+    let mut updates = plan.changes.iter().filter(|change| change.action == Action::Update);
+    updates.any(|change| change.id == probe && change.touches(Queue::POLICY))
 }
 
 /// A warning for each queue with messages whose retention is lowered: SQS then deletes those that are older (SQS API

@@ -110,7 +110,7 @@ pub(super) fn desired(
             tags.controller_role(),
             ClusterOptions::saved(tags)?,
         );
-        desired.extend(cluster.desired(&survey.scope, hub.key()));
+        desired.extend(cluster.desired(&survey.scope, hub));
     }
     Ok(desired)
 }

@@ -1,6 +1,6 @@
 //! `dead-letters`: what lies in the dead-letter queue, why, and whether it is still useful.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Blocked, Intent, Recipe};
 use crate::model::dead_letter::{DeadLetter, LetterEvent, RetryLine};
@@ -14,7 +14,10 @@ use crate::survey::{Fact, Query, Survey};
 
 /// The request.
 #[derive(Clone, Copy, Debug)]
-pub struct Request;
+pub struct Request {
+    /// Whether the router is to route the dead letters again.
+    pub redrive: bool,
+}
 
 /// The dead letters of a hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,23 +49,33 @@ impl Recipe for Request {
     }
 
     fn more(&self, survey: &Survey) -> Query {
-        let queue = ResourceId::Queue(survey.scope.dead_letter_queue());
-        let mut query = Query::default();
-        if survey.observed.get(&queue).is_none() {
-            query.resources.insert(queue);
+        let mut resources = BTreeSet::from([ResourceId::Queue(survey.scope.dead_letter_queue())]);
+        if self.redrive {
+            resources.insert(ResourceId::Function(survey.scope.router_function()));
         }
-        query
+        resources.retain(|id| survey.observed.get(id).is_none());
+        Query {
+            resources,
+            ..Query::default()
+        }
     }
 
     fn intent(&self, survey: &Survey) -> Result<Intent, Blocked> {
-        let id = ResourceId::Queue(survey.scope.dead_letter_queue());
-        match survey.observed.get(&id) {
-            Some(Reading::Unreadable(fault)) => Err(Blocked::Unreadable(id, Box::new(fault.clone()))),
-            Some(Reading::Present(queue)) if plan::is_ours(&survey.scope, queue, &survey.observed) => {
-                Ok(Intent::default())
-            }
-            None | Some(Reading::Absent | Reading::Present(_)) => Err(Blocked::NoHub),
+        let Survey { scope, observed, .. } = survey;
+        let id = ResourceId::Queue(scope.dead_letter_queue());
+        match observed.get(&id) {
+            Some(Reading::Unreadable(fault)) => return Err(Blocked::Unreadable(id, Box::new(fault.clone()))),
+            Some(Reading::Present(queue)) if plan::is_ours(scope, queue, observed) => {}
+            None | Some(Reading::Absent | Reading::Present(_)) => return Err(Blocked::NoHub),
         }
+        let id = ResourceId::Function(scope.router_function());
+        match observed.get(&id).filter(|_| self.redrive) {
+            Some(Reading::Unreadable(fault)) => return Err(Blocked::Unreadable(id, Box::new(fault.clone()))),
+            Some(Reading::Present(function)) => plan::check_managed(scope, function, observed)?,
+            // Lambda says so when the function is invoked.
+            None | Some(Reading::Absent) => {}
+        }
+        Ok(Intent::default())
     }
 }
 

@@ -20,6 +20,7 @@ mod role_search;
 pub mod rollback;
 mod saved_options;
 mod second_source;
+mod senders;
 pub mod status;
 pub mod teardown;
 pub mod verify;

@@ -43,9 +43,8 @@ fn survey_of(options: HubOptions, being_deleted: &[&str]) -> Survey {
     let role = Some(ROLE.parse().unwrap());
     let name = "base".parse().unwrap();
     let base = Cluster::new(&scope(), &hub::default_queue_prefix(), name, role, Default::default());
-    let key = options.key().cloned();
-    let mut resources = Hub::new(&scope(), options, code()).desired();
-    resources.extend(base.desired(&scope(), key.as_ref()));
+    let mut resources = Hub::new(&scope(), options.clone(), code()).desired();
+    resources.extend(base.desired(&scope(), &options));
     for mut resource in resources.resources().cloned() {
         if let Resource::Queue(queue) = &mut resource
             && being_deleted.contains(&queue.name.as_str())

@@ -93,6 +93,8 @@ reasons! {
     pub(super) RetryReason, "Retried" {
         /// The router panicked.
         Panicked = "panicked",
+        /// The event has more entities than the router takes from one.
+        TooManyEntities = "too many entities",
         /// The invocation's time ended before the decision.
         OutOfTime = "out of time",
         /// EC2 shows no tags of the instance, at the first receive.

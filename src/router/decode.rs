@@ -17,6 +17,9 @@ use crate::model::signal::{Signal, SubjectMember};
 
 /// The largest message that SQS takes, in bytes.
 pub(super) const LARGEST: usize = 1024 * 1024;
+/// The most entities of one event. Each may take a share of a call and a decision of its own, so more could use up the
+/// memory and the time of the other messages in the batch.
+pub(super) const MOST_ENTITIES: usize = 10_000;
 
 /// An event that Karpenter may act on.
 #[derive(Debug)]
@@ -41,6 +44,8 @@ pub enum EventSubject {
     Instances(Vec<Result<InstanceId, DropReason>>),
     /// A probe of this cluster's queue, or of the queue of probes.
     Probe(Option<ClusterName>),
+    /// More entities than the router takes from one event.
+    TooManyEntities,
 }
 
 /// Decodes an event. `arrived` is when the hub queue took it, in milliseconds of the Unix epoch.
@@ -135,6 +140,10 @@ impl<'a> DecodedEvent<'a> {
         )?;
         check_here(detail, "eventRegion", scope.region.as_str(), DropReason::OtherRegion)?;
         let value = detail.get("affectedEntities").ok_or(DropReason::NoInstance)?;
+        if json::elements(value).is_some_and(|entities| entities.len() > MOST_ENTITIES) {
+            self.subject = EventSubject::TooManyEntities;
+            return Ok(());
+        }
         let entities = Entities::read(value, envelope.get("resources"), scope);
         if entities.ids().next().is_none() {
             return Err(DropReason::NoInstance);

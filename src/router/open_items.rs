@@ -76,6 +76,9 @@ impl<'a> OpenItems<'a> {
         };
         match &event.subject {
             EventSubject::Probe(cluster) => open(0, None, cluster.clone(), None),
+            EventSubject::TooManyEntities => {
+                open(0, None, None, Some(Decision::Retried(RetryReason::TooManyEntities)));
+            }
             EventSubject::Instances(instances) => {
                 for (place, instance) in instances.iter().enumerate() {
                     match instance {
@@ -218,6 +221,9 @@ fn no_tags(signal: Option<Signal>, receives: Option<u32>) -> Decision {
         Decision::Dropped(DropReason::NoTagsSeen)
     }
 }
+
+#[cfg(not(panic = "unwind"))]
+compile_error!("the router catches the panic of one message, so a panic must not abort its process");
 
 /// Runs a function that may panic, so that a panic harms one message only.
 fn guarded<R>(f: impl FnOnce() -> R) -> Result<R, RetryReason> {

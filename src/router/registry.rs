@@ -10,13 +10,14 @@ use super::clock::Clock;
 use super::decision::RetryReason;
 use super::deliver::Destination;
 use super::services::{CallFailure, InstanceTags, Queues};
+use crate::model::cluster::TAGS_REMEMBERED;
 use crate::model::name::{BusName, QueueName};
 use crate::model::tags::Tags;
 
 /// How long an answer is valid for which events are dropped or nothing is known: the queue may be created at any moment.
 const SHORTEST: Duration = Duration::from_secs(2);
 /// How long any other answer is valid, and the first one after it was repeated.
-const LONGEST: Duration = Duration::from_secs(30);
+const LONGEST: Duration = TAGS_REMEMBERED;
 /// How many queues a generation holds.
 const GENERATION: usize = 500;
 

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::Heading;
 use super::text::{WIDTH, release_queues, second_sources};
+use crate::apply::dead_letters::Treated;
 use crate::error::{Error, Hint, Invocation};
 use crate::model::field::FieldValue;
 use crate::model::name::{ClusterName, RoleName};
@@ -50,6 +51,8 @@ pub struct HubReport {
     pub status: Option<StatusReport>,
     /// The dead letters, if requested.
     pub dead_letters: Option<DeadLetterReport>,
+    /// What became of the dead letters, if they were treated.
+    pub treated: Option<Treated>,
     /// Whether the plan was applied completely.
     pub applied: bool,
     /// The error that the command ended with.
@@ -79,6 +82,7 @@ impl HubReport {
                 .collect(),
             status: None,
             dead_letters: None,
+            treated: None,
             applied: false,
             error: None,
         }
@@ -111,6 +115,7 @@ impl HubReport {
             warnings,
             status,
             dead_letters,
+            treated,
             applied,
             error,
         } = self;
@@ -132,7 +137,7 @@ impl HubReport {
             hub["status"] = status::to_json(status);
         }
         if let Some(letters) = dead_letters {
-            hub["dead_letters"] = dead_letters::to_json(letters);
+            hub["dead_letters"] = dead_letters::to_json(letters, treated.as_ref());
         }
         if let Some(error) = error {
             hub["error"] = error_json(error);
@@ -250,7 +255,7 @@ mod tests {
     use crate::ui::text::tests::{assert_snapshot, between, cluster_resources, drifted_resources, hub_resources};
 
     /// Why a document does not match the schema; `None` if it does.
-    fn objection(document: &Value) -> Option<String> {
+    pub(super) fn objection(document: &Value) -> Option<String> {
         let schema = serde_json::from_str(include_str!("../../docs/plan.schema.json")).unwrap();
         let mut compiler = boon::Compiler::new();
         compiler.add_resource("plan.schema.json", schema).unwrap();

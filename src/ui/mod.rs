@@ -131,7 +131,8 @@ impl Ui {
     /// When stdout cannot be written to, like a full disk. A closed pipe is an error too, which
     /// [`Ui::show_error`] does not print.
     pub fn out(&self, text: &str) -> Result<(), Error> {
-        self.bars.suspend(|| write_line(&mut io::stdout().lock(), text))
+        let text = text::at_the_edge(text, self.stdout_paint.is_on());
+        self.bars.suspend(|| write_line(&mut io::stdout().lock(), &text))
     }
 
     /// Clears the screen, if stdout is a terminal.
@@ -178,7 +179,7 @@ impl Ui {
 
     /// Writes a line to stderr.
     pub fn say(&self, text: &str) {
-        say(&self.bars, text);
+        say(&self.bars, self.stderr_paint, text);
     }
 
     /// Writes a warning with its command to stderr. A JSON document has its warnings itself.
@@ -262,7 +263,7 @@ impl Ui {
     fn document(&self, document: impl FnOnce() -> Value) -> Result<(), Error> {
         match self.output {
             Output::Text => Ok(()),
-            Output::Json => self.out(&format!("{:#}", document())),
+            Output::Json => self.out(&text::json_text(&document())),
         }
     }
 
@@ -325,7 +326,8 @@ impl Drop for Spinner {
 }
 
 /// Writes a line to stderr, above the progress lines. Errors of stderr are ignored.
-fn say(bars: &MultiProgress, text: &str) {
+fn say(bars: &MultiProgress, paint: Paint, text: &str) {
+    let text = text::at_the_edge(text, paint.is_on());
     bars.suspend(|| {
         let _ = writeln!(io::stderr().lock(), "{text}");
     });

@@ -45,6 +45,11 @@ impl Paint {
         self.with(Style::new().dim(), text)
     }
 
+    /// Whether it colors.
+    pub(super) fn is_on(self) -> bool {
+        self.on
+    }
+
     fn with(self, style: Style, text: &str) -> String {
         if text.is_empty() {
             return String::new();

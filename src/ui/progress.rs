@@ -123,7 +123,7 @@ impl PlanProgress {
 impl Listener for PlanProgress {
     fn event(&self, place: usize, change: &Change, event: Event) {
         if let Some(line) = self.line(change, &event) {
-            say(&self.bars, &line);
+            say(&self.bars, self.paint, &line);
         }
         if let Some(live) = &self.live {
             live.event(&self.bars, place, change, &event);

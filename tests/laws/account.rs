@@ -16,6 +16,8 @@ use kibus::model::tags::{CLUSTER, DELETING, Tags};
 use kibus::plan::{FieldChange, Op, Plan};
 use tokio::sync::watch;
 
+use crate::queue_policies::Sender;
+
 /// The roles of the account that kibus does not manage.
 const ROLES: &[&str] = &["KarpenterServiceAccount-base", "a", "b", "r-base", "r-two"];
 
@@ -231,6 +233,11 @@ impl Write for Account {
             .map(|(policy, queue)| format!("{}: {policy} has no key to {queue} any more", op.id()))
             .collect();
         state.breaches.extend(shut_out);
+        let locked_out = locked_out(&self.scope, &state.resources);
+        let locked_out = locked_out
+            .iter()
+            .map(|queue| format!("{}: the router may not send to {queue}", op.id()));
+        state.breaches.extend(locked_out);
         answer
     }
 
@@ -361,6 +368,21 @@ fn can_use(scope: &Scope, resources: &Desired) -> BTreeSet<(ResourceId, Resource
         }
     }
     found
+}
+
+/// The queues whose policies deny the router's messages, with the role as it is.
+fn locked_out(scope: &Scope, resources: &Desired) -> Vec<QueueName> {
+    let role = resources.get(&ResourceId::Role(scope.router_role()));
+    let arn = role
+        .and_then(Resource::as_role)
+        .map(|role| scope.role_arn(&role.path, &role.name));
+    let queues = resources.values().filter_map(Resource::as_queue);
+    let delivered = queues.filter(|queue| queue.tags.belong_to(&scope.bus) && queue.tags.get(CLUSTER).is_some());
+    let locked = delivered.filter(|queue| {
+        let router = arn.clone().map(Sender::principal);
+        router.is_some_and(|router| queue.policy.as_ref().is_some_and(|policy| !router.may_send(policy)))
+    });
+    locked.map(|queue| queue.name.clone()).collect()
 }
 
 fn fault(message: &str) -> Fault {

@@ -49,6 +49,7 @@ fn choosy_hub() -> Command {
         c.reserved_concurrency = Some("5".parse().unwrap());
         c.log_retention = Some("30".parse().unwrap());
         c.rebalance = Some(true);
+        c.lock_queues = Some(false);
     });
     BootstrapHub(chosen, "0.1.0")
 }
@@ -92,6 +93,8 @@ fn commands() -> Vec<Command> {
         choose(|c| c.reserved_concurrency = Some("none".parse().unwrap())),
         choose(|c| c.rebalance = Some(false)),
         choose(|c| c.rebalance = Some(true)),
+        choose(|c| c.lock_queues = Some(false)),
+        choose(|c| c.lock_queues = Some(true)),
         AddCluster(vec!["base"], NotGiven),
         AddCluster(vec!["base"], RoleFlag::None),
         AddCluster(vec!["base", "two"], Role("r-{cluster}")),

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::io::{Cursor, Write};
 use std::net::Ipv4Addr;
-use std::process::{Output, Stdio};
+use std::process::Output;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -18,14 +18,12 @@ use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
 use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
-use kibus::aws::{AwsCloud, Connect};
 use kibus::cloud::Read;
 use kibus::model::name::QueueName;
-use kibus::model::resource::{Alias, EventSourceMapping, Resource, ResourceId};
+use kibus::model::resource::{Alias, EventSourceMapping, ResourceId};
 use kibus::model::sample_event::sample_event;
 use kibus::model::scope::LIVE;
 use kibus::model::signal::Signal;
-use kibus::sandbox::PrivateServer;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
@@ -34,8 +32,8 @@ use tokio::sync::Notify;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-use crate::emulator::private_server;
 use crate::scenario::wire::{Answer, Broken, forward};
+use crate::stage::Stage;
 
 const WRITES: &str = include_str!("hub_of_0_1_0.json");
 
@@ -81,29 +79,19 @@ fn archive_of_0_1_0() -> Vec<u8> {
 }
 
 /// A hub of 0.1.0 on a private emulator.
-struct Stage {
-    server: PrivateServer,
-    cloud: AwsCloud,
+struct Hub {
+    stage: Stage,
     proxy: Proxy,
 }
 
-impl Stage {
+impl Hub {
     async fn open() -> Self {
-        let server = private_server(&[]).await;
-        let connect = Connect {
-            region: Some("us-west-2".parse().unwrap()),
-            endpoint_url: Some(server.endpoint().url()),
-            isolated: true,
-            session_token: server.endpoint().secret.token(),
-            ..Connect::default()
+        let stage = Stage::open().await;
+        let hub = Self {
+            proxy: Proxy::start(stage.port()).await,
+            stage,
         };
-        let session = connect.connect().await.unwrap();
-        let stage = Self {
-            cloud: AwsCloud::new(&session, "kibus".parse().unwrap()),
-            proxy: Proxy::start(server.endpoint().port).await,
-            server,
-        };
-        stage.replay().await;
+        hub.replay().await;
         let tags = [("eks:eks-cluster-name", "base"), ("karpenter.sh/nodepool", "default")];
         let tags = tags
             .iter()
@@ -113,10 +101,9 @@ impl Stage {
             "Action=CreateTags&Version=2016-11-15&ResourceId.1={INSTANCE}{}",
             tags.collect::<String>()
         );
-        stage
-            .call("ec2", "POST", "/", None, "application/x-www-form-urlencoded", form)
+        hub.call("ec2", "POST", "/", None, "application/x-www-form-urlencoded", form)
             .await;
-        stage
+        hub
     }
 
     /// Sends the recorded writes, with an archive of this test.
@@ -174,7 +161,7 @@ impl Stage {
             request = request.header("x-amz-target", target);
         }
         let request = request.body(Bytes::from(body)).unwrap();
-        let answer = forward(self.server.endpoint().port, request).await.unwrap();
+        let answer = forward(self.stage.port(), request).await.unwrap();
         let status = answer.status();
         let body = answer.into_body().collect().await.unwrap().to_bytes();
         assert!(status.is_success(), "{service} {path} {target:?}: {body:?}");
@@ -182,18 +169,8 @@ impl Stage {
     }
 
     fn command(&self, arguments: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kibus"));
-        command
-            .args(arguments.split_whitespace())
-            .args(["--region", "us-west-2", "--endpoint-url", &self.proxy.url])
-            .env_clear()
-            .env("AWS_ACCESS_KEY_ID", "test")
-            .env("AWS_SECRET_ACCESS_KEY", "test")
-            .env("AWS_SESSION_TOKEN", self.server.endpoint().secret.as_str())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true);
+        let mut command = Command::from(self.stage.kibus_through(&self.proxy.url, arguments));
+        command.kill_on_drop(true);
         command
     }
 
@@ -223,19 +200,15 @@ impl Stage {
         killed
     }
 
-    async fn read(&self, id: ResourceId) -> Resource {
-        self.cloud.read(&id).await.unwrap().unwrap_or_else(|| panic!("no {id}"))
-    }
-
     async fn alias(&self) -> Alias {
-        let id = ResourceId::Alias(self.cloud.scope().router_function(), LIVE.to_owned());
-        self.read(id).await.as_alias().unwrap().clone()
+        self.stage.live().await.unwrap()
     }
 
     async fn mapping(&self) -> EventSourceMapping {
-        let scope = self.cloud.scope();
+        let scope = self.stage.cloud.scope();
         let id = ResourceId::EventSourceMapping(scope.hub_queue(), scope.router_function(), LIVE.to_owned());
-        self.read(id).await.as_mapping().unwrap().clone()
+        let mapping = self.stage.cloud.read(&id).await.unwrap().unwrap();
+        mapping.as_mapping().unwrap().clone()
     }
 
     /// The hub is one of this version, and stays as it is.
@@ -266,28 +239,28 @@ struct Flow {
 impl Flow {
     /// Sends a probe to the event bus and a Spot warning to the hub queue, again and again, and reads the queues in
     /// which they have to arrive.
-    fn start(stage: &Arc<Stage>) -> Self {
+    fn start(hub: &Arc<Hub>) -> Self {
         let over = Arc::new(AtomicBool::new(false));
         let received: Arc<Mutex<BTreeSet<String>>> = Arc::default();
         let number = Arc::new(AtomicUsize::new(0));
         let sent = tokio::spawn({
-            let (stage, over, number) = (Arc::clone(stage), Arc::clone(&over), Arc::clone(&number));
+            let (hub, over, number) = (Arc::clone(hub), Arc::clone(&over), Arc::clone(&number));
             async move {
                 let mut sent = BTreeSet::new();
                 while !over.load(Ordering::Relaxed) {
                     let number = number.fetch_add(1, Ordering::Relaxed) + 1;
-                    sent.extend([stage.send_probe(number).await, stage.send_warning(number).await]);
+                    sent.extend([hub.send_probe(number).await, hub.send_warning(number).await]);
                     tokio::time::sleep(Duration::from_millis(100)).await;
                 }
                 sent
             }
         });
-        let queues: [QueueName; 2] = [stage.cloud.scope().probe_queue(), "karpenter-base".parse().unwrap()];
+        let queues: [QueueName; 2] = [hub.stage.cloud.scope().probe_queue(), "karpenter-base".parse().unwrap()];
         let readers = queues.map(|queue| {
-            let (stage, received) = (Arc::clone(stage), Arc::clone(&received));
+            let (hub, received) = (Arc::clone(hub), Arc::clone(&received));
             tokio::spawn(async move {
                 loop {
-                    let events = stage.receive(&queue).await;
+                    let events = hub.receive(&queue).await;
                     let names = events.iter().filter_map(|event| event["detail"]["test"].as_str());
                     received.lock().unwrap().extend(names.map(str::to_owned));
                 }
@@ -336,10 +309,10 @@ impl Flow {
     }
 }
 
-impl Stage {
+impl Hub {
     /// Receives up to ten events, and deletes them.
     async fn receive(&self, queue: &QueueName) -> Vec<Value> {
-        let (port, account) = (self.server.endpoint().port, &self.cloud.scope().account);
+        let (port, account) = (self.stage.port(), &self.stage.cloud.scope().account);
         let url = format!("http://127.0.0.1:{port}/{account}/{queue}");
         let call = |name: &str, body: Value| {
             let (target, body) = (format!("AmazonSQS.{name}"), body.to_string());
@@ -374,10 +347,11 @@ impl Stage {
 
     async fn send_warning(&self, number: usize) -> String {
         let name = format!("warning {number}");
-        let scope = self.cloud.scope();
+        let scope = self.stage.cloud.scope();
         let mut event = sample_event(scope, Signal::SpotInterruption, &[INSTANCE]);
         event["detail"]["test"] = name.clone().into();
-        self.cloud
+        self.stage
+            .cloud
             .send_message(&scope.hub_queue(), &event.to_string())
             .await
             .unwrap();
@@ -467,40 +441,37 @@ fn is_write(request: &Request<Bytes>) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hub_of_0_1_0_becomes_one_of_this_version_and_no_event_is_lost() {
-    let stage = Arc::new(Stage::open().await);
-    let before = stage.alias().await;
+    let hub = Arc::new(Hub::open().await);
+    let before = hub.alias().await;
     assert_eq!(before.settings.environment.len(), 2, "the fixture has variables");
-    assert_eq!(
-        (stage.mapping().await.batch_size, stage.mapping().await.window),
-        (100, 1)
-    );
-    let flow = Flow::start(&stage);
-    stage.kibus("bootstrap-hub --yes", 0).await;
-    stage.is_of_this_version().await;
+    assert_eq!((hub.mapping().await.batch_size, hub.mapping().await.window), (100, 1));
+    let flow = Flow::start(&hub);
+    hub.kibus("bootstrap-hub --yes", 0).await;
+    hub.is_of_this_version().await;
 
     // The version of 0.1.0 stays a target of a rollback, with its variables, and works.
-    stage.kibus("rollback --yes", 0).await;
-    let back = stage.alias().await;
+    hub.kibus("rollback --yes", 0).await;
+    let back = hub.alias().await;
     assert_eq!((back.version, &back.settings), (Some(1), &before.settings));
     flow.goes_on().await;
-    stage.kibus("bootstrap-hub --yes", 0).await;
-    assert_eq!(stage.alias().await.version, Some(2));
-    stage.is_of_this_version().await;
+    hub.kibus("bootstrap-hub --yes", 0).await;
+    assert_eq!(hub.alias().await.version, Some(2));
+    hub.is_of_this_version().await;
     flow.arrives().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_migration_that_is_killed_at_each_write_is_continued_and_no_event_is_lost() {
-    let stage = Arc::new(Stage::open().await);
-    let flow = Flow::start(&stage);
+    let hub = Arc::new(Hub::open().await);
+    let flow = Flow::start(&hub);
     // Each run comes one write further than the one before, until one has nothing left to write.
     let mut write = 1;
-    while stage.killed_at("bootstrap-hub --yes", write).await {
+    while hub.killed_at("bootstrap-hub --yes", write).await {
         write += 1;
         assert!(write < 40, "the migration does not come to an end");
     }
     assert!(write > 3, "only {write} runs");
-    stage.kibus("bootstrap-hub --yes", 0).await;
-    stage.is_of_this_version().await;
+    hub.kibus("bootstrap-hub --yes", 0).await;
+    hub.is_of_this_version().await;
     flow.arrives().await;
 }

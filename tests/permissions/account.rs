@@ -6,6 +6,7 @@ use std::process::Stdio;
 use std::sync::{Arc, OnceLock};
 
 use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_sdk_eventbridge::types::{PutEventsRequestEntry, Target};
 use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
 use http_body_util::BodyExt;
 use hyper::Request;
@@ -14,9 +15,11 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use kibus::sandbox::PrivateServer;
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use tokio::net::TcpListener;
 use tokio::process::Command;
 
+use super::queue_locks;
 use crate::emulator::{ACCOUNT, private_server};
 use crate::kms_key;
 use crate::scenario::wire::{Answer, Broken, forward};
@@ -138,6 +141,30 @@ impl Account {
         call.send().await.unwrap();
     }
 
+    /// Brings a text to a queue through a rule, because the policies of the queues deny everyone else. The emulator applies
+    /// no queue policy to what a rule delivers; AWS would deny this rule, which is not one of the bus.
+    pub(super) async fn deliver(&self, queue: &str, text: &Value) {
+        let events = aws_sdk_eventbridge::Client::new(&self.root());
+        let call = events
+            .put_rule()
+            .name("deliver")
+            .event_pattern(r#"{"source": ["test"]}"#);
+        call.send().await.unwrap();
+        let target = Target::builder().id("queue").input(text.to_string());
+        let target = target.arn(format!("arn:aws:sqs:{}:{ACCOUNT}:{queue}", self.region));
+        let call = events.put_targets().rule("deliver").targets(target.build().unwrap());
+        call.send().await.unwrap();
+        let entry = PutEventsRequestEntry::builder()
+            .source("test")
+            .detail_type("test")
+            .detail("{}");
+        let sent = events.put_events().entries(entry.build()).send().await.unwrap();
+        assert_eq!(sent.failed_entry_count, 0, "{sent:?}");
+        let call = events.remove_targets().rule("deliver").ids("queue");
+        call.send().await.unwrap();
+        events.delete_rule().name("deliver").send().await.unwrap();
+    }
+
     /// Creates a KMS key that allows EventBridge and returns its ARN.
     pub(super) async fn key(&self) -> String {
         let policy = json!({
@@ -208,5 +235,16 @@ async fn pass(server: &OnceLock<u16>, request: Request<Incoming>) -> Result<Answ
     let port = *server.get().ok_or("the server has not started")?;
     let (mut head, body) = request.into_parts();
     head.headers.insert("x-forwarded-proto", "https".parse()?);
-    forward(port, Request::from_parts(head, body.collect().await?.to_bytes())).await
+    let mut body = body.collect().await?.to_bytes();
+    if let Some(translated) = queue_locks::translated(&body) {
+        // The signature is for the body as it was.
+        let signed = Sha256::digest(&body)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<String>();
+        head.headers.insert("x-amz-content-sha256", signed.parse()?);
+        body = translated;
+    }
+    let answer = forward(port, Request::from_parts(head, body)).await?;
+    queue_locks::translated_back(answer).await
 }

@@ -156,6 +156,22 @@ pub(super) async fn to_the_router(account: &Account, keys: &Keys) -> Vec<String>
     done
 }
 
+/// Sends to every queue of the bus as a user who may send to every queue, and as the root user; returns what was not
+/// denied. It may send to another queue, so it is the queue policies that deny.
+pub(super) async fn to_a_sender(account: &Account, keys: &Keys) -> Vec<String> {
+    let url = |queue: &str| format!("{}/{ACCOUNT}/{queue}", account.endpoint);
+    let mut done = Vec::new();
+    for (who, config) in [("user", account.sdk(keys)), ("root", account.root())] {
+        let sqs = aws_sdk_sqs::Client::new(&config);
+        let send = |queue: &str| sqs.send_message().queue_url(url(queue)).message_body("x").send();
+        send("invoices").await.unwrap();
+        for queue in ["kibus-hub", "kibus-hub-dlq", "kibus-probe", "karpenter-base"] {
+            done.extend(denial(&format!("{who} sends to {queue}"), send(queue).await.err()));
+        }
+    }
+    done
+}
+
 /// Makes the calls that must be denied to a controller; returns those that were not.
 pub(super) async fn to_the_controller(account: &Account, keys: &Keys) -> Vec<String> {
     let url = |queue: &str| format!("{}/{ACCOUNT}/{queue}", account.endpoint);

@@ -6,6 +6,7 @@ mod bounded;
 mod by_name;
 mod denied;
 mod emulators_own;
+mod queue_locks;
 mod reference;
 
 use std::collections::BTreeSet;
@@ -131,6 +132,9 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     }
     assert_eq!(denied::to_the_controller(&account, &keys).await, Vec::<String>::new());
     an_event_reaches_its_cluster(&account, &sqs).await;
+    let keys = account.user("sender").await;
+    account.allow("sender", "sends", &sends()).await;
+    assert_eq!(denied::to_a_sender(&account, &keys).await, Vec::<String>::new());
 
     let keys = account.user("router").await;
     account.allow("router", "kibus-router", &router).await;
@@ -163,7 +167,7 @@ async fn each_policy_allows_its_work_and_nothing_else() {
         .await;
     operator.kibus("add-cluster base --tag none").await;
     operator.kibus("verify").await;
-    dead_letter(&account, &sqs).await;
+    account.deliver("kibus-hub-dlq", &json!("no event")).await;
     operator.kibus("dead-letters").await;
     operator.kibus("dead-letters --redrive").await;
     operator.kibus("dead-letters --purge").await;
@@ -187,13 +191,6 @@ async fn each_policy_allows_its_work_and_nothing_else() {
         Vec::<&String>::new(),
         "allowed, and no command of this story calls it"
     );
-}
-
-/// Puts a text that is no event into the dead-letter queue.
-async fn dead_letter(account: &Account, sqs: &Sqs) {
-    let call = sqs.send_message().message_body("x");
-    let url = format!("{}/{ACCOUNT}/kibus-hub-dlq", account.endpoint);
-    call.queue_url(url).send().await.unwrap();
 }
 
 /// Attaches a policy to the router's role as soon as the role exists.
@@ -272,9 +269,8 @@ async fn an_event_reaches_its_cluster(account: &Account, sqs: &Sqs) {
         "detail": {"instance-id": instance, "instance-action": "terminate"},
     });
     let url = |queue: &str| format!("{}/{ACCOUNT}/{queue}", account.endpoint);
-    // The emulator rejects events of `aws.ec2`, so the message goes directly to the hub queue.
-    let call = sqs.send_message().queue_url(url("kibus-hub"));
-    call.message_body(event.to_string()).send().await.unwrap();
+    // The emulator rejects events of `aws.ec2`, so it is the constant input of a rule.
+    account.deliver("kibus-hub", &event).await;
     let begun = Instant::now();
     loop {
         let call = sqs.receive_message().queue_url(url("karpenter-tenant-1"));
@@ -377,6 +373,15 @@ fn reads(queue: &str) -> Value {
     json!({
         "Version": "2012-10-17",
         "Statement": [{"Effect": "Allow", "Action": "sqs:ReceiveMessage", "Resource": arn("sqs", queue)}],
+    })
+}
+
+/// What the published examples give to whoever sends to any queue.
+fn sends() -> Value {
+    let actions = ["sqs:SendMessage", "sqs:SendMessageBatch"];
+    json!({
+        "Version": "2012-10-17",
+        "Statement": [{"Effect": "Allow", "Action": actions, "Resource": "*"}],
     })
 }
 

@@ -156,6 +156,24 @@ impl Account {
         bodies
     }
 
+    /// Receives and deletes the messages in a queue.
+    pub(super) async fn take_messages(&self, queue: &str) -> Vec<String> {
+        let parameters = json!({"QueueUrl": queue, "MaxNumberOfMessages": 10}).to_string();
+        let mut bodies = Vec::new();
+        loop {
+            let answer = self.json("sqs", "ReceiveMessage", &parameters).await;
+            let messages = answer["Messages"].as_array().cloned().unwrap_or_default();
+            if messages.is_empty() {
+                return bodies;
+            }
+            for message in messages {
+                let delete = json!({"QueueUrl": queue, "ReceiptHandle": message["ReceiptHandle"]});
+                self.call("sqs", "DeleteMessage", &delete.to_string()).await;
+                bodies.push(message["Body"].as_str().unwrap().to_owned());
+            }
+        }
+    }
+
     /// The functions, after Lambda has finished pending updates.
     async fn functions(&self) -> String {
         let begun = Instant::now();

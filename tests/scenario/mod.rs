@@ -5,6 +5,8 @@
 //!
 //! - `% sqs|iam|events|logs|lambda|ec2 OPERATION PARAMETERS`: a call by someone else
 //! - `% quietly COMMAND`: a command that ends with exit code 0, whose output and calls are not shown
+//! - `% last COMMAND`: a command of whose standard output only the last line is shown
+//! - `% times N SERVICE OPERATION PARAMETERS`: this many calls; `NUMBER` is the number of each
 //! - `% writes`: the writing calls since the last time, sorted; `% writes in order`: in their order
 //! - `% remember`, `% compare`: all resources in the account, and how they changed since
 //! - `% refuse OPERATION TIMES STATUS CODE MESSAGE`: these calls of kibus fail
@@ -22,7 +24,8 @@
 //! - `% partition PARTITION`: from now on every ARN in responses to kibus, and the caller's, is in this partition;
 //!   `% partitions`: the partitions of the ARNs that kibus has sent since the last time
 //! - `% visible QUEUE`: wait until none of its messages is in flight
-//! - `% settle`: wait until the hub queue is empty; `% messages QUEUE`: the messages in a queue
+//! - `% settle`: wait until the hub queue is empty; `% messages QUEUE`: the messages in a queue; `% take QUEUE`: the same,
+//!   counted and deleted
 
 mod account;
 pub(crate) mod all_together;
@@ -67,6 +70,7 @@ scenarios! {
     first_hub
     foreign_version
     interrupted
+    interrupted_redrive
     json
     no_answer
     no_tag_conditions
@@ -77,6 +81,7 @@ scenarios! {
     orphans
     partition
     policy
+    queue_locks
     retagged
     retagged_hub
     router_binaries
@@ -206,8 +211,31 @@ impl Scenario {
             self.proxy.take_writes();
             return String::new();
         }
+        if let Some(command) = line.strip_prefix("% last ") {
+            let came = command::run(command, self).await;
+            let lines: Vec<&str> = came.lines().collect();
+            let is_result = |line: &&str| !line.starts_with("! ") && !line.starts_with("exit ");
+            let last = lines.iter().rposition(is_result).unwrap_or_default();
+            return lines[last..].join("\n");
+        }
         let words: Vec<&str> = line.split(' ').skip(1).collect();
         match *words.as_slice() {
+            ["times", times, service, operation, ..] => {
+                for number in 1..=times.parse().unwrap() {
+                    let number: usize = number;
+                    let parameters = words[4..].join(" ").replace("NUMBER", &number.to_string());
+                    self.account.call(service, operation, &parameters).await;
+                }
+                String::new()
+            }
+            ["take", queue] => {
+                let mut taken: BTreeMap<String, usize> = BTreeMap::new();
+                for message in self.account.take_messages(queue).await {
+                    *taken.entry(message).or_default() += 1;
+                }
+                let twice = taken.values().filter(|times| **times > 1).count();
+                format!("{} messages, {twice} of them more than once", taken.len())
+            }
             [
                 service @ ("sqs" | "iam" | "events" | "logs" | "lambda" | "ec2"),
                 operation,

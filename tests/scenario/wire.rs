@@ -286,7 +286,7 @@ fn is_root(headers: &HeaderMap) -> bool {
 }
 
 /// The operation as `service:Operation`, for REST services as `service:METHOD/path`, and its subject.
-fn operation(request: &Request<Bytes>) -> (String, String) {
+pub(crate) fn operation(request: &Request<Bytes>) -> (String, String) {
     let service = service(request.headers());
     let body = request.body();
     if let Some(target) = request.headers().get("x-amz-target") {
@@ -340,12 +340,12 @@ fn subject(field: impl Fn(&str) -> Option<String>) -> String {
 }
 
 /// Whether `verify` asks the live version for its self-test, which changes no resource.
-fn asks_live_router(request: &Request<Bytes>) -> bool {
+pub(crate) fn asks_live_router(request: &Request<Bytes>) -> bool {
     let live = format!("Qualifier={LIVE}");
     request.uri().query() == Some(live.as_str()) && *request.body() == self_test::question().to_string()
 }
 
-fn is_reading(operation: &str) -> bool {
+pub(crate) fn is_reading(operation: &str) -> bool {
     let name = operation.split_once(':').map_or("", |(_, name)| name);
     ["Get", "List", "Describe", "GET/"]
         .iter()
@@ -353,7 +353,7 @@ fn is_reading(operation: &str) -> bool {
 }
 
 /// An error response in the protocol of the service.
-fn refusal(operation: &str, status: u16, code: &str, message: &str) -> Answer {
+pub(crate) fn refusal(operation: &str, status: u16, code: &str, message: &str) -> Answer {
     let is_xml = ["iam:", "sts:"].iter().any(|service| operation.starts_with(service));
     let (kind, body) = if is_xml {
         let error = format!("<Error><Type>Sender</Type><Code>{code}</Code><Message>{message}</Message></Error>");

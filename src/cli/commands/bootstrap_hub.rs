@@ -37,7 +37,7 @@ pub(in crate::cli) struct Args {
     /// Path of the router role [default: /].
     #[arg(long, env = "KIBUS_ROLE_PATH", value_name = "PATH")]
     role_path: Option<RolePath>,
-    /// Prefix of cluster queue names; may be empty [default: karpenter-].
+    /// Prefix of cluster queue names, or empty [default: karpenter-].
     #[arg(long, env = "KIBUS_QUEUE_PREFIX", value_name = "PREFIX")]
     queue_prefix: Option<QueuePrefix>,
     /// Memory for the router function, in MB [default: 256].
@@ -56,6 +56,10 @@ pub(in crate::cli) struct Args {
     #[arg(long, env = "KIBUS_REBALANCE", num_args = 0..=1, require_equals = true, default_missing_value = "true",
         value_name = "BOOL", value_parser = BoolishValueParser::new(), hide_possible_values = true)]
     rebalance: Option<bool>,
+    /// Deny messages from everyone but the bus itself [default: true].
+    #[arg(long, env = "KIBUS_LOCK_QUEUES", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+        value_name = "BOOL", value_parser = BoolishValueParser::new(), hide_possible_values = true)]
+    lock_queues: Option<bool>,
     /// Router binary [default: kibus-router next to kibus].
     #[arg(long, env = "KIBUS_ROUTER_BINARY", value_name = "FILE")]
     router_binary: Option<PathBuf>,
@@ -87,6 +91,7 @@ impl Args {
             reserved_concurrency: self.reserved_concurrency.clone(),
             log_retention: self.log_retention,
             rebalance: self.rebalance,
+            lock_queues: self.lock_queues,
         })
     }
 }

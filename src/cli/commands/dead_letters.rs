@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::apply::dead_letters::{Treated, Treatment, treat};
+use crate::apply::dead_letters::{LetterOutcome, Treated, Treatment, treat};
 use crate::cli::hub::{Hub, Hubs};
 use crate::cli::stages::{Consent, agree};
 use crate::cli::{Ending, explain, stages};
@@ -11,26 +11,42 @@ use crate::error::{Error, ErrorKind, Hint};
 use crate::recipe::Recipe;
 use crate::recipe::dead_letters::{DeadLetterReport, Request, report};
 use crate::survey::{Survey, dead_letters};
-use crate::ui::{Heading, HubReport, Output, Report, text};
+use crate::ui::{Heading, HubReport, Output, text};
 
 /// Show the events that reached no cluster; route them again, or delete them.
 ///
 /// Shows the reason of each. Reads up to 1000 dead letters and makes them visible again: nothing changes but their receive counts. --redrive and
 /// --purge apply to the messages that were shown, and to no others.
 #[derive(Debug, clap::Args)]
+// Without an action there is nothing to agree to.
+#[command(mut_args(|arg| if Action::has(&arg) { arg } else { arg.requires(Action::GROUP) }))]
 pub(in crate::cli) struct Args {
-    /// Route the events again through the live router, and delete those that it routed.
-    #[arg(long, conflicts_with = "purge")]
-    redrive: bool,
-    /// Delete the messages that are shown.
-    #[arg(long)]
-    purge: bool,
+    #[command(flatten)]
+    action: Action,
     #[command(flatten)]
     consent: Consent,
 }
 
-impl Args {
-    fn treatment(&self) -> Option<Treatment> {
+/// What is done with the dead letters that are shown.
+#[derive(Clone, Copy, Debug, clap::Args)]
+#[group(id = Self::GROUP, multiple = false)]
+struct Action {
+    /// Route the events again through the live router, and delete those that it routed.
+    #[arg(long)]
+    redrive: bool,
+    /// Delete the messages that are shown.
+    #[arg(long)]
+    purge: bool,
+}
+
+impl Action {
+    const GROUP: &str = "action";
+
+    fn has(arg: &clap::Arg) -> bool {
+        ["redrive", "purge"].contains(&arg.get_id().as_str())
+    }
+
+    fn treatment(self) -> Option<Treatment> {
         match (self.redrive, self.purge) {
             (true, _) => Some(Treatment::Redrive),
             (false, true) => Some(Treatment::Purge),
@@ -41,11 +57,13 @@ impl Args {
 
 /// Shows what lies in each dead-letter queue, and treats it.
 pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
-    let surveys = stages::survey(&hubs, &Request).await;
-    let (mut reports, mut ending) = (Vec::new(), Ending::Done);
-    for (hub, survey) in hubs.list.iter().zip(&surveys) {
+    let request = Request {
+        redrive: args.action.redrive,
+    };
+    let surveys = stages::survey(&hubs, &request).await;
+    stages::report_each(&hubs, &surveys, async |hub, survey| {
         let mut report = HubReport::of(&hub.scope);
-        let ended = match read(&hubs, hub, survey).await {
+        let ended = match read(&hubs, hub, request, survey).await {
             Ok(letters) => {
                 let ended = one(&hubs, hub, &args, &letters, &mut report).await?;
                 report.warnings = letters.warnings.iter().map(Hint::text).collect();
@@ -57,20 +75,15 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
         if let Ending::Failed(error) = &ended {
             report.error = Some((**error).clone());
         }
-        ending = ending.or(ended);
-        reports.push(report);
-    }
-    hubs.ui.report(&Report {
-        hubs: reports,
-        global_options: &hubs.global_options,
-    })?;
-    Ok(ending)
+        Ok((report, ended))
+    })
+    .await
 }
 
 /// Reads the dead letters of a hub, and the router's log about them.
-async fn read(hubs: &Hubs<'_>, hub: &Hub, survey: &Survey) -> Result<DeadLetterReport, Error> {
+async fn read(hubs: &Hubs<'_>, hub: &Hub, request: Request, survey: &Survey) -> Result<DeadLetterReport, Error> {
     let place = hubs.place(hub);
-    let checked = Request.intent(survey);
+    let checked = request.intent(survey);
     checked.map_err(|blocked| hubs.complete(explain::blocked(&place, &blocked)))?;
     let _reading = hubs.ui.spinner("reading the dead letters");
     let seen = dead_letters::look(&hub.cloud, &hub.scope.dead_letter_queue()).await;
@@ -93,7 +106,7 @@ async fn one(
     for warning in &letters.warnings {
         hubs.ui.warn_text(warning);
     }
-    let Some(treatment) = args.treatment() else {
+    let Some(treatment) = args.action.treatment() else {
         return Ok(Ending::Done);
     };
     let ids = ids(treatment, letters);
@@ -127,13 +140,14 @@ async fn one(
     };
     let interrupted = signal.unwrap_or(ErrorKind::Interrupted);
     let place = hubs.place(hub);
-    let error = match treated {
+    let error = match &treated {
         None => Some(explain::cut_short(&place, interrupted)),
         Some(treated) => {
-            hubs.ui.result(&text::treated(treatment, &treated))?;
-            ended(&place, treatment, &treated, interrupted)
+            hubs.ui.result(&text::treated(treated))?;
+            ended(&place, treated, interrupted)
         }
     };
+    report.treated = Some(treated.unwrap_or_else(|| Treated::abandoned(treatment)));
     report.applied = error.is_none();
     Ok(error.map_or(Ending::Done, |error| Ending::Failed(Box::new(hubs.complete(error)))))
 }
@@ -146,9 +160,11 @@ fn ids(treatment: Treatment, report: &DeadLetterReport) -> BTreeSet<String> {
 }
 
 /// The error to end with, unless every message was treated or is gone.
-fn ended(place: &explain::Place, treatment: Treatment, treated: &Treated, interrupted: ErrorKind) -> Option<Error> {
-    let state = format!("{} treated, {} left", treated.done.len(), treated.left.len());
-    let what = match treatment {
+fn ended(place: &explain::Place, treated: &Treated, interrupted: ErrorKind) -> Option<Error> {
+    let returned = treated.count(|one| *one == LetterOutcome::Returned);
+    let left = treated.letters.len() - treated.done() - returned;
+    let state = format!("{} treated, {left} left", treated.done());
+    let what = match treated.treatment {
         Treatment::Redrive => "could not redrive all dead letters",
         Treatment::Purge => "could not delete all dead letters",
     };
@@ -161,13 +177,10 @@ fn ended(place: &explain::Place, treatment: Treatment, treated: &Treated, interr
         let error = Error::new(interrupted, "stopped before the end").note(format!("{state}; no message is lost"));
         return Some(error.hint_command("to continue, run again:", place.command_line.as_str()));
     }
-    if treated.failed.is_empty() {
+    if returned == 0 {
         return None;
     }
-    let error = Error::failed(format!(
-        "the router returned {} of the dead letters",
-        treated.failed.len()
-    ));
+    let error = Error::failed(format!("the router returned {returned} of the dead letters"));
     Some(error.note("they stay in the dead-letter queue").hint_command(
         "for the reason of each:",
         crate::error::Invocation::kibus("dead-letters"),

@@ -14,7 +14,7 @@ use crate::recipe::probe::{BUS_LIMIT, ProbeResult, Probed, RESEND};
 use crate::recipe::verify::Request;
 use crate::recipe::{Intent, Recipe};
 use crate::survey::{Fact, Survey, counts, probe};
-use crate::ui::{Heading, HubReport, Report, text};
+use crate::ui::{Heading, HubReport, text};
 
 /// Check the hub and its clusters for drift; change nothing.
 ///
@@ -40,8 +40,7 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
         ..Request::default()
     };
     let surveys = stages::survey(&hubs, &request).await;
-    let (mut reports, mut ending) = (Vec::new(), Ending::Done);
-    for (hub, survey) in hubs.list.iter().zip(&surveys) {
+    stages::report_each(&hubs, &surveys, async |hub, survey| {
         let mut request = request.clone();
         request.watched = args.probe;
         // A probe deletes the message of a self-test that was sent before.
@@ -50,15 +49,9 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
         let (later, probed) = tokio::join!(samples(&hubs, hub, survey, args.probe), probes);
         request.probed = probed.transpose()?.unwrap_or_default();
         request.later = later;
-        let (report, ended) = check(&hubs, hub, survey, &request)?;
-        ending = ending.or(ended);
-        reports.push(report);
-    }
-    hubs.ui.report(&Report {
-        hubs: reports,
-        global_options: &hubs.global_options,
-    })?;
-    Ok(ending)
+        check(&hubs, hub, survey, &request)
+    })
+    .await
 }
 
 fn check(hubs: &Hubs<'_>, hub: &Hub, survey: &Survey, request: &Request) -> Result<(HubReport, Ending), Error> {

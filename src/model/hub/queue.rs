@@ -1,6 +1,7 @@
 //! The settings that hub queues and cluster queues share.
 
 use crate::model::name::{KmsKey, QueueName};
+use crate::model::options::HubOptions;
 use crate::model::policy;
 use crate::model::resource::{Encryption, Queue};
 use crate::model::scope::Scope;
@@ -11,13 +12,13 @@ pub const CLUSTER_RETENTION: u32 = 300;
 /// SQS's largest message, in bytes.
 const MAX_MESSAGE_SIZE: u32 = 1_048_576;
 
-/// A queue that the router delivers to.
-pub(in crate::model) fn cluster_queue(scope: &Scope, name: QueueName, key: Option<&KmsKey>, tags: Tags) -> Queue {
+/// A queue that the router delivers to, of a hub with these options.
+pub(in crate::model) fn cluster_queue(scope: &Scope, name: QueueName, hub: &HubOptions, tags: Tags) -> Queue {
     Queue {
         retention: CLUSTER_RETENTION,
         visibility: 30,
-        policy: Some(policy::cluster_queue(scope, &name)),
-        ..queue(name, key, tags)
+        policy: Some(policy::cluster_queue(scope, &name, hub.senders())),
+        ..queue(name, hub.key(), tags)
     }
 }
 

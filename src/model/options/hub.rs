@@ -5,6 +5,7 @@ use super::user_tags::UserTags;
 use super::value::{Bounded, LogRetention, Memory, OrNone, ReservedConcurrency, Retention};
 use crate::model::hub::default_queue_prefix;
 use crate::model::name::{KmsKey, PermissionsBoundary, QueuePrefix, RolePath};
+use crate::model::policy::Senders;
 use crate::model::resource::Architecture;
 use crate::model::tags::Tags;
 
@@ -23,6 +24,7 @@ pub struct HubOptions {
     pub reserved_concurrency: Option<OrNone<ReservedConcurrency>>,
     pub log_retention: Option<LogRetention>,
     pub rebalance: Option<bool>,
+    pub lock_queues: Option<bool>,
 }
 
 impl HubOptions {
@@ -43,6 +45,7 @@ impl HubOptions {
             reserved_concurrency: recall(tags, "reserved-concurrency")?,
             log_retention: recall(tags, "log-retention")?,
             rebalance: recall(tags, "rebalance")?,
+            lock_queues: recall(tags, "lock-queues")?,
         })
     }
 
@@ -67,6 +70,15 @@ impl HubOptions {
         self.kms_key.as_ref()?.0.as_ref()
     }
 
+    /// Which principals may send to the queues. They are locked unless the option says otherwise.
+    #[must_use]
+    pub fn senders(&self) -> Senders {
+        match self.lock_queues {
+            None | Some(true) => Senders::Locked,
+            Some(false) => Senders::ByTheirPolicies,
+        }
+    }
+
     /// The reserved concurrency of the router, if it is set.
     #[must_use]
     pub fn reserved(&self) -> Option<u32> {
@@ -88,6 +100,7 @@ impl HubOptions {
             reserved_concurrency: self.reserved_concurrency.or(other.reserved_concurrency),
             log_retention: self.log_retention.or(other.log_retention),
             rebalance: self.rebalance.or(other.rebalance),
+            lock_queues: self.lock_queues.or(other.lock_queues),
         }
     }
 
@@ -106,6 +119,7 @@ impl HubOptions {
             reserved_concurrency,
             log_retention,
             rebalance,
+            lock_queues,
         } = self;
         [
             memo("tag", tags.as_ref().map(UserTags::keys)),
@@ -119,6 +133,7 @@ impl HubOptions {
             memo("reserved-concurrency", reserved_concurrency.as_ref()),
             memo("log-retention", log_retention.as_ref()),
             memo("rebalance", rebalance.as_ref()),
+            memo("lock-queues", lock_queues.as_ref()),
         ]
         .into_iter()
         .flatten()

@@ -36,6 +36,7 @@ mod tests {
             reserved_concurrency: Some("none".parse().unwrap()),
             log_retention: Some("30".parse().unwrap()),
             rebalance: Some(false),
+            lock_queues: Some(false),
         }
     }
 

@@ -73,6 +73,8 @@ pub struct Queue {
 impl Queue {
     /// The path of the field with the encryption.
     pub const ENCRYPTION: &str = QueueField::Encryption.path();
+    /// The path of the field with the resource policy.
+    pub const POLICY: &str = QueueField::Policy.path();
 
     pub(super) fn fields(&self) -> Vec<Field> {
         let Self {

@@ -97,7 +97,7 @@ codes! {
     /// A queue is being deleted, or its delete was cut short.
     QueueBeingDeleted = "K112", Critical, "its messages are lost when SQS deletes it; if it stays, its delete was cut short";
     /// A hub queue has other settings.
-    HubQueueChanged = "K201", Critical, "events may be rejected, lost early, or readable by others";
+    HubQueueChanged = "K201", Critical, "events may be rejected or lost early, or others may read or forge them";
     /// The router role has other settings.
     RoleChanged = "K202", Critical, "the router may not run, or other principals may assume its role";
     /// The router role has another policy.
@@ -115,7 +115,7 @@ codes! {
     /// Only tags differ.
     TagsChanged = "K209", Warning, "routing is unchanged; kibus and its policies use tags to identify the resources of a bus";
     /// A cluster queue has other settings.
-    ClusterQueueChanged = "K210", Critical, "this cluster's events may be lost early, or be readable by others";
+    ClusterQueueChanged = "K210", Critical, "this cluster's events may be lost early, or others may read or forge them";
     /// A controller role has another policy.
     ControllerPolicyChanged = "K211", Critical, "this Karpenter may not be able to read its queue, or has permissions that it does not need";
     /// Something other than kibus changed the router's code.

@@ -597,6 +597,12 @@ const CHOICES: &[Row] = &[
         "~queue(policy,tags.kibus:option:rebalance) ~queue(policy) ~function(tags.kibus:option:rebalance) +rule",
     ),
     (
+        "queues without locks",
+        |b| b.options.lock_queues = Some(false),
+        "~queue(policy,tags.kibus:option:lock-queues) ~queue(policy) ~queue(policy) ~queue(policy) \
+         ~function(tags.kibus:option:lock-queues)",
+    ),
+    (
         "a newer router",
         |b| b.code = Code::of_archive("0.3.0", "cc"),
         "~function(code) ~alias(code)",

@@ -99,7 +99,7 @@ impl Bench {
             Default::default(),
         );
         let mut desired = hub.desired();
-        desired.extend(cluster.desired(&self.scope, hub.kms_key()));
+        desired.extend(cluster.desired(&self.scope, &self.options));
         desired
     }
 

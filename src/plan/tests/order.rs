@@ -59,7 +59,8 @@ impl Pair {
             )
         };
         if let Some(role) = ROLES.get(next(4)) {
-            self.wanted.extend(cluster(*role).desired(&scope(), None));
+            self.wanted
+                .extend(cluster(*role).desired(&scope(), &HubOptions::default()));
         }
         self.observed
             .insert(ResourceId::Queue(cluster(None).queue), Reading::Absent);
@@ -67,7 +68,7 @@ impl Pair {
         // The last two are being deleted.
         let being_deleted = queue >= 8;
         if let Some(role) = ROLES.get(if being_deleted { queue - 8 } else { queue / 2 }) {
-            for resource in cluster(*role).desired(&scope(), None).resources() {
+            for resource in cluster(*role).desired(&scope(), &HubOptions::default()).resources() {
                 if let Resource::Queue(mut seen) = resource.clone() {
                     seen.delay += u32::from(queue % 2 == 1);
                     if being_deleted {
@@ -79,7 +80,10 @@ impl Pair {
         }
         for role in ["a", "b"] {
             let policy = next(POLICIES);
-            for resource in cluster(Some(role)).desired(&scope(), None).resources() {
+            for resource in cluster(Some(role))
+                .desired(&scope(), &HubOptions::default())
+                .resources()
+            {
                 if let Resource::RolePolicy(mut seen) = resource.clone() {
                     if policy == 1 {
                         seen.document = Document::new(serde_json::json!({"Statement": {"Sid": "KibusX"}}));
@@ -382,7 +386,7 @@ fn change_of_role(from: Option<&str>, to: Option<&str>) -> Plan {
             role,
             Default::default(),
         )
-        .desired(&scope(), None)
+        .desired(&scope(), &HubOptions::default())
     };
     for resource in desired(from).resources() {
         pair.see(resource.clone());

@@ -2,12 +2,13 @@
 
 use serde_json::{Value, json};
 
+use crate::apply::dead_letters::{LetterOutcome, Treated, Treatment};
 use crate::model::dead_letter::{DeadLetterCause, DeliveryError, Usefulness, time_text};
 use crate::model::signal::Signal;
 use crate::recipe::dead_letters::{DeadLetterReport, ReportedLetter};
 
-/// The dead letters of a hub.
-pub(super) fn to_json(report: &DeadLetterReport) -> Value {
+/// The dead letters of a hub, and what became of them if they were treated.
+pub(super) fn to_json(report: &DeadLetterReport, treated: Option<&Treated>) -> Value {
     let DeadLetterReport {
         queue,
         about,
@@ -18,11 +19,15 @@ pub(super) fn to_json(report: &DeadLetterReport) -> Value {
         "queue_name": queue.as_str(),
         "seen": letters.len(),
         "about": about,
-        "messages": letters.iter().map(letter_json).collect::<Vec<_>>(),
+        "action": treated.map(|treated| match treated.treatment {
+            Treatment::Redrive => "redrive",
+            Treatment::Purge => "purge",
+        }),
+        "messages": letters.iter().map(|letter| letter_json(letter, treated)).collect::<Vec<_>>(),
     })
 }
 
-fn letter_json(reported: &ReportedLetter) -> Value {
+fn letter_json(reported: &ReportedLetter, treated: Option<&Treated>) -> Value {
     let ReportedLetter { letter, event, retry } = reported;
     json!({
         "message_id": letter.id,
@@ -49,7 +54,29 @@ fn letter_json(reported: &ReportedLetter) -> Value {
                 "useful_reason": reason,
             })
         }),
+        "result": treated.map(|treated| result(reported, treated)),
     })
+}
+
+/// What became of a dead letter: one of four words, and the reason.
+fn result(reported: &ReportedLetter, treated: &Treated) -> Value {
+    let (status, reason) = match (treated.treatment, treated.letters.get(&reported.letter.id)) {
+        (Treatment::Redrive, Some(LetterOutcome::Done)) => ("routed-and-deleted", None),
+        (Treatment::Purge, Some(LetterOutcome::Done)) => ("deleted", None),
+        (_, Some(LetterOutcome::Returned)) => ("failed", Some("the router returned it".to_owned())),
+        (_, Some(LetterOutcome::NotRouted(fault))) => ("failed", Some(fault.to_string())),
+        (Treatment::Redrive, Some(LetterOutcome::NotDeleted(fault))) => {
+            ("failed", Some(format!("routed and not deleted: {fault}")))
+        }
+        (Treatment::Purge, Some(LetterOutcome::NotDeleted(fault))) => ("failed", Some(fault.to_string())),
+        (_, Some(LetterOutcome::Left)) if treated.stopped || treated.fault.is_some() => {
+            ("left", Some("not tried".to_owned()))
+        }
+        (_, Some(LetterOutcome::Left)) => ("left", Some("no longer found".to_owned())),
+        (Treatment::Redrive, None) if reported.event.is_none() => ("left", Some("not an event".to_owned())),
+        (_, None) => ("unknown", Some("the command was stopped during its calls".to_owned())),
+    };
+    json!({ "status": status, "reason": reason })
 }
 
 fn delivery_error(error: &DeliveryError) -> Value {
@@ -70,3 +97,6 @@ fn delivery_error(error: &DeliveryError) -> Value {
         "exhausted_retry_condition": exhausted,
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,7 @@
 
 use super::Style;
 use super::escape::escape;
-use crate::apply::dead_letters::{Treated, Treatment};
+use crate::apply::dead_letters::{LetterOutcome, Treated, Treatment};
 use crate::model::dead_letter::{DeadLetterCause, DeliveryError, LetterEvent, Usefulness, time_text};
 use crate::recipe::dead_letters::{DeadLetterReport, ReportedLetter};
 use crate::ui::Heading;
@@ -123,21 +123,28 @@ pub fn treatment(treatment: Treatment, count: usize, report: &DeadLetterReport) 
 
 /// What became of the dead letters.
 #[must_use]
-pub fn treated(treatment: Treatment, treated: &Treated) -> String {
-    let done = match treatment {
+pub fn treated(treated: &Treated) -> String {
+    let count = |became: fn(&LetterOutcome) -> bool| treated.count(became);
+    let done = match treated.treatment {
         Treatment::Redrive => "Routed and deleted",
         Treatment::Purge => "Deleted",
     };
-    let mut parts = vec![format!("{done} {}", treated.done.len())];
-    if !treated.failed.is_empty() {
-        parts.push(format!("returned by the router {}", treated.failed.len()));
-    }
-    if !treated.left.is_empty() {
-        let word = match treated.stopped || treated.fault.is_some() {
-            true => "not tried",
-            false => "no longer found",
-        };
-        parts.push(format!("{word} {}", treated.left.len()));
+    let left = match treated.stopped || treated.fault.is_some() {
+        true => "not tried",
+        false => "no longer found",
+    };
+    let mut parts = vec![format!("{done} {}", treated.done())];
+    for (word, count) in [
+        ("returned by the router", count(|one| *one == LetterOutcome::Returned)),
+        (
+            "failed",
+            count(|one| matches!(one, LetterOutcome::NotRouted(_) | LetterOutcome::NotDeleted(_))),
+        ),
+        (left, count(|one| *one == LetterOutcome::Left)),
+    ] {
+        if count > 0 {
+            parts.push(format!("{word} {count}"));
+        }
     }
     format!("{}.", parts.join(", "))
 }

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use serde_json::Value;
+
 /// Replaces every character that would control the terminal with its escape, like `\u{1b}`.
 #[must_use]
 pub fn escape(text: &str) -> Cow<'_, str> {
@@ -19,6 +21,55 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
+/// The escape sequences of [`Paint`](crate::ui::paint::Paint).
+const COLORS: [&str; 6] = [
+    "\u{1b}[0m",
+    "\u{1b}[1m",
+    "\u{1b}[2m",
+    "\u{1b}[31m",
+    "\u{1b}[32m",
+    "\u{1b}[33m",
+];
+
+/// Whole text on its way to a stream: every character that would control the terminal is escaped, except newlines, tabs and,
+/// if `colors`, the colors of kibus. Text from outside is escaped where it becomes part of a text, newlines included; this
+/// holds where that was forgotten.
+#[must_use]
+pub(in crate::ui) fn at_the_edge(text: &str, colors: bool) -> Cow<'_, str> {
+    let stays = |c| !is_control(c) || matches!(c, '\n' | '\t');
+    if text.chars().all(stays) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len() + 8);
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let color = COLORS.iter().find(|color| colors && rest.starts_with(**color));
+        let taken = color.map_or(c.len_utf8(), |color| color.len());
+        if color.is_some() || stays(c) {
+            safe.push_str(&rest[..taken]);
+        } else {
+            safe.extend(c.escape_default());
+        }
+        rest = &rest[taken..];
+    }
+    Cow::Owned(safe)
+}
+
+/// A JSON document as text. Characters that control a terminal are escaped as JSON has it, so its values stay the same.
+#[must_use]
+pub fn json_text(document: &Value) -> String {
+    let text = format!("{document:#}");
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c != '\n' && is_control(c) {
+            safe.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            safe.push(c);
+        }
+    }
+    safe
+}
+
 /// Control characters, invisible characters, and characters that change the direction of text (Unicode Annex 9).
 fn is_control(c: char) -> bool {
     c.is_control()
@@ -27,7 +78,10 @@ fn is_control(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::ui::paint::Paint;
 
     #[test]
     fn control_characters_are_escaped() {
@@ -40,5 +94,36 @@ mod tests {
         ] {
             assert_eq!(escape(text), shown);
         }
+    }
+
+    #[test]
+    fn only_lines_and_the_colors_of_kibus_pass_the_edge() {
+        let paint = Paint::new(true);
+        let painted: Vec<String> = [Paint::green, Paint::yellow, Paint::red, Paint::bold, Paint::dim]
+            .iter()
+            .map(|color| color(paint, "x"))
+            .collect();
+        let painted = painted.join("\n\t");
+        assert_eq!(at_the_edge(&painted, true), painted);
+        assert!(!at_the_edge(&painted, false).contains('\u{1b}'));
+        for (text, shown) in [
+            ("a\u{1b}]0;b\u{7}", "a\\u{1b}]0;b\\u{7}"),
+            ("\u{1b}[5m\u{1b}[2J", "\\u{1b}[5m\\u{1b}[2J"),
+            ("a\rb\u{9b}2J\u{202e}", "a\\rb\\u{9b}2J\\u{202e}"),
+        ] {
+            assert_eq!(at_the_edge(text, true), shown);
+        }
+    }
+
+    #[test]
+    fn a_document_shows_no_control_character_and_stays_the_same() {
+        let hostile: String = ('\0'..='\u{ff}')
+            .chain('\u{2000}'..='\u{2070}')
+            .chain(['\u{feff}', '漢'])
+            .collect();
+        let document = json!({ hostile.clone(): [hostile] });
+        let text = json_text(&document);
+        assert!(!text.contains(|c| c != '\n' && is_control(c)), "{text:?}");
+        assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), document);
     }
 }

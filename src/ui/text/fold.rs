@@ -6,13 +6,19 @@ use console::measure_text_width;
 #[must_use]
 pub fn fold(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
+    let mut used = 0;
     for word in text.split(' ') {
+        let columns = measure_text_width(word);
         match lines.last_mut() {
-            Some(line) if measure_text_width(line) + 1 + measure_text_width(word) <= width => {
+            Some(line) if used + 1 + columns <= width => {
                 line.push(' ');
                 line.push_str(word);
+                used += 1 + columns;
             }
-            _ => lines.push(word.to_owned()),
+            _ => {
+                lines.push(word.to_owned());
+                used = columns;
+            }
         }
     }
     lines

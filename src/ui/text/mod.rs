@@ -8,6 +8,8 @@ mod escape;
 mod findings;
 mod fold;
 mod group;
+#[cfg(test)]
+mod hostile;
 mod next_step;
 mod plan;
 mod second_source;
@@ -19,7 +21,8 @@ mod value;
 
 pub use dead_letters::{dead_letters, treated, treatment};
 pub use error::{error, sentences, warning};
-pub use escape::escape;
+pub(super) use escape::at_the_edge;
+pub use escape::{escape, json_text};
 pub use findings::findings;
 pub use fold::fold;
 pub use group::by_count;

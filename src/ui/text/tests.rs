@@ -28,7 +28,7 @@ fn cluster_of(name: &str, role: &str) -> Desired {
     let role = Some(role.parse().unwrap());
     let name = name.parse().unwrap();
     let prefix = hub::default_queue_prefix();
-    Cluster::new(&scope(), &prefix, name, role, ClusterOptions::default()).desired(&scope(), None)
+    Cluster::new(&scope(), &prefix, name, role, ClusterOptions::default()).desired(&scope(), &HubOptions::default())
 }
 
 pub(crate) fn clusters_resources(count: usize) -> Desired {

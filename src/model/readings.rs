@@ -1,0 +1,231 @@
+//! A property: whatever is read back from AWS, reading it does not panic.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::dead_letter::{DeadLetter, DeadLetterCause, RetryLine, batch_event, failed_messages, time_text};
+use super::document::Document;
+use super::inline_policy::{InlinePolicy, queues_received_from, space};
+use super::key_policy::lets_rules_in;
+use super::options::{ClusterOptions, HubOptions, UserTags};
+use super::policy;
+use super::role_pattern::RolePattern;
+use super::router_handler::RouterHandler;
+use super::sample_event::sample_event;
+use super::scope::tests::scope;
+use super::self_test::{LiveTest, SelfTestReport};
+use super::signal::Signal;
+use super::tags::{BUS, CLUSTER, CONTROLLER_ROLE, Tags};
+
+/// Text of any characters, with those that control a terminal or a reader more often.
+pub(crate) fn any_text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        any::<String>(),
+        "[\\x00-\\x1f\\x7f-\\x9f\u{202a}-\u{202e}\u{2066}-\u{2069}a%\"\\\\/:*{}.]{0,24}",
+        prop_oneof![
+            Just("-1"),
+            Just("1e999"),
+            Just("99999999999999999999"),
+            Just("NaN"),
+            Just("../../etc"),
+            Just("%zz%C3%28%00%"),
+            Just("i-1"),
+            Just("arn:aws:ec2:us-west-2:111122223333:instance/i-1"),
+            Just("2026-11-21T19:58:01Z"),
+            Just("+999999-12-31T23:59:59Z"),
+            Just("Sat, 05 Dec 2026 05:00:00 GMT"),
+        ]
+        .prop_map(str::to_owned),
+    ]
+}
+
+/// Any JSON value, with members that kibus reads.
+pub(crate) fn any_json() -> impl Strategy<Value = Value> {
+    const MEMBERS: [&str; 16] = [
+        "Statement",
+        "Sid",
+        "Effect",
+        "Principal",
+        "Service",
+        "AWS",
+        "Action",
+        "NotAction",
+        "Resource",
+        "Condition",
+        "StringEquals",
+        "aws:SourceArn",
+        "detail",
+        "time",
+        "affectedEntities",
+        "entityValue",
+    ];
+    let key = prop_oneof![3 => prop::sample::select(&MEMBERS[..]).prop_map(str::to_owned), 1 => any_text()];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        Just(json!(0.5)),
+        Just(json!("Allow")),
+        Just(json!("kms:*")),
+        Just(json!("sqs:ReceiveMessage")),
+        any_text().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(6, 48, 5, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+            prop::collection::btree_map(key.clone(), inner, 0..5).prop_map(|members| members.into_iter().collect()),
+        ]
+    })
+}
+
+/// A policy with any statements.
+pub(crate) fn any_policy() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        any_json(),
+        any_json().prop_map(|statement| json!({ "Statement": statement }))
+    ]
+}
+
+/// JSON, almost JSON, and JSON that is nested deeply.
+fn any_json_text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => any_json().prop_map(|value| value.to_string()),
+        2 => (any_json(), any::<prop::sample::Index>()).prop_map(|(value, at)| {
+            let text = value.to_string();
+            text.chars().take(at.index(text.len() + 1)).collect()
+        }),
+        1 => any_text(),
+        1 => (1..50_000_usize).prop_map(|depth| format!("{}1{}", "[".repeat(depth), "]".repeat(depth))),
+        1 => (1..50_000_usize).prop_map(|depth| format!("{}1{}", r#"{"detail":"#.repeat(depth), "}".repeat(depth))),
+    ]
+}
+
+/// Tags of kibus with any values.
+fn any_tags() -> impl Strategy<Value = Tags> {
+    const KEYS: [&str; 14] = [
+        BUS,
+        CLUSTER,
+        CONTROLLER_ROLE,
+        "kibus:option:tag",
+        "kibus:option:memory",
+        "kibus:option:arch",
+        "kibus:option:retention",
+        "kibus:option:log-retention",
+        "kibus:option:queue-prefix",
+        "kibus:option:role-path",
+        "kibus:option:kms-key",
+        "kibus:option:permissions-boundary",
+        "kibus:option:karpenter-version",
+        "kibus:option:rebalance",
+    ];
+    let tag = (prop::sample::select(&KEYS[..]), any_text());
+    prop::collection::vec(tag, 0..6)
+        .prop_map(|tags| tags.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+}
+
+/// A dead letter with any text.
+pub(crate) fn any_letter() -> impl Strategy<Value = DeadLetter> {
+    let event =
+        (any_json(), prop::sample::select(Signal::ALL.to_vec()), any_text()).prop_map(|(detail, signal, time)| {
+            let mut event = sample_event(&scope(), signal, &["i-1"]);
+            event["detail"] = detail;
+            event["time"] = time.into();
+            event.to_string()
+        });
+    let body = prop_oneof![any_json_text(), event];
+    let attributes = prop::collection::vec(any_text(), 6);
+    (
+        any_text(),
+        any::<i64>(),
+        any::<u32>(),
+        any::<Option<bool>>(),
+        attributes,
+        body,
+    )
+        .prop_map(|(id, sent, receives, moved, attributes, body)| {
+            let names = [
+                "ERROR_CODE",
+                "ERROR_MESSAGE",
+                "RULE_ARN",
+                "TARGET_ARN",
+                "RETRY_ATTEMPTS",
+                "EXHAUSTED_RETRY_CONDITION",
+            ];
+            let attribute = |name: &str| {
+                let place = names.iter().position(|known| *known == name)?;
+                moved.is_none().then(|| attributes[place].as_str())
+            };
+            let cause = DeadLetterCause::of(attribute, moved.filter(|moved| *moved).map(|_| "arn"));
+            DeadLetter {
+                id,
+                sent,
+                receives,
+                cause,
+                body,
+            }
+        })
+}
+
+proptest! {
+    #[test]
+    fn tags_are_options_or_an_error_that_names_the_tag(tags in any_tags()) {
+        let shown = [
+            HubOptions::saved(&tags).err().map(|bad| bad.to_string()),
+            ClusterOptions::saved(&tags).err().map(|bad| bad.to_string()),
+        ];
+        for message in shown.into_iter().flatten() {
+            prop_assert!(message.starts_with("tag `kibus:option:"), "{message}");
+            prop_assert!(!message.contains(char::is_control), "{message:?}");
+        }
+        let given: Vec<String> = tags.0.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let _ = UserTags::parse(&given);
+        for value in tags.0.values() {
+            let _ = (value.parse::<RouterHandler>(), value.parse::<RolePattern>());
+        }
+    }
+
+    #[test]
+    fn any_policy_can_be_judged_and_compared(value in any_policy(), other in any_policy()) {
+        let (policy, other) = (Document::new(value), Document::new(other));
+        prop_assert!(policy == policy.clone());
+        prop_assert_eq!(policy == other, other == policy);
+        prop_assert!(Document::parse(&policy.pretty()).unwrap() == policy);
+        let rules = [scope().rule_arn(&scope().rule(Signal::Probe))];
+        let _ = (
+            lets_rules_in(&policy, &scope().account, &rules),
+            queues_received_from(&policy),
+            policy::all_ours(&policy),
+            policy::with_keys_too(&policy, &policy::keys(&other)),
+        );
+    }
+
+    #[test]
+    fn any_text_is_a_document_or_a_text(text in any_json_text()) {
+        let policy = InlinePolicy { name: text.clone(), text };
+        let document = policy.document_or_text();
+        prop_assert!(document == document.clone());
+        prop_assert!(space(&document.compact()) > 0);
+    }
+
+    #[test]
+    fn any_dead_letter_can_be_read_and_passed_on(letter in any_letter(), now in any::<i64>(), line in any_json_text()) {
+        let _ = (letter.event(now), time_text(letter.sent), RetryLine::read(&line));
+        let passed: Value = serde_json::from_str(&batch_event(&[&letter]).to_string()).unwrap();
+        prop_assert_eq!(passed["Records"][0]["body"].as_str(), Some(letter.body.as_str()));
+    }
+
+    #[test]
+    fn any_answer_of_the_function_is_a_result(answer in prop_oneof![
+        any_json_text().prop_map(String::into_bytes),
+        any::<Vec<u8>>(),
+        any_json().prop_map(|value| json!({"ok": true, "version": value, "problems": value}).to_string().into_bytes()),
+        any_text().prop_map(|text| json!({"ok": false, "version": text, "problems": [text]}).to_string().into_bytes()),
+        any_json().prop_map(|value| json!({ "batchItemFailures": value }).to_string().into_bytes()),
+        any_json().prop_map(|value| json!({"batchItemFailures": [{ "itemIdentifier": value }]}).to_string().into_bytes()),
+    ]) {
+        let _ = (LiveTest::of_payload(&answer), SelfTestReport::read(&answer).map(|report| report.refusals().is_some()));
+        let failed = failed_messages(&answer, &["a", "b"]);
+        let cleared = serde_json::from_slice::<Value>(&answer).is_ok_and(|answer| answer["batchItemFailures"] == json!([]));
+        prop_assert_eq!(failed.is_empty(), cleared);
+    }
+}

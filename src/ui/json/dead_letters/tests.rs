@@ -1,0 +1,132 @@
+//! Each result of a dead letter, in words that the schema has.
+
+use super::*;
+use crate::model::dead_letter::DeadLetter;
+use crate::model::fault::{Fault, FaultKind};
+use crate::model::sample_event::sample_event;
+use crate::model::scope::tests::scope;
+use crate::ui::json::tests::objection;
+use crate::ui::{HubReport, Report};
+
+fn fault() -> Fault {
+    Fault {
+        kind: FaultKind::Unreachable,
+        action: "x:Call".to_owned(),
+        code: None,
+        message: "no answer".to_owned(),
+    }
+}
+
+/// A report with one dead letter.
+fn report(is_event: bool) -> DeadLetterReport {
+    let letter = DeadLetter {
+        id: "m".to_owned(),
+        sent: 0,
+        receives: 1,
+        cause: DeadLetterCause::Unknown,
+        body: if is_event {
+            sample_event(&scope(), Signal::SpotInterruption, &["i-1"]).to_string()
+        } else {
+            String::new()
+        },
+    };
+    DeadLetterReport {
+        queue: scope().dead_letter_queue(),
+        about: 1,
+        letters: vec![ReportedLetter {
+            event: letter.event(0),
+            letter,
+            retry: None,
+        }],
+        warnings: Vec::new(),
+    }
+}
+
+#[test]
+fn each_dead_letter_has_its_result() {
+    use LetterOutcome::{Done, Left, NotDeleted, NotRouted, Returned};
+    use Treatment::{Purge, Redrive};
+
+    let treated = |treatment, outcome: Option<LetterOutcome>| Treated {
+        treatment,
+        letters: outcome.map(|outcome| ("m".to_owned(), outcome)).into_iter().collect(),
+        fault: None,
+        stopped: false,
+    };
+    let stopped = |treatment, outcome| Treated {
+        stopped: true,
+        ..treated(treatment, Some(outcome))
+    };
+    for (is_event, treated, expected) in [
+        (true, None, json!([null, null])),
+        (
+            true,
+            Some(treated(Redrive, Some(Done))),
+            json!(["redrive", {"status": "routed-and-deleted", "reason": null}]),
+        ),
+        (
+            true,
+            Some(treated(Purge, Some(Done))),
+            json!(["purge", {"status": "deleted", "reason": null}]),
+        ),
+        (
+            true,
+            Some(treated(Redrive, Some(Returned))),
+            json!(["redrive", {"status": "failed", "reason": "the router returned it"}]),
+        ),
+        (
+            true,
+            Some(treated(Redrive, Some(NotRouted(fault())))),
+            json!(["redrive", {"status": "failed", "reason": "x:Call: no answer"}]),
+        ),
+        (
+            true,
+            Some(treated(Redrive, Some(NotDeleted(fault())))),
+            json!(["redrive", {"status": "failed", "reason": "routed and not deleted: x:Call: no answer"}]),
+        ),
+        (
+            true,
+            Some(treated(Purge, Some(NotDeleted(fault())))),
+            json!(["purge", {"status": "failed", "reason": "x:Call: no answer"}]),
+        ),
+        (
+            true,
+            Some(treated(Purge, Some(Left))),
+            json!(["purge", {"status": "left", "reason": "no longer found"}]),
+        ),
+        (
+            true,
+            Some(stopped(Redrive, Left)),
+            json!(["redrive", {"status": "left", "reason": "not tried"}]),
+        ),
+        (
+            false,
+            Some(treated(Redrive, None)),
+            json!(["redrive", {"status": "left", "reason": "not an event"}]),
+        ),
+        (
+            true,
+            Some(Treated::abandoned(Redrive)),
+            json!(["redrive", {"status": "unknown", "reason": "the command was stopped during its calls"}]),
+        ),
+    ] {
+        let name = format!("{treated:?}");
+        let hub = HubReport {
+            dead_letters: Some(report(is_event)),
+            treated,
+            ..HubReport::of(&scope())
+        };
+        let document = Report {
+            hubs: vec![hub],
+            global_options: "",
+        }
+        .to_json();
+        assert_eq!(objection(&document), None, "{name}");
+        let letters = &document["hubs"][0]["dead_letters"];
+        assert_eq!(
+            json!([letters["action"], letters["messages"][0]["result"]]),
+            expected,
+            "{name}"
+        );
+    }
+}

@@ -1,0 +1,121 @@
+//! A property: nothing that is shown controls the terminal, whatever was read.
+
+use proptest::prelude::*;
+
+use super::escape::at_the_edge;
+use super::tests::{between, cluster_resources, hub_resources};
+use super::*;
+use crate::error::{Error, Hint};
+use crate::model::dead_letter::RetryLine;
+use crate::model::document::Document;
+use crate::model::inventory::Desired;
+use crate::model::options::HubOptions;
+use crate::model::readings::{any_json, any_letter, any_policy, any_text};
+use crate::model::resource::{Encryption, Redrive, Resource};
+use crate::model::scope::tests::scope;
+use crate::recipe::dead_letters::{DeadLetterReport, ReportedLetter};
+use crate::ui::Heading;
+use crate::ui::json::HubReport;
+use crate::ui::paint::Paint;
+
+/// Whether a text controls the terminal by more than lines and the colors of kibus. No part of the text may depend on
+/// [`at_the_edge`].
+fn is_safe(text: &str, style: Style) -> bool {
+    at_the_edge(text, style.paint.is_on()) == text
+}
+
+fn any_style() -> impl Strategy<Value = Style> {
+    (any::<bool>(), prop::option::of(20..200_usize), 0..2_u8).prop_map(|(colors, width, verbose)| Style {
+        paint: Paint::new(colors),
+        width,
+        verbose,
+    })
+}
+
+/// The resources of a hub and a cluster, with texts from outside wherever one is read.
+fn with_texts(text: &str, policy: &Document) -> Desired {
+    let mut all = hub_resources(HubOptions::default());
+    all.extend(cluster_resources("base"));
+    let change = |mut resource: Resource| {
+        let text = text.to_owned();
+        match &mut resource {
+            Resource::Queue(queue) => {
+                queue.policy = Some(policy.clone());
+                queue.redrive_allow = Some(policy.clone());
+                queue.encryption = Encryption::OtherKms(text.clone());
+                queue.redrive = Some(Redrive {
+                    dead_letters: text.clone(),
+                    max_receives: 0,
+                });
+                queue.tags.0.insert(format!("kibus:{text}"), text);
+            }
+            Resource::Role(role) => role.trust = policy.clone(),
+            Resource::RolePolicy(role_policy) => role_policy.document = policy.clone(),
+            Resource::Rule(rule) => {
+                rule.pattern = policy.clone();
+                rule.description.clone_from(&text);
+                rule.tags.0.insert(format!("kibus:{text}"), text);
+            }
+            Resource::Function(function) => {
+                let settings = &mut function.settings;
+                settings.environment.insert(text.clone(), text.clone());
+                settings.runtime.clone_from(&text);
+                settings.handler.clone_from(&text);
+                settings.role.clone_from(&text);
+                settings.code.version.clone_from(&text);
+                settings.code.live = text;
+            }
+            Resource::LogGroup(group) => drop(group.tags.0.insert("kibus:x".to_owned(), text)),
+            Resource::Alias(_) | Resource::EventSourceMapping(_) => {}
+        }
+        resource
+    };
+    all.resources().cloned().map(change).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_plan_controls_no_terminal(text in any_text(), policy in any_policy(), style in any_style()) {
+        let found = with_texts(&text, &Document::new(policy));
+        let planned = between(&found, &with_texts("x", &Document::new("x".into())));
+        for plan in [&planned, &between(&Desired::default(), &found), &between(&found, &Desired::default())] {
+            let shown = super::plan(&Heading::from(&scope()), plan, style);
+            prop_assert!(is_safe(&shown, style), "{shown:?}");
+        }
+        let mut report = HubReport::of(&scope());
+        report.plan = planned;
+        let json = json_text(&crate::ui::Report { hubs: vec![report], global_options: "" }.to_json());
+        prop_assert!(is_safe(&json, Style::default()), "{json:?}");
+    }
+
+    #[test]
+    fn a_dead_letter_controls_no_terminal(letter in any_letter(), reason in any_text(), style in any_style()) {
+        let report = DeadLetterReport {
+            queue: scope().dead_letter_queue(),
+            about: 1,
+            letters: vec![ReportedLetter {
+                event: letter.event(0),
+                retry: Some(RetryLine { id: reason.clone(), cluster: Some(reason.clone()), reason }),
+                letter,
+            }],
+            warnings: Vec::new(),
+        };
+        let shown = dead_letters(&Heading::from(&scope()), &report, style);
+        prop_assert!(is_safe(&shown, style), "{shown:?}");
+    }
+
+    #[test]
+    fn an_error_controls_no_terminal(text in any_text(), value in any_json(), style in any_style()) {
+        let error = Error::failed(text.clone())
+            .note(value.to_string())
+            .note(text.clone())
+            .hint(text.clone())
+            .hint_command(text.clone(), crate::error::quoted(&text));
+        for shown in [super::error(&error, style), warning(&format!("{text}\n    {text}\n{text}"), style)] {
+            prop_assert!(is_safe(&shown, style), "{shown:?}");
+        }
+        let _ = Hint::text(text);
+    }
+}

@@ -1,0 +1,172 @@
+//! A proxy that answers for one service what AWS never would.
+
+use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::header::CONTENT_TYPE;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use crate::aws_like::{AwsLike, Caller};
+use crate::scenario::wire::{Answer, Broken, asks_live_router, is_reading, operation, refusal};
+
+/// A text that no output may contain.
+pub(super) const MARK: &str = "sign-in-page";
+/// The size of a very large answer, in bytes.
+const HUGE: usize = 10 * 1024 * 1024;
+
+/// An answer that AWS never gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bad {
+    /// A success without a body.
+    Empty,
+    /// A success with the page of a proxy.
+    Html,
+    /// An error with the page of a proxy.
+    Forbidden,
+    /// A success with 10 MB of something.
+    Huge,
+    /// An error with a message of 10 MB.
+    HugeError,
+    /// A page without items, and always another next page. No other answer is bad.
+    Endless,
+    /// The same, with the same token each time.
+    Repeated,
+}
+
+impl Bad {
+    pub(super) const ALL: [Self; 5] = [Self::Empty, Self::Html, Self::Forbidden, Self::Huge, Self::HugeError];
+
+    fn answer(self, operation: &str) -> Answer {
+        let page = format!("<html><title>{MARK}</title>\u{1b}[31m</html>");
+        let html = |status, body: String| {
+            let answer = Response::builder().status(status).header(CONTENT_TYPE, "text/html");
+            answer.body(Full::from(body)).unwrap()
+        };
+        match self {
+            Self::Empty => html(200, String::new()),
+            Self::Html => html(200, page),
+            Self::Forbidden => html(403, page),
+            Self::Huge => html(200, MARK.repeat(HUGE / MARK.len())),
+            Self::HugeError => refusal(operation, 400, "Odd", &"a ".repeat(HUGE / 2)),
+            Self::Endless => html(200, page_of_nothing(operation, PAGES.fetch_add(1, Ordering::Relaxed))),
+            Self::Repeated => html(200, page_of_nothing(operation, 1)),
+        }
+    }
+}
+
+static PAGES: AtomicUsize = AtomicUsize::new(1);
+
+/// Whether an operation returns a list in pages.
+fn has_pages(operation: &str) -> bool {
+    !page_of_nothing(operation, 0).is_empty()
+}
+
+/// A page without items and the token of the next; empty for an operation without pages.
+fn page_of_nothing(operation: &str, token: usize) -> String {
+    let (list, next) = match operation {
+        "sqs:ListQueues" => ("QueueUrls", "NextToken"),
+        "tagging:GetResources" => ("ResourceTagMappingList", "PaginationToken"),
+        "events:ListTargetsByRule" => ("Targets", "NextToken"),
+        "logs:DescribeLogGroups" => ("logGroups", "nextToken"),
+        "lambda:GET/event-source-mappings" => ("EventSourceMappings", "NextMarker"),
+        "iam:ListRoles" => {
+            let list = format!("<Roles/><IsTruncated>true</IsTruncated><Marker>{token}</Marker>");
+            return format!("<ListRolesResponse><ListRolesResult>{list}</ListRolesResult></ListRolesResponse>");
+        }
+        _ => return String::new(),
+    };
+    json!({list: [], next: token.to_string()}).to_string()
+}
+
+/// Which calls of the service get the bad answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Calls {
+    /// Those that read. No call that writes is executed, of any service.
+    Reads,
+    /// Those that write, after they are executed.
+    Writes,
+}
+
+/// A running proxy.
+pub(super) struct BadServer {
+    pub(super) url: String,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    struck: bool,
+    writes: Vec<String>,
+}
+
+impl BadServer {
+    /// Starts a proxy to an emulator.
+    pub(super) async fn start(like: &AwsLike, service: &'static str, bad: Bad, calls: Calls) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let state = Arc::<Mutex<State>>::default();
+        let (shared, like) = (Arc::clone(&state), like.clone());
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (state, like) = (Arc::clone(&shared), like.clone());
+                let answer =
+                    service_fn(move |request| pass(Arc::clone(&state), like.clone(), (service, bad, calls), request));
+                let connection = hyper::server::conn::http1::Builder::new();
+                tokio::spawn(async move { drop(connection.serve_connection(TokioIo::new(stream), answer).await) });
+            }
+        });
+        Self { url, state }
+    }
+
+    /// Whether a call got the bad answer.
+    pub(super) fn struck(&self) -> bool {
+        self.state.lock().unwrap().struck
+    }
+
+    /// The calls that would write.
+    pub(super) fn writes(&self) -> Vec<String> {
+        self.state.lock().unwrap().writes.clone()
+    }
+}
+
+async fn pass(
+    state: Arc<Mutex<State>>,
+    like: AwsLike,
+    (service, bad, calls): (&'static str, Bad, Calls),
+    request: Request<Incoming>,
+) -> Result<Answer, Broken> {
+    let (parts, body) = request.into_parts();
+    let request = Request::from_parts(parts, body.collect().await?.to_bytes());
+    let (operation, _) = operation(&request);
+    let reads = is_reading(&operation) || asks_live_router(&request) || operation == "sqs:ReceiveMessage";
+    let is_bad = !matches!(bad, Bad::Endless | Bad::Repeated) || has_pages(&operation);
+    let is_meant = is_bad && operation.starts_with(&format!("{service}:")) && reads == (calls == Calls::Reads);
+    {
+        let mut state = state.lock().unwrap();
+        state.struck |= is_meant;
+        if !reads {
+            state.writes.push(operation.clone());
+        }
+    }
+    match calls {
+        Calls::Reads if is_meant => Ok(bad.answer(&operation)),
+        Calls::Reads if !reads => Ok(refusal(&operation, 400, "NotExecuted", "not executed")),
+        Calls::Writes if is_meant => {
+            let answer = like.pass(request, Caller::Client).await?;
+            // AWS does not accept everything at once.
+            Ok(if answer.status().is_success() {
+                bad.answer(&operation)
+            } else {
+                answer
+            })
+        }
+        _ => like.pass(request, Caller::Client).await,
+    }
+}

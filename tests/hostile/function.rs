@@ -1,0 +1,191 @@
+//! The real router as a process, with a local server in place of Lambda's Runtime API, EC2 and SQS.
+
+use std::net::Ipv4Addr;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::process::{Child, Command};
+use tokio::sync::mpsc;
+
+/// The cluster that owns every instance.
+pub(super) const CLUSTER: &str = "base";
+
+/// How an invocation ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// With this answer.
+    Answered(Value),
+    /// With an error of this type.
+    Failed(String),
+}
+
+/// A running router.
+pub(super) struct Function {
+    process: Child,
+    events: mpsc::UnboundedSender<Bytes>,
+    ended: mpsc::UnboundedReceiver<Ended>,
+    sent: Arc<Mutex<Vec<String>>>,
+}
+
+struct Services {
+    events: tokio::sync::Mutex<mpsc::UnboundedReceiver<Bytes>>,
+    ended: mpsc::UnboundedSender<Ended>,
+    sent: Arc<Mutex<Vec<String>>>,
+}
+
+impl Function {
+    /// Starts the router with these further variables.
+    pub(super) async fn start(variables: &[(&str, &str)]) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let (events, waiting) = mpsc::unbounded_channel();
+        let (done, ended) = mpsc::unbounded_channel();
+        let sent = Arc::default();
+        let services = Arc::new(Services {
+            events: tokio::sync::Mutex::new(waiting),
+            ended: done,
+            sent: Arc::clone(&sent),
+        });
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let services = Arc::clone(&services);
+                tokio::spawn(async move {
+                    let service = service_fn(|request| services.answer(request));
+                    let connection = hyper::server::conn::http1::Builder::new();
+                    drop(connection.serve_connection(TokioIo::new(stream), service).await);
+                });
+            }
+        });
+        let process = Command::new(env!("CARGO_BIN_EXE_kibus-router"))
+            .env_clear()
+            .envs([
+                ("AWS_ENDPOINT_URL", format!("http://{address}").as_str()),
+                ("AWS_LAMBDA_RUNTIME_API", address.as_str()),
+                ("AWS_ACCESS_KEY_ID", "key"),
+                ("AWS_SECRET_ACCESS_KEY", "secret"),
+                ("AWS_REGION", "us-east-2"),
+                ("AWS_LAMBDA_FUNCTION_NAME", "kibus-router"),
+                ("AWS_LAMBDA_FUNCTION_VERSION", "1"),
+                ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "256"),
+                ("_HANDLER", "kibus/karpenter-"),
+            ])
+            .envs(variables.iter().copied())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        Self {
+            process,
+            events,
+            ended,
+            sent,
+        }
+    }
+
+    /// Invokes the router with a payload.
+    pub(super) async fn invoke(&mut self, payload: impl Into<Bytes>) -> Ended {
+        self.events.send(payload.into()).unwrap();
+        let ended = tokio::time::timeout(Duration::from_secs(60), self.ended.recv()).await;
+        let exited = self.process.try_wait().unwrap();
+        ended
+            .unwrap_or_else(|_| panic!("no answer; exited: {exited:?}"))
+            .unwrap()
+    }
+
+    /// The messages that queues took since the last time.
+    pub(super) fn take_sent(&self) -> Vec<String> {
+        std::mem::take(&mut self.sent.lock().unwrap())
+    }
+
+    /// The most memory that the process had, in KiB.
+    pub(super) fn peak(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id().unwrap())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    }
+
+    /// Stops the router and gives everything that it wrote.
+    pub(super) async fn log(mut self) -> String {
+        self.process.start_kill().unwrap();
+        let output = self.process.wait_with_output().await.unwrap();
+        String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap()
+    }
+}
+
+impl Services {
+    async fn answer(&self, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, hyper::Error> {
+        let path = request.uri().path().to_owned();
+        if path.ends_with("/next") {
+            let Some(event) = self.events.lock().await.recv().await else {
+                return Ok(Response::builder().status(410).body(Full::default()).unwrap());
+            };
+            let deadline = (SystemTime::now() + Duration::from_secs(10)).duration_since(UNIX_EPOCH);
+            return Ok(Response::builder()
+                .header("lambda-runtime-aws-request-id", "request")
+                .header("lambda-runtime-deadline-ms", deadline.unwrap().as_millis().to_string())
+                .header(
+                    "lambda-runtime-invoked-function-arn",
+                    "arn:aws:lambda:us-east-2:111122223333:function:kibus-router:live",
+                )
+                .body(Full::new(event))
+                .unwrap());
+        }
+        let target = request.headers().get("x-amz-target").cloned();
+        let body = request.into_body().collect().await?.to_bytes();
+        let text = match (path.rsplit('/').next(), target) {
+            (Some("response"), _) => {
+                drop(self.ended.send(Ended::Answered(serde_json::from_slice(&body).unwrap())));
+                String::new()
+            }
+            (Some("error"), _) => {
+                let error: Value = serde_json::from_slice(&body).unwrap();
+                let kind = error["errorType"].as_str().unwrap().to_owned();
+                drop(self.ended.send(Ended::Failed(kind)));
+                String::new()
+            }
+            (_, Some(target)) => self.sqs(target.to_str().unwrap(), &serde_json::from_slice(&body).unwrap()),
+            _ => tags(&String::from_utf8_lossy(&body)),
+        };
+        Ok(Response::new(Full::new(text.into())))
+    }
+
+    fn sqs(&self, target: &str, input: &Value) -> String {
+        let entries = input["Entries"].as_array().unwrap();
+        if target.ends_with(".SendMessageBatch") {
+            let bodies = entries
+                .iter()
+                .map(|entry| entry["MessageBody"].as_str().unwrap().to_owned());
+            self.sent.lock().unwrap().extend(bodies);
+        }
+        let done = entries
+            .iter()
+            .map(|entry| json!({"Id": entry["Id"], "MessageId": "m", "MD5OfMessageBody": "x"}));
+        json!({"Successful": done.collect::<Vec<_>>(), "Failed": []}).to_string()
+    }
+}
+
+/// The answer to `DescribeTags`: every instance is one of the cluster's Karpenter.
+fn tags(form: &str) -> String {
+    let mut items = String::new();
+    for (_, id) in form
+        .split('&')
+        .filter_map(|pair| pair.split_once('='))
+        .filter(|(_, id)| id.starts_with("i-"))
+    {
+        for (key, value) in [("karpenter.sh/nodepool", "x"), ("eks:eks-cluster-name", CLUSTER)] {
+            let of = format!("<resourceId>{id}</resourceId><resourceType>instance</resourceType>");
+            items.push_str(&format!("<item>{of}<key>{key}</key><value>{value}</value></item>"));
+        }
+    }
+    format!("<DescribeTagsResponse><requestId>r</requestId><tagSet>{items}</tagSet></DescribeTagsResponse>")
+}

@@ -1,0 +1,9 @@
+//! Hostile input: whatever arrives, nothing panics, controls a terminal, is written in part, or tells a secret.
+
+mod answers;
+mod arguments;
+mod bad_server;
+mod function;
+mod router;
+mod secrets;
+mod shown;

@@ -1,0 +1,183 @@
+//! Hostile messages and payloads, through the real router.
+
+use serde_json::{Value, json};
+
+use super::function::{Ended, Function};
+
+/// The most entities that the router takes from one event.
+const MOST: usize = 10_000;
+/// The memory of the function, in KiB.
+const MEMORY: u64 = 256 * 1024;
+
+fn spot(id: &str) -> String {
+    let event = include_str!("../events/spot-interruption-warning.json");
+    let mut event: Value = serde_json::from_str(event).unwrap();
+    event["id"] = json!(id);
+    event.to_string()
+}
+
+/// A health event with these entities, as JSON.
+fn health(entities: &str) -> String {
+    let event = include_str!("../events/health-scheduled-change-single.json");
+    let mut event: Value = serde_json::from_str(event).unwrap();
+    event["id"] = json!("health");
+    event["resources"] = json!([]);
+    event["detail"]["affectedEntities"] = json!("ENTITIES");
+    event.to_string().replace("\"ENTITIES\"", entities)
+}
+
+/// A health event about this many instances.
+fn about(instances: usize) -> String {
+    let entities: Vec<String> = (0..instances)
+        .map(|n| format!(r#"{{"entityValue":"i-{n:x}"}}"#))
+        .collect();
+    health(&format!("[{}]", entities.join(",")))
+}
+
+/// A batch in which each body is a message with its place as id.
+fn batch(bodies: &[String]) -> String {
+    let record = |(place, body): (usize, &String)| {
+        json!({
+            "messageId": place.to_string(), "receiptHandle": "r", "body": body,
+            "attributes": {"ApproximateReceiveCount": "2", "SentTimestamp": "1795183351183"},
+            "eventSourceARN": "arn:aws:sqs:us-east-2:111122223333:kibus-hub",
+        })
+    };
+    json!({ "Records": bodies.iter().enumerate().map(record).collect::<Vec<_>>() }).to_string()
+}
+
+fn retried(places: &[usize]) -> Ended {
+    let failures: Vec<Value> = places
+        .iter()
+        .map(|place| json!({"itemIdentifier": place.to_string()}))
+        .collect();
+    Ended::Answered(json!({ "batchItemFailures": failures }))
+}
+
+fn ids(sent: &[String]) -> Vec<String> {
+    let id = |body: &String| {
+        serde_json::from_str::<Value>(body).unwrap()["id"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    let mut ids: Vec<String> = sent.iter().map(id).collect();
+    ids.sort();
+    ids
+}
+
+#[tokio::test]
+async fn an_event_with_too_many_entities_returns_alone() {
+    let mut function = Function::start(&[]).await;
+    let bodies = [spot("before"), about(MOST + 1), spot("after"), about(MOST)];
+    assert_eq!(function.invoke(batch(&bodies)).await, retried(&[1]));
+    assert_eq!(ids(&function.take_sent()), ["after", "before", "health"]);
+    // The same, passed directly.
+    assert_eq!(
+        function.invoke(about(MOST + 1)).await,
+        Ended::Failed("NotRouted".to_owned())
+    );
+    assert_eq!(function.take_sent(), Vec::<String>::new());
+    let log = function.log().await;
+    assert!(log.contains(r#""reason":"too many entities""#), "{log}");
+    assert!(log.contains(r#""RetriedTooManyEntities":1"#), "{log}");
+}
+
+/// SQS hands out 1 MiB a message, and Lambda 6 MB a batch.
+#[tokio::test]
+async fn the_largest_batch_of_the_smallest_entities_fits_into_memory() {
+    let mut function = Function::start(&[]).await;
+    let many = format!("[{}1]", "1,".repeat(480_000));
+    let twice = format!("[{0}1],\"affectedEntities\":[{0}1]", "1,".repeat(240_000));
+    let bodies = [many.as_str(), &many, &many, &twice, &twice].map(health);
+    let payload = batch(&[&[spot("neighbor")], &bodies[..]].concat());
+    assert!((4 << 20..6 << 20).contains(&payload.len()), "{}", payload.len());
+    assert_eq!(function.invoke(payload).await, retried(&[1, 2, 3, 4, 5]));
+    assert_eq!(ids(&function.take_sent()), ["neighbor"]);
+    assert!(function.peak() < MEMORY / 2, "{} KiB", function.peak());
+}
+
+#[tokio::test]
+async fn a_hostile_message_harms_no_neighbor() {
+    let deep = |open: &str, close: &str| format!("{}1{}", open.repeat(100_000), close.repeat(100_000));
+    let member = |name: &str, value: &str| spot("x").replacen('{', &format!("{{\"{name}\":{value},"), 1);
+    let escape = "\\u001b]0;title\\u0007\\n\\u202e../../x";
+    let hostile = [
+        String::new(),
+        "\0".to_owned(),
+        "<html>".to_owned(),
+        deep("[", "]"),
+        deep("{\"detail\":", "}"),
+        member("x", &deep("[", "]")),
+        member("detail", &deep("{\"detail\":", "}")),
+        member("source", "1e999999"),
+        member("time", "\"-999999999999-01-01T00:00:00Z\""),
+        member("resources", &deep("[", "]")),
+        member("id", &format!("\"{}\"", "x".repeat(900_000))),
+        format!("{{{}\"a\":1}}", "\"a\":1,".repeat(150_000)),
+        spot("x").replace("i-", "i-\\ud800"),
+        spot("x").replace("i-", escape),
+        spot("x").replace("111122223333", "1"),
+        health("{}"),
+        health("\"i-1\""),
+        health("[[],null,1,{\"entityValue\":1},{\"entityValue\":{}}]"),
+        health(&format!("[{{\"entityValue\":\"{escape}\"}}]")),
+        health(&format!("[{{\"entityValue\":\"i-1\",\"x\":{}}}]", deep("[", "]"))),
+    ];
+    let mut function = Function::start(&[]).await;
+    for (number, body) in hostile.iter().enumerate() {
+        let bodies = [spot("before"), body.clone(), spot("after")];
+        let ended = function.invoke(batch(&bodies)).await;
+        let Ended::Answered(answer) = &ended else {
+            panic!("{number}: {ended:?}")
+        };
+        let failures = answer["batchItemFailures"].as_array().unwrap();
+        assert!(
+            failures.iter().all(|failure| failure["itemIdentifier"] == "1"),
+            "{number}: {answer}"
+        );
+        let sent = function.take_sent();
+        let neighbors = ["before", "after"].map(spot);
+        assert!(neighbors.iter().all(|body| sent.contains(body)), "{number}: {sent:?}");
+    }
+    let log = function.log().await;
+    assert!(!log.contains("panicked"), "{log}");
+    assert_eq!(log.chars().find(|c| c.is_control() && *c != '\n'), None, "{log:?}");
+    assert!(!log.contains("title"), "{log}");
+}
+
+#[tokio::test]
+async fn a_hostile_payload_is_an_error_of_its_invocation_only() {
+    let deep = |open: &str, close: &str| format!("{}1{}", open.repeat(100_000), close.repeat(100_000)).into_bytes();
+    let record = |member: &str| format!("{{\"Records\":[{{\"messageId\":\"m\",{member}}}]}}").into_bytes();
+    let mut function = Function::start(&[]).await;
+    for (number, payload) in [
+        Vec::new(),
+        b"\xff\xfe".to_vec(),
+        b"\"\xff\"".to_vec(),
+        b"{\"Records\":\"\xff\"}".to_vec(),
+        b"nothing".to_vec(),
+        b"1e999".to_vec(),
+        deep("[", "]"),
+        deep("{\"Records\":", "}"),
+        b"{\"Records\":1}".to_vec(),
+        b"{\"Records\":[1]}".to_vec(),
+        b"{\"Records\":[],\"Records\":[]}".to_vec(),
+        record("\"attributes\":{\"ApproximateReceiveCount\":3}"),
+        record("\"attributes\":{\"ApproximateReceiveCount\":\"-3\",\"SentTimestamp\":\"9223372036854775808\"}"),
+        record("\"attributes\":{\"SentTimestamp\":\"-9223372036854775808\"}"),
+        record("\"eventSourceARN\":\"../x\""),
+        record("\"body\":null"),
+        record(&format!("\"body\":\"{}\"", "x".repeat(4 << 20))),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let ended = function.invoke(payload).await;
+        assert_ne!(ended, Ended::Failed("panic".to_owned()), "{number}");
+        assert_eq!(function.invoke(batch(&[spot("next")])).await, retried(&[]), "{number}");
+        assert_eq!(ids(&function.take_sent()), ["next"], "{number}");
+    }
+    let log = function.log().await;
+    assert!(!log.contains("panicked"), "{log}");
+}

@@ -1,0 +1,80 @@
+//! The locks of queue policies, as the emulator can evaluate them. It does not know `aws:PrincipalIsAWSService`, and its
+//! `aws:PrincipalArn` of a role is the ARN of the session, where AWS has the ARN of the role. So the proxy writes
+//! conditions that mean the same, and answers with what was written. The test of the queue policies evaluates the originals.
+//!
+//! The emulator applies no queue policy to what rules deliver, so a condition that every principal meets is as good as
+//! one that only services do not meet.
+
+use http_body_util::{BodyExt, Full};
+use hyper::Response;
+use hyper::body::Bytes;
+use hyper::header::CONTENT_LENGTH;
+use serde_json::{Value, json};
+
+use crate::emulator::ACCOUNT;
+use crate::scenario::wire::{Answer, Broken};
+
+/// Where a condition names the only role that may send.
+const NOT_ROLE: &str = "/ArnNotLike/aws:PrincipalArn";
+/// The beginning of the ARNs of all sessions.
+const SESSIONS: &str = "arn:aws:sts::111122223333:assumed-role/";
+
+/// A request body with the policy as the emulator takes it, if it has one. It is as long as it was: the length is signed.
+pub(super) fn translated(body: &[u8]) -> Option<Bytes> {
+    let mut value: Value = serde_json::from_slice(body).ok()?;
+    rewrite(&mut value, |condition| {
+        if *condition == not_a_service() {
+            *condition = every_principal();
+        } else if let Some(arns) = condition.pointer_mut(NOT_ROLE) {
+            let role = arns[0].as_str().unwrap().rsplit('/').next().unwrap();
+            *arns = format!("{SESSIONS}{role}/*").into();
+        }
+    })?;
+    let text = format!("{:width$}", value.to_string(), width = body.len());
+    assert_eq!(text.len(), body.len(), "{text}");
+    Some(text.into())
+}
+
+/// An answer with the policy as it was written.
+pub(super) async fn translated_back(answer: Answer) -> Result<Answer, Broken> {
+    let (mut parts, body) = answer.into_parts();
+    let mut body = body.collect().await?.to_bytes();
+    let mut value: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let rewritten = rewrite(&mut value, |condition| {
+        if *condition == every_principal() {
+            *condition = not_a_service();
+        } else if let Some(arns) = condition.pointer_mut(NOT_ROLE) {
+            let role = arns.as_str().unwrap().strip_prefix(SESSIONS).unwrap();
+            let role = role.strip_suffix("/*").unwrap();
+            *arns = ["", "*/"]
+                .map(|path| format!("arn:aws:iam::{ACCOUNT}:role/{path}{role}"))
+                .to_vec()
+                .into();
+        }
+    });
+    if rewritten.is_some() {
+        body = value.to_string().into();
+    }
+    parts.headers.insert(CONTENT_LENGTH, body.len().into());
+    Ok(Response::from_parts(parts, Full::new(body)))
+}
+
+/// Changes every condition of the policy among the attributes of a queue.
+fn rewrite(body: &mut Value, change: impl Fn(&mut Value)) -> Option<()> {
+    let policy = body.pointer_mut("/Attributes/Policy")?;
+    let mut document: Value = serde_json::from_str(policy.as_str()?).ok()?;
+    let statements = document["Statement"].as_array_mut()?.iter_mut();
+    statements
+        .filter_map(|statement| statement.get_mut("Condition"))
+        .for_each(change);
+    *policy = document.to_string().into();
+    Some(())
+}
+
+fn not_a_service() -> Value {
+    json!({"Bool": {"aws:PrincipalIsAWSService": "false"}})
+}
+
+fn every_principal() -> Value {
+    json!({"Null": {"aws:PrincipalArn": "false"}})
+}
