@@ -97,6 +97,21 @@ pub fn check_boundary(plan: &Plan) -> Result<(), Refusal> {
     refused.map_or(Ok(()), Err)
 }
 
+/// Refuses to unlock queues because of a saved option, while the hub queue is locked: whoever may tag the dead-letter queue
+/// could let others send.
+#[must_use]
+pub fn check_locks(plan: &Plan, hub_queue: Option<&Queue>) -> Vec<Refusal> {
+    let is_locked = |queue: &Queue| queue.policy.as_ref().is_some_and(policy::is_locked);
+    if !hub_queue.is_some_and(is_locked) {
+        return Vec::new();
+    }
+    let unlocked = plan.changes.iter().filter_map(|change| {
+        let (before, after) = (change.before.as_ref()?.as_queue()?, change.after.as_ref()?.as_queue()?);
+        (is_locked(before) && !is_locked(after)).then(|| Refusal::UnconfirmedUnlock(after.name.clone()))
+    });
+    unlocked.collect()
+}
+
 /// Refuses a key of another Region or partition: SQS does not accept it (SQS developer guide, "Key management").
 ///
 /// # Errors

@@ -154,6 +154,9 @@ pub enum Refusal {
         /// The saved boundary.
         saved: Option<PermissionsBoundary>,
     },
+    /// The saved option would unlock a queue.
+    #[error("queue `{0}` denies other senders, and the saved option is --lock-queues=false")]
+    UnconfirmedUnlock(QueueName),
     /// The version to roll back to was published with other settings, and would route by them.
     #[error("version {version} of the router was published with other settings: {}", list(.fields))]
     OtherSettings {
@@ -170,7 +173,9 @@ impl Refusal {
     pub fn resource(&self, scope: &Scope) -> Option<ResourceId> {
         Some(match self {
             Self::NotManaged { id, .. } | Self::ForeignStatements(id) | Self::OthersPolicy { id, .. } => id.clone(),
-            Self::OthersQueue { queue, .. } | Self::HubQueue(_, queue) => ResourceId::Queue(queue.clone()),
+            Self::OthersQueue { queue, .. } | Self::HubQueue(_, queue) | Self::UnconfirmedUnlock(queue) => {
+                ResourceId::Queue(queue.clone())
+            }
             Self::PrefixInUse { .. } | Self::EmptyPrefix(_) | Self::KeyElsewhere { .. } => return None,
             Self::RouterRole { role, policy } | Self::UnconfirmedRole { role, policy, .. } => {
                 ResourceId::RolePolicy(role.clone(), policy.clone())
@@ -189,7 +194,7 @@ impl Refusal {
     pub(super) fn is_unconfirmed(&self, of: Option<&ClusterName>) -> bool {
         match self {
             Self::UnconfirmedRole { cluster, .. } => of == Some(cluster),
-            Self::UnconfirmedBoundary { .. } => of.is_none(),
+            Self::UnconfirmedBoundary { .. } | Self::UnconfirmedUnlock(_) => of.is_none(),
             _ => false,
         }
     }
@@ -212,6 +217,7 @@ impl Refusal {
             Self::RouterRole { .. } => FindingCode::RouterRole,
             Self::UnconfirmedRole { .. } => FindingCode::ControllerPolicyMissing,
             Self::UnconfirmedBoundary { .. } => FindingCode::RoleChanged,
+            Self::UnconfirmedUnlock(_) => FindingCode::TagsChanged,
         }
     }
 
@@ -295,6 +301,10 @@ impl Refusal {
                     "bootstrap-hub --permissions-boundary {}",
                     quoted(live.as_str())
                 )),
+            ),
+            Self::UnconfirmedUnlock(_) => Hint::command(
+                "a tag alone does not unlock queues; to keep them locked",
+                Invocation::kibus("bootstrap-hub --lock-queues"),
             ),
             Self::OtherSettings { .. } => Hint::text("restore those settings first, or fix the newer router instead"),
         }

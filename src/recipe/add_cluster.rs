@@ -83,8 +83,12 @@ impl Recipe for Request {
 
     fn more(&self, survey: &Survey) -> Query {
         let mut query = Query::default();
-        if survey.saved.options().is_none() {
+        let Some(hub) = survey.saved.options() else {
             return query;
+        };
+        // Only the hub queue says whether the bus was unlocked by the option, or only in the tags.
+        if hub.lock_queues == Some(false) {
+            query.resources.insert(ResourceId::Queue(survey.scope.hub_queue()));
         }
         for name in &self.names {
             match self.decide(survey, name) {
@@ -161,6 +165,7 @@ impl Recipe for Request {
         if self.role == RoleOption::Search {
             refusals.extend(role_search::check(survey, &plan));
         }
+        refusals.extend(plan::check_locks(&plan, survey.observed.queue(scope.hub_queue())));
         let mut warnings = roles.warnings;
         warnings.extend(senders::stopped(scope, &plan));
         let controllers: Vec<Controller> = clusters.iter().map(Controller::of).collect();

@@ -154,6 +154,10 @@ impl Recipe for Request {
         if self.options.permissions_boundary.is_none() {
             intent.refusals.extend(plan::check_boundary(&intent.plan).err());
         }
+        if self.options.lock_queues.is_none() {
+            let hub_queue = survey.observed.queue(scope.hub_queue());
+            intent.refusals.extend(plan::check_locks(&intent.plan, hub_queue));
+        }
         if before.is_none() {
             let add = Invocation::kibus("add-cluster NAME");
             intent.next.push(NextStep::Run(Hint::command("Next:", add)));

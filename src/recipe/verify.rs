@@ -116,6 +116,7 @@ impl Recipe for Request {
         refusals.extend(roles.refusals);
         refusals.extend(role_search::check(survey, &plan));
         refusals.extend(plan::check_boundary(&plan).err());
+        refusals.extend(plan::check_locks(&plan, survey.observed.queue(scope.hub_queue())));
         findings.extend(finding::changed(scope, &plan, &refusals, &absent_roles(survey)));
         findings.extend(finding::refused(scope, &refusals));
 
