@@ -36,7 +36,7 @@ async fn a_private_server_listens_on_loopback_only_and_stops_when_dropped() {
     assert!(!log.exists(), "its files are removed");
 }
 
-/// The emulator runs code, so a server answers only who has its secret, and no web page in the user's browser.
+/// The emulator runs code, so a server answers only requests with its secret, and no web page in the user's browser.
 #[tokio::test]
 async fn a_server_answers_only_who_has_its_secret() {
     let sandbox = Sandbox::open().unwrap();
@@ -60,7 +60,7 @@ async fn a_server_answers_only_who_has_its_secret() {
             let request = format!("GET /2015-03-31/functions/ HTTP/1.1\r\n{}\r\n", headers.join("\r\n"));
             let answer = http::send(*port, &request).await.unwrap();
             // With its own checks on, the emulator refuses an unsigned request that the guard lets pass.
-            let passed = answer.status != 403 || !answer.body.contains("this sandbox answers only");
+            let passed = answer.status != 403 || !answer.body.contains("the sandbox answers only");
             assert_eq!(passed, expected == 200, "{extra:?} {headers:?}: {answer:?}");
             assert!(passed || !answer.body.contains("Access-Control"), "{headers:?}");
         }

@@ -117,9 +117,6 @@ pub(super) async fn to_the_operator(account: &Account, keys: &Keys) -> Vec<Strin
         "delete a log group of another name": logs.delete_log_group().log_group_name("/aws/lambda/invoices"),
         "make a rule of another name": events.put_rule().name("invoices").event_pattern("{}"),
         "delete a rule of another name": events.delete_rule().name("invoices"),
-        "make a rule of a bus whose name begins alike": events.put_rule().name("kibus-prod-probe")
-            .event_pattern(r#"{"source": ["kibus.probe"]}"#),
-        "delete a rule of a bus whose name begins alike": events.delete_rule().name("kibus-prod-probe"),
     }
 }
 
