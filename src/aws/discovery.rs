@@ -39,7 +39,7 @@ async fn tagged_queues(cloud: &AwsCloud) -> Result<BTreeSet<QueueName>, Fault> {
                 .build(),
         )
         .tag_filters(TagFilter::builder().key(tags::CLUSTER).build());
-    let pages = call.into_paginator().send();
+    let pages = call.into_paginator().stop_on_duplicate_token(false).send();
     let resources = pages::all("tag:GetResources", pages, |page| page.resource_tag_mapping_list).await?;
     let arns = resources.into_iter().filter_map(|resource| resource.resource_arn);
     // A name that kibus does not accept, like that of a FIFO queue, is not a cluster queue's.
@@ -53,7 +53,7 @@ pub(super) async fn buses(cloud: &AwsCloud) -> Result<BTreeSet<BusName>, Fault> 
         .get_resources()
         .resource_type_filters("sqs")
         .tag_filters(TagFilter::builder().key(tags::BUS).build());
-    let pages = call.into_paginator().send();
+    let pages = call.into_paginator().stop_on_duplicate_token(false).send();
     let resources = pages::all("tag:GetResources", pages, |page| page.resource_tag_mapping_list).await?;
     let tags = resources.into_iter().filter_map(|resource| resource.tags).flatten();
     let named = tags.filter(|tag| tag.key() == tags::BUS);
@@ -65,7 +65,12 @@ pub(super) async fn queues(cloud: &AwsCloud, prefix: &str) -> Result<BTreeSet<Qu
     let prefix = Some(prefix.to_owned()).filter(|prefix| !prefix.is_empty());
     // Without a page size SQS returns one page and no token for the next.
     let call = cloud.sqs.list_queues().set_queue_name_prefix(prefix).max_results(1000);
-    let urls = pages::all("sqs:ListQueues", call.into_paginator().send(), |page| page.queue_urls).await?;
+    let urls = pages::all(
+        "sqs:ListQueues",
+        call.into_paginator().stop_on_duplicate_token(false).send(),
+        |page| page.queue_urls,
+    )
+    .await?;
     let names = urls.iter().filter_map(|url| url.rsplit('/').next());
     Ok(names.filter_map(|name| name.parse().ok()).collect())
 }
@@ -73,7 +78,12 @@ pub(super) async fn queues(cloud: &AwsCloud, prefix: &str) -> Result<BTreeSet<Qu
 /// All roles in the account, with their ARNs.
 pub(super) async fn role_arns(cloud: &AwsCloud) -> Result<BTreeMap<RoleName, String>, Fault> {
     let call = cloud.iam.list_roles().max_items(1000);
-    let roles = pages::all("iam:ListRoles", call.into_paginator().send(), |page| Some(page.roles)).await?;
+    let roles = pages::all(
+        "iam:ListRoles",
+        call.into_paginator().stop_on_duplicate_token(false).send(),
+        |page| Some(page.roles),
+    )
+    .await?;
     let named = roles
         .into_iter()
         .filter_map(|role| Some((role.role_name.parse().ok()?, role.arn)));

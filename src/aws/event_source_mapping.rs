@@ -175,7 +175,7 @@ pub(super) async fn list(
         .lambda
         .list_event_source_mappings()
         .event_source_arn(cloud.scope.queue_arn(queue));
-    let pages = call.into_paginator().send();
+    let pages = call.into_paginator().stop_on_duplicate_token(false).send();
     let mut found = pages::all("lambda:ListEventSourceMappings", pages, |page| {
         page.event_source_mappings
     })

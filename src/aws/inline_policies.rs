@@ -13,7 +13,7 @@ use crate::model::name::RoleName;
 /// The names of all of them; `None` if there is no such role.
 pub(super) async fn names(cloud: &AwsCloud, role: &RoleName) -> Result<Option<BTreeSet<String>>, Fault> {
     let call = cloud.iam.list_role_policies().role_name(role.as_str()).max_items(1000);
-    let pages = call.into_paginator().send();
+    let pages = call.into_paginator().stop_on_duplicate_token(false).send();
     let names = if_present(pages::all("iam:ListRolePolicies", pages, |page| Some(page.policy_names)).await)?;
     Ok(names.map(|names| names.into_iter().collect()))
 }

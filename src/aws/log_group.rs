@@ -31,7 +31,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option
 /// The log group of this name, among those whose names begin with it.
 async fn described(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option<AwsLogGroup>, Fault> {
     let call = cloud.logs.describe_log_groups().log_group_name_prefix(name.as_str());
-    let pages = call.into_paginator().send();
+    let pages = call.into_paginator().stop_on_duplicate_token(false).send();
     let groups = pages::all("logs:DescribeLogGroups", pages, |page| page.log_groups).await?;
     let mut groups = groups.into_iter();
     Ok(groups.find(|group| group.log_group_name() == Some(name.as_str())))

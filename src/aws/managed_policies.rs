@@ -13,7 +13,11 @@ use crate::model::name::RoleName;
 /// The ARNs of all of them; `None` if there is no such role.
 pub(super) async fn attached(cloud: &AwsCloud, role: &RoleName) -> Result<Option<BTreeSet<String>>, Fault> {
     let call = cloud.iam.list_attached_role_policies().role_name(role.as_str());
-    let pages = call.max_items(1000).into_paginator().send();
+    let pages = call
+        .max_items(1000)
+        .into_paginator()
+        .stop_on_duplicate_token(false)
+        .send();
     let attached = pages::all("iam:ListAttachedRolePolicies", pages, |page| page.attached_policies);
     let attached = if_present(attached.await)?;
     Ok(attached.map(|policies| policies.into_iter().filter_map(|policy| policy.policy_arn).collect()))

@@ -6,7 +6,7 @@ use crate::cloud::Fault;
 use crate::model::name::QueueName;
 
 impl AwsCloud {
-    /// Puts a message into a queue.
+    /// Puts a message into a queue, in an emulator: on AWS, the policies of the bus's queues deny it.
     ///
     /// # Errors
     /// When the call is refused or not answered.

@@ -13,7 +13,8 @@ use crate::cloud::Fault;
 /// The most pages of one list. The shortest full pages have 50 items.
 pub(super) const MOST: usize = 1_000;
 
-/// The items of every page; `action` is the call as IAM names it.
+/// The items of every page; `action` is the call as IAM names it. The SDK takes a page with the token of the page before
+/// for the last one, silently, unless `pages` has `stop_on_duplicate_token(false)`.
 ///
 /// # Errors
 /// When a page cannot be read, or the list does not end.

@@ -21,7 +21,7 @@ use crate::model::cluster::TAGS_REMEMBERED;
 use crate::model::document::Document;
 use crate::model::field::{FieldName, FieldValue};
 use crate::model::name::QueueName;
-use crate::model::policy;
+use crate::model::queue_policy;
 use crate::model::resource::{Encryption, Queue, QueueField, Redrive};
 use crate::model::status::Depth;
 use crate::model::tags::{BUS, CLUSTER, DELETING, Tags};
@@ -192,7 +192,7 @@ pub(super) async fn update(
 /// Whether a change takes a policy away that lets others send to the queue.
 fn stops_other_senders(change: &FieldChange) -> bool {
     change.path == Queue::POLICY
-        && matches!(&change.from, FieldValue::Document(policy) if !policy::other_senders(policy).is_empty())
+        && matches!(&change.from, FieldValue::Document(policy) if !queue_policy::other_senders(policy).is_empty())
 }
 
 /// Marks a queue as being deleted, and requests the delete. Whoever reads the queue before it is gone knows that it does

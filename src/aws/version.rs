@@ -109,7 +109,7 @@ async fn publish_as(
 /// The existing versions that kibus published: their description says which code they have, and they have it.
 pub(super) async fn published_by_kibus(cloud: &AwsCloud, name: &FunctionName) -> Result<BTreeSet<u64>, Fault> {
     let call = cloud.lambda.list_versions_by_function().function_name(name.as_str());
-    let pages = call.into_paginator().send();
+    let pages = call.into_paginator().stop_on_duplicate_token(false).send();
     let versions = pages::all("lambda:ListVersionsByFunction", pages, |page| page.versions).await;
     let versions = if_present(versions)?.unwrap_or_default();
     let recorded = versions

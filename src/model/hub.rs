@@ -8,6 +8,7 @@ use super::inventory::Desired;
 use super::name::{KmsKey, QueuePrefix, RuleName};
 use super::options::HubOptions;
 use super::policy;
+use super::queue_policy;
 use super::resource::{
     Alias, Architecture, Code, EventSourceMapping, Extras, Function, FunctionSettings, History, LogGroup, Logging,
     Queue, Redrive, Resource, ResourceId, Role, RolePolicy, Rule, Target,
@@ -177,8 +178,8 @@ impl Hub {
         Queue {
             retention: DEAD_LETTER_RETENTION,
             visibility: 30,
-            redrive_allow: Some(policy::redrive_allow(&self.scope, &self.scope.hub_queue())),
-            policy: Some(policy::hub_queue(
+            redrive_allow: Some(queue_policy::redrive_allow(&self.scope, &self.scope.hub_queue())),
+            policy: Some(queue_policy::hub_queue(
                 &self.scope,
                 &self.scope.dead_letter_queue(),
                 self.rules().iter(),
@@ -203,7 +204,7 @@ impl Hub {
                 dead_letters: self.scope.queue_arn(&self.scope.dead_letter_queue()),
                 max_receives: 20,
             }),
-            policy: Some(policy::hub_queue(
+            policy: Some(queue_policy::hub_queue(
                 &self.scope,
                 &self.scope.hub_queue(),
                 self.rules().iter(),

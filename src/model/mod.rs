@@ -19,6 +19,7 @@ pub mod options;
 pub mod other_setup;
 pub mod policy;
 pub mod queue_consumer;
+pub mod queue_policy;
 #[cfg(feature = "cli")]
 pub mod queue_setting;
 #[cfg(test)]

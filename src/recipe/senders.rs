@@ -2,7 +2,7 @@
 
 use crate::error::Hint;
 use crate::model::name::QueueName;
-use crate::model::policy;
+use crate::model::queue_policy;
 use crate::model::resource::Queue;
 use crate::model::scope::Scope;
 use crate::plan::{Change, Plan};
@@ -11,7 +11,7 @@ use crate::plan::{Change, Plan};
 pub(super) fn stopped(scope: &Scope, plan: &Plan) -> Vec<Hint> {
     let warning = |change: &Change| {
         let (before, after) = (change.before.as_ref()?.as_queue()?, change.after.as_ref()?.as_queue()?);
-        let senders = policy::other_senders(before.policy.as_ref()?);
+        let senders = queue_policy::other_senders(before.policy.as_ref()?);
         if senders.is_empty() || !change.touches(Queue::POLICY) {
             return None;
         }

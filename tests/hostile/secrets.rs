@@ -82,7 +82,7 @@ fn no_command_tells_a_secret() {
 }
 
 #[tokio::test]
-async fn no_broken_credentials_are_told() {
+async fn no_broken_credentials_are_shown() {
     let home = TempDir::new().unwrap();
     fs::create_dir(home.path().join(".aws")).unwrap();
     let process = home.path().join("process");

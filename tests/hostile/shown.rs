@@ -14,12 +14,13 @@ pub(super) fn check(case: &str, text: &str, hidden: &[&str]) {
         "Error {",
         "Some(",
     ];
-    for found in dumps.iter().chain(hidden).filter(|found| text.contains(**found)) {
-        panic!(
-            "{case}: `{found}` in\n{}",
-            text.chars().take(LONGEST).collect::<String>()
-        );
-    }
+    let begin: String = text.chars().take(LONGEST).collect();
+    let found: Vec<_> = dumps
+        .iter()
+        .chain(hidden)
+        .filter(|dump| text.contains(**dump))
+        .collect();
+    assert!(found.is_empty(), "{case}: {found:?} in\n{begin}");
     assert!(text.len() < LONGEST, "{case}: {} bytes", text.len());
     let control = text.chars().find(|c| {
         c.is_control() && *c != '\n' || ('\u{202a}'..='\u{202e}').contains(c) || ('\u{2066}'..='\u{2069}').contains(c)

@@ -2,7 +2,7 @@
 
 use crate::model::name::{KmsKey, QueueName};
 use crate::model::options::HubOptions;
-use crate::model::policy;
+use crate::model::queue_policy;
 use crate::model::resource::{Encryption, Queue};
 use crate::model::scope::Scope;
 use crate::model::tags::Tags;
@@ -17,7 +17,7 @@ pub(in crate::model) fn cluster_queue(scope: &Scope, name: QueueName, hub: &HubO
     Queue {
         retention: CLUSTER_RETENTION,
         visibility: 30,
-        policy: Some(policy::cluster_queue(scope, &name, hub.senders())),
+        policy: Some(queue_policy::cluster_queue(scope, &name, hub.senders())),
         ..queue(name, hub.key(), tags)
     }
 }

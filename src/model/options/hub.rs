@@ -5,7 +5,7 @@ use super::user_tags::UserTags;
 use super::value::{Bounded, LogRetention, Memory, OrNone, ReservedConcurrency, Retention};
 use crate::model::hub::default_queue_prefix;
 use crate::model::name::{KmsKey, PermissionsBoundary, QueuePrefix, RolePath};
-use crate::model::policy::Senders;
+use crate::model::queue_policy::Senders;
 use crate::model::resource::Architecture;
 use crate::model::tags::Tags;
 

@@ -1,0 +1,152 @@
+//! The policies of queues, from the files in `templates/policies`: who may send.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::document::{Document, texts};
+use super::inline_policy::matches_action;
+use super::name::{QueueName, RuleName};
+use super::policy::{is_ours, replace_statements};
+use super::scope::Scope;
+use super::template::Template;
+
+/// Which principals of the account may send to a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Senders {
+    /// Those that kibus means: rules send to the hub queue and the dead-letter queue, the router to the others.
+    Locked,
+    /// Also every principal whose own policy allows it.
+    ByTheirPolicies,
+}
+
+/// The policy of the hub queue and the dead-letter queue: TLS only, and of all AWS services only rules of this bus may
+/// send. If it is locked, nothing else may.
+///
+/// The lock denies where `aws:PrincipalIsAWSService` is `false`. The key is in every request that is signed with AWS
+/// credentials (IAM user guide, "AWS global condition context keys"). `Bool` does not match a request without the key,
+/// and `BoolIfExists` would deny it: that could only be SQS itself, which moves messages to the dead-letter queue and
+/// for which no context is documented. An unsigned request has no statement that allows it.
+#[must_use]
+pub fn hub_queue<'a>(
+    scope: &Scope,
+    queue: &QueueName,
+    rules: impl Iterator<Item = &'a RuleName>,
+    senders: Senders,
+) -> Document {
+    let rules: Vec<String> = rules.map(|rule| scope.rule_arn(rule)).collect();
+    let values = [
+        ("queue_arn", scope.queue_arn(queue).into()),
+        ("rule_arns", rules.into()),
+    ];
+    let policy = Template::builtin(include_str!("../../templates/policies/hub-queue.json")).fill(&values);
+    let lock = include_str!("../../templates/policies/hub-queue-lock.json");
+    with_lock(policy, lock, &values, senders)
+}
+
+/// The policy of a queue that the router sends to: TLS only. If it is locked, only the router's role may send.
+///
+/// The lock denies where `aws:PrincipalArn` is not the role, so also where the key is absent (IAM user guide, "IAM JSON
+/// policy elements: Condition operators"). The names of roles are unique in an account, whatever their paths: the two
+/// values match no other role, and a role that is recreated at another path stays able to send.
+#[must_use]
+pub fn cluster_queue(scope: &Scope, queue: &QueueName, senders: Senders) -> Document {
+    let role = scope.router_role();
+    let values = [
+        ("queue_arn", scope.queue_arn(queue).into()),
+        (
+            "router_role_arns",
+            vec![scope.roles_arn(role.as_str()), scope.roles_arn(&format!("*/{role}"))].into(),
+        ),
+    ];
+    let policy = Template::builtin(include_str!("../../templates/policies/cluster-queue.json")).fill(&values);
+    let lock = include_str!("../../templates/policies/cluster-queue-lock.json");
+    with_lock(policy, lock, &values, senders)
+}
+
+fn with_lock(mut policy: Document, lock: &str, values: &[(&str, Value)], senders: Senders) -> Document {
+    if senders == Senders::Locked {
+        replace_statements(&mut policy, &[], &Template::builtin(lock).fill(values));
+    }
+    policy
+}
+
+/// Whom the policy of a queue allows to send, in statements that kibus did not write. A statement for all but some
+/// actions may allow it too.
+#[must_use]
+pub fn other_senders(policy: &Document) -> BTreeSet<String> {
+    let allows = |statement: &&Value| {
+        let actions = texts(statement.get("Action"));
+        let sends = actions.iter().any(|action| matches_action(action, "sqs:SendMessage"));
+        statement.get("Effect").and_then(Value::as_str) == Some("Allow")
+            && (sends || statement.get("NotAction").is_some())
+            && !is_ours(statement)
+    };
+    let names = |principal: &Value| match principal {
+        Value::Object(kinds) => kinds
+            .values()
+            .flat_map(|of| texts(Some(of)))
+            .map(str::to_owned)
+            .collect(),
+        one => texts(Some(one)).into_iter().map(str::to_owned).collect::<Vec<_>>(),
+    };
+    policy
+        .statements()
+        .into_iter()
+        .filter(allows)
+        .flat_map(|statement| names(statement.get("Principal").unwrap_or(&Value::Null)))
+        .collect()
+}
+
+/// The redrive allow policy of the dead-letter queue: only the hub queue.
+#[must_use]
+pub fn redrive_allow(scope: &Scope, source: &QueueName) -> Document {
+    Document::new(json!({ "redrivePermission": "byQueue", "sourceQueueArns": [scope.queue_arn(source)] }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn senders_that_kibus_did_not_mean_are_found() {
+        let all = json!({"Service": ["events.amazonaws.com", "sqs.amazonaws.com"]});
+        let allow = |principal: &Value, actions: Value| json!({"Effect": "Allow", "Principal": principal, "Action": actions, "Resource": "*"});
+        let both: &[&str] = &["events.amazonaws.com", "sqs.amazonaws.com"];
+        let with = |mut statement: Value, member: &str, value: Value| {
+            statement[member] = value;
+            statement
+        };
+        let official = allow(&all, json!("sqs:SendMessage"));
+        for (case, statements, senders) in [
+            ("Karpenter's template", json!([official]), both),
+            ("no list", official.clone(), both),
+            ("every action", json!([allow(&all, json!(["SQS:*"]))]), both),
+            (
+                "everyone",
+                json!([allow(&json!("*"), json!("sqs:sendmessage"))]),
+                &["*"],
+            ),
+            (
+                "all but some actions",
+                json!([{"Effect": "Allow", "Principal": {"AWS": "1"}, "NotAction": "sqs:DeleteQueue"}]),
+                &["1"],
+            ),
+            ("another action", json!([allow(&all, json!("sqs:ReceiveMessage"))]), &[]),
+            (
+                "a denial",
+                json!([with(official.clone(), "Effect", json!("Deny"))]),
+                &[],
+            ),
+            (
+                "kibus's own",
+                json!([with(official.clone(), "Sid", json!("KibusRulesSend"))]),
+                &[],
+            ),
+            ("nothing", json!([]), &[]),
+        ] {
+            let found = other_senders(&Document::new(json!({ "Statement": statements })));
+            assert!(found.iter().eq(senders), "{case}: {found:?}");
+        }
+    }
+}
