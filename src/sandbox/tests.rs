@@ -60,7 +60,7 @@ async fn a_server_answers_only_who_has_its_secret() {
             let request = format!("GET /2015-03-31/functions/ HTTP/1.1\r\n{}\r\n", headers.join("\r\n"));
             let answer = http::send(*port, &request).await.unwrap();
             // With its own checks on, the emulator refuses an unsigned request that the guard lets pass.
-            let passed = answer.status != 403 || !answer.body.contains("this sandbox answers only");
+            let passed = answer.status != 403 || !answer.body.contains("the sandbox answers only");
             assert_eq!(passed, expected == 200, "{extra:?} {headers:?}: {answer:?}");
             assert!(passed || !answer.body.contains("Access-Control"), "{headers:?}");
         }
