@@ -23,12 +23,13 @@
 //!   condition on the new trust policy.
 //! - `kms:Decrypt` has `kms:ViaService`. Kibus calls `kms:GetKeyPolicy` itself, so it has no such condition.
 
+mod fit;
+
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::document::{Document, texts};
-use super::inline_policy::space;
+use super::document::Document;
 use super::options::{HubOptions, UserTags};
 use super::policy::{replace_statements, with_key};
 use super::scope::{LIVE, Scope};
@@ -36,8 +37,7 @@ use super::signal::{PROBE_SOURCE, Signal};
 use super::tags::NAMESPACE;
 use super::template::Template;
 
-/// Maximum number of characters in a managed policy, without white space (IAM user guide, "IAM and AWS STS quotas").
-const MANAGED_POLICY: usize = 6_144;
+pub use fit::{fitted, parts, too_long};
 
 /// The policy of an operator of this bus with these options. It allows changes to the controller roles with these ARNs, or
 /// patterns of ARNs. With a permissions boundary, the router role can have no other.
@@ -107,54 +107,6 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
     with_key(policy, statements, scope, options.key())
 }
 
-/// The document, shortened if it is too long for one managed policy.
-#[must_use]
-pub fn fitted(mut policy: Document) -> Document {
-    if too_long(&policy).is_some() {
-        shorten(&mut policy);
-    }
-    policy
-}
-
-/// Shortens a document without changing what it allows: removes the names of statements, which are for readers only, and
-/// unites statements without conditions whose actions are of different services.
-fn shorten(policy: &mut Document) {
-    let Some(Value::Array(statements)) = policy.value_mut().get_mut("Statement") else {
-        return;
-    };
-    for statement in statements.iter_mut().filter_map(Value::as_object_mut) {
-        statement.remove("Sid");
-    }
-    let (plain, mut short): (Vec<Value>, Vec<Value>) = std::mem::take(statements)
-        .into_iter()
-        .partition(|statement| statement["Effect"] == "Allow" && statement.get("Condition").is_none());
-    let mut united: Vec<Value> = Vec::new();
-    for statement in plain {
-        match united
-            .iter_mut()
-            .find(|other| services(other).is_disjoint(&services(&statement)))
-        {
-            Some(other) => {
-                for member in ["Action", "Resource"] {
-                    let all = texts(other.get(member)).into_iter().chain(texts(statement.get(member)));
-                    other[member] = all.collect();
-                }
-            }
-            None => united.push(statement),
-        }
-    }
-    short.extend(united);
-    *statements = short;
-}
-
-/// The services of the actions of a statement.
-fn services(statement: &Value) -> BTreeSet<String> {
-    let actions = texts(statement.get("Action")).into_iter();
-    actions
-        .filter_map(|action| Some(action.split_once(':')?.0.to_owned()))
-        .collect()
-}
-
 /// The keys of the tags that kibus writes: its own, and the user's.
 fn tag_keys(user: Option<&UserTags>) -> Vec<String> {
     let user = user.map(UserTags::tags).unwrap_or_default();
@@ -211,13 +163,6 @@ pub fn reads(mut document: Document) -> Document {
         }
     }
     document
-}
-
-/// How many characters too long a document is for one managed policy, if it is.
-#[must_use]
-pub fn too_long(document: &Document) -> Option<usize> {
-    let over = space(&document.compact()).checked_sub(MANAGED_POLICY);
-    over.filter(|over| *over > 0)
 }
 
 #[cfg(test)]

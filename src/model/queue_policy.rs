@@ -64,6 +64,16 @@ pub fn cluster_queue(scope: &Scope, queue: &QueueName, senders: Senders) -> Docu
     with_lock(policy, lock, &values, senders)
 }
 
+/// Whether the policy of a queue has a lock of kibus.
+#[must_use]
+pub fn is_locked(policy: &Document) -> bool {
+    let locks = ["KibusServicesOnly", "KibusRouterOnly"];
+    policy
+        .statements()
+        .iter()
+        .any(|statement| locks.iter().any(|sid| statement["Sid"] == *sid))
+}
+
 fn with_lock(mut policy: Document, lock: &str, values: &[(&str, Value)], senders: Senders) -> Document {
     if senders == Senders::Locked {
         replace_statements(&mut policy, &[], &Template::builtin(lock).fill(values));

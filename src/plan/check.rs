@@ -10,11 +10,11 @@ use crate::model::inline_policy::{matches, queues_received_from};
 use crate::model::inventory::Observed;
 use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix};
 use crate::model::options::HubOptions;
-use crate::model::policy;
 use crate::model::resource::{Alias, Function, FunctionSettings, Queue, Resource, ResourceId, RolePolicy, Rule};
 use crate::model::router_handler::RouterHandler;
 use crate::model::scope::Scope;
 use crate::model::tags::{BUS, CLUSTER};
+use crate::model::{policy, queue_policy};
 
 /// What an operator allows that is refused otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,6 +76,40 @@ pub fn check_empty_prefix(scope: &Scope, prefix: &QueuePrefix) -> Result<(), Ref
         return Err(Refusal::EmptyPrefix(scope.region.clone()));
     }
     Ok(())
+}
+
+/// Refuses to remove or replace the permissions boundary of a role because of a saved option: whoever may tag the
+/// dead-letter queue could free the router role from its boundary. A boundary that is added only restricts.
+///
+/// # Errors
+/// When the plan takes the current boundary from a role.
+pub fn check_boundary(plan: &Plan) -> Result<(), Refusal> {
+    let refused = plan.changes.iter().find_map(|change| {
+        let (before, after) = (change.before.as_ref()?.as_role()?, change.after.as_ref()?.as_role()?);
+        let live = before.permissions_boundary.clone()?;
+        let saved = after.permissions_boundary.clone();
+        (saved.as_ref() != Some(&live)).then(|| Refusal::UnconfirmedBoundary {
+            role: before.name.clone(),
+            live,
+            saved,
+        })
+    });
+    refused.map_or(Ok(()), Err)
+}
+
+/// Refuses to unlock queues because of a saved option, while the hub queue is locked: whoever may tag the dead-letter queue
+/// could let others send.
+#[must_use]
+pub fn check_locks(plan: &Plan, hub_queue: Option<&Queue>) -> Vec<Refusal> {
+    let is_locked = |queue: &Queue| queue.policy.as_ref().is_some_and(queue_policy::is_locked);
+    if !hub_queue.is_some_and(is_locked) {
+        return Vec::new();
+    }
+    let unlocked = plan.changes.iter().filter_map(|change| {
+        let (before, after) = (change.before.as_ref()?.as_queue()?, change.after.as_ref()?.as_queue()?);
+        (is_locked(before) && !is_locked(after)).then(|| Refusal::UnconfirmedUnlock(after.name.clone()))
+    });
+    unlocked.collect()
 }
 
 /// Refuses a key of another Region or partition: SQS does not accept it (SQS developer guide, "Key management").

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::finding::FindingCode;
-use crate::error::{Hint, Invocation};
+use crate::error::{Hint, Invocation, quoted};
 use crate::model::fault::recreate_function;
 use crate::model::hub::default_queue_prefix;
 use crate::model::name::{
-    BusName, ClusterName, FunctionName, KmsKey, Partition, PolicyName, QueueName, Region, RoleName, RuleName,
+    BusName, ClusterName, FunctionName, KmsKey, Partition, PermissionsBoundary, PolicyName, QueueName, Region,
+    RoleName, RuleName,
 };
 use crate::model::resource::ResourceId;
 use crate::model::scope::Scope;
@@ -125,6 +126,37 @@ pub enum Refusal {
         /// The policy that would be attached to it.
         policy: PolicyName,
     },
+    /// A role that lacks its cluster's policy is named by a tag only.
+    #[error(
+        "{} is missing, and only a tag of the queue of cluster `{cluster}` names this role",
+        ResourceId::RolePolicy(.role.clone(), .policy.clone())
+    )]
+    UnconfirmedRole {
+        /// The cluster.
+        cluster: ClusterName,
+        /// The role that the tag names.
+        role: RoleName,
+        /// The policy that would be attached to it.
+        policy: PolicyName,
+        /// Another role, which the search found.
+        found: Option<RoleName>,
+    },
+    /// The saved option would take a role's permissions boundary from it.
+    #[error(
+        "role `{role}` has permissions boundary `{live}`, and the saved option is {}",
+        .saved.as_ref().map_or_else(|| "none".to_owned(), |saved| format!("`{saved}`"))
+    )]
+    UnconfirmedBoundary {
+        /// The role.
+        role: RoleName,
+        /// Its boundary.
+        live: PermissionsBoundary,
+        /// The saved boundary.
+        saved: Option<PermissionsBoundary>,
+    },
+    /// The saved option would unlock a queue.
+    #[error("queue `{0}` denies other senders, and the saved option is --lock-queues=false")]
+    UnconfirmedUnlock(QueueName),
     /// The version to roll back to was published with other settings, and would route by them.
     #[error("version {version} of the router was published with other settings: {}", list(.fields))]
     OtherSettings {
@@ -141,16 +173,30 @@ impl Refusal {
     pub fn resource(&self, scope: &Scope) -> Option<ResourceId> {
         Some(match self {
             Self::NotManaged { id, .. } | Self::ForeignStatements(id) | Self::OthersPolicy { id, .. } => id.clone(),
-            Self::OthersQueue { queue, .. } | Self::HubQueue(_, queue) => ResourceId::Queue(queue.clone()),
+            Self::OthersQueue { queue, .. } | Self::HubQueue(_, queue) | Self::UnconfirmedUnlock(queue) => {
+                ResourceId::Queue(queue.clone())
+            }
             Self::PrefixInUse { .. } | Self::EmptyPrefix(_) | Self::KeyElsewhere { .. } => return None,
-            Self::RouterRole { role, policy } => ResourceId::RolePolicy(role.clone(), policy.clone()),
-            Self::NoRoleSpace { role, .. } => ResourceId::Role(role.clone()),
+            Self::RouterRole { role, policy } | Self::UnconfirmedRole { role, policy, .. } => {
+                ResourceId::RolePolicy(role.clone(), policy.clone())
+            }
+            Self::NoRoleSpace { role, .. } | Self::UnconfirmedBoundary { role, .. } => ResourceId::Role(role.clone()),
             Self::ForeignTargets { rule, .. } => ResourceId::Rule(rule.clone()),
             Self::FunctionFailed { function, .. } => ResourceId::Function(function.clone()),
             Self::TooMuchReserved { .. } | Self::OtherSettings { .. } | Self::OlderRouter { .. } => {
                 ResourceId::Function(scope.router_function())
             }
         })
+    }
+
+    /// Whether an option must confirm what a tag says about this cluster, or about the hub.
+    #[must_use]
+    pub(super) fn is_unconfirmed(&self, of: Option<&ClusterName>) -> bool {
+        match self {
+            Self::UnconfirmedRole { cluster, .. } => of == Some(cluster),
+            Self::UnconfirmedBoundary { .. } | Self::UnconfirmedUnlock(_) => of.is_none(),
+            _ => false,
+        }
     }
 
     /// The code of the finding that a check reports for it.
@@ -169,6 +215,9 @@ impl Refusal {
             Self::OlderRouter { .. } => FindingCode::NewerRouter,
             Self::FunctionFailed { .. } => FindingCode::FunctionFailed,
             Self::RouterRole { .. } => FindingCode::RouterRole,
+            Self::UnconfirmedRole { .. } => FindingCode::ControllerPolicyMissing,
+            Self::UnconfirmedBoundary { .. } => FindingCode::RoleChanged,
+            Self::UnconfirmedUnlock(_) => FindingCode::TagsChanged,
         }
     }
 
@@ -231,6 +280,32 @@ impl Refusal {
             )),
             Self::FunctionFailed { function, .. } => recreate_function(scope, function),
             Self::RouterRole { .. } => Hint::text("pass the role that Karpenter runs as with --controller-role"),
+            Self::UnconfirmedRole {
+                cluster, role, found, ..
+            } => {
+                let which = match found {
+                    None => format!("if the controller of `{cluster}` runs as `{role}`, confirm it"),
+                    Some(_) => format!(
+                        "the usual search finds another role; name the one that the controller of `{cluster}` runs as"
+                    ),
+                };
+                let role = quoted(found.as_ref().unwrap_or(role).as_str());
+                Hint::command(
+                    format!("a tag alone grants nothing; {which}"),
+                    Invocation::kibus(format!("add-cluster {cluster} --controller-role {role}")),
+                )
+            }
+            Self::UnconfirmedBoundary { live, .. } => Hint::command(
+                "a tag alone does not remove or replace a boundary; to keep the boundary of the role",
+                Invocation::kibus(format!(
+                    "bootstrap-hub --permissions-boundary {}",
+                    quoted(live.as_str())
+                )),
+            ),
+            Self::UnconfirmedUnlock(_) => Hint::command(
+                "a tag alone does not unlock queues; to keep them locked",
+                Invocation::kibus("bootstrap-hub --lock-queues"),
+            ),
             Self::OtherSettings { .. } => Hint::text("restore those settings first, or fix the newer router instead"),
         }
     }

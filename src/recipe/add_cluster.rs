@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::blocked::{MissingRole, RoleSearch};
 use super::inventory::{of_cluster, readable, roles_with_policy, saved_options};
+use super::role_search::{self, Found};
 use super::{Blocked, ClusterSummary, Controller, Intent, NextStep, Recipe, controllers, second_source, senders};
 use crate::model::cluster::Cluster;
-use crate::model::controller_role::{RoleTemplate, matching, similar, usual_names};
+use crate::model::controller_role::{RoleTemplate, similar, usual_names};
 use crate::model::inventory::{Desired, Observed, Reading};
 use crate::model::karpenter::KarpenterVersion;
 use crate::model::name::{ClusterName, RoleName};
@@ -82,8 +83,12 @@ impl Recipe for Request {
 
     fn more(&self, survey: &Survey) -> Query {
         let mut query = Query::default();
-        if survey.saved.options().is_none() {
+        let Some(hub) = survey.saved.options() else {
             return query;
+        };
+        // Only the hub queue says whether the bus was unlocked by the option, or only in the tags.
+        if hub.lock_queues == Some(false) {
+            query.resources.insert(ResourceId::Queue(survey.scope.hub_queue()));
         }
         for name in &self.names {
             match self.decide(survey, name) {
@@ -101,6 +106,7 @@ impl Recipe for Request {
                 Decision::Missing(_) | Decision::Unmanaged | Decision::NotFound(_) => {}
             }
         }
+        query.role_names |= self.role == RoleOption::Search && role_search::needs_names(survey, &self.names);
         query.resources.extend(second_source::to_read(survey));
         query.resources.retain(|id| survey.observed.get(id).is_none());
         query
@@ -156,6 +162,10 @@ impl Recipe for Request {
         let plan = plan::plan(scope, &desired, &observed);
         let mut refusals = plan::check(scope, &plan, &observed);
         refusals.extend(roles.refusals);
+        if self.role == RoleOption::Search {
+            refusals.extend(role_search::check(survey, &plan));
+        }
+        refusals.extend(plan::check_locks(&plan, survey.observed.queue(scope.hub_queue())));
         let mut warnings = roles.warnings;
         warnings.extend(senders::stopped(scope, &plan));
         let controllers: Vec<Controller> = clusters.iter().map(Controller::of).collect();
@@ -203,14 +213,18 @@ impl Request {
             (RoleOption::Unmanaged, _) => Decision::Unmanaged,
             (RoleOption::Named(template), saved) => match template.role(name) {
                 Ok(role) => existing(survey, name, role, saved),
-                Err(_) => Decision::NotFound(search(name, Vec::new(), Vec::new())),
+                Err(_) => Decision::NotFound(RoleSearch::nothing(name)),
             },
             (RoleOption::Search, Some(role)) => existing(survey, name, role.clone(), Some(role)),
             // A cluster that is registered without a role stays without one until a role is named.
             (RoleOption::Search, None) if tags.is_some_and(|tags| tags.belong_to(&survey.scope.bus)) => {
                 Decision::Unmanaged
             }
-            (RoleOption::Search, None) => find(survey, name),
+            (RoleOption::Search, None) => match role_search::find(survey, name) {
+                Found::One(role) => Decision::Role(role),
+                Found::NotOne(search) => Decision::NotFound(search),
+                Found::Open => Decision::Open,
+            },
         }
     }
 
@@ -242,40 +256,6 @@ fn existing(survey: &Survey, cluster: &ClusterName, role: RoleName, saved: Optio
         role,
         similar: similar.unwrap_or_default().into_iter().cloned().collect(),
     })
-}
-
-/// The one role of a usual name that exists, else the one with a generated suffix. A role that still has the policy
-/// of the cluster takes precedence.
-fn find(survey: &Survey, name: &ClusterName) -> Decision {
-    let holders = roles_with_policy(survey, name, &survey.cluster_queue(name));
-    let mut found: Vec<RoleName> = if holders.len() == 1 {
-        holders.into_iter().collect()
-    } else {
-        let exists = |role: &RoleName| matches!(survey.roles.get(role), Some(Fact::Present(_)));
-        usual_names(name).into_iter().filter(exists).collect()
-    };
-    if found.is_empty() {
-        let Some(all) = survey.role_names.present() else {
-            return Decision::Open;
-        };
-        found = matching(name, all);
-        if found.is_empty() {
-            let similar = similar(name, all).into_iter().cloned().collect();
-            return Decision::NotFound(search(name, found, similar));
-        }
-    }
-    match found.as_slice() {
-        [one] => Decision::Role(one.clone()),
-        _ => Decision::NotFound(search(name, found, Vec::new())),
-    }
-}
-
-fn search(cluster: &ClusterName, found: Vec<RoleName>, similar: Vec<RoleName>) -> RoleSearch {
-    RoleSearch {
-        cluster: cluster.clone(),
-        found,
-        similar,
-    }
 }
 
 /// The policies that controller roles need where kibus does not manage one. Clusters with the same policy share it.

@@ -57,6 +57,17 @@ pub struct RoleSearch {
     pub similar: Vec<RoleName>,
 }
 
+impl RoleSearch {
+    /// A search that found nothing.
+    pub(super) fn nothing(cluster: &ClusterName) -> Self {
+        Self {
+            cluster: cluster.clone(),
+            found: Vec::new(),
+            similar: Vec::new(),
+        }
+    }
+}
+
 /// A name of which nothing exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownCluster {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::inventory::{of_clusters, of_hub, readable};
-use super::{Blocked, Intent, NextStep, Recipe, cluster, key, live_version, senders};
+use super::{Blocked, Intent, NextStep, Recipe, cluster, key, live_version, role_search, senders};
 use crate::error::{Hint, Invocation};
 use crate::model::duration::duration_text;
 use crate::model::hub::Hub;
@@ -115,6 +115,7 @@ impl Recipe for Request {
             all_clusters: clusters,
             controller_roles: clusters.then_some(Policies::OfBus),
             key: key::to_read(survey, after.key()).cloned(),
+            role_names: follow && role_search::needs_names(survey, survey.registered().keys()),
             concurrency: desired > live && matches!(survey.unreserved_concurrency, Fact::NotAsked),
             ..Query::default()
         }
@@ -149,6 +150,14 @@ impl Recipe for Request {
         intent
             .refusals
             .extend(plan::check_allowing(scope, &intent.plan, &observed, allowed));
+        intent.refusals.extend(role_search::check(survey, &intent.plan));
+        if self.options.permissions_boundary.is_none() {
+            intent.refusals.extend(plan::check_boundary(&intent.plan).err());
+        }
+        if self.options.lock_queues.is_none() {
+            let hub_queue = survey.observed.queue(scope.hub_queue());
+            intent.refusals.extend(plan::check_locks(&intent.plan, hub_queue));
+        }
         if before.is_none() {
             let add = Invocation::kibus("add-cluster NAME");
             intent.next.push(NextStep::Run(Hint::command("Next:", add)));

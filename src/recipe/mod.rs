@@ -16,7 +16,9 @@ mod names;
 mod orphan;
 pub mod probe;
 pub mod remove_cluster;
+mod role_search;
 pub mod rollback;
+mod saved_options;
 mod second_source;
 mod senders;
 pub mod status;
@@ -25,6 +27,8 @@ pub mod verify;
 
 pub use blocked::{Blocked, MissingRole, RoleSearch, UnknownCluster};
 pub use cluster::{ClusterSummary, Controller};
+pub use role_search::SavedRoles;
+pub use saved_options::{Comparison, Difference, DocumentFor, SavedOption};
 
 use crate::error::Hint;
 use crate::model::document::Document;

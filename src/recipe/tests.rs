@@ -9,6 +9,7 @@ use crate::model::resource::{Code, Resource, ResourceId};
 use crate::model::scope::tests::scope;
 use crate::model::status::{Depth, Status};
 use crate::model::tags::DELETING;
+use crate::plan::Op;
 use crate::survey::{Fact, RolePolicies, SavedOptions};
 
 /// A name, a recipe, the queues that are being deleted, and the changes of queues that follow.
@@ -30,6 +31,11 @@ fn options(memory: Option<&str>) -> HubOptions {
 
 /// A hub with 512 MB of memory for its function and the cluster `base`, up to date, but these queues are being deleted.
 fn survey(being_deleted: &[&str]) -> Survey {
+    survey_of(options(Some("512")), being_deleted)
+}
+
+/// The same with these options.
+fn survey_of(options: HubOptions, being_deleted: &[&str]) -> Survey {
     let mut survey = Survey::new(scope());
     for id in hub::ids(&scope()) {
         survey.observed.insert(id, Reading::Absent);
@@ -37,8 +43,8 @@ fn survey(being_deleted: &[&str]) -> Survey {
     let role = Some(ROLE.parse().unwrap());
     let name = "base".parse().unwrap();
     let base = Cluster::new(&scope(), &hub::default_queue_prefix(), name, role, Default::default());
-    let mut resources = Hub::new(&scope(), options(Some("512")), code()).desired();
-    resources.extend(base.desired(&scope(), &HubOptions::default()));
+    let mut resources = Hub::new(&scope(), options.clone(), code()).desired();
+    resources.extend(base.desired(&scope(), &options));
     for mut resource in resources.resources().cloned() {
         if let Resource::Queue(queue) = &mut resource
             && being_deleted.contains(&queue.name.as_str())
@@ -218,5 +224,123 @@ fn s4_a_lower_retention_warns_of_the_messages_that_wait() {
         let intent = bootstrap(options.clone()).intent(&survey).unwrap();
         let warnings: Vec<_> = intent.warnings.iter().map(|hint| hint.text.as_str()).collect();
         assert_eq!(warnings, warns.into_iter().collect::<Vec<_>>(), "{name}");
+    }
+}
+
+/// Policies of an older kibus allow the key without `kms:ViaService`. The same key stays allowed: one call replaces each.
+#[test]
+fn an_old_permission_for_a_key_is_narrowed_in_one_call() {
+    let mut survey = survey_of(
+        HubOptions {
+            kms_key: Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap()),
+            ..HubOptions::default()
+        },
+        &[],
+    );
+    let mut current = Vec::new();
+    for resource in survey.observed.resources().cloned().collect::<Vec<_>>() {
+        let Resource::RolePolicy(mut policy) = resource else {
+            continue;
+        };
+        current.push(Resource::RolePolicy(policy.clone()));
+        let statements = policy.document.value_mut()["Statement"].as_array_mut().unwrap();
+        let of_key = statements
+            .iter_mut()
+            .find(|statement| statement["Sid"] == "KibusUseKey");
+        assert!(of_key.unwrap().as_object_mut().unwrap().remove("Condition").is_some());
+        let old = Resource::RolePolicy(policy);
+        survey.observed.insert(old.id(), Reading::Present(Box::new(old)));
+    }
+    let [controller, router] = current.as_slice() else {
+        panic!("the policies of base and of the router: {current:?}")
+    };
+    let rows: [(&str, Box<dyn Recipe>, &[&Resource]); 2] = [
+        (
+            "bootstrap",
+            Box::new(bootstrap(HubOptions::default())),
+            &[controller, router],
+        ),
+        ("add", Box::new(add()), &[controller]),
+    ];
+    for (name, recipe, expected) in rows {
+        let intent = recipe.intent(&survey).unwrap();
+        assert_eq!(intent.refusals, [], "{name}");
+        let mut written: Vec<_> = intent
+            .plan
+            .steps
+            .iter()
+            .map(|step| match &step.op {
+                Op::Update { to, .. } => to,
+                other => panic!("{name}: {other:?}"),
+            })
+            .collect();
+        written.sort_by_key(|resource| resource.id());
+        assert_eq!(written, expected, "{name}");
+    }
+}
+
+/// What someone who may only tag can change, and what the plans make of it.
+#[test]
+fn a_tag_alone_grants_no_queue_and_takes_no_boundary() {
+    let intent = |request: &dyn Recipe, survey: &Survey| request.intent(survey).unwrap().refusals.len();
+    let search = add_cluster::Request {
+        role: add_cluster::RoleOption::Search,
+        ..add()
+    };
+    let (usual, other) = ("KarpenterControllerRole-base", ROLE);
+    for (name, role, has_policy, others, request, refusals) in [
+        ("a role that only the tag names", other, false, vec![], &search, 1),
+        ("a role that the option names", other, false, vec![], &add(), 0),
+        ("a role with the policy", other, true, vec![], &search, 0),
+        ("a role that the search finds", usual, false, vec![], &search, 0),
+        (
+            "one of two that the search finds",
+            usual,
+            false,
+            vec!["base-karpenter"],
+            &search,
+            1,
+        ),
+    ] {
+        let mut survey = survey(&[]);
+        let queue = survey.observed.queue("karpenter-base".parse().unwrap()).unwrap();
+        let mut queue = queue.clone();
+        queue.tags = queue.tags.with_controller_role(&role.parse().unwrap());
+        let queue = Resource::Queue(queue);
+        survey.observed.insert(queue.id(), Reading::Present(Box::new(queue)));
+        let name_of_policy = scope().controller_policy(&"base".parse().unwrap());
+        if !has_policy {
+            let id = ResourceId::RolePolicy(other.parse().unwrap(), name_of_policy);
+            survey.observed.insert(id, Reading::Absent);
+        }
+        let all = others.iter().chain([&role]).map(|role| role.parse().unwrap());
+        survey.role_names = Fact::Present(all.collect());
+        let present = Fact::Present(RolePolicies::default());
+        survey.roles = [(role.parse().unwrap(), present)].into();
+        assert_eq!(intent(request, &survey), refusals, "{name}");
+    }
+    let (a, b) = (
+        "arn:aws:iam::111122223333:policy/a",
+        "arn:aws:iam::111122223333:policy/b",
+    );
+    for (name, live, saved, given, refusals) in [
+        ("replaced", Some(a), b, None, 1),
+        ("removed", Some(a), "none", None, 1),
+        ("added", None, b, None, 0),
+        ("replaced by the option", Some(a), b, Some(b), 0),
+        ("removed by the option", Some(a), "none", Some("none"), 0),
+        ("restored by the option", Some(a), b, Some(a), 0),
+    ] {
+        let boundary = |text: &str| HubOptions {
+            permissions_boundary: Some(text.parse().unwrap()),
+            ..HubOptions::default()
+        };
+        let mut survey = survey_of(boundary(saved), &[]);
+        let mut role = survey.observed.role(scope().router_role()).unwrap().clone();
+        role.permissions_boundary = live.map(|live| live.parse().unwrap());
+        let role = Resource::Role(role);
+        survey.observed.insert(role.id(), Reading::Present(Box::new(role)));
+        let request = bootstrap(given.map(boundary).unwrap_or_default());
+        assert_eq!(intent(&request, &survey), refusals, "{name}");
     }
 }

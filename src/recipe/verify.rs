@@ -6,7 +6,7 @@ use super::inventory::{of_clusters, of_hub};
 use super::names::{self, Evidence};
 use super::orphan::{self, Stray};
 use super::probe::Probed;
-use super::{Blocked, Intent, Recipe, cluster, controllers, key, live_version};
+use super::{Blocked, Intent, Recipe, cluster, controllers, key, live_version, role_search};
 use crate::error::{Hint, Invocation};
 use crate::model::fault::Fault;
 use crate::model::hub::Hub;
@@ -114,6 +114,9 @@ impl Recipe for Request {
         let mut refusals = plan::check(scope, &plan, &observed);
         refusals.extend(plan::check_empty_prefix(scope, &hub.prefix()).err());
         refusals.extend(roles.refusals);
+        refusals.extend(role_search::check(survey, &plan));
+        refusals.extend(plan::check_boundary(&plan).err());
+        refusals.extend(plan::check_locks(&plan, survey.observed.queue(scope.hub_queue())));
         findings.extend(finding::changed(scope, &plan, &refusals, &absent_roles(survey)));
         findings.extend(finding::refused(scope, &refusals));
 

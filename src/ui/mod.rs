@@ -200,6 +200,14 @@ impl Ui {
         }
     }
 
+    /// Writes a note to stderr, unless output is quiet; it may have several lines.
+    pub fn note(&self, text: &str) {
+        if !self.quiet {
+            let lines: Vec<_> = text.lines().map(text::escape).collect();
+            self.say(&lines.join("\n"));
+        }
+    }
+
     /// Writes the steps that come before queues are deleted.
     pub fn release_queues(&self, controllers: &[Controller]) {
         for step in text::release_queues(controllers, text::WIDTH) {

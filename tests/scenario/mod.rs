@@ -82,6 +82,8 @@ scenarios! {
     partition
     policy
     queue_locks
+    retagged
+    retagged_hub
     router_binaries
     second_source
     self_test

@@ -1,23 +1,27 @@
 //! `kibus policy`.
 
 mod controller_roles;
+mod hub_options;
+
+use std::num::NonZeroUsize;
 
 use clap::Subcommand;
 use controller_roles::RoleFlags;
+use hub_options::HubFlags;
 
+use crate::cli::Ending;
 use crate::cli::hub::{Hub, Hubs};
-use crate::cli::{Ending, explain};
 use crate::cloud::Read;
-use crate::error::Error;
+use crate::error::{Error, Hint};
 use crate::model::cluster::Cluster;
 use crate::model::document::Document;
 use crate::model::karpenter::KarpenterVersion;
-use crate::model::name::{ClusterName, KmsKey, PermissionsBoundary, QueueName, QueuePrefix, RolePath};
+use crate::model::name::{ClusterName, PermissionsBoundary, QueueName, RolePath};
 use crate::model::options::{ClusterOptions, HubOptions, OrNone, UserTags};
 use crate::model::resource::{Resource, ResourceId};
 use crate::model::tags::Tags;
 use crate::model::{operator_policy, policy};
-use crate::plan;
+use crate::recipe::DocumentFor;
 use crate::ui::Ui;
 
 /// Print the least-privilege IAM policy for an operator, the router, or a Karpenter controller.
@@ -37,6 +41,9 @@ enum Party {
         /// Allow only what `verify` and `status` read.
         #[arg(long)]
         read_only: bool,
+        /// Print only this part of a document that is too long for one managed policy; attach all parts.
+        #[arg(long, value_name = "NUMBER")]
+        part: Option<NonZeroUsize>,
         #[command(flatten)]
         roles: RoleFlags,
         /// Permissions boundary that the router role must have, or `none` [default: the saved option, else none].
@@ -77,17 +84,6 @@ struct At<'a> {
     ui: &'a Ui,
 }
 
-/// Options of the hub that a document depends on.
-#[derive(Debug, clap::Args)]
-struct HubFlags {
-    /// Prefix of cluster queue names [default: the saved option, else karpenter-].
-    #[arg(long, env = "KIBUS_QUEUE_PREFIX", value_name = "PREFIX")]
-    queue_prefix: Option<QueuePrefix>,
-    /// KMS key of the queues, or `none` [default: the saved option, else none].
-    #[arg(long, env = "KIBUS_KMS_KEY", value_name = "ARN")]
-    kms_key: Option<OrNone<KmsKey>>,
-}
-
 /// Reads the saved options that the document depends on, and prints it.
 pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     let Some(hub) = hubs.list.first() else {
@@ -101,6 +97,7 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
     let document = match args.party {
         Party::Operator {
             read_only,
+            part,
             roles,
             permissions_boundary,
             role_path,
@@ -116,17 +113,23 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
                 },
                 ..HubOptions::default()
             };
-            let options = given.or(hub.options_for_queues(&at).await?);
+            let options = hub.options_for_queues(&at, given, DocumentFor::Operator { writes: !read_only });
+            let options = options.await?;
             let document = operator_policy::operator(&at.hub.scope, &options, &roles.arns(&at).await?);
             let document = if read_only {
                 operator_policy::reads(document)
             } else {
                 document
             };
-            fits(&at, document)
+            match part {
+                Some(number) => nth(&document, number)?,
+                None => fits(&at, document),
+            }
         }
         Party::Router { hub } => {
-            let options = hub.options_for_queues(&at).await?;
+            let options = hub
+                .options_for_queues(&at, HubOptions::default(), DocumentFor::Reader)
+                .await?;
             policy::router(&at.hub.scope, &options.prefix(), options.key())
         }
         Party::Controller {
@@ -134,7 +137,7 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
             karpenter_version,
             hub,
         } => {
-            let options = hub.options(&at).await?;
+            let options = hub.options(&at, HubOptions::default(), DocumentFor::Reader).await?;
             controller(&at, &options, cluster, karpenter_version).await?
         }
     };
@@ -144,13 +147,29 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
 
 /// The document, with a warning if it is too long for one managed policy.
 fn fits(at: &At<'_>, document: Document) -> Document {
-    let document = operator_policy::fitted(document);
-    if let Some(over) = operator_policy::too_long(&document) {
-        at.ui.warn_text(&format!(
-            "the document is {over} characters too long for one managed policy: split its statements into two policies"
-        ));
+    let fitted = operator_policy::fitted(document.clone());
+    if let Some(over) = operator_policy::too_long(&fitted) {
+        let count = operator_policy::parts(&document).len();
+        let commands: Vec<String> = (1..=count)
+            .map(|part| format!("{} --part {part}", at.hubs.command_line))
+            .collect();
+        let text = format!(
+            "the document is {over} characters too long for one managed policy. Create a policy from each of its {count} \
+             parts, and attach all of them:"
+        );
+        at.ui.warn(&Hint::command(text, commands.join("\n")), "");
     }
-    document
+    fitted
+}
+
+/// One part of a document.
+fn nth(document: &Document, number: NonZeroUsize) -> Result<Document, Error> {
+    let parts = operator_policy::parts(document);
+    let count = parts.len();
+    parts
+        .into_iter()
+        .nth(number.get() - 1)
+        .ok_or_else(|| Error::usage(format!("the document has no part {number}: it has {count}")))
 }
 
 async fn controller(
@@ -164,35 +183,20 @@ async fn controller(
         tags: None,
         karpenter_version,
     };
-    let saved = tags(at, at.hub.scope.cluster_queue(&prefix, &cluster)).await;
+    let queue = at.hub.scope.cluster_queue(&prefix, &cluster);
+    let saved = tags(at, queue.clone()).await;
     let saved = saved.as_ref().map(ClusterOptions::saved).transpose()?;
+    if let (None, Some(version)) = (
+        given.karpenter_version,
+        saved.as_ref().and_then(|saved| saved.karpenter_version),
+    ) {
+        at.ui.note(&format!(
+            "Saved option in this document, from the tags of queue `{queue}`: --karpenter-version {version}"
+        ));
+    }
     let options = given.or(saved.unwrap_or_default());
     let cluster = Cluster::new(&at.hub.scope, &prefix, cluster, None, options);
     Ok(cluster.controller_document(&at.hub.scope, hub.key()))
-}
-
-impl HubFlags {
-    /// The given options, else the saved ones.
-    async fn options(self, at: &At<'_>) -> Result<HubOptions, Error> {
-        let given = HubOptions {
-            queue_prefix: self.queue_prefix,
-            kms_key: self.kms_key,
-            ..HubOptions::default()
-        };
-        let saved = tags(at, at.hub.scope.dead_letter_queue()).await;
-        let saved = saved.as_ref().map(HubOptions::saved).transpose()?;
-        Ok(given.or(saved.unwrap_or_default()))
-    }
-
-    /// The same for a document about all cluster queues.
-    async fn options_for_queues(self, at: &At<'_>) -> Result<HubOptions, Error> {
-        let options = self.options(at).await?;
-        plan::check_empty_prefix(&at.hub.scope, &options.prefix()).map_err(|refusal| {
-            let place = at.hubs.place(at.hub);
-            at.hubs.complete(explain::refused(&place, &[refusal], false))
-        })?;
-        Ok(options)
-    }
 }
 
 /// The tags of a queue of this bus. Someone who prints a policy may have no permission to read it yet.
@@ -204,10 +208,16 @@ async fn tags(at: &At<'_>, queue: QueueName) -> Option<Tags> {
             tags.filter(|tags| tags.belong_to(&at.hub.scope.bus))
         }
         Err(_) => {
-            at.ui.warn_text(&format!(
-                "{id} could not be read: the document uses the options given and the defaults"
-            ));
+            at.not_read(&id);
             None
         }
+    }
+}
+
+impl At<'_> {
+    fn not_read(&self, id: &ResourceId) {
+        self.ui.warn_text(&format!(
+            "{id} could not be read: the document uses the options given and the defaults"
+        ));
     }
 }

@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use super::fit::shorten;
 use super::*;
+use crate::model::document;
+use crate::model::inline_policy::space;
 use crate::model::name::{KmsKey, PermissionsBoundary};
 use crate::model::options::OrNone;
 use crate::model::scope::tests::{scope, scope_in};
@@ -54,7 +57,7 @@ fn boundary(name: &str) -> PermissionsBoundary {
 }
 
 fn texts(value: &Value) -> Vec<String> {
-    super::texts(Some(value)).into_iter().map(str::to_owned).collect()
+    document::texts(Some(value)).into_iter().map(str::to_owned).collect()
 }
 
 fn allowed(document: &Document) -> BTreeSet<String> {
@@ -215,6 +218,46 @@ fn a_shortened_document_allows_the_same() {
         pairs
     };
     assert_eq!(pairs(&short), pairs(&full));
+}
+
+#[test]
+fn parts_of_a_document_fit_and_allow_the_same() {
+    let scope = Scope {
+        bus: "a2345678901234567890".parse().unwrap(),
+        ..scope()
+    };
+    let longest = |count: usize| -> BTreeSet<String> {
+        let names = (0..count).map(|number| format!("{number:064}"));
+        names.map(|name| scope.roles_arn(&name)).collect()
+    };
+    let pieces = |documents: &[Document]| -> BTreeSet<String> {
+        let statements = documents.iter().flat_map(|document| document.statements());
+        statements
+            .flat_map(|statement| {
+                let of_one = |resource: String| {
+                    let mut piece = statement.clone();
+                    piece["Resource"] = resource.into();
+                    piece.to_string()
+                };
+                texts(&statement["Resource"])
+                    .into_iter()
+                    .map(of_one)
+                    .collect::<Vec<_>>()
+            })
+            .collect()
+    };
+    for (roles, count) in [(1, 1), (10, 2), (60, 3), (200, 6)] {
+        let whole = operator(&scope, &with_boundary("platform-boundary"), &longest(roles));
+        let parts = parts(&whole);
+        assert_eq!(parts.len(), count, "{roles} roles");
+        for part in &parts {
+            assert_eq!(too_long(part), None, "{roles} roles");
+            assert_eq!(part.value()["Version"], "2012-10-17");
+        }
+        assert_eq!(pieces(&parts), pieces(&[whole]), "{roles} roles");
+    }
+    let short = document();
+    assert_eq!(parts(&short), [short]);
 }
 
 /// The statements that name an action.

@@ -26,24 +26,30 @@ pub fn changed(scope: &Scope, plan: &Plan, refusals: &[Refusal], absent_roles: &
         .iter()
         .enumerate()
         .filter(|(_, change)| !refused.contains(&change.id))
-        .map(|(place, change)| {
+        .filter_map(|(place, change)| {
             let cluster = change.owner.cluster().cloned();
+            let unconfirmed = refusals.iter().find(|refusal| refusal.is_unconfirmed(cluster.as_ref()));
+            // Which resource is not part of the configuration depends on the tag.
+            if unconfirmed.is_some() && change.action == Action::Delete {
+                return None;
+            }
             let (code, message) = judge(change, cluster.is_some());
-            Finding {
+            Some(Finding {
                 code,
                 subject: Subject::Resource(change.id.clone()),
                 cluster: cluster.clone(),
                 message,
-                fix: match (cluster, &change.id) {
-                    (Some(cluster), ResourceId::RolePolicy(role, _)) if absent_roles.contains(role) => {
+                fix: match (unconfirmed, cluster, &change.id) {
+                    (Some(refusal), ..) => Fix::Advice(refusal.advice(scope, false)),
+                    (_, Some(cluster), ResourceId::RolePolicy(role, _)) if absent_roles.contains(role) => {
                         another_role(&cluster, role)
                     }
-                    (Some(cluster), _) => Fix::AddCluster(cluster),
-                    (None, _) => Fix::BootstrapHub,
+                    (_, Some(cluster), _) => Fix::AddCluster(cluster),
+                    (_, None, _) => Fix::BootstrapHub,
                 },
                 change: Some(place),
                 severity: code.severity(),
-            }
+            })
         })
         .collect()
 }

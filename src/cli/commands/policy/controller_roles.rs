@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::At;
 use crate::cloud::Read;
-use crate::error::{Error, Hint, Invocation};
+use crate::error::{Error, Hint, Invocation, quoted};
 use crate::model::controller_role::matching;
 use crate::model::name::{ClusterName, RoleName};
+use crate::model::resource::ResourceId;
 use crate::model::role_pattern::RolePattern;
-use crate::model::tags::Tags;
-use crate::survey::{Query, Survey};
+use crate::recipe::SavedRoles;
+use crate::survey::{Fact, Policies, Query, Survey};
 
 /// Which controller roles the document names.
 #[derive(Debug, clap::Args)]
@@ -32,14 +33,17 @@ impl RoleFlags {
         if self.no_controller_role {
             return Ok(BTreeSet::new());
         }
-        let known = match at.hub.cloud.role_arns().await {
-            Ok(roles) => roles,
+        let (known, names) = match at.hub.cloud.role_arns().await {
+            Ok(roles) => {
+                let names = Fact::Present(roles.keys().cloned().collect());
+                (roles, names)
+            }
             Err(fault) => {
                 at.ui.warn_text(&format!(
                     "the roles could not be listed: a role given by its name has the path `/` in the document, and the \
                      roles of clusters are not found: {fault}"
                 ));
-                BTreeMap::new()
+                (BTreeMap::new(), Fact::Unreadable(fault))
             }
         };
         let mut arns = BTreeSet::new();
@@ -55,11 +59,17 @@ impl RoleFlags {
                 Error::usage(format!("`{role}` is not a role of account {account}"))
             })?);
         }
-        let saved = registered(at).await;
-        for role in saved.iter().chain(&self.found(at, &known)) {
+        let arn = |role: &RoleName| {
             let listed = known.get(role).cloned();
-            arns.insert(listed.unwrap_or_else(|| at.hub.scope.roles_arn(role.as_str())));
+            listed.unwrap_or_else(|| at.hub.scope.roles_arn(role.as_str()))
+        };
+        arns.extend(self.found(at, &known).iter().map(arn));
+        let saved = saved(at, names).await;
+        let lacking = saved.unconfirmed.iter();
+        for (cluster, role) in lacking.filter(|(_, role)| !arns.contains(&arn(role))) {
+            unconfirmed(at, cluster, role);
         }
+        arns.extend(saved.confirmed.values().chain(saved.unread.values()).map(arn));
         if arns.is_empty() {
             at.ui.warn(
                 &Hint::command(
@@ -101,23 +111,56 @@ impl RoleFlags {
     }
 }
 
-/// The controller roles of the registered clusters, as far as they can be read.
-async fn registered(at: &At<'_>) -> BTreeSet<RoleName> {
+/// The saved controller roles of the registered clusters, as far as they can be read. Prints those for the document.
+async fn saved(at: &At<'_>, role_names: Fact<BTreeSet<RoleName>>) -> SavedRoles {
     let mut survey = Survey::new(at.hub.scope.clone());
+    survey.role_names = role_names;
     let query = Query {
         all_clusters: true,
+        controller_roles: Some(Policies::OfBus),
         ..Query::default()
     };
     survey.extend(&at.hub.cloud, &query, at.hubs.limit).await;
-    let fault = survey
-        .discovered
-        .fault()
-        .or(survey.faults().next().map(|(_, fault)| fault));
+    let of_queue = |(id, fault)| matches!(id, &ResourceId::Queue(_)).then_some(fault);
+    let fault = survey.discovered.fault().or(survey.faults().find_map(of_queue));
     if let Some(fault) = fault {
         at.ui.warn_text(&format!(
             "not all registered clusters could be read: their controller roles may be missing: {fault}"
         ));
     }
-    let roles = survey.registered().into_values().filter_map(Tags::controller_role);
-    roles.collect()
+    let roles = SavedRoles::of(&survey);
+    let used: BTreeMap<_, _> = roles.confirmed.iter().chain(&roles.unread).collect();
+    if !used.is_empty() {
+        let lines: Vec<String> = used
+            .iter()
+            .map(|(cluster, role)| format!("{cluster}: {role}"))
+            .collect();
+        at.ui.note(&format!(
+            "Saved controller roles in this document, from the tags of the clusters' queues:\n    {}",
+            lines.join("\n    ")
+        ));
+    }
+    if !roles.unread.is_empty() {
+        at.ui.warn_text(&format!(
+            "the policies of these saved controller roles could not be read, so only tags name them: {}",
+            list(roles.unread.values())
+        ));
+    }
+    roles
+}
+
+/// A role that only a tag names needs the option.
+fn unconfirmed(at: &At<'_>, cluster: &ClusterName, role: &RoleName) {
+    let flag = format!("--controller-role {}", quoted(role.as_str()));
+    let text = format!(
+        "role `{role}` is not in the document: only a tag names it for cluster `{cluster}`. If the controller of \
+         `{cluster}` runs as it:"
+    );
+    at.ui
+        .warn(&Hint::command(text, format!("{} {flag}", at.hubs.command_line)), "");
+}
+
+fn list<'a>(roles: impl IntoIterator<Item = &'a RoleName>) -> String {
+    let roles: Vec<String> = roles.into_iter().map(|role| format!("`{role}`")).collect();
+    roles.join(", ")
 }

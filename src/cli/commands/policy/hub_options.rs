@@ -1,0 +1,109 @@
+//! The options of the hub that a document depends on: those given, and the saved ones. A saved option is printed, and
+//! refused if a resource of the hub contradicts it.
+
+use super::At;
+use crate::cli::explain;
+use crate::error::{Error, quoted};
+use crate::model::name::{KmsKey, QueuePrefix};
+use crate::model::options::{HubOptions, OrNone};
+use crate::model::resource::ResourceId;
+use crate::plan;
+use crate::recipe::{Comparison, Difference, DocumentFor, SavedOption};
+use crate::survey::{Query, SavedOptions, Survey};
+
+/// Options of the hub that a document depends on.
+#[derive(Debug, clap::Args)]
+pub(super) struct HubFlags {
+    /// Prefix of cluster queue names [default: the saved option, else karpenter-].
+    #[arg(long, env = "KIBUS_QUEUE_PREFIX", value_name = "PREFIX")]
+    queue_prefix: Option<QueuePrefix>,
+    /// KMS key of the queues, or `none` [default: the saved option, else none].
+    #[arg(long, env = "KIBUS_KMS_KEY", value_name = "ARN")]
+    kms_key: Option<OrNone<KmsKey>>,
+}
+
+impl HubFlags {
+    /// The given options, else the saved ones, which are printed.
+    pub(super) async fn options(
+        self,
+        at: &At<'_>,
+        given: HubOptions,
+        document: DocumentFor,
+    ) -> Result<HubOptions, Error> {
+        let given = HubOptions {
+            queue_prefix: self.queue_prefix,
+            kms_key: self.kms_key,
+            ..given
+        };
+        let scope = &at.hub.scope;
+        let mut survey = Survey::new(scope.clone());
+        survey.extend(&at.hub.cloud, &Query::default(), at.hubs.limit).await;
+        let queue = ResourceId::Queue(scope.dead_letter_queue());
+        let (saved, source) = match &survey.saved {
+            SavedOptions::Unreadable(_) => {
+                at.not_read(&queue);
+                return Ok(given);
+            }
+            SavedOptions::Damaged(bad, _) => return Err(bad.clone().into()),
+            SavedOptions::Kept { options, copy: true } => {
+                (options.clone(), ResourceId::Function(scope.router_function()))
+            }
+            SavedOptions::Kept { options, .. } => (options.clone(), queue),
+            SavedOptions::Absent | SavedOptions::Foreign => (HubOptions::default(), queue),
+        };
+        let query = Comparison::query(scope, document);
+        survey.extend(&at.hub.cloud, &query, at.hubs.limit).await;
+        let comparison = Comparison::of(&survey, &given, document);
+        if !comparison.differences.is_empty() {
+            return Err(different(at, &comparison.differences));
+        }
+        if !comparison.used.is_empty() {
+            let options: Vec<String> = comparison.used.iter().map(flags).collect();
+            at.ui.note(&format!(
+                "Saved options in this document, from the tags of {source}:\n    {}",
+                options.join("\n    ")
+            ));
+        }
+        for (id, flags) in &comparison.unread {
+            at.ui.warn_text(&format!(
+                "{id} could not be read, so it is unknown whether these saved options are in use: --{}",
+                flags.join(", --")
+            ));
+        }
+        Ok(given.or(saved))
+    }
+
+    /// The same for a document about all cluster queues.
+    pub(super) async fn options_for_queues(
+        self,
+        at: &At<'_>,
+        given: HubOptions,
+        document: DocumentFor,
+    ) -> Result<HubOptions, Error> {
+        let options = self.options(at, given, document).await?;
+        plan::check_empty_prefix(&at.hub.scope, &options.prefix()).map_err(|refusal| {
+            let place = at.hubs.place(at.hub);
+            at.hubs.complete(explain::refused(&place, &[refusal], false))
+        })?;
+        Ok(options)
+    }
+}
+
+/// Resources contradict saved options, so a document with these options could allow what nobody has decided.
+fn different(at: &At<'_>, differences: &[Difference]) -> Error {
+    let mut error = Error::refused("saved options differ from the resources of the hub, so no document is printed");
+    for Difference { saved, live, of } in differences {
+        error = error.note(format!("saved: {}; {of} has {}", flags(saved), flags(live)));
+    }
+    let options: Vec<String> = differences.iter().map(|difference| flags(&difference.live)).collect();
+    error.hint_command(
+        "a tag alone does not change what a document allows; to print it with the options of the resources:",
+        format!("{} {}", at.hubs.command_line, options.join(" ")),
+    )
+}
+
+/// An option as one types it.
+fn flags(option: &SavedOption) -> String {
+    let one = |value: &String| format!("--{} {}", option.flag, quoted(value));
+    option.values.iter().map(one).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,134 @@
+//! The search for a cluster's controller role, and whether it confirms a role that only a tag names.
+
+use std::collections::BTreeMap;
+
+use super::blocked::RoleSearch;
+use super::inventory::{policy, roles_with_policy};
+use crate::model::controller_role::{matching, similar, usual_names};
+use crate::model::inventory::Reading;
+use crate::model::name::{ClusterName, RoleName};
+use crate::model::resource::ResourceId;
+use crate::model::tags::Tags;
+use crate::plan::{Action, Change, Plan, Refusal};
+use crate::survey::{Fact, Survey};
+
+/// The result of a search.
+pub(super) enum Found {
+    /// This role.
+    One(RoleName),
+    /// No role, or several.
+    NotOne(RoleSearch),
+    /// Unknown until the names of all roles are read.
+    Open,
+}
+
+/// The one role of a usual name that exists, else the one with a generated suffix. A role that still has the policy
+/// of the cluster takes precedence.
+pub(super) fn find(survey: &Survey, name: &ClusterName) -> Found {
+    let holders = roles_with_policy(survey, name, &survey.cluster_queue(name));
+    let mut found: Vec<RoleName> = if holders.len() == 1 {
+        holders.into_iter().collect()
+    } else {
+        let exists = |role: &RoleName| {
+            let listed = survey.role_names.present().is_some_and(|all| all.contains(role));
+            listed || matches!(survey.roles.get(role), Some(Fact::Present(_)))
+        };
+        usual_names(name).into_iter().filter(exists).collect()
+    };
+    let mut close = Vec::new();
+    if found.is_empty() {
+        let Some(all) = survey.role_names.present() else {
+            return Found::Open;
+        };
+        found = matching(name, all);
+        if found.is_empty() {
+            close = similar(name, all).into_iter().cloned().collect();
+        }
+    }
+    match found.as_slice() {
+        [one] => Found::One(one.clone()),
+        _ => Found::NotOne(RoleSearch {
+            cluster: name.clone(),
+            found,
+            similar: close,
+        }),
+    }
+}
+
+/// Whether the names of all roles must be read to confirm the saved roles of these clusters.
+pub(super) fn needs_names<'a>(survey: &Survey, clusters: impl IntoIterator<Item = &'a ClusterName>) -> bool {
+    let lacks_policy = |cluster: &ClusterName| {
+        let saved = survey.saved_tags(cluster).and_then(Tags::controller_role);
+        saved.is_some_and(|role| {
+            policy(survey, cluster, &role) == Some(Reading::Absent) && survey.roles.get(&role) != Some(&Fact::Absent)
+        })
+    };
+    matches!(survey.role_names, Fact::NotAsked) && clusters.into_iter().any(lacks_policy)
+}
+
+/// Refuses to grant a queue to a role that only a tag names: whoever may tag the queue could choose the role. A role that
+/// has the policy keeps it, so that it can be repaired, and a role that the search finds needs no tag.
+pub(super) fn check(survey: &Survey, plan: &Plan) -> Vec<Refusal> {
+    plan.changes
+        .iter()
+        .filter_map(|change| unconfirmed(survey, change))
+        .collect()
+}
+
+/// The roles that tags of registered clusters' queues name.
+#[derive(Debug, Default)]
+pub struct SavedRoles {
+    /// Those that have the policy of their cluster, and those that the search finds too.
+    pub confirmed: BTreeMap<ClusterName, RoleName>,
+    /// Those that only the tag names.
+    pub unconfirmed: BTreeMap<ClusterName, RoleName>,
+    /// Those whose policies could not be read.
+    pub unread: BTreeMap<ClusterName, RoleName>,
+}
+
+impl SavedRoles {
+    /// The saved roles, in a survey of all clusters, their roles, and the names of all roles.
+    #[must_use]
+    pub fn of(survey: &Survey) -> Self {
+        let mut roles = Self::default();
+        for (cluster, tags) in survey.registered() {
+            let Some(role) = tags.controller_role() else { continue };
+            let part = match policy(survey, &cluster, &role) {
+                Some(Reading::Present(_)) => &mut roles.confirmed,
+                Some(Reading::Absent) if survey.roles.get(&role) != Some(&Fact::Absent) => {
+                    match find(survey, &cluster) {
+                        Found::One(found) if found == role => &mut roles.confirmed,
+                        _ => &mut roles.unconfirmed,
+                    }
+                }
+                Some(Reading::Absent) => &mut roles.unconfirmed,
+                Some(Reading::Unreadable(_)) | None => &mut roles.unread,
+            };
+            part.insert(cluster, role);
+        }
+        roles
+    }
+}
+
+fn unconfirmed(survey: &Survey, change: &Change) -> Option<Refusal> {
+    let (Action::Create, ResourceId::RolePolicy(role, policy), Some(cluster)) =
+        (change.action, &change.id, change.owner.cluster())
+    else {
+        return None;
+    };
+    let saved = survey.saved_tags(cluster).and_then(Tags::controller_role);
+    if saved.as_ref() != Some(role) || survey.roles.get(role) == Some(&Fact::Absent) {
+        return None;
+    }
+    let found = match find(survey, cluster) {
+        Found::One(found) if found == *role => return None,
+        Found::One(found) => Some(found),
+        Found::NotOne(_) | Found::Open => None,
+    };
+    Some(Refusal::UnconfirmedRole {
+        cluster: cluster.clone(),
+        role: role.clone(),
+        policy: policy.clone(),
+        found,
+    })
+}
