@@ -56,7 +56,7 @@ async fn account(server: &'static Server, id: &str) -> (AwsLike, String) {
 fn a_bad_answer_to_a_read_is_a_short_error_and_nothing_is_written() {
     let server = Server::shared();
     server.runtime.block_on(async {
-        let (home, id) = (TempDir::new().unwrap(), "300000000001");
+        let (home, id) = (TempDir::new().unwrap(), "310000000001");
         let (like, good) = account(server, id).await;
         for line in ["bootstrap-hub --yes", "add-cluster base --no-controller-role --yes"] {
             let run = kibus(&home, id, &good, line).await;
@@ -119,7 +119,7 @@ fn after_a_bad_answer_to_a_write_the_next_run_finishes() {
         ]
         .into_iter();
         let runs = stream::iter(cases.enumerate()).map(|(number, (service, bad))| async move {
-            let (home, id) = (TempDir::new().unwrap(), format!("3000000001{number:02}"));
+            let (home, id) = (TempDir::new().unwrap(), format!("3100000001{number:02}"));
             let (like, good) = account(server, &id).await;
             let proxy = BadServer::start(&like, service, bad, Calls::Writes).await;
             for line in [
@@ -143,7 +143,7 @@ fn after_a_bad_answer_to_a_write_the_next_run_finishes() {
 fn a_list_without_an_end_is_an_error() {
     let server = Server::shared();
     server.runtime.block_on(async {
-        let (home, id) = (TempDir::new().unwrap(), "300000000003");
+        let (home, id) = (TempDir::new().unwrap(), "310000000003");
         let (like, good) = account(server, id).await;
         let run = kibus(&home, id, &good, "bootstrap-hub --yes").await;
         assert_eq!(run.code, Some(0), "{}", run.text);

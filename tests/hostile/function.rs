@@ -95,7 +95,7 @@ impl Function {
     /// Invokes the router with a payload.
     pub(super) async fn invoke(&mut self, payload: impl Into<Bytes>) -> Ended {
         self.events.send(payload.into()).unwrap();
-        let ended = tokio::time::timeout(Duration::from_secs(60), self.ended.recv()).await;
+        let ended = tokio::time::timeout(Duration::from_secs(90), self.ended.recv()).await;
         let exited = self.process.try_wait().unwrap();
         ended
             .unwrap_or_else(|_| panic!("no answer; exited: {exited:?}"))
@@ -129,7 +129,8 @@ impl Services {
             let Some(event) = self.events.lock().await.recv().await else {
                 return Ok(Response::builder().status(410).body(Full::default()).unwrap());
             };
-            let deadline = (SystemTime::now() + Duration::from_secs(10)).duration_since(UNIX_EPOCH);
+            // Longer than on AWS: this is a debug build, on a machine that runs other tests.
+            let deadline = (SystemTime::now() + Duration::from_secs(60)).duration_since(UNIX_EPOCH);
             return Ok(Response::builder()
                 .header("lambda-runtime-aws-request-id", "request")
                 .header("lambda-runtime-deadline-ms", deadline.unwrap().as_millis().to_string())

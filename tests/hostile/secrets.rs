@@ -50,7 +50,7 @@ fn check(case: &str, text: &str) {
 fn no_command_tells_a_secret() {
     let server = Server::shared();
     server.runtime.block_on(async {
-        let (home, id) = (TempDir::new().unwrap(), "300000000004");
+        let (home, id) = (TempDir::new().unwrap(), "310000000004");
         let like = AwsLike::new(server.port());
         server.route_functions(id, &like);
         let keys = [

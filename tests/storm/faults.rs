@@ -1,7 +1,7 @@
 //! The faults that are injected between the router and the services.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
@@ -28,7 +28,8 @@ pub(super) enum InjectedFault {
 /// Decides which calls fail, and counts them.
 pub(super) struct FaultInjector {
     on: AtomicBool,
-    calls: AtomicU64,
+    /// How often each action was called.
+    calls: Mutex<BTreeMap<String, u64>>,
     /// The queues that the router may not send to.
     shut: [String; 2],
     doomed: String,
@@ -42,7 +43,7 @@ impl FaultInjector {
     pub(super) fn new(shut: [String; 2], doomed: String) -> Self {
         Self {
             on: AtomicBool::new(false),
-            calls: AtomicU64::new(0),
+            calls: Mutex::default(),
             shut,
             doomed,
             gate: Arc::default(),
@@ -84,12 +85,19 @@ impl FaultInjector {
         std::mem::take(&mut self.touched.lock().unwrap())
     }
 
-    /// The fault of a call. It depends on the order of the calls, so every storm has about the same faults.
+    /// The fault of a call. It depends on how many calls of the same action came before, so every storm has about the same
+    /// faults, whatever the order of its calls.
     pub(super) fn of(&self, action: &str, queue: &str) -> InjectedFault {
         if !self.on.load(Ordering::Relaxed) {
             return InjectedFault::None;
         }
-        let dice = scatter(self.calls.fetch_add(1, Ordering::Relaxed)) % 100;
+        let number = {
+            let mut calls = self.calls.lock().unwrap();
+            let calls = calls.entry(action.to_owned()).or_default();
+            *calls += 1;
+            *calls
+        };
+        let dice = scatter(number) % 100;
         let fault = match (action, dice) {
             // On AWS a policy denies this; the emulator does not check policies.
             ("SendMessageBatch", _) if self.shut.iter().any(|shut| shut == queue) => InjectedFault::Denied,
