@@ -1,25 +1,22 @@
 //! EventBridge rules of the default bus, each with kibus's one target.
 
+mod target;
+
 use std::collections::BTreeMap;
 
-use aws_sdk_eventbridge::types::{DeadLetterConfig, RetryPolicy, RuleState, Tag, Target as AwsTarget};
+use aws_sdk_eventbridge::types::{RuleState, Tag, Target as AwsTarget};
 use serde_json::Value;
 
 use super::AwsCloud;
 use super::changes::Changes;
 use super::document;
-use super::error::{OrFault, if_present, refusal, rejected, settling};
-use super::pages;
+use super::error::{OrFault, if_present, rejected, settling};
 use super::wait::{Tried, WaitReason, Waiting, accepted, found, settled};
 use crate::cloud::Fault;
 use crate::model::document::Document;
 use crate::model::name::RuleName;
-use crate::model::resource::{ResourceId, Rule, RuleField, Target};
+use crate::model::resource::{ResourceId, Rule, RuleField};
 use crate::plan::FieldChange;
-
-/// How long EventBridge retries, in seconds, and how often, unless a target sets it (EventBridge User Guide,
-/// "How EventBridge retries delivering events").
-const DEFAULT_RETRY: (u32, u32) = (86_400, 185);
 
 pub(super) async fn read(cloud: &AwsCloud, name: &RuleName) -> Result<Option<Rule>, Fault> {
     let rule = async {
@@ -33,7 +30,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &RuleName) -> Result<Option<Rul
             .resource_arn(cloud.scope.rule_arn(name));
         if_present(call.send().await.or_fault("events:ListTagsForResource"))
     };
-    let targets = async { if_present(targets(cloud, name).await) };
+    let targets = async { if_present(target::all(cloud, name).await) };
     let (Some(rule), Some(targets), Some(tags)) = tokio::try_join!(rule, targets, tags)? else {
         return Ok(None);
     };
@@ -47,7 +44,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &RuleName) -> Result<Option<Rul
             .as_deref()
             .map_or(Document::new(Value::Null), document::read),
         enabled: rule.state != Some(RuleState::Disabled),
-        target: ours.first().map(target),
+        target: ours.first().map(target::read),
         foreign_targets: others.into_iter().map(|other| other.id).collect(),
         tags: tags
             .tags
@@ -64,7 +61,7 @@ pub(super) async fn create(cloud: &AwsCloud, rule: &Rule, waiting: Waiting<'_>) 
         .await?;
     put_rule(cloud, rule, Some(tags(&rule.tags.0)?), waiting).await?;
     match &rule.target {
-        Some(target) => put_target(cloud, rule, target, waiting).await,
+        Some(target) => target::put(cloud, &rule.name, target, waiting).await,
         None => Ok(()),
     }
 }
@@ -95,8 +92,8 @@ pub(super) async fn update(
     }
     if target {
         match &rule.target {
-            Some(target) => put_target(cloud, rule, target, waiting).await?,
-            None => remove_target(cloud, &rule.name, waiting).await?,
+            Some(target) => target::put(cloud, &rule.name, target, waiting).await?,
+            None => target::remove(cloud, &rule.name, waiting).await?,
         }
     }
     let arn = cloud.scope.rule_arn(&rule.name);
@@ -129,7 +126,7 @@ pub(super) async fn update(
 /// Removes kibus's target and then the rule. EventBridge may still see the target for minutes. A target that kibus does
 /// not manage keeps the rule.
 pub(super) async fn delete(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'_>) -> Result<(), Fault> {
-    if if_present(remove_target(cloud, name, waiting).await)?.is_none() {
+    if if_present(target::remove(cloud, name, waiting).await)?.is_none() {
         return Ok(());
     }
     let action = "events:DeleteRule";
@@ -148,7 +145,7 @@ pub(super) async fn delete(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'
 
 /// Fails if a rule has targets that kibus does not manage.
 async fn only_ours(cloud: &AwsCloud, name: &RuleName, action: &str) -> Result<(), Fault> {
-    let targets = if_present(targets(cloud, name).await)?.unwrap_or_default();
+    let targets = if_present(target::all(cloud, name).await)?.unwrap_or_default();
     let ids: Vec<_> = targets.iter().map(AwsTarget::id).collect();
     foreign(name, action, &ids).map_or(Ok(()), Err)
 }
@@ -164,27 +161,6 @@ fn foreign(name: &RuleName, action: &str, ids: &[&str]) -> Option<Fault> {
             format!("rule `{name}` has targets that kibus does not manage: {others}"),
         )
     })
-}
-
-/// All targets of a rule. The answer may lack a target that was put seconds ago; a plan then puts it again, which changes
-/// nothing.
-async fn targets(cloud: &AwsCloud, name: &RuleName) -> Result<Vec<AwsTarget>, Fault> {
-    let mut targets = Vec::new();
-    let mut page = None;
-    for _ in 0..pages::MOST {
-        let call = cloud
-            .events
-            .list_targets_by_rule()
-            .rule(name.as_str())
-            .set_next_token(page);
-        let answer = call.send().await.or_fault("events:ListTargetsByRule")?;
-        targets.extend(answer.targets.unwrap_or_default());
-        page = answer.next_token.filter(|token| !token.is_empty());
-        if page.is_none() {
-            return Ok(targets);
-        }
-    }
-    Err(pages::endless("events:ListTargetsByRule"))
 }
 
 async fn put_rule(cloud: &AwsCloud, rule: &Rule, tags: Option<Vec<Tag>>, waiting: Waiting<'_>) -> Result<(), Fault> {
@@ -217,107 +193,6 @@ async fn put_rule(cloud: &AwsCloud, rule: &Rule, tags: Option<Vec<Tag>>, waiting
     .await
 }
 
-async fn put_target(cloud: &AwsCloud, rule: &Rule, target: &Target, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let action = "events:PutTargets";
-    let signed = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
-    // PutTargets replaces the whole target, so leaving out what kibus never sets removes it.
-    let Target {
-        arn,
-        retry_age,
-        retries,
-        dead_letters,
-        rewrite: _,
-        role: _,
-        message_group: _,
-    } = target;
-    let retry = RetryPolicy::builder()
-        .maximum_event_age_in_seconds(signed(*retry_age))
-        .maximum_retry_attempts(signed(*retries));
-    let dead_letters = dead_letters
-        .as_ref()
-        .map(|arn| DeadLetterConfig::builder().arn(arn).build());
-    let target = AwsTarget::builder()
-        .id(Rule::TARGET_ID)
-        .arn(arn)
-        .retry_policy(retry.build())
-        .set_dead_letter_config(dead_letters)
-        .build()
-        .map_err(|e| rejected(action, e.to_string()))?;
-    // The rule may be new.
-    found(action, WaitReason::RuleUnknown, waiting, || {
-        let call = cloud
-            .events
-            .put_targets()
-            .rule(rule.name.as_str())
-            .targets(target.clone());
-        async move {
-            let answer = call.send().await.or_fault(action)?;
-            let failed = answer.failed_entries.unwrap_or_default().into_iter().next();
-            let failed = failed.map(|failed| (failed.error_code, failed.error_message));
-            entry(action, failed, answer.failed_entry_count)
-        }
-    })
-    .await
-}
-
-/// The result of a call with one entry. The call succeeds even if the entry failed, with this code and message.
-fn entry(action: &str, failed: Option<(Option<String>, Option<String>)>, count: i32) -> Result<(), Fault> {
-    let reason = "EventBridge did not accept the target and gave no reason";
-    match failed {
-        Some((code, message)) => Err(refusal(action, code.as_deref(), message.as_deref().unwrap_or(reason))),
-        None if count > 0 => Err(rejected(action, reason)),
-        None => Ok(()),
-    }
-}
-
-async fn remove_target(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let action = "events:RemoveTargets";
-    accepted(action, waiting, || {
-        let call = cloud.events.remove_targets().rule(name.as_str()).ids(Rule::TARGET_ID);
-        async move {
-            let answer = call.send().await.or_fault(action)?;
-            let failed = answer.failed_entries.unwrap_or_default().into_iter().next();
-            let failed = failed.map(|failed| (failed.error_code, failed.error_message));
-            entry(action, failed, answer.failed_entry_count)
-        }
-    })
-    .await
-}
-
-/// Kibus's target as it is.
-fn target(target: &AwsTarget) -> Target {
-    let retry = target.retry_policy();
-    let number = |value: Option<i32>, default| value.and_then(|value| u32::try_from(value).ok()).unwrap_or(default);
-    let transformer = target
-        .input_transformer()
-        .map(|transformer| transformer.input_template());
-    let rewrites = [
-        ("Input", target.input()),
-        ("InputPath", target.input_path()),
-        ("InputTransformer", transformer),
-    ];
-    Target {
-        arn: target.arn.clone(),
-        retry_age: number(
-            retry.and_then(RetryPolicy::maximum_event_age_in_seconds),
-            DEFAULT_RETRY.0,
-        ),
-        retries: number(retry.and_then(RetryPolicy::maximum_retry_attempts), DEFAULT_RETRY.1),
-        dead_letters: target
-            .dead_letter_config()
-            .and_then(DeadLetterConfig::arn)
-            .map(str::to_owned),
-        rewrite: rewrites
-            .into_iter()
-            .find_map(|(kind, text)| Some(format!("{kind} {}", text?))),
-        role: target.role_arn().map(str::to_owned),
-        message_group: target
-            .sqs_parameters()
-            .and_then(|parameters| parameters.message_group_id())
-            .map(str::to_owned),
-    }
-}
-
 fn tags(tags: &BTreeMap<String, String>) -> Result<Vec<Tag>, Fault> {
     let tag = |(key, value): (&String, &String)| Tag::builder().key(key).value(value).build();
     let tags = tags.iter().map(tag).collect::<Result<_, _>>();
@@ -327,7 +202,6 @@ fn tags(tags: &BTreeMap<String, String>) -> Result<Vec<Tag>, Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cloud::FaultKind;
 
     /// E6: what is left of kibus's own target goes; any other is named.
     #[test]
@@ -339,29 +213,6 @@ mod tests {
         assert_eq!(
             message(&[Rule::TARGET_ID, "archive", "audit"]).as_deref(),
             Some("rule `kibus-probe` has targets that kibus does not manage: `archive`, `audit`")
-        );
-    }
-
-    /// E5.
-    #[test]
-    fn an_entry_can_fail_in_a_call_that_succeeds() {
-        let failed = |code: &str| Some((Some(code.to_owned()), Some("why".to_owned())));
-        for (failed, count, expected) in [
-            (None, 0, None),
-            (
-                failed("ConcurrentModificationException"),
-                1,
-                Some(Some(WaitReason::ConcurrentChange)),
-            ),
-            (failed("ManagedRuleException"), 1, Some(None)),
-            (None, 1, Some(None)),
-        ] {
-            let answer = entry("events:RemoveTargets", failed, count);
-            assert_eq!(answer.err().map(|fault| settling(&fault)), expected);
-        }
-        assert_eq!(
-            entry("x:Y", failed("ResourceNotFoundException"), 1).unwrap_err().kind,
-            FaultKind::Gone
         );
     }
 }

@@ -1,0 +1,165 @@
+//! The targets of a rule. Kibus has one, with an id of its own.
+
+use aws_sdk_eventbridge::types::{DeadLetterConfig, RetryPolicy, Target as AwsTarget};
+
+use crate::aws::AwsCloud;
+use crate::aws::error::{OrFault, refusal, rejected};
+use crate::aws::pages;
+use crate::aws::wait::{WaitReason, Waiting, accepted, found};
+use crate::cloud::Fault;
+use crate::model::name::RuleName;
+use crate::model::resource::{Rule, Target};
+
+/// How long EventBridge retries, in seconds, and how often, unless a target sets it (EventBridge User Guide,
+/// "How EventBridge retries delivering events").
+const DEFAULT_RETRY: (u32, u32) = (86_400, 185);
+
+/// All targets of a rule. The answer may lack a target that was put seconds ago; a plan then puts it again, which changes
+/// nothing.
+pub(super) async fn all(cloud: &AwsCloud, name: &RuleName) -> Result<Vec<AwsTarget>, Fault> {
+    let mut targets = Vec::new();
+    let mut page = None;
+    for _ in 0..pages::MOST {
+        let call = cloud
+            .events
+            .list_targets_by_rule()
+            .rule(name.as_str())
+            .set_next_token(page);
+        let answer = call.send().await.or_fault("events:ListTargetsByRule")?;
+        targets.extend(answer.targets.unwrap_or_default());
+        page = answer.next_token.filter(|token| !token.is_empty());
+        if page.is_none() {
+            return Ok(targets);
+        }
+    }
+    Err(pages::endless("events:ListTargetsByRule"))
+}
+
+/// Creates or replaces kibus's target.
+pub(super) async fn put(cloud: &AwsCloud, rule: &RuleName, target: &Target, waiting: Waiting<'_>) -> Result<(), Fault> {
+    let action = "events:PutTargets";
+    let signed = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
+    // PutTargets replaces the whole target, so leaving out what kibus never sets removes it.
+    let Target {
+        arn,
+        retry_age,
+        retries,
+        dead_letters,
+        rewrite: _,
+        role: _,
+        message_group: _,
+    } = target;
+    let retry = RetryPolicy::builder()
+        .maximum_event_age_in_seconds(signed(*retry_age))
+        .maximum_retry_attempts(signed(*retries));
+    let dead_letters = dead_letters
+        .as_ref()
+        .map(|arn| DeadLetterConfig::builder().arn(arn).build());
+    let target = AwsTarget::builder()
+        .id(Rule::TARGET_ID)
+        .arn(arn)
+        .retry_policy(retry.build())
+        .set_dead_letter_config(dead_letters)
+        .build()
+        .map_err(|e| rejected(action, e.to_string()))?;
+    // The rule may be new.
+    found(action, WaitReason::RuleUnknown, waiting, || {
+        let call = cloud.events.put_targets().rule(rule.as_str()).targets(target.clone());
+        async move {
+            let answer = call.send().await.or_fault(action)?;
+            let failed = answer.failed_entries.unwrap_or_default().into_iter().next();
+            let failed = failed.map(|failed| (failed.error_code, failed.error_message));
+            entry(action, failed, answer.failed_entry_count)
+        }
+    })
+    .await
+}
+
+/// Removes kibus's target.
+pub(super) async fn remove(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'_>) -> Result<(), Fault> {
+    let action = "events:RemoveTargets";
+    accepted(action, waiting, || {
+        let call = cloud.events.remove_targets().rule(name.as_str()).ids(Rule::TARGET_ID);
+        async move {
+            let answer = call.send().await.or_fault(action)?;
+            let failed = answer.failed_entries.unwrap_or_default().into_iter().next();
+            let failed = failed.map(|failed| (failed.error_code, failed.error_message));
+            entry(action, failed, answer.failed_entry_count)
+        }
+    })
+    .await
+}
+
+/// The result of a call with one entry. The call succeeds even if the entry failed, with this code and message.
+fn entry(action: &str, failed: Option<(Option<String>, Option<String>)>, count: i32) -> Result<(), Fault> {
+    let reason = "EventBridge did not accept the target and gave no reason";
+    match failed {
+        Some((code, message)) => Err(refusal(action, code.as_deref(), message.as_deref().unwrap_or(reason))),
+        None if count > 0 => Err(rejected(action, reason)),
+        None => Ok(()),
+    }
+}
+
+/// Reads kibus's target.
+pub(super) fn read(target: &AwsTarget) -> Target {
+    let retry = target.retry_policy();
+    let number = |value: Option<i32>, default| value.and_then(|value| u32::try_from(value).ok()).unwrap_or(default);
+    let transformer = target
+        .input_transformer()
+        .map(|transformer| transformer.input_template());
+    let rewrites = [
+        ("Input", target.input()),
+        ("InputPath", target.input_path()),
+        ("InputTransformer", transformer),
+    ];
+    Target {
+        arn: target.arn.clone(),
+        retry_age: number(
+            retry.and_then(RetryPolicy::maximum_event_age_in_seconds),
+            DEFAULT_RETRY.0,
+        ),
+        retries: number(retry.and_then(RetryPolicy::maximum_retry_attempts), DEFAULT_RETRY.1),
+        dead_letters: target
+            .dead_letter_config()
+            .and_then(DeadLetterConfig::arn)
+            .map(str::to_owned),
+        rewrite: rewrites
+            .into_iter()
+            .find_map(|(kind, text)| Some(format!("{kind} {}", text?))),
+        role: target.role_arn().map(str::to_owned),
+        message_group: target
+            .sqs_parameters()
+            .and_then(|parameters| parameters.message_group_id())
+            .map(str::to_owned),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aws::error::settling;
+    use crate::cloud::FaultKind;
+
+    /// E5.
+    #[test]
+    fn an_entry_can_fail_in_a_call_that_succeeds() {
+        let failed = |code: &str| Some((Some(code.to_owned()), Some("why".to_owned())));
+        for (failed, count, expected) in [
+            (None, 0, None),
+            (
+                failed("ConcurrentModificationException"),
+                1,
+                Some(Some(WaitReason::ConcurrentChange)),
+            ),
+            (failed("ManagedRuleException"), 1, Some(None)),
+            (None, 1, Some(None)),
+        ] {
+            let answer = entry("events:RemoveTargets", failed, count);
+            assert_eq!(answer.err().map(|fault| settling(&fault)), expected);
+        }
+        assert_eq!(
+            entry("x:Y", failed("ResourceNotFoundException"), 1).unwrap_err().kind,
+            FaultKind::Gone
+        );
+    }
+}

@@ -1,0 +1,88 @@
+use super::*;
+use crate::model::scope::tests::scope;
+
+pub(crate) fn hub(options: HubOptions) -> Hub {
+    Hub::new(&scope(), options, Code::of_archive("0.1.0", "aa"))
+}
+
+#[test]
+fn a_hub_sets_no_field_that_is_only_read() {
+    let all = HubOptions {
+        rebalance: Some(true),
+        ..HubOptions::default()
+    };
+    let wanted: BTreeSet<ResourceId> = hub(all).desired().ids().cloned().collect();
+    assert_eq!(wanted, ids(&scope()).into_iter().collect());
+}
+
+#[test]
+fn patterns_and_names_stay_within_what_eventbridge_takes() {
+    for signal in Signal::ALL {
+        let pattern = signal.pattern(&scope().account).compact();
+        assert!(pattern.len() <= 2048, "{signal:?}");
+        assert!(
+            pattern.contains("\"111122223333\""),
+            "{signal:?} is not narrowed to the account"
+        );
+    }
+}
+
+#[test]
+fn the_dead_letter_queue_saves_options_and_all_resources_are_tagged() {
+    let options = HubOptions {
+        queue_prefix: Some("x-".parse().unwrap()),
+        tags: Some(crate::model::options::UserTags::parse(&["team=a".to_owned()]).unwrap()),
+        ..HubOptions::default()
+    };
+    let desired = hub(options.clone()).desired();
+    for resource in desired.resources() {
+        if let Some(tags) = resource.tags() {
+            assert!(tags.belong_to(&scope().bus), "{}", resource.id());
+            assert_eq!(tags.get("team"), Some("a"), "{}", resource.id());
+        }
+    }
+    let dlq = desired.get(&ResourceId::Queue(scope().dead_letter_queue())).unwrap();
+    assert_eq!(HubOptions::saved(dlq.tags().unwrap()), Ok(options));
+}
+
+fn mapping(reserved: Option<&str>) -> EventSourceMapping {
+    let options = HubOptions {
+        reserved_concurrency: reserved.map(|reserved| reserved.parse().unwrap()),
+        ..HubOptions::default()
+    };
+    let desired = hub(options).desired();
+    let mut found = desired.resources().filter_map(Resource::as_mapping);
+    found.next().unwrap().clone()
+}
+
+/// M8, M3: Lambda waits for no window, which a batch of more than ten would need.
+#[test]
+fn a_message_waits_for_no_batch() {
+    let mapping = mapping(None);
+    assert_eq!(mapping.window, 0);
+    assert!(mapping.batch_size <= 10);
+}
+
+/// M10: a message that is received and cannot be passed on comes nearer to the dead letters.
+#[test]
+fn no_more_invocations_are_started_than_are_reserved() {
+    for (reserved, maximum) in [
+        (None, MAXIMUM_CONCURRENCY),
+        (Some("none"), MAXIMUM_CONCURRENCY),
+        (Some("2"), 2),
+        (Some("4"), 4),
+        (Some("1000"), MAXIMUM_CONCURRENCY),
+    ] {
+        assert_eq!(mapping(reserved).maximum_concurrency, Some(maximum), "{reserved:?}");
+    }
+    assert!(
+        "1".parse::<super::super::options::ReservedConcurrency>().is_err(),
+        "Lambda accepts no maximum of 1"
+    );
+}
+
+#[test]
+fn the_queue_stays_hidden_for_six_timeouts() {
+    let hub = hub(HubOptions::default());
+    assert_eq!(hub.hub_queue().visibility, 6 * hub.function_settings().timeout);
+}
