@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::escape::escape;
 use super::value::{days, seconds};
 use crate::model::document::Document;
+use crate::model::queue_policy;
 use crate::model::resource::{
     Encryption, EventSourceMapping, Function, FunctionSettings, Queue, Resource, ResourceId, Role, RolePolicy, Rule,
 };
@@ -63,8 +64,13 @@ fn of_queue(queue: &Queue) -> String {
     if let Some(allow) = &queue.redrive_allow {
         parts.push(dead_letters_of(allow));
     }
-    if queue.redrive.is_none() && queue.redrive_allow.is_none() && queue.policy.as_ref().is_some_and(is_tls_only) {
-        parts.push("TLS only".to_owned());
+    if queue.redrive.is_none() && queue.redrive_allow.is_none() {
+        let policy = queue.policy.as_ref();
+        if policy.is_some_and(queue_policy::is_locked) {
+            parts.push("from the router only".to_owned());
+        } else if policy.is_some_and(is_tls_only) {
+            parts.push("TLS only".to_owned());
+        }
     }
     parts.join(", ")
 }
