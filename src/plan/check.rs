@@ -97,7 +97,7 @@ pub fn check_boundary(plan: &Plan) -> Result<(), Refusal> {
     refused.map_or(Ok(()), Err)
 }
 
-/// Refuses to unlock queues because of a saved option, while the hub queue is locked: whoever may tag the dead-letter queue
+/// Refuses to unlock queues, or to create unlocked ones, because of a saved option, while the hub queue is locked: whoever may tag the dead-letter queue
 /// could let others send.
 #[must_use]
 pub fn check_locks(plan: &Plan, hub_queue: Option<&Queue>) -> Vec<Refusal> {
@@ -106,8 +106,11 @@ pub fn check_locks(plan: &Plan, hub_queue: Option<&Queue>) -> Vec<Refusal> {
         return Vec::new();
     }
     let unlocked = plan.changes.iter().filter_map(|change| {
-        let (before, after) = (change.before.as_ref()?.as_queue()?, change.after.as_ref()?.as_queue()?);
-        (is_locked(before) && !is_locked(after)).then(|| Refusal::UnconfirmedUnlock(after.name.clone()))
+        let after = change.after.as_ref()?.as_queue()?;
+        let before = change.before.as_ref().and_then(Resource::as_queue);
+        let is_new = before.is_none() || change.action == Action::Replace;
+        (!is_locked(after) && (is_new || before.is_some_and(is_locked)))
+            .then(|| Refusal::UnconfirmedUnlock(after.name.clone()))
     });
     unlocked.collect()
 }

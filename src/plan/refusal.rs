@@ -154,8 +154,8 @@ pub enum Refusal {
         /// The saved boundary.
         saved: Option<PermissionsBoundary>,
     },
-    /// The saved option would unlock a queue.
-    #[error("queue `{0}` denies other senders, and the saved option is --lock-queues=false")]
+    /// The saved option would let others send to a queue, while the hub queue is locked.
+    #[error("queue `{0}` would let others send by the saved option --lock-queues=false, but the hub queue is locked")]
     UnconfirmedUnlock(QueueName),
     /// The version to roll back to was published with other settings, and would route by them.
     #[error("version {version} of the router was published with other settings: {}", list(.fields))]
