@@ -13,8 +13,14 @@ pub(super) fn normal(text: &str, account: &str, port: u16, directory: &Path) -> 
         .replace(&directory.display().to_string(), "DIRECTORY")
         .replace(&beside.display().to_string(), "BIN")
         .replace(env!("CARGO_PKG_VERSION"), "VERSION");
-    let lines: Vec<String> = text.lines().map(|line| durations(&timestamps(&words(line)))).collect();
+    let lines = text.lines().filter(|line| !is_of_the_emulators_pace(line));
+    let lines: Vec<String> = lines.map(|line| durations(&timestamps(&words(line)))).collect();
     sorted_progress(lines).join("\n")
+}
+
+/// Whether this line depends on how soon the emulator sets a function up: on a busy machine it is ready before kibus asks.
+fn is_of_the_emulators_pace(line: &str) -> bool {
+    line.starts_with("! waiting: function ") && line.ends_with(": Lambda is still setting the function up")
 }
 
 /// Words of hexadecimal digits that are a hash, the beginning of one, or a UUID.
