@@ -173,8 +173,11 @@ fn no_hub(context: &Place) -> Error {
         "hub `{}` does not exist in {} of account {}",
         scope.bus, scope.region, scope.account
     ))
+    .hint_command(
+        "if it exists elsewhere, use --bus, --region or --profile; to list the buses here:",
+        context.command("list"),
+    )
     .hint_command("to create it:", context.command("bootstrap-hub"))
-    .hint("if it exists elsewhere, use --bus, --region or --profile")
 }
 
 /// Something could not be read, so nothing can be planned.
@@ -195,12 +198,12 @@ pub(super) fn call_failed(context: &Place, what: &str, fault: &Fault) -> Error {
 pub(super) fn incomplete(unread: usize) -> Option<Error> {
     let what = match unread {
         0 => return None,
-        1 => "1 thing".to_owned(),
-        count => format!("{count} things"),
+        1 => "1 item".to_owned(),
+        count => format!("{count} items"),
     };
     let error = Error::failed(format!("{what} could not be read, so the result is incomplete"));
     Some(error.hint_command(
-        "permissions an operator needs to read all of it:",
+        "to print the permissions that reading all of it needs:",
         Invocation::kibus("policy operator"),
     ))
 }
@@ -281,7 +284,7 @@ pub(super) fn stopped(context: &Place, plan: &Plan, kind: ErrorKind, outcome: &O
 /// Interrupted twice: the calls in flight were abandoned.
 pub(super) fn cut_short(context: &Place, kind: ErrorKind) -> Error {
     Error::new(kind, "stopped immediately")
-        .note("calls in flight may have been applied; nothing needs to be undone")
+        .note("calls in flight may have taken effect; nothing needs to be undone")
         .hint_command("to continue, run again:", context.command_line.as_str())
 }
 

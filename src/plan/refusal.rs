@@ -155,7 +155,9 @@ pub enum Refusal {
         saved: Option<PermissionsBoundary>,
     },
     /// The saved option would let others send to a queue, while the hub queue is locked.
-    #[error("queue `{0}` would let others send by the saved option --lock-queues=false, but the hub queue is locked")]
+    #[error(
+        "queue `{0}` would accept other senders, because the saved option is --lock-queues=false; the hub queue is locked"
+    )]
     UnconfirmedUnlock(QueueName),
     /// The version to roll back to was published with other settings, and would route by them.
     #[error("version {version} of the router was published with other settings: {}", list(.fields))]
@@ -235,13 +237,19 @@ impl Refusal {
                 id: ResourceId::Queue(queue),
                 bus,
                 other: Some(other),
-            } if !scope.hub_queues().contains(queue) => Hint::text(format!(
-                "it belongs to bus `{other}`: use that bus with --bus {other}, or give bus `{bus}` queue names of its own \
-                 with bootstrap-hub --queue-prefix"
+            } if !scope.hub_queues().contains(queue) => Hint::command(
+                format!(
+                    "it belongs to bus `{other}`: use that bus with --bus {other}, or give bus `{bus}` its own queue names"
+                ),
+                Invocation::kibus(format!("bootstrap-hub --queue-prefix {bus}-{}", default_queue_prefix())),
+            ),
+            Self::NotManaged { bus, other: None, .. } => Hint::text(format!(
+                "if it is part of this bus and has lost its tags, add the tag `kibus:bus={bus}` again; otherwise rename or \
+                 delete it, or use another bus with --bus"
             )),
-            Self::NotManaged { .. } => {
-                Hint::text("rename or delete the existing resource, or use another bus with --bus")
-            }
+            Self::NotManaged { other: Some(other), .. } => Hint::text(format!(
+                "it belongs to bus `{other}`; use that bus with --bus {other}, or another name"
+            )),
             Self::ForeignStatements(_) => Hint::text("move the other statements to a policy with another name"),
             Self::OthersPolicy { .. } => {
                 Hint::text("use another controller role for this cluster, or another bus name")

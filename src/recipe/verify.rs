@@ -229,7 +229,7 @@ impl Request {
         let rests = |finding: &Finding| counted.contains(&finding.code);
         (!self.watched && traffic.iter().any(rests)).then(|| {
             Hint::command(
-                "SQS counts messages up to a minute late; to watch the counts for a minute",
+                "SQS counts messages up to a minute late; to watch the counts for a minute:",
                 Invocation::kibus("verify --probe"),
             )
         })

@@ -7,9 +7,9 @@ use crate::apply::dead_letters::{LetterOutcome, Treated, Treatment, treat};
 use crate::cli::hub::{Hub, Hubs};
 use crate::cli::stages::{Consent, agree};
 use crate::cli::{Ending, explain, stages};
-use crate::error::{Error, ErrorKind, Hint};
-use crate::recipe::Recipe;
+use crate::error::{Error, ErrorKind, Hint, Invocation};
 use crate::recipe::dead_letters::{DeadLetterReport, Request, report};
+use crate::recipe::{NextStep, Recipe};
 use crate::survey::{Survey, dead_letters};
 use crate::ui::{Heading, HubReport, Output, text};
 
@@ -107,6 +107,7 @@ async fn one(
         hubs.ui.warn_text(warning);
     }
     let Some(treatment) = args.action.treatment() else {
+        hubs.ui.next_steps(&next_steps(letters), &hubs.global_options)?;
         return Ok(Ending::Done);
     };
     let ids = ids(treatment, letters);
@@ -152,6 +153,22 @@ async fn one(
     Ok(error.map_or(Ending::Done, |error| Ending::Failed(Box::new(hubs.complete(error)))))
 }
 
+/// What a person can do with the dead letters that were shown.
+fn next_steps(letters: &DeadLetterReport) -> Vec<NextStep> {
+    let step = |text: &str, command: &str| NextStep::Run(Hint::command(text, Invocation::kibus(command)));
+    let mut steps = Vec::new();
+    if !ids(Treatment::Redrive, letters).is_empty() {
+        steps.push(step(
+            "When the cause is fixed, route them again:",
+            "dead-letters --redrive",
+        ));
+    }
+    if !letters.letters.is_empty() {
+        steps.push(step("To delete them:", "dead-letters --purge"));
+    }
+    steps
+}
+
 /// The messages that a treatment is about: the router can route nothing that is not an event.
 fn ids(treatment: Treatment, report: &DeadLetterReport) -> BTreeSet<String> {
     let letters = report.letters.iter();
@@ -180,11 +197,12 @@ fn ended(place: &explain::Place, treated: &Treated, interrupted: ErrorKind) -> O
     if returned == 0 {
         return None;
     }
-    let error = Error::failed(format!("the router returned {returned} of the dead letters"));
-    Some(error.note("they stay in the dead-letter queue").hint_command(
-        "for the reason of each:",
-        crate::error::Invocation::kibus("dead-letters"),
-    ))
+    let error = Error::failed(format!("the router could not route {returned} of the dead letters"));
+    Some(
+        error
+            .note("they stay in the dead-letter queue")
+            .hint_command("to see the reason of each:", Invocation::kibus("dead-letters")),
+    )
 }
 
 /// The time in milliseconds of the Unix epoch.

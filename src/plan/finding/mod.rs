@@ -45,7 +45,7 @@ impl Finding {
             subject,
             cluster,
             message: message.into(),
-            fix: Fix::Advice(Hint::text(code.advice())),
+            fix: Fix::Advice(code.advice()),
             change: None,
             severity: code.severity(),
         }

@@ -40,8 +40,8 @@ impl RoleFlags {
             }
             Err(fault) => {
                 at.ui.warn_text(&format!(
-                    "the roles could not be listed: a role given by its name has the path `/` in the document, and the \
-                     roles of clusters are not found: {fault}"
+                    "the roles could not be listed, so roles of clusters are not found, and a role given by its name has \
+                     the path `/` in the document: {fault}"
                 ));
                 (BTreeMap::new(), Fact::Unreadable(fault))
             }
@@ -73,8 +73,8 @@ impl RoleFlags {
         if arns.is_empty() {
             at.ui.warn(
                 &Hint::command(
-                    "no controller role is known, so the document allows changing none: give the names of clusters to \
-                     come, or their roles with --controller-role; or, if others manage IAM:",
+                    "no controller role is known, so the document does not cover any. Name the clusters that will be \
+                     added, or their roles with --controller-role. If another team manages IAM:",
                     Invocation::kibus("policy operator --no-controller-role"),
                 ),
                 &at.hubs.global_options,
@@ -94,16 +94,13 @@ impl RoleFlags {
                 }
                 found => {
                     let found = match found {
-                        [] => "no role".to_owned(),
-                        several => several
-                            .iter()
-                            .map(|role| format!("`{role}`"))
-                            .collect::<Vec<_>>()
-                            .join(" and "),
+                        [] => format!("no controller role found for cluster `{cluster}`"),
+                        several => format!(
+                            "several roles could be the controller role of cluster `{cluster}`: {}",
+                            list(several)
+                        ),
                     };
-                    at.ui.warn_text(&format!(
-                        "{found} may be the controller role of cluster `{cluster}`: name it with --controller-role"
-                    ));
+                    at.ui.warn_text(&format!("{found}; name it with --controller-role"));
                 }
             }
         }
@@ -125,7 +122,7 @@ async fn saved(at: &At<'_>, role_names: Fact<BTreeSet<RoleName>>) -> SavedRoles 
     let fault = survey.discovered.fault().or(survey.faults().find_map(of_queue));
     if let Some(fault) = fault {
         at.ui.warn_text(&format!(
-            "not all registered clusters could be read: their controller roles may be missing: {fault}"
+            "not all registered clusters could be read, so the document may lack their controller roles: {fault}"
         ));
     }
     let roles = SavedRoles::of(&survey);
@@ -154,7 +151,7 @@ fn unconfirmed(at: &At<'_>, cluster: &ClusterName, role: &RoleName) {
     let flag = format!("--controller-role {}", quoted(role.as_str()));
     let text = format!(
         "role `{role}` is not in the document: only a tag names it for cluster `{cluster}`. If the controller of \
-         `{cluster}` runs as it:"
+         `{cluster}` has this role:"
     );
     at.ui
         .warn(&Hint::command(text, format!("{} {flag}", at.hubs.command_line)), "");
