@@ -5,6 +5,7 @@ mod advice;
 use std::collections::BTreeSet;
 
 use super::finding::FindingCode;
+use crate::error::listed;
 use crate::model::name::{
     BusName, ClusterName, FunctionName, KmsKey, Partition, PermissionsBoundary, PolicyName, QueueName, Region,
     RoleName, RuleName,
@@ -30,7 +31,7 @@ pub enum Refusal {
     ForeignStatements(ResourceId),
     /// The policy of this name grants another queue: it is the policy of another cluster or bus on the same role. Bus `a`
     /// with cluster `us-west-2-x` and bus `a-us-west-2` with cluster `x` give the same name.
-    #[error("{id} exists and grants another queue: {}", list(.queues))]
+    #[error("{id} exists and grants another queue: {}", listed(.queues))]
     OthersPolicy {
         /// The policy.
         id: ResourceId,
@@ -49,7 +50,7 @@ pub enum Refusal {
     #[error("the queue of cluster `{0}` would be `{1}`, which is a queue of the hub")]
     HubQueue(ClusterName, QueueName),
     /// Queue names begin with the prefix, so it cannot change while there are clusters.
-    #[error("the queue prefix cannot change while clusters are registered: {}", list(.clusters))]
+    #[error("the queue prefix cannot change while clusters are registered: {}", listed(.clusters))]
     PrefixInUse {
         /// The clusters.
         clusters: BTreeSet<ClusterName>,
@@ -61,7 +62,7 @@ pub enum Refusal {
     )]
     EmptyPrefix(Region),
     /// A rule to delete has targets that kibus does not manage.
-    #[error("rule `{rule}` has targets that kibus does not manage: {}", list(.targets))]
+    #[error("rule `{rule}` has targets that kibus does not manage: {}", listed(.targets))]
     ForeignTargets {
         /// The rule.
         rule: RuleName,
@@ -157,7 +158,7 @@ pub enum Refusal {
     #[error("queue `{0}` would let others send by the saved option --lock-queues=false, but the hub queue is locked")]
     UnconfirmedUnlock(QueueName),
     /// The version to roll back to was published with other settings, and would route by them.
-    #[error("version {version} of the router was published with other settings: {}", list(.fields))]
+    #[error("version {version} of the router was published with other settings: {}", listed(.fields))]
     OtherSettings {
         /// The version's number.
         version: u64,
@@ -219,12 +220,4 @@ impl Refusal {
             Self::UnconfirmedUnlock(_) => FindingCode::TagsChanged,
         }
     }
-}
-
-fn list(items: &BTreeSet<impl ToString>) -> String {
-    items
-        .iter()
-        .map(|item| format!("`{}`", item.to_string()))
-        .collect::<Vec<_>>()
-        .join(", ")
 }
