@@ -82,7 +82,7 @@ fn roles_not_found(searches: &[RoleSearch]) -> Error {
         }
         if one.found.is_empty() {
             if searches.len() == 1 {
-                error = error.note(format!("searched for {}", listed(&usual_names(&one.cluster))));
+                error = error.note(format!("searched for {}", listed(usual_names(&one.cluster))));
             }
             error = with_similar(error, &one.cluster, &one.similar);
         }
