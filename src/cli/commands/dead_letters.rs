@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::apply::dead_letters::{LetterOutcome, Treated, Treatment, treat};
 use crate::cli::hub::{Hub, Hubs};
 use crate::cli::stages::{Consent, agree};
-use crate::cli::{Ending, explain, stages};
+use crate::cli::{Ending, failure, stages};
 use crate::error::{Error, ErrorKind, Hint, Invocation};
 use crate::recipe::dead_letters::{DeadLetterReport, Request, report};
 use crate::recipe::{NextStep, Recipe};
@@ -15,8 +15,8 @@ use crate::ui::{Heading, HubReport, Output, text};
 
 /// Show the events that reached no cluster; route them again, or delete them.
 ///
-/// Shows the reason of each. Reads up to 1000 dead letters and makes them visible again: nothing changes but their receive counts. --redrive and
-/// --purge apply to the messages that were shown, and to no others.
+/// Shows the reason for each. Reads up to 1000 dead letters and makes them visible again; only their receive counts
+/// change. --redrive and --purge apply only to the messages that were shown.
 #[derive(Debug, clap::Args)]
 // Without an action there is nothing to agree to.
 #[command(mut_args(|arg| if Action::has(&arg) { arg } else { arg.requires(Action::GROUP) }))]
@@ -84,10 +84,10 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
 async fn read(hubs: &Hubs<'_>, hub: &Hub, request: Request, survey: &Survey) -> Result<DeadLetterReport, Error> {
     let place = hubs.place(hub);
     let checked = request.intent(survey);
-    checked.map_err(|blocked| hubs.complete(explain::blocked(&place, &blocked)))?;
+    checked.map_err(|blocked| hubs.complete(failure::blocked(&place, &blocked)))?;
     let _reading = hubs.ui.spinner("reading the dead letters");
     let seen = dead_letters::look(&hub.cloud, &hub.scope.dead_letter_queue()).await;
-    let seen = seen.map_err(|fault| hubs.complete(explain::call_failed(&place, "receive the dead letters", &fault)))?;
+    let seen = seen.map_err(|fault| hubs.complete(failure::call_failed(&place, "receive the dead letters", &fault)))?;
     let log = dead_letters::last_retries(&hub.cloud, &hub.scope, &seen.letters).await;
     Ok(report(survey, seen, &log, now()))
 }
@@ -142,7 +142,7 @@ async fn one(
     let interrupted = signal.unwrap_or(ErrorKind::Interrupted);
     let place = hubs.place(hub);
     let error = match &treated {
-        None => Some(explain::cut_short(&place, interrupted)),
+        None => Some(failure::cut_short(&place, interrupted)),
         Some(treated) => {
             hubs.ui.result(&text::treated(treated))?;
             ended(&place, treated, interrupted)
@@ -177,7 +177,7 @@ fn ids(treatment: Treatment, report: &DeadLetterReport) -> BTreeSet<String> {
 }
 
 /// The error to end with, unless every message was treated or is gone.
-fn ended(place: &explain::Place, treated: &Treated, interrupted: ErrorKind) -> Option<Error> {
+fn ended(place: &failure::Place, treated: &Treated, interrupted: ErrorKind) -> Option<Error> {
     let returned = treated.count(|one| *one == LetterOutcome::Returned);
     let left = treated.letters.len() - treated.done() - returned;
     let state = format!("{} treated, {left} left", treated.done());
@@ -187,7 +187,7 @@ fn ended(place: &explain::Place, treated: &Treated, interrupted: ErrorKind) -> O
     };
     let again = "to continue, run again in 30 seconds:";
     if let Some(fault) = &treated.fault {
-        let error = explain::because(place, Error::failed(what), fault).note(format!("{state}; no message is lost"));
+        let error = failure::because(place, Error::failed(what), fault).note(format!("{state}; no message is lost"));
         return Some(error.hint_command(again, place.command_line.as_str()));
     }
     if treated.stopped {

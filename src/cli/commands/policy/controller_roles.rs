@@ -1,11 +1,11 @@
 //! The controller roles that the operator's document names: those that the caller names, those of registered clusters,
-//! and those found for clusters to come.
+//! and those found for clusters that will be added.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::At;
 use crate::cloud::Read;
-use crate::error::{Error, Hint, Invocation, quoted};
+use crate::error::{Error, Hint, Invocation, listed, quoted};
 use crate::model::controller_role::matching;
 use crate::model::name::{ClusterName, RoleName};
 use crate::model::resource::ResourceId;
@@ -16,13 +16,14 @@ use crate::survey::{Fact, Policies, Query, Survey};
 /// Which controller roles the document names.
 #[derive(Debug, clap::Args)]
 pub(super) struct RoleFlags {
-    /// Names of EKS clusters to come, whose controller roles have the usual names.
+    /// EKS clusters that will be added; their controller roles are found by the usual names.
     #[arg(value_name = "CLUSTER")]
     clusters: Vec<ClusterName>,
-    /// Controller role of a cluster to come, as name, path and name, or ARN; repeat for more. With `*`, a pattern.
+    /// Controller role of a cluster that will be added: a name, a path and name, or an ARN; repeat for more. With `*`, a
+    /// pattern.
     #[arg(long = "controller-role", value_name = "ROLE", conflicts_with = "no_controller_role")]
     roles: Vec<RolePattern>,
-    /// Allow no change of a controller role, not even of registered clusters.
+    /// Allow no change of any controller role, not even for registered clusters.
     #[arg(long, conflicts_with = "clusters")]
     no_controller_role: bool,
 }
@@ -97,7 +98,7 @@ impl RoleFlags {
                         [] => format!("no controller role found for cluster `{cluster}`"),
                         several => format!(
                             "several roles could be the controller role of cluster `{cluster}`: {}",
-                            list(several)
+                            listed(several)
                         ),
                     };
                     at.ui.warn_text(&format!("{found}; name it with --controller-role"));
@@ -140,7 +141,7 @@ async fn saved(at: &At<'_>, role_names: Fact<BTreeSet<RoleName>>) -> SavedRoles 
     if !roles.unread.is_empty() {
         at.ui.warn_text(&format!(
             "the policies of these saved controller roles could not be read, so only tags name them: {}",
-            list(roles.unread.values())
+            listed(roles.unread.values())
         ));
     }
     roles
@@ -155,9 +156,4 @@ fn unconfirmed(at: &At<'_>, cluster: &ClusterName, role: &RoleName) {
     );
     at.ui
         .warn(&Hint::command(text, format!("{} {flag}", at.hubs.command_line)), "");
-}
-
-fn list<'a>(roles: impl IntoIterator<Item = &'a RoleName>) -> String {
-    let roles: Vec<String> = roles.into_iter().map(|role| format!("`{role}`")).collect();
-    roles.join(", ")
 }
