@@ -172,7 +172,7 @@ impl Recipe for Request {
 }
 
 impl Request {
-    /// Findings for names that are not registered, but of which something exists.
+    /// Findings for clusters that are not registered, but of which some resource exists.
     fn missing(&self, survey: &Survey) -> Result<Vec<Finding>, Blocked> {
         if survey.discovered.fault().is_some() {
             return Ok(Vec::new());

@@ -55,7 +55,7 @@ impl Action {
     }
 }
 
-/// Shows what lies in each dead-letter queue, and treats it.
+/// Shows the messages of each dead-letter queue, and redrives or deletes them if asked.
 pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     let request = Request {
         redrive: args.action.redrive,
@@ -92,7 +92,7 @@ async fn read(hubs: &Hubs<'_>, hub: &Hub, request: Request, survey: &Survey) -> 
     Ok(report(survey, seen, &log, now()))
 }
 
-/// Shows the dead letters of a hub, and treats them if a person agrees.
+/// Shows the dead letters of a hub, and redrives or deletes them if a person agrees.
 async fn one(
     hubs: &Hubs<'_>,
     hub: &Hub,
@@ -132,7 +132,7 @@ async fn one(
         return Ok(Ending::Failed(Box::new(hubs.complete(error))));
     }
     let (treated, signal) = {
-        let _treating = hubs.ui.spinner("treating the dead letters");
+        let _treating = hubs.ui.spinner("processing the dead letters");
         let changes = |asked| {
             let ids = &ids;
             async move { treat(&hub.cloud, &hub.scope, treatment, ids, &asked).await }
@@ -180,7 +180,7 @@ fn ids(treatment: Treatment, report: &DeadLetterReport) -> BTreeSet<String> {
 fn ended(place: &failure::Place, treated: &Treated, interrupted: ErrorKind) -> Option<Error> {
     let returned = treated.count(|one| *one == LetterOutcome::Returned);
     let left = treated.letters.len() - treated.done() - returned;
-    let state = format!("{} treated, {left} left", treated.done());
+    let state = format!("{} processed, {left} left", treated.done());
     let what = match treated.treatment {
         Treatment::Redrive => "could not redrive all dead letters",
         Treatment::Purge => "could not delete all dead letters",

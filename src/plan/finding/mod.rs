@@ -110,7 +110,7 @@ pub fn sort(findings: &mut [Finding]) {
 pub enum Subject {
     /// A resource.
     Resource(ResourceId),
-    /// A cluster, of which there is no resource.
+    /// A cluster that has no resource.
     Cluster(ClusterName),
     /// Something without a resource, like "options".
     Other(String),

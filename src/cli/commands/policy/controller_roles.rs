@@ -84,7 +84,7 @@ impl RoleFlags {
         Ok(arns)
     }
 
-    /// The roles found for the clusters to come. Of several, none is taken.
+    /// The roles found for the clusters that will be added. If several roles fit a cluster, none is used.
     fn found(&self, at: &At<'_>, known: &BTreeMap<RoleName, String>) -> BTreeSet<RoleName> {
         let names = known.keys().cloned().collect();
         let mut roles = BTreeSet::new();
