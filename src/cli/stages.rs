@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 
-use super::hub::{Hub, Hubs};
+use super::hub::{ConnectedHub, Hubs};
 use super::{Ending, failure};
 use crate::apply::{self, Outcome};
 use crate::error::{Error, ErrorKind};
@@ -57,7 +57,7 @@ pub(super) async fn survey(hubs: &Hubs<'_>, recipe: &impl Recipe) -> Vec<Survey>
     join_all(hubs.list.iter().map(|hub| survey_one(hub, recipe, hubs.limit))).await
 }
 
-async fn survey_one(hub: &Hub, recipe: &impl Recipe, limit: usize) -> Survey {
+async fn survey_one(hub: &ConnectedHub, recipe: &impl Recipe, limit: usize) -> Survey {
     let mut survey = Survey::new(hub.scope.clone());
     let mut query = recipe.query();
     for _ in 0..ROUNDS {
@@ -74,7 +74,7 @@ async fn survey_one(hub: &Hub, recipe: &impl Recipe, limit: usize) -> Survey {
 pub(super) async fn report_each(
     hubs: &Hubs<'_>,
     surveys: &[Survey],
-    one: impl AsyncFn(&Hub, &Survey) -> Result<(HubReport, Ending), Error>,
+    one: impl AsyncFn(&ConnectedHub, &Survey) -> Result<(HubReport, Ending), Error>,
 ) -> Result<Ending, Error> {
     let (mut reports, mut ending) = (Vec::new(), Ending::Done);
     for (hub, survey) in hubs.list.iter().zip(surveys) {
@@ -99,7 +99,7 @@ pub(super) async fn change_with<R: Recipe + Clone>(
     mut hubs: Hubs<'_>,
     recipe: R,
     consent: Consent,
-    complete: impl Fn(&mut Hub, &mut R, &Survey) -> Result<(), Error>,
+    complete: impl Fn(&mut ConnectedHub, &mut R, &Survey) -> Result<(), Error>,
 ) -> Result<Ending, Error> {
     let surveys = survey(&hubs, &recipe).await;
     let mut results = Vec::new();
@@ -155,7 +155,7 @@ pub(super) async fn change_with<R: Recipe + Clone>(
     report(&hubs, results)
 }
 
-fn planned(hubs: &Hubs<'_>, hub: &Hub, recipe: &impl Recipe, survey: &Survey) -> Planned {
+fn planned(hubs: &Hubs<'_>, hub: &ConnectedHub, recipe: &impl Recipe, survey: &Survey) -> Planned {
     let place = hubs.place(hub);
     let (intent, error) = match recipe.intent(survey) {
         Err(blocked) => (Intent::default(), Some(failure::blocked(&place, &blocked))),
@@ -224,7 +224,7 @@ pub(super) fn agree(hubs: &Hubs<'_>, consent: Consent, word: &str) -> Result<(),
     if yes { Ok(()) } else { Err(not_confirmed()) }
 }
 
-async fn apply(hubs: &Hubs<'_>, hub: &Hub, plan: &Plan) -> Result<(), Error> {
+async fn apply(hubs: &Hubs<'_>, hub: &ConnectedHub, plan: &Plan) -> Result<(), Error> {
     let progress = hubs.ui.progress(plan);
     let ended = hubs
         .stop

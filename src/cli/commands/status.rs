@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::cli::hub::{Hub, Hubs};
+use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::{Ending, failure, stages};
 use crate::error::Error;
 use crate::model::duration::parse_duration;
@@ -69,7 +69,12 @@ async fn show(hubs: &Hubs<'_>, names: &BTreeSet<ClusterName>, again: bool) -> Re
     Ok(error.map_or(Ending::Done, |error| Ending::Failed(Box::new(error))))
 }
 
-fn one(hubs: &Hubs<'_>, hub: &Hub, survey: &Survey, names: &BTreeSet<ClusterName>) -> (HubReport, Option<String>) {
+fn one(
+    hubs: &Hubs<'_>,
+    hub: &ConnectedHub,
+    survey: &Survey,
+    names: &BTreeSet<ClusterName>,
+) -> (HubReport, Option<String>) {
     let mut report = HubReport::of(&hub.scope);
     match crate::recipe::status::status(survey, names) {
         Err(blocked) => {
