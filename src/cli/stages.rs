@@ -43,7 +43,6 @@ impl Consent {
 const ROUNDS: usize = 8;
 
 /// What became of one hub.
-#[derive(Clone)]
 struct Planned {
     scope: Scope,
     intent: Intent,
@@ -82,11 +81,22 @@ pub(super) async fn report_each(
         ending = ending.or(ended);
         reports.push(report);
     }
+    write(hubs, reports)?;
+    Ok(ending)
+}
+
+/// Writes the one JSON document, and gives how the command ends: with the first error, if there is one.
+pub(super) fn report(hubs: &Hubs<'_>, reports: Vec<HubReport>) -> Result<Ending, Error> {
+    let error = reports.iter().find_map(|report| report.error.clone());
+    write(hubs, reports)?;
+    Ok(error.map_or(Ending::Done, |error| Ending::Failed(Box::new(error))))
+}
+
+fn write(hubs: &Hubs<'_>, reports: Vec<HubReport>) -> Result<(), Error> {
     hubs.ui.report(&Report {
         hubs: reports,
         global_options: &hubs.global_options,
-    })?;
-    Ok(ending)
+    })
 }
 
 /// Runs the stages with one recipe for all hubs.
@@ -110,11 +120,11 @@ pub(super) async fn change_with<R: Recipe + Clone>(
     }
     // A hub that cannot be planned stops all of them: a plan is complete before the first write.
     if results.iter().any(|result| result.error.is_some()) {
-        return report(&hubs, results);
+        return report(&hubs, reports_of(&results));
     }
     show(&hubs, &results, consent)?;
     if results.iter().all(|result| result.intent.plan.is_empty()) {
-        let ending = report(&hubs, results.clone())?;
+        let ending = report(&hubs, reports_of(&results))?;
         for result in &results {
             hubs.ui.sentences(&result.intent.unchanged)?;
             hubs.ui.next_steps(&result.intent.next, &hubs.global_options)?;
@@ -122,7 +132,7 @@ pub(super) async fn change_with<R: Recipe + Clone>(
         return Ok(ending);
     }
     if consent.dry_run {
-        let ending = report(&hubs, results)?;
+        let ending = report(&hubs, reports_of(&results))?;
         return Ok(match ending {
             Ending::Done if consent.detailed_exitcode => Ending::Differences,
             other => other,
@@ -132,7 +142,7 @@ pub(super) async fn change_with<R: Recipe + Clone>(
         for result in &mut results {
             result.error = Some(error.clone());
         }
-        return report(&hubs, results);
+        return report(&hubs, reports_of(&results));
     }
     for (hub, result) in hubs.list.iter().zip(&mut results) {
         if result.intent.plan.is_empty() {
@@ -152,7 +162,7 @@ pub(super) async fn change_with<R: Recipe + Clone>(
             }
         }
     }
-    report(&hubs, results)
+    report(&hubs, reports_of(&results))
 }
 
 fn planned(hubs: &Hubs<'_>, hub: &ConnectedHub, recipe: &impl Recipe, survey: &Survey) -> Planned {
@@ -251,21 +261,13 @@ fn unfinished(place: &failure::Place, plan: &Plan, outcome: &Outcome, interrupte
     }
 }
 
-/// Writes the one JSON document, and gives how the command ends: with the first error, if there is one.
-fn report(hubs: &Hubs<'_>, results: Vec<Planned>) -> Result<Ending, Error> {
-    let reports = results.iter().map(|result| {
-        let mut report = HubReport::new(&result.scope, &result.intent);
-        report.applied = result.applied;
-        report.error = result.error.clone();
-        report
-    });
-    let report = Report {
-        hubs: reports.collect(),
-        global_options: &hubs.global_options,
+fn reports_of(results: &[Planned]) -> Vec<HubReport> {
+    let report = |result: &Planned| HubReport {
+        applied: result.applied,
+        error: result.error.clone(),
+        ..HubReport::new(&result.scope, &result.intent)
     };
-    hubs.ui.report(&report)?;
-    let error = results.into_iter().find_map(|result| result.error);
-    Ok(error.map_or(Ending::Done, |error| Ending::Failed(Box::new(error))))
+    results.iter().map(report).collect()
 }
 
 fn summary(plan: &Plan, took: Duration) -> String {
