@@ -24,7 +24,7 @@ use queue::queue;
 
 /// The value of the cluster tag on the probe queue: the router may send only to queues with that tag, and no cluster
 /// can have this name.
-pub const PROBE_CLUSTER: &str = "-";
+const PROBE_CLUSTER: &str = "-";
 
 /// The longest invocation of the router, in seconds.
 const FUNCTION_TIMEOUT: u32 = 10;
