@@ -198,7 +198,9 @@ impl Scenario {
                 }
             }
         }
-        assert_eq!(self.proxy.take_interferences(), Vec::<String>::new(), "never asked for");
+        for call in self.proxy.take_interferences() {
+            played.push_str(&format!("{call} was never called\n"));
+        }
         format!("{}\n", played.trim_end())
     }
 }
