@@ -40,6 +40,7 @@ fn router(sends: Vec<SendAnswer>, ec2: Vec<TagAnswer>, tags: Vec<Result<Tags, Ca
             sends: Script::new(sends),
             tags: Script::new(tags),
             taken: Mutex::default(),
+            asked: Mutex::default(),
             load,
             largest: AtomicUsize::new(0),
         },
