@@ -134,3 +134,36 @@ fn an_unregistered_cluster_is_not_served_ahead_of_others() {
         ["karpenter-unknown-0", "karpenter-unknown-1", "karpenter-unknown-0"]
     );
 }
+
+/// The rule of probes takes no event with `detail.cluster`, but a member in another case is one for the router.
+#[test]
+fn only_a_direct_invocation_names_a_cluster() {
+    for (member, receives, queue) in [
+        ("cluster", None, Some("karpenter-base")),
+        ("Cluster", None, Some("karpenter-base")),
+        ("cluster", Some(1), None),
+        ("Cluster", Some(1), None),
+        ("other", Some(1), Some("kibus-probe")),
+    ] {
+        let router = healthy();
+        let mut event = sample_event(&scope(), Signal::Probe, &[]);
+        event["detail"][member] = json!("base");
+        let message = Message {
+            body: event.to_string(),
+            receives,
+            ..message(0, &[1], 1)
+        };
+        let outcome = run(&router, 1000, &[message]);
+        let asked = router.queues.asked.lock().unwrap();
+        assert!(
+            asked.iter().map(String::as_str).eq(queue),
+            "{member} {receives:?}: {asked:?}"
+        );
+        let dropped = Decision::Dropped(DropReason::NotForKarpenter);
+        assert_eq!(
+            outcome.items[0].decision == dropped,
+            queue.is_none(),
+            "{member} {receives:?}"
+        );
+    }
+}
