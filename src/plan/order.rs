@@ -7,10 +7,10 @@ use super::change::{Action, Change, FieldChange, Op};
 use super::diff;
 use crate::model::field::FieldValue;
 use crate::model::name::PolicyName;
-use crate::model::policy;
 use crate::model::resource::{Function, FunctionField, Queue, Resource, ResourceId, RolePolicy};
 use crate::model::scope::Scope;
 use crate::model::tags::CONTROLLER_ROLE;
+use crate::model::{policy, queue_policy};
 
 /// One step of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -197,6 +197,10 @@ struct Node {
     forgets_a_role: bool,
     /// Whether the step lowers the reserved concurrency of a function.
     lowers_reserved: bool,
+    /// Whether the step lets a rule send as EventBridge, instead of as a role, which a lock of the hub queue denies.
+    drops_role: bool,
+    /// Whether the step locks the hub queue, and EventBridge could send to it before.
+    locks_hub: bool,
     /// For a queue's encryption and for a policy: its effect on customer keys.
     key: KeyStep,
 }
@@ -267,6 +271,8 @@ impl Node {
                 },
                 Op::Create(_) | Op::Delete(_) => false,
             },
+            drops_role: drops_role(&op),
+            locks_hub: Part::of(scope, &id) == Part::HubQueue && locks(&op),
             forgets_a_role: matches!(&op, Op::Update { fields, .. } if fields.iter().any(forgets)),
             op,
         }
@@ -338,6 +344,9 @@ fn must_precede(a: &Node, b: &Node) -> bool {
         // No consumer loses a queue: a key is allowed before the queue uses it, and removed after the queue uses another.
         (_, _) if shares_key(a, b) => a.key == KeyStep::Opens,
         (_, _) if shares_key(b, a) => b.key == KeyStep::Closes,
+        // A rule that sends as a role would be denied.
+        (_, _) if a.drops_role && b.locks_hub => true,
+        (_, _) if a.locks_hub && b.drops_role => false,
         // A mapping never runs more invocations than its function has reserved.
         (_, _) if b.lowers_reserved && invokes(a, b) => true,
         (_, _) if a.lowers_reserved && !matches!(b.op, Op::Delete(_)) => false,
@@ -353,6 +362,28 @@ fn must_precede(a: &Node, b: &Node) -> bool {
         (Op::Delete(_), _) => needs(a, b),
         (_, _) if is_policy_of(b, a) => !a.forgets_a_role,
         (_, _) => needs(b, a) || is_tested_with(b, a),
+    }
+}
+
+fn drops_role(op: &Op) -> bool {
+    let Op::Update { from, to, .. } = op else { return false };
+    let (Resource::Rule(from), Resource::Rule(to)) = (from.as_ref(), to) else {
+        return false;
+    };
+    match (&from.target, &to.target) {
+        (Some(from), Some(to)) => from.arn == to.arn && from.role.is_some() && to.role.is_none(),
+        _ => false,
+    }
+}
+
+fn locks(op: &Op) -> bool {
+    let Op::Update { from, to, .. } = op else { return false };
+    let (Resource::Queue(from), Resource::Queue(to)) = (from.as_ref(), to) else {
+        return false;
+    };
+    match (&from.policy, &to.policy) {
+        (Some(from), Some(to)) => queue_policy::only_locks(from, to),
+        _ => false,
     }
 }
 
