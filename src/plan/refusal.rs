@@ -141,6 +141,19 @@ pub enum Refusal {
         /// Another role, which the search found.
         found: Option<RoleName>,
     },
+    /// Only a missing tag says that a role should lose its cluster's policy.
+    #[error(
+        "{} would be deleted, and only a missing tag of the queue of cluster `{cluster}` says so",
+        ResourceId::RolePolicy(.role.clone(), .policy.clone())
+    )]
+    UnconfirmedRemoval {
+        /// The cluster.
+        cluster: ClusterName,
+        /// The role that has the policy.
+        role: RoleName,
+        /// The policy.
+        policy: PolicyName,
+    },
     /// The saved option would take a role's permissions boundary from it.
     #[error(
         "role `{role}` has permissions boundary `{live}`, and the saved option is {}",
@@ -153,6 +166,30 @@ pub enum Refusal {
         live: PermissionsBoundary,
         /// The saved boundary.
         saved: Option<PermissionsBoundary>,
+    },
+    /// A role is missing, and tags do not agree on its permissions boundary, or only one tag names it.
+    #[error("role `{role}` is missing, and {}", boundary_of_tags(.saved.as_ref(), .copy.as_ref()))]
+    UnconfirmedNewRole {
+        /// The role.
+        role: RoleName,
+        /// The boundary that the dead-letter queue has saved.
+        saved: Option<PermissionsBoundary>,
+        /// The boundary that the function has saved, if that is another copy.
+        copy: Option<Option<PermissionsBoundary>>,
+    },
+    /// A resource contradicts the saved option, which decides who may do what.
+    #[error("{of} has {}, and the saved option is {}", flags(.flag, .live), flags(.flag, .saved))]
+    UnconfirmedOption {
+        /// The flag, without dashes.
+        flag: &'static str,
+        /// The saved values, one for each time that the flag would be given.
+        saved: Vec<String>,
+        /// The values of the resource.
+        live: Vec<String>,
+        /// The resource.
+        of: ResourceId,
+        /// This option and all others that a resource contradicts, as the resources have them.
+        keep: String,
     },
     /// The saved option would let others send to a queue, while the hub queue is locked.
     #[error("queue `{0}` would let others send by the saved option --lock-queues=false, but the hub queue is locked")]
@@ -177,10 +214,13 @@ impl Refusal {
                 ResourceId::Queue(queue.clone())
             }
             Self::PrefixInUse { .. } | Self::EmptyPrefix(_) | Self::KeyElsewhere { .. } => return None,
-            Self::RouterRole { role, policy } | Self::UnconfirmedRole { role, policy, .. } => {
-                ResourceId::RolePolicy(role.clone(), policy.clone())
-            }
-            Self::NoRoleSpace { role, .. } | Self::UnconfirmedBoundary { role, .. } => ResourceId::Role(role.clone()),
+            Self::RouterRole { role, policy }
+            | Self::UnconfirmedRole { role, policy, .. }
+            | Self::UnconfirmedRemoval { role, policy, .. } => ResourceId::RolePolicy(role.clone(), policy.clone()),
+            Self::NoRoleSpace { role, .. }
+            | Self::UnconfirmedBoundary { role, .. }
+            | Self::UnconfirmedNewRole { role, .. } => ResourceId::Role(role.clone()),
+            Self::UnconfirmedOption { of, .. } => of.clone(),
             Self::ForeignTargets { rule, .. } => ResourceId::Rule(rule.clone()),
             Self::FunctionFailed { function, .. } => ResourceId::Function(function.clone()),
             Self::TooMuchReserved { .. } | Self::OtherSettings { .. } | Self::OlderRouter { .. } => {
@@ -193,8 +233,11 @@ impl Refusal {
     #[must_use]
     pub(super) fn is_unconfirmed(&self, of: Option<&ClusterName>) -> bool {
         match self {
-            Self::UnconfirmedRole { cluster, .. } => of == Some(cluster),
-            Self::UnconfirmedBoundary { .. } | Self::UnconfirmedUnlock(_) => of.is_none(),
+            Self::UnconfirmedRole { cluster, .. } | Self::UnconfirmedRemoval { cluster, .. } => of == Some(cluster),
+            Self::UnconfirmedBoundary { .. }
+            | Self::UnconfirmedNewRole { .. }
+            | Self::UnconfirmedOption { .. }
+            | Self::UnconfirmedUnlock(_) => of.is_none(),
             _ => false,
         }
     }
@@ -217,7 +260,10 @@ impl Refusal {
             Self::RouterRole { .. } => FindingCode::RouterRole,
             Self::UnconfirmedRole { .. } => FindingCode::ControllerPolicyMissing,
             Self::UnconfirmedBoundary { .. } => FindingCode::RoleChanged,
-            Self::UnconfirmedUnlock(_) => FindingCode::TagsChanged,
+            Self::UnconfirmedNewRole { .. } => FindingCode::RoleMissing,
+            Self::UnconfirmedRemoval { .. } | Self::UnconfirmedOption { .. } | Self::UnconfirmedUnlock(_) => {
+                FindingCode::TagsChanged
+            }
         }
     }
 
@@ -295,12 +341,30 @@ impl Refusal {
                     Invocation::kibus(format!("add-cluster {cluster} --controller-role {role}")),
                 )
             }
+            Self::UnconfirmedRemoval { cluster, role, .. } => Hint::command(
+                format!(
+                    "a tag alone takes no policy from a role; to restore the tag (if `{role}` should lose the policy, run \
+                     the command again with --no-controller-role)"
+                ),
+                Invocation::kibus(format!(
+                    "add-cluster {cluster} --controller-role {}",
+                    quoted(role.as_str())
+                )),
+            ),
             Self::UnconfirmedBoundary { live, .. } => Hint::command(
                 "a tag alone does not remove or replace a boundary; to keep the boundary of the role",
                 Invocation::kibus(format!(
                     "bootstrap-hub --permissions-boundary {}",
                     quoted(live.as_str())
                 )),
+            ),
+            Self::UnconfirmedNewRole { .. } => Hint::command(
+                "a tag alone does not decide on the boundary of a new role; pass the ARN of the boundary, or `none`",
+                Invocation::kibus("bootstrap-hub --permissions-boundary ARN"),
+            ),
+            Self::UnconfirmedOption { keep, .. } => Hint::command(
+                "a tag alone does not change what a role may do, or who may use it; to keep what the resources have",
+                Invocation::kibus(format!("bootstrap-hub {keep}")),
             ),
             Self::UnconfirmedUnlock(_) => Hint::command(
                 "a tag alone does not unlock queues; to keep them locked",
@@ -317,4 +381,25 @@ fn list(items: &BTreeSet<impl ToString>) -> String {
         .map(|item| format!("`{}`", item.to_string()))
         .collect::<Vec<_>>()
         .join(", ")
+}
+
+/// An option as one types it.
+#[must_use]
+pub fn flags(flag: &str, values: &[String]) -> String {
+    let one = |value: &String| format!("--{flag} {}", quoted(value));
+    values.iter().map(one).collect::<Vec<_>>().join(" ")
+}
+
+fn boundary_of_tags(saved: Option<&PermissionsBoundary>, copy: Option<&Option<PermissionsBoundary>>) -> String {
+    let name = |boundary: Option<&PermissionsBoundary>| {
+        boundary.map_or_else(|| "none".to_owned(), |boundary| format!("`{boundary}`"))
+    };
+    match copy {
+        Some(copy) => format!(
+            "the tags of the dead-letter queue and of the function name different permissions boundaries for it: {} and {}",
+            name(saved),
+            name(copy.as_ref())
+        ),
+        None => format!("only one tag names its permissions boundary: {}", name(saved)),
+    }
 }
