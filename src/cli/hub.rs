@@ -1,6 +1,6 @@
 //! The hubs that a command is about, and how it speaks of them.
 
-use super::explain::Place;
+use super::failure::Place;
 use super::global::Global;
 use super::stop::Stop;
 use crate::aws::{AwsCloud, Connect, Session};

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 
 use super::hub::{Hub, Hubs};
-use super::{Ending, explain};
+use super::{Ending, failure};
 use crate::apply::{self, Outcome};
 use crate::error::{Error, ErrorKind};
 use crate::model::scope::Scope;
@@ -158,11 +158,11 @@ pub(super) async fn change_with<R: Recipe + Clone>(
 fn planned(hubs: &Hubs<'_>, hub: &Hub, recipe: &impl Recipe, survey: &Survey) -> Planned {
     let place = hubs.place(hub);
     let (intent, error) = match recipe.intent(survey) {
-        Err(blocked) => (Intent::default(), Some(explain::blocked(&place, &blocked))),
+        Err(blocked) => (Intent::default(), Some(failure::blocked(&place, &blocked))),
         Ok(intent) if intent.refusals.is_empty() => (intent, None),
         Ok(intent) => {
             let removes = intent.plan.changes.iter().all(|change| change.after.is_none());
-            let error = explain::refused(&place, &intent.refusals, removes && !intent.plan.is_empty());
+            let error = failure::refused(&place, &intent.refusals, removes && !intent.plan.is_empty());
             // A refused plan is not shown.
             let plan = Plan::default();
             (Intent { plan, ..intent }, Some(error))
@@ -237,17 +237,17 @@ async fn apply(hubs: &Hubs<'_>, hub: &Hub, plan: &Plan) -> Result<(), Error> {
     let place = hubs.place(hub);
     let interrupted = signal.unwrap_or(ErrorKind::Interrupted);
     let error = match outcome {
-        None => explain::cut_short(&place, interrupted),
+        None => failure::cut_short(&place, interrupted),
         Some(outcome) if outcome.is_complete() => return Ok(()),
         Some(outcome) => unfinished(&place, plan, &outcome, interrupted),
     };
     Err(hubs.complete(error))
 }
 
-fn unfinished(place: &explain::Place, plan: &Plan, outcome: &Outcome, interrupted: ErrorKind) -> Error {
+fn unfinished(place: &failure::Place, plan: &Plan, outcome: &Outcome, interrupted: ErrorKind) -> Error {
     match outcome.failed.first() {
-        Some((at, fault)) => explain::failed_change(place, &plan.changes[*at], fault, outcome),
-        None => explain::stopped(place, plan, interrupted, outcome),
+        Some((at, fault)) => failure::failed_change(place, &plan.changes[*at], fault, outcome),
+        None => failure::stopped(place, plan, interrupted, outcome),
     }
 }
 

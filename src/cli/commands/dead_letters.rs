@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::apply::dead_letters::{LetterOutcome, Treated, Treatment, treat};
 use crate::cli::hub::{Hub, Hubs};
 use crate::cli::stages::{Consent, agree};
-use crate::cli::{Ending, explain, stages};
+use crate::cli::{Ending, failure, stages};
 use crate::error::{Error, ErrorKind, Hint};
 use crate::recipe::Recipe;
 use crate::recipe::dead_letters::{DeadLetterReport, Request, report};
@@ -84,10 +84,10 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
 async fn read(hubs: &Hubs<'_>, hub: &Hub, request: Request, survey: &Survey) -> Result<DeadLetterReport, Error> {
     let place = hubs.place(hub);
     let checked = request.intent(survey);
-    checked.map_err(|blocked| hubs.complete(explain::blocked(&place, &blocked)))?;
+    checked.map_err(|blocked| hubs.complete(failure::blocked(&place, &blocked)))?;
     let _reading = hubs.ui.spinner("reading the dead letters");
     let seen = dead_letters::look(&hub.cloud, &hub.scope.dead_letter_queue()).await;
-    let seen = seen.map_err(|fault| hubs.complete(explain::call_failed(&place, "receive the dead letters", &fault)))?;
+    let seen = seen.map_err(|fault| hubs.complete(failure::call_failed(&place, "receive the dead letters", &fault)))?;
     let log = dead_letters::last_retries(&hub.cloud, &hub.scope, &seen.letters).await;
     Ok(report(survey, seen, &log, now()))
 }
@@ -141,7 +141,7 @@ async fn one(
     let interrupted = signal.unwrap_or(ErrorKind::Interrupted);
     let place = hubs.place(hub);
     let error = match &treated {
-        None => Some(explain::cut_short(&place, interrupted)),
+        None => Some(failure::cut_short(&place, interrupted)),
         Some(treated) => {
             hubs.ui.result(&text::treated(treated))?;
             ended(&place, treated, interrupted)
@@ -160,7 +160,7 @@ fn ids(treatment: Treatment, report: &DeadLetterReport) -> BTreeSet<String> {
 }
 
 /// The error to end with, unless every message was treated or is gone.
-fn ended(place: &explain::Place, treated: &Treated, interrupted: ErrorKind) -> Option<Error> {
+fn ended(place: &failure::Place, treated: &Treated, interrupted: ErrorKind) -> Option<Error> {
     let returned = treated.count(|one| *one == LetterOutcome::Returned);
     let left = treated.letters.len() - treated.done() - returned;
     let state = format!("{} treated, {left} left", treated.done());
@@ -170,7 +170,7 @@ fn ended(place: &explain::Place, treated: &Treated, interrupted: ErrorKind) -> O
     };
     let again = "to continue, run again in 30 seconds:";
     if let Some(fault) = &treated.fault {
-        let error = explain::because(place, Error::failed(what), fault).note(format!("{state}; no message is lost"));
+        let error = failure::because(place, Error::failed(what), fault).note(format!("{state}; no message is lost"));
         return Some(error.hint_command(again, place.command_line.as_str()));
     }
     if treated.stopped {

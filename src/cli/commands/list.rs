@@ -1,7 +1,7 @@
 //! `kibus list`.
 
 use crate::cli::hub::Hubs;
-use crate::cli::{Ending, explain, stages};
+use crate::cli::{Ending, failure, stages};
 use crate::cloud::Read;
 use crate::error::Error;
 use crate::recipe::status::{StatusRequest, status};
@@ -22,7 +22,7 @@ pub(in crate::cli) async fn run(_: Args, mut hubs: Hubs<'_>) -> Result<Ending, E
     };
     let buses = buses.map_err(|fault| {
         let place = hubs.place(first);
-        hubs.complete(explain::call_failed(&place, "list the buses", &fault))
+        hubs.complete(failure::call_failed(&place, "list the buses", &fault))
     })?;
     hubs.list = buses.into_iter().map(|bus| hubs.hub(bus)).collect();
     let surveys = stages::survey(&hubs, &StatusRequest).await;
@@ -33,7 +33,7 @@ pub(in crate::cli) async fn run(_: Args, mut hubs: Hubs<'_>) -> Result<Ending, E
             // A bus of which only other resources carry the tag has no hub.
             Err(crate::recipe::Blocked::NoHub) => continue,
             Err(blocked) => {
-                report.error = Some(hubs.complete(explain::blocked(&hubs.place(hub), &blocked)));
+                report.error = Some(hubs.complete(failure::blocked(&hubs.place(hub), &blocked)));
                 error = error.or(report.error.clone());
             }
             Ok((status, clusters)) => {

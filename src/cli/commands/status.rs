@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::cli::hub::{Hub, Hubs};
-use crate::cli::{Ending, explain, stages};
+use crate::cli::{Ending, failure, stages};
 use crate::error::Error;
 use crate::model::duration::parse_duration;
 use crate::model::name::ClusterName;
@@ -73,7 +73,7 @@ fn one(hubs: &Hubs<'_>, hub: &Hub, survey: &Survey, names: &BTreeSet<ClusterName
     let mut report = HubReport::of(&hub.scope);
     match crate::recipe::status::status(survey, names) {
         Err(blocked) => {
-            report.error = Some(hubs.complete(explain::blocked(&hubs.place(hub), &blocked)));
+            report.error = Some(hubs.complete(failure::blocked(&hubs.place(hub), &blocked)));
             (report, None)
         }
         Ok((status, clusters)) => {
@@ -86,7 +86,7 @@ fn one(hubs: &Hubs<'_>, hub: &Hub, survey: &Survey, names: &BTreeSet<ClusterName
                 hubs.ui.warn_text(&format!("the clusters are unknown: {fault}"));
             }
             let unread = status.unreadable.len() + usize::from(status.undiscovered.is_some());
-            report.error = explain::incomplete(unread).map(|error| hubs.complete(error));
+            report.error = failure::incomplete(unread).map(|error| hubs.complete(error));
             report.clusters = clusters;
             report.status = Some(status);
             (report, Some(text))

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use futures_util::future::{OptionFuture, join_all};
 
 use crate::cli::hub::{Hub, Hubs};
-use crate::cli::{Ending, explain, stages};
+use crate::cli::{Ending, failure, stages};
 use crate::error::Error;
 use crate::model::name::{ClusterName, QueueName};
 use crate::model::self_test::LiveTest;
@@ -58,14 +58,14 @@ fn check(hubs: &Hubs<'_>, hub: &Hub, survey: &Survey, request: &Request) -> Resu
     let intent = match request.intent(survey) {
         Ok(intent) => intent,
         Err(blocked) => {
-            let error = hubs.complete(explain::blocked(&hubs.place(hub), &blocked));
+            let error = hubs.complete(failure::blocked(&hubs.place(hub), &blocked));
             let mut report = HubReport::of(&hub.scope);
             report.error = Some(error.clone());
             return Ok((report, Ending::Failed(Box::new(error))));
         }
     };
     hubs.ui.warn_of(&intent, &hubs.global_options);
-    let error = explain::incomplete(intent.incomplete).map(|error| hubs.complete(error));
+    let error = failure::incomplete(intent.incomplete).map(|error| hubs.complete(error));
     let mut report = HubReport::new(&hub.scope, &intent);
     report.probes = request.probed.clone();
     report.error = error.clone();

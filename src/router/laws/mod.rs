@@ -1,5 +1,6 @@
 //! Laws of routing: whatever EC2 and SQS answer, everything that arrives has one decision, and it is correct.
 
+mod answers;
 mod fakes;
 mod readings;
 mod registrations;
@@ -10,6 +11,7 @@ use std::sync::{Arc, Mutex};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use answers::{any_queue_tags, any_send, any_tag_answer};
 use fakes::{FakeClock, FakeEc2, FakeQueues, Load, Script, SendAnswer, TagAnswer};
 
 use super::decision::{Decision, RetryReason};
@@ -126,47 +128,6 @@ fn taken(router: &TestRouter) -> Vec<(QueueName, String, String)> {
         }
     }
     all
-}
-
-fn any_fault() -> impl Strategy<Value = CallFailure> {
-    prop_oneof![
-        Just(CallFailure::Again(RetryReason::SendThrottled)),
-        Just(CallFailure::Denied),
-        Just(CallFailure::Absent),
-        Just(CallFailure::TooLong),
-        Just(CallFailure::Refused),
-    ]
-}
-
-fn any_entry() -> impl Strategy<Value = Result<(), CallFailure>> {
-    prop_oneof![3 => Just(Ok(())), 1 => any_fault().prop_map(Err)]
-}
-
-fn any_send() -> impl Strategy<Value = SendAnswer> {
-    prop_oneof![
-        4 => prop::collection::vec(any_entry(), 1..5).prop_map(SendAnswer::Entries),
-        2 => any_fault().prop_map(SendAnswer::CallFailure),
-        1 => Just(SendAnswer::Short),
-        1 => Just(SendAnswer::Panic),
-    ]
-}
-
-fn any_tag_answer() -> impl Strategy<Value = TagAnswer> {
-    prop_oneof![
-        4 => Just(TagAnswer::True),
-        2 => any_fault().prop_map(TagAnswer::CallFailure),
-        1 => Just(TagAnswer::Panic),
-    ]
-}
-
-fn any_queue_tags() -> impl Strategy<Value = Result<Tags, CallFailure>> {
-    prop_oneof![
-        Just(Ok(Tags::default())),
-        Just(Ok(Tags::default()
-            .with("kibus:bus", "kibus")
-            .with("kibus:cluster", "c1"))),
-        any_fault().prop_map(Err),
-    ]
 }
 
 proptest! {
