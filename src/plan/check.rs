@@ -79,7 +79,7 @@ pub fn check_empty_prefix(scope: &Scope, prefix: &QueuePrefix) -> Result<(), Ref
 }
 
 /// Refuses to remove or replace the permissions boundary of a role because of a saved option: whoever may tag the
-/// dead-letter queue could free the router role from its boundary. A boundary that is added only restricts.
+/// dead-letter queue could free the router role from its boundary.
 ///
 /// # Errors
 /// When the plan takes the current boundary from a role.

@@ -178,16 +178,14 @@ pub enum Refusal {
         copy: Option<Option<PermissionsBoundary>>,
     },
     /// A resource contradicts the saved option, which decides who may do what.
-    #[error("{of} has {}, and the saved option is {}", flags(.flag, .live), flags(.flag, .saved))]
+    #[error("{of} has {live}, and the saved option is {saved}")]
     UnconfirmedOption {
-        /// The flag, without dashes.
-        flag: &'static str,
-        /// The saved values, one for each time that the flag would be given.
-        saved: Vec<String>,
-        /// The values of the resource.
-        live: Vec<String>,
+        /// The saved option, as one types it.
+        saved: String,
+        /// The option as the resource has it.
+        live: String,
         /// The resource.
-        of: ResourceId,
+        of: Box<ResourceId>,
         /// This option and all others that a resource contradicts, as the resources have them.
         keep: String,
     },
@@ -220,7 +218,7 @@ impl Refusal {
             Self::NoRoleSpace { role, .. }
             | Self::UnconfirmedBoundary { role, .. }
             | Self::UnconfirmedNewRole { role, .. } => ResourceId::Role(role.clone()),
-            Self::UnconfirmedOption { of, .. } => of.clone(),
+            Self::UnconfirmedOption { of, .. } => of.as_ref().clone(),
             Self::ForeignTargets { rule, .. } => ResourceId::Rule(rule.clone()),
             Self::FunctionFailed { function, .. } => ResourceId::Function(function.clone()),
             Self::TooMuchReserved { .. } | Self::OtherSettings { .. } | Self::OlderRouter { .. } => {

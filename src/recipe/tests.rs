@@ -421,6 +421,25 @@ fn a_saved_option_that_nothing_else_confirms_is_refused() {
             0,
         ),
         (
+            "a new boundary",
+            none(),
+            Box::new(|s| tag(s, "permissions-boundary", Some(BOUNDARY))),
+            none(),
+            1,
+        ),
+        (
+            "a role that lost its boundary",
+            bounded.clone(),
+            Box::new(|s| {
+                let mut live = s.observed.role(scope().router_role()).unwrap().clone();
+                live.permissions_boundary = None;
+                s.observed
+                    .insert(role(), Reading::Present(Box::new(Resource::Role(live))));
+            }),
+            none(),
+            0,
+        ),
+        (
             "a new path",
             none(),
             Box::new(|s| tag(s, "role-path", Some("/x/"))),

@@ -22,6 +22,7 @@ pub(super) fn check(survey: &Survey, plan: &Plan, given: &HubOptions, after: &Hu
         given.kms_key.is_none().then(|| hub.key(after)),
         given.role_path.is_none().then(|| hub.path(after)),
         given.tags.is_none().then(|| hub.tags(after)),
+        given.permissions_boundary.is_none().then(|| hub.added_boundary(after)),
     ];
     let boundary = given.permissions_boundary.is_none().then(|| hub.boundary(after));
     let options = refusals(options.into_iter().filter_map(Option::flatten).collect());
@@ -65,15 +66,13 @@ fn key_of(queue: &Queue) -> Option<&str> {
 }
 
 fn refusals(options: Vec<Difference>) -> Vec<Refusal> {
-    let keep = options
-        .iter()
-        .map(|option| flags(option.live.flag, &option.live.values));
+    let typed = |option: &SavedOption| flags(option.flag, &option.values);
+    let keep = options.iter().map(|option| typed(&option.live));
     let keep = keep.collect::<Vec<_>>().join(" ");
     let refusal = |Difference { saved, live, of }| Refusal::UnconfirmedOption {
-        flag: saved.flag,
-        saved: saved.values,
-        live: live.values,
-        of,
+        saved: typed(&saved),
+        live: typed(&live),
+        of: Box::new(of),
         keep: keep.clone(),
     };
     options.into_iter().map(refusal).collect()
@@ -182,20 +181,36 @@ impl<'a> LiveHub<'a> {
         differs.then(|| difference("tag", pairs(saved.0.iter()), pairs(confirmed.into_iter()), of))
     }
 
+    /// A boundary that is added can stop the router. If someone took it from the role, the function has saved it too.
+    fn added_boundary(&self, after: &HubOptions) -> Option<Difference> {
+        let role = self.survey.observed.role(self.survey.scope.router_role())?;
+        let saved = boundary_of(after)?;
+        let confirmed = role.permissions_boundary.is_some() || self.copied_boundary() == Some(Some(saved.clone()));
+        (!confirmed).then(|| {
+            let saved = or_none(Some(saved.as_str()));
+            difference("permissions-boundary", saved, or_none(None), self.role_id())
+        })
+    }
+
     /// A role that is missing has no boundary to compare with. The options are saved twice.
     fn boundary(&self, after: &HubOptions) -> Option<Refusal> {
         let role = self.survey.scope.router_role();
         if self.survey.observed.role(role.clone()).is_some() {
             return None;
         }
-        let wanted = |options: &HubOptions| options.permissions_boundary.as_ref().and_then(|one| one.0.clone());
-        let saved: Option<PermissionsBoundary> = wanted(after);
-        let is_copy = matches!(self.survey.saved, SavedOptions::Kept { copy: true, .. });
-        let copy = self.function.filter(|_| !is_copy).map(|function| {
-            let options = HubOptions::saved(&function.tags).unwrap_or_default();
-            wanted(&options)
-        });
+        let (saved, copy) = (boundary_of(after), self.copied_boundary());
         let confirmed = copy.as_ref().map_or(saved.is_none(), |copy| *copy == saved);
         (!confirmed).then_some(Refusal::UnconfirmedNewRole { role, saved, copy })
     }
+
+    /// The boundary that the function has saved, unless that is the only copy of the options.
+    fn copied_boundary(&self) -> Option<Option<PermissionsBoundary>> {
+        let is_copy = matches!(self.survey.saved, SavedOptions::Kept { copy: true, .. });
+        let function = self.function.filter(|_| !is_copy)?;
+        Some(boundary_of(&HubOptions::saved(&function.tags).unwrap_or_default()))
+    }
+}
+
+fn boundary_of(options: &HubOptions) -> Option<PermissionsBoundary> {
+    options.permissions_boundary.as_ref()?.0.clone()
 }

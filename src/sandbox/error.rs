@@ -65,7 +65,7 @@ pub enum SandboxError {
     },
     /// Another user could put a program into it that kibus would run.
     #[error("`{path}` belongs to another user, so kibus runs nothing from it")]
-    NotOurs {
+    OtherOwner {
         /// The directory.
         path: PathBuf,
     },
@@ -93,7 +93,7 @@ impl From<SandboxError> for Error {
     fn from(failure: SandboxError) -> Self {
         let error = Self::failed(failure.to_string());
         match failure {
-            SandboxError::NotOurs { .. } => {
+            SandboxError::OtherOwner { .. } => {
                 error.hint("set `KIBUS_SANDBOX_HOME` to a directory of your own, or delete this one")
             }
             SandboxError::NoHome => error.hint("set `KIBUS_SANDBOX_HOME` to a directory that you can write to"),

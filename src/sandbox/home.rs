@@ -94,7 +94,7 @@ impl Home {
         if found.uid() == ours.uid() {
             return Ok(());
         }
-        Err(SandboxError::NotOurs { path: path.to_owned() })
+        Err(SandboxError::OtherOwner { path: path.to_owned() })
     }
 }
 
@@ -157,7 +157,7 @@ mod tests {
             Ok(()) => home.lock().await.map(drop),
             Err(_) => home.check_owner(Path::new("/")),
         };
-        assert!(matches!(refused, Err(SandboxError::NotOurs { .. })), "{refused:?}");
+        assert!(matches!(refused, Err(SandboxError::OtherOwner { .. })), "{refused:?}");
         assert!(!home.path().join("lock").exists());
     }
 
