@@ -46,6 +46,7 @@ pub mod cli;
 #[cfg(feature = "router")]
 pub mod router;
 
+mod answer_limit;
 pub mod ec2;
 #[cfg(feature = "cli")]
 mod package;

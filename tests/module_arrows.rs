@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 const ALL: &[&str] = &[
+    "answer_limit",
     "apply",
     "aws",
     "aws_code",
@@ -31,8 +32,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("plan", &["model"]),
     ("cloud", &["model", "plan"]),
+    ("answer_limit", &[]),
     ("aws_code", &[]),
-    ("aws", &["aws_code", "cloud", "model", "plan", "signed_call"]),
+    (
+        "aws",
+        &["answer_limit", "aws_code", "cloud", "model", "plan", "signed_call"],
+    ),
     ("apply", &["cloud", "model", "plan"]),
     ("survey", &["cloud", "model"]),
     ("recipe", &["model", "plan", "survey"]),
@@ -41,7 +46,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ec2", &["aws_code", "model", "signed_call"]),
     ("signed_call", &["model"]),
     ("package", &["model"]),
-    ("router", &["aws_code", "model", "ec2"]),
+    ("router", &["answer_limit", "aws_code", "model", "ec2"]),
     ("sandbox", &["ec2"]),
     ("lib", ALL),
     ("main", &["cli", "ui"]),

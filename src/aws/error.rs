@@ -10,6 +10,7 @@ use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use super::empty_answer::EMPTY;
 use super::invoke::INVOKE;
 use super::wait::WaitReason;
+use crate::answer_limit::AnswerTooLong;
 use crate::aws_code;
 use crate::cloud::{Fault, FaultKind};
 use crate::error::excerpt;
@@ -32,10 +33,17 @@ where
     fn or_fault(self, action: &str) -> Result<T, Fault> {
         self.map_err(|e| match &e {
             SdkError::ServiceError(service) => {
-                // An answer without a code is from a proxy or another server.
                 let status = || format!("not an answer of AWS, HTTP status {}", service.raw().status());
                 let message = service.err().message().map_or_else(status, str::to_owned);
-                refusal(action, service.err().code(), &message)
+                let fault = refusal(action, service.err().code(), &message);
+                // An answer without a code is from a proxy or another server.
+                match service.err().code() {
+                    None if fault.kind == FaultKind::Rejected => Fault {
+                        kind: FaultKind::NotFromAws,
+                        ..fault
+                    },
+                    _ => fault,
+                }
             }
             _ => silence(action, &e),
         })
@@ -255,15 +263,17 @@ fn silence<E: StdError + 'static>(action: &str, e: &SdkError<E, HttpResponse>) -
         _ if says("credentials provider") || says("while loading credentials") || says("credentials error") => {
             FaultKind::BadCredentials
         }
+        _ if says(EMPTY) || AnswerTooLong::caused(e) => FaultKind::NotFromAws,
         SdkError::TimeoutError(_) | SdkError::DispatchFailure(_) => FaultKind::Unreachable,
+        SdkError::ResponseError(_) => FaultKind::NotFromAws,
         _ => FaultKind::Rejected,
     };
     // The outer texts name the SDK's own stages; the cause is at the bottom. For credentials the bottom alone, like
     // "no such file", does not name the file.
-    let telling = if kind == FaultKind::Unreachable || says(EMPTY) {
-        1
-    } else {
-        2
+    let telling = match e {
+        SdkError::ResponseError(_) if !AnswerTooLong::caused(e) => 2,
+        _ if matches!(kind, FaultKind::Unreachable | FaultKind::NotFromAws) => 1,
+        _ => 2,
     };
     Fault {
         kind,

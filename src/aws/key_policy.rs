@@ -11,6 +11,7 @@ use aws_types::SdkConfig;
 use serde_json::{Value, json};
 
 use super::error::{OrFault, if_present, rejected};
+use super::retry::FinalAnswers;
 use super::{AwsCloud, call_log, document};
 use crate::cloud::Fault;
 use crate::model::document::Document;
@@ -47,6 +48,7 @@ pub(super) async fn key_policy(cloud: &AwsCloud, key: &KmsKey) -> Result<Option<
 pub(super) fn get_key_policy(config: &SdkConfig) -> GetKeyPolicy {
     signed_call::operation::<KmsError>(config, KMS, "GetKeyPolicy")
         .interceptor(call_log::CallLog)
+        .retry_classifier(FinalAnswers)
         .serializer(request)
         .deserializer(answer)
         .build()

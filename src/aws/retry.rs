@@ -4,15 +4,22 @@ use aws_smithy_runtime_api::client::interceptors::context::InterceptorContext;
 use aws_smithy_runtime_api::client::retries::classifiers::{ClassifyRetry, RetryAction};
 
 use super::call_log::code;
+use crate::answer_limit::AnswerTooLong;
 use crate::aws_code;
 
-/// Forbids retries of answers that do not change within the seconds of a retry. A quota that is used up counts as
+/// Forbids retries of answers that do not change within the seconds of a retry, or that cost much: those that are too long.
+/// A quota that is used up counts as
 /// throttling for the SDK (`LimitExceededException`), and Lambda has HTTP status 502 for a key that it was denied.
 #[derive(Debug)]
 pub(super) struct FinalAnswers;
 
 impl ClassifyRetry for FinalAnswers {
     fn classify_retry(&self, context: &InterceptorContext) -> RetryAction {
+        if let Some(Err(e)) = context.output_or_error()
+            && AnswerTooLong::caused(e)
+        {
+            return RetryAction::RetryForbidden;
+        }
         let code = context
             .response()
             .filter(|answer| !answer.status().is_success())

@@ -18,6 +18,8 @@ use super::call_log::CallLog;
 use super::connect_error::ConnectError;
 use super::credentials;
 use super::error::{OrFault, rejected};
+use super::retry::FinalAnswers;
+use crate::answer_limit::limited_client;
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::{AccountId, BusName, Partition, Region};
 use crate::model::scope::Scope;
@@ -26,6 +28,10 @@ use crate::model::scope::Scope;
 const LONGEST: Duration = Duration::from_secs(300);
 /// The longest time of the first call. Without a server it should fail soon.
 const FIRST: Duration = Duration::from_secs(30);
+
+/// The most that one answer may have, in MiB. The longest are ten messages of 1 MiB, which JSON can double, and a page of
+/// 1,000 roles whose trust policies have 8,192 characters, which IAM percent-encodes: 24 MB.
+const LONGEST_ANSWER: usize = 32;
 
 /// How to connect to AWS. What is not given comes from the environment or the profile.
 #[derive(Clone, Debug, Default)]
@@ -170,6 +176,7 @@ async fn identity(config: &SdkConfig, longest: Duration) -> Result<(String, Stri
     let action = "sts:GetCallerIdentity";
     let config = aws_sdk_sts::config::Builder::from(config)
         .interceptor(CallLog)
+        .retry_classifier(FinalAnswers)
         .retry_config(RetryConfig::standard().with_max_attempts(2))
         .timeout_config(
             timeouts()
@@ -219,12 +226,12 @@ fn with_profile(config: SdkConfig, profile: &str) -> SdkConfig {
 }
 
 /// One HTTP client for all services, so that the certificates of the system are read once. It keeps idle connections
-/// without a limit of their number, so calls at the same time reuse them.
+/// without a limit of their number, so calls at the same time reuse them. It limits the bytes of an answer.
 fn http_client() -> Option<SharedHttpClient> {
     let plugin = default_http_client_plugin_v2(behavior())?;
-    plugin
-        .runtime_components(&RuntimeComponentsBuilder::new("kibus"))
-        .http_client()
+    let components = plugin.runtime_components(&RuntimeComponentsBuilder::new("kibus"));
+    let client = components.http_client()?;
+    Some(limited_client(client, LONGEST_ANSWER))
 }
 
 /// A dated set of the SDK's defaults, so that an update of the SDK changes none of them.

@@ -36,6 +36,8 @@ pub enum FaultKind {
     BadCredentials,
     /// The endpoint did not answer, or does not exist.
     Unreachable,
+    /// The answer is not one that AWS gives: empty, too long, or of another format.
+    NotFromAws,
     /// Too many calls, after retries too.
     Throttled,
     /// The resource exists, though it was absent when it was read.
@@ -128,6 +130,13 @@ impl Fault {
                     "check the network, and that {} has this service",
                     scope.region
                 ))),
+            ),
+            FaultKind::NotFromAws => (
+                format!("{action} failed: {message}"),
+                Some(Hint::text(
+                    "check that the endpoint (--endpoint-url, AWS_ENDPOINT_URL) and every proxy on the way pass the answers \
+                     of AWS",
+                )),
             ),
             FaultKind::Throttled => (
                 format!("{action}: AWS throttled the call, and every retry"),

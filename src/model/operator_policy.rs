@@ -10,13 +10,14 @@
 //!   [`super::tag_conditions`]. Creating a queue with tags needs both permissions (API reference, CreateQueue), the
 //!   second on a queue that has no tags yet, hence `IfExists`.
 //! - `events:PutTargets` has `events:TargetArn`, an array of ARNs without that of a target's dead-letter queue. An array
-//!   needs a set operator, and `ForAllValues` holds for a request without the key too, hence the `Null` beside it (IAM
+//!   needs a set operator. `ForAllValues` holds for a request without the key too, but every target has an ARN (IAM
 //!   user guide, "Single-valued vs. multivalued context keys"; EventBridge user guide, "Using IAM policy conditions").
 //! - `events:PutRule` has `events:source`, an array: the sources of the pattern. A pattern without a source has no such
-//!   key, hence the same `Null`.
+//!   key, hence the denial with `Null`.
 //! - `lambda:CreateEventSourceMapping`, `lambda:DeleteEventSourceMapping` and `lambda:UpdateEventSourceMapping` have
 //!   `lambda:FunctionArn`, a single ARN: here that of an alias. `lambda:GetEventSourceMapping` has it too, but not of a
-//!   mapping that is gone, and then AWS answers "denied" where kibus needs "absent".
+//!   mapping that is gone, and then AWS answers "denied" where kibus needs "absent". So it has no condition, and the others
+//!   have one that a request without the key does not meet.
 //! - `iam:CreateRole`, `iam:PutRolePolicy` and `iam:PutRolePermissionsBoundary` have `iam:PermissionsBoundary`: what the
 //!   role has, or what the request gives it (IAM user guide, "Permissions boundaries for IAM entities", which delegates
 //!   by the same condition). `iam:TagRole` and `iam:UntagRole` have `aws:TagKeys`; `iam:UpdateAssumeRolePolicy` has no
@@ -44,9 +45,14 @@ pub use fit::{fitted, parts, too_long};
 #[must_use]
 pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet<String>) -> Document {
     let prefix = options.prefix();
-    // The hub queue and its dead-letter queue take one ARN.
-    let hub = format!("{}*", scope.queue_arn(&scope.hub_queue()));
-    let queues = vec![hub, scope.queue_arn(&scope.probe_queue()), scope.queues_arn(&prefix)];
+    let hub = scope.queue_arn(&scope.hub_queue());
+    // One pattern for the hub queue and its dead-letter queue is shorter. It has queues of other buses too, so it needs
+    // conditions on tags.
+    let mut queues = match scope.region.has_queue_tag_conditions() {
+        true => vec![format!("{hub}*")],
+        false => vec![hub, scope.queue_arn(&scope.dead_letter_queue())],
+    };
+    queues.extend([scope.queue_arn(&scope.probe_queue()), scope.queues_arn(&prefix)]);
     let patterns = [scope.queues_arn(&prefix), scope.hub_queues_arn()];
     let rules = Signal::ALL.map(|signal| scope.rule_arn(&scope.rule(signal)));
     let sources: BTreeSet<&str> = Signal::ALL.into_iter().map(Signal::source).collect();
@@ -55,7 +61,7 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
         ("bus", scope.bus.as_str().into()),
         ("queue_arns", queues.into()),
         ("queue_patterns", patterns.to_vec().into()),
-        ("cluster_queue_arns", scope.cluster_queue_arns(&prefix).to_vec().into()),
+        ("cluster_queues_arn", scope.queues_arn(&prefix).into()),
         ("hub_queue_arn", scope.queue_arn(&scope.hub_queue()).into()),
         (
             "dead_letter_queue_arn",

@@ -2,6 +2,8 @@
 
 mod arn;
 
+use std::str::FromStr;
+
 use sha2::{Digest, Sha256};
 
 use super::name::{
@@ -32,49 +34,49 @@ impl Scope {
     /// The hub queue, which every rule delivers to.
     #[must_use]
     pub fn hub_queue(&self) -> QueueName {
-        self.fixed(format!("{}-hub", self.bus))
+        fixed(format!("{}-hub", self.bus))
     }
 
     /// The dead-letter queue of the hub queue and of every rule's target.
     #[must_use]
     pub fn dead_letter_queue(&self) -> QueueName {
-        self.fixed(format!("{}-hub-dlq", self.bus))
+        fixed(format!("{}-hub-dlq", self.bus))
     }
 
     /// The queue of the cluster that does not exist, for probes.
     #[must_use]
     pub fn probe_queue(&self) -> QueueName {
-        self.fixed(format!("{}-probe", self.bus))
+        fixed(format!("{}-probe", self.bus))
     }
 
     /// The role that the router function runs as. IAM is global, so the Region is part of the name.
     #[must_use]
     pub fn router_role(&self) -> RoleName {
-        self.fixed(format!("{}-router-{}", self.bus, self.region))
+        fixed(format!("{}-router-{}", self.bus, self.region))
     }
 
     /// The inline policy of the router's role; it has the role's name.
     #[must_use]
     pub fn router_policy(&self) -> PolicyName {
-        self.fixed(format!("{}-router-{}", self.bus, self.region))
+        fixed(format!("{}-router-{}", self.bus, self.region))
     }
 
     /// The router function.
     #[must_use]
     pub fn router_function(&self) -> FunctionName {
-        self.fixed(format!("{}-router", self.bus))
+        fixed(format!("{}-router", self.bus))
     }
 
     /// The log group that Lambda writes the router's output to.
     #[must_use]
     pub fn router_log_group(&self) -> LogGroupName {
-        self.fixed(format!("/aws/lambda/{}-router", self.bus))
+        fixed(format!("/aws/lambda/{}-router", self.bus))
     }
 
     /// The rule of one kind of signal.
     #[must_use]
     pub fn rule(&self, signal: Signal) -> RuleName {
-        self.fixed(format!("{}-{}", self.bus, signal.slug()))
+        fixed(format!("{}-{}", self.bus, signal.slug()))
     }
 
     /// The names that a cluster's queue must not have.
@@ -86,7 +88,7 @@ impl Scope {
     /// The queue of a cluster: prefix and name, cut to the length that SQS allows, with a hash that keeps it unique.
     #[must_use]
     pub fn cluster_queue(&self, prefix: &QueuePrefix, cluster: &ClusterName) -> QueueName {
-        self.fixed(cut_with_hash(&format!("{prefix}{cluster}"), 80))
+        fixed(cut_with_hash(&format!("{prefix}{cluster}"), 80))
     }
 
     /// The prefix of the inline policies on controller roles.
@@ -98,7 +100,7 @@ impl Scope {
     /// The inline policy on a cluster's controller role.
     #[must_use]
     pub fn controller_policy(&self, cluster: &ClusterName) -> PolicyName {
-        self.fixed(cut_with_hash(&format!("{}-{}-{cluster}", self.bus, self.region), 128))
+        fixed(cut_with_hash(&format!("{}-{}-{cluster}", self.bus, self.region), 128))
     }
 
     /// The cluster in the name of an inline policy that [`Self::controller_policy`] made; `None` for other names. The
@@ -108,15 +110,15 @@ impl Scope {
         let start = format!("{}-{}-", self.bus, self.region);
         policy.as_str().strip_prefix(&start)?.parse().ok()
     }
+}
 
-    /// Parses a name that is valid because its parts are checked.
-    fn fixed<T: std::str::FromStr<Err = NameError>>(&self, name: String) -> T {
-        #[expect(
-            clippy::expect_used,
-            reason = "every part was checked, and the tests hold the longest combination"
-        )]
-        name.parse().expect("a name made of checked parts")
-    }
+/// Parses a name that is valid because its parts are checked.
+fn fixed<T: FromStr<Err = NameError>>(name: String) -> T {
+    #[expect(
+        clippy::expect_used,
+        reason = "every part was checked, and the tests hold the longest combination"
+    )]
+    name.parse().expect("a name made of checked parts")
 }
 
 /// Cuts a name that is too long and ends it with `-` and 8 hex digits of the whole name's SHA-256.

@@ -15,10 +15,14 @@ use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_types::body::SdkBody;
 use aws_types::SdkConfig;
 
+use crate::answer_limit::limited_connector;
 use crate::ec2;
 
 /// The timeout for opening a connection.
 pub(super) const CONNECT: Duration = Duration::from_secs(1);
+
+/// The most that one answer may have, in MiB. The longest is a page of 1,000 tags: of 384 characters each, less than 4 MB.
+const LONGEST_ANSWER: usize = 8;
 
 /// The connector of all clients. This loads the trusted root certificates.
 ///
@@ -28,7 +32,8 @@ pub(super) fn connector() -> SharedHttpConnector {
     let settings = HttpConnectorSettings::builder().connect_timeout(CONNECT).build();
     let mut builder = Connector::builder().connector_settings(settings);
     builder.set_sleep_impl(default_async_sleep());
-    SharedHttpConnector::new(builder.tls_provider(Provider::rustls(CryptoMode::Ring)).build())
+    let connector = builder.tls_provider(Provider::rustls(CryptoMode::Ring)).build();
+    limited_connector(SharedHttpConnector::new(connector), LONGEST_ANSWER)
 }
 
 /// An HTTP client that always uses this connector, so that all its users share connections.
@@ -150,11 +155,41 @@ mod tests {
         assert_eq!(methods, [vec!["HEAD"], vec!["HEAD", "POST"]]);
     }
 
+    /// H13.
     #[tokio::test]
-    async fn an_unreachable_endpoint_is_not_an_error_yet() {
+    async fn an_endless_answer_ends_by_bytes() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        let server = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.read(&mut [0; 4096]);
+            let mut written = stream.write(b"HTTP/1.1 200 OK\r\n\r\n").map(|_| ());
+            let mut mib = 0;
+            while written.is_ok() && mib < 1024 {
+                mib += 1;
+                written = stream.write_all(&[b'<'; 1024 * 1024]);
+            }
+            mib
+        });
+        let connector = connector();
+        let mut config = config(&connector, &endpoint).into_builder();
+        config.set_retry_config(Some(aws_smithy_types::retry::RetryConfig::disabled()));
+        let client = ec2::Client::new(&config.build());
+        let failed = describe_tags(&client, &["i-1"], || ()).await.unwrap_err();
+        assert!(failed.to_string().contains("more than 8 MiB"), "{failed}");
+        drop((connector, client));
+        let mib = tokio::task::spawn_blocking(|| server.join().unwrap()).await.unwrap();
+        assert!(mib < 64, "{mib} MiB");
+    }
+
+    #[tokio::test]
+    async fn an_unreachable_endpoint_is_an_error_of_the_first_call() {
         let connector = connector();
         // Nothing listens on port 1.
-        open(&connector, &config(&connector, "http://127.0.0.1:1")).await;
+        let config = config(&connector, "http://127.0.0.1:1");
+        open(&connector, &config).await;
+        let answer = describe_tags(&ec2::Client::new(&config), &["i-1"], || ()).await;
+        assert!(matches!(answer, Err(ec2::Ec2Error::Unreachable(_))), "{answer:?}");
     }
 
     #[tokio::test]

@@ -21,7 +21,7 @@ use crate::recipe::status::StatusReport;
 use crate::recipe::{ClusterSummary, Intent};
 
 /// The version of the document's shape. Members may be added under the same number. Existing members keep their meaning.
-pub const FORMAT_VERSION: u32 = 2;
+const FORMAT_VERSION: u32 = 2;
 
 /// The report of a command about every hub.
 #[derive(Clone, Debug, Default)]

@@ -94,14 +94,12 @@ impl Ui {
     }
 
     /// The style of text on stdout.
-    #[must_use]
-    pub fn stdout_style(&self) -> Style {
+    fn stdout_style(&self) -> Style {
         self.style(self.stdout_paint, self.terminals.stdout, &Term::stdout())
     }
 
     /// The style of text on stderr.
-    #[must_use]
-    pub fn stderr_style(&self) -> Style {
+    fn stderr_style(&self) -> Style {
         self.style(self.stderr_paint, self.terminals.stderr, &Term::stderr())
     }
 

@@ -1,4 +1,4 @@
-//! Answers that AWS never gives: empty, 10 MB, HTML.
+//! Answers that AWS never gives: empty, 10 MB, HTML, without an end.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -163,6 +163,58 @@ fn a_list_without_an_end_is_an_error() {
             assert!(proxy.struck(), "{case}");
             let says_so = run.text.contains("the list does not end");
             assert!(run.code == Some(1) && says_so, "{case}: {:?}\n{}", run.code, run.text);
+            assert_eq!(proxy.writes(), Vec::<String>::new(), "{case}: {}", run.text);
+        }
+    });
+}
+
+/// H13: the limit is 32 MiB, and a retry would double it. Buffers on the way hold some more.
+#[test]
+fn an_answer_without_an_end_ends_by_bytes() {
+    const MOST: usize = 64 * 1024 * 1024;
+    let server = Server::shared();
+    server.runtime.block_on(async {
+        let (home, id) = (TempDir::new().unwrap(), "310000000004");
+        let (like, good) = account(server, id).await;
+        let run = kibus(&home, id, &good, "bootstrap-hub --yes").await;
+        assert_eq!(run.code, Some(0), "{}", run.text);
+        for (service, line) in [
+            ("sts", "list"),
+            ("tagging", "list"),
+            ("sqs", "dead-letters"),
+            ("iam", "bootstrap-hub --memory 512 --yes"),
+            ("events", "bootstrap-hub --memory 512 --yes"),
+            ("logs", "bootstrap-hub --memory 512 --yes"),
+            ("lambda", "bootstrap-hub --memory 512 --yes"),
+            (
+                "kms",
+                "bootstrap-hub --kms-key arn:aws:kms:us-west-2:310000000004:key/a --dry-run",
+            ),
+        ] {
+            let case = format!("{line} with endless answers of {service}");
+            let proxy = BadServer::start(&like, service, Bad::Stream, Calls::Reads).await;
+            let run = kibus(&home, id, &proxy.url, line).await;
+            let (strikes, mib) = (proxy.strikes(), proxy.streamed() >> 20);
+            println!("---- {case}: {:?} {strikes} calls, {mib} MiB\n{}", run.code, run.text);
+            assert!(strikes > 0, "{case}");
+            let is_one_call = ["sts", "tagging", "kms"].contains(&service);
+            assert!(
+                !is_one_call || strikes == 1,
+                "{case}: {strikes} calls, so it was retried"
+            );
+            assert!(proxy.streamed() < strikes * MOST, "{case}: {strikes} calls, {mib} MiB");
+            assert!(
+                run.text.contains("the answer has more than 32 MiB"),
+                "{case}: {}",
+                run.text
+            );
+            let says_where = run.text.contains("--endpoint-url") || run.text.contains(&proxy.url);
+            // A key policy that cannot be read is a warning.
+            assert!(
+                service == "kms" || run.code == Some(1) && says_where,
+                "{case}: {}",
+                run.text
+            );
             assert_eq!(proxy.writes(), Vec::<String>::new(), "{case}: {}", run.text);
         }
     });

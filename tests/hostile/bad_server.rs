@@ -1,11 +1,14 @@
 //! A proxy that answers for one service what AWS never would.
 
+use std::convert::Infallible;
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
+use futures_util::stream;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::{Bytes, Frame, Incoming};
 use hyper::header::CONTENT_TYPE;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
@@ -34,6 +37,8 @@ pub(super) enum Bad {
     Huge,
     /// An error with a message of 10 MB.
     HugeError,
+    /// A success whose body never ends, as fast as the connection takes it. [`Self::answer`] does not make it.
+    Stream,
     /// A page without items, and always another next page. No other answer is bad.
     Endless,
     /// The same, with the same token each time.
@@ -53,7 +58,7 @@ impl Bad {
             Self::Empty => html(200, String::new()),
             Self::Html => html(200, page),
             Self::Forbidden => html(403, page),
-            Self::Huge => html(200, MARK.repeat(HUGE / MARK.len())),
+            Self::Huge | Self::Stream => html(200, MARK.repeat(HUGE / MARK.len())),
             Self::HugeError => refusal(operation, 400, "Odd", &"a ".repeat(HUGE / 2)),
             Self::Endless => html(200, page_of_nothing(operation, PAGES.fetch_add(1, Ordering::Relaxed))),
             Self::Repeated => html(200, page_of_nothing(operation, 1)),
@@ -102,7 +107,8 @@ pub(super) struct BadServer {
 
 #[derive(Default)]
 struct State {
-    struck: bool,
+    struck: usize,
+    streamed: usize,
     writes: Vec<String>,
 }
 
@@ -127,7 +133,17 @@ impl BadServer {
 
     /// Whether a call got the bad answer.
     pub(super) fn struck(&self) -> bool {
+        self.state.lock().unwrap().struck > 0
+    }
+
+    /// How many calls got the bad answer.
+    pub(super) fn strikes(&self) -> usize {
         self.state.lock().unwrap().struck
+    }
+
+    /// How many bytes of endless bodies were given out.
+    pub(super) fn streamed(&self) -> usize {
+        self.state.lock().unwrap().streamed
     }
 
     /// The calls that would write.
@@ -136,12 +152,25 @@ impl BadServer {
     }
 }
 
+type Streamed = Response<UnsyncBoxBody<Bytes, Infallible>>;
+
+/// A body of [`Bad::Stream`].
+fn endless(state: &Arc<Mutex<State>>) -> Streamed {
+    let chunk = Bytes::from_static(&[b'<'; 64 * 1024]);
+    let state = Arc::clone(state);
+    let frames = stream::repeat_with(move || {
+        state.lock().unwrap().streamed += chunk.len();
+        Ok(Frame::data(chunk.clone()))
+    });
+    Response::new(StreamBody::new(frames).boxed_unsync())
+}
+
 async fn pass(
     state: Arc<Mutex<State>>,
     like: AwsLike,
     (service, bad, calls): (&'static str, Bad, Calls),
     request: Request<Incoming>,
-) -> Result<Answer, Broken> {
+) -> Result<Streamed, Broken> {
     let (parts, body) = request.into_parts();
     let request = Request::from_parts(parts, body.collect().await?.to_bytes());
     let (operation, _) = operation(&request);
@@ -150,12 +179,13 @@ async fn pass(
     let is_meant = is_bad && operation.starts_with(&format!("{service}:")) && reads == (calls == Calls::Reads);
     {
         let mut state = state.lock().unwrap();
-        state.struck |= is_meant;
+        state.struck += usize::from(is_meant);
         if !reads {
             state.writes.push(operation.clone());
         }
     }
-    match calls {
+    let answer = match calls {
+        Calls::Reads if is_meant && bad == Bad::Stream => return Ok(endless(&state)),
         Calls::Reads if is_meant => Ok(bad.answer(&operation)),
         Calls::Reads if !reads => Ok(refusal(&operation, 400, "NotExecuted", "not executed")),
         Calls::Writes if is_meant => {
@@ -168,5 +198,6 @@ async fn pass(
             })
         }
         _ => like.pass(request, Caller::Client).await,
-    }
+    };
+    Ok(answer?.map(BodyExt::boxed_unsync))
 }

@@ -4,31 +4,116 @@ use aws_sdk_iam::error::ProvideErrorMetadata;
 use aws_sdk_sqs::types::QueueAttributeName;
 use kibus::ec2;
 use kibus::model::tags::Tags;
-use serde_json::json;
+use serde_json::Value;
 
-use super::account::{Account, Keys};
+use super::account::{Account, Keys, REGION};
+use super::{ASSUME_NOBODY, ROUTER_ROLE, arn, attach_to_router, emulators_own, everything};
 use crate::create_tags::create_tags;
 use crate::emulator::ACCOUNT;
 
 /// A role that is named like a controller's role and is none.
 const NO_CONTROLLER: &str = "deploy-karpenter";
 
-/// Makes a call; evaluates to its name if it was not denied.
+/// A call that was made.
+#[derive(Debug)]
+pub(super) struct Tried {
+    what: String,
+    /// The code of the error, or `done`.
+    code: String,
+}
+
+impl Tried {
+    pub(super) fn new<E: ProvideErrorMetadata>(what: &str, error: Option<E>) -> Self {
+        let code = error.as_ref().map_or("done", |error| error.code().unwrap_or("no code"));
+        Self {
+            what: what.to_owned(),
+            code: code.to_owned(),
+        }
+    }
+
+    fn is_denied(&self) -> bool {
+        ["AccessDenied", "AccessDeniedException"].contains(&self.code.as_str())
+    }
+}
+
+/// The calls that were not denied.
+pub(super) fn not_denied(calls: &[Tried]) -> Vec<String> {
+    let calls = calls.iter().filter(|call| !call.is_denied());
+    calls.map(|call| format!("{}: {}", call.what, call.code)).collect()
+}
+
+/// Makes calls.
 macro_rules! tried {
     ($($what:literal: $call:expr,)*) => {
-        [$(denial($what, $call.send().await.err())),*].into_iter().flatten().collect::<Vec<String>>()
+        vec![$(Tried::new($what, $call.send().await.err())),*]
     };
 }
 
-/// The name of a call if it was not denied.
-pub(super) fn denial<E: ProvideErrorMetadata>(what: &str, error: Option<E>) -> Option<String> {
-    let code = error.as_ref().map_or("done", |error| error.code().unwrap_or("no code"));
-    let denied = ["AccessDenied", "AccessDeniedException"].contains(&code);
-    (!denied).then(|| format!("{what}: {code}"))
+/// The queues are not locked here, so the documents alone deny. A user who may do everything is denied nothing: a row that
+/// another policy or the emulator itself denies would hold whatever the documents say.
+#[tokio::test]
+async fn the_documents_alone_deny() {
+    let account = Account::start(REGION).await;
+    let iam = aws_sdk_iam::Client::new(&account.root());
+    let call = iam.create_role().role_name("KarpenterControllerRole-base");
+    call.assume_role_policy_document(ASSUME_NOBODY).send().await.unwrap();
+    account.managed("boundary", &everything()).await;
+    create_foreign(&account).await;
+    let router = account.document("policy router").await;
+    let own = emulators_own::of_router(&router);
+    let own = account.managed("emulators-own-of-router", &own).await;
+    let kibus = async |line: &str| {
+        let ran = account.kibus(&account.root_keys(), line).await;
+        assert_eq!(ran.code, Some(0), "{line}: {}", ran.stderr);
+    };
+    tokio::join!(
+        kibus("bootstrap-hub --lock-queues=false"),
+        attach_to_router(&iam, ROUTER_ROLE, &own)
+    );
+    kibus("add-cluster base").await;
+    kibus("add-cluster tenant-1 --no-controller-role").await;
+    // Last, because the commands would take it for the queue of a cluster.
+    let sqs = aws_sdk_sqs::Client::new(&account.root());
+    let call = sqs
+        .create_queue()
+        .queue_name("invoices-tagged")
+        .tags("kibus:bus", "kibus");
+    call.tags("kibus:cluster", "other").send().await.unwrap();
+    let user = async |name: &str, documents: &[Value]| {
+        let keys = account.user(name).await;
+        for (number, document) in documents.iter().enumerate() {
+            account.allow(name, &format!("{name}-{number}"), document).await;
+        }
+        keys
+    };
+    let controller = account.document("policy controller base").await;
+    let operator = [
+        account.document("policy operator").await,
+        emulators_own::of_operator(arn),
+    ];
+    let controller = user("controller", &[controller]).await;
+    let router = user("router", &[router]).await;
+    let operator = user("operator", &operator).await;
+    for calls in [
+        to_the_controller(&account, &controller).await,
+        to_the_router(&account, &router).await,
+        to_the_operator(&account, &operator).await,
+    ] {
+        assert_eq!(not_denied(&calls), Vec::<String>::new());
+    }
+    let anybody = user("anybody", &[everything()]).await;
+    for calls in [
+        to_the_controller(&account, &anybody).await,
+        to_the_router(&account, &anybody).await,
+        to_the_operator(&account, &anybody).await,
+    ] {
+        let denied: Vec<&Tried> = calls.iter().filter(|call| call.is_denied()).collect();
+        assert!(denied.is_empty(), "{denied:?}");
+    }
 }
 
-/// Creates foreign resources: a queue of another name, and two with our prefix, of another bus and of none; a rule, a
-/// function, a role and a log group.
+/// Creates foreign resources: a queue of another name, and two with our prefix, of another bus and of none; roles and a log
+/// group.
 pub(super) async fn create_foreign(account: &Account) {
     let root = account.root();
     let sqs = aws_sdk_sqs::Client::new(&root);
@@ -53,8 +138,8 @@ pub(super) async fn create_foreign(account: &Account) {
     call.send().await.unwrap();
 }
 
-/// Makes the calls that must be denied to the operator; returns those that were not.
-pub(super) async fn to_the_operator(account: &Account, keys: &Keys) -> Vec<String> {
+/// Makes the calls that must be denied to the operator.
+async fn to_the_operator(account: &Account, keys: &Keys) -> Vec<Tried> {
     let config = account.sdk(keys);
     let url = |queue: &str| format!("{}/{ACCOUNT}/{queue}", account.endpoint);
     let sqs = aws_sdk_sqs::Client::new(&config);
@@ -62,12 +147,8 @@ pub(super) async fn to_the_operator(account: &Account, keys: &Keys) -> Vec<Strin
     let lambda = aws_sdk_lambda::Client::new(&config);
     let logs = aws_sdk_cloudwatchlogs::Client::new(&config);
     let events = aws_sdk_eventbridge::Client::new(&config);
-    let anything = json!({
-        "Version": "2012-10-17",
-        "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}],
-    })
-    .to_string();
-    let arn = |resource: &str| format!("arn:aws:iam::{ACCOUNT}:{resource}");
+    let anything = everything().to_string();
+    let boundary = format!("arn:aws:iam::{ACCOUNT}:policy/boundary");
     tried! {
         "delete a queue of another name": sqs.delete_queue().queue_url(url("invoices")),
         "delete an untagged queue with the prefix": sqs.delete_queue().queue_url(url("karpenter-manual")),
@@ -96,17 +177,17 @@ pub(super) async fn to_the_operator(account: &Account, keys: &Keys) -> Vec<Strin
         "take the policy of a role": iam.delete_role_policy().role_name("admin").policy_name("x"),
         "read a role": iam.get_role().role_name("admin"),
         "attach a managed policy to a controller's role": iam.attach_role_policy()
-            .role_name("KarpenterControllerRole-base").policy_arn(arn("policy/boundary")),
+            .role_name("KarpenterControllerRole-base").policy_arn(&boundary),
         "make a role": iam.create_role().role_name("kibus-router-eu-west-1").assume_role_policy_document("{}"),
         "delete a role": iam.delete_role().role_name("admin"),
         "delete a controller's role": iam.delete_role().role_name("KarpenterControllerRole-base"),
         "let others take a controller's role": iam.update_assume_role_policy()
             .role_name("KarpenterControllerRole-base").policy_document("{}"),
         "attach a managed policy to the router's role": iam.attach_role_policy()
-            .role_name("kibus-router-us-west-2").policy_arn(arn("policy/boundary")),
+            .role_name("kibus-router-us-west-2").policy_arn(&boundary),
         "make a managed policy": iam.create_policy().policy_name("x").policy_document(&anything),
         "change its own policies": iam.put_user_policy().user_name("operator").policy_name("x").policy_document(&anything),
-        "change the boundary's policy": iam.create_policy_version().policy_arn(arn("policy/boundary"))
+        "change the boundary's policy": iam.create_policy_version().policy_arn(&boundary)
             .policy_document(&anything),
         "change a function of another name": lambda.update_function_configuration().function_name("invoices"),
         "invoke a function of another name": lambda.invoke().function_name("invoices"),
@@ -120,18 +201,21 @@ pub(super) async fn to_the_operator(account: &Account, keys: &Keys) -> Vec<Strin
     }
 }
 
-/// Makes the calls that must be denied to the router; returns those that were not.
-pub(super) async fn to_the_router(account: &Account, keys: &Keys) -> Vec<String> {
+/// Makes the calls that must be denied to the router.
+async fn to_the_router(account: &Account, keys: &Keys) -> Vec<Tried> {
     let config = account.sdk(keys);
     let url = |queue: &str| format!("{}/{ACCOUNT}/{queue}", account.endpoint);
     let sqs = aws_sdk_sqs::Client::new(&config);
     let iam = aws_sdk_iam::Client::new(&config);
     let logs = aws_sdk_cloudwatchlogs::Client::new(&config);
-    let mut done = tried! {
+    let mut calls = tried! {
         "send to a queue of another name": sqs.send_message().queue_url(url("invoices")).message_body("x"),
         "send to an untagged queue with the prefix": sqs.send_message().queue_url(url("karpenter-manual"))
             .message_body("x"),
         "send to another bus's queue": sqs.send_message().queue_url(url("karpenter-other")).message_body("x"),
+        "send to a queue of another name with our tags": sqs.send_message().queue_url(url("invoices-tagged"))
+            .message_body("x"),
+        "read the tags of a queue of another name": sqs.list_queue_tags().queue_url(url("invoices-tagged")),
         "send to the hub queue, which is no cluster's": sqs.send_message().queue_url(url("kibus-hub")).message_body("x"),
         "send to the dead-letter queue": sqs.send_message().queue_url(url("kibus-hub-dlq")).message_body("x"),
         "read a cluster's queue": sqs.receive_message().queue_url(url("karpenter-base")),
@@ -147,15 +231,19 @@ pub(super) async fn to_the_router(account: &Account, keys: &Keys) -> Vec<String>
     };
     let ec2 = ec2::Client::new(&config);
     let tags = Tags([("a".to_owned(), "b".to_owned())].into());
-    if let Ok(()) = create_tags(&ec2, "i-0123456789abcdef0", &tags).await {
-        done.push("tag an instance: done".to_owned());
-    }
-    done
+    let answer = create_tags(&ec2, "i-0123456789abcdef0", &tags).await;
+    let code = answer.as_ref().err().map_or("done", |e| e.code().unwrap_or("no code"));
+    calls.push(Tried {
+        what: "tag an instance".to_owned(),
+        // EC2 has a code of its own.
+        code: code.replace("UnauthorizedOperation", "AccessDenied"),
+    });
+    calls
 }
 
-/// Sends to every queue of the bus as a user who may send to every queue, and as the root user; returns what was not
-/// denied. It may send to another queue, so it is the queue policies that deny.
-pub(super) async fn to_a_sender(account: &Account, keys: &Keys) -> Vec<String> {
+/// Sends to every queue of the bus as a user who may send to every queue, and as the root user, which may both send
+/// to another queue: it is the queue policies that deny.
+pub(super) async fn to_a_sender(account: &Account, keys: &Keys) -> Vec<Tried> {
     let url = |queue: &str| format!("{}/{ACCOUNT}/{queue}", account.endpoint);
     let mut done = Vec::new();
     for (who, config) in [("user", account.sdk(keys)), ("root", account.root())] {
@@ -163,14 +251,14 @@ pub(super) async fn to_a_sender(account: &Account, keys: &Keys) -> Vec<String> {
         let send = |queue: &str| sqs.send_message().queue_url(url(queue)).message_body("x").send();
         send("invoices").await.unwrap();
         for queue in ["kibus-hub", "kibus-hub-dlq", "kibus-probe", "karpenter-base"] {
-            done.extend(denial(&format!("{who} sends to {queue}"), send(queue).await.err()));
+            done.push(Tried::new(&format!("{who} sends to {queue}"), send(queue).await.err()));
         }
     }
     done
 }
 
-/// Makes the calls that must be denied to a controller; returns those that were not.
-pub(super) async fn to_the_controller(account: &Account, keys: &Keys) -> Vec<String> {
+/// Makes the calls that must be denied to a controller.
+async fn to_the_controller(account: &Account, keys: &Keys) -> Vec<Tried> {
     let url = |queue: &str| format!("{}/{ACCOUNT}/{queue}", account.endpoint);
     let sqs = aws_sdk_sqs::Client::new(&account.sdk(keys));
     tried! {

@@ -33,7 +33,14 @@ pub(super) fn of_operator(arn: impl Fn(&str, &str) -> String) -> Value {
         // It does not read the name of a new function from the body.
         statement(&["lambda:CreateFunction"], "*"),
         // It does not support `lambda:FunctionArn`.
-        statement(&["lambda:CreateEventSourceMapping"], "*"),
+        statement(
+            &[
+                "lambda:CreateEventSourceMapping",
+                "lambda:DeleteEventSourceMapping",
+                "lambda:UpdateEventSourceMapping",
+            ],
+            "*",
+        ),
         // It checks `lambda:ListAliases` for every operation on an alias.
         statement(&["lambda:ListAliases"], arn("lambda", "function:kibus-router")),
     ])

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::apply::dead_letters::{LetterOutcome, Treated, Treatment, treat};
-use crate::cli::hub::{Hub, Hubs};
+use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::stages::{Consent, agree};
 use crate::cli::{Ending, failure, stages};
 use crate::error::{Error, ErrorKind, Hint};
@@ -19,10 +19,10 @@ use crate::ui::{Heading, HubReport, Output, text};
 /// --purge apply to the messages that were shown, and to no others.
 #[derive(Debug, clap::Args)]
 // Without an action there is nothing to agree to.
-#[command(mut_args(|arg| if Action::has(&arg) { arg } else { arg.requires(Action::GROUP) }))]
+#[command(mut_args(|arg| if TreatmentOption::has(&arg) { arg } else { arg.requires(TreatmentOption::GROUP) }))]
 pub(in crate::cli) struct Args {
     #[command(flatten)]
-    action: Action,
+    action: TreatmentOption,
     #[command(flatten)]
     consent: Consent,
 }
@@ -30,7 +30,7 @@ pub(in crate::cli) struct Args {
 /// What is done with the dead letters that are shown.
 #[derive(Clone, Copy, Debug, clap::Args)]
 #[group(id = Self::GROUP, multiple = false)]
-struct Action {
+struct TreatmentOption {
     /// Route the events again through the live router, and delete those that it routed.
     #[arg(long)]
     redrive: bool,
@@ -39,7 +39,7 @@ struct Action {
     purge: bool,
 }
 
-impl Action {
+impl TreatmentOption {
     const GROUP: &str = "action";
 
     fn has(arg: &clap::Arg) -> bool {
@@ -81,7 +81,12 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
 }
 
 /// Reads the dead letters of a hub, and the router's log about them.
-async fn read(hubs: &Hubs<'_>, hub: &Hub, request: Request, survey: &Survey) -> Result<DeadLetterReport, Error> {
+async fn read(
+    hubs: &Hubs<'_>,
+    hub: &ConnectedHub,
+    request: Request,
+    survey: &Survey,
+) -> Result<DeadLetterReport, Error> {
     let place = hubs.place(hub);
     let checked = request.intent(survey);
     checked.map_err(|blocked| hubs.complete(failure::blocked(&place, &blocked)))?;
@@ -95,7 +100,7 @@ async fn read(hubs: &Hubs<'_>, hub: &Hub, request: Request, survey: &Survey) -> 
 /// Shows the dead letters of a hub, and treats them if a person agrees.
 async fn one(
     hubs: &Hubs<'_>,
-    hub: &Hub,
+    hub: &ConnectedHub,
     args: &Args,
     letters: &DeadLetterReport,
     report: &mut HubReport,

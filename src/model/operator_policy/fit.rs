@@ -20,7 +20,8 @@ pub fn fitted(mut policy: Document) -> Document {
 }
 
 /// Shortens a document without changing what it allows: removes the names of statements, which are for readers only, and
-/// unites statements without conditions whose actions are of different services.
+/// unites statements without conditions whose actions are of different services. A statement about `*` stays alone: with it,
+/// every action of the others would be about everything.
 pub(super) fn shorten(policy: &mut Document) {
     let Some(Value::Array(statements)) = policy.value_mut().get_mut("Statement") else {
         return;
@@ -28,9 +29,10 @@ pub(super) fn shorten(policy: &mut Document) {
     for statement in statements.iter_mut().filter_map(Value::as_object_mut) {
         statement.remove("Sid");
     }
-    let (plain, mut short): (Vec<Value>, Vec<Value>) = std::mem::take(statements)
-        .into_iter()
-        .partition(|statement| statement["Effect"] == "Allow" && statement.get("Condition").is_none());
+    let (plain, mut short): (Vec<Value>, Vec<Value>) = std::mem::take(statements).into_iter().partition(|statement| {
+        let is_plain = statement["Effect"] == "Allow" && statement.get("Condition").is_none();
+        is_plain && !texts(statement.get("Resource")).contains(&"*")
+    });
     let mut united: Vec<Value> = Vec::new();
     for statement in plain {
         match united
