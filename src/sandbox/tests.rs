@@ -63,13 +63,24 @@ async fn a_server_answers_only_who_has_its_secret() {
             (&[&host, &other_host, &token], 403),
             (&[&host, "X-Amz-Security-Token:", &token], 403),
         ] {
-            // The emulator answers this at once. It loads a service at the first call to it, which takes seconds.
             let request = format!("GET /_ministack/health HTTP/1.1\r\n{}\r\n", headers.join("\r\n"));
-            let answer = http::send(*port, &request).await.unwrap();
+            let answer = answer(*port, &request).await;
             // Two hosts are no request at all.
             let passed = answer.status != 400 && !answer.body.contains("the sandbox answers only");
             assert_eq!(passed, expected == 200, "{extra:?} {headers:?}: {answer:?}");
             assert!(passed || !answer.body.contains("Access-Control"), "{headers:?}");
+        }
+    }
+}
+
+/// The answer to a request without a body. The emulator loads a service at the first call to it, which takes long on a busy
+/// machine.
+async fn answer(port: u16, head: &str) -> http::Response {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        match http::send(port, head).await {
+            Ok(answer) => return answer,
+            Err(e) => assert!(Instant::now() < deadline, "{e}"),
         }
     }
 }
@@ -107,13 +118,14 @@ async fn a_signature_opens_only_what_the_emulator_checks() {
             false,
         ),
         ("the emulator's own paths", "/_ministack/health", vec![&of_user], false),
+        ("another of them", "/health", vec![&of_user], false),
     ] {
         let headers: String = authorization
             .iter()
             .map(|value| format!("Authorization: {value}\r\n"))
             .collect();
         let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{headers}");
-        let answer = http::send(port, &request).await.unwrap();
+        let answer = answer(port, &request).await;
         let passed = !answer.body.contains("the sandbox answers only");
         assert_eq!(passed, expected, "{name}: {answer:?}");
     }
