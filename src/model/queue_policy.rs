@@ -74,6 +74,18 @@ pub fn is_locked(policy: &Document) -> bool {
         .any(|statement| locks.iter().any(|sid| statement["Sid"] == *sid))
 }
 
+/// Whether the second policy of a queue has a lock that the first one lacks, and both have the statement by which rules
+/// may send.
+#[must_use]
+pub fn only_locks(before: &Document, after: &Document) -> bool {
+    let of_rules = |policy: &Document| {
+        let statements = policy.statements().into_iter().cloned();
+        let mut of_rules = statements.filter(|statement| statement["Sid"] == "KibusRulesSend");
+        of_rules.next()
+    };
+    !is_locked(before) && is_locked(after) && of_rules(before).is_some() && of_rules(before) == of_rules(after)
+}
+
 fn with_lock(mut policy: Document, lock: &str, values: &[(&str, Value)], senders: Senders) -> Document {
     if senders == Senders::Locked {
         replace_statements(&mut policy, &[], &Template::builtin(lock).fill(values));

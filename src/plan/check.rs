@@ -79,7 +79,7 @@ pub fn check_empty_prefix(scope: &Scope, prefix: &QueuePrefix) -> Result<(), Ref
 }
 
 /// Refuses to remove or replace the permissions boundary of a role because of a saved option: someone who may
-/// only tag the dead-letter queue could remove the boundary of the router role. A boundary that is added only restricts.
+/// only tag the dead-letter queue could remove the boundary of the router role.
 ///
 /// # Errors
 /// When the plan takes the current boundary from a role.

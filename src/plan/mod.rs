@@ -24,7 +24,7 @@ pub use controller_role::{ROLE_SPACE, check_space};
 pub use diff::diff;
 pub use order::Step;
 pub use owner::Owner;
-pub use refusal::Refusal;
+pub use refusal::{Refusal, flags};
 pub use second_source::{Grant, PolicyKind, SecondSource, SecondSources, Unseen, other_queues};
 
 use crate::model::field::FieldValue;

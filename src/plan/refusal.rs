@@ -5,7 +5,7 @@ mod advice;
 use std::collections::BTreeSet;
 
 use super::finding::FindingCode;
-use crate::error::listed;
+use crate::error::{listed, quoted};
 use crate::model::name::{
     BusName, ClusterName, FunctionName, KmsKey, Partition, PermissionsBoundary, PolicyName, QueueName, Region,
     RoleName, RuleName,
@@ -141,6 +141,19 @@ pub enum Refusal {
         /// Another role, which the search found.
         found: Option<RoleName>,
     },
+    /// Only a missing tag says that a role should lose its cluster's policy.
+    #[error(
+        "{} would be deleted, and only a missing tag of the queue of cluster `{cluster}` says so",
+        ResourceId::RolePolicy(.role.clone(), .policy.clone())
+    )]
+    UnconfirmedRemoval {
+        /// The cluster.
+        cluster: ClusterName,
+        /// The role that has the policy.
+        role: RoleName,
+        /// The policy.
+        policy: PolicyName,
+    },
     /// The saved option would take a role's permissions boundary from it.
     #[error(
         "role `{role}` has permissions boundary `{live}`, and the saved option is {}",
@@ -153,6 +166,28 @@ pub enum Refusal {
         live: PermissionsBoundary,
         /// The saved boundary.
         saved: Option<PermissionsBoundary>,
+    },
+    /// A role is missing, and tags do not agree on its permissions boundary, or only one tag names it.
+    #[error("role `{role}` is missing, and {}", boundary_of_tags(.saved.as_ref(), .copy.as_ref()))]
+    UnconfirmedNewRole {
+        /// The role.
+        role: RoleName,
+        /// The boundary that the dead-letter queue has saved.
+        saved: Option<PermissionsBoundary>,
+        /// The boundary that the function has saved, if that is another copy.
+        copy: Option<Option<PermissionsBoundary>>,
+    },
+    /// A resource contradicts the saved option, which decides who may do what.
+    #[error("{of} has {live}, and the saved option is {saved}")]
+    UnconfirmedOption {
+        /// The saved option, as one types it.
+        saved: String,
+        /// The option as the resource has it.
+        live: String,
+        /// The resource.
+        of: Box<ResourceId>,
+        /// This option and all others that a resource contradicts, as the resources have them.
+        keep: String,
     },
     /// The saved option would let others send to a queue, while the hub queue is locked.
     #[error(
@@ -179,10 +214,13 @@ impl Refusal {
                 ResourceId::Queue(queue.clone())
             }
             Self::PrefixInUse { .. } | Self::EmptyPrefix(_) | Self::KeyElsewhere { .. } => return None,
-            Self::RouterRole { role, policy } | Self::UnconfirmedRole { role, policy, .. } => {
-                ResourceId::RolePolicy(role.clone(), policy.clone())
-            }
-            Self::NoRoleSpace { role, .. } | Self::UnconfirmedBoundary { role, .. } => ResourceId::Role(role.clone()),
+            Self::RouterRole { role, policy }
+            | Self::UnconfirmedRole { role, policy, .. }
+            | Self::UnconfirmedRemoval { role, policy, .. } => ResourceId::RolePolicy(role.clone(), policy.clone()),
+            Self::NoRoleSpace { role, .. }
+            | Self::UnconfirmedBoundary { role, .. }
+            | Self::UnconfirmedNewRole { role, .. } => ResourceId::Role(role.clone()),
+            Self::UnconfirmedOption { of, .. } => of.as_ref().clone(),
             Self::ForeignTargets { rule, .. } => ResourceId::Rule(rule.clone()),
             Self::FunctionFailed { function, .. } => ResourceId::Function(function.clone()),
             Self::TooMuchReserved { .. } | Self::OtherSettings { .. } | Self::OlderRouter { .. } => {
@@ -195,8 +233,11 @@ impl Refusal {
     #[must_use]
     pub(super) fn is_unconfirmed(&self, of: Option<&ClusterName>) -> bool {
         match self {
-            Self::UnconfirmedRole { cluster, .. } => of == Some(cluster),
-            Self::UnconfirmedBoundary { .. } | Self::UnconfirmedUnlock(_) => of.is_none(),
+            Self::UnconfirmedRole { cluster, .. } | Self::UnconfirmedRemoval { cluster, .. } => of == Some(cluster),
+            Self::UnconfirmedBoundary { .. }
+            | Self::UnconfirmedNewRole { .. }
+            | Self::UnconfirmedOption { .. }
+            | Self::UnconfirmedUnlock(_) => of.is_none(),
             _ => false,
         }
     }
@@ -219,7 +260,31 @@ impl Refusal {
             Self::RouterRole { .. } => FindingCode::RouterRole,
             Self::UnconfirmedRole { .. } => FindingCode::ControllerPolicyMissing,
             Self::UnconfirmedBoundary { .. } => FindingCode::RoleChanged,
-            Self::UnconfirmedUnlock(_) => FindingCode::TagsChanged,
+            Self::UnconfirmedNewRole { .. } => FindingCode::RoleMissing,
+            Self::UnconfirmedRemoval { .. } | Self::UnconfirmedOption { .. } | Self::UnconfirmedUnlock(_) => {
+                FindingCode::TagsChanged
+            }
         }
+    }
+}
+
+/// An option as one types it.
+#[must_use]
+pub fn flags(flag: &str, values: &[String]) -> String {
+    let one = |value: &String| format!("--{flag} {}", quoted(value));
+    values.iter().map(one).collect::<Vec<_>>().join(" ")
+}
+
+fn boundary_of_tags(saved: Option<&PermissionsBoundary>, copy: Option<&Option<PermissionsBoundary>>) -> String {
+    let name = |boundary: Option<&PermissionsBoundary>| {
+        boundary.map_or_else(|| "none".to_owned(), |boundary| format!("`{boundary}`"))
+    };
+    match copy {
+        Some(copy) => format!(
+            "the tags of the dead-letter queue and of the function name different permissions boundaries for it: {} and {}",
+            name(saved),
+            name(copy.as_ref())
+        ),
+        None => format!("only one tag names its permissions boundary: {}", name(saved)),
     }
 }

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::blocked::{MissingRole, RoleSearch};
 use super::inventory::{of_cluster, readable, roles_with_policy, saved_options};
 use super::role_search::{self, Found};
-use super::{Blocked, ClusterSummary, Controller, Intent, NextStep, Recipe, controllers, second_source, senders};
+use super::{
+    Blocked, ClusterSummary, Controller, Intent, NextStep, Recipe, controllers, second_source, senders, unconfirmed,
+};
 use crate::model::cluster::Cluster;
 use crate::model::controller_role::{RoleTemplate, similar, usual_names};
 use crate::model::inventory::{Desired, Observed, Reading};
@@ -86,8 +88,8 @@ impl Recipe for Request {
         let Some(hub) = survey.saved.options() else {
             return query;
         };
-        // Only the hub queue says whether the bus was unlocked by the option, or only in the tags.
-        if hub.lock_queues == Some(false) {
+        // Only the hub queue says whether the bus was unlocked, or has its key, by the option or only in the tags.
+        if hub.lock_queues == Some(false) || unconfirmed::changes_key(survey, hub, &self.names) {
             query.resources.insert(ResourceId::Queue(survey.scope.hub_queue()));
         }
         for name in &self.names {
@@ -165,6 +167,7 @@ impl Recipe for Request {
         if self.role == RoleOption::Search {
             refusals.extend(role_search::check(survey, &plan));
         }
+        refusals.extend(unconfirmed::check_key_of_clusters(survey, hub, &plan));
         refusals.extend(plan::check_locks(&plan, survey.observed.queue(scope.hub_queue())));
         let mut warnings = roles.warnings;
         warnings.extend(senders::stopped(scope, &plan));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::inventory::{of_clusters, of_hub, readable};
-use super::{Blocked, Intent, NextStep, Recipe, cluster, key, live_version, role_search, senders};
+use super::{Blocked, Intent, NextStep, Recipe, cluster, key, live_version, role_search, senders, unconfirmed};
 use crate::error::{Hint, Invocation};
 use crate::model::duration::duration_text;
 use crate::model::hub::Hub;
@@ -151,6 +151,10 @@ impl Recipe for Request {
             .refusals
             .extend(plan::check_allowing(scope, &intent.plan, &observed, allowed));
         intent.refusals.extend(role_search::check(survey, &intent.plan));
+        if before.is_some() {
+            let refusals = unconfirmed::check(survey, &intent.plan, &self.options, &after);
+            intent.refusals.extend(refusals);
+        }
         if self.options.permissions_boundary.is_none() {
             intent.refusals.extend(plan::check_boundary(&intent.plan).err());
         }

@@ -23,6 +23,7 @@ mod second_source;
 mod senders;
 pub mod status;
 pub mod teardown;
+mod unconfirmed;
 pub mod verify;
 
 pub use blocked::{Blocked, MissingRole, RoleSearch, UnknownCluster};

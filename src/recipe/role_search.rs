@@ -67,11 +67,12 @@ pub(super) fn needs_names<'a>(survey: &Survey, clusters: impl IntoIterator<Item 
 }
 
 /// Refuses to grant a queue to a role that only a tag names: someone who may tag the queue could choose the role. A role
-/// that has the policy keeps it, so that it can be repaired, and a role that the search finds needs no tag.
+/// that has the policy keeps it, so that it can be repaired, also if the tag is missing. A role that the search finds needs
+/// no tag.
 pub(super) fn check(survey: &Survey, plan: &Plan) -> Vec<Refusal> {
     plan.changes
         .iter()
-        .filter_map(|change| unconfirmed(survey, change))
+        .filter_map(|change| unconfirmed(survey, change).or_else(|| unconfirmed_removal(survey, change)))
         .collect()
 }
 
@@ -130,5 +131,20 @@ fn unconfirmed(survey: &Survey, change: &Change) -> Option<Refusal> {
         role: role.clone(),
         policy: policy.clone(),
         found,
+    })
+}
+
+/// Refuses to delete the policy of a registered cluster whose queue names no role.
+fn unconfirmed_removal(survey: &Survey, change: &Change) -> Option<Refusal> {
+    let (Action::Delete, ResourceId::RolePolicy(role, policy), Some(cluster)) =
+        (change.action, &change.id, change.owner.cluster())
+    else {
+        return None;
+    };
+    let names_none = survey.saved_tags(cluster)?.controller_role().is_none();
+    names_none.then(|| Refusal::UnconfirmedRemoval {
+        cluster: cluster.clone(),
+        role: role.clone(),
+        policy: policy.clone(),
     })
 }

@@ -163,11 +163,11 @@ impl Comparison {
     }
 }
 
-fn or_none(value: Option<&str>) -> Vec<String> {
+pub(super) fn or_none(value: Option<&str>) -> Vec<String> {
     vec![value.unwrap_or("none").to_owned()]
 }
 
-fn pairs<'a>(tags: impl Iterator<Item = (&'a String, &'a String)>) -> Vec<String> {
+pub(super) fn pairs<'a>(tags: impl Iterator<Item = (&'a String, &'a String)>) -> Vec<String> {
     let tags: Vec<String> = tags.map(|(key, value)| format!("{key}={value}")).collect();
     if tags.is_empty() { or_none(None) } else { tags }
 }

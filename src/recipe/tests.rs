@@ -4,11 +4,12 @@ use super::*;
 use crate::model::cluster::Cluster;
 use crate::model::hub::{self, Hub};
 use crate::model::inventory::Reading;
+use crate::model::name::QueueName;
 use crate::model::options::HubOptions;
-use crate::model::resource::{Code, Resource, ResourceId};
+use crate::model::resource::{Code, Encryption, Queue, Resource, ResourceId};
 use crate::model::scope::tests::scope;
 use crate::model::status::{Depth, Status};
-use crate::model::tags::DELETING;
+use crate::model::tags::{DELETING, OPTION, Tags};
 use crate::plan::Op;
 use crate::survey::{Fact, RolePolicies, SavedOptions};
 
@@ -343,4 +344,180 @@ fn a_tag_alone_grants_no_queue_and_takes_no_boundary() {
         let request = bootstrap(given.map(boundary).unwrap_or_default());
         assert_eq!(intent(&request, &survey), refusals, "{name}");
     }
+}
+
+/// Decision 31: a tag of the dead-letter queue says one thing, the other resources of the hub another.
+#[test]
+fn a_saved_option_that_nothing_else_confirms_is_refused() {
+    const KEY: &str = "arn:aws:kms:us-west-2:111122223333:key/1";
+    const BOUNDARY: &str = "arn:aws:iam::111122223333:policy/a";
+    let options =
+        |flag: &str, value: &str| HubOptions::saved(&Tags::default().with(format!("{OPTION}{flag}"), value)).unwrap();
+    let (key, bounded) = (options("kms-key", KEY), options("permissions-boundary", BOUNDARY));
+    let none = HubOptions::default;
+    let tag: fn(&mut Survey, &str, Option<&str>) = |survey, flag, value| {
+        edit_queue(survey, scope().dead_letter_queue(), |queue| {
+            queue.tags.0.remove(&format!("{OPTION}{flag}"));
+            if let Some(value) = value {
+                queue.tags.0.insert(format!("{OPTION}{flag}"), value.to_owned());
+            }
+        });
+    };
+    let absent: fn(&mut Survey, ResourceId) = |survey, id| survey.observed.insert(id, Reading::Absent);
+    let role = || ResourceId::Role(scope().router_role());
+    let function = || ResourceId::Function(scope().router_function());
+    type Edit<'a> = Box<dyn Fn(&mut Survey) + 'a>;
+    let rows: Vec<(&str, HubOptions, Edit<'_>, HubOptions, usize)> = vec![
+        ("nothing", key.clone(), Box::new(|_| {}), none(), 0),
+        (
+            "a new key",
+            none(),
+            Box::new(|s| tag(s, "kms-key", Some(KEY))),
+            none(),
+            1,
+        ),
+        (
+            "a new key by the option",
+            none(),
+            Box::new(|s| tag(s, "kms-key", Some(KEY))),
+            key.clone(),
+            0,
+        ),
+        (
+            "no key any more",
+            key.clone(),
+            Box::new(|s| tag(s, "kms-key", None)),
+            none(),
+            1,
+        ),
+        (
+            "a queue that lost its key",
+            key.clone(),
+            Box::new(|s| {
+                edit_queue(s, scope().hub_queue(), |queue| {
+                    queue.encryption = Encryption::SqsManaged
+                })
+            }),
+            none(),
+            0,
+        ),
+        (
+            "a new prefix",
+            none(),
+            Box::new(|s| tag(s, "queue-prefix", Some("x-"))),
+            none(),
+            1,
+        ),
+        (
+            "a function that lost its prefix",
+            none(),
+            Box::new(|s| {
+                let mut live = s.observed.function(scope().router_function()).unwrap().clone();
+                live.settings.handler = "kibus/x-".to_owned();
+                s.observed
+                    .insert(function(), Reading::Present(Box::new(Resource::Function(live))));
+            }),
+            none(),
+            0,
+        ),
+        (
+            "a new boundary",
+            none(),
+            Box::new(|s| tag(s, "permissions-boundary", Some(BOUNDARY))),
+            none(),
+            1,
+        ),
+        (
+            "a role that lost its boundary",
+            bounded.clone(),
+            Box::new(|s| {
+                let mut live = s.observed.role(scope().router_role()).unwrap().clone();
+                live.permissions_boundary = None;
+                s.observed
+                    .insert(role(), Reading::Present(Box::new(Resource::Role(live))));
+            }),
+            none(),
+            0,
+        ),
+        (
+            "a new path",
+            none(),
+            Box::new(|s| tag(s, "role-path", Some("/x/"))),
+            none(),
+            1,
+        ),
+        (
+            "a new tag",
+            none(),
+            Box::new(|s| {
+                tag(s, "tag", Some("team"));
+                edit_queue(s, scope().dead_letter_queue(), |queue| {
+                    queue.tags = queue.tags.clone().with("team", "x");
+                });
+            }),
+            none(),
+            1,
+        ),
+        (
+            "a missing role, twice saved",
+            bounded.clone(),
+            Box::new(|s| absent(s, role())),
+            none(),
+            0,
+        ),
+        (
+            "a missing role, once saved",
+            bounded.clone(),
+            Box::new(|s| {
+                absent(s, role());
+                absent(s, function());
+            }),
+            none(),
+            1,
+        ),
+        (
+            "a missing role, once saved, and the option",
+            bounded.clone(),
+            Box::new(|s| {
+                absent(s, role());
+                absent(s, function());
+            }),
+            bounded.clone(),
+            0,
+        ),
+        (
+            "a missing role, differently saved",
+            bounded,
+            Box::new(|s| {
+                absent(s, role());
+                tag(s, "permissions-boundary", None);
+            }),
+            none(),
+            1,
+        ),
+        (
+            "a first bootstrap that was killed",
+            none(),
+            Box::new(|s| {
+                absent(s, role());
+                absent(s, function());
+            }),
+            none(),
+            0,
+        ),
+    ];
+    for (name, live, edit, given, refusals) in rows {
+        let mut survey = survey_of(live, &[]);
+        edit(&mut survey);
+        survey.saved = SavedOptions::of(&survey.scope, &survey.observed);
+        let intent = bootstrap(given).intent(&survey).unwrap();
+        assert_eq!(intent.refusals.len(), refusals, "{name}: {:?}", intent.refusals);
+    }
+}
+
+fn edit_queue(survey: &mut Survey, name: QueueName, edit: impl FnOnce(&mut Queue)) {
+    let mut queue = survey.observed.queue(name).unwrap().clone();
+    edit(&mut queue);
+    let queue = Resource::Queue(queue);
+    survey.observed.insert(queue.id(), Reading::Present(Box::new(queue)));
 }

@@ -6,7 +6,7 @@ use super::inventory::{of_clusters, of_hub};
 use super::names::{self, Evidence};
 use super::orphan::{self, Stray};
 use super::probe::Probed;
-use super::{Blocked, Intent, Recipe, cluster, controllers, key, live_version, role_search};
+use super::{Blocked, Intent, Recipe, cluster, controllers, key, live_version, role_search, unconfirmed};
 use crate::error::{Hint, Invocation};
 use crate::model::fault::Fault;
 use crate::model::hub::Hub;
@@ -100,7 +100,8 @@ impl Recipe for Request {
 
     fn intent(&self, survey: &Survey) -> Result<Intent, Blocked> {
         let scope = &survey.scope;
-        let hub = options(survey)?.cloned().unwrap_or_default();
+        let saved = options(survey)?;
+        let hub = saved.cloned().unwrap_or_default();
         let clusters = self.clusters(survey);
         let mut findings = self.missing(survey)?;
 
@@ -115,6 +116,9 @@ impl Recipe for Request {
         refusals.extend(plan::check_empty_prefix(scope, &hub.prefix()).err());
         refusals.extend(roles.refusals);
         refusals.extend(role_search::check(survey, &plan));
+        if saved.is_some() {
+            refusals.extend(unconfirmed::check(survey, &plan, &HubOptions::default(), &hub));
+        }
         refusals.extend(plan::check_boundary(&plan).err());
         refusals.extend(plan::check_locks(&plan, survey.observed.queue(scope.hub_queue())));
         findings.extend(finding::changed(scope, &plan, &refusals, &absent_roles(survey)));

@@ -23,6 +23,11 @@ impl CallCounts {
         self.list_queue_tags.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// The calls about the tags of queues so far.
+    pub(super) fn list_queue_tags(&self) -> u32 {
+        self.list_queue_tags.load(Ordering::Relaxed)
+    }
+
     /// Each metric with its count.
     pub(super) fn metrics(&self) -> [(&'static str, u32); 3] {
         [

@@ -48,7 +48,11 @@ pub(super) async fn deliver<T: InstanceTags, Q: Queues, C: Clock>(
 ) -> Vec<SendResult> {
     let mut results = Vec::new();
     let mut tasks = JoinSet::new();
-    for (to, messages) in outgoing {
+    // Queues that dropped the last event come last: what an unregistered cluster costs is not taken from the others.
+    let (others, dropping): (Vec<_>, Vec<_>) = outgoing
+        .into_iter()
+        .partition(|(to, _)| !context.router.registry.drops(&to.queue));
+    for (to, messages) in others.into_iter().chain(dropping) {
         let (large, messages): (Vec<_>, Vec<_>) =
             messages.into_iter().partition(|message| message.body.len() > LARGEST);
         results.extend(large.iter().map(|message| SendResult {

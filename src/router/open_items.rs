@@ -61,6 +61,7 @@ impl<'a> OpenItems<'a> {
     }
 
     fn open_event(&mut self, message: usize, event: &DecodedEvent<'_>) {
+        let from_queue = self.messages[message].receives.is_some();
         let mut open = |place, instance, cluster, decision: Option<Decision>| {
             self.items.push(OpenItem {
                 item: Item {
@@ -75,6 +76,10 @@ impl<'a> OpenItems<'a> {
             });
         };
         match &event.subject {
+            // Whoever may put events could name clusters without end: the rule of probes knows the key in one case only.
+            EventSubject::Probe(Some(_)) if from_queue => {
+                open(0, None, None, Some(Decision::Dropped(DropReason::NotForKarpenter)));
+            }
             EventSubject::Probe(cluster) => open(0, None, cluster.clone(), None),
             EventSubject::TooManyEntities => {
                 open(0, None, None, Some(Decision::Retried(RetryReason::TooManyEntities)));

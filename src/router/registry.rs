@@ -20,6 +20,9 @@ const SHORTEST: Duration = Duration::from_secs(2);
 const LONGEST: Duration = TAGS_REMEMBERED;
 /// How many queues a generation holds.
 const GENERATION: usize = 500;
+/// How many calls about the tags of queues an invocation makes. Messages to further unknown queues return to the hub queue,
+/// so that unknown clusters neither hold the invocation nor use up the calls of the account.
+const TAG_CALLS: u32 = 20;
 
 /// What a queue's tags say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +74,18 @@ impl Registry {
     }
 }
 
+impl Registry {
+    /// Whether the last answer about this queue was that events to it are dropped.
+    pub(super) fn drops(&self, queue: &QueueName) -> bool {
+        let slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = slots.young.get(queue).or_else(|| slots.old.get(queue)).map(Arc::clone);
+        drop(slots);
+        // Whoever asks about it now holds the lock.
+        let answer = slot.and_then(|slot| *slot.try_lock().ok()?);
+        answer.is_some_and(|answer| matches!(answer.result, Ok(Registration::Absent | Registration::NotOurs)))
+    }
+}
+
 impl Answer {
     /// A new answer. If it repeats the one before, it is valid for twice as long.
     fn new(result: Result<Registration, RetryReason>, before: Option<Self>, now: Instant) -> Self {
@@ -103,7 +118,14 @@ impl<T: InstanceTags, Q: Queues, C: Clock> InvocationContext<T, Q, C> {
         if let Some(answer) = cached.filter(|answer| answer.is_valid(self.clock.now())) {
             return answer.result;
         }
-        let result = self.ask_registration(to).await;
+        let result = {
+            let _permit = self.router.tag_permit().await;
+            if self.calls.list_queue_tags() >= TAG_CALLS {
+                return Err(RetryReason::OutOfTime);
+            }
+            self.calls.count_list_queue_tags();
+            self.ask_registration(to).await
+        };
         *cached = Some(Answer::new(result, *cached, self.clock.now()));
         result
     }
@@ -111,12 +133,7 @@ impl<T: InstanceTags, Q: Queues, C: Clock> InvocationContext<T, Q, C> {
     /// One call, whatever the answer: a message that returns to the hub queue comes back, and the time of the invocation
     /// belongs to the others.
     async fn ask_registration(&self, to: &Destination) -> Result<Registration, RetryReason> {
-        let answer = {
-            let _permit = self.router.tag_permit().await;
-            self.calls.count_list_queue_tags();
-            self.clock.within(self.router.queues.tags(&to.queue)).await
-        };
-        match answer {
+        match self.clock.within(self.router.queues.tags(&to.queue)).await {
             Some(Ok(tags)) => Ok(registration_of(&tags, to, &self.router.scope.bus)),
             Some(Err(CallFailure::Absent)) => Ok(Registration::Absent),
             Some(Err(CallFailure::Denied | CallFailure::Refused | CallFailure::TooLong)) => Ok(Registration::Denied),

@@ -146,9 +146,11 @@ fn cases(scope: &Scope, prefix: &QueuePrefix) -> Result<Vec<SelfTestCase>, NameE
                     (second_queue.clone(), sample(&[other])),
                 ],
             )],
-            SubjectMember::Cluster => [(vec![], scope.probe_queue()), (vec![second], second_queue.clone())]
-                .map(|(about, queue)| (sample(&about), vec![(queue, sample(&about))]))
-                .into(),
+            // What comes from a queue names no cluster.
+            SubjectMember::Cluster => vec![
+                (sample(&[]), vec![(scope.probe_queue(), sample(&[]))]),
+                (sample(&[second]), vec![]),
+            ],
         };
         for detail_type in signal.detail_types() {
             for (event, copies) in &samples {

@@ -63,6 +63,12 @@ pub enum SandboxError {
         /// Its process id.
         pid: u32,
     },
+    /// Another user could put a program into it that kibus would run.
+    #[error("`{path}` belongs to another user, so kibus runs nothing from it")]
+    OtherOwner {
+        /// The directory.
+        path: PathBuf,
+    },
     /// An operation on a file or a program failed.
     #[error("cannot {what} `{path}`: {source}")]
     Io {
@@ -87,6 +93,9 @@ impl From<SandboxError> for Error {
     fn from(failure: SandboxError) -> Self {
         let error = Self::failed(failure.to_string());
         match failure {
+            SandboxError::OtherOwner { .. } => {
+                error.hint("set `KIBUS_SANDBOX_HOME` to a directory of your own, or delete this one")
+            }
             SandboxError::NoHome => error.hint("set `KIBUS_SANDBOX_HOME` to a directory that you can write to"),
             SandboxError::NoPython | SandboxError::OldPython { .. } => {
                 let error = error.note("the sandbox runs a local AWS emulator that is written in Python");

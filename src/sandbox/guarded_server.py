@@ -1,6 +1,7 @@
 # Runs the emulator behind a guard, because it would run code for everybody who reaches its port. A request must
 # name a loopback address as its host (a page whose domain was pointed at this machine does not), come from no web
-# page, and carry the secret of this server.
+# page, and carry the secret of this server. The emulator also starts a server for each running function, whose client
+# knows no secret; it is no web page either.
 #
 # With the argument `watched` the emulator ends when its standard input is closed. The kernel closes it when the process
 # that holds it ends for any reason; the emulator and its functions (its process group) are then killed.
@@ -10,30 +11,41 @@ import re
 import signal
 import sys
 import threading
+from http.server import BaseHTTPRequestHandler
+from urllib.parse import unquote_to_bytes
 
 SECRET = os.environ["AWS_SESSION_TOKEN"]
 LOOPBACK = re.compile(r"(127\.0\.0\.1|localhost)(:\d+)?")
-# What any caller may claim to be: the emulator treats these keys as the root user.
-ROOT_KEY = re.compile(r"Credential=(test|\d{12})/")
+# How users and roles of the emulator sign. Any caller may claim to be `test` or an account: they are the root user.
+SIGNED = re.compile(r"AWS4-HMAC-SHA256 Credential=(?!(?:test|\d{12})/)[^/\s,]+/[^\s]+.*")
 
 
-def allowed(headers, checks_signatures):
+def is_local(hosts, of_browsers):
+    return len(hosts) == 1 and bool(LOOPBACK.fullmatch(hosts[0])) and not of_browsers
+
+
+def allowed(scope, checks_signatures):
+    headers = scope.get("headers", [])
+
     def values(name):
         return [value.decode("latin-1") for key, value in headers if key.lower() == name]
 
-    hosts, tokens = values(b"host"), values(b"x-amz-security-token")
-    if len(hosts) != 1 or not LOOPBACK.fullmatch(hosts[0]) or values(b"origin"):
+    tokens = values(b"x-amz-security-token")
+    if not is_local(values(b"host"), values(b"origin") + values(b"sec-fetch-site")):
         return False
     if len(tokens) == 1 and hmac.compare_digest(tokens[0].encode(), SECRET.encode()):
         return True
-    # Users and roles of the emulator sign with secrets of their own, which it checks.
-    signed = "".join(values(b"authorization"))
-    return checks_signatures and "Credential=" in signed and not ROOT_KEY.search(signed)
+    # Users and roles of the emulator sign with secrets of their own, which it checks, except on its own paths. A
+    # credential in the query would be another one than that of the header.
+    signed, query = values(b"authorization"), unquote_to_bytes(scope.get("query_string", b"")).lower()
+    other_key = b"credential" in query or b"accesskeyid" in query
+    own_path = scope.get("path", "").startswith(("/_", "/health"))
+    return checks_signatures and len(signed) == 1 and bool(SIGNED.fullmatch(signed[0])) and not (other_key or own_path)
 
 
 def guarded(app, checks_signatures):
     async def guard(scope, receive, send):
-        if scope["type"] == "lifespan" or allowed(scope.get("headers", []), checks_signatures):
+        if scope["type"] == "lifespan" or allowed(scope, checks_signatures):
             await app(scope, receive, send)
         elif scope["type"] == "http":
             await send({"type": "http.response.start", "status": 403, "headers": [(b"content-type", b"text/plain")]})
@@ -42,6 +54,16 @@ def guarded(app, checks_signatures):
             await send({"type": "websocket.close", "code": 1008})
 
     return guard
+
+
+def parse_guarded(handler, parse=BaseHTTPRequestHandler.parse_request):
+    if not parse(handler):
+        return False
+    values = handler.headers.get_all
+    if is_local(values("Host", []), values("Origin", []) + values("Sec-Fetch-Site", [])):
+        return True
+    handler.send_error(403)
+    return False
 
 
 def watch():
@@ -53,6 +75,8 @@ if "watched" in sys.argv:
     threading.Thread(target=watch, daemon=True).start()
 # The emulator parses its arguments, too.
 sys.argv = sys.argv[:1]
+
+BaseHTTPRequestHandler.parse_request = parse_guarded
 
 from ministack import app as emulator  # noqa: E402
 

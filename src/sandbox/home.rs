@@ -1,7 +1,8 @@
 //! The sandbox's directory, and the lock that lets only one process at a time change it.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File, Permissions};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::error::SandboxError;
@@ -46,11 +47,15 @@ impl Home {
     /// Creates the directory and locks it. Waits while another process holds the lock. The kernel releases the lock
     /// when the file is closed, even if the process is killed.
     pub(super) async fn lock(&self) -> Result<Lock, SandboxError> {
-        fs::create_dir_all(&self.0).map_err(SandboxError::io("create", &self.0))?;
+        self.make_private()?;
         let path = self.0.join("lock");
         let lock_file = path.clone();
         let lock = tokio::task::spawn_blocking(move || {
-            let file = File::create(lock_file)?;
+            let file = File::options()
+                .create(true)
+                .truncate(false)
+                .write(true)
+                .open(lock_file)?;
             file.lock()?;
             Ok(Lock { _file: file })
         });
@@ -59,6 +64,42 @@ impl Home {
             .map_err(SandboxError::io("lock", path))
     }
 }
+
+impl Home {
+    /// Creates the directory, and checks that no other user can put a program into it that kibus would run.
+    fn make_private(&self) -> Result<(), SandboxError> {
+        let path = &self.0;
+        let mut create = DirBuilder::new();
+        create
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .map_err(SandboxError::io("create", path))?;
+        self.check_owner(path)?;
+        let mode = fs::metadata(path).map_err(SandboxError::io("read", path))?.mode();
+        if mode & OTHERS_WRITE != 0 {
+            fs::set_permissions(path, Permissions::from_mode(mode & 0o7777 & !OTHERS_WRITE))
+                .map_err(SandboxError::io("change the mode of", path))?;
+        }
+        Ok(())
+    }
+
+    /// Refuses a file that exists and belongs to another user.
+    pub(super) fn check_owner(&self, path: &Path) -> Result<(), SandboxError> {
+        let Ok(found) = fs::metadata(path) else { return Ok(()) };
+        // A new file belongs to the user that this process runs as.
+        let ours = tempfile::tempfile_in(&self.0)
+            .and_then(|file| file.metadata())
+            .map_err(SandboxError::io("create a file in", &self.0))?;
+        if found.uid() == ours.uid() {
+            return Ok(());
+        }
+        Err(SandboxError::OtherOwner { path: path.to_owned() })
+    }
+}
+
+/// The permission of the group and of all others to write.
+const OTHERS_WRITE: u32 = 0o022;
 
 /// Held while this process changes the sandbox.
 #[derive(Debug)]
@@ -92,6 +133,32 @@ mod tests {
             });
             assert_eq!(found, home.map(|p| Home::new(p.into())), "{vars:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn no_other_user_can_write_into_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+        let home = Home::new(dir.path().join("a/new"));
+        drop(home.lock().await.unwrap());
+        assert_eq!(mode(home.path()), 0o700, "new");
+        fs::set_permissions(home.path(), Permissions::from_mode(0o777)).unwrap();
+        drop(home.lock().await.unwrap());
+        assert_eq!(mode(home.path()), 0o755, "it was open to all");
+    }
+
+    #[tokio::test]
+    async fn a_directory_of_another_user_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::new(dir.path().join("theirs"));
+        fs::create_dir(home.path()).unwrap();
+        // Only root can give a file away. For others, `/` is the directory of another user.
+        let refused = match std::os::unix::fs::chown(home.path(), Some(65534), None) {
+            Ok(()) => home.lock().await.map(drop),
+            Err(_) => home.check_owner(Path::new("/")),
+        };
+        assert!(matches!(refused, Err(SandboxError::OtherOwner { .. })), "{refused:?}");
+        assert!(!home.path().join("lock").exists());
     }
 
     #[tokio::test]

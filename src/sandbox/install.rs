@@ -7,13 +7,13 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
 use sha2::{Digest, Sha256};
 use tokio::process::Command;
 
 use super::error::SandboxError;
 use super::home::{Home, Lock};
+use super::isolated::isolated;
 use super::{SetupStep, python};
 
 /// Exact versions and hashes of the emulator and its dependencies.
@@ -33,30 +33,31 @@ pub(super) async fn install(
     tell: &(dyn Fn(SetupStep) + Sync),
 ) -> Result<PathBuf, SandboxError> {
     let venv = home.path().join(directory());
+    home.check_owner(&venv)?;
     remove_incomplete(home);
     // The environment's Python is a link to the system's. It breaks when the system's is removed or upgraded.
     if python_of(&venv).exists() {
         return Ok(python_of(&venv));
     }
 
-    let system = python::find().await?;
+    let system = python::find(home.path()).await?;
     tell(SetupStep::Installing);
     let incomplete = tempfile::Builder::new()
         .prefix(INCOMPLETE)
         .tempdir_in(home.path())
         .map_err(SandboxError::io("create a directory in", home.path()))?;
-    let mut create = isolated(Path::new(system));
+    let mut create = isolated(Path::new(system), incomplete.path());
     create.args(["-m", "venv"]).arg(incomplete.path());
-    run(create, incomplete.path(), "creating a virtual environment").await?;
+    run(create, "creating a virtual environment").await?;
 
     let requirements = incomplete.path().join("requirements.lock");
     fs::write(&requirements, LOCK_FILE).map_err(SandboxError::io("write", &requirements))?;
-    let mut pip = isolated(&python_of(incomplete.path()));
+    let mut pip = isolated(&python_of(incomplete.path()), incomplete.path());
     pip.args(["-m", "pip", "install", "--disable-pip-version-check"])
         .args(["--quiet", "--no-input", "--only-binary", ":all:"])
         .args(["--require-hashes", "--requirement"])
         .arg(&requirements);
-    run(pip, incomplete.path(), "installing the local AWS emulator").await?;
+    run(pip, "installing the local AWS emulator").await?;
 
     if venv.exists() {
         fs::remove_dir_all(&venv).map_err(SandboxError::io("remove", &venv))?;
@@ -81,23 +82,9 @@ fn remove_incomplete(home: &Home) {
     }
 }
 
-/// A Python that loads no module from the current directory, which may be a repository with any content.
-fn isolated(python: &Path) -> Command {
-    let mut command = Command::new(python);
-    command.arg("-I");
-    command
-}
-
-/// Runs a program in this directory, without the variables that it does not need: installed code can read them.
-async fn run(mut command: Command, directory: &Path, what: &'static str) -> Result<(), SandboxError> {
+async fn run(mut command: Command, what: &'static str) -> Result<(), SandboxError> {
     let program = command.as_std().get_program().to_owned();
     let output = command
-        .current_dir(directory)
-        .env_clear()
-        .envs(std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_passed_on)))
-        .env("PIP_USER", "0")
-        .stdin(Stdio::null())
-        .kill_on_drop(true)
         .output()
         .await
         .map_err(SandboxError::io("run", Path::new(&program)))?;
@@ -113,30 +100,6 @@ async fn run(mut command: Command, directory: &Path, what: &'static str) -> Resu
         what,
         output: last_lines(&text),
     })
-}
-
-/// Whether an installer gets this variable of the user: to find programs, files, proxies, certificates and mirrors.
-fn is_passed_on(name: &str) -> bool {
-    const REDIRECTS: [&str; 4] = ["PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_USER"];
-    const NEEDED: [&str; 12] = [
-        "PATH",
-        "HOME",
-        "USER",
-        "LANG",
-        "TMPDIR",
-        "NETRC",
-        "HTTP_PROXY",
-        "HTTPS_PROXY",
-        "ALL_PROXY",
-        "NO_PROXY",
-        "REQUESTS_CA_BUNDLE",
-        "CURL_CA_BUNDLE",
-    ];
-    let upper = name.to_ascii_uppercase();
-    let of_groups = ["PIP_", "SSL_CERT_", "XDG_", "LC_", "PYENV_"]
-        .iter()
-        .any(|group| upper.starts_with(group));
-    (of_groups || NEEDED.contains(&upper.as_str())) && !REDIRECTS.contains(&upper.as_str())
 }
 
 /// The last lines of a program's output, which usually give the reason.
@@ -190,23 +153,6 @@ mod tests {
         assert!(requirements().iter().any(ours));
     }
 
-    #[test]
-    fn an_installer_gets_no_credentials() {
-        for (name, expected) in [
-            ("PATH", true),
-            ("https_proxy", true),
-            ("PIP_INDEX_URL", true),
-            ("SSL_CERT_FILE", true),
-            ("PIP_TARGET", false),
-            ("PYTHONPATH", false),
-            ("AWS_SECRET_ACCESS_KEY", false),
-            ("AWS_PROFILE", false),
-            ("GITHUB_TOKEN", false),
-        ] {
-            assert_eq!(is_passed_on(name), expected, "{name}");
-        }
-    }
-
     /// A cloned repository may hold a directory `pip`, which Python would prefer to the installed one.
     #[tokio::test]
     async fn no_code_of_another_directory_is_run() {
@@ -216,11 +162,13 @@ mod tests {
         let code = format!("open({:?}, 'w')", proof.display().to_string());
         fs::write(directory.path().join("pip/__init__.py"), "").unwrap();
         fs::write(directory.path().join("pip/__main__.py"), code).unwrap();
-        let python = Path::new(python::find().await.unwrap());
-        for (mut pip, expected) in [(Command::new(python), true), (isolated(python), false)] {
+        let python = Path::new(python::find(directory.path()).await.unwrap());
+        let mut plain = Command::new(python);
+        plain.current_dir(directory.path());
+        for (mut pip, expected) in [(plain, true), (isolated(python, directory.path()), false)] {
             pip.args(["-m", "pip", "--version"]);
             // Whether pip itself is installed does not matter here.
-            let _ = run(pip, directory.path(), "test").await;
+            let _ = run(pip, "test").await;
             assert_eq!(proof.exists(), expected);
             let _ = fs::remove_file(&proof);
         }

@@ -12,6 +12,7 @@ mod error;
 mod home;
 mod http;
 mod install;
+mod isolated;
 mod private;
 mod process;
 mod python;

@@ -1,11 +1,10 @@
 //! Finds a Python that can run the emulator.
 
 use std::fmt;
-use std::process::Stdio;
-
-use tokio::process::Command;
+use std::path::Path;
 
 use super::error::SandboxError;
+use super::isolated::isolated;
 
 /// The oldest Python that the emulator runs on.
 const OLDEST: PythonVersion = PythonVersion { major: 3, minor: 10 };
@@ -52,19 +51,19 @@ enum Suitability {
     NotPython,
 }
 
-/// Returns the first program in `PATH` that can run the emulator.
+/// Returns the first program in `PATH` that can run the emulator. The programs run in `directory`.
 ///
 /// # Errors
 /// [`SandboxError::NoVenv`], [`SandboxError::OldPython`] or [`SandboxError::NoPython`], the first of them that applies.
-pub(super) async fn find() -> Result<&'static str, SandboxError> {
-    find_among(&PROGRAMS).await
+pub(super) async fn find(directory: &Path) -> Result<&'static str, SandboxError> {
+    find_among(&PROGRAMS, directory).await
 }
 
-async fn find_among<'a>(programs: &[&'a str]) -> Result<&'a str, SandboxError> {
+async fn find_among<'a>(programs: &[&'a str], directory: &Path) -> Result<&'a str, SandboxError> {
     let mut old = None;
     let mut no_venv = None;
     for &program in programs {
-        match check(program).await {
+        match check(program, directory).await {
             Suitability::Good => return Ok(program),
             Suitability::Old(version) => old = old.or(Some((program, version))),
             Suitability::NoVenv(version) => no_venv = no_venv.or(Some((program, version))),
@@ -84,14 +83,9 @@ async fn find_among<'a>(programs: &[&'a str]) -> Result<&'a str, SandboxError> {
     })
 }
 
-async fn check(program: &str) -> Suitability {
-    let output = Command::new(program)
-        .args(["-I", "-c", CHECK])
-        .stdin(Stdio::null())
-        .kill_on_drop(true)
-        .output()
-        .await;
-    match output {
+async fn check(program: &str, directory: &Path) -> Suitability {
+    let mut command = isolated(Path::new(program), directory);
+    match command.args(["-c", CHECK]).output().await {
         Ok(output) => parse_check(&String::from_utf8_lossy(&output.stdout)),
         Err(_) => Suitability::NotPython,
     }
@@ -145,6 +139,23 @@ mod tests {
         }
     }
 
+    /// A cloned repository may hold a `python3`, and a version manager may follow a file of the current directory.
+    #[tokio::test]
+    async fn a_python_is_tried_in_our_directory_and_without_credentials() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("python");
+        // Cargo sets this variable for tests. It stands for any that is not passed on.
+        let script = "#!/bin/sh\n[ -z \"$CARGO_MANIFEST_DIR\" ] && printf '3.12\\nvenv\\n'\n";
+        std::fs::write(&path, script).unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
+        assert_eq!(check("./python", dir.path()).await, Suitability::Good);
+        let elsewhere = tempfile::tempdir().unwrap();
+        assert_eq!(check("./python", elsewhere.path()).await, Suitability::NotPython);
+    }
+
     #[tokio::test]
     async fn the_first_suitable_python_is_used_or_the_best_reason_reported() {
         use std::os::unix::fs::PermissionsExt;
@@ -183,7 +194,7 @@ mod tests {
             (&[], Err(SandboxError::NoPython)),
         ];
         for (programs, expected) in table {
-            let found = find_among(programs).await.map_err(|p| p.to_string());
+            let found = find_among(programs, dir.path()).await.map_err(|p| p.to_string());
             assert_eq!(found, expected.map_err(|p| p.to_string()), "{programs:?}");
         }
     }

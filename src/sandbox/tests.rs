@@ -55,16 +55,143 @@ async fn a_server_answers_only_who_has_its_secret() {
             (&[&host, "X-Amz-Security-Token: x"], 403),
             (&[&host, &token, &token], 403),
             (&[&host, &token, "Origin: http://127.0.0.1"], 403),
+            (&[&host, &token, "Sec-Fetch-Site: cross-site"], 403),
             (&[&other_host, &token], 403),
+            (&["Host: 127.0.0.1.", &token], 403),
+            (&["Host: 127.0.0.1@kibus.example", &token], 403),
+            (&["Host: localhost.kibus.example", &token], 403),
+            (&[&host, &other_host, &token], 403),
+            (&[&host, "X-Amz-Security-Token:", &token], 403),
         ] {
-            let request = format!("GET /2015-03-31/functions/ HTTP/1.1\r\n{}\r\n", headers.join("\r\n"));
-            let answer = http::send(*port, &request).await.unwrap();
-            // With its own checks on, the emulator refuses an unsigned request that the guard lets pass.
-            let passed = answer.status != 403 || !answer.body.contains("the sandbox answers only");
+            let request = format!("GET /_ministack/health HTTP/1.1\r\n{}\r\n", headers.join("\r\n"));
+            let answer = answer(*port, &request).await;
+            // Two hosts are no request at all.
+            let passed = answer.status != 400 && !answer.body.contains("the sandbox answers only");
             assert_eq!(passed, expected == 200, "{extra:?} {headers:?}: {answer:?}");
             assert!(passed || !answer.body.contains("Access-Control"), "{headers:?}");
         }
     }
+}
+
+/// The answer to a request without a body. The emulator loads a service at the first call to it, which takes long on a busy
+/// machine.
+async fn answer(port: u16, head: &str) -> http::Response {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        match http::send(port, head).await {
+            Ok(answer) => return answer,
+            Err(e) => assert!(Instant::now() < deadline, "{e}"),
+        }
+    }
+}
+
+/// A server that checks signatures lets its users in without the secret, so a request must be one that it checks.
+#[tokio::test]
+async fn a_signature_opens_only_what_the_emulator_checks() {
+    let sandbox = Sandbox::open().unwrap();
+    let server = sandbox.start_private(&[("AUTH", "true")], &quiet).await.unwrap();
+    let port = server.endpoint().port;
+    let scope = "20260101/us-west-2/lambda/aws4_request, SignedHeaders=host, Signature=0";
+    let of_user = format!("AWS4-HMAC-SHA256 Credential=AKIAUSER/{scope}");
+    let of_root = format!("AWS4-HMAC-SHA256 Credential=test/{scope}");
+    let functions = "/2015-03-31/functions/";
+    for (name, path, authorization, expected) in [
+        ("a user", functions, vec![&of_user[..]], true),
+        ("root", functions, vec![&of_root], false),
+        ("two headers", functions, vec![&of_user, &of_root], false),
+        (
+            "root, in an older way",
+            functions,
+            vec!["AWS test:x Credential=AKIAUSER/x"],
+            false,
+        ),
+        (
+            "root in the query",
+            "/2015-03-31/functions/?X-Amz-Credential=test%2F20260101",
+            vec![&of_user],
+            false,
+        ),
+        (
+            "root in an encoded query",
+            "/2015-03-31/functions/?AWSAccess%4BeyId=test",
+            vec![&of_user],
+            false,
+        ),
+        ("the emulator's own paths", "/_ministack/health", vec![&of_user], false),
+        ("another of them", "/health", vec![&of_user], false),
+    ] {
+        let headers: String = authorization
+            .iter()
+            .map(|value| format!("Authorization: {value}\r\n"))
+            .collect();
+        let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{headers}");
+        let answer = answer(port, &request).await;
+        let passed = !answer.body.contains("the sandbox answers only");
+        assert_eq!(passed, expected, "{name}: {answer:?}");
+    }
+}
+
+/// The server that gives a function its events knows no secret. A page in the user's browser could take them.
+#[tokio::test]
+async fn no_page_takes_the_events_of_a_function() {
+    let sandbox = Sandbox::open().unwrap();
+    let server = sandbox.start_private(&[], &quiet).await.unwrap();
+    // It tells where its server is, and leaves the event there.
+    let bootstrap = b"#!/bin/sh\necho \"$AWS_LAMBDA_RUNTIME_API\" > \"$TMPDIR/new\"\nmv \"$TMPDIR/new\" \"$TMPDIR/api\"\nsleep 30\n";
+    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let options = zip::write::SimpleFileOptions::default().unix_permissions(0o755);
+    zip.start_file("bootstrap", options).unwrap();
+    std::io::Write::write_all(&mut zip, bootstrap).unwrap();
+    let code = aws_smithy_types::base64::encode(zip.finish().unwrap().into_inner());
+    let function = serde_json::json!({
+        "FunctionName": "f", "Runtime": "provided.al2023", "Handler": "x", "Timeout": 30, "Code": {"ZipFile": code},
+        "Role": "arn:aws:iam::000000000000:role/f",
+    });
+    post(server.endpoint(), "", &function.to_string()).await;
+    post(server.endpoint(), "f/invocations", "{}").await;
+    let file = server.log_path().with_file_name("tmp").join("api");
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !file.exists() {
+        assert!(Instant::now() < deadline, "the function does not run");
+        sleep(POLL).await;
+    }
+    let api = std::fs::read_to_string(file).unwrap();
+    let port = api.trim().rsplit_once(':').unwrap().1.parse().unwrap();
+    for (headers, expected) in [
+        (vec!["Host: kibus.example"], 403),
+        (vec!["Host: 127.0.0.1", "Origin: null"], 403),
+        (vec!["Host: 127.0.0.1", "Sec-Fetch-Site: cross-site"], 403),
+        (vec!["Host: 127.0.0.1"], 200),
+    ] {
+        let head = format!(
+            "GET /2018-06-01/runtime/invocation/next HTTP/1.1\r\n{}\r\n",
+            headers.join("\r\n")
+        );
+        let answer = http::send(port, &head).await.unwrap();
+        assert_eq!(answer.status, expected, "{headers:?}");
+    }
+}
+
+/// Sends a call to Lambda, and waits for the beginning of its answer.
+async fn post(Endpoint { port, secret }: &Endpoint, path: &str, body: &str) {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    let mut stream = tokio::net::TcpStream::connect((Ipv4Addr::LOCALHOST, *port))
+        .await
+        .unwrap();
+    let (token, length) = (secret.as_str(), body.len());
+    let request = format!(
+        "POST /2015-03-31/functions/{path} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Amz-Security-Token: {token}\r\n\
+         X-Amz-Invocation-Type: Event\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).await.unwrap();
+    assert!(
+        answer.starts_with(b"HTTP/1.1 20"),
+        "{}",
+        String::from_utf8_lossy(&answer)
+    );
 }
 
 /// The holder of the server holds its standard input, which the kernel closes however the holder ends.

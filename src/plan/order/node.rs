@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use super::split::lowers_reserved;
 use crate::model::field::FieldValue;
 use crate::model::name::PolicyName;
-use crate::model::policy;
 use crate::model::resource::{Queue, Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::tags::CONTROLLER_ROLE;
+use crate::model::{policy, queue_policy};
 use crate::plan::{Action, Change, FieldChange, Op};
 
 /// The part of the hub that a resource is. Other resources depend on the part even if their current state does not show
@@ -64,6 +64,10 @@ pub(super) struct Node {
     pub(super) forgets_a_role: bool,
     /// Whether the step lowers the reserved concurrency of a function.
     pub(super) lowers_reserved: bool,
+    /// Whether the step lets a rule send as EventBridge, instead of as a role, which a lock of the hub queue denies.
+    pub(super) drops_role: bool,
+    /// Whether the step locks the hub queue, and EventBridge could send to it before.
+    pub(super) locks_hub: bool,
     /// For a queue's encryption and for a policy: its effect on customer keys.
     pub(super) key: KeyStep,
 }
@@ -134,6 +138,8 @@ impl Node {
                 },
                 Op::Create(_) | Op::Delete(_) => false,
             },
+            drops_role: drops_role(&op),
+            locks_hub: Part::of(scope, &id) == Part::HubQueue && locks(&op),
             forgets_a_role: matches!(&op, Op::Update { fields, .. } if fields.iter().any(forgets)),
             op,
         }
@@ -150,5 +156,27 @@ impl Node {
             Resource::RolePolicy(policy) => Some(&policy.name),
             _ => self.policy.as_ref(),
         }
+    }
+}
+
+fn drops_role(op: &Op) -> bool {
+    let Op::Update { from, to, .. } = op else { return false };
+    let (Resource::Rule(from), Resource::Rule(to)) = (from.as_ref(), to) else {
+        return false;
+    };
+    match (&from.target, &to.target) {
+        (Some(from), Some(to)) => from.arn == to.arn && from.role.is_some() && to.role.is_none(),
+        _ => false,
+    }
+}
+
+fn locks(op: &Op) -> bool {
+    let Op::Update { from, to, .. } = op else { return false };
+    let (Resource::Queue(from), Resource::Queue(to)) = (from.as_ref(), to) else {
+        return false;
+    };
+    match (&from.policy, &to.policy) {
+        (Some(from), Some(to)) => queue_policy::only_locks(from, to),
+        _ => false,
     }
 }

@@ -65,6 +65,9 @@ fn must_precede(a: &Node, b: &Node) -> bool {
         // No consumer loses a queue: a key is allowed before the queue uses it, and removed after the queue uses another.
         (_, _) if shares_key(a, b) => a.key == KeyStep::Opens,
         (_, _) if shares_key(b, a) => b.key == KeyStep::Closes,
+        // A rule that sends as a role would be denied.
+        (_, _) if a.drops_role && b.locks_hub => true,
+        (_, _) if a.locks_hub && b.drops_role => false,
         // A mapping never runs more invocations than its function has reserved.
         (_, _) if b.lowers_reserved && invokes(a, b) => true,
         (_, _) if a.lowers_reserved && !matches!(b.op, Op::Delete(_)) => false,

@@ -88,12 +88,30 @@ impl Refusal {
                     Invocation::kibus(format!("add-cluster {cluster} --controller-role {role}")),
                 )
             }
+            Self::UnconfirmedRemoval { cluster, role, .. } => Hint::command(
+                format!(
+                    "a tag alone takes no policy from a role; to restore the tag (if `{role}` should lose the policy, run \
+                     the command again with --no-controller-role)"
+                ),
+                Invocation::kibus(format!(
+                    "add-cluster {cluster} --controller-role {}",
+                    quoted(role.as_str())
+                )),
+            ),
             Self::UnconfirmedBoundary { live, .. } => Hint::command(
                 "a tag alone does not remove or replace a boundary; to keep the boundary of the role",
                 Invocation::kibus(format!(
                     "bootstrap-hub --permissions-boundary {}",
                     quoted(live.as_str())
                 )),
+            ),
+            Self::UnconfirmedNewRole { .. } => Hint::command(
+                "a tag alone does not decide on the boundary of a new role; pass the ARN of the boundary, or `none`",
+                Invocation::kibus("bootstrap-hub --permissions-boundary ARN"),
+            ),
+            Self::UnconfirmedOption { keep, .. } => Hint::command(
+                "a tag alone does not change what a role may do, or who may use it; to keep what the resources have",
+                Invocation::kibus(format!("bootstrap-hub {keep}")),
             ),
             Self::UnconfirmedUnlock(_) => Hint::command(
                 "a tag alone does not unlock queues; to keep them locked",

@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use super::step;
+use super::{Bench, step};
 use crate::model::cluster::Cluster;
+use crate::model::document::Document;
 use crate::model::hub;
 use crate::model::inventory::Reading;
 use crate::model::options::HubOptions;
@@ -276,5 +277,39 @@ fn a_queue_outlives_the_policy_on_its_saved_role() {
                 "{name}: step {at} does not wait"
             );
         }
+    }
+}
+
+/// K208: a rule sends as a role. The lock of the hub queue denies that, so the rule is repaired first, unless EventBridge
+/// could not send to the queue before.
+#[test]
+fn a_rule_that_sends_as_a_role_is_repaired_before_the_queue_is_locked() {
+    let plan_from = |edit: fn(&mut Document)| {
+        let mut bench = Bench::new();
+        bench.options.lock_queues = Some(false);
+        for resource in bench.wanted().resources() {
+            bench.see(resource.clone());
+        }
+        bench.options.lock_queues = None;
+        bench.queue("kibus-hub", |queue| edit(queue.policy.as_mut().unwrap()));
+        bench.rule("kibus-probe", |rule| {
+            rule.target.as_mut().unwrap().role = Some("arn:aws:iam::111122223333:role/r".to_owned());
+        });
+        bench.plan()
+    };
+    for (name, edit, rule_first) in [
+        ("only the lock is new", (|_| {}) as fn(&mut Document), true),
+        (
+            "rules may not send yet",
+            |policy| policy.value_mut()["Statement"][0]["Sid"] = "KibusOther".into(),
+            false,
+        ),
+    ] {
+        let plan = plan_from(edit);
+        let place = |id| step(&plan, '~', &id).unwrap();
+        let rule = place(ResourceId::Rule("kibus-probe".parse().unwrap()));
+        let queue = place(ResourceId::Queue(scope().hub_queue()));
+        assert_eq!(all_before(&plan, queue).contains(&rule), rule_first, "{name}");
+        assert_eq!(all_before(&plan, rule).contains(&queue), !rule_first, "{name}");
     }
 }

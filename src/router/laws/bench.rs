@@ -35,6 +35,7 @@ pub(super) fn router(sends: Vec<SendAnswer>, ec2: Vec<TagAnswer>, tags: Vec<Resu
             sends: Script::new(sends),
             tags: Script::new(tags),
             taken: Mutex::default(),
+            asked: Mutex::default(),
             load,
             largest: AtomicUsize::new(0),
         },

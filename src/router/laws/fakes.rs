@@ -145,12 +145,15 @@ pub(super) struct FakeQueues {
     pub(super) sends: Script<SendAnswer>,
     pub(super) tags: Script<Result<Tags, CallFailure>>,
     pub(super) taken: Mutex<BTreeMap<QueueName, Vec<String>>>,
+    /// The queue of each call that sends.
+    pub(super) asked: Mutex<Vec<String>>,
     pub(super) load: Arc<Load>,
     pub(super) largest: AtomicUsize,
 }
 
 impl Queues for FakeQueues {
     async fn send(&self, queue: &QueueName, bodies: &[&str]) -> Result<Vec<Result<(), CallFailure>>, CallFailure> {
+        self.asked.lock().unwrap().push(queue.to_string());
         self.load.call().await;
         self.largest.fetch_max(bodies.len(), Ordering::Relaxed);
         let answers: Vec<_> = match self.sends.next() {

@@ -2,8 +2,12 @@
 
 use std::time::Duration;
 
-use super::bench::TestRouter;
+use serde_json::json;
+
+use super::bench::{TestRouter, id};
 use super::*;
+use crate::model::sample_event::sample_event;
+use crate::model::signal::Signal;
 
 fn refusing(failure: CallFailure, tags: Result<Tags, CallFailure>) -> TestRouter {
     router(
@@ -76,5 +80,95 @@ fn each_answer_is_valid_for_its_own_time() {
         assert_eq!(tag_calls(&router), 1, "{what}");
         at(Duration::from_secs(seconds) + Duration::from_millis(10));
         assert_eq!(tag_calls(&router), 2, "{what}");
+    }
+}
+
+/// A router that may send to no queue, and instances that all have a cluster of their own.
+fn unknown_clusters(instances: usize) -> TestRouter {
+    let mut router = Arc::into_inner(refusing(CallFailure::Denied, Ok(Tags::default()))).unwrap();
+    let tags = |n| {
+        let tags = Tags::default().with("karpenter.sh/nodepool", "x");
+        (id(n), tags.with("eks:eks-cluster-name", format!("unknown-{n}")))
+    };
+    router.ec2.truth = (0..instances).map(tags).collect();
+    Arc::new(router)
+}
+
+/// Ten messages that each name ten of these instances.
+fn batch(first: usize) -> Vec<Message> {
+    let instances = |n| (first + 10 * n..first + 10 * (n + 1)).collect::<Vec<_>>();
+    (0..10).map(|n| message(n, &instances(n), 1)).collect()
+}
+
+/// A hundred queues that nobody knows, in each of a hundred invocations: what they cost has a limit per invocation, and
+/// no name that comes again costs more than its share.
+#[test]
+fn many_unknown_clusters_cost_a_limited_number_of_tag_calls() {
+    const INVOCATIONS: usize = 100;
+    for (what, names, most) in [
+        ("always other names", 100 * INVOCATIONS, 20 * INVOCATIONS),
+        // In the first five invocations. All come within two seconds of the clock.
+        ("the same names", 100, 100),
+    ] {
+        let router = unknown_clusters(names);
+        let start = Instant::now();
+        for invocation in 0..INVOCATIONS {
+            let at = start + Duration::from_millis(u64::try_from(invocation).unwrap());
+            let before = tag_calls(&router);
+            run_with(&router, FakeClock::at(at, 8500), &batch(100 * invocation % names));
+            assert!(tag_calls(&router) - before <= 21, "{what}: invocation {invocation}");
+        }
+        assert!(tag_calls(&router) <= most, "{what}: {}", tag_calls(&router));
+    }
+}
+
+/// A cluster of which the last event was dropped is served after all others.
+#[test]
+fn an_unregistered_cluster_is_not_served_ahead_of_others() {
+    let router = unknown_clusters(2);
+    run(&router, 1000, &[message(0, &[0], 1)]);
+    let drops = |n: usize| {
+        router
+            .registry
+            .drops(&format!("karpenter-unknown-{n}").parse().unwrap())
+    };
+    assert!(drops(0) && !drops(1));
+    run(&router, 1000, &[message(0, &[0, 1], 1)]);
+    assert_eq!(
+        *router.queues.asked.lock().unwrap(),
+        ["karpenter-unknown-0", "karpenter-unknown-1", "karpenter-unknown-0"]
+    );
+}
+
+/// The rule of probes takes no event with `detail.cluster`, but a member in another case is one for the router.
+#[test]
+fn only_a_direct_invocation_names_a_cluster() {
+    for (member, receives, queue) in [
+        ("cluster", None, Some("karpenter-base")),
+        ("Cluster", None, Some("karpenter-base")),
+        ("cluster", Some(1), None),
+        ("Cluster", Some(1), None),
+        ("other", Some(1), Some("kibus-probe")),
+    ] {
+        let router = healthy();
+        let mut event = sample_event(&scope(), Signal::Probe, &[]);
+        event["detail"][member] = json!("base");
+        let message = Message {
+            body: event.to_string(),
+            receives,
+            ..message(0, &[1], 1)
+        };
+        let outcome = run(&router, 1000, &[message]);
+        let asked = router.queues.asked.lock().unwrap();
+        assert!(
+            asked.iter().map(String::as_str).eq(queue),
+            "{member} {receives:?}: {asked:?}"
+        );
+        let dropped = Decision::Dropped(DropReason::NotForKarpenter);
+        assert_eq!(
+            outcome.items[0].decision == dropped,
+            queue.is_none(),
+            "{member} {receives:?}"
+        );
     }
 }

@@ -3,7 +3,7 @@
 
 use super::At;
 use crate::cli::failure;
-use crate::error::{Error, quoted};
+use crate::error::Error;
 use crate::model::name::{KmsKey, QueuePrefix};
 use crate::model::options::{HubOptions, OrNone};
 use crate::model::resource::ResourceId;
@@ -104,6 +104,5 @@ fn different(at: &At<'_>, differences: &[Difference]) -> Error {
 
 /// An option as one types it.
 fn flags(option: &SavedOption) -> String {
-    let one = |value: &String| format!("--{} {}", option.flag, quoted(value));
-    option.values.iter().map(one).collect::<Vec<_>>().join(" ")
+    plan::flags(option.flag, &option.values)
 }
