@@ -21,8 +21,9 @@ const LONGEST: Duration = TAGS_REMEMBERED;
 /// How many queues a generation holds.
 const GENERATION: usize = 500;
 /// How many calls about the tags of queues an invocation makes. Messages to further unknown queues return to the hub queue,
-/// so that unknown clusters neither hold the invocation nor use up the calls of the account.
-const TAG_CALLS: u32 = 20;
+/// so that unknown clusters neither hold the invocation nor use up the calls of the account. It is far more than a batch
+/// names in a migration: an event is finished only if all its queues are known in the same invocation.
+const TAG_CALLS: u32 = 100;
 
 /// What a queue's tags say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
