@@ -28,6 +28,9 @@ impl Place {
 pub(super) fn blocked(context: &Place, blocked: &Blocked) -> Error {
     match blocked {
         Blocked::NoHub => no_hub(context),
+        Blocked::NoRouter(id) => Error::failed(format!("no router to invoke: {id} does not exist"))
+            .note("nothing was changed")
+            .hint_command("to create it:", context.command("bootstrap-hub")),
         Blocked::Unreadable(id, fault) => unreadable(context, id, fault),
         Blocked::CallFailed(what, fault) => call_failed(context, what, fault),
         Blocked::BadSavedOption(bad) => bad.clone().into(),

@@ -198,7 +198,10 @@ fn an_answer_without_an_end_ends_by_bytes() {
             println!("---- {case}: {:?} {strikes} calls, {mib} MiB\n{}", run.code, run.text);
             assert!(strikes > 0, "{case}");
             let is_one_call = ["sts", "tagging", "kms"].contains(&service);
-            assert!(!is_one_call || strikes == 1, "{case}: {strikes} calls, so it was retried");
+            assert!(
+                !is_one_call || strikes == 1,
+                "{case}: {strikes} calls, so it was retried"
+            );
             assert!(proxy.streamed() < strikes * MOST, "{case}: {strikes} calls, {mib} MiB");
             assert!(
                 run.text.contains("the answer has more than 32 MiB"),
