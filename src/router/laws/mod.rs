@@ -389,6 +389,23 @@ fn an_urgent_event_without_tags_is_retried_once() {
     }
 }
 
+/// What AWS says decides, also if its cluster has no queue. An instance counts once for each read of its tags.
+#[test]
+fn a_contradiction_is_counted_once_and_gives_nobody_the_event() {
+    let absent = SendAnswer::CallFailure(CallFailure::Absent);
+    let mut router = Arc::into_inner(router(vec![absent], vec![TagAnswer::True], vec![])).unwrap();
+    let tags = router.ec2.truth.get_mut(&id(1)).unwrap();
+    *tags = tags.clone().with("aws:eks:cluster-name", "unregistered");
+    let router = Arc::new(router);
+    let first = run(&router, 1000, &[message(0, &[1], 1), message(1, &[1, 2], 1)]);
+    assert_eq!(first.contradictions, [id(1)].into());
+    for item in first.items.iter().filter(|item| item.cluster == "unregistered") {
+        assert_eq!(item.decision, Decision::Dropped(DropReason::Unregistered));
+    }
+    assert!(first.items.iter().any(|item| item.cluster == "unregistered"));
+    assert_eq!(run(&router, 1000, &[message(2, &[1], 1)]).contradictions, [].into());
+}
+
 #[test]
 fn a_slow_ec2_delays_only_instances_with_unknown_owners() {
     let router = healthy();
