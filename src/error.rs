@@ -116,6 +116,13 @@ pub fn excerpt(text: &str, most: usize) -> String {
     line
 }
 
+/// Names for a message: each in backquotes, with commas between.
+#[must_use]
+pub fn listed(names: impl IntoIterator<Item: fmt::Display>) -> String {
+    let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
+
 /// A next step: a sentence, and the command to copy, if any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hint {

@@ -91,7 +91,7 @@ pub async fn treat(
     ids: &BTreeSet<String>,
     stop: &watch::Receiver<bool>,
 ) -> Treated {
-    let mut run = Run {
+    let mut run = TreatmentRun {
         cloud,
         scope,
         treated: Treated {
@@ -136,7 +136,7 @@ fn crowded() -> Fault {
     }
 }
 
-struct Run<'a, C> {
+struct TreatmentRun<'a, C> {
     cloud: &'a C,
     scope: &'a Scope,
     treated: Treated,
@@ -144,7 +144,7 @@ struct Run<'a, C> {
     held: BTreeMap<String, String>,
 }
 
-impl<C: DeadLetters> Run<'_, C> {
+impl<C: DeadLetters> TreatmentRun<'_, C> {
     /// Receives and treats one batch. Gives the number of messages that were to be treated; `None` if none was received.
     async fn batch(&mut self) -> Result<Option<usize>, Fault> {
         let received = self.cloud.receive(&self.scope.dead_letter_queue(), HIDDEN).await?;

@@ -1,121 +1,16 @@
 //! The properties of apply over any plan: generated steps that wait for any earlier ones and may fail.
 
+mod scripted;
+
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::cloud::FaultKind;
-use crate::model::resource::{LogGroup, Resource, ResourceId};
+use crate::model::resource::{LogGroup, Resource};
 use crate::plan::{Op, Owner, Step};
-
-/// What happened, in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Moment {
-    /// A step reached the cloud.
-    Called(usize),
-    /// The cloud answered; whether it was done.
-    Answered(usize, bool),
-    /// What the step deletes is gone, or stays.
-    Gone(usize, bool),
-    /// A change was spoken of.
-    Event(usize, &'static str),
-    /// Someone asked to stop.
-    Stop,
-}
-
-/// What a step does in the cloud.
-#[derive(Clone, Debug)]
-struct Behavior {
-    /// How often other tasks run before the answer; each time a reason to wait is emitted.
-    turns: usize,
-    fails: bool,
-    /// Whether it waits until someone asks to stop.
-    waits: bool,
-    /// Whether what it deletes stays.
-    remains: bool,
-    /// Whether someone asks to stop while it runs.
-    stops: bool,
-}
-
-/// A cloud that does as the steps' behaviors say, and takes down what happens.
-struct Scripted<'a> {
-    plan: &'a Plan,
-    script: Vec<Behavior>,
-    moments: Mutex<Vec<Moment>>,
-    stop: watch::Sender<bool>,
-}
-
-impl Scripted<'_> {
-    fn add(&self, moment: Moment) {
-        self.moments.lock().unwrap().push(moment);
-    }
-}
-
-impl Write for Scripted<'_> {
-    async fn read_back(&self, _: &ResourceId) -> Result<Option<Resource>, Fault> {
-        unreachable!("no create is answered with \"exists\"")
-    }
-
-    async fn write(&self, op: &Op, waiting: Waiting<'_>) -> Result<(), Fault> {
-        let at = self.plan.steps.iter().position(|step| step.op == *op).unwrap();
-        self.add(Moment::Called(at));
-        for turn in 0..self.script[at].turns {
-            waiting.report(&format!("turn {turn}"));
-            tokio::task::yield_now().await;
-        }
-        if self.script[at].stops {
-            self.add(Moment::Stop);
-            self.stop.send_replace(true);
-        }
-        if self.script[at].waits {
-            waiting.stopped().await;
-            self.add(Moment::Answered(at, false));
-            return Err(Fault {
-                kind: FaultKind::Stopped,
-                ..fault()
-            });
-        }
-        self.add(Moment::Answered(at, !self.script[at].fails));
-        if self.script[at].fails { Err(fault()) } else { Ok(()) }
-    }
-
-    async fn gone(&self, id: &ResourceId, waiting: Waiting<'_>) -> Result<(), Fault> {
-        let deletes = |step: &Step| matches!(&step.op, Op::Delete(resource) if resource.id() == *id);
-        let at = self.plan.steps.iter().position(deletes).unwrap();
-        for turn in 0..10 * self.script[at].turns {
-            waiting.report(&format!("turn {turn}"));
-            tokio::task::yield_now().await;
-        }
-        self.add(Moment::Gone(at, !self.script[at].remains));
-        if self.script[at].remains { Err(fault()) } else { Ok(()) }
-    }
-}
-
-impl Listener for Scripted<'_> {
-    fn event(&self, place: usize, change: &Change, event: Event) {
-        assert_eq!(self.plan.changes[place], *change);
-        self.add(Moment::Event(
-            place,
-            match event {
-                Event::Started => "started",
-                Event::Waiting(_) => "waiting",
-                Event::Done(_) => "done",
-                Event::Failed(_) => "failed",
-            },
-        ));
-    }
-}
-
-fn fault() -> Fault {
-    Fault {
-        kind: FaultKind::Rejected,
-        action: "test:Write".to_owned(),
-        code: None,
-        message: "no".to_owned(),
-    }
-}
+use scripted::{Behavior, Moment, Scripted, fault};
 
 fn resource(change: usize) -> Resource {
     Resource::LogGroup(LogGroup {

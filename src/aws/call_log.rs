@@ -29,9 +29,9 @@ const PARSED: usize = 65_536;
 pub(super) struct CallLog;
 
 #[derive(Debug)]
-struct Started(Instant);
+struct StartTime(Instant);
 
-impl Storable for Started {
+impl Storable for StartTime {
     type Storer = StoreReplace<Self>;
 }
 
@@ -55,7 +55,7 @@ impl Intercept for CallLog {
         _: &RuntimeComponents,
         config: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        config.interceptor_state().store_put(Started(Instant::now()));
+        config.interceptor_state().store_put(StartTime(Instant::now()));
         Ok(())
     }
 
@@ -79,7 +79,7 @@ impl Intercept for CallLog {
         _: &RuntimeComponents,
         config: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        let (Some(call), Some(Started(at))) = (config.load::<Metadata>(), config.load::<Started>()) else {
+        let (Some(call), Some(StartTime(at))) = (config.load::<Metadata>(), config.load::<StartTime>()) else {
             return Ok(());
         };
         if !tracing::enabled!(target: TARGET, Level::DEBUG) {

@@ -31,7 +31,7 @@ struct Series {
 
 /// What follows from a read of a deleted queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum DeleteProgress {
     /// The queue is gone.
     Gone,
     /// It is read again after this time.
@@ -50,18 +50,18 @@ struct Absence {
 
 impl Absence {
     /// Takes the next read.
-    fn read(&mut self, found: bool) -> Verdict {
+    fn read(&mut self, found: bool) -> DeleteProgress {
         self.was_seen |= found;
         self.not_found = if found { 0 } else { self.not_found + 1 };
         let series = if self.was_seen { CAREFUL } else { QUICK };
         if self.not_found >= series.reads {
-            return Verdict::Gone;
+            return DeleteProgress::Gone;
         }
         if self.waited >= LONGEST {
-            return Verdict::Stays;
+            return DeleteProgress::Stays;
         }
         self.waited += series.pause;
-        Verdict::ReadAgain(series.pause)
+        DeleteProgress::ReadAgain(series.pause)
     }
 }
 
@@ -92,9 +92,9 @@ where
         let verdict = absence.read(exists().await?);
         let reason = if absence.was_seen { STILL_ANSWERS } else { CHECKING };
         match verdict {
-            Verdict::Gone => return Ok(()),
-            Verdict::Stays => return Err(stays()),
-            Verdict::ReadAgain(pause) => {
+            DeleteProgress::Gone => return Ok(()),
+            DeleteProgress::Stays => return Err(stays()),
+            DeleteProgress::ReadAgain(pause) => {
                 if reported.replace(reason) != Some(reason) {
                     waiting.report(reason);
                 }

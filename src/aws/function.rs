@@ -118,7 +118,6 @@ pub(super) async fn update(
     fields: &[FieldChange],
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
-    let name = function.name.as_str();
     let settings = &function.settings;
     let Changes { fields, mut tags } = Changes::among("lambda:UpdateFunctionConfiguration", fields)?;
     let (mut code, mut concurrency) = (false, false);
@@ -150,25 +149,13 @@ pub(super) async fn update(
         }
     }
     if code {
-        let action = "lambda:UpdateFunctionCode";
-        let archive = archive(cloud, action, &settings.code)?;
-        accepted(action, waiting, || {
-            let call = cloud
-                .lambda
-                .update_function_code()
-                .function_name(name)
-                .zip_file(archive.clone());
-            let call = call.architectures(settings.architecture.as_str().into());
-            async move { call.send().await.or_fault(action) }
-        })
-        .await?;
-        ready(cloud, &function.name, None, waiting).await?;
+        upload(cloud, function, waiting).await?;
         tags.set.extend(code_tags(&settings.code));
     }
     if configuration != UpdateFunctionConfigurationInput::builder() {
         let action = "lambda:UpdateFunctionConfiguration";
         accepted(action, waiting, || {
-            let call = configuration.clone().function_name(name);
+            let call = configuration.clone().function_name(function.name.as_str());
             async move { call.send_with(&cloud.lambda).await.or_fault(action) }
         })
         .await?;
@@ -195,6 +182,21 @@ pub(super) async fn update(
         call.send().await.or_fault("lambda:TagResource")?;
     }
     Ok(())
+}
+
+/// Uploads the code of a function.
+async fn upload(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) -> Result<(), Fault> {
+    let action = "lambda:UpdateFunctionCode";
+    let settings = &function.settings;
+    let archive = archive(cloud, action, &settings.code)?;
+    accepted(action, waiting, || {
+        let call = cloud.lambda.update_function_code();
+        let call = call.function_name(function.name.as_str()).zip_file(archive.clone());
+        let call = call.architectures(settings.architecture.as_str().into());
+        async move { call.send().await.or_fault(action) }
+    })
+    .await?;
+    ready(cloud, &function.name, None, waiting).await.map(drop)
 }
 
 pub(super) async fn delete(cloud: &AwsCloud, name: &FunctionName, waiting: Waiting<'_>) -> Result<(), Fault> {

@@ -3,26 +3,24 @@
 //! A queue is read by its computed URL: `GetQueueUrl` also says "does not exist" where access is denied. A change of a
 //! queue's attributes takes up to a minute to propagate; nothing waits for that, since deliveries are retried.
 
-use std::collections::HashMap;
+mod attributes;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_sdk_sqs::types::QueueAttributeName as Attribute;
-use serde_json::{Value, json};
 
 use super::AwsCloud;
 use super::changes::Changes;
 use super::deleted_queue::until_gone;
-use super::document;
 use super::error::{OrFault, if_present, rejected};
 use super::wait::{Tried, WaitReason, Waiting, accepted, pause, settled};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::cluster::TAGS_REMEMBERED;
-use crate::model::document::Document;
 use crate::model::field::{FieldName, FieldValue};
 use crate::model::name::QueueName;
 use crate::model::queue_policy;
-use crate::model::resource::{Encryption, Queue, QueueField, Redrive};
+use crate::model::resource::{Queue, QueueField};
 use crate::model::status::Depth;
 use crate::model::tags::{BUS, CLUSTER, DELETING, Tags};
 use crate::plan::FieldChange;
@@ -51,34 +49,11 @@ pub(super) async fn read(cloud: &AwsCloud, name: &QueueName) -> Result<Option<(Q
     let (Some(attributes), Some(tags)) = tokio::try_join!(attributes, tags(cloud, &url))? else {
         return Ok(None);
     };
-    let attributes = attributes.attributes.unwrap_or_default();
-    // A removed attribute may come back as empty text.
-    let text = |attribute| {
-        attributes
-            .get(&attribute)
-            .map(String::as_str)
-            .filter(|text| !text.is_empty())
-    };
-    let number = |attribute| text(attribute).and_then(|text| text.parse().ok()).unwrap_or_default();
-    let count = |attribute| text(attribute).and_then(|text| text.parse().ok()).unwrap_or_default();
-    let depth = Depth {
-        waiting: count(Attribute::ApproximateNumberOfMessages),
-        in_flight: count(Attribute::ApproximateNumberOfMessagesNotVisible),
-    };
-    let queue = Queue {
-        name: name.clone(),
-        retention: number(Attribute::MessageRetentionPeriod),
-        visibility: number(Attribute::VisibilityTimeout),
-        delay: number(Attribute::DelaySeconds),
-        receive_wait: number(Attribute::ReceiveMessageWaitTimeSeconds),
-        max_message_size: number(Attribute::MaximumMessageSize),
-        redrive: text(Attribute::RedrivePolicy).map(redrive),
-        redrive_allow: text(Attribute::RedriveAllowPolicy).map(document::read),
-        encryption: encryption(text(Attribute::KmsMasterKeyId), text(Attribute::SqsManagedSseEnabled)),
-        policy: text(Attribute::Policy).map(document::read),
+    Ok(Some(attributes::read(
+        name,
+        &attributes.attributes.unwrap_or_default(),
         tags,
-    };
-    Ok(Some((queue, depth)))
+    )))
 }
 
 async fn tags(cloud: &AwsCloud, url: &str) -> Result<Option<Tags>, Fault> {
@@ -141,7 +116,7 @@ fn not_managed() -> Fault {
 }
 
 async fn request(cloud: &AwsCloud, queue: &Queue, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let mut wanted = attributes(queue, QueueField::ALL);
+    let mut wanted = attributes::of(queue, QueueField::ALL);
     // A new queue has nothing to remove.
     wanted.retain(|_, value| !value.is_empty());
     accepted("sqs:CreateQueue", waiting, || {
@@ -183,7 +158,7 @@ pub(super) async fn update(
             pause(tokio::time::sleep(ROUTER_LEARNS.1), action, ROUTER_LEARNS.0, waiting).await?;
         }
         let call = cloud.sqs.set_queue_attributes().queue_url(&url);
-        let call = call.set_attributes(Some(attributes(queue, &fields)));
+        let call = call.set_attributes(Some(attributes::of(queue, &fields)));
         call.send().await.or_fault(action)?;
     }
     Ok(())
@@ -225,107 +200,4 @@ async fn exists(cloud: &AwsCloud, url: &str) -> Result<bool, Fault> {
     let call = call.attribute_names(Attribute::QueueArn);
     let answer = if_present(call.send().await.or_fault("sqs:GetQueueAttributes"))?;
     Ok(answer.is_some())
-}
-
-/// The attributes that hold these fields, with their values as SQS takes them; empty text removes one.
-fn attributes(queue: &Queue, fields: &[QueueField]) -> HashMap<Attribute, String> {
-    let document = |document: &Option<Document>| document.as_ref().map(Document::compact).unwrap_or_default();
-    let redrive = |redrive: &Redrive| {
-        json!({ "deadLetterTargetArn": redrive.dead_letters, "maxReceiveCount": redrive.max_receives }).to_string()
-    };
-    let mut attributes = HashMap::new();
-    for field in fields {
-        let (attribute, value) = match field {
-            QueueField::Retention => (Attribute::MessageRetentionPeriod, queue.retention.to_string()),
-            QueueField::Visibility => (Attribute::VisibilityTimeout, queue.visibility.to_string()),
-            QueueField::Delay => (Attribute::DelaySeconds, queue.delay.to_string()),
-            QueueField::ReceiveWait => (Attribute::ReceiveMessageWaitTimeSeconds, queue.receive_wait.to_string()),
-            QueueField::MaxMessageSize => (Attribute::MaximumMessageSize, queue.max_message_size.to_string()),
-            QueueField::RedriveDeadLetters | QueueField::RedriveMaxReceives => (
-                Attribute::RedrivePolicy,
-                queue.redrive.as_ref().map(redrive).unwrap_or_default(),
-            ),
-            QueueField::RedriveAllow => (Attribute::RedriveAllowPolicy, document(&queue.redrive_allow)),
-            QueueField::Encryption => {
-                // Only one of the two may be on, so both are sent.
-                let (managed, key) = match &queue.encryption {
-                    Encryption::None => (false, ""),
-                    Encryption::SqsManaged => (true, ""),
-                    Encryption::Kms(key) => (false, key.as_str()),
-                    Encryption::OtherKms(key) => (false, key.as_str()),
-                };
-                attributes.insert(Attribute::SqsManagedSseEnabled, managed.to_string());
-                (Attribute::KmsMasterKeyId, key.to_owned())
-            }
-            QueueField::Policy => (Attribute::Policy, document(&queue.policy)),
-        };
-        attributes.insert(attribute, value);
-    }
-    attributes
-}
-
-/// A key takes precedence over the flag.
-fn encryption(key: Option<&str>, managed: Option<&str>) -> Encryption {
-    match (key, managed) {
-        (Some(key), _) => key
-            .parse()
-            .map_or_else(|_| Encryption::OtherKms(key.to_owned()), Encryption::Kms),
-        (None, Some("true")) => Encryption::SqsManaged,
-        (None, _) => Encryption::None,
-    }
-}
-
-/// A redrive policy; an invalid one is kept as text, so that it differs.
-fn redrive(text: &str) -> Redrive {
-    let policy = document::read(text);
-    let policy = policy.value();
-    let arn = policy.get("deadLetterTargetArn").and_then(Value::as_str);
-    // SQS returns the count as it was sent, which may be text.
-    let count = policy.get("maxReceiveCount").and_then(|count| match count {
-        Value::String(text) => text.parse().ok(),
-        other => other.as_u64().and_then(|count| u32::try_from(count).ok()),
-    });
-    Redrive {
-        dead_letters: arn.unwrap_or(text).to_owned(),
-        max_receives: count.unwrap_or_default(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::model::readings::{any_json, any_text};
-
-    proptest! {
-        #[test]
-        fn any_attributes_are_settings(text in any_text(), policy in any_json(), key in any::<Option<String>>()) {
-            for text in [text, policy.to_string()] {
-                let redrive = redrive(&text);
-                prop_assert!(redrive == redrive.clone());
-                let _ = (encryption(key.as_deref(), Some(&text)), document::read_encoded(&text));
-            }
-        }
-    }
-
-    /// S11: values are text, and SQS returns the count as it was sent.
-    #[test]
-    fn a_count_is_a_number_or_its_text() {
-        for (count, read) in [
-            ("5", 5),
-            ("\"5\"", 5),
-            ("-1", 0),
-            ("5.5", 0),
-            ("99999999999", 0),
-            ("[5]", 0),
-        ] {
-            let policy = format!(r#"{{"deadLetterTargetArn": "arn", "maxReceiveCount": {count}}}"#);
-            assert_eq!(
-                (redrive(&policy).max_receives, redrive(&policy).dead_letters.as_str()),
-                (read, "arn"),
-                "{count}"
-            );
-        }
-    }
 }

@@ -13,6 +13,7 @@ use super::document;
 use super::error::{OrFault, if_present, rejected, settling};
 use super::wait::{Tried, WaitReason, Waiting, accepted, found, settled};
 use crate::cloud::Fault;
+use crate::error::listed;
 use crate::model::document::Document;
 use crate::model::name::RuleName;
 use crate::model::resource::{ResourceId, Rule, RuleField};
@@ -152,10 +153,9 @@ async fn only_ours(cloud: &AwsCloud, name: &RuleName, action: &str) -> Result<()
 
 /// The fault of a rule that has targets with other ids than kibus's.
 fn foreign(name: &RuleName, action: &str, ids: &[&str]) -> Option<Fault> {
-    let others = ids.iter().filter(|id| **id != Rule::TARGET_ID);
-    let others: Vec<_> = others.map(|id| format!("`{id}`")).collect();
+    let others: Vec<_> = ids.iter().filter(|id| **id != Rule::TARGET_ID).collect();
     (!others.is_empty()).then(|| {
-        let others = others.join(", ");
+        let others = listed(others);
         rejected(
             action,
             format!("rule `{name}` has targets that kibus does not manage: {others}"),

@@ -1,6 +1,6 @@
 //! The hubs that a command is about, and how it speaks of them.
 
-use super::explain::Place;
+use super::failure::Place;
 use super::global::Global;
 use super::stop::Stop;
 use crate::aws::{AwsCloud, Connect, Session};
@@ -11,7 +11,7 @@ use crate::sandbox::{DEFAULT_REGION, Endpoint, Sandbox};
 use crate::ui::Ui;
 
 /// One hub: where it is, and the account and Region that it is in.
-pub(super) struct Hub {
+pub(super) struct ConnectedHub {
     pub(super) scope: Scope,
     pub(super) cloud: AwsCloud,
 }
@@ -19,7 +19,7 @@ pub(super) struct Hub {
 /// The hubs that a command is about.
 pub(super) struct Hubs<'a> {
     pub(super) ui: &'a Ui,
-    pub(super) list: Vec<Hub>,
+    pub(super) list: Vec<ConnectedHub>,
     /// How many calls may run at once for one hub.
     pub(super) limit: usize,
     pub(super) verbose: bool,
@@ -59,15 +59,15 @@ impl<'a> Hubs<'a> {
     }
 
     /// The hub of a bus in the same account and Region.
-    pub(super) fn hub(&self, bus: BusName) -> Hub {
-        Hub {
+    pub(super) fn hub(&self, bus: BusName) -> ConnectedHub {
+        ConnectedHub {
             scope: self.session.scope(bus.clone()),
             cloud: AwsCloud::new(&self.session, bus),
         }
     }
 
     /// What an error about a hub needs to say where it is, and how to go on.
-    pub(super) fn place(&self, hub: &Hub) -> Place {
+    pub(super) fn place(&self, hub: &ConnectedHub) -> Place {
         Place {
             scope: hub.scope.clone(),
             command_line: self.command_line.clone(),

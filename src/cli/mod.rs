@@ -2,7 +2,7 @@
 
 mod commands;
 mod examples;
-mod explain;
+mod failure;
 mod global;
 mod hub;
 mod parse;

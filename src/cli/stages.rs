@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 
-use super::hub::{Hub, Hubs};
-use super::{Ending, explain};
+use super::hub::{ConnectedHub, Hubs};
+use super::{Ending, failure};
 use crate::apply::{self, Outcome};
 use crate::error::{Error, ErrorKind};
 use crate::model::scope::Scope;
@@ -43,7 +43,6 @@ impl Consent {
 const ROUNDS: usize = 8;
 
 /// What became of one hub.
-#[derive(Clone)]
 struct Planned {
     scope: Scope,
     intent: Intent,
@@ -57,7 +56,7 @@ pub(super) async fn survey(hubs: &Hubs<'_>, recipe: &impl Recipe) -> Vec<Survey>
     join_all(hubs.list.iter().map(|hub| survey_one(hub, recipe, hubs.limit))).await
 }
 
-async fn survey_one(hub: &Hub, recipe: &impl Recipe, limit: usize) -> Survey {
+async fn survey_one(hub: &ConnectedHub, recipe: &impl Recipe, limit: usize) -> Survey {
     let mut survey = Survey::new(hub.scope.clone());
     let mut query = recipe.query();
     for _ in 0..ROUNDS {
@@ -74,7 +73,7 @@ async fn survey_one(hub: &Hub, recipe: &impl Recipe, limit: usize) -> Survey {
 pub(super) async fn report_each(
     hubs: &Hubs<'_>,
     surveys: &[Survey],
-    one: impl AsyncFn(&Hub, &Survey) -> Result<(HubReport, Ending), Error>,
+    one: impl AsyncFn(&ConnectedHub, &Survey) -> Result<(HubReport, Ending), Error>,
 ) -> Result<Ending, Error> {
     let (mut reports, mut ending) = (Vec::new(), Ending::Done);
     for (hub, survey) in hubs.list.iter().zip(surveys) {
@@ -82,11 +81,22 @@ pub(super) async fn report_each(
         ending = ending.or(ended);
         reports.push(report);
     }
+    write(hubs, reports)?;
+    Ok(ending)
+}
+
+/// Writes the one JSON document, and gives how the command ends: with the first error, if there is one.
+pub(super) fn report(hubs: &Hubs<'_>, reports: Vec<HubReport>) -> Result<Ending, Error> {
+    let error = reports.iter().find_map(|report| report.error.clone());
+    write(hubs, reports)?;
+    Ok(error.map_or(Ending::Done, |error| Ending::Failed(Box::new(error))))
+}
+
+fn write(hubs: &Hubs<'_>, reports: Vec<HubReport>) -> Result<(), Error> {
     hubs.ui.report(&Report {
         hubs: reports,
         global_options: &hubs.global_options,
-    })?;
-    Ok(ending)
+    })
 }
 
 /// Runs the stages with one recipe for all hubs.
@@ -99,7 +109,7 @@ pub(super) async fn change_with<R: Recipe + Clone>(
     mut hubs: Hubs<'_>,
     recipe: R,
     consent: Consent,
-    complete: impl Fn(&mut Hub, &mut R, &Survey) -> Result<(), Error>,
+    complete: impl Fn(&mut ConnectedHub, &mut R, &Survey) -> Result<(), Error>,
 ) -> Result<Ending, Error> {
     let surveys = survey(&hubs, &recipe).await;
     let mut results = Vec::new();
@@ -110,11 +120,11 @@ pub(super) async fn change_with<R: Recipe + Clone>(
     }
     // A hub that cannot be planned stops all of them: a plan is complete before the first write.
     if results.iter().any(|result| result.error.is_some()) {
-        return report(&hubs, results);
+        return report(&hubs, reports_of(&results));
     }
     show(&hubs, &results, consent)?;
     if results.iter().all(|result| result.intent.plan.is_empty()) {
-        let ending = report(&hubs, results.clone())?;
+        let ending = report(&hubs, reports_of(&results))?;
         for result in &results {
             hubs.ui.sentences(&result.intent.unchanged)?;
             hubs.ui.next_steps(&result.intent.next, &hubs.global_options)?;
@@ -122,7 +132,7 @@ pub(super) async fn change_with<R: Recipe + Clone>(
         return Ok(ending);
     }
     if consent.dry_run {
-        let ending = report(&hubs, results)?;
+        let ending = report(&hubs, reports_of(&results))?;
         return Ok(match ending {
             Ending::Done if consent.detailed_exitcode => Ending::Differences,
             other => other,
@@ -132,7 +142,7 @@ pub(super) async fn change_with<R: Recipe + Clone>(
         for result in &mut results {
             result.error = Some(error.clone());
         }
-        return report(&hubs, results);
+        return report(&hubs, reports_of(&results));
     }
     for (hub, result) in hubs.list.iter().zip(&mut results) {
         if result.intent.plan.is_empty() {
@@ -152,17 +162,17 @@ pub(super) async fn change_with<R: Recipe + Clone>(
             }
         }
     }
-    report(&hubs, results)
+    report(&hubs, reports_of(&results))
 }
 
-fn planned(hubs: &Hubs<'_>, hub: &Hub, recipe: &impl Recipe, survey: &Survey) -> Planned {
+fn planned(hubs: &Hubs<'_>, hub: &ConnectedHub, recipe: &impl Recipe, survey: &Survey) -> Planned {
     let place = hubs.place(hub);
     let (intent, error) = match recipe.intent(survey) {
-        Err(blocked) => (Intent::default(), Some(explain::blocked(&place, &blocked))),
+        Err(blocked) => (Intent::default(), Some(failure::blocked(&place, &blocked))),
         Ok(intent) if intent.refusals.is_empty() => (intent, None),
         Ok(intent) => {
             let removes = intent.plan.changes.iter().all(|change| change.after.is_none());
-            let error = explain::refused(&place, &intent.refusals, removes && !intent.plan.is_empty());
+            let error = failure::refused(&place, &intent.refusals, removes && !intent.plan.is_empty());
             // A refused plan is not shown.
             let plan = Plan::default();
             (Intent { plan, ..intent }, Some(error))
@@ -224,7 +234,7 @@ pub(super) fn agree(hubs: &Hubs<'_>, consent: Consent, word: &str) -> Result<(),
     if yes { Ok(()) } else { Err(not_confirmed()) }
 }
 
-async fn apply(hubs: &Hubs<'_>, hub: &Hub, plan: &Plan) -> Result<(), Error> {
+async fn apply(hubs: &Hubs<'_>, hub: &ConnectedHub, plan: &Plan) -> Result<(), Error> {
     let progress = hubs.ui.progress(plan);
     let ended = hubs
         .stop
@@ -237,35 +247,27 @@ async fn apply(hubs: &Hubs<'_>, hub: &Hub, plan: &Plan) -> Result<(), Error> {
     let place = hubs.place(hub);
     let interrupted = signal.unwrap_or(ErrorKind::Interrupted);
     let error = match outcome {
-        None => explain::cut_short(&place, interrupted),
+        None => failure::cut_short(&place, interrupted),
         Some(outcome) if outcome.is_complete() => return Ok(()),
         Some(outcome) => unfinished(&place, plan, &outcome, interrupted),
     };
     Err(hubs.complete(error))
 }
 
-fn unfinished(place: &explain::Place, plan: &Plan, outcome: &Outcome, interrupted: ErrorKind) -> Error {
+fn unfinished(place: &failure::Place, plan: &Plan, outcome: &Outcome, interrupted: ErrorKind) -> Error {
     match outcome.failed.first() {
-        Some((at, fault)) => explain::failed_change(place, &plan.changes[*at], fault, outcome),
-        None => explain::stopped(place, plan, interrupted, outcome),
+        Some((at, fault)) => failure::failed_change(place, &plan.changes[*at], fault, outcome),
+        None => failure::stopped(place, plan, interrupted, outcome),
     }
 }
 
-/// Writes the one JSON document, and gives how the command ends: with the first error, if there is one.
-fn report(hubs: &Hubs<'_>, results: Vec<Planned>) -> Result<Ending, Error> {
-    let reports = results.iter().map(|result| {
-        let mut report = HubReport::new(&result.scope, &result.intent);
-        report.applied = result.applied;
-        report.error = result.error.clone();
-        report
-    });
-    let report = Report {
-        hubs: reports.collect(),
-        global_options: &hubs.global_options,
+fn reports_of(results: &[Planned]) -> Vec<HubReport> {
+    let report = |result: &Planned| HubReport {
+        applied: result.applied,
+        error: result.error.clone(),
+        ..HubReport::new(&result.scope, &result.intent)
     };
-    hubs.ui.report(&report)?;
-    let error = results.into_iter().find_map(|result| result.error);
-    Ok(error.map_or(Ending::Done, |error| Ending::Failed(Box::new(error))))
+    results.iter().map(report).collect()
 }
 
 fn summary(plan: &Plan, took: Duration) -> String {

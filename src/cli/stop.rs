@@ -16,12 +16,12 @@ pub(super) struct Stop {
 }
 
 /// The two signals that ask a program to end.
-struct Signals {
+struct StopSignals {
     interrupt: Signal,
     terminate: Signal,
 }
 
-impl Signals {
+impl StopSignals {
     fn listen() -> Result<Self, Error> {
         let listen = |kind| signal(kind).map_err(|e| Error::failed("cannot listen for signals").note(e.to_string()));
         Ok(Self {
@@ -44,7 +44,7 @@ impl Stop {
         &self,
         command: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
-        let mut signals = Signals::listen()?;
+        let mut signals = StopSignals::listen()?;
         tokio::pin!(command);
         loop {
             let kind = tokio::select! {
@@ -66,7 +66,7 @@ impl Stop {
         ui: &Ui,
         changes: impl FnOnce(watch::Receiver<bool>) -> F,
     ) -> Result<(Option<T>, Option<ErrorKind>), Error> {
-        let mut signals = Signals::listen()?;
+        let mut signals = StopSignals::listen()?;
         let (ask, asked) = watch::channel(false);
         self.applying.store(true, Ordering::Relaxed);
         let work = changes(asked);

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::inventory::Desired;
 use super::name::{KmsKey, QueuePrefix, RuleName};
-use super::options::HubOptions;
+use super::options::{Bounded, HubOptions, LogRetention, Retention};
 use super::policy;
 use super::queue_policy;
 use super::resource::{
@@ -24,7 +24,7 @@ use queue::queue;
 
 /// The value of the cluster tag on the probe queue: the router may send only to queues with that tag, and no cluster
 /// can have this name.
-pub const PROBE_CLUSTER: &str = "-";
+const PROBE_CLUSTER: &str = "-";
 
 /// The longest invocation of the router, in seconds.
 const FUNCTION_TIMEOUT: u32 = 10;
@@ -98,11 +98,7 @@ impl Hub {
             }),
             Resource::LogGroup(LogGroup {
                 name: self.scope.router_log_group(),
-                retention_days: Some(
-                    self.options
-                        .log_retention
-                        .map_or(14, super::options::LogRetention::days),
-                ),
+                retention_days: Some(self.options.log_retention.map_or(14, LogRetention::days)),
                 tags: self.tags(),
             }),
             Resource::Function(Function {
@@ -159,19 +155,11 @@ impl Hub {
     }
 
     fn tags(&self) -> Tags {
-        let user = self
-            .options
-            .tags
-            .as_ref()
-            .map(super::options::UserTags::tags)
-            .unwrap_or_default();
-        let memory = self
-            .options
-            .tags
-            .as_ref()
-            .map(super::options::UserTags::memory)
-            .unwrap_or_default();
-        Tags::of(&self.scope.bus).with_all(&user).with_all(&memory)
+        let tags = Tags::of(&self.scope.bus);
+        match &self.options.tags {
+            Some(user) => tags.with_all(&user.tags()).with_all(&user.memory()),
+            None => tags,
+        }
     }
 
     fn dead_letter_queue(&self) -> Queue {
@@ -195,10 +183,7 @@ impl Hub {
 
     fn hub_queue(&self) -> Queue {
         Queue {
-            retention: self
-                .options
-                .retention
-                .map_or(86_400, super::options::Retention::seconds),
+            retention: self.options.retention.map_or(86_400, Retention::seconds),
             visibility: 6 * FUNCTION_TIMEOUT,
             redrive: Some(Redrive {
                 dead_letters: self.scope.queue_arn(&self.scope.dead_letter_queue()),
@@ -238,7 +223,7 @@ impl Hub {
                 prefix: self.queue_prefix(),
             }
             .to_string(),
-            memory: self.options.memory.map_or(256, super::options::Bounded::get),
+            memory: self.options.memory.map_or(256, Bounded::get),
             timeout: FUNCTION_TIMEOUT,
             environment: BTreeMap::new(),
             code: self.code.clone(),

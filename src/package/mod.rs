@@ -14,7 +14,7 @@ pub(crate) use binary_hash::BinaryHash;
 pub(crate) use elf::Incompatible;
 
 /// The file name of the router's binary.
-pub(crate) const BINARY: &str = "kibus-router";
+const BINARY: &str = "kibus-router";
 
 /// The version of this build. A router found beside this executable must have the same version.
 const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,11 +1,11 @@
-//! The reasons to refuse a plan: for each the sentence, the resource, the finding code and the advice.
+//! The reasons to refuse a plan: for each the sentence, the resource and the finding code.
+
+mod advice;
 
 use std::collections::BTreeSet;
 
 use super::finding::FindingCode;
-use crate::error::{Hint, Invocation, quoted};
-use crate::model::fault::recreate_function;
-use crate::model::hub::default_queue_prefix;
+use crate::error::listed;
 use crate::model::name::{
     BusName, ClusterName, FunctionName, KmsKey, Partition, PermissionsBoundary, PolicyName, QueueName, Region,
     RoleName, RuleName,
@@ -31,7 +31,7 @@ pub enum Refusal {
     ForeignStatements(ResourceId),
     /// The policy of this name grants another queue: it is the policy of another cluster or bus on the same role. Bus `a`
     /// with cluster `us-west-2-x` and bus `a-us-west-2` with cluster `x` give the same name.
-    #[error("{id} exists and grants another queue: {}", list(.queues))]
+    #[error("{id} exists and grants another queue: {}", listed(.queues))]
     OthersPolicy {
         /// The policy.
         id: ResourceId,
@@ -50,7 +50,7 @@ pub enum Refusal {
     #[error("the queue of cluster `{0}` would be `{1}`, which is a queue of the hub")]
     HubQueue(ClusterName, QueueName),
     /// Queue names begin with the prefix, so it cannot change while there are clusters.
-    #[error("the queue prefix cannot change while clusters are registered: {}", list(.clusters))]
+    #[error("the queue prefix cannot change while clusters are registered: {}", listed(.clusters))]
     PrefixInUse {
         /// The clusters.
         clusters: BTreeSet<ClusterName>,
@@ -62,7 +62,7 @@ pub enum Refusal {
     )]
     EmptyPrefix(Region),
     /// A rule to delete has targets that kibus does not manage.
-    #[error("rule `{rule}` has targets that kibus does not manage: {}", list(.targets))]
+    #[error("rule `{rule}` has targets that kibus does not manage: {}", listed(.targets))]
     ForeignTargets {
         /// The rule.
         rule: RuleName,
@@ -158,7 +158,7 @@ pub enum Refusal {
     #[error("queue `{0}` would let others send by the saved option --lock-queues=false, but the hub queue is locked")]
     UnconfirmedUnlock(QueueName),
     /// The version to roll back to was published with other settings, and would route by them.
-    #[error("version {version} of the router was published with other settings: {}", list(.fields))]
+    #[error("version {version} of the router was published with other settings: {}", listed(.fields))]
     OtherSettings {
         /// The version's number.
         version: u64,
@@ -220,101 +220,4 @@ impl Refusal {
             Self::UnconfirmedUnlock(_) => FindingCode::TagsChanged,
         }
     }
-
-    /// What the operator can do about it. `removes` says that the plan only deletes.
-    #[must_use]
-    pub fn advice(&self, scope: &Scope, removes: bool) -> Hint {
-        match self {
-            Self::NotManaged { other: Some(other), .. } if removes => Hint::text(format!(
-                "it belongs to bus `{other}`: to delete it, run this command with --bus {other}"
-            )),
-            Self::NotManaged { .. } if removes => {
-                Hint::text("kibus does not delete it; delete it with the tool that created it")
-            }
-            Self::NotManaged {
-                id: ResourceId::Queue(queue),
-                bus,
-                other: Some(other),
-            } if !scope.hub_queues().contains(queue) => Hint::text(format!(
-                "it belongs to bus `{other}`: use that bus with --bus {other}, or give bus `{bus}` queue names of its own \
-                 with bootstrap-hub --queue-prefix"
-            )),
-            Self::NotManaged { .. } => {
-                Hint::text("rename or delete the existing resource, or use another bus with --bus")
-            }
-            Self::ForeignStatements(_) => Hint::text("move the other statements to a policy with another name"),
-            Self::OthersPolicy { .. } => {
-                Hint::text("use another controller role for this cluster, or another bus name")
-            }
-            Self::OthersQueue { serves, .. } => {
-                Hint::text(format!("use another queue prefix, or remove cluster `{serves}` first"))
-            }
-            Self::HubQueue(..) => Hint::text("use another queue prefix or another bus"),
-            Self::PrefixInUse { clusters } => Hint::command(
-                "queue names begin with the prefix; to change it, remove the clusters, and add them again afterwards",
-                Invocation::kibus(format!(
-                    "remove-cluster {}",
-                    clusters.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
-                )),
-            ),
-            Self::EmptyPrefix(_) => Hint::command(
-                "set a prefix that no other queue of the account has:",
-                Invocation::kibus(format!("bootstrap-hub --queue-prefix {}", default_queue_prefix())),
-            ),
-            Self::ForeignTargets { .. } => Hint::text("remove the targets first, if nothing needs them"),
-            Self::NoRoleSpace { .. } => Hint::text(
-                "remove inline policies that the role does not need, or replace them with managed policies, which do \
-                 not count; white space does not count either",
-            ),
-            Self::TooMuchReserved { most: 0, .. } => Hint::text(
-                "Lambda keeps 100 unreserved; request more concurrency in Service Quotas, or omit \
-                 --reserved-concurrency",
-            ),
-            Self::TooMuchReserved { most, .. } => Hint::command(
-                "Lambda keeps 100 unreserved; request more concurrency in Service Quotas, or reserve less",
-                Invocation::kibus(format!("bootstrap-hub --reserved-concurrency {most}")),
-            ),
-            Self::KeyElsewhere { .. } => Hint::text("use a key of this Region, or `--kms-key none` for SSE-SQS"),
-            Self::OlderRouter { live, .. } => Hint::text(format!(
-                "use kibus {live} or newer; to install the older router anyway, pass --allow-downgrade"
-            )),
-            Self::FunctionFailed { function, .. } => recreate_function(scope, function),
-            Self::RouterRole { .. } => Hint::text("pass the role that Karpenter runs as with --controller-role"),
-            Self::UnconfirmedRole {
-                cluster, role, found, ..
-            } => {
-                let which = match found {
-                    None => format!("if the controller of `{cluster}` runs as `{role}`, confirm it"),
-                    Some(_) => format!(
-                        "the usual search finds another role; name the one that the controller of `{cluster}` runs as"
-                    ),
-                };
-                let role = quoted(found.as_ref().unwrap_or(role).as_str());
-                Hint::command(
-                    format!("a tag alone grants nothing; {which}"),
-                    Invocation::kibus(format!("add-cluster {cluster} --controller-role {role}")),
-                )
-            }
-            Self::UnconfirmedBoundary { live, .. } => Hint::command(
-                "a tag alone does not remove or replace a boundary; to keep the boundary of the role",
-                Invocation::kibus(format!(
-                    "bootstrap-hub --permissions-boundary {}",
-                    quoted(live.as_str())
-                )),
-            ),
-            Self::UnconfirmedUnlock(_) => Hint::command(
-                "a tag alone does not unlock queues; to keep them locked",
-                Invocation::kibus("bootstrap-hub --lock-queues"),
-            ),
-            Self::OtherSettings { .. } => Hint::text("restore those settings first, or fix the newer router instead"),
-        }
-    }
-}
-
-fn list(items: &BTreeSet<impl ToString>) -> String {
-    items
-        .iter()
-        .map(|item| format!("`{}`", item.to_string()))
-        .collect::<Vec<_>>()
-        .join(", ")
 }

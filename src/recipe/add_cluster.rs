@@ -46,7 +46,7 @@ pub enum RoleOption {
 }
 
 /// Which role a cluster's controller runs as.
-enum Decision {
+enum RoleDecision {
     Role(RoleName),
     /// Kibus does not manage a policy on it.
     Unmanaged,
@@ -92,7 +92,7 @@ impl Recipe for Request {
         }
         for name in &self.names {
             match self.decide(survey, name) {
-                Decision::Role(role) => match survey.roles.get(&role) {
+                RoleDecision::Role(role) => match survey.roles.get(&role) {
                     None => drop(query.roles.insert(role, Policies::AllAndManaged)),
                     // Who may not list the policies of a role may still be allowed to read the one of kibus.
                     Some(Fact::Unreadable(_)) => {
@@ -101,9 +101,9 @@ impl Recipe for Request {
                     }
                     Some(_) => {}
                 },
-                Decision::Open => query.role_names = true,
-                Decision::Missing(_) if matches!(survey.role_names, Fact::NotAsked) => query.role_names = true,
-                Decision::Missing(_) | Decision::Unmanaged | Decision::NotFound(_) => {}
+                RoleDecision::Open => query.role_names = true,
+                RoleDecision::Missing(_) if matches!(survey.role_names, Fact::NotAsked) => query.role_names = true,
+                RoleDecision::Missing(_) | RoleDecision::Unmanaged | RoleDecision::NotFound(_) => {}
             }
         }
         query.role_names |= self.role == RoleOption::Search && role_search::needs_names(survey, &self.names);
@@ -122,17 +122,17 @@ impl Recipe for Request {
             let queue = survey.cluster_queue(name);
             refusals.extend(plan::check_queue_name(scope, name, &queue).err());
             let role = match self.decide(survey, name) {
-                Decision::Role(role) => Some(role),
-                Decision::Unmanaged => None,
-                Decision::NotFound(search) => {
+                RoleDecision::Role(role) => Some(role),
+                RoleDecision::Unmanaged => None,
+                RoleDecision::NotFound(search) => {
                     not_found.push(search);
                     continue;
                 }
-                Decision::Missing(role) => {
+                RoleDecision::Missing(role) => {
                     missing.push(role);
                     continue;
                 }
-                Decision::Open => match &survey.role_names {
+                RoleDecision::Open => match &survey.role_names {
                     Fact::Unreadable(fault) => {
                         return Err(Blocked::CallFailed("list the roles", Box::new(fault.clone())));
                     }
@@ -206,24 +206,24 @@ impl Request {
     }
 
     /// The controller role of a cluster: named now, or saved, or found.
-    fn decide(&self, survey: &Survey, name: &ClusterName) -> Decision {
+    fn decide(&self, survey: &Survey, name: &ClusterName) -> RoleDecision {
         let tags = survey.saved_tags(name);
         let saved = tags.and_then(Tags::controller_role);
         match (&self.role, saved) {
-            (RoleOption::Unmanaged, _) => Decision::Unmanaged,
+            (RoleOption::Unmanaged, _) => RoleDecision::Unmanaged,
             (RoleOption::Named(template), saved) => match template.role(name) {
                 Ok(role) => existing(survey, name, role, saved),
-                Err(_) => Decision::NotFound(RoleSearch::nothing(name)),
+                Err(_) => RoleDecision::NotFound(RoleSearch::nothing(name)),
             },
             (RoleOption::Search, Some(role)) => existing(survey, name, role.clone(), Some(role)),
             // A cluster that is registered without a role stays without one until a role is named.
             (RoleOption::Search, None) if tags.is_some_and(|tags| tags.belong_to(&survey.scope.bus)) => {
-                Decision::Unmanaged
+                RoleDecision::Unmanaged
             }
             (RoleOption::Search, None) => match role_search::find(survey, name) {
-                Found::One(role) => Decision::Role(role),
-                Found::NotOne(search) => Decision::NotFound(search),
-                Found::Open => Decision::Open,
+                Found::One(role) => RoleDecision::Role(role),
+                Found::NotOne(search) => RoleDecision::NotFound(search),
+                Found::Open => RoleDecision::Open,
             },
         }
     }
@@ -240,17 +240,17 @@ impl Request {
 }
 
 /// The decision for a named or saved role, which may not exist.
-fn existing(survey: &Survey, cluster: &ClusterName, role: RoleName, saved: Option<RoleName>) -> Decision {
+fn existing(survey: &Survey, cluster: &ClusterName, role: RoleName, saved: Option<RoleName>) -> RoleDecision {
     let absent = match survey.roles.get(&role) {
         Some(Fact::Absent) => true,
         Some(Fact::Unreadable(_)) => survey.observed.get(&ResourceId::Role(role.clone())) == Some(&Reading::Absent),
         _ => false,
     };
     if !absent {
-        return Decision::Role(role);
+        return RoleDecision::Role(role);
     }
     let similar = survey.role_names.present().map(|all| similar(cluster, all));
-    Decision::Missing(MissingRole {
+    RoleDecision::Missing(MissingRole {
         cluster: cluster.clone(),
         saved: saved.as_ref() == Some(&role),
         role,

@@ -21,14 +21,14 @@ pub struct Request {
     /// The options from the command line.
     pub options: HubOptions,
     /// The router of this kibus.
-    pub router: Router,
+    pub router: OfferedRouter,
     /// Whether an older router may replace a newer one.
     pub allow_downgrade: bool,
 }
 
 /// The router of a kibus.
 #[derive(Clone, Debug)]
-pub enum Router {
+pub enum OfferedRouter {
     /// A router of this version; a deployed build of the version stays.
     OfVersion(String),
     /// This code.
@@ -56,7 +56,7 @@ impl Request {
 
     /// The code that is deployed, if it stays.
     fn deployed(&self, survey: &Survey, architecture: Architecture) -> Option<Code> {
-        let Router::OfVersion(version) = &self.router else {
+        let OfferedRouter::OfVersion(version) = &self.router else {
             return None;
         };
         let live = &survey.observed.function(survey.scope.router_function())?.settings;
@@ -66,8 +66,8 @@ impl Request {
 
     fn code(&self, survey: &Survey, architecture: Architecture) -> Code {
         match &self.router {
-            Router::Packaged(code) => code.clone(),
-            Router::OfVersion(version) => self
+            OfferedRouter::Packaged(code) => code.clone(),
+            OfferedRouter::OfVersion(version) => self
                 .deployed(survey, architecture)
                 .unwrap_or_else(|| Code::of_archive(version.as_str(), "")),
         }

@@ -71,7 +71,7 @@ fn code() -> Code {
 fn bootstrap(options: HubOptions) -> bootstrap_hub::Request {
     bootstrap_hub::Request {
         options,
-        router: bootstrap_hub::Router::Packaged(code()),
+        router: bootstrap_hub::OfferedRouter::Packaged(code()),
         allow_downgrade: false,
     }
 }

@@ -183,10 +183,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_unreachable_endpoint_is_not_an_error_yet() {
+    async fn an_unreachable_endpoint_is_an_error_of_the_first_call() {
         let connector = connector();
         // Nothing listens on port 1.
-        open(&connector, &config(&connector, "http://127.0.0.1:1")).await;
+        let config = config(&connector, "http://127.0.0.1:1");
+        open(&connector, &config).await;
+        let answer = describe_tags(&ec2::Client::new(&config), &["i-1"], || ()).await;
+        assert!(matches!(answer, Err(ec2::Ec2Error::Unreachable(_))), "{answer:?}");
     }
 
     #[tokio::test]

@@ -19,7 +19,7 @@ use crate::model::signal::{Signal, SubjectMember};
 pub(super) const LARGEST: usize = 1024 * 1024;
 /// The most entities of one event. Each may take a share of a call and a decision of its own, so more could use up the
 /// memory and the time of the other messages in the batch.
-pub(super) const MOST_ENTITIES: usize = 10_000;
+const MOST_ENTITIES: usize = 10_000;
 
 /// An event that Karpenter may act on.
 #[derive(Debug)]

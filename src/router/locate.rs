@@ -14,7 +14,7 @@ use super::services::{CallFailure, InstanceTags, Queues};
 use crate::ec2::describe_tags::MAX_IDS;
 
 /// The owner of each instance that has an answer, or why there is none.
-pub(super) type Owners = HashMap<InstanceId, Result<InstanceOwner, RetryReason>>;
+pub(super) type InstanceOwners = HashMap<InstanceId, Result<InstanceOwner, RetryReason>>;
 
 /// Instances without an answer so far, and why the last call gave none.
 pub(super) struct Unanswered {
@@ -31,8 +31,8 @@ impl Unanswered {
 pub(super) async fn locate<T: InstanceTags, Q: Queues, C: Clock>(
     context: &Arc<InvocationContext<T, Q, C>>,
     ids: HashSet<InstanceId>,
-) -> (Owners, Unanswered) {
-    let mut owners = Owners::new();
+) -> (InstanceOwners, Unanswered) {
+    let mut owners = InstanceOwners::new();
     let mut unknown = Vec::new();
     for id in ids {
         match context.router.cached(&id, context.clock.now()) {
@@ -52,8 +52,8 @@ pub(super) async fn locate<T: InstanceTags, Q: Queues, C: Clock>(
 pub(super) async fn retry<T: InstanceTags, Q: Queues, C: Clock>(
     context: &Arc<InvocationContext<T, Q, C>>,
     mut unanswered: Unanswered,
-) -> Owners {
-    let mut owners = Owners::new();
+) -> InstanceOwners {
+    let mut owners = InstanceOwners::new();
     let mut backoff = Backoff::default();
     while !unanswered.is_empty() && backoff.again(&context.clock).await {
         let chunks = unanswered.chunks.into_iter().map(|(chunk, _)| chunk).collect();
@@ -68,7 +68,7 @@ pub(super) async fn retry<T: InstanceTags, Q: Queues, C: Clock>(
 async fn ask<T: InstanceTags, Q: Queues, C: Clock>(
     context: &Arc<InvocationContext<T, Q, C>>,
     chunks: Vec<Vec<InstanceId>>,
-    owners: &mut Owners,
+    owners: &mut InstanceOwners,
 ) -> Unanswered {
     let mut unanswered = Unanswered { chunks: Vec::new() };
     let mut tasks = JoinSet::new();

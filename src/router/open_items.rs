@@ -10,7 +10,7 @@ use super::decode::{DecodedEvent, EventSubject, decode};
 use super::deliver::{Destination, Outgoing, SendResult};
 use super::event_text::EventText;
 use super::instance::InstanceId;
-use super::locate::Owners;
+use super::locate::InstanceOwners;
 use super::owner::InstanceOwner;
 use super::route::{Delivery, Item, Message, RoutedBatch};
 use crate::model::scope::Scope;
@@ -119,7 +119,7 @@ impl<'a> OpenItems<'a> {
     pub(super) fn settle<T, Q>(
         &mut self,
         router: &Router<T, Q>,
-        owners: &Owners,
+        owners: &InstanceOwners,
     ) -> BTreeMap<Destination, Vec<Outgoing>> {
         let mut bound: BTreeMap<(usize, Destination), Vec<usize>> = BTreeMap::new();
         for (number, open) in self.items.iter_mut().enumerate().filter(|(_, open)| !open.settled) {

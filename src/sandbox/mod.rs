@@ -67,7 +67,7 @@ pub enum Up {
 
 /// Whether the sandbox is running.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Status {
+pub enum ServerStatus {
     /// No server is running.
     Down,
     /// The server runs and responds.
@@ -101,11 +101,11 @@ impl Sandbox {
     pub async fn up(&self, tell: &(dyn Fn(SetupStep) + Sync)) -> Result<Up, SandboxError> {
         let lock = self.home.lock().await?;
         match self.status().await? {
-            Status::Up(record) => return Ok(Up::AlreadyRunning(record)),
-            Status::Unresponsive(ServerRecord { pid, port, .. }) => {
+            ServerStatus::Up(record) => return Ok(Up::AlreadyRunning(record)),
+            ServerStatus::Unresponsive(ServerRecord { pid, port, .. }) => {
                 return Err(SandboxError::Unresponsive { pid, port });
             }
-            Status::Down => {}
+            ServerStatus::Down => {}
         }
         let python = install::install(&self.home, &lock, tell).await?;
         tell(SetupStep::Starting);
@@ -124,14 +124,14 @@ impl Sandbox {
     ///
     /// # Errors
     /// Its record cannot be read.
-    pub async fn status(&self) -> Result<Status, SandboxError> {
+    pub async fn status(&self) -> Result<ServerStatus, SandboxError> {
         let Some(record) = ServerRecord::read(&self.home.record_path())?.filter(ServerRecord::is_running) else {
-            return Ok(Status::Down);
+            return Ok(ServerStatus::Down);
         };
         Ok(if server::is_healthy(&record).await {
-            Status::Up(record)
+            ServerStatus::Up(record)
         } else {
-            Status::Unresponsive(record)
+            ServerStatus::Unresponsive(record)
         })
     }
 
@@ -141,9 +141,9 @@ impl Sandbox {
     /// [`SandboxError::NotRunning`], or [`SandboxError::Unresponsive`] if it runs but does not respond.
     pub async fn endpoint(&self) -> Result<Endpoint, SandboxError> {
         match self.status().await? {
-            Status::Up(record) => Ok(record.endpoint()),
-            Status::Unresponsive(ServerRecord { pid, port, .. }) => Err(SandboxError::Unresponsive { pid, port }),
-            Status::Down => Err(SandboxError::NotRunning),
+            ServerStatus::Up(record) => Ok(record.endpoint()),
+            ServerStatus::Unresponsive(ServerRecord { pid, port, .. }) => Err(SandboxError::Unresponsive { pid, port }),
+            ServerStatus::Down => Err(SandboxError::NotRunning),
         }
     }
 

@@ -6,7 +6,7 @@ use std::process::Child;
 use tempfile::TempDir;
 
 use super::environment::Endpoint;
-use super::server::{Started, stop_child};
+use super::server::{StartedServer, stop_child};
 
 /// An emulator that is recorded nowhere. Dropping this ends the emulator and its functions and removes its files. The
 /// emulator also ends when the process that holds this is killed.
@@ -19,7 +19,7 @@ pub struct PrivateServer {
 }
 
 impl PrivateServer {
-    pub(super) fn new(started: Started, directory: TempDir) -> Self {
+    pub(super) fn new(started: StartedServer, directory: TempDir) -> Self {
         Self {
             child: Some(started.child),
             endpoint: started.record.endpoint(),

@@ -36,7 +36,7 @@ pub(super) enum Lifetime {
 
 /// A server that was just started and has responded.
 #[derive(Debug)]
-pub(super) struct Started {
+pub(super) struct StartedServer {
     pub(super) child: Child,
     pub(super) record: ServerRecord,
 }
@@ -52,7 +52,7 @@ pub(super) async fn start(
     lifetime: Lifetime,
     extra: &[(&str, &str)],
     save: impl Fn(&ServerRecord) -> Result<(), SandboxError>,
-) -> Result<Started, SandboxError> {
+) -> Result<StartedServer, SandboxError> {
     let scratch = directory.join("tmp");
     fs::create_dir_all(&scratch).map_err(SandboxError::io("create", &scratch))?;
     let log = directory.join("server.log");
@@ -89,7 +89,7 @@ pub(super) async fn start(
         let mut starting = Starting(Some(child));
         save(&record)?;
         match starting.wait_until_healthy(&record).await {
-            Ok(child) => return Ok(Started { child, record }),
+            Ok(child) => return Ok(StartedServer { child, record }),
             Err(StartFailure::Exited) if attempt < MAX_ATTEMPTS && reports_port_in_use(&log) => attempt += 1,
             Err(reason) => {
                 return Err(SandboxError::NotStarted {

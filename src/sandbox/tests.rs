@@ -98,7 +98,7 @@ async fn the_users_server_is_started_once_and_stopped_once() {
         }
     }
 
-    assert_eq!(sandbox.status().await.unwrap(), Status::Down);
+    assert_eq!(sandbox.status().await.unwrap(), ServerStatus::Down);
     assert!(matches!(sandbox.endpoint().await, Err(SandboxError::NotRunning)));
     assert_eq!(sandbox.down().await.unwrap(), None, "nothing to stop");
 
@@ -111,10 +111,10 @@ async fn the_users_server_is_started_once_and_stopped_once() {
         both => panic!("expected one start and one running server: {both:?}"),
     };
     assert_eq!(record, found);
-    assert_eq!(sandbox.status().await.unwrap(), Status::Up(record.clone()));
+    assert_eq!(sandbox.status().await.unwrap(), ServerStatus::Up(record.clone()));
     assert_eq!(sandbox.endpoint().await.unwrap(), record.endpoint());
 
     assert_eq!(sandbox.down().await.unwrap(), Some(record));
-    assert_eq!(sandbox.status().await.unwrap(), Status::Down);
+    assert_eq!(sandbox.status().await.unwrap(), ServerStatus::Down);
     assert_eq!(sandbox.down().await.unwrap(), None, "already stopped");
 }

@@ -1,21 +1,20 @@
 //! Answers a query in as few round trips as possible: everything that depends on nothing is asked at once, with the
 //! default queue prefix as a guess; what depends on an answer follows.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod roles;
+
+use std::collections::BTreeSet;
 
 use futures_util::future::{OptionFuture, join_all};
 use tokio::sync::Semaphore;
 
-use super::{Fact, Policies, Query, RolePolicies, SavedOptions, Survey};
+use super::{Fact, Query, SavedOptions, Survey};
 use crate::cloud::{Fault, Read, Snapshot};
-use crate::model::cluster::Cluster;
-use crate::model::controller_role::is_usual;
-use crate::model::document::Document;
 use crate::model::hub;
 use crate::model::inventory::Reading;
-use crate::model::name::{ClusterName, QueueName, QueuePrefix, RoleName};
-use crate::model::other_setup::{may_name_a_queue, usual_queues};
-use crate::model::resource::{Resource, ResourceId};
+use crate::model::name::{ClusterName, QueueName, QueuePrefix};
+use crate::model::other_setup::usual_queues;
+use crate::model::resource::{FunctionSettings, Resource, ResourceId};
 use crate::model::tags::Tags;
 
 /// Up to this many clusters, queues are looked up by name. For more, one list of all queues needs fewer calls.
@@ -29,7 +28,6 @@ pub(super) struct Reader<'a, R> {
 }
 
 type Snapshots = Vec<(ResourceId, Result<Option<Snapshot>, Fault>)>;
-type Roles = Vec<(RoleName, Fact<RolePolicies>)>;
 /// The queues that discovery has found, and what was read of them.
 type Discovered = (Fact<BTreeSet<QueueName>>, Snapshots);
 
@@ -161,118 +159,6 @@ impl<'a, R: Read> Reader<'a, R> {
         (Fact::of(found), self.snapshots(unread).await)
     }
 
-    /// Lists the roles, and reads the policies of this bus on every role that is named like a controller role, but for
-    /// the roles that are being read already.
-    async fn role_names(&self, survey: &Survey, query: &Query) -> (Fact<BTreeSet<RoleName>>, Roles) {
-        let names = match &survey.role_names {
-            Fact::NotAsked => Fact::of(self.call(|| self.cloud.role_names()).await),
-            known => known.clone(),
-        };
-        let all = names.present().into_iter().flatten();
-        let orphans = all.filter(|role| query.orphans && is_usual(role) && !query.roles.contains_key(role));
-        let roles = orphans.map(|role| (role.clone(), Policies::OfBus)).collect();
-        let read = self.roles(survey, roles).await;
-        (names, read)
-    }
-
-    /// Reads the roles that the clusters' queues have saved.
-    async fn controller_roles(&self, survey: &mut Survey, policies: Policies) {
-        let saved: BTreeMap<ClusterName, RoleName> = survey
-            .clusters()
-            .into_iter()
-            .filter_map(|(cluster, tags)| Some((cluster, tags.controller_role()?)))
-            .collect();
-        let roles = saved.values().map(|role| (role.clone(), policies)).collect();
-        let read = self.roles(survey, roles).await;
-        survey.roles.extend(read);
-        // Who may not list the policies of a role may still be allowed to read the one of kibus.
-        let direct = saved
-            .iter()
-            .filter(|(_, role)| survey.roles.get(*role).is_some_and(|fact| fact.fault().is_some()))
-            .map(|(cluster, role)| Cluster::policy_id(&survey.scope, cluster, role));
-        let read = self.snapshots(not_read(survey, direct)).await;
-        survey.take(read);
-    }
-
-    async fn roles(&self, survey: &Survey, roles: BTreeMap<RoleName, Policies>) -> Roles {
-        let prefix = survey.scope.controller_policies_prefix();
-        let unread = roles
-            .into_iter()
-            .filter(|(role, policies)| match survey.roles.get(role) {
-                None | Some(Fact::NotAsked) => true,
-                Some(Fact::Present(known)) => match policies {
-                    Policies::OfBus => false,
-                    Policies::All => known.all().is_none(),
-                    Policies::AllAndManaged => known.all().is_none() || !known.managed.is_asked(),
-                },
-                Some(Fact::Absent | Fact::Unreadable(_)) => false,
-            });
-        let reads = unread.map(|(role, policies)| {
-            let known = survey.roles.get(&role).and_then(Fact::present).cloned();
-            let prefix = prefix.as_str();
-            async move {
-                let wanted = |name: &str| policies != Policies::OfBus || name.starts_with(prefix);
-                let managed = policies == Policies::AllAndManaged;
-                let read = self.role(&role, known, wanted, managed).await;
-                (role, Fact::of_option(read))
-            }
-        });
-        join_all(reads).await
-    }
-
-    async fn role(
-        &self,
-        role: &RoleName,
-        known: Option<RolePolicies>,
-        wanted: impl Fn(&str) -> bool,
-        managed: bool,
-    ) -> Result<Option<RolePolicies>, Fault> {
-        let mut policies = match known {
-            Some(known) => known,
-            None => match self.call(|| self.cloud.inline_policy_names(role)).await? {
-                None => return Ok(None),
-                Some(names) => RolePolicies {
-                    names,
-                    ..RolePolicies::default()
-                },
-            },
-        };
-        let unread = policies
-            .names
-            .iter()
-            .filter(|name| wanted(name) && !policies.documents.contains_key(*name));
-        let reads = unread.map(|name| self.call(|| self.cloud.inline_policy(role, name)));
-        let managed = managed && !policies.managed.is_asked();
-        let (inline, managed) = tokio::join!(
-            join_all(reads),
-            OptionFuture::from(managed.then(|| self.managed_policies(role)))
-        );
-        policies.managed = managed.unwrap_or(policies.managed);
-        for policy in inline {
-            // A policy that went between the two calls takes no space any more.
-            if let Some(policy) = policy? {
-                policies.documents.insert(policy.name.clone(), policy);
-            }
-        }
-        let read = policies.documents.keys().cloned().collect::<BTreeSet<_>>();
-        policies.names.retain(|name| !wanted(name) || read.contains(name));
-        Ok(Some(policies))
-    }
-
-    /// The managed policies of a role that may name a queue.
-    async fn managed_policies(&self, role: &RoleName) -> Fact<BTreeMap<String, Fact<Document>>> {
-        let arns = match self.call(|| self.cloud.attached_policies(role)).await {
-            Ok(Some(arns)) => arns,
-            Ok(None) => return Fact::Absent,
-            Err(fault) => return Fact::Unreadable(fault),
-        };
-        let reads = arns.into_iter().filter(|arn| may_name_a_queue(arn)).map(|arn| async {
-            let document = self.call(|| self.cloud.managed_policy(&arn)).await;
-            (arn, Fact::of_option(document))
-        });
-        Fact::Present(join_all(reads).await.into_iter().collect())
-    }
-
     /// The queues that exist, among those with the usual names of the clusters' interruption queues.
     async fn usual_queues(&self, clusters: &BTreeSet<ClusterName>) -> Result<BTreeSet<QueueName>, Fault> {
         let usual: BTreeSet<QueueName> = clusters.iter().flat_map(usual_queues).collect();
@@ -291,11 +177,7 @@ impl<'a, R: Read> Reader<'a, R> {
         Ok(existing)
     }
 
-    async fn versions(
-        &self,
-        survey: &Survey,
-        versions: &BTreeSet<u64>,
-    ) -> Vec<(u64, Fact<crate::model::resource::FunctionSettings>)> {
+    async fn versions(&self, survey: &Survey, versions: &BTreeSet<u64>) -> Vec<(u64, Fact<FunctionSettings>)> {
         let function = survey.scope.router_function();
         let unread = versions.iter().filter(|version| !survey.versions.contains_key(version));
         let reads = unread.map(|version| {

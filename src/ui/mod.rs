@@ -10,6 +10,7 @@ mod progress;
 mod progress_term;
 mod prompt;
 mod settings;
+mod stdout;
 pub mod table;
 mod terminal;
 pub mod text;
@@ -24,6 +25,7 @@ pub use heading::Heading;
 pub use json::{HubReport, Report};
 pub use progress::PlanProgress;
 pub use settings::{Color, Output, Talk};
+pub use stdout::not_written;
 pub use table::{Align, Table};
 
 use crate::error::{Error, Hint};
@@ -31,11 +33,9 @@ use crate::plan::Plan;
 use crate::recipe::{Controller, Intent, NextStep};
 use paint::Paint;
 use progress_term::ProgressTerm;
+use stdout::{STDOUT_CLOSED, write_line};
 use terminal::{ColorVariables, Terminals};
 use text::Style;
-
-/// The message of the error for a closed stdout. It is not shown, because nobody reads the output.
-const STDOUT_CLOSED: &str = "standard output is closed";
 
 /// The terminal or the pipeline that runs kibus.
 #[derive(Debug)]
@@ -94,14 +94,12 @@ impl Ui {
     }
 
     /// The style of text on stdout.
-    #[must_use]
-    pub fn stdout_style(&self) -> Style {
+    fn stdout_style(&self) -> Style {
         self.style(self.stdout_paint, self.terminals.stdout, &Term::stdout())
     }
 
     /// The style of text on stderr.
-    #[must_use]
-    pub fn stderr_style(&self) -> Style {
+    fn stderr_style(&self) -> Style {
         self.style(self.stderr_paint, self.terminals.stderr, &Term::stderr())
     }
 
@@ -331,51 +329,4 @@ fn say(bars: &MultiProgress, paint: Paint, text: &str) {
     bars.suspend(|| {
         let _ = writeln!(io::stderr().lock(), "{text}");
     });
-}
-
-fn write_line(to: &mut impl Write, text: &str) -> Result<(), Error> {
-    writeln!(to, "{text}")
-        .and_then(|()| to.flush())
-        .map_err(|e| not_written(&e))
-}
-
-/// The error of a failed write to stdout: a closed pipe, or a full disk.
-#[must_use]
-pub fn not_written(e: &io::Error) -> Error {
-    if e.kind() == io::ErrorKind::BrokenPipe {
-        return Error::failed(STDOUT_CLOSED);
-    }
-    Error::failed("the output could not be written to standard output")
-        .note(e.to_string())
-        .note("the output is incomplete; what was changed stays changed")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::error::ErrorKind;
-
-    struct Refuses(io::ErrorKind);
-
-    impl Write for Refuses {
-        fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-            Err(self.0.into())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    #[test]
-    fn output_that_goes_nowhere_is_an_error() {
-        let closed = write_line(&mut Refuses(io::ErrorKind::BrokenPipe), "x").unwrap_err();
-        assert_eq!(
-            (closed.kind, closed.message.as_str()),
-            (ErrorKind::Failed, STDOUT_CLOSED)
-        );
-        let full = write_line(&mut Refuses(io::ErrorKind::StorageFull), "x").unwrap_err();
-        assert_eq!(full.kind, ErrorKind::Failed);
-        assert_ne!(full.message, STDOUT_CLOSED);
-    }
 }

@@ -1,22 +1,26 @@
 //! A cloud in memory that is at least as strict as AWS, fails on demand, and records every write that breaks a law. A deleted
 //! queue answers some more reads (S9), unless its delete is waited for.
 
+mod effect;
+mod rules;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
 
 use kibus::cloud::{Fault, FaultKind, Read, Snapshot, Waiting, Write};
 use kibus::model::document::Document;
-use kibus::model::field::FieldValue;
 use kibus::model::inline_policy::InlinePolicy;
 use kibus::model::name::{BusName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName};
-use kibus::model::policy;
-use kibus::model::resource::{Encryption, FunctionSettings, Resource, ResourceId};
+use kibus::model::resource::{FunctionSettings, Resource, ResourceId};
 use kibus::model::scope::Scope;
-use kibus::model::tags::{CLUSTER, DELETING, Tags};
-use kibus::plan::{FieldChange, Op, Plan};
+use kibus::model::tags::CLUSTER;
+use kibus::plan::{Op, Plan};
 use tokio::sync::watch;
 
-use crate::queue_policies::Sender;
+use effect::{half, marked, take};
+use rules::{allowed, can_use, locked_out};
+
+pub(super) use effect::{halves, tags_mut};
 
 /// The roles of the account that kibus does not manage.
 const ROLES: &[&str] = &["KarpenterServiceAccount-base", "a", "b", "r-base", "r-two"];
@@ -278,16 +282,6 @@ impl State {
     }
 }
 
-/// The queue that a step deletes, with the mark that comes before the delete.
-fn marked(op: &Op) -> Option<Resource> {
-    let Op::Delete(Resource::Queue(queue)) = op else {
-        return None;
-    };
-    let mut queue = queue.clone();
-    queue.tags = queue.tags.with(DELETING, "1");
-    Some(Resource::Queue(queue))
-}
-
 /// Whether a resource exists and is not being deleted.
 fn stands(resources: &Desired, id: &ResourceId) -> bool {
     let tags = |resource: &Resource| resource.tags().cloned().unwrap_or_default();
@@ -342,289 +336,11 @@ impl Account {
     }
 }
 
-/// Which policies allow which queues: the router policy all but the dead-letter queue, a controller policy its cluster queue.
-fn can_use(scope: &Scope, resources: &Desired) -> BTreeSet<(ResourceId, ResourceId)> {
-    let mut found = BTreeSet::new();
-    for queue in resources.values() {
-        let Resource::Queue(queue) = queue else { continue };
-        if queue.name == scope.dead_letter_queue() || !queue.tags.belong_to(&scope.bus) || queue.tags.being_deleted() {
-            continue;
-        }
-        let controller = queue
-            .tags
-            .cluster_of(&scope.bus)
-            .map(|cluster| scope.controller_policy(&cluster));
-        for policy in resources.values() {
-            let Resource::RolePolicy(policy) = policy else { continue };
-            let uses = policy.name == scope.router_policy() || Some(&policy.name) == controller.as_ref();
-            let opens = match &queue.encryption {
-                Encryption::Kms(key) => policy.document.compact().contains(key.as_str()),
-                _ => true,
-            };
-            if uses && opens {
-                let policy = ResourceId::RolePolicy(policy.role.clone(), policy.name.clone());
-                found.insert((policy, ResourceId::Queue(queue.name.clone())));
-            }
-        }
-    }
-    found
-}
-
-/// The queues whose policies deny the router's messages, with the role as it is.
-fn locked_out(scope: &Scope, resources: &Desired) -> Vec<QueueName> {
-    let role = resources.get(&ResourceId::Role(scope.router_role()));
-    let arn = role
-        .and_then(Resource::as_role)
-        .map(|role| scope.role_arn(&role.path, &role.name));
-    let queues = resources.values().filter_map(Resource::as_queue);
-    let delivered = queues.filter(|queue| queue.tags.belong_to(&scope.bus) && queue.tags.get(CLUSTER).is_some());
-    let locked = delivered.filter(|queue| {
-        let router = arn.clone().map(Sender::principal);
-        router.is_some_and(|router| queue.policy.as_ref().is_some_and(|policy| !router.may_send(policy)))
-    });
-    locked.map(|queue| queue.name.clone()).collect()
-}
-
 fn fault(message: &str) -> Fault {
     Fault {
         kind: FaultKind::Rejected,
         action: "test:Write".to_owned(),
         code: None,
         message: message.to_owned(),
-    }
-}
-
-/// Whether this write is allowed: it was shown, kibus manages the resource, and nothing depends on it.
-fn allowed(scope: &Scope, state: &mut State, op: &Op) -> Result<(), String> {
-    // Other tasks may run in between.
-    let goes_on = matches!(op, Op::Update { to, .. } if Some(to) == state.unfinished.as_ref());
-    match state.shown.iter().position(|shown| shown == op) {
-        Some(place) => drop(state.shown.swap_remove(place)),
-        None if goes_on => state.unfinished = None,
-        None => return Err("was not shown, or is done twice".to_owned()),
-    }
-    let resources = &state.resources;
-    let there = resources.get(&op.id());
-    match (op, there) {
-        (Op::Create(_), Some(_)) => return Err("exists".to_owned()),
-        (Op::Create(after), None) => {
-            if after.tags().is_some_and(|tags| !tags.belong_to(&scope.bus)) {
-                return Err("would not be known as ours".to_owned());
-            }
-        }
-        (Op::Update { .. } | Op::Delete(_), None) => return Err("is gone".to_owned()),
-        (Op::Update { from, .. }, Some(there)) if from.as_ref() != there => {
-            return Err("is not what was seen".to_owned());
-        }
-        (Op::Delete(_) | Op::Update { .. }, Some(there)) => {
-            if !ours(scope, resources, there) {
-                return Err("is not managed by kibus".to_owned());
-            }
-        }
-    }
-    match op {
-        // Nothing works with a queue that is being deleted.
-        Op::Delete(before) if !stands(resources, &before.id()) => Ok(()),
-        Op::Delete(before) => match users(scope, resources, before).next() {
-            Some(user) => Err(format!("goes while {user} needs it")),
-            None => Ok(()),
-        },
-        Op::Create(after) | Op::Update { to: after, .. } => {
-            match needed(scope, after).find(|id| !stands(resources, id)) {
-                Some(missing) => Err(format!("needs {missing}, which is missing")),
-                None => Ok(()),
-            }
-        }
-    }
-}
-
-fn ours(scope: &Scope, resources: &Desired, resource: &Resource) -> bool {
-    let tagged = |id: &ResourceId| {
-        let tags = resources.get(id).and_then(Resource::tags);
-        tags.is_some_and(|tags| tags.belong_to(&scope.bus))
-    };
-    match resource {
-        Resource::RolePolicy(r) => policy::all_ours(&r.document) || tagged(&ResourceId::Role(r.role.clone())),
-        Resource::Alias(r) => tagged(&ResourceId::Function(r.function.clone())),
-        Resource::EventSourceMapping(r) => tagged(&ResourceId::Queue(r.queue.clone())),
-        _ => tagged(&resource.id()),
-    }
-}
-
-/// The resources that this one needs.
-fn needed(scope: &Scope, resource: &Resource) -> impl Iterator<Item = ResourceId> {
-    let dead_letters = ResourceId::Queue(scope.dead_letter_queue());
-    let router_policy = ResourceId::RolePolicy(scope.router_role(), scope.router_policy());
-    let ids = match resource {
-        Resource::Queue(queue) if queue.redrive.is_some() => vec![dead_letters],
-        Resource::Rule(_) => vec![dead_letters, ResourceId::Queue(scope.hub_queue())],
-        Resource::RolePolicy(policy) if policy.role == scope.router_role() => {
-            vec![ResourceId::Role(policy.role.clone())]
-        }
-        // The queue of the policy's cluster saves the role.
-        Resource::RolePolicy(policy) => {
-            let name = policy.name.as_str().rsplit('-').next().unwrap_or_default();
-            vec![ResourceId::Queue(format!("karpenter-{name}").parse().unwrap())]
-        }
-        Resource::Function(_) => vec![
-            ResourceId::Role(scope.router_role()),
-            ResourceId::LogGroup(scope.router_log_group()),
-        ],
-        // Its self-test uses all of them.
-        Resource::Alias(alias) => vec![
-            ResourceId::Function(alias.function.clone()),
-            ResourceId::Queue(scope.probe_queue()),
-            router_policy,
-        ],
-        Resource::EventSourceMapping(mapping) => vec![
-            ResourceId::Queue(mapping.queue.clone()),
-            ResourceId::Alias(mapping.function.clone(), mapping.alias.clone()),
-            router_policy,
-        ],
-        _ => Vec::new(),
-    };
-    ids.into_iter()
-}
-
-/// The managed resources that need this one. A role is replaced under its function, and its policy under the mapping. An
-/// alias needs more only while it moves.
-fn users(scope: &Scope, resources: &Desired, used: &Resource) -> impl Iterator<Item = ResourceId> {
-    let users: Vec<ResourceId> = resources
-        .values()
-        .filter(|user| ours(scope, resources, user))
-        .filter(|user| needed(scope, user).any(|id| id == used.id()))
-        .filter(|user| {
-            !matches!(
-                (user, used),
-                (Resource::Function(_), Resource::Role(_))
-                    | (
-                        Resource::EventSourceMapping(_) | Resource::Alias(_),
-                        Resource::RolePolicy(_)
-                    )
-                    | (Resource::Alias(_), Resource::Queue(_))
-            )
-        })
-        .map(Resource::id)
-        .collect();
-    users.into_iter()
-}
-
-fn take(resources: &mut Desired, op: &Op) {
-    let after = match op {
-        Op::Create(after) => after.clone(),
-        Op::Update { from, to, fields } => updated(from, to, fields),
-        Op::Delete(before) => {
-            resources.remove(&before.id());
-            return;
-        }
-    };
-    let after = match after {
-        // Publishing freezes the current settings, not the desired ones.
-        Resource::Alias(mut alias) => {
-            if let Some(Resource::Function(function)) = resources.get(&ResourceId::Function(alias.function.clone())) {
-                alias.settings = function.settings.clone();
-            }
-            alias.version = Some(alias.version.unwrap_or(0) + 1);
-            Resource::Alias(alias)
-        }
-        other => other,
-    };
-    resources.insert(after.id(), after);
-}
-
-/// A resource after an update: only the planned fields change.
-fn updated(from: &Resource, to: &Resource, fields: &[FieldChange]) -> Resource {
-    let named = |path: &str| fields.iter().any(|field| field.path == path);
-    let mut after = to.clone();
-    if let (Some(tags), Some(before)) = (tags_mut(&mut after), from.tags()) {
-        let wanted = std::mem::replace(tags, before.clone());
-        for (key, _) in before.0.iter().filter(|(key, _)| named(&format!("tags.{key}"))) {
-            tags.0.remove(key);
-        }
-        tags.0
-            .extend(wanted.0.into_iter().filter(|(key, _)| named(&format!("tags.{key}"))));
-    }
-    match (&mut after, from) {
-        (Resource::Function(after), Resource::Function(before)) if !named("code") => {
-            after.settings.code = before.settings.code.clone();
-        }
-        (Resource::Rule(after), Resource::Rule(before)) => after.foreign_targets = before.foreign_targets.clone(),
-        (Resource::Alias(after), Resource::Alias(before)) => after.version = before.version,
-        _ => {}
-    }
-    after
-}
-
-/// The ways in which this can be partly done.
-pub(super) fn halves(op: &Op) -> Vec<Trouble> {
-    match op {
-        Op::Update { fields, .. } => {
-            let tags = fields.iter().filter(|field| field.path.starts_with("tags."));
-            let removes = tags.clone().any(|field| field.to == FieldValue::Unset);
-            let mut halves = Vec::new();
-            if (1..fields.len()).contains(&tags.count()) {
-                halves.extend([Trouble::AllButTags, Trouble::OnlyTags]);
-            }
-            halves.extend(removes.then_some(Trouble::TagsRemoved));
-            halves
-        }
-        _ => [Trouble::AllButTags, Trouble::OnlyTags]
-            .into_iter()
-            .find(|trouble| half(op, *trouble).is_some())
-            .into_iter()
-            .collect(),
-    }
-}
-
-/// The resource after a part of an operation of several calls; `None` for a single call.
-fn half(op: &Op, trouble: Trouble) -> Option<Resource> {
-    match op {
-        Op::Delete(Resource::Queue(_)) if trouble == Trouble::OnlyTags => marked(op),
-        Op::Update { from, to, fields } => {
-            let after = updated(from, to, fields);
-            let (mut half, tags) = match trouble {
-                Trouble::OnlyTags => (from.as_ref().clone(), after.tags().cloned()),
-                Trouble::TagsRemoved => {
-                    let stays = |key: &str| after.tags().is_some_and(|tags| tags.get(key).is_some());
-                    let tags = from.tags().map(|tags| tags.0.clone()).unwrap_or_default();
-                    let left = tags.into_iter().filter(|(key, _)| stays(key)).collect();
-                    (after.clone(), Some(left))
-                }
-                _ => (after, from.tags().cloned()),
-            };
-            if let (Some(place), Some(tags)) = (tags_mut(&mut half), tags) {
-                *place = tags;
-            }
-            Some(half)
-        }
-        // The target, the retention and the reserved concurrency are calls of their own.
-        Op::Create(Resource::Rule(rule)) | Op::Delete(Resource::Rule(rule)) => {
-            let mut rule = rule.clone();
-            rule.target = None;
-            Some(Resource::Rule(rule))
-        }
-        Op::Create(Resource::LogGroup(group)) => {
-            let mut group = group.clone();
-            group.retention_days = None;
-            Some(Resource::LogGroup(group))
-        }
-        Op::Create(Resource::Function(function)) => {
-            let mut function = function.clone();
-            function.reserved_concurrency = None;
-            Some(Resource::Function(function))
-        }
-        Op::Create(_) | Op::Delete(_) => None,
-    }
-}
-
-/// The tags of a resource, to change.
-pub(super) fn tags_mut(resource: &mut Resource) -> Option<&mut Tags> {
-    match resource {
-        Resource::Queue(r) => Some(&mut r.tags),
-        Resource::Role(r) => Some(&mut r.tags),
-        Resource::LogGroup(r) => Some(&mut r.tags),
-        Resource::Function(r) => Some(&mut r.tags),
-        Resource::Rule(r) => Some(&mut r.tags),
-        Resource::RolePolicy(_) | Resource::Alias(_) | Resource::EventSourceMapping(_) => None,
     }
 }

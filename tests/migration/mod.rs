@@ -5,35 +5,29 @@
 //! and reported them in its self-test. By default, this router stands in for it: a script in the archive passes it the
 //! variables as a handler, and its mark says 0.1.0. `KIBUS_TEST_ROUTER_0_1_0` names a real one to use instead.
 
-use std::collections::BTreeSet;
+mod flow;
+mod held_write;
+
 use std::io::{Cursor, Write};
-use std::net::Ipv4Addr;
 use std::process::Output;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use http_body_util::BodyExt;
-use hyper::body::{Bytes, Incoming};
-use hyper::service::service_fn;
-use hyper::{Method, Request};
-use hyper_util::rt::TokioIo;
+use hyper::Request;
+use hyper::body::Bytes;
 use kibus::cloud::Read;
-use kibus::model::name::QueueName;
 use kibus::model::resource::{Alias, EventSourceMapping, ResourceId};
-use kibus::model::sample_event::sample_event;
 use kibus::model::scope::LIVE;
-use kibus::model::signal::Signal;
-use serde_json::{Value, json};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
-use tokio::net::TcpListener;
 use tokio::process::Command;
-use tokio::sync::Notify;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-use crate::scenario::wire::{Answer, Broken, forward};
+use crate::scenario::wire::forward;
 use crate::stage::Stage;
+use flow::Flow;
+use held_write::Proxy;
 
 const WRITES: &str = include_str!("hub_of_0_1_0.json");
 
@@ -46,9 +40,6 @@ exec ./router
 
 /// An instance of the cluster.
 const INSTANCE: &str = "i-0123456789abcdef0";
-
-/// How long an event may take to arrive after the last change.
-const ARRIVAL: Duration = Duration::from_secs(60);
 
 /// The archive of the function of 0.1.0.
 fn archive_of_0_1_0() -> Vec<u8> {
@@ -223,219 +214,6 @@ impl Hub {
         assert_eq!((mapping.batch_size, mapping.window), (10, 0));
         let again = self.kibus("bootstrap-hub --yes", 0).await;
         assert!(again.contains("No changes"), "{again}");
-    }
-}
-
-/// Events that flow until they are counted.
-struct Flow {
-    over: Arc<AtomicBool>,
-    /// The number of the latest events.
-    number: Arc<AtomicUsize>,
-    sent: tokio::task::JoinHandle<BTreeSet<String>>,
-    received: Arc<Mutex<BTreeSet<String>>>,
-    readers: Vec<tokio::task::JoinHandle<()>>,
-}
-
-impl Flow {
-    /// Sends a probe to the event bus and a Spot warning to the hub queue, again and again, and reads the queues in
-    /// which they have to arrive.
-    fn start(hub: &Arc<Hub>) -> Self {
-        let over = Arc::new(AtomicBool::new(false));
-        let received: Arc<Mutex<BTreeSet<String>>> = Arc::default();
-        let number = Arc::new(AtomicUsize::new(0));
-        let sent = tokio::spawn({
-            let (hub, over, number) = (Arc::clone(hub), Arc::clone(&over), Arc::clone(&number));
-            async move {
-                let mut sent = BTreeSet::new();
-                while !over.load(Ordering::Relaxed) {
-                    let number = number.fetch_add(1, Ordering::Relaxed) + 1;
-                    sent.extend([hub.send_probe(number).await, hub.send_warning(number).await]);
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                }
-                sent
-            }
-        });
-        let queues: [QueueName; 2] = [hub.stage.cloud.scope().probe_queue(), "karpenter-base".parse().unwrap()];
-        let readers = queues.map(|queue| {
-            let (hub, received) = (Arc::clone(hub), Arc::clone(&received));
-            tokio::spawn(async move {
-                loop {
-                    let events = hub.receive(&queue).await;
-                    let names = events.iter().filter_map(|event| event["detail"]["test"].as_str());
-                    received.lock().unwrap().extend(names.map(str::to_owned));
-                }
-            })
-        });
-        Self {
-            over,
-            number,
-            sent,
-            received,
-            readers: readers.into(),
-        }
-    }
-
-    /// Waits until events arrive that were sent after now.
-    async fn goes_on(&self) {
-        let next = self.number.load(Ordering::Relaxed) + 2;
-        let events = BTreeSet::from([format!("probe {next}"), format!("warning {next}")]);
-        assert_eq!(self.missing(&events).await, BTreeSet::new(), "not delivered");
-    }
-
-    /// Those of these events that have not arrived in time.
-    async fn missing(&self, events: &BTreeSet<String>) -> BTreeSet<String> {
-        let end = Instant::now() + ARRIVAL;
-        loop {
-            let missing: BTreeSet<String> = events.difference(&self.received.lock().unwrap()).cloned().collect();
-            if missing.is_empty() || Instant::now() > end {
-                return missing;
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-    }
-
-    /// Stops sending. Every event that was sent arrives.
-    async fn arrives(mut self) {
-        self.over.store(true, Ordering::Relaxed);
-        let sent = (&mut self.sent).await.unwrap();
-        let missing = self.missing(&sent).await;
-        self.readers.iter().for_each(tokio::task::JoinHandle::abort);
-        assert!(
-            missing.is_empty(),
-            "of {} events these are lost: {missing:?}",
-            sent.len()
-        );
-        assert!(sent.len() > 10, "only {} events were sent", sent.len());
-    }
-}
-
-impl Hub {
-    /// Receives up to ten events, and deletes them.
-    async fn receive(&self, queue: &QueueName) -> Vec<Value> {
-        let (port, account) = (self.stage.port(), &self.stage.cloud.scope().account);
-        let url = format!("http://127.0.0.1:{port}/{account}/{queue}");
-        let call = |name: &str, body: Value| {
-            let (target, body) = (format!("AmazonSQS.{name}"), body.to_string());
-            async move {
-                self.call("sqs", "POST", "/", Some(&target), "application/x-amz-json-1.0", body)
-                    .await
-            }
-        };
-        let receive = json!({"QueueUrl": url, "MaxNumberOfMessages": 10, "WaitTimeSeconds": 1});
-        let received = call("ReceiveMessage", receive).await;
-        let mut events = Vec::new();
-        for message in received["Messages"].as_array().into_iter().flatten() {
-            let delete = json!({"QueueUrl": url, "ReceiptHandle": message["ReceiptHandle"]});
-            call("DeleteMessage", delete).await;
-            events.push(serde_json::from_str(message["Body"].as_str().unwrap()).unwrap());
-        }
-        events
-    }
-
-    async fn send_probe(&self, number: usize) -> String {
-        let name = format!("probe {number}");
-        let detail = json!({"test": name}).to_string();
-        let entry = json!({"Source": "kibus.probe", "DetailType": "Kibus Probe", "Detail": detail});
-        let body = json!({"Entries": [entry]}).to_string();
-        let target = Some("AWSEvents.PutEvents");
-        let answer = self
-            .call("events", "POST", "/", target, "application/x-amz-json-1.1", body)
-            .await;
-        assert_eq!(answer["FailedEntryCount"], 0, "{answer}");
-        name
-    }
-
-    async fn send_warning(&self, number: usize) -> String {
-        let name = format!("warning {number}");
-        let scope = self.stage.cloud.scope();
-        let mut event = sample_event(scope, Signal::SpotInterruption, &[INSTANCE]);
-        event["detail"]["test"] = name.clone().into();
-        self.stage
-            .cloud
-            .send_message(&scope.hub_queue(), &event.to_string())
-            .await
-            .unwrap();
-        name
-    }
-}
-
-/// A write whose answer is held: how many writes come before its end, and who waits for it.
-struct HeldWrite {
-    left: usize,
-    reached: Arc<Notify>,
-}
-
-/// A proxy that holds one write of a command.
-struct Proxy {
-    url: String,
-    held: Arc<Mutex<Option<HeldWrite>>>,
-}
-
-impl Proxy {
-    async fn start(server: u16) -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let held: Arc<Mutex<Option<HeldWrite>>> = Arc::default();
-        let proxy = Self {
-            url,
-            held: Arc::clone(&held),
-        };
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let held = Arc::clone(&held);
-                let service = service_fn(move |request| pass(Arc::clone(&held), server, request));
-                let connection =
-                    hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
-                // It breaks when the client is killed.
-                tokio::spawn(async move { drop(connection.await) });
-            }
-        });
-        proxy
-    }
-
-    /// Holds the answer to the write with this number, counted from 1; every later one is held too.
-    fn hold(&self, write: usize) -> Arc<Notify> {
-        let reached = Arc::new(Notify::new());
-        *self.held.lock().unwrap() = Some(HeldWrite {
-            left: write,
-            reached: Arc::clone(&reached),
-        });
-        reached
-    }
-
-    fn release(&self) {
-        *self.held.lock().unwrap() = None;
-    }
-}
-
-async fn pass(held: Arc<Mutex<Option<HeldWrite>>>, server: u16, request: Request<Incoming>) -> Result<Answer, Broken> {
-    let (parts, body) = request.into_parts();
-    let request = Request::from_parts(parts, body.collect().await?.to_bytes());
-    let writes = is_write(&request);
-    let answer = forward(server, request).await?;
-    let reached = match held.lock().unwrap().as_mut().filter(|_| writes) {
-        Some(write) => {
-            write.left = write.left.saturating_sub(1);
-            (write.left == 0).then(|| Arc::clone(&write.reached))
-        }
-        None => None,
-    };
-    if let Some(reached) = reached {
-        reached.notify_one();
-        std::future::pending::<()>().await;
-    }
-    Ok(answer)
-}
-
-fn is_write(request: &Request<Bytes>) -> bool {
-    let reads = |name: &str| ["Get", "List", "Describe"].iter().any(|verb| name.starts_with(verb));
-    if let Some(target) = request.headers().get("x-amz-target") {
-        return !reads(target.to_str().unwrap().rsplit('.').next().unwrap());
-    }
-    let form = String::from_utf8_lossy(request.body());
-    match form.strip_prefix("Action=") {
-        Some(action) => !reads(action),
-        None => request.method() != Method::GET && !request.uri().path().ends_with("/invocations"),
     }
 }
 

@@ -44,6 +44,8 @@ async fn real_account() {
 /// What failed, with what is left, if anything.
 async fn whole() -> Result<(), String> {
     let run = Run::new(std::env::var(ACCOUNT_VARIABLE).ok()).await?;
+    // A signal during the first cleanup counts when the story begins.
+    let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt()), listen(SignalKind::terminate()));
     say(&format!("bus {} in account {}, {}", run.bus, run.account, run.region));
     leftovers::clean(&run, run::PREFIX).await?;
     let story = spawn_local({
@@ -53,7 +55,6 @@ async fn whole() -> Result<(), String> {
     });
     let stop = story.abort_handle();
     let interrupted = spawn_local(async move {
-        let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt()), listen(SignalKind::terminate()));
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}

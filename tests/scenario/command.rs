@@ -30,10 +30,11 @@ impl Signals {
         (Self { what, held, go_on }, Interference::Hold(arrived, leave))
     }
 
-    async fn send(self, child: &mut Child, mut said: watch::Receiver<String>) {
+    /// Returns whether the command got the signals: it may end without the request.
+    async fn send(self, child: &mut Child, mut said: watch::Receiver<String>) -> bool {
         tokio::select! {
             held = self.held => held.unwrap(),
-            _ = child.wait() => panic!("it ended before it got the signal:\n{}", *said.borrow()),
+            _ = child.wait() => return false,
         }
         match self.what.as_str() {
             "kill" => child.start_kill().unwrap(),
@@ -51,6 +52,7 @@ impl Signals {
         }
         // A killed command does not wait for it.
         let _ = self.go_on.send(());
+        true
     }
 }
 
@@ -111,15 +113,17 @@ pub(super) async fn run(line: &str, scenario: &mut Scenario) -> String {
     });
     let signals = scenario.signals.take();
     let ending = timeout(LONGEST, async {
-        if let Some(signals) = signals {
-            signals.send(&mut child, said).await;
-        }
-        child.wait().await.unwrap()
+        let was_sent = match signals {
+            Some(signals) => signals.send(&mut child, said).await,
+            None => true,
+        };
+        (was_sent, child.wait().await.unwrap())
     });
-    let ending = ending.await.unwrap_or_else(|_| panic!("`{line}` does not end"));
+    let (was_sent, ending) = ending.await.unwrap_or_else(|_| panic!("`{line}` does not end"));
     let (stdout, stderr) = (stdout.await.unwrap(), stderr.await.unwrap());
     match ending.code() {
-        Some(code) => format!("{stdout}{stderr}exit {code}"),
+        Some(code) if was_sent => format!("{stdout}{stderr}exit {code}"),
+        Some(code) => format!("{stdout}{stderr}exit {code} before the signal"),
         // How much output a killed command wrote varies.
         None => "killed".to_owned(),
     }

@@ -1,3 +1,5 @@
+//! What each error of AWS means.
+
 use aws_sdk_sts::operation::get_caller_identity::GetCallerIdentityError;
 
 use super::*;

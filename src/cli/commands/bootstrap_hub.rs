@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use clap::builder::BoolishValueParser;
 
 use crate::cli::Ending;
-use crate::cli::hub::{Hub, Hubs};
+use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::stages::{Consent, change_with};
 use crate::error::Error;
 use crate::model::name::{KmsKey, PermissionsBoundary, QueuePrefix, RolePath};
 use crate::model::options::{HubOptions, LogRetention, Memory, OrNone, ReservedConcurrency, Retention, UserTags};
 use crate::model::resource::Architecture;
 use crate::package::{self, BinaryHash};
-use crate::recipe::bootstrap_hub::{Request, Router};
+use crate::recipe::bootstrap_hub::{OfferedRouter, Request};
 use crate::survey::Survey;
 
 /// Create or update the hub of this account and Region.
@@ -100,7 +100,7 @@ impl Args {
 pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     let request = Request {
         options: args.options()?,
-        router: Router::OfVersion(env!("CARGO_PKG_VERSION").to_owned()),
+        router: OfferedRouter::OfVersion(env!("CARGO_PKG_VERSION").to_owned()),
         allow_downgrade: args.allow_downgrade,
     };
     let (ui, binary, hash) = (hubs.ui, args.router_binary, args.router_sha256);
@@ -112,7 +112,7 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
 }
 
 fn package_router(
-    hub: &mut Hub,
+    hub: &mut ConnectedHub,
     request: &mut Request,
     survey: &Survey,
     binary: Option<&Path>,
@@ -130,6 +130,6 @@ fn package_router(
     let bytes = package::read(path, hash)?;
     let package = package::package(path, &bytes, binary.is_none(), architecture)?;
     hub.cloud = hub.cloud.clone().with_archive(package.archive);
-    request.router = Router::Packaged(package.code);
+    request.router = OfferedRouter::Packaged(package.code);
     Ok(())
 }

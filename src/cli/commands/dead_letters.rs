@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::apply::dead_letters::{LetterOutcome, Treated, Treatment, treat};
-use crate::cli::hub::{Hub, Hubs};
+use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::stages::{Consent, agree};
-use crate::cli::{Ending, explain, stages};
+use crate::cli::{Ending, failure, stages};
 use crate::error::{Error, ErrorKind, Hint};
 use crate::recipe::Recipe;
 use crate::recipe::dead_letters::{DeadLetterReport, Request, report};
@@ -19,10 +19,10 @@ use crate::ui::{Heading, HubReport, Output, text};
 /// --purge apply to the messages that were shown, and to no others.
 #[derive(Debug, clap::Args)]
 // Without an action there is nothing to agree to.
-#[command(mut_args(|arg| if Action::has(&arg) { arg } else { arg.requires(Action::GROUP) }))]
+#[command(mut_args(|arg| if TreatmentOption::has(&arg) { arg } else { arg.requires(TreatmentOption::GROUP) }))]
 pub(in crate::cli) struct Args {
     #[command(flatten)]
-    action: Action,
+    action: TreatmentOption,
     #[command(flatten)]
     consent: Consent,
 }
@@ -30,7 +30,7 @@ pub(in crate::cli) struct Args {
 /// What is done with the dead letters that are shown.
 #[derive(Clone, Copy, Debug, clap::Args)]
 #[group(id = Self::GROUP, multiple = false)]
-struct Action {
+struct TreatmentOption {
     /// Route the events again through the live router, and delete those that it routed.
     #[arg(long)]
     redrive: bool,
@@ -39,7 +39,7 @@ struct Action {
     purge: bool,
 }
 
-impl Action {
+impl TreatmentOption {
     const GROUP: &str = "action";
 
     fn has(arg: &clap::Arg) -> bool {
@@ -81,13 +81,18 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
 }
 
 /// Reads the dead letters of a hub, and the router's log about them.
-async fn read(hubs: &Hubs<'_>, hub: &Hub, request: Request, survey: &Survey) -> Result<DeadLetterReport, Error> {
+async fn read(
+    hubs: &Hubs<'_>,
+    hub: &ConnectedHub,
+    request: Request,
+    survey: &Survey,
+) -> Result<DeadLetterReport, Error> {
     let place = hubs.place(hub);
     let checked = request.intent(survey);
-    checked.map_err(|blocked| hubs.complete(explain::blocked(&place, &blocked)))?;
+    checked.map_err(|blocked| hubs.complete(failure::blocked(&place, &blocked)))?;
     let _reading = hubs.ui.spinner("reading the dead letters");
     let seen = dead_letters::look(&hub.cloud, &hub.scope.dead_letter_queue()).await;
-    let seen = seen.map_err(|fault| hubs.complete(explain::call_failed(&place, "receive the dead letters", &fault)))?;
+    let seen = seen.map_err(|fault| hubs.complete(failure::call_failed(&place, "receive the dead letters", &fault)))?;
     let log = dead_letters::last_retries(&hub.cloud, &hub.scope, &seen.letters).await;
     Ok(report(survey, seen, &log, now()))
 }
@@ -95,7 +100,7 @@ async fn read(hubs: &Hubs<'_>, hub: &Hub, request: Request, survey: &Survey) -> 
 /// Shows the dead letters of a hub, and treats them if a person agrees.
 async fn one(
     hubs: &Hubs<'_>,
-    hub: &Hub,
+    hub: &ConnectedHub,
     args: &Args,
     letters: &DeadLetterReport,
     report: &mut HubReport,
@@ -141,7 +146,7 @@ async fn one(
     let interrupted = signal.unwrap_or(ErrorKind::Interrupted);
     let place = hubs.place(hub);
     let error = match &treated {
-        None => Some(explain::cut_short(&place, interrupted)),
+        None => Some(failure::cut_short(&place, interrupted)),
         Some(treated) => {
             hubs.ui.result(&text::treated(treated))?;
             ended(&place, treated, interrupted)
@@ -160,7 +165,7 @@ fn ids(treatment: Treatment, report: &DeadLetterReport) -> BTreeSet<String> {
 }
 
 /// The error to end with, unless every message was treated or is gone.
-fn ended(place: &explain::Place, treated: &Treated, interrupted: ErrorKind) -> Option<Error> {
+fn ended(place: &failure::Place, treated: &Treated, interrupted: ErrorKind) -> Option<Error> {
     let returned = treated.count(|one| *one == LetterOutcome::Returned);
     let left = treated.letters.len() - treated.done() - returned;
     let state = format!("{} treated, {left} left", treated.done());
@@ -170,7 +175,7 @@ fn ended(place: &explain::Place, treated: &Treated, interrupted: ErrorKind) -> O
     };
     let again = "to continue, run again in 30 seconds:";
     if let Some(fault) = &treated.fault {
-        let error = explain::because(place, Error::failed(what), fault).note(format!("{state}; no message is lost"));
+        let error = failure::because(place, Error::failed(what), fault).note(format!("{state}; no message is lost"));
         return Some(error.hint_command(again, place.command_line.as_str()));
     }
     if treated.stopped {

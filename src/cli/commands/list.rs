@@ -1,11 +1,11 @@
 //! `kibus list`.
 
 use crate::cli::hub::Hubs;
-use crate::cli::{Ending, explain, stages};
+use crate::cli::{Ending, failure, stages};
 use crate::cloud::Read;
 use crate::error::Error;
 use crate::recipe::status::{StatusRequest, status};
-use crate::ui::{Heading, HubReport, Report, text};
+use crate::ui::{Heading, HubReport, text};
 
 /// List the buses of this account and Region, and the clusters of each.
 #[derive(Debug, clap::Args)]
@@ -22,19 +22,18 @@ pub(in crate::cli) async fn run(_: Args, mut hubs: Hubs<'_>) -> Result<Ending, E
     };
     let buses = buses.map_err(|fault| {
         let place = hubs.place(first);
-        hubs.complete(explain::call_failed(&place, "list the buses", &fault))
+        hubs.complete(failure::call_failed(&place, "list the buses", &fault))
     })?;
     hubs.list = buses.into_iter().map(|bus| hubs.hub(bus)).collect();
     let surveys = stages::survey(&hubs, &StatusRequest).await;
-    let (mut reports, mut found, mut error) = (Vec::new(), Vec::new(), None);
+    let (mut reports, mut found) = (Vec::new(), Vec::new());
     for (hub, survey) in hubs.list.iter().zip(&surveys) {
         let mut report = HubReport::of(&hub.scope);
         match status(survey, &std::collections::BTreeSet::new()) {
             // A bus of which only other resources carry the tag has no hub.
             Err(crate::recipe::Blocked::NoHub) => continue,
             Err(blocked) => {
-                report.error = Some(hubs.complete(explain::blocked(&hubs.place(hub), &blocked)));
-                error = error.or(report.error.clone());
+                report.error = Some(hubs.complete(failure::blocked(&hubs.place(hub), &blocked)));
             }
             Ok((status, clusters)) => {
                 found.push((Heading::from(&hub.scope), clusters.clone()));
@@ -46,9 +45,5 @@ pub(in crate::cli) async fn run(_: Args, mut hubs: Hubs<'_>) -> Result<Ending, E
     }
     hubs.ui
         .result(&text::buses(&found, &hubs.global_options, hubs.ui.result_style()))?;
-    hubs.ui.report(&Report {
-        hubs: reports,
-        global_options: &hubs.global_options,
-    })?;
-    Ok(error.map_or(Ending::Done, |error| Ending::Failed(Box::new(error))))
+    stages::report(&hubs, reports)
 }

@@ -10,7 +10,7 @@ use controller_roles::RoleFlags;
 use hub_options::HubFlags;
 
 use crate::cli::Ending;
-use crate::cli::hub::{Hub, Hubs};
+use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cloud::Read;
 use crate::error::{Error, Hint};
 use crate::model::cluster::Cluster;
@@ -79,7 +79,7 @@ enum Party {
 
 /// The hub that a document is for.
 struct At<'a> {
-    hub: &'a Hub,
+    hub: &'a ConnectedHub,
     hubs: &'a Hubs<'a>,
     ui: &'a Ui,
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::demo;
 use crate::cli::Ending;
 use crate::error::Error;
-use crate::sandbox::{DEFAULT_REGION, Sandbox, SetupStep, Status, Up};
+use crate::sandbox::{DEFAULT_REGION, Sandbox, ServerStatus, SetupStep, Up};
 use crate::ui::{Output, Ui};
 
 /// Run a local AWS emulator to try kibus without an AWS account.
@@ -15,11 +15,11 @@ use crate::ui::{Output, Ui};
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     #[command(subcommand)]
-    command: Command,
+    command: SandboxCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum SandboxCommand {
     /// Start the sandbox; the first time, install the emulator.
     Up,
     /// Stop the sandbox and delete everything in it.
@@ -34,14 +34,14 @@ enum Command {
 
 pub(in crate::cli) async fn run(args: Args, ui: &Ui) -> Result<Ending, Error> {
     match args.command {
-        Command::Up => up(ui).await?,
-        Command::Down => match Sandbox::open()?.down().await? {
+        SandboxCommand::Up => up(ui).await?,
+        SandboxCommand::Down => match Sandbox::open()?.down().await? {
             Some(_) => ui.result("Stopped the sandbox. Everything in it is deleted.")?,
             None => ui.result("The sandbox is not running.")?,
         },
-        Command::Env => env(ui).await?,
-        Command::Status => status(ui).await?,
-        Command::Demo => return demo::run(ui).await,
+        SandboxCommand::Env => env(ui).await?,
+        SandboxCommand::Status => status(ui).await?,
+        SandboxCommand::Demo => return demo::run(ui).await,
     }
     Ok(Ending::Done)
 }
@@ -90,10 +90,10 @@ async fn status(ui: &Ui) -> Result<(), Error> {
     let status = sandbox.status().await?;
     if ui.output() == Output::Json {
         let value = match &status {
-            Status::Down => json!({ "running": false }),
-            Status::Up(record) | Status::Unresponsive(record) => json!({
+            ServerStatus::Down => json!({ "running": false }),
+            ServerStatus::Up(record) | ServerStatus::Unresponsive(record) => json!({
                 "running": true,
-                "answers": matches!(status, Status::Up(_)),
+                "answers": matches!(status, ServerStatus::Up(_)),
                 "endpoint_url": record.endpoint().url(),
                 "pid": record.pid,
                 "log": sandbox.log_path(),
@@ -102,14 +102,14 @@ async fn status(ui: &Ui) -> Result<(), Error> {
         return ui.out(&value.to_string());
     }
     match status {
-        Status::Down => ui.out("The sandbox is not running. To start it:\n    kibus sandbox up"),
-        Status::Up(record) => ui.out(&format!(
+        ServerStatus::Down => ui.out("The sandbox is not running. To start it:\n    kibus sandbox up"),
+        ServerStatus::Up(record) => ui.out(&format!(
             "The sandbox is running at {} (process {}, log {}).",
             record.endpoint().url(),
             record.pid,
             sandbox.log_path().display()
         )),
-        Status::Unresponsive(record) => ui.out(&format!(
+        ServerStatus::Unresponsive(record) => ui.out(&format!(
             "The sandbox (process {}) does not respond; its log is {}. To stop it:\n    kibus sandbox down",
             record.pid,
             sandbox.log_path().display()

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::cli::hub::{Hub, Hubs};
-use crate::cli::{Ending, explain, stages};
+use crate::cli::hub::{ConnectedHub, Hubs};
+use crate::cli::{Ending, failure, stages};
 use crate::error::Error;
 use crate::model::duration::parse_duration;
 use crate::model::name::ClusterName;
 use crate::recipe::status::StatusRequest;
 use crate::survey::Survey;
-use crate::ui::{Heading, HubReport, Report, text};
+use crate::ui::{Heading, HubReport, text};
 
 /// Show the state of the hub and its clusters, and the messages in each queue.
 ///
@@ -53,27 +53,27 @@ async fn show(hubs: &Hubs<'_>, names: &BTreeSet<ClusterName>, again: bool) -> Re
     if again {
         hubs.ui.clear()?;
     }
-    let (mut reports, mut error) = (Vec::new(), None);
+    let mut reports = Vec::new();
     for (hub, survey) in hubs.list.iter().zip(&surveys) {
         let (report, text) = one(hubs, hub, survey, names);
-        error = error.or(report.error.clone());
         reports.push(report);
         if let Some(text) = text {
             hubs.ui.result(&text)?;
         }
     }
-    hubs.ui.report(&Report {
-        hubs: reports,
-        global_options: &hubs.global_options,
-    })?;
-    Ok(error.map_or(Ending::Done, |error| Ending::Failed(Box::new(error))))
+    stages::report(hubs, reports)
 }
 
-fn one(hubs: &Hubs<'_>, hub: &Hub, survey: &Survey, names: &BTreeSet<ClusterName>) -> (HubReport, Option<String>) {
+fn one(
+    hubs: &Hubs<'_>,
+    hub: &ConnectedHub,
+    survey: &Survey,
+    names: &BTreeSet<ClusterName>,
+) -> (HubReport, Option<String>) {
     let mut report = HubReport::of(&hub.scope);
     match crate::recipe::status::status(survey, names) {
         Err(blocked) => {
-            report.error = Some(hubs.complete(explain::blocked(&hubs.place(hub), &blocked)));
+            report.error = Some(hubs.complete(failure::blocked(&hubs.place(hub), &blocked)));
             (report, None)
         }
         Ok((status, clusters)) => {
@@ -86,7 +86,7 @@ fn one(hubs: &Hubs<'_>, hub: &Hub, survey: &Survey, names: &BTreeSet<ClusterName
                 hubs.ui.warn_text(&format!("the clusters are unknown: {fault}"));
             }
             let unread = status.unreadable.len() + usize::from(status.undiscovered.is_some());
-            report.error = explain::incomplete(unread).map(|error| hubs.complete(error));
+            report.error = failure::incomplete(unread).map(|error| hubs.complete(error));
             report.clusters = clusters;
             report.status = Some(status);
             (report, Some(text))

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use futures_util::future::{OptionFuture, join_all};
 
-use crate::cli::hub::{Hub, Hubs};
-use crate::cli::{Ending, explain, stages};
+use crate::cli::hub::{ConnectedHub, Hubs};
+use crate::cli::{Ending, failure, stages};
 use crate::error::Error;
 use crate::model::name::{ClusterName, QueueName};
 use crate::model::self_test::LiveTest;
@@ -54,18 +54,23 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
     .await
 }
 
-fn check(hubs: &Hubs<'_>, hub: &Hub, survey: &Survey, request: &Request) -> Result<(HubReport, Ending), Error> {
+fn check(
+    hubs: &Hubs<'_>,
+    hub: &ConnectedHub,
+    survey: &Survey,
+    request: &Request,
+) -> Result<(HubReport, Ending), Error> {
     let intent = match request.intent(survey) {
         Ok(intent) => intent,
         Err(blocked) => {
-            let error = hubs.complete(explain::blocked(&hubs.place(hub), &blocked));
+            let error = hubs.complete(failure::blocked(&hubs.place(hub), &blocked));
             let mut report = HubReport::of(&hub.scope);
             report.error = Some(error.clone());
             return Ok((report, Ending::Failed(Box::new(error))));
         }
     };
     hubs.ui.warn_of(&intent, &hubs.global_options);
-    let error = explain::incomplete(intent.incomplete).map(|error| hubs.complete(error));
+    let error = failure::incomplete(intent.incomplete).map(|error| hubs.complete(error));
     let mut report = HubReport::new(&hub.scope, &intent);
     report.probes = request.probed.clone();
     report.error = error.clone();
@@ -78,7 +83,7 @@ fn check(hubs: &Hubs<'_>, hub: &Hub, survey: &Survey, request: &Request) -> Resu
     Ok((report, ending))
 }
 
-fn show(hubs: &Hubs<'_>, hub: &Hub, survey: &Survey, intent: &Intent) -> Result<(), Error> {
+fn show(hubs: &Hubs<'_>, hub: &ConnectedHub, survey: &Survey, intent: &Intent) -> Result<(), Error> {
     let clusters = match (intent.clusters.len(), survey.discovered.fault()) {
         (_, Some(_)) => "clusters unknown".to_owned(),
         (1, None) => "1 cluster".to_owned(),
@@ -100,7 +105,7 @@ fn show(hubs: &Hubs<'_>, hub: &Hub, survey: &Survey, intent: &Intent) -> Result<
 }
 
 /// Reads the queues in which messages wait again: a message that is seen once may just have arrived.
-async fn samples(hubs: &Hubs<'_>, hub: &Hub, survey: &Survey, watch: bool) -> BTreeMap<QueueName, Vec<Depth>> {
+async fn samples(hubs: &Hubs<'_>, hub: &ConnectedHub, survey: &Survey, watch: bool) -> BTreeMap<QueueName, Vec<Depth>> {
     let queues = Request::queues_to_watch(survey);
     if queues.is_empty() {
         return BTreeMap::new();
@@ -116,7 +121,7 @@ async fn samples(hubs: &Hubs<'_>, hub: &Hub, survey: &Survey, watch: bool) -> BT
     }
 }
 
-async fn live(hub: &Hub, survey: &Survey) -> Fact<LiveTest> {
+async fn live(hub: &ConnectedHub, survey: &Survey) -> Fact<LiveTest> {
     if Request::asks_live_router(survey) {
         probe::live(&hub.cloud, &hub.scope).await
     } else {
@@ -124,7 +129,7 @@ async fn live(hub: &Hub, survey: &Survey) -> Fact<LiveTest> {
     }
 }
 
-async fn probed(hubs: &Hubs<'_>, hub: &Hub, survey: &Survey, request: &Request) -> Result<Vec<Probed>, Error> {
+async fn probed(hubs: &Hubs<'_>, hub: &ConnectedHub, survey: &Survey, request: &Request) -> Result<Vec<Probed>, Error> {
     let clusters = request.clusters(survey);
     let probed = if request.names.is_empty() {
         let _waiting = hubs.ui.spinner(&format!(

@@ -1,3 +1,5 @@
+//! The desired resources of a hub, by its options.
+
 use super::*;
 use crate::model::scope::tests::scope;
 

@@ -1,25 +1,20 @@
 //! The checks of a plan: for each refusal a case that is refused, and a similar one that is not.
 
-use std::collections::BTreeSet;
+mod queue_names;
+mod rollback;
 
-use super::Bench;
+use super::{Bench, CONTROLLER, LIVE, MAPPING, ROLE, SPOT};
 use crate::model::cluster::Cluster;
 use crate::model::document::Document;
 use crate::model::inventory::{Desired, Observed, Reading};
-use crate::model::name::ClusterName;
 use crate::model::options::HubOptions;
-use crate::model::resource::{Alias, Code, FunctionSettings, Resource};
-use crate::model::scope::tests::{scope, scope_in};
+use crate::model::resource::{Code, Resource};
+use crate::model::scope::tests::scope;
 use crate::model::tags::{BUS, CLUSTER, Tags};
-use crate::plan::{Allowed, check, check_allowing, check_empty_prefix, check_prefix, check_queue_name, plan};
+use crate::plan::{Allowed, check, check_allowing, plan};
 use serde_json::json;
 
-const ROLE: &str = "kibus-router-us-west-2";
-const LIVE: &str = "kibus-router:live";
-const MAPPING: &str = "kibus-hub -> kibus-router:live";
-const SPOT: &str = "kibus-spot-interruption";
 const REBALANCE: &str = "kibus-rebalance-recommendation";
-const CONTROLLER: &str = "controller/kibus-us-west-2-base";
 
 type Row = (&'static str, fn(&mut Bench), &'static [&'static str]);
 
@@ -348,61 +343,6 @@ fn drift_does_not_prevent_a_teardown() {
 }
 
 #[test]
-fn a_cluster_cannot_take_a_name_of_the_hub() {
-    let bench = Bench::new();
-    for (prefix, cluster, taken) in [
-        ("", "kibus-hub", false),
-        ("", "kibus-hub-dlq", false),
-        ("kibus-", "probe", false),
-        ("karpenter-", "kibus-hub", true),
-        ("", "kibus", true),
-    ] {
-        let cluster: ClusterName = cluster.parse().unwrap();
-        let queue = bench.scope.cluster_queue(&prefix.parse().unwrap(), &cluster);
-        let checked = check_queue_name(&bench.scope, &cluster, &queue).map_err(|refusal| refusal.to_string());
-        let refusal = format!("the queue of cluster `{cluster}` would be `{queue}`, which is a queue of the hub");
-        assert_eq!(checked, if taken { Ok(()) } else { Err(refusal) });
-    }
-}
-
-#[test]
-fn the_prefix_stays_while_clusters_are_registered() {
-    let prefix = |prefix: Option<&str>| HubOptions {
-        queue_prefix: prefix.map(|prefix| prefix.parse().unwrap()),
-        ..HubOptions::default()
-    };
-    for (name, before, after, clusters, taken) in [
-        ("no cluster", None, Some("x-"), vec![], true),
-        ("a cluster", None, Some("x-"), vec!["base", "a"], false),
-        ("the default by name", None, Some("karpenter-"), vec!["base"], true),
-        ("to none", Some("x-"), Some(""), vec!["base"], false),
-        ("back to the default", Some("x-"), None, vec!["base"], false),
-        ("the same", Some("x-"), Some("x-"), vec!["base"], true),
-    ] {
-        let registered: BTreeSet<ClusterName> = clusters.iter().map(|name| name.parse().unwrap()).collect();
-        let checked = check_prefix(&prefix(before), &prefix(after), registered);
-        assert_eq!(checked.is_ok(), taken, "{name}");
-        if let Err(refusal) = checked {
-            assert!(refusal.to_string().contains("`base`"), "{name}: {refusal}");
-        }
-    }
-}
-
-#[test]
-fn the_prefix_is_empty_only_where_tags_tell_queues_apart() {
-    for (region, prefix, taken) in [
-        ("us-west-2", "", true),
-        ("eu-south-1", "", true),
-        ("eu-south-2", "", false),
-        ("ap-south-2", "", false),
-        ("eu-south-2", "karpenter-", true),
-    ] {
-        let checked = check_empty_prefix(&scope_in("aws", region), &prefix.parse().unwrap());
-        assert_eq!(checked.is_ok(), taken, "{region} `{prefix}`");
-    }
-}
-
-#[test]
 fn only_a_downgrade_can_be_allowed() {
     let mut bench = Bench::new();
     bench.function("kibus-router", |f| f.settings.code = Code::of_archive("0.3.0", "bb"));
@@ -417,101 +357,4 @@ fn only_a_downgrade_can_be_allowed() {
         [foreign, "the function has router 0.3.0, which is newer than 0.2.0"]
     );
     assert_eq!(left(true), [foreign]);
-}
-
-type Back = (&'static str, fn(&mut FunctionSettings), &'static [&'static str]);
-
-/// Rollbacks: the settings of the version, and the reason to refuse it.
-const BACK: &[Back] = &[
-    ("older code", |s| s.code = Code::of_archive("0.1.0", "bb"), &[]),
-    (
-        "of another size",
-        |s| {
-            s.memory = 512;
-            s.timeout = 5;
-        },
-        &[],
-    ),
-    (
-        "which sends to other queues",
-        |s| s.handler = "kibus/x-".to_owned(),
-        &["version 1 of the router was published with other settings: `handler`"],
-    ),
-    ("published by 0.1.0", |s| by_0_1_0(s, "karpenter-"), &[]),
-    (
-        "published by 0.1.0, which sends to other queues",
-        |s| by_0_1_0(s, "x-"),
-        &[
-            "version 1 of the router was published with other settings: `environment.KIBUS_BUS`, \
-          `environment.KIBUS_QUEUE_PREFIX`, `handler`",
-        ],
-    ),
-    (
-        "published by 0.1.0, with another variable",
-        |s| {
-            by_0_1_0(s, "karpenter-");
-            s.environment.insert("RUST_LOG".to_owned(), "trace".to_owned());
-        },
-        &["version 1 of the router was published with other settings: `environment.RUST_LOG`"],
-    ),
-    (
-        "which somebody had put into a network",
-        |s| {
-            s.extras.network.insert("subnet-1".to_owned());
-        },
-        &["version 1 of the router was published with other settings: `network`"],
-    ),
-    (
-        "which runs as another role, and knows no prefix",
-        |s| {
-            s.role.push('x');
-            s.handler = "bootstrap".to_owned();
-        },
-        &["version 1 of the router was published with other settings: `handler`, `role`"],
-    ),
-];
-
-/// Settings as kibus 0.1.0 published them: in environment variables.
-fn by_0_1_0(settings: &mut FunctionSettings, prefix: &str) {
-    settings.handler = "bootstrap".to_owned();
-    settings.environment = [("KIBUS_BUS", "kibus"), ("KIBUS_QUEUE_PREFIX", prefix)]
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .into();
-}
-
-#[test]
-fn a_rollback_from_a_version_in_a_network_is_allowed() {
-    let mut bench = Bench::new();
-    bench.alias(LIVE, |a| {
-        a.version = Some(2);
-        a.settings.extras.network.insert("subnet-1".to_owned());
-    });
-    let plan = bench.plan();
-    assert!(plan.changes[0].touches("network"), "{:?}", plan.changes);
-    assert_eq!(check(&bench.scope, &plan, &bench.observed), []);
-}
-
-#[test]
-fn a_rollback_must_not_change_where_events_go() {
-    for (name, edit, expected) in BACK {
-        let mut bench = Bench::new();
-        bench.alias(LIVE, |a| {
-            a.version = Some(2);
-            a.history.before = vec![1];
-        });
-        let live = bench.observed.resources().find_map(|resource| match resource {
-            Resource::Alias(alias) => Some(alias.clone()),
-            _ => None,
-        });
-        let live = live.unwrap();
-        let mut settings = live.settings.clone();
-        edit(&mut settings);
-        let back = Resource::Alias(live.rolled_back(1, settings));
-        let only = Observed::from_iter([(back.id(), Reading::Present(Box::new(Resource::Alias(live))))]);
-        let plan = plan(&bench.scope, &Desired::from_iter([back]), &only);
-        assert!(plan.changes[0].touches(Alias::ROLLBACK), "{name}");
-        let refusals = check(&bench.scope, &plan, &bench.observed);
-        let refusals: Vec<String> = refusals.iter().map(ToString::to_string).collect();
-        assert_eq!(refusals, *expected, "{name}");
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Bench;
+use super::{Bench, MAPPING};
 use crate::error::{Hint, Invocation};
 use crate::model::inventory::Reading;
 use crate::model::resource::Code;
@@ -10,8 +10,6 @@ use crate::plan::check;
 use crate::plan::finding::{self, Fix};
 
 type Row = (&'static str, fn(&mut Bench), &'static [&'static str]);
-
-const MAPPING: &str = "kibus-hub -> kibus-router:live";
 
 const ROWS: &[Row] = &[
     ("nothing", |_| {}, &[]),

@@ -5,6 +5,7 @@ mod fields;
 mod findings;
 mod order;
 mod owner;
+mod readings;
 
 use crate::model::cluster::Cluster;
 use crate::model::hub::{self, Hub};
@@ -17,6 +18,14 @@ use crate::model::resource::{
 use crate::model::scope::Scope;
 use crate::model::scope::tests::scope;
 use crate::plan::{Action, Change, Plan, plan};
+
+const HUB: &str = "kibus-hub";
+const DLQ: &str = "kibus-hub-dlq";
+const ROLE: &str = "kibus-router-us-west-2";
+const LIVE: &str = "kibus-router:live";
+const MAPPING: &str = "kibus-hub -> kibus-router:live";
+const SPOT: &str = "kibus-spot-interruption";
+const CONTROLLER: &str = "controller/kibus-us-west-2-base";
 
 /// The code that a healthy function has.
 fn code() -> Code {
@@ -120,6 +129,17 @@ impl Bench {
 /// A plan in one line: `+role` creates, `~queue(retention)` updates, `-rule` deletes, `±role(path)` replaces.
 fn drawing(plan: &Plan) -> String {
     plan.changes.iter().map(draw).collect::<Vec<_>>().join(" ")
+}
+
+/// What a row does to a healthy bus, and the drawing of the plan that follows.
+type Row = (&'static str, fn(&mut Bench), &'static str);
+
+fn assert_drawn(rows: &[Row]) {
+    for (name, edit, expected) in rows {
+        let mut bench = Bench::new();
+        edit(&mut bench);
+        assert_eq!(drawing(&bench.plan()), *expected, "{name}");
+    }
 }
 
 fn draw(change: &Change) -> String {

@@ -1,174 +1,22 @@
 //! The order of steps, as laws over many pairs of inventories: every observed state of one cluster with every desired
 //! one, and hubs with any resource missing or changed.
 
+mod inventories;
+
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use super::{code, step};
+use super::step;
 use crate::model::cluster::Cluster;
-use crate::model::document::Document;
-use crate::model::hub::{self, Hub};
-use crate::model::inventory::{Desired, Observed, Reading};
+use crate::model::hub;
+use crate::model::inventory::Reading;
 use crate::model::options::HubOptions;
 use crate::model::resource::{Resource, ResourceId};
 use crate::model::scope::tests::scope;
-use crate::model::tags::DELETING;
 use crate::plan::order::before_by_pairs;
-use crate::plan::{Action, Op, Plan, Step, plan};
-
-const ROLES: [Option<&str>; 3] = [None, Some("a"), Some("b")];
-const QUEUES: usize = 10;
-const POLICIES: usize = 3;
-/// The number of desired and observed states of one cluster.
-const CLUSTERS: usize = 4 * QUEUES * POLICIES * POLICIES;
-
-/// Desired and observed resources.
-#[derive(Clone, Debug, Default)]
-struct Pair {
-    wanted: Desired,
-    observed: Observed,
-}
-
-impl Pair {
-    fn plan(&self) -> Plan {
-        plan(&scope(), &self.wanted, &self.observed)
-    }
-
-    fn see(&mut self, resource: Resource) {
-        self.observed
-            .insert(resource.id(), Reading::Present(Box::new(resource)));
-    }
-
-    /// Adds a cluster: wanted with no role, with either, or not at all; its queue absent or with any saved role,
-    /// changed or not, or being deleted; on each role its policy absent, as it was, or edited until it does not name its queue.
-    fn cluster(&mut self, name: &str, mut state: usize) {
-        let mut next = |count: usize| {
-            let digit = state % count;
-            state /= count;
-            digit
-        };
-        let cluster = |role: Option<&str>| {
-            let role = role.map(|role| role.parse().unwrap());
-            Cluster::new(
-                &scope(),
-                &hub::default_queue_prefix(),
-                name.parse().unwrap(),
-                role,
-                Default::default(),
-            )
-        };
-        if let Some(role) = ROLES.get(next(4)) {
-            self.wanted
-                .extend(cluster(*role).desired(&scope(), &HubOptions::default()));
-        }
-        self.observed
-            .insert(ResourceId::Queue(cluster(None).queue), Reading::Absent);
-        let queue = next(QUEUES);
-        // The last two are being deleted.
-        let being_deleted = queue >= 8;
-        if let Some(role) = ROLES.get(if being_deleted { queue - 8 } else { queue / 2 }) {
-            for resource in cluster(*role).desired(&scope(), &HubOptions::default()).resources() {
-                if let Resource::Queue(mut seen) = resource.clone() {
-                    seen.delay += u32::from(queue % 2 == 1);
-                    if being_deleted {
-                        seen.tags = seen.tags.with(DELETING, "1");
-                    }
-                    self.see(Resource::Queue(seen));
-                }
-            }
-        }
-        for role in ["a", "b"] {
-            let policy = next(POLICIES);
-            for resource in cluster(Some(role))
-                .desired(&scope(), &HubOptions::default())
-                .resources()
-            {
-                if let Resource::RolePolicy(mut seen) = resource.clone() {
-                    if policy == 1 {
-                        seen.document = Document::new(serde_json::json!({"Statement": {"Sid": "KibusX"}}));
-                    }
-                    match policy {
-                        0 => self.observed.insert(resource.id(), Reading::Absent),
-                        _ => self.see(Resource::RolePolicy(seen)),
-                    }
-                }
-            }
-        }
-    }
-
-    /// Adds a hub: wanted or not, found after other options, of which the bits of `missing` are absent, those of `drifted`
-    /// were changed, and queues among those of `deleted` are being deleted.
-    fn hub(&mut self, wanted: Option<&HubOptions>, found: &HubOptions, (missing, drifted, deleted): (u32, u32, u32)) {
-        let hub = |options: &HubOptions| Hub::new(&scope(), options.clone(), code()).desired();
-        if let Some(options) = wanted {
-            self.wanted.extend(hub(options));
-        }
-        for id in hub::ids(&scope()) {
-            self.observed.insert(id, Reading::Absent);
-        }
-        for (bit, resource) in hub(found).resources().enumerate() {
-            if missing & (1 << bit) == 0 {
-                let mut seen = if drifted & (1 << bit) == 0 {
-                    resource.clone()
-                } else {
-                    changed(resource.clone())
-                };
-                if let Resource::Queue(queue) = &mut seen
-                    && deleted & (1 << bit) != 0
-                {
-                    queue.tags = queue.tags.clone().with(DELETING, "1");
-                }
-                self.see(seen);
-            }
-        }
-    }
-}
-
-fn changed(mut resource: Resource) -> Resource {
-    match &mut resource {
-        Resource::Queue(r) => r.delay += 1,
-        Resource::Role(r) => r.trust = Document::new(serde_json::json!({})),
-        Resource::RolePolicy(r) => r.document = Document::new(serde_json::json!({})),
-        Resource::LogGroup(r) => r.retention_days = None,
-        Resource::Function(r) => r.settings.role.push('x'),
-        Resource::Alias(r) => r.settings.memory += 1,
-        Resource::EventSourceMapping(r) => r.batch_size += 1,
-        Resource::Rule(r) => r.target = None,
-    }
-    resource
-}
-
-fn hub_choices() -> Vec<HubOptions> {
-    let default = HubOptions::default;
-    vec![
-        default(),
-        HubOptions {
-            rebalance: Some(true),
-            ..default()
-        },
-        HubOptions {
-            role_path: Some("/x/".parse().unwrap()),
-            ..default()
-        },
-        HubOptions {
-            memory: Some("512".parse().unwrap()),
-            queue_prefix: Some("x-".parse().unwrap()),
-            reserved_concurrency: Some("20".parse().unwrap()),
-            ..default()
-        },
-        HubOptions {
-            reserved_concurrency: Some("5".parse().unwrap()),
-            ..default()
-        },
-        HubOptions {
-            kms_key: Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap()),
-            role_path: Some("/x/".parse().unwrap()),
-            rebalance: Some(true),
-            ..default()
-        },
-    ]
-}
+use crate::plan::{Action, Op, Plan, Step};
+use inventories::{CLUSTERS, Pair, hub_options};
 
 /// Every step that must be done before this one, whichever way.
 fn all_before(plan: &Plan, at: usize) -> BTreeSet<usize> {
@@ -307,8 +155,8 @@ proptest! {
 
     #[test]
     fn every_pair_of_inventories_can_be_ordered(
-        wanted in prop::option::weighted(0.8, prop::sample::select(hub_choices())),
-        found in prop::sample::select(hub_choices()),
+        wanted in prop::option::weighted(0.8, prop::sample::select(hub_options())),
+        found in prop::sample::select(hub_options()),
         missing in any::<u32>(),
         present in any::<u32>(),
         drifted in any::<u32>(),

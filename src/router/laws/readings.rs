@@ -2,7 +2,13 @@
 //! the id of another cluster's instance, whichever member a parser takes, and the instance that Karpenter reads is
 //! delivered.
 
+use serde_json::json;
+
+use super::bench::TestRouter;
 use super::*;
+use crate::model::sample_event::sample_event;
+use crate::model::signal::Signal;
+use crate::router::route::RoutedBatch;
 
 /// A member with a key in some case, and its value as text.
 type Written = (String, String);

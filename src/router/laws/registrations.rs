@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::bench::TestRouter;
 use super::*;
 
 fn refusing(failure: CallFailure, tags: Result<Tags, CallFailure>) -> TestRouter {

@@ -19,7 +19,6 @@ use crate::ui::table::gap;
 #[must_use]
 pub fn findings(heading: &Heading, clusters: &str, intent: &Intent, options: &str, style: Style) -> String {
     let Intent { plan, findings, .. } = intent;
-    let fixes = fixes(findings, options);
     let title = super::heading(heading, style);
     let mut lines = vec![format!("{title} · {clusters}"), String::new()];
     let width = |words: fn(&Finding) -> String| findings.iter().map(move |finding| words(finding).chars().count());
@@ -79,25 +78,30 @@ pub fn findings(heading: &Heading, clusters: &str, intent: &Intent, options: &st
         }
     }
     lines.push(String::new());
+    lines.extend(last_lines(findings, &fixes(findings, options), style));
+    lines.join("\n")
+}
+
+/// How many findings there are, and the commands that fix them.
+fn last_lines(findings: &[Finding], fixes: &[String], style: Style) -> Vec<String> {
     let count = match findings.len() {
         1 => "1 finding".to_owned(),
         count => format!("{count} findings"),
     };
     let count = style.paint.bold(&count);
-    match fixes.as_slice() {
-        [] => lines.push(format!("{count}. `kibus explain CODE` describes each code.")),
-        _ => {
-            let by_hand = |finding: &Finding| matches!(finding.fix, Fix::Advice(_));
-            let what = match findings.as_slice() {
-                [_] => "it",
-                _ if findings.iter().any(by_hand) => "what commands can fix",
-                _ => "them",
-            };
-            lines.push(format!("{count}. To fix {what}:"));
-            lines.extend(fixes.iter().map(|command| format!("    {command}")));
-        }
+    if fixes.is_empty() {
+        return vec![format!("{count}. `kibus explain CODE` describes each code.")];
     }
-    lines.join("\n")
+    let by_hand = |finding: &Finding| matches!(finding.fix, Fix::Advice(_));
+    let what = match findings {
+        [_] => "it",
+        _ if findings.iter().any(by_hand) => "what commands can fix",
+        _ => "them",
+    };
+    let commands = fixes.iter().map(|command| format!("    {command}"));
+    std::iter::once(format!("{count}. To fix {what}:"))
+        .chain(commands)
+        .collect()
 }
 
 /// The commands that fix these findings, the hub's first, each once.

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::escape::at_the_edge;
 use super::tests::{between, cluster_resources, hub_resources};
 use super::*;
-use crate::error::{Error, Hint};
+use crate::error::Error;
 use crate::model::dead_letter::RetryLine;
 use crate::model::document::Document;
 use crate::model::inventory::Desired;
@@ -116,6 +116,5 @@ proptest! {
         for shown in [super::error(&error, style), warning(&format!("{text}\n    {text}\n{text}"), style)] {
             prop_assert!(is_safe(&shown, style), "{shown:?}");
         }
-        let _ = Hint::text(text);
     }
 }

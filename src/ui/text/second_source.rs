@@ -1,6 +1,6 @@
 //! Second sources of a cluster's events, as warnings.
 
-use crate::error::Hint;
+use crate::error::{Hint, listed};
 use crate::model::other_setup::policy_name;
 use crate::plan::{Grant, PolicyKind, SecondSource, SecondSources, Unseen};
 
@@ -28,20 +28,18 @@ fn found(source: &SecondSource) -> String {
         named_after,
     } = source;
     let granted: Vec<String> = grants.iter().map(granted).collect();
-    let clusters: Vec<String> = named_after.iter().map(|cluster| format!("`{cluster}`")).collect();
+    let granted = granted.join(" and ");
     let queue = short(queue);
-    match clusters.as_slice() {
-        [] => format!("{} may receive from queue `{queue}`", granted.join(" and ")),
-        clusters => {
-            let named = format!(
-                "queue `{queue}` exists, and has a usual name of the interruption queue of cluster {}",
-                clusters.join(", ")
-            );
-            match granted.as_slice() {
-                [] => named,
-                granted => format!("{named}; {} may receive from it", granted.join(" and ")),
-            }
-        }
+    if named_after.is_empty() {
+        return format!("{granted} may receive from queue `{queue}`");
+    }
+    let named = format!(
+        "queue `{queue}` exists, and has a usual name of the interruption queue of cluster {}",
+        listed(named_after)
+    );
+    match granted.as_str() {
+        "" => named,
+        granted => format!("{named}; {granted} may receive from it"),
     }
 }
 

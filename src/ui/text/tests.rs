@@ -31,7 +31,7 @@ fn cluster_of(name: &str, role: &str) -> Desired {
     Cluster::new(&scope(), &prefix, name, role, ClusterOptions::default()).desired(&scope(), &HubOptions::default())
 }
 
-pub(crate) fn clusters_resources(count: usize) -> Desired {
+fn clusters_resources(count: usize) -> Desired {
     let mut desired = Desired::default();
     for number in 1..=count {
         desired.extend(cluster_resources(&format!("tenant-{number}")));

@@ -35,11 +35,11 @@ impl Sent {
 }
 
 /// Makes the events of one account and Region.
-pub(super) struct Signals<'a> {
+pub(super) struct DemoEvents<'a> {
     scope: &'a Scope,
 }
 
-impl<'a> Signals<'a> {
+impl<'a> DemoEvents<'a> {
     pub(super) fn new(scope: &'a Scope) -> Self {
         Self { scope }
     }

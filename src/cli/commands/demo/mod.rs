@@ -11,7 +11,7 @@ use crate::cli::Ending;
 use crate::error::Error;
 use crate::sandbox::Sandbox;
 use crate::ui::Ui;
-use event::{Sent, Signals};
+use event::{DemoEvents, Sent};
 use ledger::Ledger;
 use stage::Stage;
 
@@ -34,14 +34,14 @@ pub(in crate::cli) async fn run(ui: &Ui) -> Result<Ending, Error> {
     stage.kibus("add-cluster base tenant-1 --yes").await?;
 
     stage.say("Send events of EC2 and AWS Health to the hub. The router delivers each to its cluster.")?;
-    let signals = Signals::new(stage.scope());
+    let events = DemoEvents::new(stage.scope());
     let mut sent: Vec<Sent> = Vec::new();
     for cluster in [&base, &tenant] {
-        sent.extend(signals.of_every_kind(cluster));
+        sent.extend(events.of_every_kind(cluster));
     }
-    sent.push(signals.scheduled_change_of_both(&base, &tenant, &unmanaged));
-    sent.push(signals.starting(&base));
-    sent.push(signals.of_nobody(&unmanaged));
+    sent.push(events.scheduled_change_of_both(&base, &tenant, &unmanaged));
+    sent.push(events.starting(&base));
+    sent.push(events.of_nobody(&unmanaged));
     let ledger = Ledger::record(&stage, sent).await?;
     ui.result(&ledger.table(ui.result_style().width))?;
     ui.result(&ledger.check()?)?;

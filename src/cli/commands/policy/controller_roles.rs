@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::At;
 use crate::cloud::Read;
-use crate::error::{Error, Hint, Invocation, quoted};
+use crate::error::{Error, Hint, Invocation, listed, quoted};
 use crate::model::controller_role::matching;
 use crate::model::name::{ClusterName, RoleName};
 use crate::model::resource::ResourceId;
@@ -143,7 +143,7 @@ async fn saved(at: &At<'_>, role_names: Fact<BTreeSet<RoleName>>) -> SavedRoles 
     if !roles.unread.is_empty() {
         at.ui.warn_text(&format!(
             "the policies of these saved controller roles could not be read, so only tags name them: {}",
-            list(roles.unread.values())
+            listed(roles.unread.values())
         ));
     }
     roles
@@ -158,9 +158,4 @@ fn unconfirmed(at: &At<'_>, cluster: &ClusterName, role: &RoleName) {
     );
     at.ui
         .warn(&Hint::command(text, format!("{} {flag}", at.hubs.command_line)), "");
-}
-
-fn list<'a>(roles: impl IntoIterator<Item = &'a RoleName>) -> String {
-    let roles: Vec<String> = roles.into_iter().map(|role| format!("`{role}`")).collect();
-    roles.join(", ")
 }

@@ -2,7 +2,7 @@
 //! refused if a resource of the hub contradicts it.
 
 use super::At;
-use crate::cli::explain;
+use crate::cli::failure;
 use crate::error::{Error, quoted};
 use crate::model::name::{KmsKey, QueuePrefix};
 use crate::model::options::{HubOptions, OrNone};
@@ -83,7 +83,7 @@ impl HubFlags {
         let options = self.options(at, given, document).await?;
         plan::check_empty_prefix(&at.hub.scope, &options.prefix()).map_err(|refusal| {
             let place = at.hubs.place(at.hub);
-            at.hubs.complete(explain::refused(&place, &[refusal], false))
+            at.hubs.complete(failure::refused(&place, &[refusal], false))
         })?;
         Ok(options)
     }

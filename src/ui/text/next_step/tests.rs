@@ -1,3 +1,5 @@
+//! The steps as a person reads them.
+
 use super::*;
 
 fn controllers(clusters: &[(&str, Option<&str>)]) -> Vec<Controller> {

@@ -1,0 +1,117 @@
+//! A cloud that answers each step as its script says.
+
+use std::sync::Mutex;
+
+use tokio::sync::watch;
+
+use crate::apply::{Event, Listener};
+use crate::cloud::{Fault, FaultKind, Waiting, Write};
+use crate::model::resource::{Resource, ResourceId};
+use crate::plan::{Change, Op, Plan, Step};
+
+/// What happened, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Moment {
+    /// A step reached the cloud.
+    Called(usize),
+    /// The cloud answered; whether it was done.
+    Answered(usize, bool),
+    /// What the step deletes is gone, or stays.
+    Gone(usize, bool),
+    /// A change was spoken of.
+    Event(usize, &'static str),
+    /// Someone asked to stop.
+    Stop,
+}
+
+/// What a step does in the cloud.
+#[derive(Clone, Debug)]
+pub(super) struct Behavior {
+    /// How often other tasks run before the answer; each time a reason to wait is emitted.
+    pub(super) turns: usize,
+    pub(super) fails: bool,
+    /// Whether it waits until someone asks to stop.
+    pub(super) waits: bool,
+    /// Whether what it deletes stays.
+    pub(super) remains: bool,
+    /// Whether someone asks to stop while it runs.
+    pub(super) stops: bool,
+}
+
+/// A cloud that does as the steps' behaviors say, and takes down what happens.
+pub(super) struct Scripted<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) script: Vec<Behavior>,
+    pub(super) moments: Mutex<Vec<Moment>>,
+    pub(super) stop: watch::Sender<bool>,
+}
+
+impl Scripted<'_> {
+    fn add(&self, moment: Moment) {
+        self.moments.lock().unwrap().push(moment);
+    }
+}
+
+impl Write for Scripted<'_> {
+    async fn read_back(&self, _: &ResourceId) -> Result<Option<Resource>, Fault> {
+        unreachable!("no create is answered with \"exists\"")
+    }
+
+    async fn write(&self, op: &Op, waiting: Waiting<'_>) -> Result<(), Fault> {
+        let at = self.plan.steps.iter().position(|step| step.op == *op).unwrap();
+        self.add(Moment::Called(at));
+        for turn in 0..self.script[at].turns {
+            waiting.report(&format!("turn {turn}"));
+            tokio::task::yield_now().await;
+        }
+        if self.script[at].stops {
+            self.add(Moment::Stop);
+            self.stop.send_replace(true);
+        }
+        if self.script[at].waits {
+            waiting.stopped().await;
+            self.add(Moment::Answered(at, false));
+            return Err(Fault {
+                kind: FaultKind::Stopped,
+                ..fault()
+            });
+        }
+        self.add(Moment::Answered(at, !self.script[at].fails));
+        if self.script[at].fails { Err(fault()) } else { Ok(()) }
+    }
+
+    async fn gone(&self, id: &ResourceId, waiting: Waiting<'_>) -> Result<(), Fault> {
+        let deletes = |step: &Step| matches!(&step.op, Op::Delete(resource) if resource.id() == *id);
+        let at = self.plan.steps.iter().position(deletes).unwrap();
+        for turn in 0..10 * self.script[at].turns {
+            waiting.report(&format!("turn {turn}"));
+            tokio::task::yield_now().await;
+        }
+        self.add(Moment::Gone(at, !self.script[at].remains));
+        if self.script[at].remains { Err(fault()) } else { Ok(()) }
+    }
+}
+
+impl Listener for Scripted<'_> {
+    fn event(&self, place: usize, change: &Change, event: Event) {
+        assert_eq!(self.plan.changes[place], *change);
+        self.add(Moment::Event(
+            place,
+            match event {
+                Event::Started => "started",
+                Event::Waiting(_) => "waiting",
+                Event::Done(_) => "done",
+                Event::Failed(_) => "failed",
+            },
+        ));
+    }
+}
+
+pub(super) fn fault() -> Fault {
+    Fault {
+        kind: FaultKind::Rejected,
+        action: "test:Write".to_owned(),
+        code: None,
+        message: "no".to_owned(),
+    }
+}

@@ -1,0 +1,162 @@
+//! Whose fault each answer is, and how long a denial is waited for.
+
+use std::sync::Mutex;
+
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::*;
+use crate::aws::error::refusal;
+use crate::model::resource::{Architecture, Code, Extras, Logging};
+
+fn verdict(payload: &Value) -> Verdict {
+    let expected = FunctionSettings {
+        role: String::new(),
+        runtime: String::new(),
+        architecture: Architecture::X86_64,
+        handler: "kibus/".to_owned(),
+        memory: 0,
+        timeout: 0,
+        environment: [("KIBUS_BUS", "kibus"), ("KIBUS_QUEUE_PREFIX", "")]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .into(),
+        code: Code::of_archive("1.0.0", "aa"),
+        logging: Logging::default(),
+        extras: Extras::default(),
+    };
+    Verdict::of(Invoked::Answered(payload.to_string().into_bytes()), &expected)
+}
+
+fn report(codes: &[&str]) -> Value {
+    let problems: Vec<String> = codes.iter().map(|code| format!("refused: {code}")).collect();
+    json!({
+        "ok": codes.is_empty(), "version": "1.0.0", "handler": "kibus/",
+        "environment": {"KIBUS_BUS": "kibus", "KIBUS_QUEUE_PREFIX": ""},
+        "problems": problems, "codes": codes,
+    })
+}
+
+/// S14, S15, L18: only what AWS may allow soon is waited for, and only what the router does is its fault.
+#[test]
+fn a_verdict_says_whose_fault_it_is() {
+    let denied = |codes: &[&str]| {
+        let why: Vec<String> = codes.iter().map(|code| format!("refused: {code}")).collect();
+        Verdict::Denied(codes.iter().map(|code| (*code).to_owned()).collect(), why.join("; "))
+    };
+    let refused = |code: &str| Verdict::Refused(format!("refused: {code}"));
+    for (codes, expected) in [
+        (&[][..], Verdict::Passed),
+        (&["AccessDenied"], denied(&["AccessDenied"])),
+        (&["UnauthorizedOperation"], denied(&["UnauthorizedOperation"])),
+        (&["AuthFailure"], denied(&["AuthFailure"])),
+        (&["KMS.AccessDeniedException"], denied(&["KMS.AccessDeniedException"])),
+        (&["NonExistentQueue"], denied(&["NonExistentQueue"])),
+        (&["KMS.DisabledException"], refused("KMS.DisabledException")),
+        (&["KMS.NotFoundException"], refused("KMS.NotFoundException")),
+        (&["RequestTimeout"], refused("RequestTimeout")),
+        (&[""], Verdict::Broken("refused:".to_owned())),
+        (
+            &["AccessDenied", ""],
+            Verdict::Broken("refused: AccessDenied; refused:".to_owned()),
+        ),
+    ] {
+        assert_eq!(verdict(&report(codes)), expected, "{codes:?}");
+    }
+    // A router of kibus 0.1.0 reports no codes.
+    let mut older = report(&[]);
+    older.as_object_mut().unwrap().remove("codes");
+    assert_eq!(verdict(&older), Verdict::Passed);
+}
+
+/// The verdict, what was reported, and the time slept, if the tests end like this. The last one repeats.
+async fn run(verdicts: &[Verdict]) -> (Verdict, Vec<String>, Duration) {
+    let (reported, slept) = (Mutex::new(Vec::new()), Mutex::new(Duration::ZERO));
+    let tests = Mutex::new(verdicts.iter());
+    let report = |reason: &str| reported.lock().unwrap().push(reason.to_owned());
+    let (_ask, asked) = watch::channel(false);
+    let verdict = allowed(
+        |pause| {
+            *slept.lock().unwrap() += pause;
+            std::future::ready(())
+        },
+        Waiting::new(&report, &asked),
+        || {
+            let verdict = tests.lock().unwrap().next().unwrap_or(&verdicts[verdicts.len() - 1]);
+            std::future::ready(Ok(verdict.clone()))
+        },
+    )
+    .await;
+    (
+        verdict.unwrap(),
+        reported.into_inner().unwrap(),
+        slept.into_inner().unwrap(),
+    )
+}
+
+/// M5, L17, L18, L19: each answer of Lambda to an invocation that it cannot make.
+#[test]
+fn an_invocation_that_lambda_cannot_make_says_why() {
+    let key = "Lambda was unable to decrypt the environment variables because KMS access was denied.";
+    let role = "The role defined for the function cannot be assumed by Lambda.";
+    let caller = "User: arn:aws:iam::111122223333:user/reader is not authorized to perform: lambda:InvokeFunction";
+    for (code, message, expected) in [
+        (
+            "KMSAccessDeniedException",
+            key,
+            Some(Some(LiveTest::KeyDenied(key.to_owned()))),
+        ),
+        (
+            "KMSDisabledException",
+            key,
+            Some(Some(LiveTest::KeyDenied(key.to_owned()))),
+        ),
+        (
+            "AccessDeniedException",
+            role,
+            Some(Some(LiveTest::RoleNotAssumable(role.to_owned()))),
+        ),
+        (
+            "TooManyRequestsException",
+            "Rate Exceeded.",
+            Some(Some(LiveTest::Throttled("Rate Exceeded.".to_owned()))),
+        ),
+        ("ResourceNotFoundException", "Function not found", Some(None)),
+        (
+            "ResourceConflictException",
+            "currently in the following state: Pending",
+            Some(None),
+        ),
+        ("AccessDeniedException", caller, None),
+        ("ServiceException", "no", None),
+    ] {
+        let found = unable(refusal(INVOKE, Some(code), message));
+        assert_eq!(found.ok(), expected, "{code} {message}");
+    }
+}
+
+/// S15, P12, L18: a denial right after a write means "not yet", for two minutes.
+#[tokio::test]
+async fn a_denial_is_waited_for_and_reported_once() {
+    let denied = || Verdict::Denied(vec!["AccessDenied".to_owned()], "no send".to_owned());
+    let reported = ["AWS does not allow the router's calls yet: no send".to_owned()];
+    let (verdict, said, slept) = run(&[denied(), denied(), Verdict::Passed]).await;
+    assert_eq!(
+        (verdict, said.as_slice(), slept),
+        (Verdict::Passed, &reported[..], PAUSE * 2)
+    );
+    let (verdict, said, slept) = run(&[denied()]).await;
+    assert_eq!((verdict, said.as_slice(), slept), (denied(), &reported[..], NOT_YET));
+    let broken = Verdict::Broken("x".to_owned());
+    let (verdict, said, slept) = run(&[denied(), broken.clone()]).await;
+    assert_eq!((verdict, said.len(), slept), (broken, 1, PAUSE));
+    for verdict in [
+        Verdict::Refused("x".to_owned()),
+        Verdict::Broken("x".to_owned()),
+        Verdict::Passed,
+    ] {
+        assert_eq!(
+            run(std::slice::from_ref(&verdict)).await,
+            (verdict, vec![], Duration::ZERO)
+        );
+    }
+}

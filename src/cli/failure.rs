@@ -1,0 +1,74 @@
+//! The words for what goes wrong between a command and the cloud.
+
+mod apply;
+mod blocked;
+
+pub(super) use apply::{cut_short, failed_change, stopped};
+pub(super) use blocked::blocked;
+
+use crate::cloud::{Fault, FaultKind};
+use crate::error::{Error, Invocation};
+use crate::model::scope::Scope;
+use crate::plan::Refusal;
+
+/// The hub that an error is about, and the command that it ends.
+pub(super) struct Place {
+    pub(super) scope: Scope,
+    /// The command as one would type it again.
+    pub(super) command_line: String,
+}
+
+/// A call that is not about one resource failed.
+pub(super) fn call_failed(place: &Place, what: &str, fault: &Fault) -> Error {
+    not_read(place, Error::failed(format!("cannot {what}")), fault)
+}
+
+/// The error to end with where this many things could not be read; `None` if everything could.
+pub(super) fn incomplete(unread: usize) -> Option<Error> {
+    let what = match unread {
+        0 => return None,
+        1 => "1 thing".to_owned(),
+        count => format!("{count} things"),
+    };
+    let error = Error::failed(format!("{what} could not be read, so the result is incomplete"));
+    Some(error.hint_command(
+        "permissions an operator needs to read all of it:",
+        Invocation::kibus("policy operator"),
+    ))
+}
+
+fn not_read(place: &Place, error: Error, fault: &Fault) -> Error {
+    let error = because(place, error, fault).note("nothing was changed");
+    match fault.kind {
+        FaultKind::Denied { .. } => error.hint_command("with the permission, run again:", place.command_line.as_str()),
+        _ => error,
+    }
+}
+
+/// The plan is refused. `removes` says that it only deletes.
+pub(super) fn refused(place: &Place, refusals: &[Refusal], removes: bool) -> Error {
+    let mut error = match refusals {
+        [one] => Error::refused(one.to_string()),
+        several => several
+            .iter()
+            .fold(Error::refused("this plan is refused"), |error, refusal| {
+                error.note(refusal.to_string())
+            }),
+    }
+    .note("nothing was changed");
+    for refusal in refusals {
+        let hint = refusal.advice(&place.scope, removes);
+        if !error.hints.contains(&hint) {
+            error.hints.push(hint);
+        }
+    }
+    error
+}
+
+/// Adds why a call failed, and what helps.
+pub(super) fn because(place: &Place, mut error: Error, fault: &Fault) -> Error {
+    let (notes, hint) = fault.explanation(&place.scope);
+    error.notes.extend(notes);
+    error.hints.extend(hint);
+    error
+}

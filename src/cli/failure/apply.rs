@@ -1,0 +1,77 @@
+//! Why a plan was not applied to its end.
+
+use super::{Place, because};
+use crate::apply::Outcome;
+use crate::cloud::{Fault, FaultKind};
+use crate::error::{Error, ErrorKind};
+use crate::plan::{Action, Change, Plan};
+
+/// A change failed.
+pub(in crate::cli) fn failed_change(place: &Place, change: &Change, fault: &Fault, outcome: &Outcome) -> Error {
+    let verb = match change.action {
+        Action::Create => "create",
+        Action::Update => "update",
+        Action::Replace => "replace",
+        Action::Delete => "delete",
+    };
+    let message = match fault.kind {
+        FaultKind::Denied { .. } => format!("not allowed to {verb} {}", change.id),
+        _ => format!("could not {verb} {}", change.id),
+    };
+    let progress = outcome.progress();
+    let total = progress.done + progress.failed + progress.not_tried;
+    let mut error = because(place, Error::failed(message), fault).note(format!(
+        "{} of {total} changes applied, {} failed, {} not tried; nothing needs to be undone",
+        progress.done, progress.failed, progress.not_tried
+    ));
+    let (alike, others): (Vec<_>, Vec<_>) = outcome
+        .failed
+        .iter()
+        .skip(1)
+        .partition(|(_, other)| (&other.action, &other.code) == (&fault.action, &fault.code));
+    match alike.len() {
+        0 => {}
+        1 => error = error.note("one more failed in the same way"),
+        more => error = error.note(format!("{more} more failed in the same way")),
+    }
+    for (_, other) in others {
+        error = error.note(format!(
+            "at the same time, {} answered: {}",
+            other.action, other.message
+        ));
+    }
+    error.progress = Some(progress);
+    let when = match fault.kind {
+        FaultKind::Denied { .. } => "with the permission, run again:",
+        FaultKind::Exists | FaultKind::NotManaged | FaultKind::Gone => {
+            "the plan is out of date; to make a new one, run again:"
+        }
+        _ => "to continue, run again:",
+    };
+    error.hint_command(when, place.command_line.as_str())
+}
+
+/// Interrupted once: the calls in flight are finished, and nothing is waited for any more.
+pub(in crate::cli) fn stopped(place: &Place, plan: &Plan, kind: ErrorKind, outcome: &Outcome) -> Error {
+    let progress = outcome.progress();
+    let mut error = Error::new(kind, "stopped before the end")
+        .note(format!(
+            "{} of {} changes applied, {} not tried; nothing needs to be undone",
+            progress.done,
+            progress.done + progress.failed + progress.not_tried,
+            progress.not_tried
+        ))
+        .hint_command("to continue, run again:", place.command_line.as_str());
+    for (at, reason) in &outcome.given_up {
+        error = error.note(format!("{} is not finished: {reason}", plan.changes[*at].id));
+    }
+    error.progress = Some(progress);
+    error
+}
+
+/// Interrupted twice: the calls in flight were abandoned.
+pub(in crate::cli) fn cut_short(place: &Place, kind: ErrorKind) -> Error {
+    Error::new(kind, "stopped immediately")
+        .note("calls in flight may have been applied; nothing needs to be undone")
+        .hint_command("to continue, run again:", place.command_line.as_str())
+}

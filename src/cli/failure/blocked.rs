@@ -1,0 +1,159 @@
+//! Why there is no plan.
+
+use super::{Place, call_failed, not_read, refused};
+use crate::cloud::{Fault, FaultKind};
+use crate::error::{Error, Invocation, listed};
+use crate::model::controller_role::usual_names;
+use crate::model::name::{ClusterName, RoleName};
+use crate::model::resource::{NoRollbackVersion, ResourceId};
+use crate::recipe::{Blocked, MissingRole, RoleSearch, UnknownCluster};
+
+/// The recipe could not make a plan.
+pub(in crate::cli) fn blocked(place: &Place, blocked: &Blocked) -> Error {
+    match blocked {
+        Blocked::NoHub => no_hub(place),
+        Blocked::NoRouter(id) => Error::failed(format!("no router to invoke: {id} does not exist"))
+            .note("nothing was changed")
+            .hint_command("to create it:", Invocation::kibus("bootstrap-hub")),
+        Blocked::Unreadable(id, fault) => unreadable(place, id, fault),
+        Blocked::CallFailed(what, fault) => call_failed(place, what, fault),
+        Blocked::BadSavedOption(bad) => bad.clone().into(),
+        Blocked::Refused(refusals) => refused(place, refusals, false),
+        Blocked::NoSuchRoles(roles) => no_such_roles(roles),
+        Blocked::RolesNotFound(searches) => roles_not_found(searches),
+        Blocked::UnknownClusters(names) => unknown_clusters(place, names),
+        Blocked::NoVersion(none) => no_version(none),
+        Blocked::VersionGone(version) => {
+            Error::refused(format!("version {version} of the router was deleted")).note("nothing was changed")
+        }
+    }
+}
+
+fn no_such_roles(roles: &[MissingRole]) -> Error {
+    let error = match roles {
+        [one] => Error::failed(format!("role `{}` does not exist", one.role)),
+        several => several.iter().fold(
+            Error::failed(format!("{} controller roles do not exist", several.len())),
+            |error, one| error.note(format!("cluster `{}`: no role `{}`", one.cluster, one.role)),
+        ),
+    };
+    let mut error = error.note("nothing was changed");
+    for one in roles {
+        if one.saved {
+            error = error.note(format!("role `{}` is saved for cluster `{}`", one.role, one.cluster));
+        }
+        error = with_similar(error, &one.cluster, &one.similar);
+    }
+    match roles {
+        [one] => error.hint_command(
+            "pass the role that this Karpenter controller runs as:",
+            Invocation::kibus(format!("add-cluster {} --controller-role ROLE", one.cluster)),
+        ),
+        _ => error.hint("pass the roles that the Karpenter controllers run as with --controller-role; `{cluster}` in it stands for the cluster's name"),
+    }
+}
+
+fn with_similar(error: Error, cluster: &ClusterName, similar: &[RoleName]) -> Error {
+    match similar {
+        [] => error,
+        roles => error.note(format!("roles that name cluster `{cluster}`: {}", listed(roles))),
+    }
+}
+
+fn roles_not_found(searches: &[RoleSearch]) -> Error {
+    let mut error = match searches {
+        [one] if one.found.is_empty() => {
+            Error::failed(format!("no controller role found for cluster `{}`", one.cluster))
+        }
+        [one] => Error::failed(format!(
+            "several roles could be the controller role of cluster `{}`: {}",
+            one.cluster,
+            listed(&one.found)
+        )),
+        several => Error::failed(format!(
+            "no single controller role found for {} clusters",
+            several.len()
+        )),
+    }
+    .note("nothing was changed");
+    for one in searches {
+        if searches.len() > 1 {
+            error = error.note(match one.found.as_slice() {
+                [] => format!("cluster `{}`: none found", one.cluster),
+                found => format!("cluster `{}`: {}", one.cluster, listed(found)),
+            });
+        }
+        if one.found.is_empty() {
+            if searches.len() == 1 {
+                error = error.note(format!("searched for {}", listed(usual_names(&one.cluster))));
+            }
+            error = with_similar(error, &one.cluster, &one.similar);
+        }
+    }
+    let [first, ..] = searches else { return error };
+    let role = first.found.first().map_or("ROLE", RoleName::as_str);
+    error
+        .hint_command(
+            "to name the role that the Karpenter controller runs as:",
+            Invocation::kibus(format!("add-cluster {} --controller-role {role}", first.cluster)),
+        )
+        .hint_command(
+            "to grant the permission by other means:",
+            Invocation::kibus(format!("add-cluster {} --no-controller-role", first.cluster)),
+        )
+}
+
+fn unknown_clusters(place: &Place, names: &[UnknownCluster]) -> Error {
+    let mut error = match names {
+        [one] => Error::failed(format!("no cluster `{}` on bus `{}`", one.name, place.scope.bus)),
+        several => Error::failed(format!(
+            "no clusters {} on bus `{}`",
+            listed(several.iter().map(|one| &one.name)),
+            place.scope.bus
+        )),
+    };
+    for one in names.iter().filter(|one| !one.similar.is_empty()) {
+        error = error.note(format!(
+            "did you mean {} instead of `{}`?",
+            listed(&one.similar),
+            one.name
+        ));
+    }
+    error
+        .note("nothing was changed")
+        .hint_command("to list the clusters:", Invocation::kibus("status"))
+}
+
+fn no_version(none: &NoRollbackVersion) -> Error {
+    let error = Error::refused(none.to_string()).note("nothing was changed");
+    match none.kept.first() {
+        None => error.note("kibus has published no other version"),
+        Some(latest) => {
+            let kept: Vec<String> = none.kept.iter().map(u64::to_string).collect();
+            error.note(format!("available: {}", kept.join(", "))).hint_command(
+                "to roll back to one of them:",
+                Invocation::kibus(format!("rollback {latest}")),
+            )
+        }
+    }
+}
+
+/// There is no hub on this bus.
+fn no_hub(place: &Place) -> Error {
+    let scope = &place.scope;
+    Error::failed(format!(
+        "hub `{}` does not exist in {} of account {}",
+        scope.bus, scope.region, scope.account
+    ))
+    .hint_command("to create it:", Invocation::kibus("bootstrap-hub"))
+    .hint("if it exists elsewhere, use --bus, --region or --profile")
+}
+
+/// Something could not be read, so nothing can be planned.
+fn unreadable(place: &Place, id: &ResourceId, fault: &Fault) -> Error {
+    let message = match fault.kind {
+        FaultKind::Denied { .. } => format!("not allowed to read {id}"),
+        _ => format!("cannot read {id}"),
+    };
+    not_read(place, Error::failed(message), fault)
+}

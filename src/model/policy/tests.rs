@@ -1,0 +1,164 @@
+//! What each policy allows, and to whom.
+
+use serde_json::json;
+
+use super::*;
+use crate::model::hub::default_queue_prefix;
+use crate::model::inline_policy::matches;
+use crate::model::queue_policy::{self, Senders};
+use crate::model::scope::tests::{scope, scope_in};
+use crate::model::tag_conditions::WITHOUT_QUEUE_TAG_CONDITIONS;
+
+fn key() -> KmsKey {
+    "arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap()
+}
+
+#[test]
+fn every_policy_of_kibus_is_recognized() {
+    let scope = scope();
+    let queue = scope.hub_queue();
+    for (name, policy) in [
+        ("controller", controller(&scope, &queue, false, None)),
+        ("controller with a key", controller(&scope, &queue, true, Some(&key()))),
+        ("router", router(&scope, &default_queue_prefix(), None)),
+        (
+            "router with a key",
+            router(&scope, &default_queue_prefix(), Some(&key())),
+        ),
+    ] {
+        assert!(all_ours(&policy), "{name}");
+    }
+    for (name, policy) in [
+        ("no statement", json!({"Statement": []})),
+        ("no Sid", json!({"Statement": [{"Effect": "Allow"}]})),
+        (
+            "another's beside ours",
+            json!({"Statement": [{"Sid": "KibusX"}, {"Sid": "Theirs"}]}),
+        ),
+        (
+            "one statement of another's, not in a list",
+            json!({"Statement": {"Sid": "Theirs"}}),
+        ),
+    ] {
+        assert!(!all_ours(&Document::new(policy)), "{name}");
+    }
+}
+
+#[test]
+fn a_policy_can_open_another_key_beside_its_own() {
+    let two = BTreeSet::from(["arn:aws:kms:us-west-2:111122223333:key/2".to_owned()]);
+    let with = router(&scope(), &default_queue_prefix(), Some(&key()));
+    assert_eq!(keys(&with), BTreeSet::from([key().to_string()]));
+    let both = with_keys_too(&with, &two);
+    assert_eq!(keys(&both), &keys(&with) | &two);
+    assert_eq!(both.statements().len(), with.statements().len());
+    let without = router(&scope(), &default_queue_prefix(), None);
+    assert_eq!(keys(&without), BTreeSet::new());
+    assert_eq!(with_keys_too(&without, &two), without);
+}
+
+#[test]
+fn arns_are_of_the_partition_and_principals_are_not() {
+    for (partition, region) in [
+        ("aws", "us-west-2"),
+        ("aws-cn", "cn-north-1"),
+        ("aws-us-gov", "us-gov-west-1"),
+    ] {
+        let scope = scope_in(partition, region);
+        let rule = scope.rule(crate::model::signal::Signal::Probe);
+        let queue = scope.hub_queue();
+        let policy = queue_policy::hub_queue(&scope, &queue, std::iter::once(&rule), Senders::Locked).compact();
+        let sqs = format!("arn:{partition}:sqs:{region}:");
+        assert!(policy.contains(&sqs), "{policy}");
+        assert!(policy.contains("\"events.amazonaws.com\""), "{policy}");
+        let router = router(&scope, &default_queue_prefix(), None);
+        assert!(router.compact().contains(&sqs));
+    }
+}
+
+#[test]
+fn a_controller_reads_and_nothing_else() {
+    let actions =
+        |asks: bool| controller(&scope(), &scope().hub_queue(), asks, None).value()["Statement"][0]["Action"].clone();
+    assert_eq!(
+        actions(false),
+        json!(["sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"])
+    );
+    assert_eq!(
+        actions(true),
+        json!([
+            "sqs:DeleteMessage",
+            "sqs:GetQueueAttributes",
+            "sqs:GetQueueUrl",
+            "sqs:ReceiveMessage"
+        ])
+    );
+}
+
+/// Whether the router may send to a queue without tags: no statement with a condition counts.
+fn sends_by_name(policy: &Document, arn: &str) -> bool {
+    let sends = |effect: &str| {
+        policy.statements().iter().any(|statement| {
+            statement["Effect"] == effect
+                && statement.get("Condition").is_none()
+                && texts(statement.get("Action")).contains(&"sqs:SendMessage")
+                && texts(statement.get("Resource"))
+                    .iter()
+                    .any(|pattern| matches(pattern, arn))
+        })
+    };
+    sends("Allow") && !sends("Deny")
+}
+
+/// S14: in these Regions a condition on a tag would turn every event into a dead letter.
+#[test]
+fn the_router_sends_by_name_where_sqs_has_no_tag_conditions() {
+    let longest = "c".repeat(100).parse().unwrap();
+    for prefix in ["karpenter-", "kibus-", "k"] {
+        let prefix: QueuePrefix = prefix.parse().unwrap();
+        for region in WITHOUT_QUEUE_TAG_CONDITIONS
+            .into_iter()
+            .chain(["us-west-2", "eu-west-1"])
+        {
+            let scope = scope_in("aws", region);
+            let policy = router(&scope, &prefix, None);
+            let may_send = |queue: &QueueName| sends_by_name(&policy, &scope.queue_arn(queue));
+            let by_name = WITHOUT_QUEUE_TAG_CONDITIONS.contains(&region);
+            for queue in [
+                scope.cluster_queue(&prefix, &"base".parse().unwrap()),
+                scope.cluster_queue(&prefix, &longest),
+                scope.probe_queue(),
+            ] {
+                assert_eq!(may_send(&queue), by_name, "{region} {queue}");
+            }
+            for queue in [scope.hub_queue(), scope.dead_letter_queue(), "orders".parse().unwrap()] {
+                assert!(!may_send(&queue), "{region} {queue}");
+            }
+            assert_eq!(policy.compact().contains("aws:ResourceTag"), !by_name, "{region}");
+        }
+    }
+}
+
+/// The next bootstrap of a hub from before the prefix was in the policy replaces it in one call: every cluster queue
+/// must be in both, or events are lost until the clusters are added again.
+#[test]
+fn the_policy_by_prefix_has_every_queue_of_the_bus() {
+    let longest = "c".repeat(100).parse().unwrap();
+    for prefix in ["karpenter-", ""] {
+        let prefix: QueuePrefix = prefix.parse().unwrap();
+        let policy = router(&scope(), &prefix, None);
+        for queue in [
+            scope().cluster_queue(&prefix, &"base".parse().unwrap()),
+            scope().cluster_queue(&prefix, &longest),
+            scope().probe_queue(),
+        ] {
+            for sid in ["KibusSendToClusters", "KibusAskWhoseQueue"] {
+                let statements = policy.statements();
+                let statement = statements.iter().find(|s| s["Sid"] == sid).unwrap();
+                let arn = scope().queue_arn(&queue);
+                let has = texts(statement.get("Resource")).iter().any(|p| matches(p, &arn));
+                assert!(has, "{sid} {queue}");
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What an operator can do about a refusal.
+
+use super::Refusal;
+use crate::error::{Hint, Invocation, quoted};
+use crate::model::fault::recreate_function;
+use crate::model::hub::default_queue_prefix;
+use crate::model::resource::ResourceId;
+use crate::model::scope::Scope;
+
+impl Refusal {
+    /// What the operator can do about it. `removes` says that the plan only deletes.
+    #[must_use]
+    pub fn advice(&self, scope: &Scope, removes: bool) -> Hint {
+        match self {
+            Self::NotManaged { other: Some(other), .. } if removes => Hint::text(format!(
+                "it belongs to bus `{other}`: to delete it, run this command with --bus {other}"
+            )),
+            Self::NotManaged { .. } if removes => {
+                Hint::text("kibus does not delete it; delete it with the tool that created it")
+            }
+            Self::NotManaged {
+                id: ResourceId::Queue(queue),
+                bus,
+                other: Some(other),
+            } if !scope.hub_queues().contains(queue) => Hint::text(format!(
+                "it belongs to bus `{other}`: use that bus with --bus {other}, or give bus `{bus}` queue names of its own \
+                 with bootstrap-hub --queue-prefix"
+            )),
+            Self::NotManaged { .. } => {
+                Hint::text("rename or delete the existing resource, or use another bus with --bus")
+            }
+            Self::ForeignStatements(_) => Hint::text("move the other statements to a policy with another name"),
+            Self::OthersPolicy { .. } => {
+                Hint::text("use another controller role for this cluster, or another bus name")
+            }
+            Self::OthersQueue { serves, .. } => {
+                Hint::text(format!("use another queue prefix, or remove cluster `{serves}` first"))
+            }
+            Self::HubQueue(..) => Hint::text("use another queue prefix or another bus"),
+            Self::PrefixInUse { clusters } => Hint::command(
+                "queue names begin with the prefix; to change it, remove the clusters, and add them again afterwards",
+                Invocation::kibus(format!(
+                    "remove-cluster {}",
+                    clusters.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+                )),
+            ),
+            Self::EmptyPrefix(_) => Hint::command(
+                "set a prefix that no other queue of the account has:",
+                Invocation::kibus(format!("bootstrap-hub --queue-prefix {}", default_queue_prefix())),
+            ),
+            Self::ForeignTargets { .. } => Hint::text("remove the targets first, if nothing needs them"),
+            Self::NoRoleSpace { .. } => Hint::text(
+                "remove inline policies that the role does not need, or replace them with managed policies, which do \
+                 not count; white space does not count either",
+            ),
+            Self::TooMuchReserved { most: 0, .. } => Hint::text(
+                "Lambda keeps 100 unreserved; request more concurrency in Service Quotas, or omit \
+                 --reserved-concurrency",
+            ),
+            Self::TooMuchReserved { most, .. } => Hint::command(
+                "Lambda keeps 100 unreserved; request more concurrency in Service Quotas, or reserve less",
+                Invocation::kibus(format!("bootstrap-hub --reserved-concurrency {most}")),
+            ),
+            Self::KeyElsewhere { .. } => Hint::text("use a key of this Region, or `--kms-key none` for SSE-SQS"),
+            Self::OlderRouter { live, .. } => Hint::text(format!(
+                "use kibus {live} or newer; to install the older router anyway, pass --allow-downgrade"
+            )),
+            Self::FunctionFailed { function, .. } => recreate_function(scope, function),
+            Self::RouterRole { .. } => Hint::text("pass the role that Karpenter runs as with --controller-role"),
+            Self::UnconfirmedRole {
+                cluster, role, found, ..
+            } => {
+                let which = match found {
+                    None => format!("if the controller of `{cluster}` runs as `{role}`, confirm it"),
+                    Some(_) => format!(
+                        "the usual search finds another role; name the one that the controller of `{cluster}` runs as"
+                    ),
+                };
+                let role = quoted(found.as_ref().unwrap_or(role).as_str());
+                Hint::command(
+                    format!("a tag alone grants nothing; {which}"),
+                    Invocation::kibus(format!("add-cluster {cluster} --controller-role {role}")),
+                )
+            }
+            Self::UnconfirmedBoundary { live, .. } => Hint::command(
+                "a tag alone does not remove or replace a boundary; to keep the boundary of the role",
+                Invocation::kibus(format!(
+                    "bootstrap-hub --permissions-boundary {}",
+                    quoted(live.as_str())
+                )),
+            ),
+            Self::UnconfirmedUnlock(_) => Hint::command(
+                "a tag alone does not unlock queues; to keep them locked",
+                Invocation::kibus("bootstrap-hub --lock-queues"),
+            ),
+            Self::OtherSettings { .. } => Hint::text("restore those settings first, or fix the newer router instead"),
+        }
+    }
+}

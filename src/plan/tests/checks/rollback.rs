@@ -1,0 +1,103 @@
+//! The versions that a rollback may go to.
+
+use crate::model::inventory::{Desired, Observed, Reading};
+use crate::model::resource::{Alias, Code, FunctionSettings, Resource};
+use crate::plan::tests::{Bench, LIVE};
+use crate::plan::{check, plan};
+
+type Back = (&'static str, fn(&mut FunctionSettings), &'static [&'static str]);
+
+/// Rollbacks: the settings of the version, and the reason to refuse it.
+const BACK: &[Back] = &[
+    ("older code", |s| s.code = Code::of_archive("0.1.0", "bb"), &[]),
+    (
+        "of another size",
+        |s| {
+            s.memory = 512;
+            s.timeout = 5;
+        },
+        &[],
+    ),
+    (
+        "which sends to other queues",
+        |s| s.handler = "kibus/x-".to_owned(),
+        &["version 1 of the router was published with other settings: `handler`"],
+    ),
+    ("published by 0.1.0", |s| by_0_1_0(s, "karpenter-"), &[]),
+    (
+        "published by 0.1.0, which sends to other queues",
+        |s| by_0_1_0(s, "x-"),
+        &[
+            "version 1 of the router was published with other settings: `environment.KIBUS_BUS`, \
+          `environment.KIBUS_QUEUE_PREFIX`, `handler`",
+        ],
+    ),
+    (
+        "published by 0.1.0, with another variable",
+        |s| {
+            by_0_1_0(s, "karpenter-");
+            s.environment.insert("RUST_LOG".to_owned(), "trace".to_owned());
+        },
+        &["version 1 of the router was published with other settings: `environment.RUST_LOG`"],
+    ),
+    (
+        "which somebody had put into a network",
+        |s| {
+            s.extras.network.insert("subnet-1".to_owned());
+        },
+        &["version 1 of the router was published with other settings: `network`"],
+    ),
+    (
+        "which runs as another role, and knows no prefix",
+        |s| {
+            s.role.push('x');
+            s.handler = "bootstrap".to_owned();
+        },
+        &["version 1 of the router was published with other settings: `handler`, `role`"],
+    ),
+];
+
+/// Settings as kibus 0.1.0 published them: in environment variables.
+fn by_0_1_0(settings: &mut FunctionSettings, prefix: &str) {
+    settings.handler = "bootstrap".to_owned();
+    settings.environment = [("KIBUS_BUS", "kibus"), ("KIBUS_QUEUE_PREFIX", prefix)]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+}
+
+#[test]
+fn a_rollback_from_a_version_in_a_network_is_allowed() {
+    let mut bench = Bench::new();
+    bench.alias(LIVE, |a| {
+        a.version = Some(2);
+        a.settings.extras.network.insert("subnet-1".to_owned());
+    });
+    let plan = bench.plan();
+    assert!(plan.changes[0].touches("network"), "{:?}", plan.changes);
+    assert_eq!(check(&bench.scope, &plan, &bench.observed), []);
+}
+
+#[test]
+fn a_rollback_must_not_change_where_events_go() {
+    for (name, edit, expected) in BACK {
+        let mut bench = Bench::new();
+        bench.alias(LIVE, |a| {
+            a.version = Some(2);
+            a.history.before = vec![1];
+        });
+        let live = bench.observed.resources().find_map(|resource| match resource {
+            Resource::Alias(alias) => Some(alias.clone()),
+            _ => None,
+        });
+        let live = live.unwrap();
+        let mut settings = live.settings.clone();
+        edit(&mut settings);
+        let back = Resource::Alias(live.rolled_back(1, settings));
+        let only = Observed::from_iter([(back.id(), Reading::Present(Box::new(Resource::Alias(live))))]);
+        let plan = plan(&bench.scope, &Desired::from_iter([back]), &only);
+        assert!(plan.changes[0].touches(Alias::ROLLBACK), "{name}");
+        let refusals = check(&bench.scope, &plan, &bench.observed);
+        let refusals: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+        assert_eq!(refusals, *expected, "{name}");
+    }
+}

@@ -1,0 +1,121 @@
+//! Drift of the alias, and of the versions that it moves between.
+
+use std::collections::BTreeSet;
+
+use super::{LIVE, Row};
+use crate::model::resource::{Architecture, Code, Extras, Logging};
+use crate::plan::tests::Bench;
+
+pub(super) const ROWS: &[Row] = &[
+    (
+        "an alias that moves and keeps all versions",
+        |b| versions(b, 2, None, &[1], &[1, 2], 512),
+        "~alias(memory)",
+    ),
+    (
+        "an alias that moves and leaves old versions behind",
+        |b| versions(b, 3, None, &[2, 1], &[1, 2, 3, 4], 512),
+        "~alias(memory,versions)",
+    ),
+    (
+        "an alias that something else moved to its own version",
+        |b| versions(b, 4, None, &[3, 2, 1], &[1, 2, 3], 512),
+        "~alias(memory,versions)",
+    ),
+    (
+        "an alias that moves on from a rollback, perhaps to the version that was rolled back",
+        |b| versions(b, 2, Some(3), &[1], &[1, 2, 3], 512),
+        "~alias(memory,rollback)",
+    ),
+    (
+        "old versions alone",
+        |b| versions(b, 3, None, &[2, 1], &[1, 2, 3, 4], 256),
+        "",
+    ),
+    (
+        "the alias points to an older version",
+        |b| b.alias(LIVE, |a| a.settings.code = Code::of_archive("0.1.9", "bb")),
+        "~alias(code)",
+    ),
+    (
+        "the alias points to another configuration",
+        |b| {
+            b.alias(LIVE, |a| {
+                a.settings.role.push('x');
+                a.settings.runtime.push('x');
+                a.settings.architecture = Architecture::Arm64;
+                a.settings.handler.push('x');
+                a.settings.memory = 128;
+                a.settings.timeout = 3;
+                a.settings
+                    .environment
+                    .insert("KIBUS_BUS".to_owned(), "kibus".to_owned());
+                a.settings.logging = Logging::default();
+                a.settings.extras.network.insert("sg-1".to_owned());
+            });
+        },
+        "~alias(role,runtime,architecture,handler,memory,timeout,logging.group,logging.format,\
+         network,environment.KIBUS_BUS)",
+    ),
+    (
+        "all attachments of the live version",
+        |b| {
+            b.alias(LIVE, |a| {
+                a.settings.extras = Extras {
+                    layers: BTreeSet::from(["x".to_owned()]),
+                    file_systems: BTreeSet::from(["x".to_owned()]),
+                    kms_key: Some("x".to_owned()),
+                    ..Extras::default()
+                };
+            });
+        },
+        "~alias(layers,file_systems,kms_key)",
+    ),
+    (
+        "a share of the invocations that goes to another version",
+        |b| {
+            b.alias(LIVE, |a| {
+                a.shares.insert("version 1: 0.5".to_owned());
+            });
+        },
+        "~alias(shares)",
+    ),
+    (
+        "an alias that someone went back with",
+        |b| {
+            b.alias(LIVE, |a| {
+                a.version = Some(2);
+                a.history.rolled_back_from = Some(3);
+            });
+        },
+        "~alias(rollback)",
+    ),
+    (
+        "what an alias remembers of before",
+        |b| b.alias(LIVE, |a| a.history.before = vec![1]),
+        "",
+    ),
+    (
+        "the number of the alias's version is Lambda's",
+        |b| b.alias(LIVE, |a| a.version = Some(7)),
+        "",
+    ),
+];
+
+/// An alias with this version, history, published versions and memory.
+fn versions(
+    b: &mut Bench,
+    version: u64,
+    rolled_back_from: Option<u64>,
+    before: &[u64],
+    published: &[u64],
+    memory: u32,
+) {
+    b.alias(LIVE, |a| {
+        a.version = Some(version);
+        a.history.rolled_back_from = rolled_back_from;
+        a.history.before = before.to_vec();
+        a.versions = published.iter().copied().collect();
+        a.settings.memory = memory;
+    });
+}

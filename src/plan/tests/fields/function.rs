@@ -1,0 +1,117 @@
+//! Drift of the function and its log group.
+
+use std::collections::BTreeSet;
+
+use super::Row;
+use crate::model::resource::{Architecture, Code, Extras};
+
+pub(super) const ROWS: &[Row] = &[
+    (
+        "role of the function",
+        |b| b.function("kibus-router", |f| f.settings.role.push('x')),
+        "~function(role)",
+    ),
+    (
+        "runtime",
+        |b| b.function("kibus-router", |f| f.settings.runtime = "provided.al2".to_owned()),
+        "~function(runtime)",
+    ),
+    (
+        "architecture",
+        |b| b.function("kibus-router", |f| f.settings.architecture = Architecture::Arm64),
+        "~function(architecture)",
+    ),
+    (
+        "handler",
+        |b| b.function("kibus-router", |f| f.settings.handler = "x".to_owned()),
+        "~function(handler)",
+    ),
+    (
+        "memory",
+        |b| b.function("kibus-router", |f| f.settings.memory = 128),
+        "~function(memory)",
+    ),
+    (
+        "timeout",
+        |b| b.function("kibus-router", |f| f.settings.timeout = 3),
+        "~function(timeout)",
+    ),
+    (
+        "a variable in the environment",
+        |b| {
+            b.function("kibus-router", |f| {
+                f.settings.environment.insert("RUST_LOG".to_owned(), "trace".to_owned());
+            });
+        },
+        "~function(environment.RUST_LOG)",
+    ),
+    (
+        "a log that goes elsewhere",
+        |b| b.function("kibus-router", |f| f.settings.logging.group.push('x')),
+        "~function(logging.group)",
+    ),
+    (
+        "a log from which lines are left out",
+        |b| b.function("kibus-router", |f| f.settings.logging.format = "JSON".to_owned()),
+        "~function(logging.format)",
+    ),
+    (
+        "all attachments of a function",
+        |b| {
+            b.function("kibus-router", |f| {
+                f.settings.extras = Extras {
+                    layers: BTreeSet::from(["arn:aws:lambda:us-west-2:1:layer:x:1".to_owned()]),
+                    network: BTreeSet::from(["subnet-1".to_owned()]),
+                    file_systems: BTreeSet::from(["arn:aws:elasticfilesystem:us-west-2:1:access-point/x".to_owned()]),
+                    kms_key: Some("arn:aws:kms:us-west-2:111122223333:key/1".to_owned()),
+                };
+            });
+        },
+        "~function(layers,network,file_systems,kms_key)",
+    ),
+    (
+        "an update that failed",
+        |b| b.function("kibus-router", |f| f.failed_update = Some("no".to_owned())),
+        "~function(failed_update)",
+    ),
+    (
+        "a function that was given up",
+        |b| b.function("kibus-router", |f| f.failed = Some("no".to_owned())),
+        "~function(failed)",
+    ),
+    (
+        "reserved concurrency",
+        |b| b.function("kibus-router", |f| f.reserved_concurrency = Some(0)),
+        "~function(reserved_concurrency)",
+    ),
+    (
+        "another build of the same version",
+        |b| b.function("kibus-router", |f| f.settings.code = Code::of_archive("0.2.0", "bb")),
+        "",
+    ),
+    (
+        "code changed behind its back",
+        |b| b.function("kibus-router", |f| f.settings.code.live = "bb".to_owned()),
+        "~function(code)",
+    ),
+    (
+        "code of an older version",
+        |b| b.function("kibus-router", |f| f.settings.code = Code::of_archive("0.1.9", "bb")),
+        "~function(code)",
+    ),
+    (
+        "code of a newer version",
+        |b| b.function("kibus-router", |f| f.settings.code = Code::of_archive("0.10.0", "bb")),
+        "~function(code)",
+    ),
+    (
+        "code of a version that is not recorded",
+        |b| b.function("kibus-router", |f| f.settings.code = Code::of_archive("", "")),
+        "~function(code)",
+    ),
+    (
+        "log retention",
+        |b| b.log_group("/aws/lambda/kibus-router", |l| l.retention_days = None),
+        "~log-group(retention_days)",
+    ),
+];

@@ -1,0 +1,68 @@
+//! Drift of tags.
+
+use super::{Row, SPOT};
+use crate::model::resource::Resource;
+
+pub(super) const ROWS: &[Row] = &[
+    (
+        "tags of others on everything",
+        |b| {
+            let tagged: Vec<Resource> = b.observed.resources().cloned().collect();
+            for resource in tagged {
+                b.see(with_tag(resource, "cost-center", "7"));
+            }
+        },
+        "",
+    ),
+    (
+        "a tag of ours with another value",
+        |b| {
+            b.queue("karpenter-base", |q| {
+                q.tags.0.insert("kibus:controller-role".to_owned(), "x".to_owned());
+            });
+        },
+        "~queue(tags.kibus:controller-role)",
+    ),
+    (
+        "a tag that the user chose once and does not choose any more",
+        |b| {
+            b.rule(SPOT, |r| {
+                r.tags.0.insert("kibus:option:tag".to_owned(), "gone team".to_owned());
+                r.tags.0.insert("team".to_owned(), "a".to_owned());
+                r.tags.0.insert("cost-center".to_owned(), "7".to_owned());
+            });
+        },
+        "~rule(tags.kibus:option:tag,tags.team)",
+    ),
+    (
+        "a tag of ours that is gone",
+        |b| {
+            b.queue("kibus-probe", |q| {
+                q.tags.0.remove("kibus:cluster");
+            });
+        },
+        "~queue(tags.kibus:cluster)",
+    ),
+    (
+        "a tag of ours that nobody wants",
+        |b| {
+            b.rule(SPOT, |r| {
+                r.tags.0.insert("kibus:cluster".to_owned(), "x".to_owned());
+            });
+        },
+        "~rule(tags.kibus:cluster)",
+    ),
+];
+
+fn with_tag(mut resource: Resource, key: &str, value: &str) -> Resource {
+    let tags = match &mut resource {
+        Resource::Queue(r) => &mut r.tags,
+        Resource::Role(r) => &mut r.tags,
+        Resource::LogGroup(r) => &mut r.tags,
+        Resource::Function(r) => &mut r.tags,
+        Resource::Rule(r) => &mut r.tags,
+        Resource::RolePolicy(_) | Resource::Alias(_) | Resource::EventSourceMapping(_) => return resource,
+    };
+    tags.0.insert(key.to_owned(), value.to_owned());
+    resource
+}

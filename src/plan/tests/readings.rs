@@ -1,0 +1,115 @@
+//! Resources that are missing or unreadable: only a missing one is created.
+
+use super::{Bench, HUB, LIVE, MAPPING, ROLE, Row, SPOT, assert_drawn, drawing};
+use crate::model::fault::{Fault, FaultKind};
+use crate::model::inventory::{Desired, Reading};
+use crate::plan::{Plan, plan};
+
+/// Resources that are missing or unreadable.
+const ROWS: &[Row] = &[
+    ("no queue", |b| b.answer("queue", HUB, Reading::Absent), "+queue"),
+    (
+        "no log group and no rule",
+        |b| {
+            b.answer("log-group", "/aws/lambda/kibus-router", Reading::Absent);
+            b.answer("rule", SPOT, Reading::Absent);
+        },
+        "+log-group +rule",
+    ),
+    (
+        "no function, so no alias either",
+        |b| {
+            b.answer("function", "kibus-router", Reading::Absent);
+            b.answer("alias", LIVE, Reading::Absent);
+            b.answer("event-source-mapping", MAPPING, Reading::Absent);
+        },
+        "+function +alias +event-source-mapping",
+    ),
+    (
+        "a mapping waits for the policy, though what stands between them is there",
+        |b| {
+            b.answer("role-policy", ROLE, Reading::Absent);
+            b.answer("event-source-mapping", MAPPING, Reading::Absent);
+        },
+        "+role-policy +event-source-mapping",
+    ),
+    (
+        "a queue that cannot be read",
+        |b| b.answer("queue", HUB, Reading::Unreadable(unanswered())),
+        "",
+    ),
+    (
+        "a rule that nobody wants and that cannot be read",
+        |b| {
+            b.answer(
+                "rule",
+                "kibus-rebalance-recommendation",
+                Reading::Unreadable(unanswered()),
+            )
+        },
+        "",
+    ),
+];
+
+#[test]
+fn a_missing_resource_is_created_and_an_unreadable_one_is_not() {
+    assert_drawn(ROWS);
+}
+
+#[test]
+fn an_unreadable_resource_is_listed_and_not_changed() {
+    let mut bench = Bench::new();
+    bench.answer("queue", HUB, Reading::Unreadable(unanswered()));
+    bench.answer("rule", SPOT, Reading::Unreadable(unanswered()));
+    let names = |plan: &Plan| plan.unknown.iter().map(|id| id.name()).collect::<Vec<_>>();
+    assert_eq!(names(&bench.plan()), [HUB, SPOT]);
+    let teardown = bench.teardown();
+    assert_eq!(names(&teardown), [HUB, SPOT]);
+    assert!(
+        teardown
+            .changes
+            .iter()
+            .all(|change| change.id.name() != HUB && change.id.name() != SPOT)
+    );
+}
+
+#[test]
+fn nothing_becomes_everything_and_the_other_way() {
+    let mut bench = Bench::new();
+    let torn_down = drawing(&bench.teardown());
+    let ids: Vec<_> = bench.observed.iter().map(|(id, _)| id.clone()).collect();
+    bench.observed = ids.into_iter().map(|id| (id, Reading::Absent)).collect();
+    assert_eq!(
+        drawing(&bench.plan()),
+        "+queue +queue +queue +queue +role +role-policy +role-policy +log-group +function +alias \
+         +event-source-mapping +rule +rule +rule +rule +rule"
+    );
+    assert_eq!(
+        torn_down,
+        "-queue -role-policy -queue -event-source-mapping -alias -function -role-policy -role -log-group \
+         -rule -rule -rule -rule -rule -queue -queue"
+    );
+    assert_eq!(drawing(&bench.teardown()), "");
+}
+
+#[test]
+#[should_panic(expected = "queue `karpenter-base` is desired and was never read")]
+fn only_absent_may_plan_a_create() {
+    let bench = Bench::new();
+    let mut desired = Desired::default();
+    for resource in bench.wanted().resources() {
+        if resource.id().name() == "karpenter-base" {
+            desired.insert(resource.clone());
+        }
+    }
+    let _ = plan(&bench.scope, &desired, &Default::default());
+}
+
+fn unanswered() -> Fault {
+    Fault {
+        kind: FaultKind::Unreachable,
+        action: "sqs:GetQueueAttributes".to_owned(),
+        code: None,
+        message: "timed out".to_owned(),
+    }
+}

@@ -1,0 +1,214 @@
+//! What each problem names, and how long a call is retried.
+
+use std::sync::Mutex;
+use std::time::{Duration, SystemTime};
+
+use super::*;
+use crate::model::policy;
+use crate::model::scope::tests::{scope, scope_in};
+use crate::model::self_test::is_message;
+use crate::router::clock::Deadline;
+
+/// Services that answer every call alike.
+struct Alike {
+    instance_tags: Result<(), CallError>,
+    send: Option<Result<(), CallError>>,
+    queue_tags: Result<Tags, CallError>,
+    calls: Mutex<Vec<String>>,
+}
+
+impl Alike {
+    fn called(&self, call: String) {
+        self.calls.lock().unwrap().push(call);
+    }
+}
+
+impl TestedCalls for Alike {
+    async fn instance_tags(&self, id: &str) -> Result<(), CallError> {
+        self.called(format!("tags of {id}"));
+        self.instance_tags.clone()
+    }
+
+    async fn send(&self, queue: &QueueName, body: &str) -> Result<(), CallError> {
+        self.called(format!("{queue} {body}"));
+        match &self.send {
+            Some(answer) => answer.clone(),
+            None => std::future::pending().await,
+        }
+    }
+
+    async fn queue_tags(&self, _: &QueueName) -> Result<Tags, CallError> {
+        self.queue_tags.clone()
+    }
+}
+
+fn refused(code: &str) -> CallError {
+    refusal(code, "said", false)
+}
+
+fn healthy() -> Alike {
+    Alike {
+        instance_tags: Ok(()),
+        send: Some(Ok(())),
+        queue_tags: Ok(Tags::of(&scope().bus).with(CLUSTER, "-")),
+        calls: Mutex::default(),
+    }
+}
+
+/// The problems, with 100 ms for the calls.
+async fn problems(calls: &Alike) -> Vec<AccessProblem> {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    let ends = (now + Duration::from_millis(1600)).as_millis();
+    run(calls, &scope(), &Deadline::at(ends.try_into().unwrap())).await
+}
+
+#[tokio::test]
+async fn the_test_calls_ec2_and_sends_a_message_with_a_time() {
+    let calls = healthy();
+    assert_eq!(problems(&calls).await, []);
+    let mut made = calls.calls.into_inner().unwrap();
+    made.sort();
+    let (queue, body) = made[0].split_once(' ').unwrap();
+    assert_eq!(
+        (queue, made[1].as_str()),
+        ("kibus-probe", "tags of i-00000000000000000")
+    );
+    let body: serde_json::Value = serde_json::from_str(body).unwrap();
+    assert!(is_message(&body), "{body}");
+    let time = body["time"].as_str().unwrap();
+    assert!(
+        DateTime::from_str(time, Format::DateTime).unwrap().secs() > 1_700_000_000,
+        "{time}"
+    );
+}
+
+/// S14, S15, S18, L18: what is at fault has a name.
+#[tokio::test]
+async fn a_refused_send_names_the_statement_the_tags_or_the_key() {
+    let tagged = Ok(Tags::of(&scope().bus).with(CLUSTER, "-"));
+    for (code, queue_tags, expected) in [
+        (
+            "AccessDenied",
+            tagged.clone(),
+            "is denied; check statement KibusSendToClusters of the router's policy and whether SQS in us-west-2 supports \
+             tags as conditions, because the queue has the tags: AccessDenied (said)",
+        ),
+        (
+            "AccessDenied",
+            Ok(Tags::default()),
+            "is denied; check statement KibusSendToClusters of the router's policy and the tags kibus:bus and \
+             kibus:cluster of the queue, which lacks one of them: AccessDenied (said)",
+        ),
+        (
+            "AccessDeniedException",
+            Err(refused("AccessDenied")),
+            "is denied; check statement KibusSendToClusters of the router's policy: AccessDeniedException (said)",
+        ),
+        (
+            "AWS.SimpleQueueService.NonExistentQueue",
+            tagged.clone(),
+            "failed, because the queue does not exist: NonExistentQueue (said)",
+        ),
+        (
+            "KMS.DisabledException",
+            tagged.clone(),
+            "failed, because the queue's KMS key is disabled: KMS.DisabledException (said)",
+        ),
+        (
+            "KMS.NotFoundException",
+            tagged.clone(),
+            "failed, because the queue's KMS key does not exist: KMS.NotFoundException (said)",
+        ),
+        (
+            "KMS.AccessDeniedException",
+            tagged.clone(),
+            "failed, because the queue's KMS key denies kms:GenerateDataKey or kms:Decrypt; check statement KibusUseKey \
+             of the router's policy, and the key's policy: KMS.AccessDeniedException (said)",
+        ),
+        (
+            "InvalidMessageContents",
+            tagged,
+            "failed: InvalidMessageContents (said)",
+        ),
+    ] {
+        let calls = Alike {
+            send: Some(Err(refused(code))),
+            queue_tags,
+            ..healthy()
+        };
+        let found = problems(&calls).await;
+        let expected = AccessProblem {
+            text: format!("sqs:SendMessage to queue `kibus-probe` {expected}"),
+            code: aws_code::bare(code).to_owned(),
+        };
+        assert_eq!(found, [expected]);
+    }
+}
+
+/// S14: where SQS does not know tags as conditions, the statement has none.
+#[tokio::test]
+async fn a_denied_send_is_not_about_tags_where_the_statement_has_none() {
+    let error = refused("AccessDenied");
+    let text = |region| {
+        send_text(
+            &scope_in("aws", region),
+            &scope().probe_queue(),
+            &error,
+            Some(&Tags::default()),
+        )
+    };
+    assert!(text("us-west-2").contains("kibus:cluster"), "{}", text("us-west-2"));
+    assert!(
+        text("ap-south-2").ends_with("of the router's policy"),
+        "{}",
+        text("ap-south-2")
+    );
+}
+
+#[tokio::test]
+async fn a_refused_read_of_tags_names_the_statement() {
+    let calls = Alike {
+        instance_tags: Err(refused("UnauthorizedOperation")),
+        ..healthy()
+    };
+    let found = problems(&calls).await;
+    let text = "ec2:DescribeTags is denied; check statement KibusReadInstanceTags of the router's policy: \
+                UnauthorizedOperation (said)";
+    assert_eq!(found[0].text, text);
+}
+
+#[test]
+fn the_statements_that_are_named_exist() {
+    let key = "arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap();
+    let policy = policy::router(&scope(), &"karpenter-".parse().unwrap(), Some(&key)).compact();
+    for statement in ["KibusReadInstanceTags", "KibusSendToClusters", "KibusUseKey"] {
+        assert!(policy.contains(&format!("\"{statement}\"")), "{statement}");
+        assert!(include_str!("../access_test.rs").contains(&format!("{statement} of the router's policy")));
+    }
+}
+
+#[tokio::test]
+async fn a_call_without_an_answer_times_out_with_its_own_words() {
+    let found = problems(&Alike {
+        send: None,
+        ..healthy()
+    })
+    .await;
+    let text = "sqs:SendMessage to queue `kibus-probe` failed: RequestTimeout \
+                (timed out: no answer within the time of the self-test)";
+    assert_eq!(
+        found.iter().map(|problem| problem.text.as_str()).collect::<Vec<_>>(),
+        [text]
+    );
+}
+
+#[tokio::test]
+async fn a_throttled_call_is_retried_until_the_time_is_up() {
+    let calls = Alike {
+        instance_tags: Err(refused("RequestLimitExceeded")),
+        ..healthy()
+    };
+    let found = problems(&calls).await;
+    assert_eq!(found[0].code, "RequestLimitExceeded");
+    assert!(calls.calls.lock().unwrap().len() > 2, "{:?}", calls.calls);
+}

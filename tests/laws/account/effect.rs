@@ -1,0 +1,138 @@
+//! The effect of a write, and of a part of one.
+
+use kibus::model::field::FieldValue;
+use kibus::model::resource::{Resource, ResourceId};
+use kibus::model::tags::{DELETING, Tags};
+use kibus::plan::{FieldChange, Op};
+
+use super::{Desired, Trouble};
+
+/// The queue that a step deletes, with the mark that comes before the delete.
+pub(super) fn marked(op: &Op) -> Option<Resource> {
+    let Op::Delete(Resource::Queue(queue)) = op else {
+        return None;
+    };
+    let mut queue = queue.clone();
+    queue.tags = queue.tags.with(DELETING, "1");
+    Some(Resource::Queue(queue))
+}
+
+pub(super) fn take(resources: &mut Desired, op: &Op) {
+    let after = match op {
+        Op::Create(after) => after.clone(),
+        Op::Update { from, to, fields } => updated(from, to, fields),
+        Op::Delete(before) => {
+            resources.remove(&before.id());
+            return;
+        }
+    };
+    let after = match after {
+        // Publishing freezes the current settings, not the desired ones.
+        Resource::Alias(mut alias) => {
+            if let Some(Resource::Function(function)) = resources.get(&ResourceId::Function(alias.function.clone())) {
+                alias.settings = function.settings.clone();
+            }
+            alias.version = Some(alias.version.unwrap_or(0) + 1);
+            Resource::Alias(alias)
+        }
+        other => other,
+    };
+    resources.insert(after.id(), after);
+}
+
+/// A resource after an update: only the planned fields change.
+fn updated(from: &Resource, to: &Resource, fields: &[FieldChange]) -> Resource {
+    let named = |path: &str| fields.iter().any(|field| field.path == path);
+    let mut after = to.clone();
+    if let (Some(tags), Some(before)) = (tags_mut(&mut after), from.tags()) {
+        let wanted = std::mem::replace(tags, before.clone());
+        for (key, _) in before.0.iter().filter(|(key, _)| named(&format!("tags.{key}"))) {
+            tags.0.remove(key);
+        }
+        tags.0
+            .extend(wanted.0.into_iter().filter(|(key, _)| named(&format!("tags.{key}"))));
+    }
+    match (&mut after, from) {
+        (Resource::Function(after), Resource::Function(before)) if !named("code") => {
+            after.settings.code = before.settings.code.clone();
+        }
+        (Resource::Rule(after), Resource::Rule(before)) => after.foreign_targets = before.foreign_targets.clone(),
+        (Resource::Alias(after), Resource::Alias(before)) => after.version = before.version,
+        _ => {}
+    }
+    after
+}
+
+/// The ways in which this can be partly done.
+pub(in crate::laws) fn halves(op: &Op) -> Vec<Trouble> {
+    match op {
+        Op::Update { fields, .. } => {
+            let tags = fields.iter().filter(|field| field.path.starts_with("tags."));
+            let removes = tags.clone().any(|field| field.to == FieldValue::Unset);
+            let mut halves = Vec::new();
+            if (1..fields.len()).contains(&tags.count()) {
+                halves.extend([Trouble::AllButTags, Trouble::OnlyTags]);
+            }
+            halves.extend(removes.then_some(Trouble::TagsRemoved));
+            halves
+        }
+        _ => [Trouble::AllButTags, Trouble::OnlyTags]
+            .into_iter()
+            .find(|trouble| half(op, *trouble).is_some())
+            .into_iter()
+            .collect(),
+    }
+}
+
+/// The resource after a part of an operation of several calls; `None` for a single call.
+pub(super) fn half(op: &Op, trouble: Trouble) -> Option<Resource> {
+    match op {
+        Op::Delete(Resource::Queue(_)) if trouble == Trouble::OnlyTags => marked(op),
+        Op::Update { from, to, fields } => {
+            let after = updated(from, to, fields);
+            let (mut half, tags) = match trouble {
+                Trouble::OnlyTags => (from.as_ref().clone(), after.tags().cloned()),
+                Trouble::TagsRemoved => {
+                    let stays = |key: &str| after.tags().is_some_and(|tags| tags.get(key).is_some());
+                    let tags = from.tags().map(|tags| tags.0.clone()).unwrap_or_default();
+                    let left = tags.into_iter().filter(|(key, _)| stays(key)).collect();
+                    (after.clone(), Some(left))
+                }
+                _ => (after, from.tags().cloned()),
+            };
+            if let (Some(place), Some(tags)) = (tags_mut(&mut half), tags) {
+                *place = tags;
+            }
+            Some(half)
+        }
+        // The target, the retention and the reserved concurrency are calls of their own.
+        Op::Create(Resource::Rule(rule)) | Op::Delete(Resource::Rule(rule)) => {
+            let mut rule = rule.clone();
+            rule.target = None;
+            Some(Resource::Rule(rule))
+        }
+        Op::Create(Resource::LogGroup(group)) => {
+            let mut group = group.clone();
+            group.retention_days = None;
+            Some(Resource::LogGroup(group))
+        }
+        Op::Create(Resource::Function(function)) => {
+            let mut function = function.clone();
+            function.reserved_concurrency = None;
+            Some(Resource::Function(function))
+        }
+        Op::Create(_) | Op::Delete(_) => None,
+    }
+}
+
+/// The tags of a resource, to change.
+pub(in crate::laws) fn tags_mut(resource: &mut Resource) -> Option<&mut Tags> {
+    match resource {
+        Resource::Queue(r) => Some(&mut r.tags),
+        Resource::Role(r) => Some(&mut r.tags),
+        Resource::LogGroup(r) => Some(&mut r.tags),
+        Resource::Function(r) => Some(&mut r.tags),
+        Resource::Rule(r) => Some(&mut r.tags),
+        Resource::RolePolicy(_) | Resource::Alias(_) | Resource::EventSourceMapping(_) => None,
+    }
+}

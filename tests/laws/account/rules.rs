@@ -1,0 +1,171 @@
+//! The rules that a write must keep.
+
+use std::collections::BTreeSet;
+
+use kibus::model::name::QueueName;
+use kibus::model::policy;
+use kibus::model::resource::{Encryption, Resource, ResourceId};
+use kibus::model::scope::Scope;
+use kibus::model::tags::CLUSTER;
+use kibus::plan::Op;
+
+use super::{Desired, State, stands};
+use crate::queue_policies::Sender;
+
+/// Which policies allow which queues: the router policy all but the dead-letter queue, a controller policy its cluster queue.
+pub(super) fn can_use(scope: &Scope, resources: &Desired) -> BTreeSet<(ResourceId, ResourceId)> {
+    let mut found = BTreeSet::new();
+    for queue in resources.values() {
+        let Resource::Queue(queue) = queue else { continue };
+        if queue.name == scope.dead_letter_queue() || !queue.tags.belong_to(&scope.bus) || queue.tags.being_deleted() {
+            continue;
+        }
+        let controller = queue
+            .tags
+            .cluster_of(&scope.bus)
+            .map(|cluster| scope.controller_policy(&cluster));
+        for policy in resources.values() {
+            let Resource::RolePolicy(policy) = policy else { continue };
+            let uses = policy.name == scope.router_policy() || Some(&policy.name) == controller.as_ref();
+            let opens = match &queue.encryption {
+                Encryption::Kms(key) => policy.document.compact().contains(key.as_str()),
+                _ => true,
+            };
+            if uses && opens {
+                let policy = ResourceId::RolePolicy(policy.role.clone(), policy.name.clone());
+                found.insert((policy, ResourceId::Queue(queue.name.clone())));
+            }
+        }
+    }
+    found
+}
+
+/// The queues whose policies deny the router's messages, with the role as it is.
+pub(super) fn locked_out(scope: &Scope, resources: &Desired) -> Vec<QueueName> {
+    let role = resources.get(&ResourceId::Role(scope.router_role()));
+    let arn = role
+        .and_then(Resource::as_role)
+        .map(|role| scope.role_arn(&role.path, &role.name));
+    let queues = resources.values().filter_map(Resource::as_queue);
+    let delivered = queues.filter(|queue| queue.tags.belong_to(&scope.bus) && queue.tags.get(CLUSTER).is_some());
+    let locked = delivered.filter(|queue| {
+        let router = arn.clone().map(Sender::principal);
+        router.is_some_and(|router| queue.policy.as_ref().is_some_and(|policy| !router.may_send(policy)))
+    });
+    locked.map(|queue| queue.name.clone()).collect()
+}
+
+/// Whether this write is allowed: it was shown, kibus manages the resource, and nothing depends on it.
+pub(super) fn allowed(scope: &Scope, state: &mut State, op: &Op) -> Result<(), String> {
+    // Other tasks may run in between.
+    let goes_on = matches!(op, Op::Update { to, .. } if Some(to) == state.unfinished.as_ref());
+    match state.shown.iter().position(|shown| shown == op) {
+        Some(place) => drop(state.shown.swap_remove(place)),
+        None if goes_on => state.unfinished = None,
+        None => return Err("was not shown, or is done twice".to_owned()),
+    }
+    let resources = &state.resources;
+    let there = resources.get(&op.id());
+    match (op, there) {
+        (Op::Create(_), Some(_)) => return Err("exists".to_owned()),
+        (Op::Create(after), None) => {
+            if after.tags().is_some_and(|tags| !tags.belong_to(&scope.bus)) {
+                return Err("would not be known as ours".to_owned());
+            }
+        }
+        (Op::Update { .. } | Op::Delete(_), None) => return Err("is gone".to_owned()),
+        (Op::Update { from, .. }, Some(there)) if from.as_ref() != there => {
+            return Err("is not what was seen".to_owned());
+        }
+        (Op::Delete(_) | Op::Update { .. }, Some(there)) => {
+            if !ours(scope, resources, there) {
+                return Err("is not managed by kibus".to_owned());
+            }
+        }
+    }
+    match op {
+        // Nothing works with a queue that is being deleted.
+        Op::Delete(before) if !stands(resources, &before.id()) => Ok(()),
+        Op::Delete(before) => match users(scope, resources, before).next() {
+            Some(user) => Err(format!("goes while {user} needs it")),
+            None => Ok(()),
+        },
+        Op::Create(after) | Op::Update { to: after, .. } => {
+            match needed(scope, after).find(|id| !stands(resources, id)) {
+                Some(missing) => Err(format!("needs {missing}, which is missing")),
+                None => Ok(()),
+            }
+        }
+    }
+}
+
+fn ours(scope: &Scope, resources: &Desired, resource: &Resource) -> bool {
+    let tagged = |id: &ResourceId| {
+        let tags = resources.get(id).and_then(Resource::tags);
+        tags.is_some_and(|tags| tags.belong_to(&scope.bus))
+    };
+    match resource {
+        Resource::RolePolicy(r) => policy::all_ours(&r.document) || tagged(&ResourceId::Role(r.role.clone())),
+        Resource::Alias(r) => tagged(&ResourceId::Function(r.function.clone())),
+        Resource::EventSourceMapping(r) => tagged(&ResourceId::Queue(r.queue.clone())),
+        _ => tagged(&resource.id()),
+    }
+}
+
+/// The resources that this one needs.
+fn needed(scope: &Scope, resource: &Resource) -> impl Iterator<Item = ResourceId> {
+    let dead_letters = ResourceId::Queue(scope.dead_letter_queue());
+    let router_policy = ResourceId::RolePolicy(scope.router_role(), scope.router_policy());
+    let ids = match resource {
+        Resource::Queue(queue) if queue.redrive.is_some() => vec![dead_letters],
+        Resource::Rule(_) => vec![dead_letters, ResourceId::Queue(scope.hub_queue())],
+        Resource::RolePolicy(policy) if policy.role == scope.router_role() => {
+            vec![ResourceId::Role(policy.role.clone())]
+        }
+        // The queue of the policy's cluster saves the role.
+        Resource::RolePolicy(policy) => {
+            let name = policy.name.as_str().rsplit('-').next().unwrap_or_default();
+            vec![ResourceId::Queue(format!("karpenter-{name}").parse().unwrap())]
+        }
+        Resource::Function(_) => vec![
+            ResourceId::Role(scope.router_role()),
+            ResourceId::LogGroup(scope.router_log_group()),
+        ],
+        // Its self-test uses all of them.
+        Resource::Alias(alias) => vec![
+            ResourceId::Function(alias.function.clone()),
+            ResourceId::Queue(scope.probe_queue()),
+            router_policy,
+        ],
+        Resource::EventSourceMapping(mapping) => vec![
+            ResourceId::Queue(mapping.queue.clone()),
+            ResourceId::Alias(mapping.function.clone(), mapping.alias.clone()),
+            router_policy,
+        ],
+        _ => Vec::new(),
+    };
+    ids.into_iter()
+}
+
+/// The managed resources that need this one. A role is replaced under its function, and its policy under the mapping. An
+/// alias needs more only while it moves.
+fn users(scope: &Scope, resources: &Desired, used: &Resource) -> impl Iterator<Item = ResourceId> {
+    let users: Vec<ResourceId> = resources
+        .values()
+        .filter(|user| ours(scope, resources, user))
+        .filter(|user| needed(scope, user).any(|id| id == used.id()))
+        .filter(|user| {
+            !matches!(
+                (user, used),
+                (Resource::Function(_), Resource::Role(_))
+                    | (
+                        Resource::EventSourceMapping(_) | Resource::Alias(_),
+                        Resource::RolePolicy(_)
+                    )
+                    | (Resource::Alias(_), Resource::Queue(_))
+            )
+        })
+        .map(Resource::id)
+        .collect();
+    users.into_iter()
+}

@@ -1,0 +1,197 @@
+//! The steps of a scenario: commands, and what happens around them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Scenario;
+use super::command::{self, Signals};
+use super::wire::Interference;
+
+impl Scenario {
+    /// Runs a step, and returns what it wrote.
+    pub(super) async fn step(&mut self, line: &str) -> String {
+        if let Some(command) = line.strip_prefix("$ ") {
+            return command::run(command, self).await;
+        }
+        if let Some(command) = line.strip_prefix("% quietly ") {
+            let came = command::run(command, self).await;
+            assert!(came.ends_with("exit 0"), "{line}\n{came}");
+            self.proxy.take_writes();
+            return String::new();
+        }
+        if let Some(command) = line.strip_prefix("% last ") {
+            let came = command::run(command, self).await;
+            let lines: Vec<&str> = came.lines().collect();
+            let is_result = |line: &&str| !line.starts_with("! ") && !line.starts_with("exit ");
+            let last = lines.iter().rposition(is_result).unwrap_or_default();
+            return lines[last..].join("\n");
+        }
+        let words: Vec<&str> = line.split(' ').skip(1).collect();
+        match *words.as_slice() {
+            ["times", times, service, operation, ..] => {
+                for number in 1..=times.parse().unwrap() {
+                    let number: usize = number;
+                    let parameters = words[4..].join(" ").replace("NUMBER", &number.to_string());
+                    self.account.call(service, operation, &parameters).await;
+                }
+                String::new()
+            }
+            ["take", queue] => {
+                let mut taken: BTreeMap<String, usize> = BTreeMap::new();
+                for message in self.account.take_messages(queue).await {
+                    *taken.entry(message).or_default() += 1;
+                }
+                let twice = taken.values().filter(|times| **times > 1).count();
+                format!("{} messages, {twice} of them more than once", taken.len())
+            }
+            [
+                service @ ("sqs" | "iam" | "events" | "logs" | "lambda" | "ec2"),
+                operation,
+                ..,
+            ] => {
+                let parameters = words[2..].join(" ");
+                self.account.call(service, operation, &parameters).await;
+                String::new()
+            }
+            ["in", region, service, operation, ..] => {
+                let account = self.account.in_region(region);
+                let answer = account.call(service, operation, &words[4..].join(" ")).await;
+                if (service, operation) == ("kms", "CreateKey") {
+                    let made: serde_json::Value = serde_json::from_str(&answer).unwrap();
+                    self.key = made["KeyMetadata"]["KeyId"].as_str().map(str::to_owned);
+                }
+                String::new()
+            }
+            ["aws-like", "settled"] => {
+                self.proxy.like.settle().await;
+                String::new()
+            }
+            ["aws-like", ..] => {
+                self.proxy.like.switch(&words[1..].join(" "));
+                String::new()
+            }
+            ["struck", ..] => {
+                let struck: Vec<_> = self
+                    .proxy
+                    .like
+                    .take_struck()
+                    .iter()
+                    .map(|behavior| behavior.id())
+                    .collect();
+                let missed: Vec<_> = words[1..].iter().filter(|id| !struck.contains(id)).collect();
+                assert!(missed.is_empty(), "{missed:?} did not strike, only {struck:?}");
+                if words.len() == 1 {
+                    struck.join(" ")
+                } else {
+                    String::new()
+                }
+            }
+            ["partition", partition] => {
+                self.proxy.speak_of(partition);
+                String::new()
+            }
+            ["partitions"] => self.proxy.take_partitions().join("\n"),
+            ["writes", ..] => {
+                let mut writes = self.proxy.take_writes();
+                if words.len() == 1 {
+                    writes.sort();
+                }
+                if writes.is_empty() {
+                    "none".to_owned()
+                } else {
+                    writes.join("\n")
+                }
+            }
+            ["remember"] => {
+                self.saved = self.account.dump().await;
+                String::new()
+            }
+            ["compare"] => differences(&self.saved, &self.account.dump().await),
+            ["refuse", operation, times, status, code, ..] => {
+                let refusal = Interference::Refuse(
+                    times.parse().unwrap(),
+                    status.parse().unwrap(),
+                    code.to_owned(),
+                    words[5..].join(" "),
+                );
+                self.proxy.interfere(operation, refusal);
+                String::new()
+            }
+            ["lose", operation, times] => {
+                self.proxy
+                    .interfere(operation, Interference::Lose(times.parse().unwrap()));
+                String::new()
+            }
+            ["answer", operation, times, ..] => {
+                let answer = Interference::Answer(times.parse().unwrap(), words[3..].join(" "));
+                self.proxy.interfere(operation, answer);
+                String::new()
+            }
+            ["say", "the", "truth"] => {
+                self.proxy.say_the_truth();
+                String::new()
+            }
+            ["say", operation, member, ..] => {
+                self.proxy.say(operation, member, &words[3..].join(" "));
+                String::new()
+            }
+            [signal, "during", operation] => {
+                let (signals, hold) = Signals::when_held(signal);
+                self.proxy.interfere(operation, hold);
+                self.signals = Some(signals);
+                String::new()
+            }
+            ["file", name, what] => {
+                std::fs::write(self.directory.path().join(name), no_router(what)).unwrap();
+                String::new()
+            }
+            ["profile", name, account] => {
+                let keys = format!("[{name}]\naws_access_key_id = {account}\naws_secret_access_key = test\n");
+                std::fs::create_dir(self.directory.path().join(".aws")).unwrap();
+                std::fs::write(self.directory.path().join(".aws/credentials"), keys).unwrap();
+                String::new()
+            }
+            ["settle"] => {
+                self.account.settle("kibus-hub").await;
+                String::new()
+            }
+            ["visible", queue] => {
+                self.account.until_visible(queue).await;
+                String::new()
+            }
+            ["messages", queue] => match self.account.messages(queue).await.join("\n") {
+                none if none.is_empty() => "none".to_owned(),
+                some => some,
+            },
+            _ => panic!("what is `{line}`?"),
+        }
+    }
+}
+
+/// The entries that differ, or exist on one side only.
+fn differences(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> String {
+    let changed = before
+        .keys()
+        .chain(after.keys())
+        .filter(|key| before.get(*key) != after.get(*key));
+    let changed: BTreeSet<_> = changed.map(String::as_str).collect();
+    match changed.into_iter().collect::<Vec<_>>().join("\n") {
+        none if none.is_empty() => "all as it was".to_owned(),
+        some => some,
+    }
+}
+
+/// A file that is not a valid router.
+fn no_router(what: &str) -> Vec<u8> {
+    let mut router = std::fs::read(env!("CARGO_BIN_EXE_kibus-router")).unwrap();
+    match what {
+        "text" => b"not a program".to_vec(),
+        "cut" => router[..router.len() / 2].to_vec(),
+        "arm64" => {
+            // e_machine of the ELF header: EM_AARCH64.
+            router[18] = 183;
+            router
+        }
+        "kibus" => std::fs::read(env!("CARGO_BIN_EXE_kibus")).unwrap(),
+        other => panic!("what is a router that is `{other}`?"),
+    }
+}
