@@ -142,7 +142,7 @@ impl<'a> Waiting<'a> {
     /// Returns once someone asks to stop.
     pub async fn stopped(self) {
         if let Some(stop) = self.stop {
-            // An error means that nobody can ask any more.
+            // An error means that no request to stop can come.
             if stop.clone().wait_for(|stop| *stop).await.is_ok() {
                 return;
             }

@@ -53,7 +53,7 @@ pub struct Treated {
 }
 
 impl Treated {
-    /// A run that was abandoned: nobody knows what became of the dead letters.
+    /// A run that was abandoned: the results of the dead letters are unknown.
     #[must_use]
     pub fn abandoned(treatment: Treatment) -> Self {
         Self {
@@ -64,7 +64,7 @@ impl Treated {
         }
     }
 
-    /// The number of dead letters of which this became.
+    /// The number of dead letters with this result.
     #[must_use]
     pub fn count(&self, became: impl Fn(&LetterOutcome) -> bool) -> usize {
         self.letters.values().filter(|outcome| became(outcome)).count()

@@ -115,7 +115,7 @@ impl WaitReason {
         })
     }
 
-    /// What to check if the wait was in vain.
+    /// What to check if the wait reached its limit.
     fn advice(self) -> Option<&'static str> {
         match self {
             Self::RoleNotAssumable | Self::VersionWithoutRole => Some(

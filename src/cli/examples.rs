@@ -9,10 +9,7 @@ pub(super) type Example = (&'static str, &'static str);
 pub(super) const EXIT_CODES: [(&str, &str); 7] = [
     ("0", "Done, or nothing to do"),
     ("1", "Failed; for verify also: something could not be read"),
-    (
-        "2",
-        "verify found differences, or --dry-run --detailed-exitcode found changes",
-    ),
+    ("2", "verify: findings; --dry-run --detailed-exitcode: changes"),
     ("3", "Not confirmed; nothing was changed"),
     ("4", "Refused: not managed by kibus, or a check failed"),
     ("64", "Wrong usage or input"),
@@ -34,8 +31,8 @@ pub(super) fn examples(command: &str) -> &'static [Example] {
             ),
             ("Create or update the hub", "kibus bootstrap-hub"),
             (
-                "Encrypt the queues with a KMS key and tag all resources",
-                "kibus bootstrap-hub --kms-key arn:aws:kms:us-west-2:111122223333:key/1234abcd --tag team=platform",
+                "Encrypt the queues with a KMS key",
+                "kibus bootstrap-hub --kms-key arn:aws:kms:us-west-2:111122223333:key/1234abcd",
             ),
             (
                 "In a pipeline, fail with exit code 2 if the hub is not up to date",

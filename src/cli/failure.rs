@@ -23,16 +23,16 @@ pub(super) fn call_failed(place: &Place, what: &str, fault: &Fault) -> Error {
     not_read(place, Error::failed(format!("cannot {what}")), fault)
 }
 
-/// The error to end with where this many things could not be read; `None` if everything could.
+/// The error to end with where this many items could not be read; `None` if everything could.
 pub(super) fn incomplete(unread: usize) -> Option<Error> {
     let what = match unread {
         0 => return None,
-        1 => "1 thing".to_owned(),
-        count => format!("{count} things"),
+        1 => "1 item".to_owned(),
+        count => format!("{count} items"),
     };
     let error = Error::failed(format!("{what} could not be read, so the result is incomplete"));
     Some(error.hint_command(
-        "permissions an operator needs to read all of it:",
+        "to print the permissions that reading all of it needs:",
         Invocation::kibus("policy operator"),
     ))
 }

@@ -1,4 +1,4 @@
-//! The hubs that a command is about, and how it speaks of them.
+//! The hubs of a command, and how its messages name them.
 
 use super::failure::Place;
 use super::global::Global;

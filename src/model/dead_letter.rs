@@ -1,4 +1,4 @@
-//! Dead letters: what lies in the dead-letter queue, why, and whether it is still useful.
+//! Dead letters: the messages of the dead-letter queue, why they are there, and whether they are still useful.
 
 mod batch;
 mod cause;

@@ -149,7 +149,7 @@ impl Fault {
             FaultKind::NotManaged => (
                 format!("{action}: {message}; nothing of it was changed"),
                 Some(Hint::text(
-                    "use another bus, cluster or queue prefix, or delete it if nothing needs it",
+                    "use another bus, cluster or queue prefix, or delete the resource if nothing needs it",
                 )),
             ),
             FaultKind::Gone => (format!("{action}: another process has deleted it"), None),

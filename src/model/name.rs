@@ -10,7 +10,7 @@ const TAG_VALUE: usize = 256;
 
 /// A name that AWS, EKS or kibus does not accept.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{}` is not a valid {kind}: it has to be {expected}", .value.escape_debug())]
+#[error("`{}` is not a valid {kind}: it must be {expected}", .value.escape_debug())]
 pub struct NameError {
     /// The kind of name: "cluster name", "Region", ...
     pub kind: &'static str,

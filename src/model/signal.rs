@@ -7,7 +7,7 @@ use super::document::Document;
 use super::name::AccountId;
 use super::template::Template;
 
-/// The `source` of a probe event. AWS lets nobody put events with a source that begins with `aws.`.
+/// The `source` of a probe event. AWS rejects events of others whose source begins with `aws.`.
 pub const PROBE_SOURCE: &str = "kibus.probe";
 /// The `detail-type` of a probe event.
 pub const PROBE_DETAIL_TYPE: &str = "Kibus Probe";

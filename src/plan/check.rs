@@ -78,8 +78,8 @@ pub fn check_empty_prefix(scope: &Scope, prefix: &QueuePrefix) -> Result<(), Ref
     Ok(())
 }
 
-/// Refuses to remove or replace the permissions boundary of a role because of a saved option: whoever may tag the
-/// dead-letter queue could free the router role from its boundary. A boundary that is added only restricts.
+/// Refuses to remove or replace the permissions boundary of a role because of a saved option: someone who may
+/// only tag the dead-letter queue could remove the boundary of the router role. A boundary that is added only restricts.
 ///
 /// # Errors
 /// When the plan takes the current boundary from a role.
@@ -97,8 +97,8 @@ pub fn check_boundary(plan: &Plan) -> Result<(), Refusal> {
     refused.map_or(Ok(()), Err)
 }
 
-/// Refuses to unlock queues, or to create unlocked ones, because of a saved option, while the hub queue is locked: whoever may tag the dead-letter queue
-/// could let others send.
+/// Refuses to unlock queues, or to create unlocked ones, because of a saved option, while the hub queue is locked: someone
+/// who may only tag the dead-letter queue could let others send.
 #[must_use]
 pub fn check_locks(plan: &Plan, hub_queue: Option<&Queue>) -> Vec<Refusal> {
     let is_locked = |queue: &Queue| queue.policy.as_ref().is_some_and(queue_policy::is_locked);

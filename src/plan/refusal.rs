@@ -155,7 +155,9 @@ pub enum Refusal {
         saved: Option<PermissionsBoundary>,
     },
     /// The saved option would let others send to a queue, while the hub queue is locked.
-    #[error("queue `{0}` would let others send by the saved option --lock-queues=false, but the hub queue is locked")]
+    #[error(
+        "queue `{0}` would accept other senders, because the saved option is --lock-queues=false; the hub queue is locked"
+    )]
     UnconfirmedUnlock(QueueName),
     /// The version to roll back to was published with other settings, and would route by them.
     #[error("version {version} of the router was published with other settings: {}", listed(.fields))]

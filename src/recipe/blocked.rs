@@ -27,7 +27,7 @@ pub enum Blocked {
     NoSuchRoles(Vec<MissingRole>),
     /// Clusters whose controller role was not found.
     RolesNotFound(Vec<RoleSearch>),
-    /// Names of which nothing exists, each close to registered clusters.
+    /// Names of clusters that do not exist, each close to registered clusters.
     UnknownClusters(Vec<UnknownCluster>),
     /// There is no version of the router to roll back to.
     NoVersion(NoRollbackVersion),
@@ -70,7 +70,7 @@ impl RoleSearch {
     }
 }
 
-/// A name of which nothing exists.
+/// The name of a cluster that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownCluster {
     /// The name.

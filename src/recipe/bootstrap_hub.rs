@@ -162,7 +162,7 @@ impl Recipe for Request {
             let add = Invocation::kibus("add-cluster NAME");
             intent.next.push(NextStep::Run(Hint::command("Next:", add)));
         } else if changes_cluster_queues(survey, &intent.plan) {
-            let text = "add-cluster changes the policies of cluster queues in the same way. To find their clusters:";
+            let text = "The queues of clusters do not have this policy change yet; add-cluster applies it. To find these clusters:";
             let verify = Invocation::kibus("verify");
             intent.next.push(NextStep::Run(Hint::command(text, verify)));
         }
@@ -175,12 +175,19 @@ impl Request {
         let scope = &survey.scope;
         if before.is_none() && matches!(survey.saved, SavedOptions::Absent) && super::inventory::hub_stays(survey) {
             intent.warnings.push(Hint::text(
-                "the saved options of this hub are gone with its dead-letter queue and its function: options that are \
+                "the saved options of this hub are lost with its dead-letter queue and its function: options that are \
                  not given now are reset to their defaults",
             ));
         }
         let live = live_version::warning(scope, &survey.observed);
         intent.warnings.extend(live.map(Hint::text));
+        if after.lock_queues == Some(false) {
+            intent.warnings.push(Hint::command(
+                "the queues of this hub are not locked: anyone with sqs:SendMessage on them can make Karpenter drain \
+                 nodes. To lock them:",
+                Invocation::kibus("bootstrap-hub --lock-queues"),
+            ));
+        }
         match &survey.unreserved_concurrency {
             Fact::Present(left) => {
                 let desired = after.reserved();

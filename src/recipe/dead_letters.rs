@@ -1,4 +1,4 @@
-//! `dead-letters`: what lies in the dead-letter queue, why, and whether it is still useful.
+//! `dead-letters`: the messages of the dead-letter queue, why they are there, and whether they are still useful.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -60,7 +60,7 @@ pub(super) fn evidence(survey: &Survey, name: &ClusterName) -> Evidence {
     }
 }
 
-/// A name of which nothing exists, with the registered clusters whose names are close.
+/// The name of a cluster that does not exist, with the registered clusters whose names are close.
 pub(super) fn unknown(survey: &Survey, name: &ClusterName) -> UnknownCluster {
     let close = |other: &&ClusterName| {
         let edits = strsim::osa_distance(name.as_str(), other.as_str());

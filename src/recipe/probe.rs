@@ -1,6 +1,7 @@
 //! The result of a probe, and its finding.
 
-use crate::plan::finding::{Finding, FindingCode, Subject};
+use crate::error::Invocation;
+use crate::plan::finding::{Finding, FindingCode, Fix, Subject};
 pub use crate::survey::probe::{BUS_LIMIT, ProbeResult, Probed, RESEND};
 
 impl Probed {
@@ -57,6 +58,15 @@ impl Probed {
         };
         let bus = || Subject::Other("bus".to_owned());
         let subject = self.cluster.clone().map_or_else(bus, Subject::Cluster);
-        Some(Finding::new(code, subject, self.sentence()))
+        let mut finding = Finding::new(code, subject, self.sentence());
+        // The probe of a cluster names the cluster.
+        if let (Some(cluster), Fix::Advice(hint)) = (&self.cluster, &mut finding.fix) {
+            let command = match code {
+                FindingCode::ProbeNotDelivered => format!("add-cluster {cluster}"),
+                _ => format!("verify --probe {cluster}"),
+            };
+            hint.command = Some(Invocation::kibus(command));
+        }
+        Some(finding)
     }
 }

@@ -17,7 +17,7 @@ use crate::survey::{Fact, Policies, Query, Survey};
 pub struct Request {
     /// The clusters.
     pub names: BTreeSet<ClusterName>,
-    /// Whether names of which nothing exists are skipped silently.
+    /// Whether clusters that do not exist are skipped silently.
     pub ignore_missing: bool,
 }
 

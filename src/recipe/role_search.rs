@@ -66,8 +66,8 @@ pub(super) fn needs_names<'a>(survey: &Survey, clusters: impl IntoIterator<Item 
     matches!(survey.role_names, Fact::NotAsked) && clusters.into_iter().any(lacks_policy)
 }
 
-/// Refuses to grant a queue to a role that only a tag names: whoever may tag the queue could choose the role. A role that
-/// has the policy keeps it, so that it can be repaired, and a role that the search finds needs no tag.
+/// Refuses to grant a queue to a role that only a tag names: someone who may tag the queue could choose the role. A role
+/// that has the policy keeps it, so that it can be repaired, and a role that the search finds needs no tag.
 pub(super) fn check(survey: &Survey, plan: &Plan) -> Vec<Refusal> {
     plan.changes
         .iter()

@@ -1,5 +1,5 @@
-//! The saved options that a printed document depends on, compared with the resources that they describe. Tags save them,
-//! and who may only tag must not widen a document that an administrator attaches.
+//! The saved options that a printed document depends on, compared with the resources that they describe. They are saved in
+//! tags, and someone who may only tag must not widen a document that an administrator attaches.
 
 use std::collections::BTreeMap;
 

@@ -17,8 +17,8 @@ pub(super) fn stopped(scope: &Scope, plan: &Plan) -> Vec<Hint> {
         }
         let senders: Vec<String> = senders.iter().map(|sender| sender.escape_debug().to_string()).collect();
         Some(Hint::text(format!(
-            "the policy of queue `{}` lets others send: {}. This plan replaces it, and SQS then denies their messages. Stop \
-             them: {} to this queue",
+            "the policy of queue `{}` lets others send: {}. This plan replaces the policy, and SQS then denies their \
+             messages. Remove these senders: only {} to this queue",
             after.name,
             senders.join(", "),
             meant(scope, &after.name),

@@ -172,7 +172,7 @@ impl Recipe for Request {
 }
 
 impl Request {
-    /// Findings for names that are not registered, but of which something exists.
+    /// Findings for clusters that are not registered, but of which some resource exists.
     fn missing(&self, survey: &Survey) -> Result<Vec<Finding>, Blocked> {
         if survey.discovered.fault().is_some() {
             return Ok(Vec::new());
@@ -229,7 +229,7 @@ impl Request {
         let rests = |finding: &Finding| counted.contains(&finding.code);
         (!self.watched && traffic.iter().any(rests)).then(|| {
             Hint::command(
-                "SQS counts messages up to a minute late; to watch the counts for a minute",
+                "SQS counts messages up to a minute late; to watch the counts for a minute:",
                 Invocation::kibus("verify --probe"),
             )
         })

@@ -51,7 +51,7 @@ pub struct HubReport {
     pub status: Option<StatusReport>,
     /// The dead letters, if requested.
     pub dead_letters: Option<DeadLetterReport>,
-    /// What became of the dead letters, if they were treated.
+    /// The results of the dead letters, if they were redriven or deleted.
     pub treated: Option<Treated>,
     /// Whether the plan was applied completely.
     pub applied: bool,

@@ -1,4 +1,4 @@
-//! What a run leaves behind, and its deletion. Everything has the name of a bus of this test at its begin.
+//! What a run leaves behind, and its deletion. All names begin with the name of a bus of this test.
 
 use std::collections::BTreeSet;
 

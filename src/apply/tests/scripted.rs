@@ -18,7 +18,7 @@ pub(super) enum Moment {
     Answered(usize, bool),
     /// What the step deletes is gone, or stays.
     Gone(usize, bool),
-    /// A change was spoken of.
+    /// An event was reported for a change.
     Event(usize, &'static str),
     /// Someone asked to stop.
     Stop,

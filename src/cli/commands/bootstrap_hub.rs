@@ -56,7 +56,7 @@ pub(in crate::cli) struct Args {
     #[arg(long, env = "KIBUS_REBALANCE", num_args = 0..=1, require_equals = true, default_missing_value = "true",
         value_name = "BOOL", value_parser = BoolishValueParser::new(), hide_possible_values = true)]
     rebalance: Option<bool>,
-    /// Deny messages from everyone but the bus itself [default: true].
+    /// Deny messages from all senders except the bus [default: true].
     #[arg(long, env = "KIBUS_LOCK_QUEUES", num_args = 0..=1, require_equals = true, default_missing_value = "true",
         value_name = "BOOL", value_parser = BoolishValueParser::new(), hide_possible_values = true)]
     lock_queues: Option<bool>,

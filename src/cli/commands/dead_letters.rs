@@ -7,16 +7,16 @@ use crate::apply::dead_letters::{LetterOutcome, Treated, Treatment, treat};
 use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::stages::{Consent, agree};
 use crate::cli::{Ending, failure, stages};
-use crate::error::{Error, ErrorKind, Hint};
-use crate::recipe::Recipe;
+use crate::error::{Error, ErrorKind, Hint, Invocation};
 use crate::recipe::dead_letters::{DeadLetterReport, Request, report};
+use crate::recipe::{NextStep, Recipe};
 use crate::survey::{Survey, dead_letters};
 use crate::ui::{Heading, HubReport, Output, text};
 
 /// Show the events that reached no cluster; route them again, or delete them.
 ///
-/// Shows the reason of each. Reads up to 1000 dead letters and makes them visible again: nothing changes but their receive counts. --redrive and
-/// --purge apply to the messages that were shown, and to no others.
+/// Shows the reason for each. Reads up to 1000 dead letters and makes them visible again; only their receive counts
+/// change. --redrive and --purge apply only to the messages that were shown.
 #[derive(Debug, clap::Args)]
 // Without an action there is nothing to agree to.
 #[command(mut_args(|arg| if TreatmentOption::has(&arg) { arg } else { arg.requires(TreatmentOption::GROUP) }))]
@@ -55,7 +55,7 @@ impl TreatmentOption {
     }
 }
 
-/// Shows what lies in each dead-letter queue, and treats it.
+/// Shows the messages of each dead-letter queue, and redrives or deletes them if asked.
 pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     let request = Request {
         redrive: args.action.redrive,
@@ -97,7 +97,7 @@ async fn read(
     Ok(report(survey, seen, &log, now()))
 }
 
-/// Shows the dead letters of a hub, and treats them if a person agrees.
+/// Shows the dead letters of a hub, and redrives or deletes them if a person agrees.
 async fn one(
     hubs: &Hubs<'_>,
     hub: &ConnectedHub,
@@ -112,6 +112,7 @@ async fn one(
         hubs.ui.warn_text(warning);
     }
     let Some(treatment) = args.action.treatment() else {
+        hubs.ui.next_steps(&next_steps(letters), &hubs.global_options)?;
         return Ok(Ending::Done);
     };
     let ids = ids(treatment, letters);
@@ -136,7 +137,7 @@ async fn one(
         return Ok(Ending::Failed(Box::new(hubs.complete(error))));
     }
     let (treated, signal) = {
-        let _treating = hubs.ui.spinner("treating the dead letters");
+        let _treating = hubs.ui.spinner("processing the dead letters");
         let changes = |asked| {
             let ids = &ids;
             async move { treat(&hub.cloud, &hub.scope, treatment, ids, &asked).await }
@@ -157,6 +158,22 @@ async fn one(
     Ok(error.map_or(Ending::Done, |error| Ending::Failed(Box::new(hubs.complete(error)))))
 }
 
+/// What a person can do with the dead letters that were shown.
+fn next_steps(letters: &DeadLetterReport) -> Vec<NextStep> {
+    let step = |text: &str, command: &str| NextStep::Run(Hint::command(text, Invocation::kibus(command)));
+    let mut steps = Vec::new();
+    if !ids(Treatment::Redrive, letters).is_empty() {
+        steps.push(step(
+            "When the cause is fixed, route them again:",
+            "dead-letters --redrive",
+        ));
+    }
+    if !letters.letters.is_empty() {
+        steps.push(step("To delete them:", "dead-letters --purge"));
+    }
+    steps
+}
+
 /// The messages that a treatment is about: the router can route nothing that is not an event.
 fn ids(treatment: Treatment, report: &DeadLetterReport) -> BTreeSet<String> {
     let letters = report.letters.iter();
@@ -168,7 +185,7 @@ fn ids(treatment: Treatment, report: &DeadLetterReport) -> BTreeSet<String> {
 fn ended(place: &failure::Place, treated: &Treated, interrupted: ErrorKind) -> Option<Error> {
     let returned = treated.count(|one| *one == LetterOutcome::Returned);
     let left = treated.letters.len() - treated.done() - returned;
-    let state = format!("{} treated, {left} left", treated.done());
+    let state = format!("{} processed, {left} left", treated.done());
     let what = match treated.treatment {
         Treatment::Redrive => "could not redrive all dead letters",
         Treatment::Purge => "could not delete all dead letters",
@@ -185,11 +202,12 @@ fn ended(place: &failure::Place, treated: &Treated, interrupted: ErrorKind) -> O
     if returned == 0 {
         return None;
     }
-    let error = Error::failed(format!("the router returned {returned} of the dead letters"));
-    Some(error.note("they stay in the dead-letter queue").hint_command(
-        "for the reason of each:",
-        crate::error::Invocation::kibus("dead-letters"),
-    ))
+    let error = Error::failed(format!("the router could not route {returned} of the dead letters"));
+    Some(
+        error
+            .note("they stay in the dead-letter queue")
+            .hint_command("to see the reason of each:", Invocation::kibus("dead-letters")),
+    )
 }
 
 /// The time in milliseconds of the Unix epoch.

@@ -22,7 +22,7 @@ fn code(text: &str) -> Result<FindingCode, String> {
         .find(|code| code.as_str().eq_ignore_ascii_case(text));
     found
         .copied()
-        .ok_or_else(|| "a code is K and three digits, such as K203".to_owned())
+        .ok_or_else(|| "no finding has this code; codes are like K203, and `kibus verify` prints them".to_owned())
 }
 
 /// Prints the section of the code.
@@ -74,7 +74,7 @@ mod tests {
         for code in FindingCode::ALL {
             let (title, body) = section(*code).unwrap();
             assert!(title.starts_with(code.as_str()), "{title}");
-            assert!(body.contains("**Fix**"), "{code}");
+            assert!(body.contains("**Fix:**"), "{code}");
         }
     }
 

@@ -30,7 +30,7 @@ pub(in crate::cli) async fn run(_: Args, mut hubs: Hubs<'_>) -> Result<Ending, E
     for (hub, survey) in hubs.list.iter().zip(&surveys) {
         let mut report = HubReport::of(&hub.scope);
         match status(survey, &std::collections::BTreeSet::new()) {
-            // A bus of which only other resources carry the tag has no hub.
+            // A bus without a hub: only other resources have its tag.
             Err(crate::recipe::Blocked::NoHub) => continue,
             Err(blocked) => {
                 report.error = Some(hubs.complete(failure::blocked(&hubs.place(hub), &blocked)));

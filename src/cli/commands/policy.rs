@@ -26,8 +26,8 @@ use crate::ui::Ui;
 
 /// Print the least-privilege IAM policy for an operator, the router, or a Karpenter controller.
 ///
-/// The document is for the current bus, account and Region. It requires credentials, but no permissions. Saved options of
-/// the hub are used if they can be read.
+/// The document is for the current bus, account and Region. The command needs credentials, but no permissions. It uses
+/// the saved options of the hub if it can read them.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     #[command(subcommand)]
@@ -52,7 +52,7 @@ enum Party {
         /// Path of the router role [default: the saved option, else /].
         #[arg(long, env = "KIBUS_ROLE_PATH", value_name = "PATH")]
         role_path: Option<RolePath>,
-        /// Tag that the router role may have, if it must have a boundary; repeat for more [default: the saved tags].
+        /// Tag that the router role may have if a boundary is required; repeat for more [default: the saved tags].
         #[arg(long = "tag", env = "KIBUS_TAG", value_name = "KEY=VALUE", value_delimiter = ',',
             value_parser = UserTags::checked)]
         tags: Vec<String>,
@@ -84,7 +84,7 @@ struct At<'a> {
     ui: &'a Ui,
 }
 
-/// Reads the saved options that the document depends on, and prints it.
+/// Reads the saved options that the document depends on, and prints the document.
 pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     let Some(hub) = hubs.list.first() else {
         return Ok(Ending::Done);

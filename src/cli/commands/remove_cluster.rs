@@ -13,7 +13,7 @@ pub(in crate::cli) struct Args {
     /// Names of EKS clusters.
     #[arg(required = true, value_name = "NAME")]
     names: Vec<ClusterName>,
-    /// Skip names of which nothing exists, without an error or a warning.
+    /// Skip clusters that do not exist, without an error or a warning.
     #[arg(long)]
     ignore_missing: bool,
     #[command(flatten)]

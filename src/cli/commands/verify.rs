@@ -18,7 +18,7 @@ use crate::ui::{Heading, HubReport, text};
 
 /// Check the hub and its clusters for drift; change nothing.
 ///
-/// Asks the live router for its self-test, which sends a message to the probe queue. Each finding has a code, which
+/// Runs the self-test of the live router, which sends a message to the probe queue. Each finding has a code, which
 /// `kibus explain CODE` describes. Exits with 0 without findings, with 2 if there are findings, and with 1 if something
 /// could not be read.
 #[derive(Debug, clap::Args)]

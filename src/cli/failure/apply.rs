@@ -72,6 +72,6 @@ pub(in crate::cli) fn stopped(place: &Place, plan: &Plan, kind: ErrorKind, outco
 /// Interrupted twice: the calls in flight were abandoned.
 pub(in crate::cli) fn cut_short(place: &Place, kind: ErrorKind) -> Error {
     Error::new(kind, "stopped immediately")
-        .note("calls in flight may have been applied; nothing needs to be undone")
+        .note("calls in flight may have taken effect; nothing needs to be undone")
         .hint_command("to continue, run again:", place.command_line.as_str())
 }

@@ -145,8 +145,11 @@ fn no_hub(place: &Place) -> Error {
         "hub `{}` does not exist in {} of account {}",
         scope.bus, scope.region, scope.account
     ))
+    .hint_command(
+        "if it exists elsewhere, use --bus, --region or --profile; to list the buses here:",
+        Invocation::kibus("list"),
+    )
     .hint_command("to create it:", Invocation::kibus("bootstrap-hub"))
-    .hint("if it exists elsewhere, use --bus, --region or --profile")
 }
 
 /// Something could not be read, so nothing can be planned.

@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use crate::error::{Hint, Invocation};
+
 /// How urgent a finding is; the most urgent sorts first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
@@ -27,7 +29,7 @@ impl Severity {
 }
 
 macro_rules! codes {
-    ($($(#[$doc:meta])* $name:ident = $code:literal, $severity:ident, $meaning:literal $(, $advice:literal)?;)*) => {
+    ($($(#[$doc:meta])* $name:ident = $code:literal, $severity:ident, $meaning:literal $(, $advice:literal $(=> $command:literal)?)?;)*) => {
         /// The code of a finding. The hundreds are its family: 1 missing, 2 changed, 3 refused or not part of the
         /// configuration, 4 unreadable, 5 message flow.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -64,9 +66,12 @@ macro_rules! codes {
             }
 
             /// The fix, for findings that have no fix of their own. Plans and refusals have one.
-            pub(super) fn advice(self) -> &'static str {
+            pub(super) fn advice(self) -> Hint {
                 match self {
-                    $(Self::$name => concat!($($advice)?),)*
+                    $(Self::$name => Hint {
+                        text: concat!($($advice)?).to_owned(),
+                        command: None$($(.or(Some(Invocation::kibus($command))))?)?,
+                    },)*
                 }
             }
         }
@@ -94,8 +99,8 @@ codes! {
     ClusterNotRegistered = "K110", Critical, "its events are dropped, and its Karpenter receives no interruption";
     /// A controller role has lost the policy for its queue.
     ControllerPolicyMissing = "K111", Critical, "this Karpenter cannot read its queue, and receives no interruption";
-    /// A queue is being deleted, or its delete was cut short.
-    QueueBeingDeleted = "K112", Critical, "its messages are lost when SQS deletes it; if it stays, its delete was cut short";
+    /// A queue is being deleted, or its delete was interrupted.
+    QueueBeingDeleted = "K112", Critical, "its messages are lost when SQS deletes it; if it stays, its delete was interrupted";
     /// A hub queue has other settings.
     HubQueueChanged = "K201", Critical, "events may be rejected or lost early, or others may read or forge them";
     /// The router role has other settings.
@@ -155,11 +160,11 @@ codes! {
     /// A controller would use the router role.
     RouterRole = "K311", Critical, "the router and a Karpenter controller would have each other's permissions";
     /// A policy of kibus on a controller role whose cluster has no queue.
-    OrphanedPolicy = "K312", Critical, "if its queue was deleted by mistake, this Karpenter receives no interruption; else the permission is left over";
+    OrphanedPolicy = "K312", Critical, "if its queue was deleted by mistake, this Karpenter receives no interruption; otherwise the permission is a leftover";
     /// Access was denied.
     Denied = "K401", Warning, "its state is unknown";
     /// A resource could not be read.
-    Unreadable = "K402", Warning, "its state is unknown", "run it again; -vv shows every call";
+    Unreadable = "K402", Warning, "its state is unknown", "run it again; -vv shows every call" => "verify -vv";
     /// The dead-letter queue has messages.
     DeadLetters = "K501", Critical, "these events reached no cluster; SQS keeps them for 14 days after they were sent";
     /// No consumer reads a cluster queue.
@@ -167,25 +172,25 @@ codes! {
     /// The hub queue does not drain.
     HubQueueNotDraining = "K503", Critical, "events arrive faster than they are routed, or are not routed at all";
     /// The mapping is in transition.
-    MappingInTransition = "K505", Warning, "Lambda may not read the hub queue until the transition ends", "wait a minute, and run verify again";
+    MappingInTransition = "K505", Warning, "Lambda may not read the hub queue until the transition ends", "wait a minute, then run again" => "verify";
     /// The router cannot be invoked.
-    RouterNotActive = "K506", Critical, "Lambda cannot run the router, and events pile up in the hub queue", "fix the reason that Lambda reports; until then, `kibus rollback` makes the previous version live again";
+    RouterNotActive = "K506", Critical, "Lambda cannot run the router, and events pile up in the hub queue", "fix the reason that Lambda reports; until then, make the previous version live again" => "rollback";
     /// Lambda may not use the key of the live version's environment variables.
-    RouterKeyDenied = "K507", Critical, "Lambda cannot decrypt the environment variables of the live version, and events pile up in the hub queue", "run `kibus bootstrap-hub`: this version of the router has no environment variables and needs no key for them";
+    RouterKeyDenied = "K507", Critical, "Lambda cannot decrypt the environment variables of the live version, and events pile up in the hub queue", "publish a version without environment variables, which needs no key for them" => "bootstrap-hub";
     /// Lambda cannot assume the role of the live version.
-    RouterRoleUnusable = "K508", Critical, "Lambda cannot run the router, and events pile up in the hub queue", "check the role's trust policy and the policies of the organization; after a change, wait five minutes and run verify again";
+    RouterRoleUnusable = "K508", Critical, "Lambda cannot run the router, and events pile up in the hub queue", "check the role's trust policy and the policies of the organization; after a change, wait five minutes, then run again" => "verify";
     /// No concurrency was left for the router.
-    RouterThrottled = "K509", Warning, "the router has no concurrency left for more events, and they wait in the hub queue", "run verify again; if it stays, raise --reserved-concurrency or the account's concurrency";
+    RouterThrottled = "K509", Warning, "the router has no concurrency left for more events, and they wait in the hub queue", "if it stays, raise --reserved-concurrency or the account's concurrency; run again" => "verify";
     /// The live version does not pass its self-test.
-    SelfTestFailed = "K514", Critical, "the router fails, and events return to the hub queue until they become dead letters", "fix what the router reports; if it is the router itself, `kibus rollback` makes the previous version live again";
+    SelfTestFailed = "K514", Critical, "the router fails, and events return to the hub queue until they become dead letters", "fix what the router reports; if the router itself fails, make the previous version live again" => "rollback";
     /// A probe of the bus did not arrive.
-    ProbeLost = "K510", Critical, "events may not reach any cluster", "fix the other findings first, then read the router's log";
+    ProbeLost = "K510", Critical, "events may not reach any cluster", "fix the other findings, or read the router's log, then send a probe again" => "verify --probe";
     /// The router did not deliver a probe to a cluster's queue.
-    ProbeNotDelivered = "K511", Critical, "the router would not deliver this cluster's events either", "add the cluster again, and repeat the probe";
+    ProbeNotDelivered = "K511", Critical, "the router would not deliver this cluster's events either", "add the cluster again, then repeat the probe";
     /// No consumer received a probe from a cluster queue.
-    QueueNotRead = "K512", Critical, "Karpenter is not reading this queue and misses every interruption", "check which queue this Karpenter reads, as printed above";
+    QueueNotRead = "K512", Critical, "Karpenter is not reading this queue and misses every interruption", "check which queue this Karpenter reads, as printed above; after the change, repeat the probe";
     /// The result of a probe is unknown.
-    ProbeUnknown = "K513", Warning, "the probe has no result, so the path of events is unknown", "repeat the probe when AWS answers the call";
+    ProbeUnknown = "K513", Warning, "the probe has no result, so the path of events is unknown", "repeat the probe when AWS answers the call" => "verify --probe";
 }
 
 impl fmt::Display for FindingCode {
@@ -234,8 +239,11 @@ mod tests {
             let meaning = code.meaning();
             let rest = meaning.split_at(1).1;
             assert!(text.contains(rest), "{code} says `{meaning}`, its section does not");
-            assert!(text.contains("**If you are paged**"), "{code} lacks `If you are paged`");
-            assert!(text.contains("**Fix**"), "{code} does not say what fixes it");
+            assert!(
+                text.contains("**If you are paged:**"),
+                "{code} lacks `If you are paged`"
+            );
+            assert!(text.contains("**Fix:**"), "{code} does not say what fixes it");
         }
     }
 }

@@ -45,7 +45,7 @@ impl Finding {
             subject,
             cluster,
             message: message.into(),
-            fix: Fix::Advice(Hint::text(code.advice())),
+            fix: Fix::Advice(code.advice()),
             change: None,
             severity: code.severity(),
         }
@@ -110,7 +110,7 @@ pub fn sort(findings: &mut [Finding]) {
 pub enum Subject {
     /// A resource.
     Resource(ResourceId),
-    /// A cluster, of which there is no resource.
+    /// A cluster that has no resource.
     Cluster(ClusterName),
     /// Something without a resource, like "options".
     Other(String),

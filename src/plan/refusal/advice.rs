@@ -22,13 +22,19 @@ impl Refusal {
                 id: ResourceId::Queue(queue),
                 bus,
                 other: Some(other),
-            } if !scope.hub_queues().contains(queue) => Hint::text(format!(
-                "it belongs to bus `{other}`: use that bus with --bus {other}, or give bus `{bus}` queue names of its own \
-                 with bootstrap-hub --queue-prefix"
+            } if !scope.hub_queues().contains(queue) => Hint::command(
+                format!(
+                    "it belongs to bus `{other}`: use that bus with --bus {other}, or give bus `{bus}` its own queue names"
+                ),
+                Invocation::kibus(format!("bootstrap-hub --queue-prefix {bus}-{}", default_queue_prefix())),
+            ),
+            Self::NotManaged { bus, other: None, .. } => Hint::text(format!(
+                "if it is part of this bus and has lost its tags, add the tag `kibus:bus={bus}` again; otherwise rename or \
+                 delete it, or use another bus with --bus"
             )),
-            Self::NotManaged { .. } => {
-                Hint::text("rename or delete the existing resource, or use another bus with --bus")
-            }
+            Self::NotManaged { other: Some(other), .. } => Hint::text(format!(
+                "it belongs to bus `{other}`; use that bus with --bus {other}, or another name"
+            )),
             Self::ForeignStatements(_) => Hint::text("move the other statements to a policy with another name"),
             Self::OthersPolicy { .. } => {
                 Hint::text("use another controller role for this cluster, or another bus name")

@@ -46,7 +46,8 @@ pub fn findings(heading: &Heading, clusters: &str, intent: &Intent, options: &st
             below.push(finding.code.meaning().to_owned());
         }
         if let Fix::Advice(hint) = &finding.fix {
-            let colon = if hint.command.is_some() { ":" } else { "" };
+            let open = hint.command.is_some() && !hint.text.ends_with(':');
+            let colon = if open { ":" } else { "" };
             below.push(format!("to fix: {}{colon}", escape(&hint.text)));
         }
         let room = style

@@ -69,7 +69,7 @@ fn attach(clusters: &[Controller], policy: &Document) -> String {
     let roles = match clusters {
         [one] => format!("Attach this policy to the controller role of {}", one.cluster),
         several => format!(
-            "Attach this policy to the controller roles of {}, each with its own queue instead of {}",
+            "Attach this policy to the controller roles of {}. For each cluster, replace {} with its own queue",
             list(several.iter().map(|one| &one.cluster)),
             several.first().map_or("", |one| one.queue.as_str())
         ),

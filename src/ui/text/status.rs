@@ -17,6 +17,8 @@ const INDENT: usize = 2;
 /// The column of the values about the hub.
 const FACTS: usize = 12;
 const BEING_DELETED: &str = "being deleted";
+/// The controller role of a cluster that was added with `--no-controller-role`.
+const NO_ROLE: &str = "not managed by kibus";
 
 /// The hub, its queues, and a line for each cluster. Message counts are approximate.
 #[must_use]
@@ -75,10 +77,11 @@ pub fn buses(buses: &[(Heading, Vec<ClusterSummary>)], options: &str, style: Sty
     for (heading, clusters) in buses {
         lines.push(super::heading(heading, style));
         let mut table = Table::new([Align::Left, Align::Left, Align::Left]);
+        table.row(["cluster", "queue", "controller role"].map(|title| style.paint.dim(title)));
         for cluster in clusters {
             let role = match cluster.being_deleted {
                 true => BEING_DELETED,
-                false => cluster.controller_role.as_ref().map_or("-", RoleName::as_str),
+                false => cluster.controller_role.as_ref().map_or(NO_ROLE, RoleName::as_str),
             };
             table.row([cluster.name.as_str(), cluster.queue.as_str(), role]);
         }
@@ -132,7 +135,7 @@ fn rows(status: &StatusReport, clusters: &[ClusterSummary], queues: bool, paint:
             number(depth.map(|(_, depth)| depth.in_flight.to_string())),
             match cluster.being_deleted {
                 true => paint.yellow(BEING_DELETED),
-                false => role.unwrap_or_else(|| paint.dim("not managed by kibus")),
+                false => role.unwrap_or_else(|| paint.dim(NO_ROLE)),
             },
         ];
         let cells = cells.into_iter().enumerate().filter(|(at, _)| shown(at));

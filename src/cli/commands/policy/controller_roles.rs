@@ -1,5 +1,5 @@
 //! The controller roles that the operator's document names: those that the caller names, those of registered clusters,
-//! and those found for clusters to come.
+//! and those found for clusters that will be added.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,13 +16,14 @@ use crate::survey::{Fact, Policies, Query, Survey};
 /// Which controller roles the document names.
 #[derive(Debug, clap::Args)]
 pub(super) struct RoleFlags {
-    /// Names of EKS clusters to come, whose controller roles have the usual names.
+    /// EKS clusters that will be added; their controller roles are found by the usual names.
     #[arg(value_name = "CLUSTER")]
     clusters: Vec<ClusterName>,
-    /// Controller role of a cluster to come, as name, path and name, or ARN; repeat for more. With `*`, a pattern.
+    /// Controller role of a cluster that will be added: a name, a path and name, or an ARN; repeat for more. With `*`, a
+    /// pattern.
     #[arg(long = "controller-role", value_name = "ROLE", conflicts_with = "no_controller_role")]
     roles: Vec<RolePattern>,
-    /// Allow no change of a controller role, not even of registered clusters.
+    /// Allow no change of any controller role, not even for registered clusters.
     #[arg(long, conflicts_with = "clusters")]
     no_controller_role: bool,
 }
@@ -40,8 +41,8 @@ impl RoleFlags {
             }
             Err(fault) => {
                 at.ui.warn_text(&format!(
-                    "the roles could not be listed: a role given by its name has the path `/` in the document, and the \
-                     roles of clusters are not found: {fault}"
+                    "the roles could not be listed, so roles of clusters are not found, and a role given by its name has \
+                     the path `/` in the document: {fault}"
                 ));
                 (BTreeMap::new(), Fact::Unreadable(fault))
             }
@@ -73,8 +74,8 @@ impl RoleFlags {
         if arns.is_empty() {
             at.ui.warn(
                 &Hint::command(
-                    "no controller role is known, so the document allows changing none: give the names of clusters to \
-                     come, or their roles with --controller-role; or, if others manage IAM:",
+                    "no controller role is known, so the document does not cover any. Name the clusters that will be \
+                     added, or their roles with --controller-role. If another team manages IAM:",
                     Invocation::kibus("policy operator --no-controller-role"),
                 ),
                 &at.hubs.global_options,
@@ -83,7 +84,7 @@ impl RoleFlags {
         Ok(arns)
     }
 
-    /// The roles found for the clusters to come. Of several, none is taken.
+    /// The roles found for the clusters that will be added. If several roles fit a cluster, none is used.
     fn found(&self, at: &At<'_>, known: &BTreeMap<RoleName, String>) -> BTreeSet<RoleName> {
         let names = known.keys().cloned().collect();
         let mut roles = BTreeSet::new();
@@ -94,16 +95,13 @@ impl RoleFlags {
                 }
                 found => {
                     let found = match found {
-                        [] => "no role".to_owned(),
-                        several => several
-                            .iter()
-                            .map(|role| format!("`{role}`"))
-                            .collect::<Vec<_>>()
-                            .join(" and "),
+                        [] => format!("no controller role found for cluster `{cluster}`"),
+                        several => format!(
+                            "several roles could be the controller role of cluster `{cluster}`: {}",
+                            listed(several)
+                        ),
                     };
-                    at.ui.warn_text(&format!(
-                        "{found} may be the controller role of cluster `{cluster}`: name it with --controller-role"
-                    ));
+                    at.ui.warn_text(&format!("{found}; name it with --controller-role"));
                 }
             }
         }
@@ -125,7 +123,7 @@ async fn saved(at: &At<'_>, role_names: Fact<BTreeSet<RoleName>>) -> SavedRoles 
     let fault = survey.discovered.fault().or(survey.faults().find_map(of_queue));
     if let Some(fault) = fault {
         at.ui.warn_text(&format!(
-            "not all registered clusters could be read: their controller roles may be missing: {fault}"
+            "not all registered clusters could be read, so the document may lack their controller roles: {fault}"
         ));
     }
     let roles = SavedRoles::of(&survey);
@@ -154,7 +152,7 @@ fn unconfirmed(at: &At<'_>, cluster: &ClusterName, role: &RoleName) {
     let flag = format!("--controller-role {}", quoted(role.as_str()));
     let text = format!(
         "role `{role}` is not in the document: only a tag names it for cluster `{cluster}`. If the controller of \
-         `{cluster}` runs as it:"
+         `{cluster}` has this role:"
     );
     at.ui
         .warn(&Hint::command(text, format!("{} {flag}", at.hubs.command_line)), "");

@@ -89,7 +89,7 @@ impl HubFlags {
     }
 }
 
-/// Resources contradict saved options, so a document with these options could allow what nobody has decided.
+/// Resources contradict saved options, so a document with these options could allow more than intended.
 fn different(at: &At<'_>, differences: &[Difference]) -> Error {
     let mut error = Error::refused("saved options differ from the resources of the hub, so no document is printed");
     for Difference { saved, live, of } in differences {
