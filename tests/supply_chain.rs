@@ -39,6 +39,21 @@ fn packages() -> Vec<Value> {
     metadata["packages"].as_array().unwrap().clone()
 }
 
+/// The name and the source of each package of the lock file, for all platforms.
+fn locked() -> Vec<(String, Option<String>)> {
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.lock")).unwrap();
+    let value = |package: &str, name: &str| {
+        let value = package
+            .lines()
+            .find_map(|line| line.strip_prefix(&format!("{name} = "))?.strip_prefix('"'));
+        value.map(|value| value.trim_end_matches('"').to_owned())
+    };
+    let packages: Vec<_> = text.split("[[package]]").skip(1).collect();
+    assert!(packages.len() > 100, "the lock file was not understood");
+    let read = |package: &&str| (value(package, "name").unwrap(), value(package, "source"));
+    packages.iter().map(read).collect()
+}
+
 /// Whether these licenses allow what a package requires: an SPDX expression, in which `/` is an older way to write `OR`.
 fn allows(allowed: &[String], expression: &str) -> bool {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
@@ -98,9 +113,8 @@ fn every_license_is_allowed() {
 #[test]
 fn nothing_is_banned() {
     let banned = listed("deny");
-    for package in packages() {
-        let name = package["name"].as_str().unwrap();
-        assert!(!banned.iter().any(|ban| ban == name), "{name} is banned");
+    for (name, _) in locked() {
+        assert!(!banned.contains(&name), "{name} is banned");
     }
 }
 
@@ -110,15 +124,38 @@ fn everything_is_from_an_allowed_registry() {
         .iter()
         .map(|url| format!("registry+{url}"))
         .collect();
-    for package in packages() {
-        match package["source"].as_str() {
-            None => assert_eq!(package["name"], "kibus", "a path"),
-            Some(source) => assert!(
-                allowed.iter().any(|a| a == source),
-                "{} is from {source}",
-                package["name"]
-            ),
+    for (name, source) in locked() {
+        match source {
+            None => assert_eq!(name, "kibus", "a path"),
+            Some(source) => assert!(allowed.contains(&source), "{name} is from {source}"),
         }
+    }
+}
+
+/// `wildcards` in `deny.toml`.
+#[test]
+fn no_version_is_a_wildcard() {
+    let packages = packages();
+    let kibus = packages.iter().find(|package| package["name"] == "kibus").unwrap();
+    for dependency in kibus["dependencies"].as_array().unwrap() {
+        assert_ne!(dependency["req"], "*", "{}", dependency["name"]);
+    }
+}
+
+/// This test knows no exemption, so with one it would forbid other packages than `cargo deny`.
+#[test]
+fn nothing_is_exempt() {
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("deny.toml")).unwrap();
+    for exemption in [
+        "exceptions",
+        "ignore",
+        "skip",
+        "clarify",
+        "wrappers",
+        "allow-org",
+        "private",
+    ] {
+        assert!(!text.contains(exemption), "{exemption}");
     }
 }
 

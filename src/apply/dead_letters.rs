@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures_util::future::join_all;
 use tokio::sync::watch;
 
-use crate::cloud::{DeadLetters, Fault, ReceivedLetter};
+use crate::cloud::{DeadLetters, Fault, FaultKind, ReceivedLetter};
+use crate::model::dead_letter::fitting;
 use crate::model::scope::{LIVE, Scope};
 
 /// How long a received message is hidden, in seconds: longer than the router takes for a batch. A message that a killed
@@ -109,7 +110,12 @@ pub async fn treat(
         }
         match run.batch().await {
             Ok(None) => break,
-            Ok(Some(0)) => strangers += 1,
+            Ok(Some(0)) => {
+                strangers += 1;
+                if strangers == STRANGERS {
+                    run.treated.fault = Some(crowded());
+                }
+            }
             Ok(Some(_)) => strangers = 0,
             Err(fault) => {
                 run.treated.fault = Some(fault);
@@ -118,6 +124,16 @@ pub async fn treat(
         }
     }
     run.end().await
+}
+
+/// The end of a run that finds no more of its messages among others.
+fn crowded() -> Fault {
+    Fault {
+        kind: FaultKind::Unsettled { advice: None },
+        action: "sqs:ReceiveMessage".to_owned(),
+        code: None,
+        message: format!("{STRANGERS} times in a row, SQS returned only messages that were not shown"),
+    }
 }
 
 struct TreatmentRun<'a, C> {
@@ -144,6 +160,10 @@ impl<C: DeadLetters> TreatmentRun<'_, C> {
         self.hold(&others);
         // Whatever ends this early, what was received and not deleted is visible again.
         self.hold(&asked);
+        let asked = match self.treated.treatment {
+            Treatment::Redrive => self.fitting(asked).await?,
+            Treatment::Purge => asked,
+        };
         let failed = match self.treated.treatment {
             Treatment::Redrive if !asked.is_empty() => self.route(&asked).await?,
             Treatment::Redrive | Treatment::Purge => BTreeSet::new(),
@@ -169,6 +189,18 @@ impl<C: DeadLetters> TreatmentRun<'_, C> {
             }
         }
         deleted.map(|()| Some(asked.len()))
+    }
+
+    /// The messages that fit into one invocation. The others are made visible again: they come with a later receive.
+    async fn fitting(&mut self, mut asked: Vec<ReceivedLetter>) -> Result<Vec<ReceivedLetter>, Fault> {
+        let count = fitting(asked.iter().map(|one| &one.letter)).min(asked.len());
+        for one in asked.split_off(count) {
+            self.cloud
+                .release(&self.scope.dead_letter_queue(), &one.receipt)
+                .await?;
+            self.held.remove(&one.letter.id);
+        }
+        Ok(asked)
     }
 
     /// Routes messages. Gives the ids of those that the router returns.

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::signal::{Signal, SubjectMember};
 
-pub use batch::{batch_event, failed_messages};
+pub use batch::{batch_event, failed_messages, fitting};
 pub use cause::{DeadLetterCause, DeliveryError};
 pub use retry_line::RetryLine;
 pub use usefulness::{Usefulness, time_text};

@@ -13,6 +13,8 @@ use crate::plan::Refusal;
 pub enum Blocked {
     /// There is no hub of this bus.
     NoHub,
+    /// This is missing, so no router can be invoked.
+    NoRouter(ResourceId),
     /// A resource could not be read.
     Unreadable(ResourceId, Box<Fault>),
     /// A question that is not about one resource failed; the text names the operation, like "list the roles".

@@ -8,6 +8,7 @@ use crate::model::fault::Fault;
 use crate::model::inventory::Reading;
 use crate::model::name::QueueName;
 use crate::model::resource::ResourceId;
+use crate::model::scope::{LIVE, Scope};
 use crate::plan;
 use crate::survey::dead_letters::{HIDDEN, SeenLetters};
 use crate::survey::{Fact, Query, Survey};
@@ -51,7 +52,7 @@ impl Recipe for Request {
     fn more(&self, survey: &Survey) -> Query {
         let mut resources = BTreeSet::from([ResourceId::Queue(survey.scope.dead_letter_queue())]);
         if self.redrive {
-            resources.insert(ResourceId::Function(survey.scope.router_function()));
+            resources.extend(router(&survey.scope));
         }
         resources.retain(|id| survey.observed.get(id).is_none());
         Query {
@@ -68,15 +69,24 @@ impl Recipe for Request {
             Some(Reading::Present(queue)) if plan::is_ours(scope, queue, observed) => {}
             None | Some(Reading::Absent | Reading::Present(_)) => return Err(Blocked::NoHub),
         }
-        let id = ResourceId::Function(scope.router_function());
-        match observed.get(&id).filter(|_| self.redrive) {
-            Some(Reading::Unreadable(fault)) => return Err(Blocked::Unreadable(id, Box::new(fault.clone()))),
-            Some(Reading::Present(function)) => plan::check_managed(scope, function, observed)?,
-            // Lambda says so when the function is invoked.
-            None | Some(Reading::Absent) => {}
+        for id in router(scope).into_iter().filter(|_| self.redrive) {
+            match observed.get(&id) {
+                Some(Reading::Unreadable(fault)) => return Err(Blocked::Unreadable(id, Box::new(fault.clone()))),
+                Some(Reading::Present(found)) => plan::check_managed(scope, found, observed)?,
+                None | Some(Reading::Absent) => return Err(Blocked::NoRouter(id)),
+            }
         }
         Ok(Intent::default())
     }
+}
+
+/// What a redrive invokes.
+fn router(scope: &Scope) -> [ResourceId; 2] {
+    let function = scope.router_function();
+    [
+        ResourceId::Function(function.clone()),
+        ResourceId::Alias(function, LIVE.to_owned()),
+    ]
 }
 
 /// The report about what was seen at `now`, in milliseconds of the Unix epoch, with the router's log if it could be read.
@@ -101,17 +111,18 @@ pub fn report(
                 letter,
             })
             .collect(),
-        warnings: warnings(seen.unreleased.as_ref(), log),
+        warnings: warnings(seen.cut, seen.unreleased.as_ref(), log),
         queue,
     }
 }
 
-fn warnings(unreleased: Option<&Fault>, log: &Fact<(BTreeMap<String, RetryLine>, bool)>) -> Vec<String> {
+fn warnings(cut: bool, unreleased: Option<&Fault>, log: &Fact<(BTreeMap<String, RetryLine>, bool)>) -> Vec<String> {
+    let cut = cut.then(|| "these are not all: redrive or delete them, then run again for the others".to_owned());
     let hidden = unreleased.map(|fault| format!("dead letters stay hidden for {HIDDEN} seconds: {fault}"));
     let log = match log {
         Fact::Unreadable(fault) => Some(format!("the router's log could not be read: {fault}")),
         Fact::Present((_, false)) => Some("the router's log is too long and was not read to its end".to_owned()),
         Fact::NotAsked | Fact::Absent | Fact::Present(_) => None,
     };
-    hidden.into_iter().chain(log).collect()
+    cut.into_iter().chain(hidden).chain(log).collect()
 }

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use super::*;
 use crate::cloud::FaultKind;
-use crate::model::dead_letter::{DeadLetter, DeadLetterCause};
+use crate::model::dead_letter::{DeadLetter, DeadLetterCause, batch_event};
 use crate::model::name::{FunctionName, LogGroupName, QueueName};
 use crate::model::scope::tests::scope;
 
@@ -13,6 +13,8 @@ use crate::model::scope::tests::scope;
 struct FakeQueue {
     visible: Mutex<Vec<String>>,
     hidden: Mutex<BTreeSet<String>>,
+    /// The length of each text.
+    body: usize,
     routed: Mutex<Vec<String>>,
     calls: Mutex<usize>,
     /// The call that fails, and all after it.
@@ -67,7 +69,7 @@ impl DeadLetters for FakeQueue {
                 sent: 0,
                 receives: 1,
                 cause: DeadLetterCause::Unknown,
-                body: String::new(),
+                body: "\"".repeat(self.body),
             },
         };
         Ok(received.into_iter().map(letter).collect())
@@ -89,6 +91,8 @@ impl DeadLetters for FakeQueue {
 
     async fn route(&self, _: &FunctionName, _: &str, letters: Vec<&DeadLetter>) -> Result<BTreeSet<String>, Fault> {
         assert!(letters.len() <= 10);
+        let payload = batch_event(&letters).to_string().len();
+        assert!(payload < 6_291_456, "Lambda refuses a payload of {payload} bytes");
         let ids = letters.iter().map(|letter| letter.id.clone());
         let (bad, good): (Vec<_>, Vec<_>) = ids.partition(|id| id.starts_with("bad"));
         self.routed.lock().unwrap().extend(good);
@@ -205,4 +209,19 @@ async fn others_messages_do_not_keep_it_forever() {
     let gone = set(&ids("gone", 1));
     let treated = treat(&queue, &scope(), Treatment::Purge, &gone, &never()).await;
     assert_eq!((left(&treated), queue.kept()), (gone, set(&unseen)));
+    // Nobody knows whether it is gone.
+    assert_eq!(treated.fault, Some(crowded()));
+}
+
+#[tokio::test]
+async fn large_messages_are_routed_in_several_invocations() {
+    let good = ids("good", 25);
+    let queue = FakeQueue {
+        body: 400 * 1024,
+        ..FakeQueue::of(&good)
+    };
+    let treated = treat(&queue, &scope(), Treatment::Redrive, &set(&good), &never()).await;
+    assert_eq!((treated.done(), treated.fault), (25, None));
+    assert_eq!(queue.kept(), BTreeSet::new());
+    assert_eq!(queue.routed.lock().unwrap().len(), 25, "none is doubled");
 }

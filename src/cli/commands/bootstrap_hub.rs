@@ -122,6 +122,8 @@ fn package_router(
     let path = binary.unwrap_or(&beside);
     let architecture = match (binary, request.needs_package(survey)) {
         (Some(_), _) => request.architecture(survey),
+        // The live router may be another one of the same version.
+        (None, None) if hash.is_some() => request.architecture(survey),
         (None, Some(architecture)) => architecture,
         (None, None) => return Ok(()),
     };

@@ -12,6 +12,9 @@ use crate::recipe::{Blocked, MissingRole, RoleSearch, UnknownCluster};
 pub(in crate::cli) fn blocked(place: &Place, blocked: &Blocked) -> Error {
     match blocked {
         Blocked::NoHub => no_hub(place),
+        Blocked::NoRouter(id) => Error::failed(format!("no router to invoke: {id} does not exist"))
+            .note("nothing was changed")
+            .hint_command("to create it:", Invocation::kibus("bootstrap-hub")),
         Blocked::Unreadable(id, fault) => unreadable(place, id, fault),
         Blocked::CallFailed(what, fault) => call_failed(place, what, fault),
         Blocked::BadSavedOption(bad) => bad.clone().into(),

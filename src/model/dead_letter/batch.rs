@@ -4,21 +4,37 @@ use serde_json::{Value, json};
 
 use super::DeadLetter;
 
+/// The longest payload of an invocation that is waited for, in bytes (Lambda developer guide, "Lambda quotas": 6 MB).
+const PAYLOAD: usize = 6_000_000;
+
 /// The event with which Lambda would pass these messages to the router. It names no queue, so the router changes the
 /// visibility of none. A dead letter was received before: the router must not wait for the tags of a new instance.
 #[must_use]
 pub fn batch_event(letters: &[&DeadLetter]) -> Value {
-    let record = |letter: &&DeadLetter| {
-        json!({
-            "messageId": letter.id,
-            "body": letter.body,
-            "attributes": {
-                "ApproximateReceiveCount": letter.receives.max(2).to_string(),
-                "SentTimestamp": letter.sent.to_string(),
-            },
-        })
+    json!({ "Records": letters.iter().map(|letter| record(letter)).collect::<Vec<_>>() })
+}
+
+fn record(letter: &DeadLetter) -> Value {
+    json!({
+        "messageId": letter.id,
+        "body": letter.body,
+        "attributes": {
+            "ApproximateReceiveCount": letter.receives.max(2).to_string(),
+            "SentTimestamp": letter.sent.to_string(),
+        },
+    })
+}
+
+/// How many of these messages, from the first, one invocation takes. It takes at least one: SQS has messages of at most
+/// 1 MiB, which JSON can double.
+#[must_use]
+pub fn fitting<'a>(letters: impl IntoIterator<Item = &'a DeadLetter>) -> usize {
+    let mut length = batch_event(&[]).to_string().len();
+    let fits = |letter: &&DeadLetter| {
+        length += record(letter).to_string().len() + 1;
+        length <= PAYLOAD
     };
-    json!({ "Records": letters.iter().map(record).collect::<Vec<_>>() })
+    letters.into_iter().take_while(fits).count().max(1)
 }
 
 /// The messages that the router's answer to a batch returns to the queue, read as Lambda reads it: an answer that is not

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use proptest::prelude::*;
 
 use answers::{any_queue_tags, any_send, any_tag_answer};
-use bench::{cluster_of, healthy, message, router, router_with_cache, run, run_with, sent, tags_of, taken};
+use bench::{cluster_of, healthy, id, message, router, router_with_cache, run, run_with, sent, tags_of, taken};
 use fakes::{FakeClock, SendAnswer, TagAnswer};
 
 use super::decision::{Decision, RetryReason};
@@ -240,6 +240,22 @@ fn an_urgent_event_without_tags_is_retried_once() {
         let outcome = run(&healthy(), 1000, &[message(0, &[4], receives)]);
         assert_eq!(outcome.items[0].decision, decision, "received {receives:?} times");
     }
+}
+
+/// What AWS says decides, also if its cluster has no queue. An instance counts once for each read of its tags.
+#[test]
+fn a_contradiction_is_counted_once_and_gives_nobody_the_event() {
+    let absent = SendAnswer::CallFailure(CallFailure::Absent);
+    let mut router = Arc::into_inner(router(vec![absent], vec![TagAnswer::True], vec![])).unwrap();
+    let tags = router.ec2.truth.get_mut(&id(1)).unwrap();
+    *tags = tags.clone().with("aws:eks:cluster-name", "unregistered");
+    let router = Arc::new(router);
+    let first = run(&router, 1000, &[message(0, &[1], 1), message(1, &[1], 1)]);
+    assert_eq!(first.contradictions, [id(1)].into());
+    let decisions: Vec<Decision> = first.items.iter().map(|item| item.decision).collect();
+    assert_eq!(decisions, [Decision::Dropped(DropReason::Unregistered); 2]);
+    let again = run(&router, 1000, &[message(2, &[1], 1)]);
+    assert_eq!(again.contradictions, [].into());
 }
 
 #[test]
