@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::Behavior::{L1, L2, L4, L5, L6, L7, L14, L18, L19, L21};
+use super::Behavior::{L1, L2, L4, L5, L6, L7, L12, L14, L18, L19, L21};
 use super::bucket::Buckets;
 use super::iam::role_id;
 use super::reply::Reply;
@@ -18,6 +18,8 @@ pub(super) struct Lambda {
     created: Moments,
     updated: Moments,
     deleted: Moments,
+    /// By alias: the weights before they were cleared, and when that was.
+    cleared: Mutex<HashMap<String, (Value, Instant)>>,
     /// What happens once to a function: its key and a name of the event.
     happened: Mutex<BTreeSet<(String, &'static str)>>,
     calls: Buckets,
@@ -30,6 +32,7 @@ impl Default for Lambda {
             created: Moments::default(),
             updated: Moments::default(),
             deleted: Moments::default(),
+            cleared: Mutex::default(),
             happened: Mutex::default(),
             // On AWS 15 each second.
             calls: Buckets::new(3, 4),
@@ -75,6 +78,10 @@ impl Lambda {
             ("PUT", ["functions", name, "configuration"]) => self.busy(at, name).or_else(|| refused_role(at)),
             ("PUT", ["functions", name, "code"]) | ("POST", ["functions", name, "versions" | "policy"]) => {
                 self.busy(at, name)
+            }
+            ("PUT", ["functions", name, "aliases", alias]) if at.is_on(L12) => {
+                self.remember_weights(at, name, alias).await;
+                None
             }
             ("POST", ["functions", name, "invocations"]) => self.invoke(at, name).await,
             _ => None,
@@ -217,7 +224,31 @@ impl Lambda {
             }
             ("POST", ["functions", name, "versions"]) => self.published(at, name, &reply.json()),
             ("GET", ["functions", name] | ["functions", name, "configuration"]) => self.late_state(at, name, reply),
+            ("GET", ["functions", name, "aliases", alias]) => self.late_weights(at, name, alias, reply),
             _ => {}
+        }
+    }
+
+    /// Notes the weights of an alias that this call may clear.
+    async fn remember_weights(&self, at: &At<'_>, name: &str, alias: &str) {
+        let before = at.get_lambda(&format!("functions/{name}/aliases/{alias}")).await.json();
+        let weights = &before["RoutingConfig"]["AdditionalVersionWeights"];
+        if weights.as_object().is_some_and(|weights| !weights.is_empty()) {
+            at.begin(&[L12]);
+            let key = at.call.key(&format!("{name}:{alias}"));
+            let cleared = (before["RoutingConfig"].clone(), Instant::now());
+            self.cleared.lock().unwrap().insert(key, cleared);
+        }
+    }
+
+    fn late_weights(&self, at: &At<'_>, name: &str, alias: &str, reply: &mut Reply) {
+        let cleared = self.cleared.lock().unwrap();
+        let mut body = reply.json();
+        if let Some((weights, since)) = cleared.get(&at.call.key(&format!("{name}:{alias}")))
+            && at.strikes_since(L12, Some(*since))
+        {
+            body["RoutingConfig"] = weights.clone();
+            reply.set_json(&body);
         }
     }
 

@@ -5,7 +5,8 @@
 //! Times are scaled down. The behaviors of a service are in the file of that service: what happens *before* a call reaches
 //! the emulator, which may be an answer of its own, and what changes in the answer *after* it.
 //!
-//! In a scenario file: `% aws-like S9 S1`, `% aws-like all`, `% aws-like none`, and `% struck S9` to check that it struck.
+//! In a scenario file: `% aws-like S9 S1`, `% aws-like held S4`, `% aws-like all`, `% aws-like none`, and `% struck S9` to
+//! wait until it struck.
 //! From Rust: [`AwsLike::new`] over the port of any emulator or proxy, [`Proxy::start`] for a URL, and
 //! [`Proxy::for_functions`] for the calls of the emulator's functions.
 
@@ -52,6 +53,8 @@ pub(crate) struct AwsLike(Arc<Inner>);
 struct Inner {
     server: u16,
     on: Mutex<BTreeSet<Behavior>>,
+    /// Since then, answers that are late stay late, whatever the time.
+    held: Mutex<Option<Instant>>,
     strikes: Mutex<BTreeMap<Behavior, usize>>,
     /// Which behaviors struck since this was last taken.
     struck: Mutex<BTreeSet<Behavior>>,
@@ -71,6 +74,7 @@ impl AwsLike {
         Self(Arc::new(Inner {
             server,
             on: Mutex::default(),
+            held: Mutex::default(),
             strikes: Mutex::default(),
             struck: Mutex::default(),
             settled: Mutex::new(Instant::now()),
@@ -84,8 +88,12 @@ impl AwsLike {
         }))
     }
 
-    /// Switches exactly these behaviors on: ids separated by spaces, `all` or `none`.
+    /// Switches exactly these behaviors on: ids separated by spaces, `all` or `none`. After `held`, what changes from
+    /// now on is late until [`Self::settle`], so a slow machine cannot miss it; not so S9, S12, E1 and T1.
     pub(crate) fn switch(&self, ids: &str) {
+        let held = ids.strip_prefix("held ");
+        *self.0.held.lock().unwrap() = held.map(|_| Instant::now());
+        let ids = held.unwrap_or(ids);
         let on = match ids {
             "all" => Behavior::ALL.iter().copied().collect(),
             "none" => BTreeSet::new(),
@@ -113,6 +121,7 @@ impl AwsLike {
 
     /// Waits until everything late has arrived.
     pub(crate) async fn settle(&self) {
+        *self.0.held.lock().unwrap() = None;
         loop {
             let left = self.0.settled.lock().unwrap().saturating_duration_since(Instant::now());
             if left.is_zero() && self.0.sqs.has_no_ghosts() {
@@ -181,11 +190,18 @@ impl At<'_> {
 
     /// Whether a behavior strikes now: it is on, and its time since this moment is not over.
     fn strikes_since(&self, behavior: Behavior, moment: Option<Instant>) -> bool {
-        let strikes = self.is_on(behavior) && moment.is_some_and(|moment| moment.elapsed() < behavior.time());
+        let strikes = self.is_late(behavior, moment);
         if strikes {
             self.strike(behavior);
         }
         strikes
+    }
+
+    /// Whether a behavior is on, and its time since this moment is not over.
+    fn is_late(&self, behavior: Behavior, moment: Option<Instant>) -> bool {
+        let held = *self.like.0.held.lock().unwrap();
+        let is_held = |moment| held.is_some_and(|since| moment >= since);
+        self.is_on(behavior) && moment.is_some_and(|moment| is_held(moment) || moment.elapsed() < behavior.time())
     }
 
     /// From now on, something is late for the times of these behaviors.

@@ -226,7 +226,7 @@ impl Sqs {
         at.begin(&[S4]);
         let mut all = self.attributes.lock().unwrap();
         // What is shown is older than changes that are late themselves.
-        let is_late = all.get(&key).is_some_and(|(_, since)| since.elapsed() < S4.time());
+        let is_late = at.is_late(S4, all.get(&key).map(|(_, since)| *since));
         let before = if is_late { all[&key].0.clone() } else { before };
         all.insert(key, (before, Instant::now()));
     }

@@ -1,10 +1,14 @@
 //! The steps of a scenario: commands, and what happens around them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
 use super::Scenario;
 use super::command::{self, Signals};
 use super::wire::Interference;
+
+/// How long the router may take to make a call in which a behavior strikes.
+const LONGEST_STRIKE: Duration = Duration::from_secs(60);
 
 impl Scenario {
     /// Runs a step, and returns what it wrote.
@@ -70,14 +74,17 @@ impl Scenario {
                 String::new()
             }
             ["struck", ..] => {
-                let struck: Vec<_> = self
-                    .proxy
-                    .like
-                    .take_struck()
-                    .iter()
-                    .map(|behavior| behavior.id())
-                    .collect();
-                let missed: Vec<_> = words[1..].iter().filter(|id| !struck.contains(id)).collect();
+                let mut struck = Vec::new();
+                let mut missed = words[1..].to_vec();
+                let begun = Instant::now();
+                loop {
+                    struck.extend(self.proxy.like.take_struck().iter().map(|behavior| behavior.id()));
+                    missed.retain(|id| !struck.contains(id));
+                    if missed.is_empty() || begun.elapsed() > LONGEST_STRIKE {
+                        break;
+                    }
+                    tokio::time::sleep(Duration::from_millis(20)).await;
+                }
                 assert!(missed.is_empty(), "{missed:?} did not strike, only {struck:?}");
                 if words.len() == 1 {
                     struck.join(" ")

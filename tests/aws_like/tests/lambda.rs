@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use aws_sdk_lambda::types::{Environment, ScalingConfig};
+use aws_sdk_lambda::types::{AliasRoutingConfiguration, Environment, ScalingConfig};
 
 use super::{said, with};
 use crate::aws_like::Behavior;
@@ -65,6 +65,41 @@ fn l4_to_l7_a_new_function_is_busy() {
         assert_eq!(update().await, "ok");
         assert_eq!(get().await.unwrap().last_update_status.unwrap().as_str(), "InProgress");
         assert_eq!(update().await, "ResourceConflictException", "an update in progress");
+    });
+}
+
+#[test]
+fn l12_cleared_weights_are_shown_until_all_has_arrived() {
+    with("200000000021", "held L12", async |aws| {
+        aws.create_role().await;
+        aws.create_function("arn:aws:iam::200000000021:role/r", false).await;
+        let share = AliasRoutingConfiguration::builder().additional_version_weights("7", 0.5);
+        let create = aws.lambda.create_alias().function_name("f").name("a");
+        let create = create.function_version("$LATEST").routing_config(share.build());
+        create.send().await.unwrap();
+        let weights = async || {
+            let alias = aws
+                .lambda
+                .get_alias()
+                .function_name("f")
+                .name("a")
+                .send()
+                .await
+                .unwrap();
+            alias
+                .routing_config
+                .and_then(|routing| routing.additional_version_weights)
+                .unwrap_or_default()
+                .len()
+        };
+        let none = AliasRoutingConfiguration::builder().set_additional_version_weights(Some(HashMap::new()));
+        let clear = aws.lambda.update_alias().function_name("f").name("a");
+        clear.routing_config(none.build()).send().await.unwrap();
+        tokio::time::sleep(Behavior::L12.time()).await;
+        assert_eq!(weights().await, 1);
+        aws.proxy.like.settle().await;
+        assert_eq!(weights().await, 0);
+        assert_eq!(aws.proxy.like.take_struck(), [Behavior::L12]);
     });
 }
 
