@@ -152,7 +152,7 @@ impl Recipe for Request {
             .extend(plan::check_allowing(scope, &intent.plan, &observed, allowed));
         intent.refusals.extend(role_search::check(survey, &intent.plan));
         if before.is_some() {
-            let refusals = unconfirmed::check(survey, &intent.plan, &self.options, &after);
+            let refusals = unconfirmed::check(survey, &self.options, &after);
             intent.refusals.extend(refusals);
         }
         if self.options.permissions_boundary.is_none() {

@@ -5,20 +5,20 @@
 use std::collections::BTreeSet;
 
 use super::saved_options::{Difference, SavedOption, or_none, pairs};
+use super::saved_prefix;
 use crate::model::name::{ClusterName, KmsKey, PermissionsBoundary, RolePath};
 use crate::model::options::{HubOptions, UserTags};
 use crate::model::policy;
 use crate::model::resource::{Encryption, Function, Queue, Resource, ResourceId, RolePolicy};
-use crate::model::router_handler::RouterHandler;
 use crate::model::tags::Tags;
 use crate::plan::{Action, Change, Plan, Refusal, flags};
 use crate::survey::{SavedOptions, Survey};
 
 /// The refusals of a plan by `after`: the options of the command line (`given`), else the saved ones.
-pub(super) fn check(survey: &Survey, plan: &Plan, given: &HubOptions, after: &HubOptions) -> Vec<Refusal> {
-    let hub = LiveHub::of(survey, plan);
+pub(super) fn check(survey: &Survey, given: &HubOptions, after: &HubOptions) -> Vec<Refusal> {
+    let hub = LiveHub::of(survey);
     let options = [
-        given.queue_prefix.is_none().then(|| hub.prefix(after)),
+        Some(hub.prefix(given, after)),
         given.kms_key.is_none().then(|| hub.key(after)),
         given.role_path.is_none().then(|| hub.path(after)),
         given.tags.is_none().then(|| hub.tags(after)),
@@ -65,7 +65,8 @@ fn key_of(queue: &Queue) -> Option<&str> {
     }
 }
 
-fn refusals(options: Vec<Difference>) -> Vec<Refusal> {
+/// The refusals of options that resources contradict. Each names the command that keeps what all resources have.
+pub(super) fn refusals(options: Vec<Difference>) -> Vec<Refusal> {
     let typed = |option: &SavedOption| flags(option.flag, &option.values);
     let keep = options.iter().map(|option| typed(&option.live));
     let keep = keep.collect::<Vec<_>>().join(" ");
@@ -92,19 +93,16 @@ struct LiveHub<'a> {
     survey: &'a Survey,
     function: Option<&'a Function>,
     router_policy: Option<&'a RolePolicy>,
-    /// Whether the plan keeps the router's policy as it is.
-    same_policy: bool,
 }
 
 impl<'a> LiveHub<'a> {
-    fn of(survey: &'a Survey, plan: &Plan) -> Self {
+    fn of(survey: &'a Survey) -> Self {
         let scope = &survey.scope;
         let id = ResourceId::RolePolicy(scope.router_role(), scope.router_policy());
         Self {
             survey,
             function: survey.observed.function(scope.router_function()),
             router_policy: survey.observed.resource(&id).and_then(|policy| policy.as_role_policy()),
-            same_policy: plan.changes.iter().all(|change| change.id != id),
         }
     }
 
@@ -116,11 +114,14 @@ impl<'a> LiveHub<'a> {
         ResourceId::Role(self.survey.scope.router_role())
     }
 
-    fn prefix(&self, after: &HubOptions) -> Option<Difference> {
-        let live = RouterHandler::of(&self.function?.settings)?.prefix;
-        let confirmed = live == after.prefix() || self.router_policy.is_some() && self.same_policy;
-        let saved = vec![after.prefix().to_string()];
-        (!confirmed).then(|| difference("queue-prefix", saved, vec![live.to_string()], self.function_id()))
+    /// By another prefix than the saved one, clusters with queues of the live one would not be found.
+    fn prefix(&self, given: &HubOptions, after: &HubOptions) -> Option<Difference> {
+        let Some(given) = &given.queue_prefix else {
+            return saved_prefix::difference(self.survey, &after.prefix());
+        };
+        let saved = self.survey.queue_prefix();
+        let difference = saved_prefix::difference(self.survey, &saved)?;
+        (*given != saved && difference.live.values != [given.as_str()]).then_some(difference)
     }
 
     /// In a change of key that was cut short, the router's policy may allow the new key already.
