@@ -113,7 +113,15 @@ impl Recipe for Request {
                 RoleDecision::Missing(_) | RoleDecision::Unmanaged | RoleDecision::NotFound(_) => {}
             }
         }
-        query.role_names |= self.role == RoleOption::Search && role_search::needs_names(survey, &self.names);
+        if self.role == RoleOption::Search {
+            let mut untagged = unconfirmed::rekeyed_without_role(survey, hub);
+            untagged.retain(|name| self.names.contains(name));
+            let untagged = role_search::of_untagged(survey, &untagged);
+            query.role_names |= untagged.role_names || role_search::needs_names(survey, &self.names);
+            for (role, policies) in untagged.roles {
+                query.roles.entry(role).or_insert(policies);
+            }
+        }
         query.resources.extend(second_source::to_read(survey));
         query.resources.retain(|id| survey.observed.get(id).is_none());
         query

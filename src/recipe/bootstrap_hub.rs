@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::inventory::{of_clusters, of_hub, readable};
+use super::inventory::{of_clusters, of_hub, readable, roles_with_policy};
 use super::{Blocked, Intent, NextStep, Recipe, cluster, key, live_version, role_search, senders, unconfirmed};
-use crate::error::{Hint, Invocation};
+use crate::error::{Hint, Invocation, listed, quoted};
 use crate::model::duration::duration_text;
 use crate::model::hub::Hub;
 use crate::model::inventory::{Desired, Observed};
-use crate::model::name::ClusterName;
+use crate::model::name::{ClusterName, KmsKey};
 use crate::model::options::{BadSavedOption, HubOptions};
 use crate::model::resource::{Architecture, Code, Queue, ResourceId};
 use crate::model::tags::OPTION;
@@ -111,11 +111,14 @@ impl Recipe for Request {
         let follow = before.as_ref().is_some_and(|before| clusters_follow(before, &after));
         let clusters = follow && matches!(survey.discovered, Fact::NotAsked);
         let (desired, live) = (after.reserved(), live_reserved(survey));
+        let untagged = role_search::of_untagged(survey, &unconfirmed::rekeyed_without_role(survey, &after));
+        let needs_names = role_search::needs_names(survey, survey.registered().keys());
         Query {
             all_clusters: clusters,
             controller_roles: clusters.then_some(Policies::OfBus),
+            roles: untagged.roles,
             key: key::to_read(survey, after.key()).cloned(),
-            role_names: follow && role_search::needs_names(survey, survey.registered().keys()),
+            role_names: follow && (untagged.role_names || needs_names),
             concurrency: desired > live && matches!(survey.unreserved_concurrency, Fact::NotAsked),
             ..Query::default()
         }
@@ -223,6 +226,7 @@ impl Request {
             intent.warnings.push(Hint::command(text, key::statement(scope)));
         }
         intent.warnings.extend(check.unclear.filter(|_| old != new));
+        intent.warnings.extend(new.and_then(|key| closed(survey, after, key)));
     }
 }
 
@@ -287,6 +291,22 @@ fn expiring(survey: &Survey, plan: &Plan) -> Vec<Hint> {
         })
     });
     lowered.collect()
+}
+
+/// A warning for clusters whose queues get a key, and whose controllers have no policy of kibus that would change too.
+fn closed(survey: &Survey, after: &HubOptions, key: &KmsKey) -> Option<Hint> {
+    let mut clusters = unconfirmed::rekeyed_without_role(survey, after);
+    clusters.retain(|cluster| roles_with_policy(survey, cluster, &survey.cluster_queue(cluster)).is_empty());
+    let first = clusters.first()?;
+    let show = format!("policy controller {first} --kms-key {}", quoted(key.as_str()));
+    Some(Hint::command(
+        format!(
+            "kibus manages no controller role of {}: without permission to use the key, these controllers cannot read their \
+             queues. Grant it first; to print the policy of `{first}`:",
+            listed(&clusters)
+        ),
+        Invocation::kibus(show),
+    ))
 }
 
 fn live_reserved(survey: &Survey) -> Option<u32> {

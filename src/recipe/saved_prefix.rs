@@ -24,8 +24,7 @@ pub(super) fn to_read(survey: &Survey) -> Option<ResourceId> {
 /// # Errors
 /// When the function or the router's policy was read, and neither has the prefix.
 pub(super) fn check(survey: &Survey) -> Result<(), Refusal> {
-    let refusals = unconfirmed::refusals(difference(survey, &survey.queue_prefix()).into_iter().collect());
-    refusals.into_iter().next().map_or(Ok(()), Err)
+    difference(survey, &survey.queue_prefix()).map_or(Ok(()), |difference| Err(unconfirmed::refusal(difference, None)))
 }
 
 /// A warning if it is unknown whether the router serves the prefix.
