@@ -27,11 +27,6 @@ impl Sent {
     pub(super) fn id(&self) -> &str {
         self.event["id"].as_str().unwrap_or_default()
     }
-
-    /// Whether it is a probe, which names no instance.
-    pub(super) fn is_probe(&self) -> bool {
-        self.event["source"] == Signal::Probe.source()
-    }
 }
 
 /// Makes the events of one account and Region.
@@ -44,14 +39,10 @@ impl<'a> DemoEvents<'a> {
         Self { scope }
     }
 
-    /// One event of every kind, about one cluster.
+    /// One event of every kind that names instances, about one cluster.
     pub(super) fn of_every_kind(&self, actor: &DemoCluster) -> Vec<Sent> {
         let event = |signal: Signal| {
-            let about = match signal.subject() {
-                SubjectMember::Instance | SubjectMember::Entities => actor.instance.as_str(),
-                SubjectMember::Cluster => actor.name.as_str(),
-            };
-            let mut event = sample_event(self.scope, signal, &[about]);
+            let mut event = sample_event(self.scope, signal, &[&actor.instance]);
             event["id"] = json!(format!("{}-{}", signal.slug(), actor.name));
             Sent {
                 what: format!("{} ({})", signal.slug().replace('-', " "), actor.name),
@@ -60,7 +51,8 @@ impl<'a> DemoEvents<'a> {
                 dropped: None,
             }
         };
-        Signal::ALL.map(event).into()
+        let names_instances = |signal: &Signal| signal.subject() != SubjectMember::Cluster;
+        Signal::ALL.into_iter().filter(names_instances).map(event).collect()
     }
 
     /// A scheduled change that names instances of two clusters, and one without a cluster.
@@ -81,6 +73,15 @@ impl<'a> DemoEvents<'a> {
         sent.event["detail"]["state"] = json!("running");
         sent.dropped = Some(("DroppedNotForKarpenter", "not for Karpenter"));
         sent
+    }
+
+    /// A probe that names a cluster: anyone may put one on the event bus, and no cluster receives it.
+    pub(super) fn probe_of(&self, actor: &DemoCluster) -> Sent {
+        let what = format!("probe ({})", actor.name);
+        Sent {
+            dropped: Some(("DroppedNotForKarpenter", "not for Karpenter")),
+            ..self.unwanted(&what, Signal::Probe, &[actor.name.as_str()])
+        }
     }
 
     /// An interruption of an instance that no Karpenter launched.

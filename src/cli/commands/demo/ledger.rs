@@ -132,7 +132,7 @@ impl Ledger {
                 match (sent.to.get(cluster), copies.as_slice()) {
                     (Some(_), []) => deviations.push(format!("lost: {} did not reach {cluster}", sent.what)),
                     (None, [_, ..]) => deviations.push(format!("misrouted: {} reached {cluster}", sent.what)),
-                    (Some(own), [copy, ..]) if !sent.is_probe() && *copy != own.join(", ") => {
+                    (Some(own), [copy, ..]) if *copy != own.join(", ") => {
                         deviations.push(format!("{} reached {cluster} naming {copy}", sent.what));
                     }
                     _ => {}
@@ -174,7 +174,7 @@ fn is(event: &Value, sent: &Sent) -> bool {
     event["id"] == sent.id()
 }
 
-/// The instance ids of an event, or `probe` if it has none.
+/// The instance ids of an event.
 fn instances(event: &Value) -> String {
     let entities = event["detail"]["affectedEntities"].as_array();
     let ids: Vec<&str> = match entities {
@@ -184,11 +184,7 @@ fn instances(event: &Value) -> String {
             .collect(),
         None => event["detail"]["instance-id"].as_str().into_iter().collect(),
     };
-    if ids.is_empty() {
-        "probe".to_owned()
-    } else {
-        ids.join(", ")
-    }
+    ids.join(", ")
 }
 
 /// The sum of each metric in a log. Lines per cluster are skipped, since the line of the invocation includes them.

@@ -42,6 +42,7 @@ pub(in crate::cli) async fn run(ui: &Ui) -> Result<Ending, Error> {
     sent.push(events.scheduled_change_of_both(&base, &tenant, &unmanaged));
     sent.push(events.starting(&base));
     sent.push(events.of_nobody(&unmanaged));
+    sent.push(events.probe_of(&base));
     let ledger = Ledger::record(&stage, sent).await?;
     ui.result(&ledger.table(ui.result_style().width))?;
     ui.result(&ledger.check()?)?;
