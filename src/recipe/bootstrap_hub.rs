@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::inventory::{of_clusters, of_hub, readable, roles_with_policy};
+use super::inventory::{of_clusters, of_hub, readable};
 use super::{Blocked, Intent, NextStep, Recipe, cluster, key, live_version, role_search, senders, unconfirmed};
-use crate::error::{Hint, Invocation, listed, quoted};
+use crate::error::{Hint, Invocation};
 use crate::model::duration::duration_text;
 use crate::model::hub::Hub;
 use crate::model::inventory::{Desired, Observed};
-use crate::model::name::{ClusterName, KmsKey};
+use crate::model::name::ClusterName;
 use crate::model::options::{BadSavedOption, HubOptions};
 use crate::model::resource::{Architecture, Code, Queue, ResourceId};
 use crate::model::tags::OPTION;
@@ -226,7 +226,7 @@ impl Request {
             intent.warnings.push(Hint::command(text, key::statement(scope)));
         }
         intent.warnings.extend(check.unclear.filter(|_| old != new));
-        intent.warnings.extend(new.and_then(|key| closed(survey, after, key)));
+        intent.warnings.extend(key::without_role(survey, after));
     }
 }
 
@@ -291,22 +291,6 @@ fn expiring(survey: &Survey, plan: &Plan) -> Vec<Hint> {
         })
     });
     lowered.collect()
-}
-
-/// A warning for clusters whose queues get a key, and whose controllers have no policy of kibus that would change too.
-fn closed(survey: &Survey, after: &HubOptions, key: &KmsKey) -> Option<Hint> {
-    let mut clusters = unconfirmed::rekeyed_without_role(survey, after);
-    clusters.retain(|cluster| roles_with_policy(survey, cluster, &survey.cluster_queue(cluster)).is_empty());
-    let first = clusters.first()?;
-    let show = format!("policy controller {first} --kms-key {}", quoted(key.as_str()));
-    Some(Hint::command(
-        format!(
-            "kibus manages no controller role of {}: without permission to use the key, these controllers cannot read their \
-             queues. Grant it first; to print the policy of `{first}`:",
-            listed(&clusters)
-        ),
-        Invocation::kibus(show),
-    ))
 }
 
 fn live_reserved(survey: &Survey) -> Option<u32> {
