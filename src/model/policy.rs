@@ -12,6 +12,9 @@ use super::template::Template;
 /// The prefix of the `Sid` of every statement that kibus writes.
 const SID_PREFIX: &str = "Kibus";
 
+/// The `Sid` of the statement with the queues that the router sends to.
+const SENDS: &str = "KibusSendToClusters";
+
 /// The trust policy of the router role: only Lambda.
 #[must_use]
 pub fn router_trust() -> Document {
@@ -36,14 +39,25 @@ pub fn router(scope: &Scope, prefix: &QueuePrefix, key: Option<&KmsKey>) -> Docu
     let mut policy = Template::builtin(include_str!("../../templates/policies/router.json")).fill(&values);
     if !scope.region.has_queue_tag_conditions() {
         let by_name = include_str!("../../templates/policies/router-without-tag-conditions.json");
-        replace_statements(
-            &mut policy,
-            &["KibusSendToClusters"],
-            &Template::builtin(by_name).fill(&values),
-        );
+        replace_statements(&mut policy, &[SENDS], &Template::builtin(by_name).fill(&values));
     }
     let statement = include_str!("../../templates/policies/router-key.json");
     with_key(policy, statement, scope, key)
+}
+
+/// The prefix of the cluster queues that a policy of the router names; `None` if it names none as [`router`] does.
+#[must_use]
+pub fn router_prefix(scope: &Scope, policy: &Document) -> Option<QueuePrefix> {
+    let statements = policy.statements();
+    let sends = statements.iter().find(|statement| statement["Sid"] == SENDS)?;
+    let arns = texts(sends.get("Resource"));
+    let (pattern, probe) = match *arns.as_slice() {
+        [a, b] if a.ends_with('*') => (a, b),
+        [a, b] => (b, a),
+        _ => return None,
+    };
+    let prefix: QueuePrefix = pattern.rsplit(':').next()?.strip_suffix('*')?.parse().ok()?;
+    (scope.cluster_queue_arns(&prefix) == [pattern, probe]).then_some(prefix)
 }
 
 /// The policy of a Karpenter controller: it reads its own queue.

@@ -186,7 +186,8 @@ pub enum Refusal {
         live: String,
         /// The resource.
         of: Box<ResourceId>,
-        /// This option and all others that a resource contradicts, as the resources have them.
+        /// What the next command sets: this option and all others that a resource contradicts, as the resources have them,
+        /// and what the command line has set of these options.
         keep: String,
     },
     /// The saved option would let others send to a queue, while the hub queue is locked.

@@ -6,7 +6,8 @@ use super::blocked::{MissingRole, RoleSearch};
 use super::inventory::{of_cluster, readable, roles_with_policy, saved_options};
 use super::role_search::{self, Found};
 use super::{
-    Blocked, ClusterSummary, Controller, Intent, NextStep, Recipe, controllers, second_source, senders, unconfirmed,
+    Blocked, ClusterSummary, Controller, Intent, NextStep, Recipe, controllers, saved_prefix, second_source, senders,
+    unconfirmed,
 };
 use crate::model::cluster::Cluster;
 use crate::model::controller_role::{RoleTemplate, similar, usual_names};
@@ -92,6 +93,10 @@ impl Recipe for Request {
         if hub.lock_queues == Some(false) || unconfirmed::changes_key(survey, hub, &self.names) {
             query.resources.insert(ResourceId::Queue(survey.scope.hub_queue()));
         }
+        // A queue that is missing may only have another prefix.
+        if self.names.iter().any(|name| survey.queue_tags(name).is_none()) {
+            query.resources.extend(saved_prefix::to_read(survey));
+        }
         for name in &self.names {
             match self.decide(survey, name) {
                 RoleDecision::Role(role) => match survey.roles.get(&role) {
@@ -108,7 +113,15 @@ impl Recipe for Request {
                 RoleDecision::Missing(_) | RoleDecision::Unmanaged | RoleDecision::NotFound(_) => {}
             }
         }
-        query.role_names |= self.role == RoleOption::Search && role_search::needs_names(survey, &self.names);
+        if self.role == RoleOption::Search {
+            let mut untagged = unconfirmed::rekeyed_without_role(survey, hub);
+            untagged.retain(|name| self.names.contains(name));
+            let untagged = role_search::of_untagged(survey, &untagged);
+            query.role_names |= untagged.role_names || role_search::needs_names(survey, &self.names);
+            for (role, policies) in untagged.roles {
+                query.roles.entry(role).or_insert(policies);
+            }
+        }
         query.resources.extend(second_source::to_read(survey));
         query.resources.retain(|id| survey.observed.get(id).is_none());
         query
@@ -117,6 +130,7 @@ impl Recipe for Request {
     fn intent(&self, survey: &Survey) -> Result<Intent, Blocked> {
         let scope = &survey.scope;
         let hub = saved_options(survey)?;
+        saved_prefix::check(survey)?;
         let (mut desired, mut observed) = (Desired::default(), Observed::default());
         let mut clusters = Vec::new();
         let (mut missing, mut not_found, mut refusals) = (Vec::new(), Vec::new(), Vec::new());
@@ -171,6 +185,7 @@ impl Recipe for Request {
         refusals.extend(plan::check_locks(&plan, survey.observed.queue(scope.hub_queue())));
         let mut warnings = roles.warnings;
         warnings.extend(senders::stopped(scope, &plan));
+        warnings.extend(saved_prefix::unread(survey));
         let controllers: Vec<Controller> = clusters.iter().map(Controller::of).collect();
         let next = if self.show_settings || self.changes_settings(&plan) {
             let mut next = policies_to_attach(survey, hub, &clusters);

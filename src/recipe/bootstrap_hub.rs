@@ -111,11 +111,14 @@ impl Recipe for Request {
         let follow = before.as_ref().is_some_and(|before| clusters_follow(before, &after));
         let clusters = follow && matches!(survey.discovered, Fact::NotAsked);
         let (desired, live) = (after.reserved(), live_reserved(survey));
+        let untagged = role_search::of_untagged(survey, &unconfirmed::rekeyed_without_role(survey, &after));
+        let needs_names = role_search::needs_names(survey, survey.registered().keys());
         Query {
             all_clusters: clusters,
             controller_roles: clusters.then_some(Policies::OfBus),
+            roles: untagged.roles,
             key: key::to_read(survey, after.key()).cloned(),
-            role_names: follow && role_search::needs_names(survey, survey.registered().keys()),
+            role_names: follow && (untagged.role_names || needs_names),
             concurrency: desired > live && matches!(survey.unreserved_concurrency, Fact::NotAsked),
             ..Query::default()
         }
@@ -152,7 +155,7 @@ impl Recipe for Request {
             .extend(plan::check_allowing(scope, &intent.plan, &observed, allowed));
         intent.refusals.extend(role_search::check(survey, &intent.plan));
         if before.is_some() {
-            let refusals = unconfirmed::check(survey, &intent.plan, &self.options, &after);
+            let refusals = unconfirmed::check(survey, &self.options, &after);
             intent.refusals.extend(refusals);
         }
         if self.options.permissions_boundary.is_none() {
@@ -223,6 +226,7 @@ impl Request {
             intent.warnings.push(Hint::command(text, key::statement(scope)));
         }
         intent.warnings.extend(check.unclear.filter(|_| old != new));
+        intent.warnings.extend(key::without_role(survey, after));
     }
 }
 

@@ -1,8 +1,11 @@
-//! The customer key of a hub's queues: whether EventBridge may use it.
+//! The customer key of a hub's queues: whether EventBridge may use it, and controllers that kibus gives no permission for it.
 
-use crate::error::Hint;
+use super::inventory::roles_with_policy;
+use super::unconfirmed;
+use crate::error::{Hint, Invocation, listed, quoted};
 use crate::model::key_policy::{LetsIn, lets_rules_in};
 use crate::model::name::KmsKey;
+use crate::model::options::HubOptions;
 use crate::model::policy;
 use crate::model::scope::Scope;
 use crate::model::signal::Signal;
@@ -58,6 +61,23 @@ pub(super) fn check(survey: &Survey, key: Option<&KmsKey>) -> KeyCheck {
             unclear: None,
         },
     }
+}
+
+/// A warning for clusters whose queues get a key, and whose controllers have no policy of kibus that would change too.
+pub(super) fn without_role(survey: &Survey, after: &HubOptions) -> Option<Hint> {
+    let key = after.key()?;
+    let mut clusters = unconfirmed::rekeyed_without_role(survey, after);
+    clusters.retain(|cluster| roles_with_policy(survey, cluster, &survey.cluster_queue(cluster)).is_empty());
+    let first = clusters.first()?;
+    let show = format!("policy controller {first} --kms-key {}", quoted(key.as_str()));
+    Some(Hint::command(
+        format!(
+            "kibus manages no controller role of {}: without permission to use the key, these controllers cannot read their \
+             queues. Grant it first; to print the policy of `{first}`:",
+            listed(&clusters)
+        ),
+        Invocation::kibus(show),
+    ))
 }
 
 /// The statement that a key's policy needs.

@@ -19,6 +19,7 @@ pub mod remove_cluster;
 mod role_search;
 pub mod rollback;
 mod saved_options;
+mod saved_prefix;
 mod second_source;
 mod senders;
 pub mod status;

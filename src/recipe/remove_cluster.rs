@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::inventory::{of_cluster, readable, roles_with_policy, saved_options};
 use super::names::{self, Evidence};
-use super::{Blocked, ClusterSummary, Intent, Recipe, cluster};
+use super::{Blocked, ClusterSummary, Intent, Recipe, cluster, saved_prefix};
 use crate::error::Hint;
 use crate::model::inventory::{Desired, Observed};
 use crate::model::name::ClusterName;
@@ -31,14 +31,20 @@ impl Recipe for Request {
     }
 
     fn more(&self, survey: &Survey) -> Query {
-        if survey.saved.options().is_none() || !matches!(survey.discovered, Fact::NotAsked) {
+        if survey.saved.options().is_none() || names::unregistered(survey, &self.names).is_empty() {
             return Query::default();
         }
-        names::query(survey, &self.names)
+        let mut query = match survey.discovered {
+            Fact::NotAsked => names::query(survey, &self.names),
+            _ => Query::default(),
+        };
+        query.resources.extend(saved_prefix::to_read(survey));
+        query
     }
 
     fn intent(&self, survey: &Survey) -> Result<Intent, Blocked> {
         saved_options(survey)?;
+        saved_prefix::check(survey)?;
         let mut unknown = Vec::new();
         let mut warnings = Vec::new();
         for name in names::unregistered(survey, &self.names) {
@@ -57,6 +63,7 @@ impl Recipe for Request {
         if !unknown.is_empty() {
             return Err(Blocked::UnknownClusters(unknown));
         }
+        warnings.extend(saved_prefix::unread(survey));
         let mut observed = Observed::default();
         for name in &self.names {
             let mut roles = roles_with_policy(survey, name, &survey.cluster_queue(name));

@@ -1,16 +1,16 @@
 //! The search for a cluster's controller role, and whether it confirms a role that only a tag names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::blocked::RoleSearch;
 use super::inventory::{policy, roles_with_policy};
-use crate::model::controller_role::{matching, similar, usual_names};
+use crate::model::controller_role::{is_usual, matching, similar, usual_names};
 use crate::model::inventory::Reading;
 use crate::model::name::{ClusterName, RoleName};
 use crate::model::resource::ResourceId;
 use crate::model::tags::Tags;
 use crate::plan::{Action, Change, Plan, Refusal};
-use crate::survey::{Fact, Survey};
+use crate::survey::{Fact, Policies, Query, Survey};
 
 /// The result of a search.
 pub(super) enum Found {
@@ -64,6 +64,30 @@ pub(super) fn needs_names<'a>(survey: &Survey, clusters: impl IntoIterator<Item 
         })
     };
     matches!(survey.role_names, Fact::NotAsked) && clusters.into_iter().any(lacks_policy)
+}
+
+/// What to read to find the roles of clusters whose queues name none. Someone may have removed the tag, and a new key would
+/// close the queue to the controller.
+pub(super) fn of_untagged(survey: &Survey, clusters: &BTreeSet<ClusterName>) -> Query {
+    if clusters.is_empty() || matches!(survey.role_names, Fact::NotAsked) {
+        return Query {
+            role_names: !clusters.is_empty(),
+            ..Query::default()
+        };
+    }
+    let may_be_of = |cluster: &ClusterName| match survey.role_names.present() {
+        None => usual_names(cluster),
+        Some(all) => {
+            let named = |role: &&RoleName| is_usual(role) && role.as_str().contains(cluster.as_str());
+            all.iter().filter(named).cloned().collect()
+        }
+    };
+    let roles = clusters.iter().flat_map(may_be_of);
+    let unread = roles.filter(|role| !survey.roles.contains_key(role));
+    Query {
+        roles: unread.map(|role| (role, Policies::OfBus)).collect(),
+        ..Query::default()
+    }
 }
 
 /// Refuses to grant a queue to a role that only a tag names: someone who may tag the queue could choose the role. A role

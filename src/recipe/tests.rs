@@ -515,6 +515,71 @@ fn a_saved_option_that_nothing_else_confirms_is_refused() {
     }
 }
 
+/// Decision 31: by a prefix that only a tag names, the queues of clusters would not be found.
+#[test]
+fn a_saved_prefix_that_the_router_does_not_serve_is_refused() {
+    type Edit = fn(&mut Survey);
+    let retag: Edit = |survey| {
+        edit_queue(survey, scope().dead_letter_queue(), |queue| {
+            queue.tags = queue.tags.clone().with(format!("{OPTION}queue-prefix"), "x-");
+        });
+        let base = ResourceId::Queue("x-base".parse().unwrap());
+        survey.observed.insert(base, Reading::Absent);
+    };
+    let drift: Edit = |survey| {
+        let mut live = survey.observed.function(scope().router_function()).unwrap().clone();
+        live.settings.handler = "kibus/x-".to_owned();
+        let live = Resource::Function(live);
+        survey.observed.insert(live.id(), Reading::Present(Box::new(live)));
+    };
+    let no_function: Edit = |survey| {
+        let id = ResourceId::Function(scope().router_function());
+        survey.observed.insert(id, Reading::Absent);
+    };
+    let no_policy: Edit = |survey| {
+        let id = ResourceId::RolePolicy(scope().router_role(), scope().router_policy());
+        survey.observed.insert(id, Reading::Absent);
+    };
+    let other_bus: Edit = |survey| {
+        edit_queue(survey, scope().dead_letter_queue(), |queue| {
+            queue.tags = Tags::default()
+        });
+    };
+    let rows: [(&str, &[Edit], bool); 8] = [
+        ("nothing", &[], false),
+        ("a tag", &[retag], true),
+        ("a tag, without the function", &[retag, no_function], true),
+        ("a tag, without the policy", &[retag, no_policy], true),
+        ("a hub that is mostly gone", &[retag, no_function, no_policy], false),
+        ("drift of the function", &[drift], false),
+        ("a change that was cut short", &[retag, drift], false),
+        (
+            "no saved options, and another prefix in use",
+            &[other_bus, drift, no_policy],
+            true,
+        ),
+    ];
+    for (name, edits, refused) in rows {
+        let mut survey = survey(&[]);
+        edits.iter().for_each(|edit| edit(&mut survey));
+        survey.saved = SavedOptions::of(&survey.scope, &survey.observed);
+        let is_refused = |blocked: Blocked| matches!(&blocked, Blocked::Refused(all) if matches!(all[..], [Refusal::UnconfirmedOption { .. }]));
+        let torn_down = teardown::Request.intent(&survey);
+        assert_eq!(torn_down.is_err_and(is_refused), refused, "{name}: teardown");
+        if survey.saved.options().is_none() {
+            continue;
+        }
+        assert_eq!(add().intent(&survey).is_err_and(is_refused), refused, "{name}: add");
+        assert_eq!(
+            remove().intent(&survey).is_err_and(is_refused),
+            refused,
+            "{name}: remove"
+        );
+        let shown = status::status(&survey, &Default::default());
+        assert_eq!(shown.is_err_and(is_refused), refused, "{name}: status");
+    }
+}
+
 fn edit_queue(survey: &mut Survey, name: QueueName, edit: impl FnOnce(&mut Queue)) {
     let mut queue = survey.observed.queue(name).unwrap().clone();
     edit(&mut queue);

@@ -5,28 +5,73 @@
 use std::collections::BTreeSet;
 
 use super::saved_options::{Difference, SavedOption, or_none, pairs};
+use super::saved_prefix;
 use crate::model::name::{ClusterName, KmsKey, PermissionsBoundary, RolePath};
 use crate::model::options::{HubOptions, UserTags};
 use crate::model::policy;
 use crate::model::resource::{Encryption, Function, Queue, Resource, ResourceId, RolePolicy};
-use crate::model::router_handler::RouterHandler;
 use crate::model::tags::Tags;
 use crate::plan::{Action, Change, Plan, Refusal, flags};
 use crate::survey::{SavedOptions, Survey};
 
-/// The refusals of a plan by `after`: the options of the command line (`given`), else the saved ones.
-pub(super) fn check(survey: &Survey, plan: &Plan, given: &HubOptions, after: &HubOptions) -> Vec<Refusal> {
-    let hub = LiveHub::of(survey, plan);
+/// The refusals of a plan by `after`: the options of the command line (`given`), else the saved ones. The command that each
+/// names repeats the given options: without them, it would be refused for those.
+pub(super) fn check(survey: &Survey, given: &HubOptions, after: &HubOptions) -> Vec<Refusal> {
+    let hub = LiveHub::of(survey);
+    let key = given
+        .kms_key
+        .is_some()
+        .then(|| or_none(given.key().map(KmsKey::as_str)));
+    let path = given.role_path.as_ref().map(|path| vec![path.to_string()]);
+    let tags = given.tags.as_ref().map(|tags| pairs(tags.tags().0.iter()));
+    let bounded = given.permissions_boundary.is_some();
+    let boundary = bounded.then(|| or_none(boundary_of(given).as_ref().map(PermissionsBoundary::as_str)));
+    let prefix = hub.prefix(given, after);
+    let same_prefix = given.queue_prefix.as_ref().filter(|_| prefix.is_none());
     let options = [
-        given.queue_prefix.is_none().then(|| hub.prefix(after)),
-        given.kms_key.is_none().then(|| hub.key(after)),
-        given.role_path.is_none().then(|| hub.path(after)),
-        given.tags.is_none().then(|| hub.tags(after)),
-        given.permissions_boundary.is_none().then(|| hub.added_boundary(after)),
+        (
+            "queue-prefix",
+            same_prefix.map(|prefix| vec![prefix.to_string()]),
+            prefix,
+        ),
+        ("kms-key", key, hub.key(after)),
+        ("role-path", path, hub.path(after)),
+        ("tag", tags, hub.tags(after)),
+        ("permissions-boundary", boundary, hub.added_boundary(after)),
     ];
-    let boundary = given.permissions_boundary.is_none().then(|| hub.boundary(after));
-    let options = refusals(options.into_iter().filter_map(Option::flatten).collect());
-    options.into_iter().chain(boundary.flatten()).collect()
+    let (mut differences, mut keep) = (Vec::new(), Vec::new());
+    for (flag, given, difference) in options {
+        match (given, difference) {
+            (Some(values), _) => keep.push(flags(flag, &values)),
+            (None, Some(difference)) => {
+                keep.push(typed(&difference.live));
+                differences.push(difference);
+            }
+            (None, None) => {}
+        }
+    }
+    let boundary = (!bounded).then(|| hub.boundary(after)).flatten();
+    let keep = keep.join(" ");
+    let refusals = differences
+        .into_iter()
+        .map(|difference| refusal(difference, Some(&keep)));
+    refusals.chain(boundary).collect()
+}
+
+/// The refusal of an option that a resource contradicts. `keep` is all that the printed command sets, if that is more than
+/// this option.
+pub(super) fn refusal(difference: Difference, keep: Option<&str>) -> Refusal {
+    let Difference { saved, live, of } = difference;
+    Refusal::UnconfirmedOption {
+        saved: typed(&saved),
+        keep: keep.map_or_else(|| typed(&live), str::to_owned),
+        live: typed(&live),
+        of: Box::new(of),
+    }
+}
+
+fn typed(option: &SavedOption) -> String {
+    flags(option.flag, &option.values)
 }
 
 /// Whether these clusters have or would have a key of the customer that the hub queue may not have: then the hub queue
@@ -37,6 +82,17 @@ pub(super) fn changes_key(survey: &Survey, hub: &HubOptions, clusters: &BTreeSet
         queue.is_some_and(|queue| key_of(queue).is_some())
     };
     hub.key().is_some() || clusters.iter().any(has_key)
+}
+
+/// The registered clusters whose queues name no controller role and do not have the key of these options yet.
+pub(super) fn rekeyed_without_role(survey: &Survey, hub: &HubOptions) -> BTreeSet<ClusterName> {
+    let mut clusters = survey.registered();
+    clusters.retain(|cluster, tags| {
+        let queue = survey.observed.queue(survey.cluster_queue(cluster));
+        let rekeyed = queue.is_some_and(|queue| key_of(queue) != hub.key().map(KmsKey::as_str));
+        rekeyed && tags.controller_role().is_none()
+    });
+    clusters.into_keys().collect()
 }
 
 /// The refusals of a plan that gives cluster queues another key than the hub queue has, if that was read.
@@ -53,7 +109,7 @@ pub(super) fn check_key_of_clusters(survey: &Survey, hub: &HubOptions, plan: &Pl
         return Vec::new();
     }
     let id = ResourceId::Queue(queue.name.clone());
-    refusals(vec![difference("kms-key", or_none(saved), or_none(live), id)])
+    vec![refusal(difference("kms-key", or_none(saved), or_none(live), id), None)]
 }
 
 /// The key of the customer that encrypts a queue.
@@ -63,19 +119,6 @@ fn key_of(queue: &Queue) -> Option<&str> {
         Encryption::Kms(key) => Some(key.as_str()),
         Encryption::OtherKms(key) => Some(key),
     }
-}
-
-fn refusals(options: Vec<Difference>) -> Vec<Refusal> {
-    let typed = |option: &SavedOption| flags(option.flag, &option.values);
-    let keep = options.iter().map(|option| typed(&option.live));
-    let keep = keep.collect::<Vec<_>>().join(" ");
-    let refusal = |Difference { saved, live, of }| Refusal::UnconfirmedOption {
-        saved: typed(&saved),
-        live: typed(&live),
-        of: Box::new(of),
-        keep: keep.clone(),
-    };
-    options.into_iter().map(refusal).collect()
 }
 
 fn difference(flag: &'static str, saved: Vec<String>, live: Vec<String>, of: ResourceId) -> Difference {
@@ -92,19 +135,16 @@ struct LiveHub<'a> {
     survey: &'a Survey,
     function: Option<&'a Function>,
     router_policy: Option<&'a RolePolicy>,
-    /// Whether the plan keeps the router's policy as it is.
-    same_policy: bool,
 }
 
 impl<'a> LiveHub<'a> {
-    fn of(survey: &'a Survey, plan: &Plan) -> Self {
+    fn of(survey: &'a Survey) -> Self {
         let scope = &survey.scope;
         let id = ResourceId::RolePolicy(scope.router_role(), scope.router_policy());
         Self {
             survey,
             function: survey.observed.function(scope.router_function()),
             router_policy: survey.observed.resource(&id).and_then(|policy| policy.as_role_policy()),
-            same_policy: plan.changes.iter().all(|change| change.id != id),
         }
     }
 
@@ -116,11 +156,14 @@ impl<'a> LiveHub<'a> {
         ResourceId::Role(self.survey.scope.router_role())
     }
 
-    fn prefix(&self, after: &HubOptions) -> Option<Difference> {
-        let live = RouterHandler::of(&self.function?.settings)?.prefix;
-        let confirmed = live == after.prefix() || self.router_policy.is_some() && self.same_policy;
-        let saved = vec![after.prefix().to_string()];
-        (!confirmed).then(|| difference("queue-prefix", saved, vec![live.to_string()], self.function_id()))
+    /// By another prefix than the saved one, clusters with queues of the live one would not be found.
+    fn prefix(&self, given: &HubOptions, after: &HubOptions) -> Option<Difference> {
+        let Some(given) = &given.queue_prefix else {
+            return saved_prefix::difference(self.survey, &after.prefix());
+        };
+        let saved = self.survey.queue_prefix();
+        let difference = saved_prefix::difference(self.survey, &saved)?;
+        (*given != saved && difference.live.values != [given.as_str()]).then_some(difference)
     }
 
     /// In a change of key that was cut short, the router's policy may allow the new key already.

@@ -6,7 +6,7 @@ use super::inventory::{of_clusters, of_hub};
 use super::names::{self, Evidence};
 use super::orphan::{self, Stray};
 use super::probe::Probed;
-use super::{Blocked, Intent, Recipe, cluster, controllers, key, live_version, role_search, unconfirmed};
+use super::{Blocked, Intent, Recipe, cluster, controllers, key, live_version, role_search, saved_prefix, unconfirmed};
 use crate::error::{Hint, Invocation};
 use crate::model::fault::Fault;
 use crate::model::hub::Hub;
@@ -117,7 +117,7 @@ impl Recipe for Request {
         refusals.extend(roles.refusals);
         refusals.extend(role_search::check(survey, &plan));
         if saved.is_some() {
-            refusals.extend(unconfirmed::check(survey, &plan, &HubOptions::default(), &hub));
+            refusals.extend(unconfirmed::check(survey, &HubOptions::default(), &hub));
         }
         refusals.extend(plan::check_boundary(&plan).err());
         refusals.extend(plan::check_locks(&plan, survey.observed.queue(scope.hub_queue())));
@@ -125,7 +125,7 @@ impl Recipe for Request {
         findings.extend(finding::refused(scope, &refusals));
 
         let mut warnings = roles.warnings;
-        if self.names.is_empty() {
+        if self.names.is_empty() && saved_prefix::check(survey).is_ok() {
             for stray in orphan::strays(survey) {
                 match stray.orphan {
                     Some(ref orphan) => findings.push(finding::orphan(orphan.resource.id(), orphan.cluster.clone())),
@@ -178,7 +178,7 @@ impl Recipe for Request {
 impl Request {
     /// Findings for clusters that are not registered, but of which some resource exists.
     fn missing(&self, survey: &Survey) -> Result<Vec<Finding>, Blocked> {
-        if survey.discovered.fault().is_some() {
+        if survey.discovered.fault().is_some() || saved_prefix::check(survey).is_err() {
             return Ok(Vec::new());
         }
         let (mut findings, mut unknown) = (Vec::new(), Vec::new());

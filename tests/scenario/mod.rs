@@ -85,6 +85,7 @@ scenarios! {
     policy
     queue_locks
     retagged
+    retagged_clusters
     retagged_hub
     router_binaries
     second_source

@@ -43,7 +43,10 @@ pub(in crate::cli) async fn run(_: Args, mut hubs: Hubs<'_>) -> Result<Ending, E
         }
         reports.push(report);
     }
-    hubs.ui
-        .result(&text::buses(&found, &hubs.global_options, hubs.ui.result_style()))?;
+    // A bus that could not be read is not "no bus".
+    if !found.is_empty() || reports.is_empty() {
+        hubs.ui
+            .result(&text::buses(&found, &hubs.global_options, hubs.ui.result_style()))?;
+    }
     stages::report(&hubs, reports)
 }

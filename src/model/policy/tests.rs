@@ -58,6 +58,31 @@ fn a_policy_can_open_another_key_beside_its_own() {
 }
 
 #[test]
+fn the_prefix_of_a_router_is_in_its_policy() {
+    for region in ["us-west-2", "us-gov-west-1", "cn-north-1"] {
+        let scope = scope_in("aws", region);
+        for prefix in ["karpenter-", "", "kibus-probe"] {
+            let prefix: QueuePrefix = prefix.parse().unwrap();
+            let mut policy = router(&scope, &prefix, Some(&key()));
+            assert_eq!(router_prefix(&scope, &policy), Some(prefix), "{region}");
+            let sends = policy.value_mut()["Statement"].as_array_mut().unwrap();
+            let sends = sends.iter_mut().find(|statement| statement["Sid"] == SENDS).unwrap();
+            sends["Resource"] = serde_json::json!(scope.queues_arn(&"".parse().unwrap()));
+            assert_eq!(
+                router_prefix(&scope, &policy),
+                None,
+                "{region}: without the probe queue"
+            );
+        }
+    }
+    let queue = scope().cluster_queue(&default_queue_prefix(), &"base".parse().unwrap());
+    assert_eq!(
+        router_prefix(&scope(), &controller(&scope(), &queue, false, None)),
+        None
+    );
+}
+
+#[test]
 fn arns_are_of_the_partition_and_principals_are_not() {
     for (partition, region) in [
         ("aws", "us-west-2"),

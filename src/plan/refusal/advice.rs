@@ -90,8 +90,8 @@ impl Refusal {
             }
             Self::UnconfirmedRemoval { cluster, role, .. } => Hint::command(
                 format!(
-                    "a tag alone takes no policy from a role; to restore the tag (if `{role}` should lose the policy, run \
-                     the command again with --no-controller-role)"
+                    "a tag alone takes no policy from a role; to restore the tag (if `{role}` should lose the policy, \
+                     pass --no-controller-role instead)"
                 ),
                 Invocation::kibus(format!(
                     "add-cluster {cluster} --controller-role {}",
@@ -110,7 +110,7 @@ impl Refusal {
                 Invocation::kibus("bootstrap-hub --permissions-boundary ARN"),
             ),
             Self::UnconfirmedOption { keep, .. } => Hint::command(
-                "a tag alone does not change what a role may do, or who may use it; to keep what the resources have",
+                "a tag alone does not change this option; to keep what the resources have",
                 Invocation::kibus(format!("bootstrap-hub {keep}")),
             ),
             Self::UnconfirmedUnlock(_) => Hint::command(
