@@ -185,7 +185,7 @@ impl Recipe for Request {
         refusals.extend(plan::check_locks(&plan, survey.observed.queue(scope.hub_queue())));
         let mut warnings = roles.warnings;
         warnings.extend(senders::stopped(scope, &plan));
-        warnings.extend(saved_prefix::unread(survey));
+        warnings.extend(saved_prefix::unread(survey)?);
         let controllers: Vec<Controller> = clusters.iter().map(Controller::of).collect();
         let next = if self.show_settings || self.changes_settings(&plan) {
             let mut next = policies_to_attach(survey, hub, &clusters);

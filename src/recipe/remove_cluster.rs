@@ -63,7 +63,7 @@ impl Recipe for Request {
         if !unknown.is_empty() {
             return Err(Blocked::UnknownClusters(unknown));
         }
-        warnings.extend(saved_prefix::unread(survey));
+        warnings.extend(saved_prefix::unread(survey)?);
         let mut observed = Observed::default();
         for name in &self.names {
             let mut roles = roles_with_policy(survey, name, &survey.cluster_queue(name));

@@ -2,8 +2,9 @@
 //! clusters would not be found: they would stay when the bus is deleted, and a new one would receive nothing.
 
 use super::saved_options::{Difference, SavedOption};
-use super::unconfirmed;
+use super::{Blocked, unconfirmed};
 use crate::error::Hint;
+use crate::model::fault::FaultKind;
 use crate::model::inventory::Reading;
 use crate::model::name::QueuePrefix;
 use crate::model::policy;
@@ -27,16 +28,24 @@ pub(super) fn check(survey: &Survey) -> Result<(), Refusal> {
     difference(survey, &survey.queue_prefix()).map_or(Ok(()), |difference| Err(unconfirmed::refusal(difference, None)))
 }
 
-/// A warning if it is unknown whether the router serves the prefix.
-pub(super) fn unread(survey: &Survey) -> Option<Hint> {
-    let known = of_function(survey).or_else(|| of_policy(survey)).is_some();
-    match survey.observed.get(&function(survey)) {
-        Some(Reading::Unreadable(fault)) if !known => Some(Hint::text(format!(
+/// A warning if the caller may not read whether the router serves the prefix.
+///
+/// # Errors
+/// When the function could not be read for another reason.
+pub(super) fn unread(survey: &Survey) -> Result<Option<Hint>, Blocked> {
+    let Some(Reading::Unreadable(fault)) = survey.observed.get(&function(survey)) else {
+        return Ok(None);
+    };
+    if !matches!(fault.kind, FaultKind::Denied { .. }) {
+        return Err(Blocked::Unreadable(function(survey), Box::new(fault.clone())));
+    }
+    let warning = || {
+        Hint::text(format!(
             "unknown whether the router serves queues with prefix `{}`: {fault}",
             survey.queue_prefix()
-        ))),
-        _ => None,
-    }
+        ))
+    };
+    Ok(of_policy(survey).is_none().then(warning))
 }
 
 /// The difference of a prefix from that of the router. Two resources are asked, so that drift of one is still repaired.

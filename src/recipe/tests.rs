@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::model::cluster::Cluster;
+use crate::model::fault::{Fault, FaultKind};
 use crate::model::hub::{self, Hub};
 use crate::model::inventory::Reading;
 use crate::model::name::QueueName;
@@ -577,6 +578,42 @@ fn a_saved_prefix_that_the_router_does_not_serve_is_refused() {
         );
         let shown = status::status(&survey, &Default::default());
         assert_eq!(shown.is_err_and(is_refused), refused, "{name}: status");
+    }
+}
+
+/// Decision 31: whoever may not read the function still adds and removes clusters; any other failed read ends the command.
+#[test]
+fn only_a_denied_read_of_the_function_leaves_the_prefix_unconfirmed() {
+    let denied = FaultKind::Denied {
+        principal: None,
+        resource: None,
+    };
+    for (kind, is_warning) in [
+        (denied, true),
+        (FaultKind::NotFromAws, false),
+        (FaultKind::Unreachable, false),
+        (FaultKind::Throttled, false),
+    ] {
+        let mut survey = survey(&[]);
+        let fault = Fault {
+            kind: kind.clone(),
+            action: "lambda:GetFunction".to_owned(),
+            code: None,
+            message: "no".to_owned(),
+        };
+        let function = ResourceId::Function(scope().router_function());
+        survey.observed.insert(function, Reading::Unreadable(fault.clone()));
+        if is_warning {
+            let policy = ResourceId::RolePolicy(scope().router_role(), scope().router_policy());
+            survey.observed.insert(policy, Reading::Unreadable(fault));
+        }
+        for (name, intent) in [("add", add().intent(&survey)), ("remove", remove().intent(&survey))] {
+            let warned = match intent {
+                Ok(intent) => format!("{:?}", intent.warnings).contains("unknown whether the router serves"),
+                Err(blocked) => !matches!(blocked, Blocked::Unreadable(..)),
+            };
+            assert_eq!(warned, is_warning, "{name}: {kind:?}");
+        }
     }
 }
 
