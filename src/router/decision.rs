@@ -91,6 +91,8 @@ impl DropReason {
 reasons! {
     /// Why a message returns to the queue.
     pub(super) RetryReason, "Retried" {
+        /// The message came from another queue than the hub's.
+        OtherQueue = "other queue",
         /// The router panicked.
         Panicked = "panicked",
         /// The event has more entities than the router takes from one.

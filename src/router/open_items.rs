@@ -12,7 +12,7 @@ use super::event_text::EventText;
 use super::instance::InstanceId;
 use super::locate::InstanceOwners;
 use super::owner::InstanceOwner;
-use super::route::{Delivery, Item, Message, RoutedBatch};
+use super::route::{Delivery, Item, Message, Origin, RoutedBatch};
 use crate::model::scope::Scope;
 use crate::model::signal::Signal;
 
@@ -47,14 +47,14 @@ impl<'a> OpenItems<'a> {
             outgoing: Vec::new(),
         };
         for (number, (message, text)) in messages.iter().zip(texts).enumerate() {
-            let decoded = text.as_ref().map_err(|panicked| *panicked);
+            let decoded = text.as_ref().map_err(|why| *why);
             match decoded.and_then(|text| guarded(|| decode(text, message.arrived, scope))) {
                 Ok(Ok(event)) => {
                     items.open_event(number, &event);
                     items.events.push(Some(event));
                 }
                 Ok(Err(reason)) => items.close(number, Decision::Dropped(reason)),
-                Err(panicked) => items.close(number, Decision::Retried(panicked)),
+                Err(why) => items.close(number, Decision::Retried(why)),
             }
         }
         items
@@ -213,8 +213,11 @@ impl<'a> OpenItems<'a> {
 
 /// The texts of messages, for [`OpenItems::decode`].
 pub(super) fn texts(messages: &[Message]) -> Vec<Result<EventText<'_>, RetryReason>> {
-    let read = |message| guarded(|| EventText::read(message));
-    messages.iter().map(|message| read(&message.body)).collect()
+    let texts = messages.iter().map(|message| match message.origin {
+        Origin::OtherQueue => Err(RetryReason::OtherQueue),
+        Origin::HubQueue { .. } | Origin::Invocation => guarded(|| EventText::read(&message.body)),
+    });
+    texts.collect()
 }
 
 /// New instances may not show their tags yet, so an urgent event from a queue is retried once. An instance that has

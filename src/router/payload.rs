@@ -3,8 +3,7 @@
 use serde::Deserialize;
 
 use super::json::Members;
-use super::route::Message;
-use crate::model::name::QueueName;
+use super::route::{Message, Origin};
 use crate::model::self_test;
 
 /// What an invocation asks for.
@@ -12,18 +11,10 @@ use crate::model::self_test;
 pub(super) enum Payload {
     /// To run the self-test.
     SelfTest,
-    /// To route these messages of a queue.
-    Batch(QueueBatch),
+    /// To route these messages, and to name those that fail.
+    Batch(Vec<Message>),
     /// To route one event that came from no queue.
     Event(Message),
-}
-
-/// Messages of one queue.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct QueueBatch {
-    pub(super) messages: Vec<Message>,
-    /// The queue, if the records name one.
-    pub(super) queue: Option<QueueName>,
 }
 
 #[derive(Deserialize)]
@@ -42,8 +33,9 @@ struct SqsRecord {
     body: String,
     #[serde(default)]
     attributes: SqsAttributes,
-    #[serde(default, rename = "eventSourceARN")]
-    source: String,
+    /// Lambda names the queue of every record; a redrive names none.
+    #[serde(rename = "eventSourceARN")]
+    source: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -54,25 +46,27 @@ struct SqsAttributes {
 }
 
 impl Payload {
-    /// Reads a payload. `now` is the time in milliseconds of the Unix epoch.
+    /// Reads a payload. `hub` is the ARN of the hub queue, and `now` the time in milliseconds of the Unix epoch.
     ///
     /// # Errors
     /// When it has records that are not those of SQS.
-    pub(super) fn parse(text: &str, now: i64) -> Result<Self, serde_json::Error> {
+    pub(super) fn parse(text: &str, hub: &str, now: i64) -> Result<Self, serde_json::Error> {
         let members = Members::parse(text);
         let is = |key, wanted: &str| {
             let value = members.as_ref().and_then(|members| members.text(key));
             value.as_deref() == Some(wanted)
         };
         if members.as_ref().is_some_and(|members| members.get("Records").is_some()) {
-            return Ok(Self::Batch(QueueBatch::of(serde_json::from_str(text)?, now)));
+            let event: SqsEvent = serde_json::from_str(text)?;
+            let records = event.records.into_iter();
+            return Ok(Self::Batch(records.map(|record| record.message(hub, now)).collect()));
         }
         if is("source", self_test::SOURCE) && is("detail-type", self_test::DETAIL_TYPE) {
             return Ok(Self::SelfTest);
         }
         Ok(Self::Event(Message {
             id: "direct".to_owned(),
-            receipt: String::new(),
+            origin: Origin::Invocation,
             body: text.to_owned(),
             receives: None,
             arrived: now,
@@ -80,71 +74,104 @@ impl Payload {
     }
 }
 
-impl QueueBatch {
-    fn of(event: SqsEvent, now: i64) -> Self {
-        let source = event.records.first().map(|record| record.source.as_str());
-        Self {
-            queue: source.and_then(|arn| arn.rsplit(':').next()?.parse().ok()),
-            messages: event
-                .records
-                .into_iter()
-                .map(|record| Message {
-                    id: record.message_id,
-                    receipt: record.receipt_handle,
-                    body: record.body,
-                    receives: Some(record.attributes.approximate_receive_count.parse().unwrap_or(1)),
-                    arrived: record.attributes.sent_timestamp.parse().unwrap_or(now),
-                })
-                .collect(),
+impl SqsRecord {
+    fn message(self, hub: &str, now: i64) -> Message {
+        Message {
+            id: self.message_id,
+            origin: match self.source {
+                None => Origin::Invocation,
+                Some(source) if source == hub => Origin::HubQueue {
+                    receipt: self.receipt_handle,
+                },
+                Some(_) => Origin::OtherQueue,
+            },
+            body: self.body,
+            receives: Some(self.attributes.approximate_receive_count.parse().unwrap_or(1)),
+            arrived: self.attributes.sent_timestamp.parse().unwrap_or(now),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::model::dead_letter::{DeadLetter, DeadLetterCause, batch_event};
     use crate::model::self_test::{DETAIL_TYPE, SOURCE, question};
     use crate::model::signal::PROBE_SOURCE;
 
+    const HUB: &str = "arn:aws:sqs:us-west-2:111122223333:kibus-hub";
+
+    fn parse(text: &str) -> Result<Payload, serde_json::Error> {
+        Payload::parse(text, HUB, 7)
+    }
+
     #[test]
-    fn a_batch_has_the_messages_of_its_queue() {
-        let record = json!({
-            "messageId": "m", "receiptHandle": "r", "body": "{}",
-            "attributes": {"ApproximateReceiveCount": "3", "SentTimestamp": "1795183351183"},
-            "eventSourceARN": "arn:aws:sqs:us-west-2:111122223333:kibus-hub", "md5OfBody": "x",
-        });
-        let message = |id: &str, receipt: &str, body: &str, receives, arrived| Message {
-            id: id.to_owned(),
-            receipt: receipt.to_owned(),
-            body: body.to_owned(),
-            receives: Some(receives),
-            arrived,
+    fn every_message_has_its_own_origin() {
+        let record = |source: Value| {
+            json!({
+                "messageId": "m", "receiptHandle": "r", "body": "{}",
+                "attributes": {"ApproximateReceiveCount": "3", "SentTimestamp": "1795183351183"},
+                "eventSourceARN": source, "md5OfBody": "x",
+            })
         };
-        for (records, messages, queue) in [
+        let message = |origin: Origin| Message {
+            id: "m".to_owned(),
+            origin,
+            body: "{}".to_owned(),
+            receives: Some(3),
+            arrived: 1_795_183_351_183,
+        };
+        let of_hub = Origin::HubQueue {
+            receipt: "r".to_owned(),
+        };
+        for (source, origin) in [
+            (json!(HUB), of_hub.clone()),
             (
-                json!([record]),
-                vec![message("m", "r", "{}", 3, 1_795_183_351_183)],
-                Some("kibus-hub"),
+                json!("arn:aws:sqs:us-west-2:111122223333:kibus-hub2"),
+                Origin::OtherQueue,
             ),
-            (json!([{"messageId": "m"}]), vec![message("m", "", "", 1, 7)], None),
-            (json!([]), vec![], None),
+            // A mapping may read a queue of another account.
+            (
+                json!("arn:aws:sqs:us-west-2:999999999999:kibus-hub"),
+                Origin::OtherQueue,
+            ),
+            (
+                json!("arn:aws:sqs:us-west-2:111122223333:karpenter-base"),
+                Origin::OtherQueue,
+            ),
+            (json!(""), Origin::OtherQueue),
+            (json!(null), Origin::Invocation),
         ] {
-            let text = json!({"Records": records}).to_string();
-            let expected = QueueBatch {
-                messages,
-                queue: queue.map(|queue| queue.parse().unwrap()),
-            };
-            assert_eq!(Payload::parse(&text, 7).unwrap(), Payload::Batch(expected), "{text}");
+            let records = json!({"Records": [record(source.clone()), record(json!(HUB))]}).to_string();
+            let expected = Payload::Batch(vec![message(origin), message(of_hub.clone())]);
+            assert_eq!(parse(&records).unwrap(), expected, "{source}");
         }
-        assert!(Payload::parse("{\"Records\": [{}]}", 7).is_err());
+    }
+
+    #[test]
+    fn what_a_record_lacks_has_a_default() {
+        let message = Message {
+            id: "m".to_owned(),
+            origin: Origin::Invocation,
+            body: String::new(),
+            receives: Some(1),
+            arrived: 7,
+        };
+        for (records, expected) in [
+            (json!([{"messageId": "m"}]), Some(vec![message])),
+            (json!([]), Some(vec![])),
+            (json!([{}]), None),
+        ] {
+            let parsed = parse(&json!({"Records": records}).to_string()).ok();
+            assert_eq!(parsed, expected.map(Payload::Batch), "{records}");
+        }
     }
 
     /// The receipt of a dead letter is of another queue than the hub's, so a redrive must name none.
     #[test]
-    fn a_redrive_changes_the_visibility_of_no_message() {
+    fn a_redrive_comes_from_no_queue() {
         let letter = DeadLetter {
             id: "m".to_owned(),
             sent: 5,
@@ -154,17 +181,13 @@ mod tests {
         };
         let message = Message {
             id: "m".to_owned(),
-            receipt: String::new(),
+            origin: Origin::Invocation,
             body: "{}".to_owned(),
             receives: Some(2),
             arrived: 5,
         };
-        let expected = QueueBatch {
-            messages: vec![message],
-            queue: None,
-        };
-        let payload = Payload::parse(&batch_event(&[&letter]).to_string(), 7).unwrap();
-        assert_eq!(payload, Payload::Batch(expected));
+        let payload = parse(&batch_event(&[&letter]).to_string()).unwrap();
+        assert_eq!(payload, Payload::Batch(vec![message]));
     }
 
     #[test]
@@ -188,13 +211,13 @@ mod tests {
             } else {
                 Payload::Event(Message {
                     id: "direct".to_owned(),
-                    receipt: String::new(),
+                    origin: Origin::Invocation,
                     body: text.clone(),
                     receives: None,
                     arrived: 7,
                 })
             };
-            assert_eq!(Payload::parse(&text, 7).unwrap(), expected, "{text}");
+            assert_eq!(parse(&text).unwrap(), expected, "{text}");
         }
     }
 }

@@ -20,14 +20,29 @@ use crate::model::signal::Signal;
 pub(super) struct Message {
     /// Its id, by which Lambda returns it to the queue.
     pub(super) id: String,
-    /// Its receipt handle; empty if it came from no queue.
-    pub(super) receipt: String,
+    /// Where it came from.
+    pub(super) origin: Origin,
     /// One EventBridge event.
     pub(super) body: String,
     /// How often it has been received, including this time; none if it came from no queue.
     pub(super) receives: Option<u32>,
     /// When the queue took it, in milliseconds of the Unix epoch.
     pub(super) arrived: i64,
+}
+
+/// Where a message came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The hub queue.
+    HubQueue {
+        /// The receipt handle of this receive.
+        receipt: String,
+    },
+    /// No queue: an operator invoked the function with an event, or with dead letters.
+    Invocation,
+    /// A queue that the bus does not have. Anyone who may map a queue to the function can send to it, so nothing in its
+    /// messages is read.
+    OtherQueue,
 }
 
 /// The smallest thing that has a decision of its own: a message, or one entity of a message that names several.

@@ -74,15 +74,17 @@ async fn problems(scope: &Scope, prefix: &QueuePrefix, cases: &[SelfTestCase], d
         InMemory::default(),
         InMemory::default(),
     ));
-    let batch = match Payload::parse(&payload(scope, cases).to_string(), deadline.unix_millis()) {
-        Ok(Payload::Batch(batch)) => batch,
+    let hub = scope.queue_arn(&scope.hub_queue());
+    let messages = match Payload::parse(&payload(&hub, cases).to_string(), &hub, deadline.unix_millis()) {
+        Ok(Payload::Batch(messages)) => messages,
         Ok(_) => return vec!["a batch of the hub queue is not recognized".to_owned()],
         Err(e) => return vec![format!("a batch of the hub queue cannot be read: {e}")],
     };
-    let finished = route_batch(&router, &batch, deadline, "self-test").await;
+    let finished = route_batch(&router, &messages, deadline, "self-test").await;
     let mut problems = Vec::new();
-    if finished.answer != json!({"batchItemFailures": []}) {
-        problems.push(format!("samples were returned to the queue: {}", finished.answer));
+    let answer = finished.answer.unwrap_or_default();
+    if answer != json!({"batchItemFailures": []}) {
+        problems.push(format!("samples were returned to the queue: {answer}"));
     }
     let mut sent = router.queues.take();
     for case in cases {
@@ -104,8 +106,7 @@ async fn problems(scope: &Scope, prefix: &QueuePrefix, cases: &[SelfTestCase], d
 }
 
 /// The events as Lambda passes them from the hub queue.
-fn payload(scope: &Scope, cases: &[SelfTestCase]) -> Value {
-    let source = scope.queue_arn(&scope.hub_queue());
+fn payload(hub: &str, cases: &[SelfTestCase]) -> Value {
     let records: Vec<Value> = cases
         .iter()
         .enumerate()
@@ -116,7 +117,7 @@ fn payload(scope: &Scope, cases: &[SelfTestCase]) -> Value {
                 "body": case.event.to_string(),
                 "attributes": {"ApproximateReceiveCount": "1", "SentTimestamp": "1700000000000"},
                 "eventSource": "aws:sqs",
-                "eventSourceARN": source,
+                "eventSourceARN": hub,
             })
         })
         .collect();

@@ -77,9 +77,10 @@ impl LambdaFunction {
             .get_or_try_init(|| async { self.router(&context.invoked_function_arn) })
             .await?;
         let (deadline, request) = (Deadline::at(context.deadline), &context.request_id);
-        let payload =
-            Payload::parse(payload.get(), deadline.unix_millis()).map_err(|e| failed("NotABatch", e.to_string()))?;
-        match payload {
+        let hub = router.scope.queue_arn(&router.scope.hub_queue());
+        let payload = Payload::parse(payload.get(), &hub, deadline.unix_millis())
+            .map_err(|e| failed("NotABatch", e.to_string()))?;
+        let finished = match payload {
             Payload::SelfTest => {
                 let calls = AwsCalls {
                     ec2: &self.ec2,
@@ -87,22 +88,16 @@ impl LambdaFunction {
                     scope: &router.scope,
                     endpoint: ec2::custom_endpoint(&self.config, "SQS"),
                 };
-                Ok(json!(
+                return Ok(json!(
                     self_test::run(&router.scope, &router.prefix, &calls, deadline).await
-                ))
+                ));
             }
-            Payload::Batch(batch) => {
-                let finished = route_batch(router, &batch, deadline, request).await;
-                print_report(&finished.report);
-                Ok(finished.answer)
-            }
-            Payload::Event(message) => {
-                let finished = route_event(router, message, deadline, request).await;
-                print_report(&finished.report);
-                let unrouted = || failed("NotRouted", "the event could not be routed; the log has the reason");
-                finished.answer.ok_or_else(unrouted)
-            }
-        }
+            Payload::Batch(messages) => route_batch(router, &messages, deadline, request).await,
+            Payload::Event(message) => route_event(router, message, deadline, request).await,
+        };
+        print_report(&finished.report);
+        let unrouted = || failed("NotRouted", "nothing could be routed; the log has the reason");
+        finished.answer.ok_or_else(unrouted)
     }
 
     fn router(&self, arn: &str) -> Result<Arc<AwsRouter>, Diagnostic> {

@@ -33,12 +33,14 @@ pub(super) struct Function {
     events: mpsc::UnboundedSender<Bytes>,
     ended: mpsc::UnboundedReceiver<Ended>,
     sent: Arc<Mutex<Vec<String>>>,
+    hidden: Arc<Mutex<Vec<String>>>,
 }
 
 struct Services {
     events: tokio::sync::Mutex<mpsc::UnboundedReceiver<Bytes>>,
     ended: mpsc::UnboundedSender<Ended>,
     sent: Arc<Mutex<Vec<String>>>,
+    hidden: Arc<Mutex<Vec<String>>>,
 }
 
 impl Function {
@@ -48,11 +50,12 @@ impl Function {
         let address = listener.local_addr().unwrap().to_string();
         let (events, waiting) = mpsc::unbounded_channel();
         let (done, ended) = mpsc::unbounded_channel();
-        let sent = Arc::default();
+        let (sent, hidden) = (Arc::default(), Arc::default());
         let services = Arc::new(Services {
             events: tokio::sync::Mutex::new(waiting),
             ended: done,
             sent: Arc::clone(&sent),
+            hidden: Arc::clone(&hidden),
         });
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -89,6 +92,7 @@ impl Function {
             events,
             ended,
             sent,
+            hidden,
         }
     }
 
@@ -105,6 +109,11 @@ impl Function {
     /// The messages that queues took since the last time.
     pub(super) fn take_sent(&self) -> Vec<String> {
         std::mem::take(&mut self.sent.lock().unwrap())
+    }
+
+    /// The receipt handles of messages whose visibility was changed since the last time.
+    pub(super) fn take_hidden(&self) -> Vec<String> {
+        std::mem::take(&mut self.hidden.lock().unwrap())
     }
 
     /// The most memory that the process had, in KiB.
@@ -167,6 +176,11 @@ impl Services {
                 .iter()
                 .map(|entry| entry["MessageBody"].as_str().unwrap().to_owned());
             self.sent.lock().unwrap().extend(bodies);
+        } else {
+            let receipts = entries
+                .iter()
+                .map(|entry| entry["ReceiptHandle"].as_str().unwrap().to_owned());
+            self.hidden.lock().unwrap().extend(receipts);
         }
         let done = entries
             .iter()

@@ -146,6 +146,44 @@ async fn a_hostile_message_harms_no_neighbor() {
     assert!(!log.contains("title"), "{log}");
 }
 
+/// Someone has mapped a queue to the function. On AWS a batch is of one queue; whatever comes, each record is judged alone.
+#[tokio::test]
+async fn records_of_another_queue_return_unread() {
+    let mut function = Function::start(&[]).await;
+    let hub = "arn:aws:sqs:us-east-2:111122223333:kibus-hub";
+    let sources = [
+        json!(hub),
+        json!("arn:aws:sqs:us-east-2:111122223333:mine"),
+        json!("arn:aws:sqs:us-east-2:999999999999:kibus-hub"),
+        json!(null),
+        json!(hub),
+    ];
+    let record = |(place, source): (usize, &Value)| {
+        // The last one returns to the hub queue.
+        let body = if place == 4 {
+            about(MOST + 1)
+        } else {
+            spot(&place.to_string())
+        };
+        json!({
+            "messageId": place.to_string(), "receiptHandle": format!("r{place}"), "body": body,
+            "attributes": {"ApproximateReceiveCount": "2"}, "eventSourceARN": source,
+        })
+    };
+    let records: Vec<Value> = sources.iter().enumerate().map(record).collect();
+    let payload = |records: &[Value]| json!({ "Records": records }).to_string();
+    assert_eq!(function.invoke(payload(&records)).await, retried(&[1, 2, 4]));
+    assert_eq!(ids(&function.take_sent()), ["0", "3"]);
+    assert_eq!(function.take_hidden(), ["r4"]);
+    // A mapping that takes any answer for success must not lose them either.
+    let failed = Ended::Failed("NotRouted".to_owned());
+    assert_eq!(function.invoke(payload(&records[1..3])).await, failed);
+    assert_eq!((function.take_sent(), function.take_hidden()), (vec![], vec![]));
+    let log = function.log().await;
+    assert_eq!(log.matches(r#""reason":"other queue""#).count(), 4, "{log}");
+    assert_eq!(log.matches(r#""RetriedOtherQueue":2"#).count(), 2, "{log}");
+}
+
 #[tokio::test]
 async fn a_hostile_payload_is_an_error_of_its_invocation_only() {
     let deep = |open: &str, close: &str| format!("{}1{}", open.repeat(100_000), close.repeat(100_000)).into_bytes();

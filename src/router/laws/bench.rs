@@ -13,7 +13,7 @@ use crate::model::scope::tests::scope;
 use crate::model::signal::Signal;
 use crate::model::tags::Tags;
 use crate::router::instance::InstanceId;
-use crate::router::route::{Message, RoutedBatch, route};
+use crate::router::route::{Message, Origin, RoutedBatch, route};
 use crate::router::services::CallFailure;
 use crate::router::{InvocationContext, Router};
 
@@ -85,7 +85,9 @@ pub(super) fn message(number: usize, instances: &[usize], receives: impl Into<Op
     event["id"] = json!(number.to_string());
     Message {
         id: number.to_string(),
-        receipt: "r".to_owned(),
+        origin: Origin::HubQueue {
+            receipt: "r".to_owned(),
+        },
         body: event.to_string(),
         receives: receives.into(),
         arrived: 0,

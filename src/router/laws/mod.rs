@@ -15,10 +15,12 @@ use bench::{cluster_of, healthy, id, message, router, router_with_cache, run, ru
 use fakes::{FakeClock, SendAnswer, TagAnswer};
 
 use super::decision::{Decision, RetryReason};
-use super::route::Message;
+use super::route::{Message, Origin};
 use super::services::CallFailure;
 use super::*;
+use crate::model::sample_event::sample_event;
 use crate::model::scope::tests::scope;
+use crate::model::signal::Signal;
 use crate::model::tags::Tags;
 
 proptest! {
@@ -228,6 +230,31 @@ fn an_answer_of_a_queue_becomes_a_verdict() {
         let outcome = run(&router, 5000, &[message(0, &[1], 1)]);
         assert_eq!(outcome.items[0].decision, decision, "{what}");
     }
+}
+
+/// Only the hub queue, which the rules of the bus send to, feeds the router.
+#[test]
+fn a_message_of_another_queue_returns_unread() {
+    let router = healthy();
+    let forged = Message {
+        origin: Origin::OtherQueue,
+        ..message(1, &[1], 1)
+    };
+    let outcome = run(&router, 1000, &[message(0, &[1], 1), forged, message(2, &[4, 1], 2)]);
+    let decisions: Vec<(Option<Signal>, Decision)> =
+        outcome.items.iter().map(|item| (item.signal, item.decision)).collect();
+    let health = Some(Signal::ScheduledChange);
+    assert_eq!(
+        decisions,
+        [
+            (Some(Signal::SpotInterruption), Decision::Delivered),
+            (None, Decision::Retried(RetryReason::OtherQueue)),
+            (health, Decision::Dropped(DropReason::NoTagsSeen)),
+            (health, Decision::Delivered),
+        ]
+    );
+    let numbers: Vec<String> = taken(&router).into_iter().map(|(_, message, _)| message).collect();
+    assert_eq!(numbers, ["0", "2"]);
 }
 
 #[test]

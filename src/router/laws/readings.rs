@@ -6,8 +6,6 @@ use serde_json::json;
 
 use super::bench::TestRouter;
 use super::*;
-use crate::model::sample_event::sample_event;
-use crate::model::signal::Signal;
 use crate::router::route::RoutedBatch;
 
 /// A member with a key in some case, and its value as text.

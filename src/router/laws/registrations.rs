@@ -6,8 +6,6 @@ use serde_json::json;
 
 use super::bench::{TestRouter, id};
 use super::*;
-use crate::model::sample_event::sample_event;
-use crate::model::signal::Signal;
 
 fn refusing(failure: CallFailure, tags: Result<Tags, CallFailure>) -> TestRouter {
     router(

@@ -74,7 +74,7 @@ fn counts(messages: &[Message], routed: &RoutedBatch, calls: &CallCounts) -> BTr
 mod tests {
     use super::super::decision::{DropReason, RetryReason};
     use super::super::instance::InstanceId;
-    use super::super::route::Delivery;
+    use super::super::route::{Delivery, Origin};
     use super::*;
     use crate::model::signal::Signal;
     use std::collections::BTreeSet;
@@ -93,7 +93,9 @@ mod tests {
     pub(super) fn report(items: Vec<Item>, delays: &[i64]) -> InvocationReport {
         let message = |n: usize| Message {
             id: format!("m{n}"),
-            receipt: "secret".to_owned(),
+            origin: Origin::HubQueue {
+                receipt: "secret".to_owned(),
+            },
             body: "secret".to_owned(),
             receives: Some(2),
             arrived: 0,
