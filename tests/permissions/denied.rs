@@ -4,7 +4,7 @@ use aws_sdk_iam::error::ProvideErrorMetadata;
 use aws_sdk_sqs::types::QueueAttributeName;
 use kibus::ec2;
 use kibus::model::tags::Tags;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::account::{Account, Keys, REGION};
 use super::{ASSUME_NOBODY, ROUTER_ROLE, arn, attach_to_router, emulators_own, everything};
@@ -112,8 +112,8 @@ async fn the_documents_alone_deny() {
     }
 }
 
-/// Creates foreign resources: a queue of another name, and two with our prefix, of another bus and of none; roles and a log
-/// group.
+/// Creates foreign resources: a queue of another name, and one that lets everyone receive; two with our prefix, of another
+/// bus and of none; roles and a log group.
 pub(super) async fn create_foreign(account: &Account) {
     let root = account.root();
     let sqs = aws_sdk_sqs::Client::new(&root);
@@ -128,6 +128,15 @@ pub(super) async fn create_foreign(account: &Account) {
         }
         call.send().await.unwrap();
     }
+    let opened = json!({
+        "Version": "2012-10-17",
+        "Statement": [{
+            "Effect": "Allow", "Principal": "*", "Action": "sqs:ReceiveMessage", "Resource": arn("sqs", "opened"),
+        }],
+    });
+    let call = sqs.create_queue().queue_name("opened");
+    let call = call.attributes(QueueAttributeName::Policy, opened.to_string());
+    call.send().await.unwrap();
     let iam = aws_sdk_iam::Client::new(&root);
     for role in ["admin", NO_CONTROLLER] {
         let call = iam.create_role().role_name(role);
@@ -219,6 +228,7 @@ async fn to_the_router(account: &Account, keys: &Keys) -> Vec<Tried> {
         "send to the hub queue, which is no cluster's": sqs.send_message().queue_url(url("kibus-hub")).message_body("x"),
         "send to the dead-letter queue": sqs.send_message().queue_url(url("kibus-hub-dlq")).message_body("x"),
         "read a cluster's queue": sqs.receive_message().queue_url(url("karpenter-base")),
+        "receive from a queue that lets everyone receive": sqs.receive_message().queue_url(url("opened")),
         "read dead letters": sqs.receive_message().queue_url(url("kibus-hub-dlq")),
         "mark a queue": sqs.tag_queue().queue_url(url("karpenter-manual")).tags("kibus:bus", "kibus"),
         "change the hub queue": sqs.set_queue_attributes().queue_url(url("kibus-hub"))

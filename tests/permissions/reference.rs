@@ -183,7 +183,8 @@ fn tolerates_absence(operator: &str) -> bool {
 fn contradictions(document: &Document) -> Vec<String> {
     let mut wrong = Vec::new();
     for statement in document.statements() {
-        let resources = texts(&statement["Resource"]);
+        // What a statement excludes is of the same type.
+        let resources = texts(statement.get("NotResource").unwrap_or(&statement["Resource"]));
         let mut rows = Vec::new();
         for action in texts(&statement["Action"]) {
             let Some(row) = REFERENCE.iter().find(|(name, ..)| *name == action) else {
