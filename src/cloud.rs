@@ -11,7 +11,7 @@ use crate::model::dead_letter::DeadLetter;
 use crate::model::document::Document;
 use crate::model::inline_policy::InlinePolicy;
 use crate::model::name::{BusName, FunctionName, KmsKey, LogGroupName, QueueName, QueuePrefix, RoleName};
-use crate::model::resource::{FunctionSettings, Resource, ResourceId};
+use crate::model::resource::{FunctionMapping, FunctionSettings, Resource, ResourceId};
 use crate::model::self_test::LiveTest;
 use crate::model::status::{Depth, Status};
 use crate::plan::Op;
@@ -90,6 +90,12 @@ pub trait Read: Send + Sync {
         function: &FunctionName,
         version: u64,
     ) -> impl Future<Output = Result<Option<FunctionSettings>, Fault>> + Send;
+
+    /// The event source mappings of a function, its aliases and its versions, whoever created them.
+    fn function_mappings(
+        &self,
+        function: &FunctionName,
+    ) -> impl Future<Output = Result<BTreeSet<FunctionMapping>, Fault>> + Send;
 
     /// The role that the caller has assumed, if it is one.
     fn caller_role(&self) -> Option<RoleName>;

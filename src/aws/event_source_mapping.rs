@@ -1,10 +1,11 @@
 //! Event source mappings.
 //!
 //! They have no names. Those of the queue are listed; the bus's are those that point to the alias. The one with the
-//! lowest UUID counts, and the others are its duplicates.
+//! lowest UUID counts, and the others are its duplicates. All others of the function are not managed by kibus.
 
 use std::collections::BTreeSet;
 
+use aws_sdk_lambda::operation::list_event_source_mappings::builders::ListEventSourceMappingsFluentBuilder;
 use aws_sdk_lambda::types::{EventSourceMappingConfiguration, FilterCriteria, FunctionResponseType, ScalingConfig};
 
 use super::AwsCloud;
@@ -14,7 +15,7 @@ use super::pages;
 use super::wait::{Tried, WaitReason, Waiting, accepted, settled};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::{FunctionName, QueueName};
-use crate::model::resource::{EventSourceMapping, MappingField};
+use crate::model::resource::{EventSourceMapping, FunctionMapping, MappingField};
 use crate::model::status::MappingState;
 use crate::plan::FieldChange;
 
@@ -171,17 +172,39 @@ pub(super) async fn list(
     cloud: &AwsCloud,
     (queue, function, alias): MappingKey<'_>,
 ) -> Result<Vec<EventSourceMappingConfiguration>, Fault> {
-    let call = cloud
-        .lambda
-        .list_event_source_mappings()
-        .event_source_arn(cloud.scope.queue_arn(queue));
+    let call = cloud.lambda.list_event_source_mappings();
+    let mut found = listed(call.event_source_arn(cloud.scope.queue_arn(queue))).await?;
+    let alias = cloud.scope.alias_arn(function, alias);
+    found.retain(|mapping| mapping.function_arn() == Some(&alias));
+    Ok(found)
+}
+
+/// All mappings of this function, its aliases and its versions, except those that are being deleted. What a list
+/// by function name has of aliases and versions is documented nowhere (Lambda API reference, "ListEventSourceMappings"),
+/// so this is a list of all mappings of the Region, 100 in a page.
+pub(super) async fn of_function(cloud: &AwsCloud, function: &FunctionName) -> Result<BTreeSet<FunctionMapping>, Fault> {
+    let unqualified = cloud.scope.function_arn(function);
+    let is_of_function = |target: &str| {
+        let rest = target.strip_prefix(&unqualified);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+    };
+    let mut found = listed(cloud.lambda.list_event_source_mappings()).await?;
+    found.retain(|mapping| mapping.state() != Some("Deleting") && mapping.function_arn().is_some_and(is_of_function));
+    let mappings = found.into_iter().map(|mapping| FunctionMapping {
+        source: mapping.event_source_arn.unwrap_or_default(),
+        target: mapping.function_arn.unwrap_or_default(),
+        uuid: mapping.uuid.unwrap_or_default(),
+    });
+    Ok(mappings.collect())
+}
+
+/// Everything that a list has, by UUID.
+async fn listed(call: ListEventSourceMappingsFluentBuilder) -> Result<Vec<EventSourceMappingConfiguration>, Fault> {
     let pages = call.into_paginator().stop_on_duplicate_token(false).send();
     let mut found = pages::all("lambda:ListEventSourceMappings", pages, |page| {
         page.event_source_mappings
     })
     .await?;
-    let alias = cloud.scope.alias_arn(function, alias);
-    found.retain(|mapping: &EventSourceMappingConfiguration| mapping.function_arn() == Some(&alias));
     found.sort_by(|a, b| a.uuid().cmp(&b.uuid()));
     Ok(found)
 }

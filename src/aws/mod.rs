@@ -46,7 +46,7 @@ use crate::cloud::{Fault, FaultKind, Read, Snapshot, Waiting, Write};
 use crate::model::document::Document;
 use crate::model::inline_policy::InlinePolicy;
 use crate::model::name::{BusName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName};
-use crate::model::resource::{FunctionSettings, Resource, ResourceId};
+use crate::model::resource::{FunctionMapping, FunctionSettings, Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::status::Status;
 use crate::plan::{FieldChange, Op};
@@ -261,6 +261,10 @@ impl Read for AwsCloud {
         version: u64,
     ) -> Result<Option<FunctionSettings>, Fault> {
         version::read(self, function, version).await
+    }
+
+    async fn function_mappings(&self, function: &FunctionName) -> Result<BTreeSet<FunctionMapping>, Fault> {
+        event_source_mapping::of_function(self, function).await
     }
 
     fn caller_role(&self) -> Option<RoleName> {

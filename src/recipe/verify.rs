@@ -72,6 +72,7 @@ impl Recipe for Request {
             all_clusters: true,
             controller_roles: Some(Policies::All),
             orphans: true,
+            function_mappings: true,
             ..Query::default()
         }
     }
@@ -140,6 +141,8 @@ impl Recipe for Request {
             let queue = ResourceId::Queue(survey.cluster_queue(&name));
             finding::being_deleted(queue, name)
         }));
+        let mappings = survey.function_mappings.present().into_iter().flatten();
+        findings.extend(mappings.filter_map(|mapping| finding::foreign_mapping(scope, mapping)));
         let mut unreadable = unreadable(survey, &observed);
         match self.live.fault() {
             Some(fault) if fault.is_denied() => warnings.push(not_asked()),
@@ -283,6 +286,10 @@ fn unreadable(survey: &Survey, observed: &crate::model::inventory::Observed) -> 
     }
     if let Fact::Unreadable(fault) = &survey.discovered {
         let subject = Subject::Other("clusters".to_owned());
+        findings.push(finding::unreadable(&survey.scope, subject, fault));
+    }
+    if let Fact::Unreadable(fault) = &survey.function_mappings {
+        let subject = Subject::Other("mappings of the router".to_owned());
         findings.push(finding::unreadable(&survey.scope, subject, fault));
     }
     findings

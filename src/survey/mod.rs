@@ -22,7 +22,7 @@ use crate::cloud::{Fault, Read};
 use crate::model::document::Document;
 use crate::model::inventory::{Observed, Reading};
 use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
-use crate::model::resource::{FunctionSettings, Resource, ResourceId};
+use crate::model::resource::{FunctionMapping, FunctionSettings, Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::status::{Depth, MappingState, Status, VersionState};
 use crate::model::tags::Tags;
@@ -107,6 +107,8 @@ pub struct Survey {
     pub unreserved_concurrency: Fact<u32>,
     /// Published versions of the router, with their settings.
     pub versions: BTreeMap<u64, Fact<FunctionSettings>>,
+    /// The event source mappings of the router, its aliases and its versions, whoever created them.
+    pub function_mappings: Fact<BTreeSet<FunctionMapping>>,
 }
 
 impl Survey {
@@ -126,6 +128,7 @@ impl Survey {
             key_policies: BTreeMap::new(),
             unreserved_concurrency: Fact::NotAsked,
             versions: BTreeMap::new(),
+            function_mappings: Fact::NotAsked,
         }
     }
 

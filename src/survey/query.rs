@@ -43,6 +43,8 @@ pub struct Query {
     pub concurrency: bool,
     /// The settings of these published versions of the router.
     pub versions: BTreeSet<u64>,
+    /// The event source mappings of the router, its aliases and its versions, whoever created them.
+    pub function_mappings: bool,
 }
 
 impl Query {

@@ -56,7 +56,8 @@ impl<'a, R: Read> Reader<'a, R> {
         let discover = query.all_clusters && !survey.discovered.is_asked();
         let list_roles = query.orphans || query.role_names && !survey.role_names.is_asked();
         // What other calls depend on comes first.
-        let (found, usual_queues, names, read, roles, key, concurrency, versions) = tokio::join!(
+        let function = survey.scope.router_function();
+        let (found, usual_queues, names, read, roles, key, concurrency, versions, mappings) = tokio::join!(
             OptionFuture::from(discover.then(|| self.discover(survey, &guess, &unread))),
             OptionFuture::from((!query.usual_queues.is_empty()).then(|| self.usual_queues(&query.usual_queues))),
             OptionFuture::from(list_roles.then(|| self.role_names(survey, query))),
@@ -69,6 +70,11 @@ impl<'a, R: Read> Reader<'a, R> {
                     .then(|| self.call(|| self.cloud.unreserved_concurrency()))
             ),
             self.versions(survey, &query.versions),
+            OptionFuture::from(
+                query
+                    .function_mappings
+                    .then(|| self.call(|| self.cloud.function_mappings(&function)))
+            ),
         );
         survey.take(read);
         survey.roles.extend(roles);
@@ -85,6 +91,9 @@ impl<'a, R: Read> Reader<'a, R> {
         }
         if let Some(left) = concurrency {
             survey.unreserved_concurrency = Fact::of_option(left);
+        }
+        if let Some(mappings) = mappings {
+            survey.function_mappings = Fact::of(mappings);
         }
         self.saved_options(survey).await;
         let prefix = survey.queue_prefix();

@@ -11,7 +11,7 @@ use kibus::cloud::{Fault, FaultKind, Read, Snapshot, Waiting, Write};
 use kibus::model::document::Document;
 use kibus::model::inline_policy::InlinePolicy;
 use kibus::model::name::{BusName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName};
-use kibus::model::resource::{FunctionSettings, Resource, ResourceId};
+use kibus::model::resource::{FunctionMapping, FunctionSettings, Resource, ResourceId};
 use kibus::model::scope::Scope;
 use kibus::model::tags::CLUSTER;
 use kibus::plan::{Op, Plan};
@@ -209,6 +209,10 @@ impl Read for Account {
 
     async fn published_version(&self, _: &FunctionName, _: u64) -> Result<Option<FunctionSettings>, Fault> {
         Ok(None)
+    }
+
+    async fn function_mappings(&self, _: &FunctionName) -> Result<BTreeSet<FunctionMapping>, Fault> {
+        Ok(BTreeSet::new())
     }
 
     fn caller_role(&self) -> Option<RoleName> {

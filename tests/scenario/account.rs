@@ -104,7 +104,7 @@ impl Account {
         serde_json::from_str(&self.call(service, operation, parameters).await).unwrap_or_default()
     }
 
-    /// Waits until the hub queue has no messages, including those in flight.
+    /// Waits until a queue has no messages, including those in flight.
     pub(super) async fn settle(&self, queue: &str) {
         let begun = Instant::now();
         let parameters = json!({"QueueUrl": queue, "AttributeNames": ["All"]}).to_string();

@@ -25,7 +25,7 @@
 //! - `% partition PARTITION`: from now on every ARN in responses to kibus, and the caller's, is in this partition;
 //!   `% partitions`: the partitions of the ARNs that kibus has sent since the last time
 //! - `% visible QUEUE`: wait until none of its messages is in flight
-//! - `% settle`: wait until the hub queue is empty; `% messages QUEUE`: the messages in a queue; `% take QUEUE`: the same,
+//! - `% settle [QUEUE]`: wait until the hub queue or another one is empty; `% messages QUEUE`: the messages in a queue; `% take QUEUE`: the same,
 //!   counted and deleted
 
 mod account;
@@ -81,6 +81,7 @@ scenarios! {
     no_hub
     not_ours
     orphans
+    other_mappings
     partition
     policy
     queue_locks

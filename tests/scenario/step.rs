@@ -161,6 +161,10 @@ impl Scenario {
                 self.account.settle("kibus-hub").await;
                 String::new()
             }
+            ["settle", queue] => {
+                self.account.settle(queue).await;
+                String::new()
+            }
             ["visible", queue] => {
                 self.account.until_visible(queue).await;
                 String::new()

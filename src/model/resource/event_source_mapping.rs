@@ -1,4 +1,4 @@
-//! The event source mapping, by which Lambda reads the hub queue.
+//! The event source mapping, by which Lambda reads the hub queue, and every mapping of the function, whoever created it.
 
 use std::collections::BTreeSet;
 
@@ -43,6 +43,17 @@ pub struct EventSourceMapping {
     /// Mappings of the same queue and alias beyond the first, by UUID. AWS refuses a second one, but a
     /// create that was repeated after a lost answer can leave one.
     pub duplicates: Vec<String>,
+}
+
+/// An event source mapping of a function as Lambda lists it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FunctionMapping {
+    /// The ARN of what it reads; empty for a source that has none, such as a Kafka cluster outside AWS.
+    pub source: String,
+    /// The ARN of what it invokes: the function, an alias or a version.
+    pub target: String,
+    /// Its UUID.
+    pub uuid: String,
 }
 
 impl EventSourceMapping {

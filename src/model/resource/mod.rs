@@ -14,7 +14,7 @@ mod rule;
 use std::fmt;
 
 pub use alias::{Alias, AliasField, History, KEPT, NoRollbackVersion};
-pub use event_source_mapping::{EventSourceMapping, MappingField};
+pub use event_source_mapping::{EventSourceMapping, FunctionMapping, MappingField};
 pub use function::{Architecture, Code, Extras, Function, FunctionField, FunctionSettings, Logging};
 pub use log_group::{LogGroup, LogGroupField};
 pub use queue::{Encryption, Queue, QueueField, Redrive};

@@ -171,6 +171,8 @@ codes! {
     QueueUnread = "K502", Critical, "no Karpenter seems to read this queue, and each message expires after 300 seconds";
     /// The hub queue does not drain.
     HubQueueNotDraining = "K503", Critical, "events arrive faster than they are routed, or are not routed at all";
+    /// The router has an event source mapping that kibus did not create.
+    ForeignMapping = "K516", Critical, "messages that no rule of the bus sent reach the router, or code that is not live takes events of the hub";
     /// The mapping is in transition.
     MappingInTransition = "K505", Warning, "Lambda may not read the hub queue until the transition ends", "wait a minute, then run again" => "verify";
     /// The router cannot be invoked.

@@ -1,11 +1,12 @@
-//! Findings of the message flow: messages that nobody receives, dead letters, and a router that cannot run.
+//! Findings of the message flow: messages that nobody receives, dead letters, a router that cannot run, and one that
+//! something else feeds too.
 
 use std::collections::BTreeMap;
 
 use super::{Finding, FindingCode, Fix, Subject};
-use crate::error::{Hint, Invocation};
+use crate::error::{Hint, Invocation, quoted};
 use crate::model::name::{ClusterName, QueueName};
-use crate::model::resource::ResourceId;
+use crate::model::resource::{FunctionMapping, ResourceId};
 use crate::model::scope::{LIVE, Scope};
 use crate::model::self_test::LiveTest;
 use crate::model::status::{Depth, MappingState, VersionState, is_standing, is_unread};
@@ -96,6 +97,36 @@ fn of_mapping(scope: &Scope, mapping: &MappingState) -> Option<Finding> {
     (!mapping.has_settled()).then(|| found(FindingCode::MappingInTransition, id, message))
 }
 
+/// A finding about a mapping of the router, unless it is one of the hub queue to the live version. Of these, the plan
+/// knows the duplicates.
+#[must_use]
+pub fn foreign_mapping(scope: &Scope, mapping: &FunctionMapping) -> Option<Finding> {
+    let FunctionMapping { uuid, source, target } = mapping;
+    let function = scope.router_function();
+    if *source == scope.queue_arn(&scope.hub_queue()) && *target == scope.alias_arn(&function, LIVE) {
+        return None;
+    }
+    let source = match source.as_str() {
+        "" => "a source without ARN",
+        source => source,
+    };
+    let function = scope.function_arn(&function);
+    let message = match target.strip_prefix(&function).and_then(|rest| rest.strip_prefix(':')) {
+        Some(qualifier) => format!("passes messages of {source} to `{qualifier}` of the router"),
+        None => format!("passes messages of {source} to the router's unpublished version"),
+    };
+    let subject = Subject::Other(format!("mapping {uuid}"));
+    let advice = Hint::command(
+        "find out who created it (CloudTrail, CreateEventSourceMapping), then delete it:",
+        format!(
+            "aws lambda delete-event-source-mapping --uuid {} --region {}",
+            quoted(uuid),
+            scope.region
+        ),
+    );
+    Some(Finding::new(FindingCode::ForeignMapping, subject, message).fixed_by(Fix::Advice(advice)))
+}
+
 fn of_live(scope: &Scope, live: &LiveTest) -> Option<Finding> {
     let (code, message) = match live {
         LiveTest::Passed => return None,
@@ -151,6 +182,48 @@ mod tests {
 
     fn depth(waiting: u64, in_flight: u64) -> Depth {
         Depth { waiting, in_flight }
+    }
+
+    #[test]
+    fn only_the_hub_queue_may_be_mapped_and_only_to_the_live_version() {
+        const QUEUES: &str = "arn:aws:sqs:us-west-2:111122223333";
+        const ROUTER: &str = "arn:aws:lambda:us-west-2:111122223333:function:kibus-router";
+        let (hub, mine) = (format!("{QUEUES}:kibus-hub"), format!("{QUEUES}:mine"));
+        let of_mine = "K516 passes messages of arn:aws:sqs:us-west-2:111122223333:mine to";
+        let of_hub = "K516 passes messages of arn:aws:sqs:us-west-2:111122223333:kibus-hub to";
+        for (source, target, found) in [
+            (hub.as_str(), format!("{ROUTER}:live"), None),
+            (
+                &mine,
+                format!("{ROUTER}:live"),
+                Some(format!("{of_mine} `live` of the router")),
+            ),
+            (
+                &mine,
+                format!("{ROUTER}:7"),
+                Some(format!("{of_mine} `7` of the router")),
+            ),
+            (&hub, format!("{ROUTER}:7"), Some(format!("{of_hub} `7` of the router"))),
+            (
+                &hub,
+                ROUTER.to_owned(),
+                Some(format!("{of_hub} the router's unpublished version")),
+            ),
+            (
+                "",
+                format!("{ROUTER}:live"),
+                Some("K516 passes messages of a source without ARN to `live` of the router".to_owned()),
+            ),
+        ] {
+            let mapping = FunctionMapping {
+                uuid: "u".to_owned(),
+                source: source.to_owned(),
+                target,
+            };
+            let finding = foreign_mapping(&scope(), &mapping);
+            let words = finding.map(|finding| format!("{} {}", finding.code, finding.message));
+            assert_eq!(words, found, "{mapping:?}");
+        }
     }
 
     fn findings(seen: &Traffic) -> Vec<Finding> {
