@@ -57,7 +57,7 @@ struct Facts {
     detail_types: &'static [&'static str],
     filters: &'static [DetailFilter],
     subject: SubjectMember,
-    /// Whether the router retries it once when EC2 shows no tags.
+    /// Whether the router retries it once before it drops it for tags or a queue that it does not see.
     urgent: bool,
     /// Whether its rule exists only on request.
     opt_in: bool,
@@ -231,7 +231,7 @@ impl Signal {
         self.facts().subject
     }
 
-    /// Whether the router retries an event once when EC2 shows no tags of the instance.
+    /// Whether the router retries an event once when it does not see the tags of the instance or the queue of the cluster.
     #[must_use]
     pub fn is_urgent(self) -> bool {
         self.facts().urgent

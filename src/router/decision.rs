@@ -86,6 +86,24 @@ impl DropReason {
             | Self::TooLarge => true,
         }
     }
+
+    /// Why an urgent event is retried once before this drop, if it rests on what AWS may show seconds later.
+    pub(super) fn retried_once(self) -> Option<RetryReason> {
+        match self {
+            Self::NoTagsSeen => Some(RetryReason::NoTagsYet),
+            Self::Unregistered | Self::QueueNotOurs => Some(RetryReason::NoQueueYet),
+            Self::NotAnEvent
+            | Self::NotForKarpenter
+            | Self::OtherAccount
+            | Self::OtherRegion
+            | Self::NoInstance
+            | Self::NoKarpenterMarker
+            | Self::AutoMode
+            | Self::AmbiguousCluster
+            | Self::NoClusterNamed
+            | Self::TooLarge => None,
+        }
+    }
 }
 
 reasons! {
@@ -101,6 +119,8 @@ reasons! {
         OutOfTime = "out of time",
         /// EC2 shows no tags of the instance, at the first receive.
         NoTagsYet = "no tags yet",
+        /// The cluster's queue does not exist or lacks its tags, at the first receive.
+        NoQueueYet = "no queue yet",
         /// EC2 throttled the call.
         TagsThrottled = "tags throttled",
         /// EC2 did not give a usable answer.

@@ -135,7 +135,10 @@ impl<'a> OpenItems<'a> {
                     None => continue,
                     Some(Ok(InstanceOwner::Cluster(cluster))) => Ok(Some(cluster.clone())),
                     Some(Ok(InstanceOwner::Foreign(reason))) => Err(Decision::Dropped(*reason)),
-                    Some(Ok(InstanceOwner::NoTags)) => Err(no_tags(open.item.signal, receives)),
+                    Some(Ok(InstanceOwner::NoTags)) => {
+                        let dropped = Decision::Dropped(DropReason::NoTagsSeen);
+                        Err(at_receive(receives, open.item.signal, dropped))
+                    }
                     Some(Err(why)) => Err(Decision::Retried(*why)),
                 },
             };
@@ -185,7 +188,8 @@ impl<'a> OpenItems<'a> {
                 continue;
             };
             for item in items {
-                self.items[*item].item.decision = decision;
+                let item = &mut self.items[*item].item;
+                item.decision = at_receive(self.messages[item.message].receives, item.signal, decision);
             }
             if decision != Decision::Delivered {
                 continue;
@@ -220,13 +224,16 @@ pub(super) fn texts(messages: &[Message]) -> Vec<Result<EventText<'_>, RetryReas
     texts.collect()
 }
 
-/// New instances may not show their tags yet, so an urgent event from a queue is retried once. An instance that has
-/// stopped may have lost its tags, and Karpenter finds it without the message.
-fn no_tags(signal: Option<Signal>, receives: Option<u32>) -> Decision {
-    if signal.is_some_and(Signal::is_urgent) && receives.is_some_and(|n| n <= 1) {
-        Decision::Retried(RetryReason::NoTagsYet)
-    } else {
-        Decision::Dropped(DropReason::NoTagsSeen)
+/// The decision at this receive. What AWS does not show at once, it may show seconds later, so an urgent event from a
+/// queue is retried once before the drop: a new instance may lack its tags (T5), and a connection may not see a new queue
+/// or its tags (S3, S15). An instance that has stopped may have lost its tags, and Karpenter finds it without the message.
+fn at_receive(receives: Option<u32>, signal: Option<Signal>, decision: Decision) -> Decision {
+    let is_first = receives.is_some_and(|n| n <= 1);
+    match decision {
+        Decision::Dropped(dropped) if is_first && signal.is_some_and(Signal::is_urgent) => {
+            dropped.retried_once().map_or(decision, Decision::Retried)
+        }
+        decision => decision,
     }
 }
 

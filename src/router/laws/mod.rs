@@ -93,7 +93,8 @@ proptest! {
                     prop_assert!(tags_of(n).is_none() && receives > 1);
                 }
                 Decision::Dropped(DropReason::NoKarpenterMarker) => prop_assert!(tags_of(n).is_some()),
-                Decision::Dropped(DropReason::Unregistered) => prop_assert!(absent_is_answered),
+                Decision::Dropped(DropReason::Unregistered) => prop_assert!(absent_is_answered && receives > 1),
+                Decision::Dropped(DropReason::QueueNotOurs) => prop_assert!(receives > 1),
                 _ => {}
             }
         }
@@ -227,9 +228,67 @@ fn an_answer_of_a_queue_becomes_a_verdict() {
         ),
     ] {
         let router = router(sends, vec![TagAnswer::True], vec![tags]);
-        let outcome = run(&router, 5000, &[message(0, &[1], 1)]);
+        let outcome = run(&router, 5000, &[message(0, &[1], 2)]);
         assert_eq!(outcome.items[0].decision, decision, "{what}");
     }
+}
+
+/// S3, S15, S16: seconds after add-cluster, not every connection sees the queue and its tags.
+#[test]
+fn an_urgent_event_without_a_queue_is_retried_once() {
+    let (once, unregistered) = (RetryReason::NoQueueYet, DropReason::Unregistered);
+    for (what, answer, tags, dropped) in [
+        ("absent", CallFailure::Absent, Ok(Tags::default()), unregistered),
+        (
+            "denied and absent",
+            CallFailure::Denied,
+            Err(CallFailure::Absent),
+            unregistered,
+        ),
+        (
+            "denied, no tags",
+            CallFailure::Denied,
+            Ok(Tags::default()),
+            DropReason::QueueNotOurs,
+        ),
+    ] {
+        for (receives, decision) in [
+            (Some(1), Decision::Retried(once)),
+            (Some(2), Decision::Dropped(dropped)),
+            (None, Decision::Dropped(dropped)),
+        ] {
+            let answers = vec![SendAnswer::CallFailure(answer)];
+            let router = router(answers, vec![TagAnswer::True], vec![tags.clone()]);
+            let outcome = run(&router, 1000, &[message(0, &[1], receives)]);
+            assert_eq!(
+                outcome.items[0].decision, decision,
+                "{what}, received {receives:?} times"
+            );
+        }
+        // The second receive asks another connection, which sees the queue.
+        let answers = vec![SendAnswer::CallFailure(answer), sent()];
+        let router = router(answers, vec![TagAnswer::True], vec![tags]);
+        let decisions = [1, 2].map(|receives| run(&router, 1000, &[message(0, &[1], receives)]).items[0].decision);
+        assert_eq!(decisions, [Decision::Retried(once), Decision::Delivered], "{what}");
+    }
+}
+
+/// Karpenter finds a stopped instance without the message.
+#[test]
+fn an_event_that_is_not_urgent_is_dropped_at_once() {
+    let router = router(
+        vec![SendAnswer::CallFailure(CallFailure::Absent)],
+        vec![TagAnswer::True],
+        vec![],
+    );
+    let stopped = |number, instance| Message {
+        body: sample_event(&scope(), Signal::StateChange, &[instance]).to_string(),
+        ..message(number, &[1], 1)
+    };
+    let outcome = run(&router, 1000, &[stopped(0, "i-1"), stopped(1, "i-4")]);
+    let decisions: Vec<Decision> = outcome.items.iter().map(|item| item.decision).collect();
+    let dropped = [DropReason::Unregistered, DropReason::NoTagsSeen].map(Decision::Dropped);
+    assert_eq!(decisions, dropped);
 }
 
 /// Only the hub queue, which the rules of the bus send to, feeds the router.
@@ -277,7 +336,7 @@ fn a_contradiction_is_counted_once_and_gives_nobody_the_event() {
     let tags = router.ec2.truth.get_mut(&id(1)).unwrap();
     *tags = tags.clone().with("aws:eks:cluster-name", "unregistered");
     let router = Arc::new(router);
-    let first = run(&router, 1000, &[message(0, &[1], 1), message(1, &[1], 1)]);
+    let first = run(&router, 1000, &[message(0, &[1], 2), message(1, &[1], 2)]);
     assert_eq!(first.contradictions, [id(1)].into());
     let decisions: Vec<Decision> = first.items.iter().map(|item| item.decision).collect();
     assert_eq!(decisions, [Decision::Dropped(DropReason::Unregistered); 2]);

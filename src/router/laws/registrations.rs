@@ -23,7 +23,7 @@ fn tag_calls(router: &TestRouter) -> usize {
 #[test]
 fn a_missing_queue_takes_no_tag_call() {
     let router = refusing(CallFailure::Absent, Ok(Tags::default()));
-    let outcome = run(&router, 1000, &[message(0, &[1], 1)]);
+    let outcome = run(&router, 1000, &[message(0, &[1], 2)]);
     assert_eq!(outcome.items[0].decision, Decision::Dropped(DropReason::Unregistered));
     assert_eq!(tag_calls(&router), 0);
 }
