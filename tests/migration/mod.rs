@@ -1,9 +1,9 @@
-//! A hub of kibus 0.1.0 becomes one of this version while events flow, and no event is lost.
+//! A hub of an earlier kibus becomes one of this version while events flow, and no event is lost.
 //!
-//! `hub_of_0_1_0.json` has the writes that kibus 0.1.0 sent for `bootstrap-hub` and `add-cluster base
-//! --no-controller-role`, recorded between it and the emulator. Its router read its settings from environment variables
-//! and reported them in its self-test. By default, this router stands in for it: a script in the archive passes it the
-//! variables as a handler, and its mark says 0.1.0. `KIBUS_TEST_ROUTER_0_1_0` names a real one to use instead.
+//! `hub_of_0_1_0.json` and `hub_of_0_2_0.json` have the writes that this version of kibus sent for `bootstrap-hub` and
+//! `add-cluster base --no-controller-role`, recorded between it and the emulator. By default, this router stands in for
+//! the old one: its mark has the old version. The router of 0.1.0 read its settings from environment variables, so a script
+//! in the archive passes them as a handler. `KIBUS_TEST_ROUTER_0_1_0` and `KIBUS_TEST_ROUTER_0_2_0` name real routers.
 
 mod flow;
 mod held_write;
@@ -29,7 +29,38 @@ use crate::stage::Stage;
 use flow::Flow;
 use held_write::Proxy;
 
-const WRITES: &str = include_str!("hub_of_0_1_0.json");
+/// An earlier version of kibus, and what it left.
+struct OldKibus {
+    version: &'static str,
+    /// The writing calls that created a hub and a cluster.
+    writes: &'static str,
+    /// Names a real router of this version.
+    real_router: &'static str,
+    /// Starts this router with the settings of the old function, if they are not in the handler.
+    script: Option<&'static str>,
+    /// How many environment variables the function has.
+    variables: usize,
+    /// The batch size and the window of the mapping.
+    batches: (u32, u32),
+}
+
+const OF_0_1_0: OldKibus = OldKibus {
+    version: "0.1.0",
+    writes: include_str!("hub_of_0_1_0.json"),
+    real_router: "KIBUS_TEST_ROUTER_0_1_0",
+    script: Some(SCRIPT),
+    variables: 2,
+    batches: (100, 1),
+};
+
+const OF_0_2_0: OldKibus = OldKibus {
+    version: "0.2.0",
+    writes: include_str!("hub_of_0_2_0.json"),
+    real_router: "KIBUS_TEST_ROUTER_0_2_0",
+    script: None,
+    variables: 0,
+    batches: (10, 0),
+};
 
 /// Passes the variables of 0.1.0 to a router that reads a handler.
 const SCRIPT: &str = r#"#!/bin/sh
@@ -38,28 +69,18 @@ export _HANDLER="$KIBUS_BUS/$KIBUS_QUEUE_PREFIX"
 exec ./router
 "#;
 
+const ADD_CLUSTER: &str = "add-cluster base --no-controller-role --yes";
+
 /// An instance of the cluster.
 const INSTANCE: &str = "i-0123456789abcdef0";
 
-/// The archive of the function of 0.1.0.
-fn archive_of_0_1_0() -> Vec<u8> {
-    let real = std::env::var_os("KIBUS_TEST_ROUTER_0_1_0");
-    let mut files = Vec::new();
-    match real {
-        Some(path) => files.push(("bootstrap", std::fs::read(path).unwrap())),
-        None => {
-            let mut binary = std::fs::read(env!("CARGO_BIN_EXE_kibus-router")).unwrap();
-            let mark = concat!("<kibus-router ", env!("CARGO_PKG_VERSION"), ">");
-            let places: Vec<usize> = (0..binary.len())
-                .filter(|at| binary[*at..].starts_with(mark.as_bytes()))
-                .collect();
-            assert!(!places.is_empty(), "{mark} is not in the router");
-            for at in places {
-                binary[at..at + mark.len()].copy_from_slice(b"<kibus-router 0.1.0>");
-            }
-            files.extend([("bootstrap", SCRIPT.into()), ("router", binary)]);
-        }
-    }
+/// The archive of the old function.
+fn archive(old: &OldKibus) -> Vec<u8> {
+    let files = match (std::env::var_os(old.real_router), old.script) {
+        (Some(path), _) => vec![("bootstrap", std::fs::read(path).unwrap())],
+        (None, Some(script)) => vec![("bootstrap", script.into()), ("router", router_marked(old.version))],
+        (None, None) => vec![("bootstrap", router_marked(old.version))],
+    };
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, content) in files {
         let options = SimpleFileOptions::default().unix_permissions(0o755);
@@ -69,20 +90,34 @@ fn archive_of_0_1_0() -> Vec<u8> {
     zip.finish().unwrap().into_inner()
 }
 
-/// A hub of 0.1.0 on a private emulator.
+/// This router with the mark of another version, which is as long.
+fn router_marked(version: &str) -> Vec<u8> {
+    let mut binary = std::fs::read(env!("CARGO_BIN_EXE_kibus-router")).unwrap();
+    let mark = concat!("<kibus-router ", env!("CARGO_PKG_VERSION"), ">");
+    let places: Vec<usize> = (0..binary.len())
+        .filter(|at| binary[*at..].starts_with(mark.as_bytes()))
+        .collect();
+    assert!(!places.is_empty(), "{mark} is not in the router");
+    for at in places {
+        binary[at..at + mark.len()].copy_from_slice(format!("<kibus-router {version}>").as_bytes());
+    }
+    binary
+}
+
+/// An old hub on a private emulator.
 struct Hub {
     stage: Stage,
     proxy: Proxy,
 }
 
 impl Hub {
-    async fn open() -> Self {
+    async fn open(old: &OldKibus) -> Self {
         let stage = Stage::open().await;
         let hub = Self {
             proxy: Proxy::start(stage.port()).await,
             stage,
         };
-        hub.replay().await;
+        hub.replay(old).await;
         let tags = [("eks:eks-cluster-name", "base"), ("karpenter.sh/nodepool", "default")];
         let tags = tags
             .iter()
@@ -98,11 +133,12 @@ impl Hub {
     }
 
     /// Sends the recorded writes, with an archive of this test.
-    async fn replay(&self) {
-        let archive = archive_of_0_1_0();
+    async fn replay(&self, old: &OldKibus) {
+        let archive = archive(old);
         let hash = Sha256::digest(&archive);
         let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-        let writes = WRITES
+        let writes = old
+            .writes
             .replace("SHA256_HEX", &hex)
             .replace("SHA256_BASE64", &aws_smithy_types::base64::encode(hash));
         let writes: Vec<Value> = serde_json::from_str(&writes).unwrap();
@@ -215,19 +251,30 @@ impl Hub {
         let again = self.kibus("bootstrap-hub --yes", 0).await;
         assert!(again.contains("No changes"), "{again}");
     }
+
+    /// The cluster is brought up to date, and stays as it is.
+    async fn add_cluster(&self) {
+        self.kibus(ADD_CLUSTER, 0).await;
+        let again = self.kibus(ADD_CLUSTER, 0).await;
+        assert!(again.contains("No changes"), "{again}");
+    }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_hub_of_0_1_0_becomes_one_of_this_version_and_no_event_is_lost() {
-    let hub = Arc::new(Hub::open().await);
+async fn is_upgraded_while_events_flow(old: &OldKibus) {
+    let hub = Arc::new(Hub::open(old).await);
     let before = hub.alias().await;
-    assert_eq!(before.settings.environment.len(), 2, "the fixture has variables");
-    assert_eq!((hub.mapping().await.batch_size, hub.mapping().await.window), (100, 1));
+    assert_eq!(before.settings.code.version, old.version);
+    assert_eq!(before.settings.environment.len(), old.variables);
+    assert_eq!(
+        (hub.mapping().await.batch_size, hub.mapping().await.window),
+        old.batches
+    );
     let flow = Flow::start(&hub);
     hub.kibus("bootstrap-hub --yes", 0).await;
     hub.is_of_this_version().await;
+    hub.add_cluster().await;
 
-    // The version of 0.1.0 stays a target of a rollback, with its variables, and works.
+    // The old version stays a target of a rollback, with its settings, and works.
     hub.kibus("rollback --yes", 0).await;
     let back = hub.alias().await;
     assert_eq!((back.version, &back.settings), (Some(1), &before.settings));
@@ -238,18 +285,41 @@ async fn a_hub_of_0_1_0_becomes_one_of_this_version_and_no_event_is_lost() {
     flow.arrives().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_migration_that_is_killed_at_each_write_is_continued_and_no_event_is_lost() {
-    let hub = Arc::new(Hub::open().await);
+async fn is_killed_at_each_write_and_continued(old: &OldKibus) {
+    let hub = Arc::new(Hub::open(old).await);
     let flow = Flow::start(&hub);
-    // Each run comes one write further than the one before, until one has nothing left to write.
-    let mut write = 1;
-    while hub.killed_at("bootstrap-hub --yes", write).await {
-        write += 1;
-        assert!(write < 40, "the migration does not come to an end");
+    let mut kills = 0;
+    for command in ["bootstrap-hub --yes", ADD_CLUSTER] {
+        // Each run comes one write further than the one before, until one has nothing left to write.
+        let mut write = 1;
+        while hub.killed_at(command, write).await {
+            (write, kills) = (write + 1, kills + 1);
+            assert!(write < 40, "`{command}` does not come to an end");
+        }
     }
-    assert!(write > 3, "only {write} runs");
+    assert!(kills > 1, "only {kills} runs were killed");
     hub.kibus("bootstrap-hub --yes", 0).await;
     hub.is_of_this_version().await;
+    hub.add_cluster().await;
     flow.arrives().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hub_of_0_1_0_becomes_one_of_this_version_and_no_event_is_lost() {
+    is_upgraded_while_events_flow(&OF_0_1_0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hub_of_0_2_0_becomes_one_of_this_version_and_no_event_is_lost() {
+    is_upgraded_while_events_flow(&OF_0_2_0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_migration_of_0_1_0_that_is_killed_at_each_write_is_continued_and_no_event_is_lost() {
+    is_killed_at_each_write_and_continued(&OF_0_1_0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_migration_of_0_2_0_that_is_killed_at_each_write_is_continued_and_no_event_is_lost() {
+    is_killed_at_each_write_and_continued(&OF_0_2_0).await;
 }
