@@ -133,10 +133,8 @@ async fn saved(at: &At<'_>, role_names: Fact<BTreeSet<RoleName>>) -> SavedRoles 
             .iter()
             .map(|(cluster, role)| format!("{cluster}: {role}"))
             .collect();
-        at.ui.note(&format!(
-            "Saved controller roles in this document, from the tags of the clusters' queues:\n    {}",
-            lines.join("\n    ")
-        ));
+        let text = "Saved controller roles in this document, from the tags of the clusters' queues:";
+        at.ui.note(text, &lines);
     }
     if !roles.unread.is_empty() {
         at.ui.warn_text(&format!(
