@@ -65,7 +65,7 @@ impl Emulator {
                 Self {
                     kind,
                     endpoint: server.endpoint().url(),
-                    token: server.endpoint().secret.token(),
+                    token: Some(server.endpoint().secret.as_str().to_owned()),
                     _server: Server::Ministack(server),
                 }
             }

@@ -24,6 +24,7 @@ mod queue_policies;
 mod real_account;
 mod reliability;
 mod replace_router;
+mod sandbox;
 mod scenario;
 mod sessions;
 mod stage;

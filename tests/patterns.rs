@@ -6,7 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use aws_sdk_eventbridge::types::{PutEventsRequestEntry, Target};
+use aws_sdk_eventbridge::primitives::DateTime;
+use aws_sdk_eventbridge::types::{PutEventsRequestEntry, ReplayDestination, Target};
 use kibus::model::options::HubOptions;
 use kibus::model::scope::Scope;
 use kibus::model::signal::Signal;
@@ -57,18 +58,51 @@ async fn every_pattern_matches_its_events_and_no_others() {
     let emulator = Emulator::start(Kind::Ministack).await;
     let events = aws_sdk_eventbridge::Client::new(&emulator.sdk());
     let account = ACCOUNT.parse().unwrap();
-    for (name, expected) in SAMPLES {
+    let matched = async |event: &Value| {
         let mut matched = Vec::new();
         for signal in Signal::ALL {
             let pattern = signal.pattern(&account).value().to_string();
             let call = events.test_event_pattern().event_pattern(pattern);
-            let answer = call.event(sample(name).to_string()).send().await.unwrap();
+            let answer = call.event(event.to_string()).send().await.unwrap();
             if answer.result() {
                 matched.push(signal);
             }
         }
-        assert_eq!(matched, Vec::from_iter(expected), "{name}");
+        matched
+    };
+    for (name, expected) in SAMPLES {
+        let mut event = sample(name);
+        assert_eq!(matched(&event).await, Vec::from_iter(expected), "{name}");
+        event["replay-name"] = "last-week".into();
+        assert_eq!(matched(&event).await, [], "{name}, replayed");
     }
+}
+
+/// A replay sends old events again, with the source that only AWS can put.
+#[tokio::test]
+async fn a_replay_of_an_archive_reaches_no_queue_of_the_hub() {
+    let emulator = Emulator::start(Kind::Moto).await;
+    let bench = Bench::new(&emulator).await;
+    bench.reach(&bench.hub(HubOptions::default())).await;
+    let mut bus = RuleQueues::new(&emulator).await;
+    let replays = r#"{"replay-name": [{"exists": true}]}"#;
+    bus.add_rule(&bench.scope, "replays", replays).await;
+    let default_bus = bench.scope.event_bus_arn();
+    let call = bus.events.create_archive().archive_name("all");
+    let archive = call.event_source_arn(&default_bus).send().await.unwrap();
+
+    bus.put(&sample("spot-interruption-warning")).await;
+    assert_eq!(bus.arrived("kibus-hub").await.len(), 1);
+    let destination = ReplayDestination::builder().arn(&default_bus).build().unwrap();
+    let call = bus.events.start_replay().replay_name("again").destination(destination);
+    let call = call.set_event_source_arn(archive.archive_arn);
+    let call = call.event_start_time(DateTime::from_secs(0));
+    call.event_end_time(DateTime::from_secs(4_000_000_000))
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(bus.arrived("replays").await.len(), 1, "it was replayed");
+    assert_eq!(bus.arrived("kibus-hub").await, Vec::<Value>::new());
 }
 
 #[tokio::test]
@@ -173,19 +207,30 @@ impl RuleQueues {
 
     /// Makes each rule send to a queue of its own instead of the hub queue. (This emulator fails at a second target.)
     async fn give_each_rule_a_queue(&mut self, scope: &Scope) {
-        for rule in &self.rules {
-            let queue = format!("took-{rule}");
-            let made = self.sqs.create_queue().queue_name(&queue).send().await.unwrap();
-            self.queues.insert(rule.clone(), made.queue_url.unwrap());
-            let targets = self.events.list_targets_by_rule().rule(rule).send().await.unwrap();
+        for rule in self.rules.clone() {
+            let targets = self.events.list_targets_by_rule().rule(&rule).send().await.unwrap();
             let [target] = targets.targets() else {
                 panic!("{rule} has {:?}", targets.targets())
             };
-            let target = Target::builder().id(target.id());
-            let target = target.arn(scope.queue_arn(&queue.parse().unwrap())).build().unwrap();
-            let call = self.events.put_targets().rule(rule).targets(target);
-            call.send().await.unwrap();
+            self.give_a_queue(scope, &rule, target.id()).await;
         }
+    }
+
+    /// Adds a rule of others, which sends to a queue of its own.
+    async fn add_rule(&mut self, scope: &Scope, rule: &str, pattern: &str) {
+        let call = self.events.put_rule().name(rule).event_pattern(pattern);
+        call.send().await.unwrap();
+        self.give_a_queue(scope, rule, "queue").await;
+    }
+
+    async fn give_a_queue(&mut self, scope: &Scope, rule: &str, target: &str) {
+        let queue = format!("took-{rule}");
+        let made = self.sqs.create_queue().queue_name(&queue).send().await.unwrap();
+        self.queues.insert(rule.to_owned(), made.queue_url.unwrap());
+        let target = Target::builder().id(target);
+        let target = target.arn(scope.queue_arn(&queue.parse().unwrap())).build().unwrap();
+        let call = self.events.put_targets().rule(rule).targets(target);
+        call.send().await.unwrap();
     }
 
     async fn put(&self, event: &Value) {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// The document's tables: the letter of the ids, and how many there are.
 const TABLES: [(char, u32); 11] = [
     ('S', 21),
-    ('E', 12),
+    ('E', 13),
     ('L', 21),
     ('M', 12),
     ('I', 8),

@@ -26,7 +26,7 @@ impl Stage {
             region: Some(REGION.parse().unwrap()),
             endpoint_url: Some(server.endpoint().url()),
             isolated: true,
-            session_token: server.endpoint().secret.token(),
+            session_token: Some(server.endpoint().secret.as_str().to_owned()),
             ..Connect::default()
         };
         let session = connect.connect().await.unwrap();

@@ -4,7 +4,7 @@ mod apply;
 mod blocked;
 
 pub(super) use apply::{cut_short, failed_change, stopped};
-pub(super) use blocked::blocked;
+pub(super) use blocked::{blocked, no_single_role};
 
 use crate::cloud::{Fault, FaultKind};
 use crate::error::{Error, Invocation};

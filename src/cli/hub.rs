@@ -90,7 +90,7 @@ async fn connect(global: &Global, endpoint: Option<Endpoint>) -> Result<Session,
             region: Some(global.region.clone().map_or_else(|| DEFAULT_REGION.parse(), Ok)?),
             endpoint_url: Some(endpoint.url()),
             isolated: true,
-            session_token: endpoint.secret.token(),
+            session_token: Some(endpoint.secret.as_str().to_owned()),
             ..Connect::default()
         },
         None => Connect {

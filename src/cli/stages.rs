@@ -126,7 +126,7 @@ pub(super) async fn change_with<R: Recipe + Clone>(
     if results.iter().all(|result| result.intent.plan.is_empty()) {
         let ending = report(&hubs, reports_of(&results))?;
         for result in &results {
-            hubs.ui.sentences(&result.intent.unchanged)?;
+            hubs.ui.sentence(&result.intent.unchanged)?;
             hubs.ui.next_steps(&result.intent.next, &hubs.global_options)?;
         }
         return Ok(ending);
@@ -146,7 +146,7 @@ pub(super) async fn change_with<R: Recipe + Clone>(
     }
     for (hub, result) in hubs.list.iter().zip(&mut results) {
         if result.intent.plan.is_empty() {
-            hubs.ui.sentences(&result.intent.unchanged)?;
+            hubs.ui.sentence(&result.intent.unchanged)?;
             continue;
         }
         let began = Instant::now();

@@ -58,21 +58,32 @@ pub fn usual_names(cluster: &ClusterName) -> Vec<RoleName> {
         .collect()
 }
 
-/// The roles of an account that may be a cluster's controller role: a usual name itself, else a usual name with a
-/// generated suffix.
-#[must_use]
-pub fn matching(cluster: &ClusterName, all: &BTreeSet<RoleName>) -> Vec<RoleName> {
-    let usual = usual_names(cluster);
-    let exact: Vec<RoleName> = usual.iter().filter(|role| all.contains(role)).cloned().collect();
-    if !exact.is_empty() {
-        return exact;
+/// The roles of an account that a cluster's controller may run as, by their names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RoleCandidates {
+    /// Roles with a usual name of the cluster.
+    pub usual: Vec<RoleName>,
+    /// If there is none: roles with such a name and a generated suffix. The suffix may be a part of another cluster's name:
+    /// `KarpenterIRSA-base-1A2B3C4D5E6F` has a usual name of cluster `base-1A2B3C4D5E6F`. So only a person can confirm one.
+    pub suffixed: Vec<RoleName>,
+}
+
+impl RoleCandidates {
+    /// The candidates among all roles of the account.
+    #[must_use]
+    pub fn of(cluster: &ClusterName, all: &BTreeSet<RoleName>) -> Self {
+        let names = usual_names(cluster);
+        let usual: Vec<RoleName> = names.iter().filter(|role| all.contains(role)).cloned().collect();
+        let is_generated = |role: &&RoleName| {
+            let name = without_suffix(role.as_str());
+            names.iter().any(|usual| name == Some(usual.as_str()))
+        };
+        let suffixed = match usual.is_empty() {
+            true => all.iter().filter(is_generated).cloned().collect(),
+            false => Vec::new(),
+        };
+        Self { usual, suffixed }
     }
-    let generated = |role: &&RoleName| {
-        usual
-            .iter()
-            .any(|name| without_suffix(role.as_str()) == Some(name.as_str()))
-    };
-    all.iter().filter(generated).cloned().collect()
 }
 
 /// Whether a role is named like the controller role of some cluster.
@@ -108,7 +119,7 @@ fn stands_alone(name: &str, at: usize, length: usize) -> bool {
 }
 
 /// A name without the suffix that Terraform (`name_prefix`: 26 digits) or CloudFormation (12 or 13 capitals and digits)
-/// generates. Any other suffix may be part of another cluster's name.
+/// generates. Any other suffix is part of another cluster's name.
 fn without_suffix(name: &str) -> Option<&str> {
     let (name, suffix) = name.rsplit_once('-')?;
     let terraform = suffix.len() == 26 && suffix.bytes().all(|b| b.is_ascii_hexdigit() && !b.is_ascii_uppercase());
@@ -126,42 +137,36 @@ mod tests {
     }
 
     #[test]
-    fn a_role_is_found_by_its_name() {
-        for (cluster, all, found) in [
+    fn a_role_is_found_by_its_name_and_a_suffix_only_makes_it_a_candidate() {
+        const TERRAFORM: &str = "KarpenterIRSA-base-20230918120501234500000001";
+        const CLOUDFORMATION: &str = "KarpenterIRSA-base-1A2B3C4D5E6F";
+        for (all, usual, suffixed) in [
             (
-                "base",
                 vec!["KarpenterServiceAccount-base", "other"],
                 vec!["KarpenterServiceAccount-base"],
+                vec![],
             ),
             (
-                "base",
                 vec!["base-karpenter", "KarpenterIRSA-base"],
-                vec!["KarpenterIRSA-base", "base-karpenter"],
+                vec!["base-karpenter", "KarpenterIRSA-base"],
+                vec![],
             ),
-            (
-                "base",
-                vec!["KarpenterIRSA-base-20230918120501234500000001"],
-                vec!["KarpenterIRSA-base-20230918120501234500000001"],
-            ),
-            (
-                "base",
-                vec!["KarpenterIRSA-base-1A2B3C4D5E6F"],
-                vec!["KarpenterIRSA-base-1A2B3C4D5E6F"],
-            ),
+            (vec![TERRAFORM], vec![], vec![TERRAFORM]),
+            (vec![TERRAFORM, CLOUDFORMATION], vec![], vec![CLOUDFORMATION, TERRAFORM]),
             // The role of a cluster named base-2.
-            ("base", vec!["KarpenterIRSA-base-2"], vec![]),
-            ("base", vec!["KarpenterIRSA-base2"], vec![]),
+            (vec!["KarpenterIRSA-base-2"], vec![], vec![]),
+            (vec!["KarpenterIRSA-base2"], vec![], vec![]),
             (
-                "base",
-                vec!["KarpenterIRSA-base", "KarpenterIRSA-base-1A2B3C4D5E6F"],
+                vec!["KarpenterIRSA-base", CLOUDFORMATION],
                 vec!["KarpenterIRSA-base"],
+                vec![],
             ),
-            ("base", vec![], vec![]),
+            (vec![], vec![], vec![]),
         ] {
-            let mut names = matching(&cluster.parse().unwrap(), &roles(&all));
-            names.sort();
-            let names: Vec<&str> = names.iter().map(RoleName::as_str).collect();
-            assert_eq!(names, found, "{cluster} in {all:?}");
+            let found = RoleCandidates::of(&"base".parse().unwrap(), &roles(&all));
+            let names = |roles: Vec<RoleName>| roles.iter().map(ToString::to_string).collect::<Vec<_>>();
+            assert_eq!(names(found.usual), usual, "{all:?}");
+            assert_eq!(names(found.suffixed), suffixed, "{all:?}");
         }
     }
 

@@ -20,8 +20,10 @@
 //!   have one that a request without the key does not meet.
 //! - `iam:CreateRole`, `iam:PutRolePolicy` and `iam:PutRolePermissionsBoundary` have `iam:PermissionsBoundary`: what the
 //!   role has, or what the request gives it (IAM user guide, "Permissions boundaries for IAM entities", which delegates
-//!   by the same condition). `iam:TagRole` and `iam:UntagRole` have `aws:TagKeys`; `iam:UpdateAssumeRolePolicy` has no
-//!   condition on the new trust policy.
+//!   by the same condition). `iam:TagRole` and `iam:UntagRole` have `aws:TagKeys`; `iam:CreateRole` and
+//!   `iam:UpdateAssumeRolePolicy` have no condition on the trust policy.
+//! - `iam:PassRole` has `iam:PassedToService`, which no other call has (IAM user guide, "IAM and AWS STS condition context
+//!   keys"): it has a statement of its own, whose condition a request without the key does not meet.
 //! - `kms:Decrypt` has `kms:ViaService`. Kibus calls `kms:GetKeyPolicy` itself, so it has no such condition.
 
 mod fit;

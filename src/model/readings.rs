@@ -21,7 +21,7 @@ use super::tags::{BUS, CLUSTER, CONTROLLER_ROLE, Tags};
 pub(crate) fn any_text() -> impl Strategy<Value = String> {
     prop_oneof![
         any::<String>(),
-        "[\\x00-\\x1f\\x7f-\\x9f\u{202a}-\u{202e}\u{2066}-\u{2069}a%\"\\\\/:*{}.]{0,24}",
+        "[\\x00-\\x1f\\x7f-\\x9f\u{61c}\u{2028}-\u{202e}\u{2066}-\u{2069}\u{e0020}-\u{e007f}a%\"\\\\/:*{}.]{0,24}",
         prop_oneof![
             Just("-1"),
             Just("1e999"),

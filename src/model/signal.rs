@@ -248,7 +248,8 @@ impl Signal {
         self.facts().sample
     }
 
-    /// The pattern of its rule, narrowed to what Karpenter acts on and to one account.
+    /// The pattern of its rule, narrowed to what Karpenter acts on and to one account. An event that a replay of an archive
+    /// sends again has a `replay-name` (EventBridge user guide, "Replaying archived events") and does not match.
     #[must_use]
     pub fn pattern(self, account: &AccountId) -> Document {
         Template::builtin(self.facts().pattern).fill(&[("account", account.as_str().into())])
@@ -267,6 +268,7 @@ mod tests {
         for signal in Signal::ALL {
             let mut pattern = json!({
                 "account": [scope().account.as_str()],
+                "replay-name": [{"exists": false}],
                 "source": [signal.source()],
                 "detail-type": signal.detail_types(),
             });

@@ -40,7 +40,7 @@ pub struct Request {
 /// The option for the controller roles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RoleOption {
-    /// Not set: the saved role, else the one that is found by the usual names.
+    /// Not set: the saved role, else the one with a usual name.
     Search,
     /// This role, or this pattern of names.
     Named(RoleTemplate),
@@ -55,7 +55,7 @@ enum RoleDecision {
     Unmanaged,
     /// Unknown until more is read.
     Open,
-    /// No role matches, or several do.
+    /// No role is certainly the one.
     NotFound(RoleSearch),
     /// The role does not exist.
     Missing(MissingRole),
@@ -110,7 +110,8 @@ impl Recipe for Request {
                 },
                 RoleDecision::Open => query.role_names = true,
                 RoleDecision::Missing(_) if matches!(survey.role_names, Fact::NotAsked) => query.role_names = true,
-                RoleDecision::Missing(_) | RoleDecision::Unmanaged | RoleDecision::NotFound(_) => {}
+                RoleDecision::NotFound(search) => query.roles.extend(role_search::unread(survey, &search)),
+                RoleDecision::Missing(_) | RoleDecision::Unmanaged => {}
             }
         }
         if self.role == RoleOption::Search {

@@ -53,7 +53,7 @@ pub struct MissingRole {
 pub struct RoleSearch {
     /// The cluster.
     pub cluster: ClusterName,
-    /// The roles that may be the one, if there are several.
+    /// The roles that may be the one: several with usual names, or those with a usual name and a generated suffix.
     pub found: Vec<RoleName>,
     /// Roles that may be meant, if none was found.
     pub similar: Vec<RoleName>,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::blocked::UnknownCluster;
 use super::inventory;
-use crate::model::controller_role::{matching, usual_names};
+use crate::model::controller_role::{RoleCandidates, usual_names};
 use crate::model::name::ClusterName;
 use crate::survey::{Fact, Policies, Query, Survey};
 
@@ -52,7 +52,7 @@ pub(super) fn evidence(survey: &Survey, name: &ClusterName) -> Evidence {
         .iter()
         .any(|role| matches!(survey.roles.get(role), Some(Fact::Present(_))));
     let listed = survey.role_names.present();
-    let role_listed = listed.is_some_and(|all| !matching(name, all).is_empty());
+    let role_listed = listed.is_some_and(|all| RoleCandidates::of(name, all) != RoleCandidates::default());
     if role_exists || role_listed || !inventory::roles_with_policy(survey, name, &queue).is_empty() {
         Evidence::Exists
     } else {

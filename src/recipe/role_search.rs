@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::blocked::RoleSearch;
 use super::inventory::{policy, roles_with_policy};
-use crate::model::controller_role::{is_usual, matching, similar, usual_names};
+use crate::model::controller_role::{RoleCandidates, is_usual, similar, usual_names};
 use crate::model::inventory::Reading;
 use crate::model::name::{ClusterName, RoleName};
 use crate::model::resource::ResourceId;
@@ -16,14 +16,13 @@ use crate::survey::{Fact, Policies, Query, Survey};
 pub(super) enum Found {
     /// This role.
     One(RoleName),
-    /// No role, or several.
+    /// No role, several, or only roles with a generated suffix, which may be of other clusters.
     NotOne(RoleSearch),
     /// Unknown until the names of all roles are read.
     Open,
 }
 
-/// The one role of a usual name that exists, else the one with a generated suffix. A role that still has the policy
-/// of the cluster takes precedence.
+/// The one role of a usual name that exists. A role that still has the policy of the cluster takes precedence.
 pub(super) fn find(survey: &Survey, name: &ClusterName) -> Found {
     let holders = roles_with_policy(survey, name, &survey.cluster_queue(name));
     let mut found: Vec<RoleName> = if holders.len() == 1 {
@@ -35,24 +34,30 @@ pub(super) fn find(survey: &Survey, name: &ClusterName) -> Found {
         };
         usual_names(name).into_iter().filter(exists).collect()
     };
+    if let [one] = found.as_slice() {
+        return Found::One(one.clone());
+    }
     let mut close = Vec::new();
     if found.is_empty() {
         let Some(all) = survey.role_names.present() else {
             return Found::Open;
         };
-        found = matching(name, all);
+        found = RoleCandidates::of(name, all).suffixed;
         if found.is_empty() {
             close = similar(name, all).into_iter().cloned().collect();
         }
     }
-    match found.as_slice() {
-        [one] => Found::One(one.clone()),
-        _ => Found::NotOne(RoleSearch {
-            cluster: name.clone(),
-            found,
-            similar: close,
-        }),
-    }
+    Found::NotOne(RoleSearch {
+        cluster: name.clone(),
+        found,
+        similar: close,
+    })
+}
+
+/// The candidates of a search whose policies were not read. One of them may still have the policy of the cluster.
+pub(super) fn unread(survey: &Survey, search: &RoleSearch) -> impl Iterator<Item = (RoleName, Policies)> {
+    let roles = search.found.iter().filter(|role| !survey.roles.contains_key(*role));
+    roles.map(|role| (role.clone(), Policies::AllAndManaged))
 }
 
 /// Whether the names of all roles must be read to confirm the saved roles of these clusters.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::python::PythonVersion;
-use crate::error::Error;
+use crate::error::{Error, quoted};
 
 /// Why an operation on the sandbox failed.
 #[derive(Debug, thiserror::Error)]
@@ -63,10 +63,16 @@ pub enum SandboxError {
         /// Its process id.
         pid: u32,
     },
-    /// Another user could put a program into it that kibus would run.
-    #[error("`{path}` belongs to another user, so kibus runs nothing from it")]
+    /// Another user could put something into it that kibus or a shell would run.
+    #[error("`{path}` belongs to another user, so kibus uses nothing from it")]
     OtherOwner {
-        /// The directory.
+        /// The directory or file.
+        path: PathBuf,
+    },
+    /// Another user could have changed it, or read the secret in it.
+    #[error("other users have access to `{path}`, so kibus uses nothing from it")]
+    OpenToOthers {
+        /// The directory or file.
         path: PathBuf,
     },
     /// An operation on a file or a program failed.
@@ -95,6 +101,10 @@ impl From<SandboxError> for Error {
         match failure {
             SandboxError::OtherOwner { .. } => {
                 error.hint("set `KIBUS_SANDBOX_HOME` to a directory of your own, or delete this one")
+            }
+            SandboxError::OpenToOthers { path } => {
+                let path = path.to_string_lossy();
+                error.hint_command("if it is yours, take the access from them:", format!("chmod go= {}", quoted(&path)))
             }
             SandboxError::NoHome => error.hint("set `KIBUS_SANDBOX_HOME` to a directory that you can write to"),
             SandboxError::NoPython | SandboxError::OldPython { .. } => {

@@ -1,7 +1,8 @@
 //! The sandbox's directory, and the lock that lets only one process at a time change it.
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File, Permissions};
+use std::fs::{self, DirBuilder, File, Metadata, Permissions};
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -84,22 +85,52 @@ impl Home {
         Ok(())
     }
 
+    /// The content of a file with a secret in this directory; `None` if it is missing.
+    ///
+    /// # Errors
+    /// When another user could have put it there or read it, or it cannot be read.
+    pub(super) fn read_private(&self, path: &Path) -> Result<Option<Vec<u8>>, SandboxError> {
+        let mut file = match File::open(path) {
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(SandboxError::io("read", path))?,
+        };
+        for (path, found, others) in [
+            (self.path(), fs::metadata(self.path()), OTHERS_WRITE),
+            (path, file.metadata(), OTHERS),
+        ] {
+            let found = found.map_err(SandboxError::io("read", path))?;
+            self.check(path, &found)?;
+            if found.mode() & others != 0 {
+                return Err(SandboxError::OpenToOthers { path: path.to_owned() });
+            }
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(SandboxError::io("read", path))?;
+        Ok(Some(bytes))
+    }
+
     /// Refuses a file that exists and belongs to another user.
     pub(super) fn check_owner(&self, path: &Path) -> Result<(), SandboxError> {
-        let Ok(found) = fs::metadata(path) else { return Ok(()) };
+        fs::metadata(path).map_or(Ok(()), |found| self.check(path, &found))
+    }
+
+    fn check(&self, path: &Path, found: &Metadata) -> Result<(), SandboxError> {
+        let other = || SandboxError::OtherOwner { path: path.to_owned() };
         // A new file belongs to the user that this process runs as.
-        let ours = tempfile::tempfile_in(&self.0)
-            .and_then(|file| file.metadata())
-            .map_err(SandboxError::io("create a file in", &self.0))?;
-        if found.uid() == ours.uid() {
-            return Ok(());
+        let ours = tempfile::tempfile_in(&self.0).and_then(|file| file.metadata());
+        match ours {
+            Ok(ours) if ours.uid() == found.uid() => Ok(()),
+            Ok(_) => Err(other()),
+            Err(e) if e.kind() == ErrorKind::PermissionDenied => Err(other()),
+            Err(e) => Err(SandboxError::io("create a file in", &self.0)(e)),
         }
-        Err(SandboxError::OtherOwner { path: path.to_owned() })
     }
 }
 
 /// The permission of the group and of all others to write.
 const OTHERS_WRITE: u32 = 0o022;
+/// Any permission of the group and of all others.
+const OTHERS: u32 = 0o077;
 
 /// Held while this process changes the sandbox.
 #[derive(Debug)]
@@ -159,6 +190,32 @@ mod tests {
         };
         assert!(matches!(refused, Err(SandboxError::OtherOwner { .. })), "{refused:?}");
         assert!(!home.path().join("lock").exists());
+    }
+
+    #[test]
+    fn a_record_that_others_could_have_written_or_read_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::new(dir.path().to_owned());
+        let (path, record) = (home.path(), home.record_path());
+        assert_eq!(home.read_private(&record).unwrap(), None);
+        fs::write(&record, "{}").unwrap();
+        for (of_home, of_record, refused) in [
+            (0o700, 0o600, None),
+            (0o755, 0o600, None),
+            (0o777, 0o600, Some(path)),
+            (0o720, 0o600, Some(path)),
+            (0o700, 0o644, Some(&*record)),
+            (0o700, 0o620, Some(&*record)),
+        ] {
+            fs::set_permissions(path, Permissions::from_mode(of_home)).unwrap();
+            fs::set_permissions(&record, Permissions::from_mode(of_record)).unwrap();
+            let found = match home.read_private(&record) {
+                Ok(Some(_)) => None,
+                Err(SandboxError::OpenToOthers { path }) => Some(path),
+                other => panic!("{of_home:o} {of_record:o}: {other:?}"),
+            };
+            assert_eq!(found.as_deref(), refused, "{of_home:o} {of_record:o}");
+        }
     }
 
     #[tokio::test]

@@ -124,9 +124,9 @@ impl Sandbox {
     /// Whether the user's server is running and responds.
     ///
     /// # Errors
-    /// Its record cannot be read.
+    /// Its record cannot be read, or another user could have written it.
     pub async fn status(&self) -> Result<ServerStatus, SandboxError> {
-        let Some(record) = ServerRecord::read(&self.home.record_path())?.filter(ServerRecord::is_running) else {
+        let Some(record) = ServerRecord::read(&self.home)?.filter(ServerRecord::is_running) else {
             return Ok(ServerStatus::Down);
         };
         Ok(if server::is_healthy(&record).await {
@@ -155,7 +155,7 @@ impl Sandbox {
     /// [`SandboxError::NotStopped`] if it is still running after both signals.
     pub async fn down(&self) -> Result<Option<ServerRecord>, SandboxError> {
         let _lock = self.home.lock().await?;
-        let running = ServerRecord::read(&self.home.record_path())?.filter(ServerRecord::is_running);
+        let running = ServerRecord::read(&self.home)?.filter(ServerRecord::is_running);
         if let Some(record) = &running {
             signal_group(record.pid, KillSignal::Term);
             if !has_exited(record).await {

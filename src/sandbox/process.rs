@@ -1,4 +1,5 @@
-//! Identifies and signals a process by its id, with `/proc` or `ps` and the shell's `kill`.
+//! Identifies and signals a process by its id, with `/proc` or `ps` and the shell's `kill`. Both programs are called by their
+//! paths: `PATH` may name the current directory, which may be a repository with any content.
 //!
 //! The system reuses process ids. The server therefore carries a unique mark in its command line, and only a process with
 //! that mark counts as the server.
@@ -44,7 +45,7 @@ fn command_line(pid: u32) -> Option<String> {
         let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
         return Some(String::from_utf8_lossy(&bytes).into_owned());
     }
-    let ps = Command::new("ps")
+    let ps = Command::new("/bin/ps")
         .args(["-ww", "-o", "args=", "-p", &pid.to_string()])
         .stdin(Stdio::null())
         .output()
@@ -60,7 +61,7 @@ pub(super) fn signal_group(leader: u32, signal: KillSignal) {
         KillSignal::Term => "TERM",
         KillSignal::Kill => "KILL",
     };
-    let _ = Command::new("sh")
+    let _ = Command::new("/bin/sh")
         .args(["-c", "kill -s \"$1\" -- \"-$2\"", "sh", name])
         .arg(leader.to_string())
         .stdin(Stdio::null())

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 
 const BYTES: usize = 16;
 
-/// What every request to a server must carry as its session token.
-#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+/// What every request to a server must carry as its session token: 32 hexadecimal digits.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Secret(String);
 
 impl Secret {
@@ -30,16 +30,28 @@ impl Secret {
         })))
     }
 
-    /// The session token of AWS clients; `None` for a server that was started before there were secrets.
-    #[must_use]
-    pub fn token(&self) -> Option<String> {
-        (!self.0.is_empty()).then(|| self.0.clone())
-    }
-
     /// The secret as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl TryFrom<String> for Secret {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let is_digit = |b| matches!(b, b'0'..=b'9' | b'a'..=b'f');
+        match text.len() == 2 * BYTES && text.bytes().all(is_digit) {
+            true => Ok(Self(text)),
+            false => Err("a secret is 32 hexadecimal digits"),
+        }
+    }
+}
+
+impl From<Secret> for String {
+    fn from(secret: Secret) -> Self {
+        secret.0
     }
 }
 
@@ -58,7 +70,22 @@ mod tests {
     fn two_secrets_differ_and_are_not_shown() {
         let (one, other) = (Secret::new().unwrap(), Secret::new().unwrap());
         assert_ne!(one, other);
-        assert_eq!(one.as_str().len(), 2 * BYTES);
+        assert_eq!(Secret::try_from(String::from(one.clone())), Ok(one.clone()));
         assert_eq!(format!("{one:?}"), "Secret");
+    }
+
+    #[test]
+    fn a_secret_is_digits_and_nothing_else() {
+        let digits = "0123456789abcdef0123456789abcdef";
+        for (text, valid) in [
+            (digits, true),
+            ("", false),
+            (&digits[1..], false),
+            (&format!("{digits}0"), false),
+            ("0123456789ABCDEF0123456789ABCDEF", false),
+            ("$(kibus)\nexport PATH=.;01234567", false),
+        ] {
+            assert_eq!(Secret::try_from(text.to_owned()).is_ok(), valid, "{text:?}");
+        }
     }
 }

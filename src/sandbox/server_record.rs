@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::environment::Endpoint;
 use super::error::SandboxError;
+use super::home::Home;
 use super::process::{self, Mark};
 use super::secret::Secret;
 
@@ -20,8 +21,6 @@ pub struct ServerRecord {
     /// The time of its start, in seconds since 1970.
     pub started: u64,
     pub(super) mark: Mark,
-    /// A server that an older kibus has started needs none.
-    #[serde(default)]
     pub(super) secret: Secret,
 }
 
@@ -40,13 +39,13 @@ impl ServerRecord {
         process::is_running(self.pid, &self.mark)
     }
 
-    /// The record in this file. `None` if the file is missing or cannot be parsed, since it then names no process.
-    pub(super) fn read(path: &Path) -> Result<Option<Self>, SandboxError> {
-        match std::fs::read(path) {
-            Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
-            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-            Err(e) => Err(SandboxError::io("read", path)(e)),
-        }
+    /// The record in this home. `None` if the file is missing or cannot be parsed, since it then names no process.
+    ///
+    /// # Errors
+    /// When another user could have written it, or it cannot be read.
+    pub(super) fn read(home: &Home) -> Result<Option<Self>, SandboxError> {
+        let bytes = home.read_private(&home.record_path())?;
+        Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
     }
 
     /// Writes the file atomically. Only the user can read it, since it holds the secret.
@@ -87,25 +86,33 @@ mod tests {
     #[test]
     fn a_written_record_is_read_back() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("server.json");
-        assert_eq!(ServerRecord::read(&path).unwrap(), None, "no file");
+        let home = Home::new(dir.path().to_owned());
+        let (path, read) = (home.record_path(), || ServerRecord::read(&home).unwrap());
+        assert_eq!(read(), None, "no file");
         let (one, other) = (record(), record());
         one.write(&path).unwrap();
-        assert_eq!(ServerRecord::read(&path).unwrap(), Some(one));
+        assert_eq!(read(), Some(one));
         other.write(&path).unwrap();
-        assert_eq!(ServerRecord::read(&path).unwrap(), Some(other), "overwritten");
+        assert_eq!(read(), Some(other), "overwritten");
         ServerRecord::remove(&path).unwrap();
         ServerRecord::remove(&path).unwrap();
-        assert_eq!(ServerRecord::read(&path).unwrap(), None, "removed");
+        assert_eq!(read(), None, "removed");
     }
 
     #[test]
     fn an_unparsable_file_is_no_record() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("server.json");
-        for text in ["", "{", "{}", r#"{"pid":-1,"port":1,"started":1,"mark":"x"}"#] {
-            std::fs::write(&path, text).unwrap();
-            assert_eq!(ServerRecord::read(&path).unwrap(), None, "{text:?}");
+        let home = Home::new(dir.path().to_owned());
+        record().write(&home.record_path()).unwrap();
+        for text in [
+            "",
+            "{",
+            "{}",
+            r#"{"pid":-1,"port":1,"started":1,"mark":"x"}"#,
+            r#"{"pid":1,"port":1,"started":1,"mark":"x","secret":"$(kibus)"}"#,
+        ] {
+            std::fs::write(home.record_path(), text).unwrap();
+            assert_eq!(ServerRecord::read(&home).unwrap(), None, "{text:?}");
         }
     }
 

@@ -7,7 +7,7 @@ mod status;
 use serde_json::{Map, Value, json};
 
 use super::Heading;
-use super::text::{WIDTH, release_queues, second_sources};
+use super::text::{WIDTH, escape, indented, release_queues, second_sources};
 use crate::apply::dead_letters::Treated;
 use crate::error::{Error, Hint, Invocation};
 use crate::model::field::FieldValue;
@@ -189,8 +189,8 @@ fn finding_json(finding: &Finding, options: &str) -> Value {
 /// A hint as lines: the sentence, then its command.
 fn hint_lines(hint: &Hint, options: &str) -> String {
     match &hint.command {
-        None => hint.text.clone(),
-        Some(command) => format!("{}\n{}", hint.text, super::text::indented(&command.line(options))),
+        None => escape(&hint.text).into_owned(),
+        Some(command) => format!("{}\n{}", escape(&hint.text), indented(&command.line(options))),
     }
 }
 

@@ -155,13 +155,12 @@ impl Ui {
         }
     }
 
-    /// Writes sentences as [`Ui::result`] does, folded at the width of the terminal. Indented lines are for
-    /// copying and are not folded.
+    /// Writes a sentence as [`Ui::result`] does, folded at the width of the terminal.
     ///
     /// # Errors
     /// As [`Ui::out`].
-    pub fn sentences(&self, text: &str) -> Result<(), Error> {
-        self.result(&text::sentences(text, self.result_style()))
+    pub fn sentence(&self, text: &str) -> Result<(), Error> {
+        self.result(&text::sentences(&text::escape(text), self.result_style()))
     }
 
     /// Writes the steps that are left to a person, unless output is quiet.
@@ -172,7 +171,8 @@ impl Ui {
         if steps.is_empty() || self.quiet {
             return Ok(());
         }
-        self.sentences(&text::next_steps(steps, options, self.result_style()))
+        let style = self.result_style();
+        self.result(&text::sentences(&text::next_steps(steps, options, style), style))
     }
 
     /// Writes a line to stderr.
@@ -182,27 +182,22 @@ impl Ui {
 
     /// Writes a warning with its command to stderr. A JSON document has its warnings itself.
     pub fn warn(&self, warning: &Hint, options: &str) {
-        match &warning.command {
-            None => self.warn_text(&warning.text),
-            Some(command) => {
-                let command = text::indented(&command.line(options));
-                self.warn_text(&format!("{}\n{command}", warning.text));
-            }
-        }
-    }
-
-    /// Writes a warning to stderr; it may have several lines.
-    pub fn warn_text(&self, text: &str) {
         if self.output == Output::Text && !self.quiet {
-            self.say(&text::warning(text, self.stderr_style()));
+            let command = warning.command.as_ref().map(|command| command.line(options));
+            self.say(&text::warning(&warning.text, command.as_deref(), self.stderr_style()));
         }
     }
 
-    /// Writes a note to stderr, unless output is quiet; it may have several lines.
-    pub fn note(&self, text: &str) {
+    /// Writes a warning without a command to stderr.
+    pub fn warn_text(&self, text: &str) {
+        self.warn(&Hint::text(text), "");
+    }
+
+    /// Writes a note to stderr, with a line for each item, unless output is quiet.
+    pub fn note(&self, text: &str, items: &[String]) {
         if !self.quiet {
-            let lines: Vec<_> = text.lines().map(text::escape).collect();
-            self.say(&lines.join("\n"));
+            let items = items.iter().map(|item| format!("\n    {}", text::escape(item)));
+            self.say(&format!("{}{}", text::escape(text), items.collect::<String>()));
         }
     }
 

@@ -23,7 +23,8 @@ pub(super) fn check(case: &str, text: &str, hidden: &[&str]) {
     assert!(found.is_empty(), "{case}: {found:?} in\n{begin}");
     assert!(text.len() < LONGEST, "{case}: {} bytes", text.len());
     let control = text.chars().find(|c| {
-        c.is_control() && *c != '\n' || ('\u{202a}'..='\u{202e}').contains(c) || ('\u{2066}'..='\u{2069}').contains(c)
+        c.is_control() && *c != '\n'
+            || matches!(*c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}')
     });
     assert_eq!(control, None, "{case}: {text:?}");
 }

@@ -35,7 +35,7 @@ impl Bench {
             endpoint_url: Some(url.clone()),
             isolated: true,
             account: Some(ACCOUNT.parse().unwrap()),
-            session_token: server.endpoint().secret.token(),
+            session_token: Some(server.endpoint().secret.as_str().to_owned()),
             ..Connect::default()
         };
         let cloud = AwsCloud::new(&connect.connect().await.unwrap(), "kibus".parse().unwrap());

@@ -86,7 +86,7 @@ impl Account {
         Keys {
             id: ACCOUNT.to_owned(),
             secret: "test".to_owned(),
-            token: self.server.endpoint().secret.token(),
+            token: Some(self.server.endpoint().secret.as_str().to_owned()),
         }
     }
 

@@ -81,11 +81,9 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     };
 
     let boundary = account.managed("boundary", &everything()).await;
-    for role in [
-        "KarpenterControllerRole-base",
-        // A name that Terraform generates from `tenant-1-karpenter`.
-        "tenant-1-karpenter-20261121000000000000000001",
-    ] {
+    // A name that Terraform generates from `tenant-1-karpenter`.
+    let generated = "tenant-1-karpenter-20261121000000000000000001";
+    for role in ["KarpenterControllerRole-base", generated] {
         let call = iam.create_role().role_name(role);
         call.assume_role_policy_document(ASSUME_NOBODY).send().await.unwrap();
     }
@@ -97,7 +95,9 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     let before = resource_names(&account).await;
     let key = account.key().await;
     let document = account
-        .document(&format!("policy operator base tenant-1 --kms-key {key}"))
+        .document(&format!(
+            "policy operator base --controller-role {generated} --kms-key {key}"
+        ))
         .await;
     account.allow("operator", "kibus-operator", &document).await;
     account
@@ -119,7 +119,9 @@ async fn each_policy_allows_its_work_and_nothing_else() {
         Document::new(router.clone()),
         "what is printed is what it has"
     );
-    operator.kibus("add-cluster base tenant-1").await;
+    operator.kibus("add-cluster base").await;
+    let add = format!("add-cluster tenant-1 --controller-role {generated}");
+    operator.kibus(&add).await;
     operator.kibus("verify").await;
     operator.kibus("status").await;
 

@@ -52,7 +52,7 @@ impl TestBus {
             region: Some(REGION.parse().unwrap()),
             endpoint_url: Some(endpoint.clone()),
             isolated: true,
-            session_token: server.endpoint().secret.token(),
+            session_token: Some(server.endpoint().secret.as_str().to_owned()),
             ..Connect::default()
         };
         let session = connect.connect().await.unwrap();

@@ -190,9 +190,9 @@ async fn controller(
         given.karpenter_version,
         saved.as_ref().and_then(|saved| saved.karpenter_version),
     ) {
-        at.ui.note(&format!(
-            "Saved option in this document, from the tags of queue `{queue}`: --karpenter-version {version}"
-        ));
+        let text =
+            format!("Saved option in this document, from the tags of queue `{queue}`: --karpenter-version {version}");
+        at.ui.note(&text, &[]);
     }
     let options = given.or(saved.unwrap_or_default());
     let cluster = Cluster::new(&at.hub.scope, &prefix, cluster, None, options);

@@ -5,8 +5,8 @@ use serde_json::json;
 
 use super::demo;
 use crate::cli::Ending;
-use crate::error::Error;
-use crate::sandbox::{DEFAULT_REGION, Sandbox, ServerStatus, SetupStep, Up};
+use crate::error::{Error, quoted};
+use crate::sandbox::{DEFAULT_REGION, Sandbox, ServerStatus, SetupStep, ShellVariables, Up};
 use crate::ui::{Output, Ui};
 
 /// Run a local AWS emulator to try kibus without an AWS account.
@@ -77,12 +77,15 @@ async fn env(ui: &Ui) -> Result<(), Error> {
             .collect();
         return ui.out(&json!({ "set": set, "unset": variables.unset }).to_string());
     }
-    let set = variables
-        .set
-        .iter()
-        .map(|(name, value)| format!("export {name}={value}"));
+    ui.out(&script(&variables))
+}
+
+/// What a shell runs to change its variables.
+fn script(variables: &ShellVariables) -> String {
+    let set = variables.set.iter();
+    let set = set.map(|(name, value)| format!("export {name}={}", quoted(value)));
     let unset = variables.unset.iter().map(|name| format!("unset {name}"));
-    ui.out(&set.chain(unset).collect::<Vec<_>>().join("\n"))
+    set.chain(unset).collect::<Vec<_>>().join("\n")
 }
 
 async fn status(ui: &Ui) -> Result<(), Error> {
@@ -114,5 +117,22 @@ async fn status(ui: &Ui) -> Result<(), Error> {
             record.pid,
             sandbox.log_path().display()
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::tests::shell_words;
+
+    #[test]
+    fn a_shell_only_sets_the_variables() {
+        let value = "it's $(kibus)\n`kibus`; kibus";
+        let script = script(&ShellVariables {
+            set: vec![("AWS_REGION", value.to_owned())],
+            unset: vec!["AWS_PROFILE".to_owned()],
+        });
+        let words = shell_words(&format!("{script}\naws \"$AWS_REGION\""));
+        assert_eq!(words, ["aws", value]);
     }
 }

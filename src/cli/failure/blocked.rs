@@ -62,14 +62,7 @@ fn with_similar(error: Error, cluster: &ClusterName, similar: &[RoleName]) -> Er
 
 fn roles_not_found(searches: &[RoleSearch]) -> Error {
     let mut error = match searches {
-        [one] if one.found.is_empty() => {
-            Error::failed(format!("no controller role found for cluster `{}`", one.cluster))
-        }
-        [one] => Error::failed(format!(
-            "several roles could be the controller role of cluster `{}`: {}",
-            one.cluster,
-            listed(&one.found)
-        )),
+        [one] => Error::failed(no_single_role(&one.cluster, &one.found)),
         several => Error::failed(format!(
             "no single controller role found for {} clusters",
             several.len()
@@ -91,16 +84,27 @@ fn roles_not_found(searches: &[RoleSearch]) -> Error {
         }
     }
     let [first, ..] = searches else { return error };
-    let role = first.found.first().map_or("ROLE", RoleName::as_str);
     error
         .hint_command(
             "to name the role that the Karpenter controller runs as:",
-            Invocation::kibus(format!("add-cluster {} --controller-role {role}", first.cluster)),
+            Invocation::kibus(format!("add-cluster {} --controller-role ROLE", first.cluster)),
         )
         .hint_command(
             "to grant the permission by other means:",
             Invocation::kibus(format!("add-cluster {} --no-controller-role", first.cluster)),
         )
+}
+
+/// Why the search for a cluster's controller role found none. It uses none of the candidates.
+pub(in crate::cli) fn no_single_role(cluster: &ClusterName, candidates: &[RoleName]) -> String {
+    match candidates {
+        [] => format!("no controller role found for cluster `{cluster}`"),
+        [one] => format!("role `{one}` could be the controller role of cluster `{cluster}`, or of another cluster"),
+        several => format!(
+            "several roles could be the controller role of cluster `{cluster}`: {}",
+            listed(several)
+        ),
+    }
 }
 
 fn unknown_clusters(place: &Place, names: &[UnknownCluster]) -> Error {

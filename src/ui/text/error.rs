@@ -6,12 +6,13 @@ use super::fold::fold;
 use super::plan::NARROW;
 use crate::error::{Error, Hint};
 
-/// What failed, why, the current state, and the next step. Each command has its own line.
+/// What failed, why, the current state, and the next step. Each command has its own line. Nothing else has: text from
+/// outside could otherwise look like one.
 #[must_use]
 pub fn error(error: &Error, style: Style) -> String {
     let mut lines = titled(&style.paint.red("error:"), &error.message, style);
     for note in &error.notes {
-        lines.extend(note.lines().flat_map(|line| below(line, style)));
+        lines.extend(below(note, style));
     }
     for Hint { text, command } in &error.hints {
         let end = match command {
@@ -30,19 +31,12 @@ pub fn error(error: &Error, style: Style) -> String {
     lines.join("\n")
 }
 
-/// A warning. Indented lines are commands and are not folded.
+/// A warning, and the command to copy, if any.
 #[must_use]
-pub fn warning(text: &str, style: Style) -> String {
-    let mut lines = Vec::new();
-    for line in text.lines() {
-        if lines.is_empty() {
-            lines = titled(&style.paint.yellow("warning:"), line, style);
-        } else if line.starts_with(' ') {
-            lines.push(escape(line).into_owned());
-        } else {
-            lines.extend(below(line, style));
-        }
-    }
+pub fn warning(text: &str, command: Option<&str>, style: Style) -> String {
+    let mut lines = titled(&style.paint.yellow("warning:"), text, style);
+    let command = command.into_iter().flat_map(str::lines);
+    lines.extend(command.map(|line| format!("    {}", escape(line))));
     lines.join("\n")
 }
 

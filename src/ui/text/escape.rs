@@ -62,7 +62,9 @@ pub fn json_text(document: &Value) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         if c != '\n' && is_control(c) {
-            safe.push_str(&format!("\\u{:04x}", u32::from(c)));
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                safe.push_str(&format!("\\u{unit:04x}"));
+            }
         } else {
             safe.push(c);
         }
@@ -70,10 +72,16 @@ pub fn json_text(document: &Value) -> String {
     safe
 }
 
-/// Control characters, invisible characters, and characters that change the direction of text (Unicode Annex 9).
+/// Control and format characters, which are invisible or change the direction of text (Unicode Annex 9), separators of lines
+/// and paragraphs, and what Unicode has not assigned: all that the `Debug` of a text escapes, except spaces.
 fn is_control(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    if c.is_ascii() {
+        return c.is_control();
+    }
+    // Not at the beginning of the text, where `Debug` escapes combining marks too.
+    let is_escaped = String::from_iter(['a', c]).escape_debug().nth(1) == Some('\\');
+    let is_space = c.is_whitespace() && !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}');
+    is_escaped && !is_space
 }
 
 #[cfg(test)]
@@ -91,8 +99,45 @@ mod tests {
             ("a\nb\r\tc", "a\\nb\\r\\tc"),
             ("a\u{9b}b\u{7f}", "a\\u{9b}b\\u{7f}"),
             ("a\u{202e}b\u{200b}", "a\\u{202e}b\\u{200b}"),
+            ("a\u{61c}b", "a\\u{61c}b"),
+            ("a\u{301}\u{a0}\u{3000}b", "a\u{301}\u{a0}\u{3000}b"),
         ] {
             assert_eq!(escape(text), shown);
+        }
+    }
+
+    /// The characters of the categories Cc, Cf, Zl and Zp (Unicode Character Database, `DerivedGeneralCategory.txt`).
+    #[test]
+    fn characters_that_only_control_are_escaped() {
+        for range in [
+            '\0'..='\u{1f}',
+            '\u{7f}'..='\u{9f}',
+            '\u{ad}'..='\u{ad}',
+            '\u{600}'..='\u{605}',
+            '\u{61c}'..='\u{61c}',
+            '\u{6dd}'..='\u{6dd}',
+            '\u{70f}'..='\u{70f}',
+            '\u{890}'..='\u{891}',
+            '\u{8e2}'..='\u{8e2}',
+            '\u{180e}'..='\u{180e}',
+            '\u{200b}'..='\u{200f}',
+            '\u{2028}'..='\u{202e}',
+            '\u{2060}'..='\u{2064}',
+            '\u{2066}'..='\u{206f}',
+            '\u{feff}'..='\u{feff}',
+            '\u{fff9}'..='\u{fffb}',
+            '\u{110bd}'..='\u{110bd}',
+            '\u{110cd}'..='\u{110cd}',
+            '\u{13430}'..='\u{1343f}',
+            '\u{1bca0}'..='\u{1bca3}',
+            '\u{1d173}'..='\u{1d17a}',
+            '\u{e0001}'..='\u{e0001}',
+            '\u{e0020}'..='\u{e007f}',
+        ] {
+            for c in range {
+                let text = format!("x{c}");
+                assert_ne!(escape(&text), text, "{c:?}");
+            }
         }
     }
 
@@ -117,10 +162,7 @@ mod tests {
 
     #[test]
     fn a_document_shows_no_control_character_and_stays_the_same() {
-        let hostile: String = ('\0'..='\u{ff}')
-            .chain('\u{2000}'..='\u{2070}')
-            .chain(['\u{feff}', '漢'])
-            .collect();
+        let hostile: String = ('\0'..=char::MAX).collect();
         let document = json!({ hostile.clone(): [hostile] });
         let text = json_text(&document);
         assert!(!text.contains(|c| c != '\n' && is_control(c)), "{text:?}");

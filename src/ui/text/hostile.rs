@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::escape::at_the_edge;
 use super::tests::{between, cluster_resources, hub_resources};
 use super::*;
-use crate::error::Error;
+use crate::error::{Error, Hint};
 use crate::model::dead_letter::RetryLine;
 use crate::model::document::Document;
 use crate::model::inventory::Desired;
@@ -13,6 +13,7 @@ use crate::model::options::HubOptions;
 use crate::model::readings::{any_json, any_letter, any_policy, any_text};
 use crate::model::resource::{Encryption, Redrive, Resource};
 use crate::model::scope::tests::scope;
+use crate::recipe::NextStep;
 use crate::recipe::dead_letters::{DeadLetterReport, ReportedLetter};
 use crate::ui::Heading;
 use crate::ui::json::HubReport;
@@ -113,8 +114,32 @@ proptest! {
             .note(text.clone())
             .hint(text.clone())
             .hint_command(text.clone(), crate::error::quoted(&text));
-        for shown in [super::error(&error, style), warning(&format!("{text}\n    {text}\n{text}"), style)] {
+        let steps = [NextStep::Run(Hint::command(text.clone(), "kibus"))];
+        for shown in [
+            super::error(&error, style),
+            warning(&text, Some(&text), style),
+            next_steps(&steps, "", style),
+        ] {
             prop_assert!(is_safe(&shown, style), "{shown:?}");
+        }
+    }
+
+    /// A command is known by its line.
+    #[test]
+    fn text_from_outside_begins_no_line(text in any_text()) {
+        let (style, text) = (Style::default(), format!("x{text}"));
+        let hint = Hint::command(text.clone(), "kibus verify");
+        let error = Error::failed(text.clone()).note(text.clone()).hint_command(text.clone(), "kibus verify");
+        let report = HubReport { warnings: vec![hint.clone()], ..HubReport::of(&scope()) };
+        let json = crate::ui::Report { hubs: vec![report], global_options: "" }.to_json();
+        for (shown, lines) in [
+            (warning(&text, None, style), 1),
+            (warning(&text, Some("kibus verify"), style), 2),
+            (super::error(&error, style), 4),
+            (next_steps(&[NextStep::Run(hint)], "", style), 2),
+            (json["hubs"][0]["warnings"][0].as_str().unwrap().to_owned(), 2),
+        ] {
+            prop_assert_eq!(shown.lines().count(), lines, "{}", shown);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Style, by_count};
+use super::{Style, by_count, escape};
 use crate::error::{Hint, Invocation, quoted};
 use crate::model::document::Document;
 use crate::model::karpenter::{KarpenterVersion, Setting};
@@ -27,8 +27,8 @@ const ANY_QUEUE: &str = "QUEUE";
 pub fn next_steps(steps: &[NextStep], options: &str, style: Style) -> String {
     let texts = steps.iter().map(|step| match step {
         NextStep::Run(hint) => match &hint.command {
-            None => hint.text.clone(),
-            Some(command) => format!("{}\n{}", hint.text, indented(&command.line(options))),
+            None => escape(&hint.text).into_owned(),
+            Some(command) => format!("{}\n{}", escape(&hint.text), indented(&command.line(options))),
         },
         NextStep::ConfigureKarpenter(controllers) => configure(controllers, options, width(style)),
         NextStep::RemindOfSettings(controllers) => remind(controllers, options),

@@ -1,6 +1,6 @@
 //! Second sources of a cluster's events, as warnings.
 
-use crate::error::{Hint, listed};
+use crate::error::{Hint, listed, quoted};
 use crate::model::other_setup::policy_name;
 use crate::plan::{Grant, PolicyKind, SecondSource, SecondSources, Unseen};
 
@@ -60,8 +60,9 @@ fn short(arn: &str) -> &str {
     }
 }
 
+/// Whether it is the ARN of one queue. A policy may have any text here, also one that a shell would run.
 fn is_exact(arn: &str) -> bool {
-    !arn.contains(['*', '?'])
+    quoted(arn) == arn
 }
 
 fn list_rules(sources: &SecondSources) -> String {

@@ -327,7 +327,7 @@ fn an_error_escapes_what_a_terminal_would_obey() {
         .hint_command("do\u{202e}", "kibus \u{1b}[31m");
     assert_eq!(
         error(&hostile, Style::default()),
-        "error: `a\\u{1b}]0;x\\u{7}\\nerror: b` is not a name\n  one\n  \\u{1b}[2Jtwo\n  do\\u{202e}:\n      kibus \\u{1b}[31m"
+        "error: `a\\u{1b}]0;x\\u{7}\\nerror: b` is not a name\n  one\\n\\u{1b}[2Jtwo\n  do\\u{202e}:\n      kibus \\u{1b}[31m"
     );
 }
 
@@ -345,14 +345,18 @@ fn sentences_fold_at_the_terminal_width_and_commands_stay_whole() {
         "error: a message that is\n  longer than the terminal is\n  wide\n  a note that is longer than\n  the terminal is wide\n  \
          a step that is longer than\n  the terminal:\n      kibus add-cluster a-name-of-some-length"
     );
-    let text = "a warning that is longer than the terminal\n    a command that is longer than the terminal";
+    let (sentence, command) = (
+        "a warning that is longer than the terminal",
+        "a command that is longer than the terminal",
+    );
+    let text = &format!("{sentence}\n    {command}");
     assert_eq!(
-        warning(text, narrow),
+        warning(sentence, Some(command), narrow),
         "warning: a warning that is\n  longer than the terminal\n    a command that is longer than the terminal"
     );
     assert_eq!(
         sentences(text, narrow),
         "a warning that is longer than\nthe terminal\n    a command that is longer than the terminal"
     );
-    assert_eq!(sentences(text, Style::default()), text);
+    assert_eq!(sentences(text, Style::default()), *text);
 }

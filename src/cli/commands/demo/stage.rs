@@ -48,7 +48,7 @@ impl<'a> Stage<'a> {
             region: Some(DEFAULT_REGION.parse()?),
             endpoint_url: Some(endpoint.url()),
             isolated: true,
-            session_token: endpoint.secret.token(),
+            session_token: Some(endpoint.secret.as_str().to_owned()),
             ..Connect::default()
         };
         let session = connect.connect().await?;

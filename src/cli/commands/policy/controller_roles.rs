@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::At;
+use crate::cli::failure;
 use crate::cloud::Read;
 use crate::error::{Error, Hint, Invocation, listed, quoted};
-use crate::model::controller_role::matching;
+use crate::model::controller_role::RoleCandidates;
 use crate::model::name::{ClusterName, RoleName};
 use crate::model::resource::ResourceId;
 use crate::model::role_pattern::RolePattern;
@@ -84,26 +85,19 @@ impl RoleFlags {
         Ok(arns)
     }
 
-    /// The roles found for the clusters that will be added. If several roles fit a cluster, none is used.
+    /// The roles found for the clusters that will be added. A role that may be another cluster's is not used.
     fn found(&self, at: &At<'_>, known: &BTreeMap<RoleName, String>) -> BTreeSet<RoleName> {
         let names = known.keys().cloned().collect();
         let mut roles = BTreeSet::new();
         for cluster in &self.clusters {
-            match matching(cluster, &names).as_slice() {
-                [role] => {
-                    roles.insert(role.clone());
-                }
-                found => {
-                    let found = match found {
-                        [] => format!("no controller role found for cluster `{cluster}`"),
-                        several => format!(
-                            "several roles could be the controller role of cluster `{cluster}`: {}",
-                            listed(several)
-                        ),
-                    };
-                    at.ui.warn_text(&format!("{found}; name it with --controller-role"));
-                }
+            let RoleCandidates { usual, suffixed } = RoleCandidates::of(cluster, &names);
+            if let [role] = usual.as_slice() {
+                roles.insert(role.clone());
+                continue;
             }
+            let candidates = [usual, suffixed].concat();
+            let text = failure::no_single_role(cluster, &candidates);
+            at.ui.warn_text(&format!("{text}; name it with --controller-role"));
         }
         roles
     }
@@ -133,10 +127,8 @@ async fn saved(at: &At<'_>, role_names: Fact<BTreeSet<RoleName>>) -> SavedRoles 
             .iter()
             .map(|(cluster, role)| format!("{cluster}: {role}"))
             .collect();
-        at.ui.note(&format!(
-            "Saved controller roles in this document, from the tags of the clusters' queues:\n    {}",
-            lines.join("\n    ")
-        ));
+        let text = "Saved controller roles in this document, from the tags of the clusters' queues:";
+        at.ui.note(text, &lines);
     }
     if !roles.unread.is_empty() {
         at.ui.warn_text(&format!(

@@ -59,10 +59,8 @@ impl HubFlags {
         }
         if !comparison.used.is_empty() {
             let options: Vec<String> = comparison.used.iter().map(flags).collect();
-            at.ui.note(&format!(
-                "Saved options in this document, from the tags of {source}:\n    {}",
-                options.join("\n    ")
-            ));
+            let text = format!("Saved options in this document, from the tags of {source}:");
+            at.ui.note(&text, &options);
         }
         for (id, flags) in &comparison.unread {
             at.ui.warn_text(&format!(
