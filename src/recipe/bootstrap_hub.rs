@@ -281,7 +281,7 @@ fn expiring(survey: &Survey, plan: &Plan) -> Vec<Hint> {
     let lowered = updates.filter_map(|change| {
         let (before, after) = (change.before.as_ref()?.as_queue()?, change.after.as_ref()?.as_queue()?);
         let depth = survey.depth(&before.name)?;
-        let count = depth.waiting + depth.in_flight;
+        let count = depth.messages();
         (after.retention < before.retention && count > 0).then(|| {
             let (name, kept) = (&after.name, duration_text(after.retention.into()));
             Hint::text(format!(

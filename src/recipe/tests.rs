@@ -9,7 +9,7 @@ use crate::model::inventory::Reading;
 use crate::model::options::HubOptions;
 use crate::model::resource::{Code, Queue, Resource, ResourceId};
 use crate::model::scope::tests::scope;
-use crate::model::status::{Depth, Status};
+use crate::model::status::{Depth, QueueState, Status};
 use crate::model::tags::DELETING;
 use crate::plan::Op;
 use crate::survey::{Fact, RolePolicies, SavedOptions};
@@ -221,7 +221,10 @@ fn s4_a_lower_retention_warns_of_the_messages_that_wait() {
         ("the same", &HubOptions::default(), 2, 1, None),
     ] {
         let mut survey = survey(&[]);
-        let depth = Status::Queue(Depth { waiting, in_flight });
+        let depth = Status::Queue(QueueState {
+            depth: Depth { waiting, in_flight },
+            changed: None,
+        });
         survey.status.insert(ResourceId::Queue(scope().hub_queue()), depth);
         let intent = bootstrap(options.clone()).intent(&survey).unwrap();
         let warnings: Vec<_> = intent.warnings.iter().map(|hint| hint.text.as_str()).collect();

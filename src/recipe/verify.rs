@@ -44,7 +44,7 @@ impl Request {
     #[must_use]
     pub fn queues_to_watch(survey: &Survey) -> Vec<QueueName> {
         let waiting = survey.status.iter().filter_map(|(id, status)| match (id, status) {
-            (ResourceId::Queue(queue), Status::Queue(depth)) if depth.waiting > 0 => Some(queue.clone()),
+            (ResourceId::Queue(queue), Status::Queue(state)) if state.depth.waiting > 0 => Some(queue.clone()),
             _ => None,
         });
         waiting.filter(|queue| *queue != survey.scope.probe_queue()).collect()
