@@ -1,5 +1,6 @@
 //! Recipes on a bus of which some queues are being deleted, and on one whose messages would expire.
 
+mod old_key;
 mod saved_options;
 
 use super::*;
@@ -75,6 +76,7 @@ fn bootstrap(options: HubOptions) -> bootstrap_hub::Request {
         options,
         router: bootstrap_hub::OfferedRouter::Packaged(code()),
         allow_downgrade: false,
+        drop_old_key: false,
     }
 }
 
