@@ -186,9 +186,9 @@ impl Read for AwsCloud {
             resource.map(|resource| Snapshot { resource, status: None })
         }
         Ok(match id {
-            ResourceId::Queue(name) => queue::read(self, name).await?.map(|(queue, depth)| Snapshot {
+            ResourceId::Queue(name) => queue::read(self, name).await?.map(|(queue, state)| Snapshot {
                 resource: Resource::Queue(queue),
-                status: Some(Status::Queue(depth)),
+                status: Some(Status::Queue(state)),
             }),
             ResourceId::Role(name) => plain(role::read(self, name).await?.map(Resource::Role)),
             ResourceId::RolePolicy(role, name) => {

@@ -21,7 +21,7 @@ use crate::model::field::{FieldName, FieldValue};
 use crate::model::name::QueueName;
 use crate::model::queue_policy;
 use crate::model::resource::{Queue, QueueField};
-use crate::model::status::Depth;
+use crate::model::status::QueueState;
 use crate::model::tags::{BUS, CLUSTER, DELETING, Tags};
 use crate::plan::FieldChange;
 
@@ -35,8 +35,8 @@ const ROUTER_LEARNS: (&str, Duration) = (
 /// How often a create starts over because SQS answers with the deleted queue of the same name.
 const CREATES: usize = 3;
 
-/// The queue, and how many messages it holds.
-pub(super) async fn read(cloud: &AwsCloud, name: &QueueName) -> Result<Option<(Queue, Depth)>, Fault> {
+/// The queue, and its state.
+pub(super) async fn read(cloud: &AwsCloud, name: &QueueName) -> Result<Option<(Queue, QueueState)>, Fault> {
     let url = cloud.queue_url(name);
     let attributes = async {
         let call = cloud

@@ -34,7 +34,7 @@ use serde_json::{Value, json};
 
 use super::document::Document;
 use super::options::{HubOptions, UserTags};
-use super::policy::{replace_statements, with_key};
+use super::policy::{KeyUse, replace_statements, with_key};
 use super::scope::{LIVE, Scope};
 use super::signal::{PROBE_SOURCE, Signal};
 use super::tags::NAMESPACE;
@@ -111,8 +111,12 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
             &Template::builtin(by_name).fill(&values),
         );
     }
-    let statements = include_str!("../../templates/policies/operator-key.json");
-    with_key(policy, statements, scope, options.key())
+    if let Some(key) = options.key() {
+        values.push(("key", key.as_str().into()));
+        let judges = include_str!("../../templates/policies/operator-key.json");
+        replace_statements(&mut policy, &[], &Template::builtin(judges).fill(&values));
+    }
+    with_key(policy, KeyUse::Receive, scope, options.key())
 }
 
 /// The keys of the tags that kibus writes: its own, and the user's.

@@ -15,6 +15,22 @@ const SID_PREFIX: &str = "Kibus";
 /// The `Sid` of the statement with the queues that the router sends to.
 const SENDS: &str = "KibusSendToClusters";
 
+/// The `Sid` of the statement with the key of the queues.
+const CURRENT_KEY: &str = "KibusUseKey";
+
+/// The `Sid` of the statement with keys that the queues had before. It is a statement of its own, so that an old key never
+/// counts as the key of the queues.
+const OLD_KEYS: &str = "KibusUseOldKeys";
+
+/// How a principal uses a customer key, through SQS only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyUse {
+    /// To receive messages: a controller, and an operator.
+    Receive,
+    /// To receive and to send: the router.
+    Route,
+}
+
 /// The trust policy of the router role: only Lambda.
 #[must_use]
 pub fn router_trust() -> Document {
@@ -41,8 +57,7 @@ pub fn router(scope: &Scope, prefix: &QueuePrefix, key: Option<&KmsKey>) -> Docu
         let by_name = include_str!("../../templates/policies/router-without-tag-conditions.json");
         replace_statements(&mut policy, &[SENDS], &Template::builtin(by_name).fill(&values));
     }
-    let statement = include_str!("../../templates/policies/router-key.json");
-    with_key(policy, statement, scope, key)
+    with_key(policy, KeyUse::Route, scope, key)
 }
 
 /// The prefix of the cluster queues that a policy of the router names; `None` if it names none as [`router`] does.
@@ -74,8 +89,7 @@ pub fn controller(scope: &Scope, queue: &QueueName, asks_attributes: bool, key: 
         ("queue_arn", scope.queue_arn(queue).into()),
         ("actions", actions.into()),
     ]);
-    let statement = include_str!("../../templates/policies/controller-key.json");
-    with_key(policy, statement, scope, key)
+    with_key(policy, KeyUse::Receive, scope, key)
 }
 
 /// The statement that a key policy needs so that rules can send to queues under the key. The router and the controllers
@@ -104,47 +118,60 @@ pub fn all_ours(policy: &Document) -> bool {
     !statements.is_empty() && statements.into_iter().all(is_ours)
 }
 
-/// The customer keys that a policy allows: the resources of its KMS statements.
+/// What a policy allows as the key of the queues: the resources of kibus's statement for it.
 #[must_use]
-pub fn keys(policy: &Document) -> BTreeSet<String> {
-    policy
-        .statements()
-        .iter()
-        .filter(|statement| is_about_keys(statement))
-        .flat_map(|statement| texts(statement.get("Resource")))
-        .map(str::to_owned)
+pub fn current_keys(policy: &Document) -> BTreeSet<String> {
+    keys_of(policy, &[CURRENT_KEY]).map(str::to_owned).collect()
+}
+
+/// All customer keys that the statements of kibus allow, current and old; what is no ARN of a key is skipped.
+#[must_use]
+pub fn keys(policy: &Document) -> BTreeSet<KmsKey> {
+    keys_of(policy, &[CURRENT_KEY, OLD_KEYS])
+        .filter_map(|key| key.parse().ok())
         .collect()
 }
 
-/// The same policy whose KMS statement allows these keys too.
+fn keys_of<'a>(policy: &'a Document, sids: &'a [&str]) -> impl Iterator<Item = &'a str> {
+    let of_kibus = |statement: &&Value| sids.iter().any(|sid| statement["Sid"] == *sid);
+    let statements = policy.statements().into_iter().filter(of_kibus);
+    statements.flat_map(|statement| texts(statement.get("Resource")))
+}
+
+/// The policy, with a statement for the customer key of the queues if they have one.
+pub(super) fn with_key(policy: Document, key_use: KeyUse, scope: &Scope, key: Option<&KmsKey>) -> Document {
+    allowing(policy, key_use, scope, CURRENT_KEY, key)
+}
+
+/// The policy, with a statement for keys that the queues had before, if there are any.
 #[must_use]
-pub fn with_keys_too(policy: &Document, keys: &BTreeSet<String>) -> Document {
-    let mut policy = policy.clone();
-    if let Some(Value::Array(statements)) = policy.value_mut().get_mut("Statement") {
-        for statement in statements.iter_mut().filter(|statement| is_about_keys(statement)) {
-            let mut all: BTreeSet<&str> = texts(statement.get("Resource")).into_iter().collect();
-            all.extend(keys.iter().map(String::as_str));
-            statement["Resource"] = all.into_iter().collect();
-        }
-    }
-    policy
+pub fn with_old_keys(policy: Document, key_use: KeyUse, scope: &Scope, keys: &BTreeSet<KmsKey>) -> Document {
+    allowing(policy, key_use, scope, OLD_KEYS, keys)
 }
 
-fn is_about_keys(statement: &Value) -> bool {
-    texts(statement.get("Action"))
-        .iter()
-        .any(|action| action.starts_with("kms:"))
-}
-
-/// The policy, with its KMS statements if there is a customer key. The key may be used through SQS only.
-pub(super) fn with_key(mut policy: Document, statements: &str, scope: &Scope, key: Option<&KmsKey>) -> Document {
-    if let Some(key) = key {
-        let values = [
-            ("key", key.as_str().into()),
-            ("sqs_services", scope.sqs_services().into()),
-        ];
-        replace_statements(&mut policy, &[], &Template::builtin(statements).fill(&values));
-    }
+fn allowing<'a>(
+    mut policy: Document,
+    key_use: KeyUse,
+    scope: &Scope,
+    sid: &str,
+    keys: impl IntoIterator<Item = &'a KmsKey>,
+) -> Document {
+    let keys: Vec<&str> = keys.into_iter().map(KmsKey::as_str).collect();
+    let keys = match keys.as_slice() {
+        [] => return policy,
+        [one] => Value::from(*one),
+        several => several.into(),
+    };
+    let values = [
+        ("sid", sid.into()),
+        ("keys", keys),
+        ("sqs_services", scope.sqs_services().into()),
+    ];
+    let statement = Template::builtin(match key_use {
+        KeyUse::Receive => include_str!("../../templates/policies/key-receive.json"),
+        KeyUse::Route => include_str!("../../templates/policies/key-route.json"),
+    });
+    replace_statements(&mut policy, &[], &statement.fill(&values));
     policy
 }
 

@@ -194,7 +194,8 @@ proptest! {
             lets_rules_in(&policy, &scope().account, &rules),
             queues_received_from(&policy),
             policy::all_ours(&policy),
-            policy::with_keys_too(&policy, &policy::keys(&other)),
+            policy::current_keys(&policy),
+            policy::with_old_keys(policy.clone(), policy::KeyUse::Route, &scope(), &policy::keys(&other)),
         );
     }
 

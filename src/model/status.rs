@@ -4,11 +4,20 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
     /// Of a queue.
-    Queue(Depth),
+    Queue(QueueState),
     /// Of an event source mapping.
     Mapping(MappingState),
     /// Of the version that an alias points to.
     Version(VersionState),
+}
+
+/// The state of a queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueState {
+    /// How many messages it holds.
+    pub depth: Depth,
+    /// When its attributes last changed, in seconds of the Unix epoch (`LastModifiedTimestamp`).
+    pub changed: Option<u64>,
 }
 
 /// How many messages a queue holds. SQS counts approximately, and does not say how old they are.
@@ -20,7 +29,13 @@ pub struct Depth {
     pub in_flight: u64,
 }
 
-impl Depth {}
+impl Depth {
+    /// All messages, whether they can be received now or not.
+    #[must_use]
+    pub fn messages(self) -> u64 {
+        self.waiting.saturating_add(self.in_flight)
+    }
+}
 
 /// Whether messages waited in all samples of a queue, and no fewer at the end than at the start.
 #[must_use]

@@ -2,7 +2,7 @@
 
 mod advice;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::finding::FindingCode;
 use crate::error::{listed, quoted};
@@ -101,6 +101,21 @@ pub enum Refusal {
         partition: Partition,
         /// The Region of the queues.
         region: Region,
+    },
+    /// Messages wait that may be under an old key.
+    #[error("messages that may be encrypted with an old key wait in {}", counts(.queues))]
+    MessagesUnderOldKey {
+        /// The queues, with their approximate numbers of messages.
+        queues: BTreeMap<QueueName, u64>,
+    },
+    /// Queues have an old key, or changed so shortly ago that they may still use it.
+    #[error(
+        "an old key may still encrypt messages in {}, whose settings change now or changed in the last two minutes",
+        listed(.queues)
+    )]
+    OldKeyInUse {
+        /// The queues.
+        queues: BTreeSet<QueueName>,
     },
     /// The function has a newer router than the one that would replace it.
     #[error("the function has router {live}, which is newer than {offered}")]
@@ -214,7 +229,11 @@ impl Refusal {
             Self::OthersQueue { queue, .. } | Self::HubQueue(_, queue) | Self::UnconfirmedUnlock(queue) => {
                 ResourceId::Queue(queue.clone())
             }
-            Self::PrefixInUse { .. } | Self::EmptyPrefix(_) | Self::KeyElsewhere { .. } => return None,
+            Self::PrefixInUse { .. }
+            | Self::EmptyPrefix(_)
+            | Self::KeyElsewhere { .. }
+            | Self::MessagesUnderOldKey { .. }
+            | Self::OldKeyInUse { .. } => return None,
             Self::RouterRole { role, policy }
             | Self::UnconfirmedRole { role, policy, .. }
             | Self::UnconfirmedRemoval { role, policy, .. } => ResourceId::RolePolicy(role.clone(), policy.clone()),
@@ -255,6 +274,8 @@ impl Refusal {
             Self::TooMuchReserved { .. }
             | Self::EmptyPrefix(_)
             | Self::KeyElsewhere { .. }
+            | Self::MessagesUnderOldKey { .. }
+            | Self::OldKeyInUse { .. }
             | Self::OtherSettings { .. } => FindingCode::OptionNotApplicable,
             Self::OlderRouter { .. } => FindingCode::NewerRouter,
             Self::FunctionFailed { .. } => FindingCode::FunctionFailed,
@@ -274,6 +295,11 @@ impl Refusal {
 pub fn flags(flag: &str, values: &[String]) -> String {
     let one = |value: &String| format!("--{flag} {}", quoted(value));
     values.iter().map(one).collect::<Vec<_>>().join(" ")
+}
+
+fn counts(queues: &BTreeMap<QueueName, u64>) -> String {
+    let counts = queues.iter().map(|(queue, count)| format!("`{queue}` (about {count})"));
+    counts.collect::<Vec<_>>().join(", ")
 }
 
 fn boundary_of_tags(saved: Option<&PermissionsBoundary>, copy: Option<&Option<PermissionsBoundary>>) -> String {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::blocked::{MissingRole, RoleSearch};
 use super::inventory::{of_cluster, readable, roles_with_policy, saved_options};
+use super::old_key::{self, Leaves};
 use super::role_search::{self, Found};
 use super::{
     Blocked, ClusterSummary, Controller, Intent, NextStep, Recipe, controllers, saved_prefix, second_source, senders,
@@ -174,6 +175,7 @@ impl Recipe for Request {
             return Err(Blocked::RolesNotFound(not_found));
         }
         readable(&observed)?;
+        let old_keys = old_key::keep(survey, &observed, &mut desired, Leaves::WhenUnused);
         let mut roles = controllers::check(survey, &desired);
         second_source::by_name(&mut roles.second_sources, survey, &clusters);
         let plan = plan::plan(scope, &desired, &observed);
@@ -186,6 +188,7 @@ impl Recipe for Request {
         refusals.extend(plan::check_locks(&plan, survey.observed.queue(scope.hub_queue())));
         let mut warnings = roles.warnings;
         warnings.extend(senders::stopped(scope, &plan));
+        warnings.extend(old_keys.warnings);
         warnings.extend(saved_prefix::unread(survey)?);
         let controllers: Vec<Controller> = clusters.iter().map(Controller::of).collect();
         let next = if self.show_settings || self.changes_settings(&plan) {

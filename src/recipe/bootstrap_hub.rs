@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::inventory::{of_clusters, of_hub, readable};
-use super::{Blocked, Intent, NextStep, Recipe, cluster, key, live_version, role_search, senders, unconfirmed};
+use super::old_key::Leaves;
+use super::{
+    Blocked, Intent, NextStep, Recipe, cluster, key, live_version, old_key, role_search, senders, unconfirmed,
+};
 use crate::error::{Hint, Invocation};
 use crate::model::duration::duration_text;
 use crate::model::hub::Hub;
@@ -24,6 +27,8 @@ pub struct Request {
     pub router: OfferedRouter,
     /// Whether an older router may replace a newer one.
     pub allow_downgrade: bool,
+    /// Whether the policies stop to allow old keys now.
+    pub drop_old_key: bool,
 }
 
 /// The router of a kibus.
@@ -144,6 +149,14 @@ impl Recipe for Request {
             with_clusters(survey, before, &after, &mut desired, &mut observed, &mut intent)?;
         }
         self.warn(survey, before.as_ref(), &after, &mut intent);
+        let leaves = if self.drop_old_key {
+            Leaves::Now
+        } else {
+            Leaves::WhenUnused
+        };
+        let old_keys = old_key::keep(survey, &observed, &mut desired, leaves);
+        intent.warnings.extend(old_keys.warnings);
+        intent.refusals.extend(old_keys.refusals);
         intent.plan = plan::plan(scope, &desired, &observed);
         intent.warnings.extend(expiring(survey, &intent.plan));
         intent.warnings.extend(senders::stopped(scope, &intent.plan));
@@ -208,12 +221,6 @@ impl Request {
             Fact::NotAsked | Fact::Absent => {}
         }
         let (old, new) = (before.and_then(HubOptions::key), after.key());
-        if let Some(key) = old.filter(|_| old != new) {
-            intent.warnings.push(Hint::text(format!(
-                "messages encrypted with key `{key}` cannot be received without permission to use it: check that the \
-                 queues are empty, or keep that permission for the router and the controllers until they are"
-            )));
-        }
         let check = key::check(survey, new);
         if let Some(finding) = check.finding {
             let text = format!(
@@ -281,7 +288,7 @@ fn expiring(survey: &Survey, plan: &Plan) -> Vec<Hint> {
     let lowered = updates.filter_map(|change| {
         let (before, after) = (change.before.as_ref()?.as_queue()?, change.after.as_ref()?.as_queue()?);
         let depth = survey.depth(&before.name)?;
-        let count = depth.waiting + depth.in_flight;
+        let count = depth.messages();
         (after.retention < before.retention && count > 0).then(|| {
             let (name, kept) = (&after.name, duration_text(after.retention.into()));
             Hint::text(format!(

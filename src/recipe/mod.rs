@@ -13,6 +13,7 @@ mod inventory;
 mod key;
 mod live_version;
 mod names;
+mod old_key;
 mod orphan;
 pub mod probe;
 pub mod remove_cluster;
@@ -29,6 +30,7 @@ pub mod verify;
 
 pub use blocked::{Blocked, MissingRole, RoleSearch, UnknownCluster};
 pub use cluster::{ClusterSummary, Controller};
+pub use old_key::{of_controller as old_keys_of_controller, of_router as old_keys_of_router};
 pub use role_search::SavedRoles;
 pub use saved_options::{Comparison, Difference, DocumentFor, SavedOption};
 

@@ -1,5 +1,6 @@
 //! Recipes on a bus of which some queues are being deleted, and on one whose messages would expire.
 
+mod old_key;
 mod saved_options;
 
 use super::*;
@@ -9,7 +10,7 @@ use crate::model::inventory::Reading;
 use crate::model::options::HubOptions;
 use crate::model::resource::{Code, Queue, Resource, ResourceId};
 use crate::model::scope::tests::scope;
-use crate::model::status::{Depth, Status};
+use crate::model::status::{Depth, QueueState, Status};
 use crate::model::tags::DELETING;
 use crate::plan::Op;
 use crate::survey::{Fact, RolePolicies, SavedOptions};
@@ -75,6 +76,7 @@ fn bootstrap(options: HubOptions) -> bootstrap_hub::Request {
         options,
         router: bootstrap_hub::OfferedRouter::Packaged(code()),
         allow_downgrade: false,
+        drop_old_key: false,
     }
 }
 
@@ -221,7 +223,10 @@ fn s4_a_lower_retention_warns_of_the_messages_that_wait() {
         ("the same", &HubOptions::default(), 2, 1, None),
     ] {
         let mut survey = survey(&[]);
-        let depth = Status::Queue(Depth { waiting, in_flight });
+        let depth = Status::Queue(QueueState {
+            depth: Depth { waiting, in_flight },
+            changed: None,
+        });
         survey.status.insert(ResourceId::Queue(scope().hub_queue()), depth);
         let intent = bootstrap(options.clone()).intent(&survey).unwrap();
         let warnings: Vec<_> = intent.warnings.iter().map(|hint| hint.text.as_str()).collect();

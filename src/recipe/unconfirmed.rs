@@ -166,12 +166,13 @@ impl<'a> LiveHub<'a> {
         (*given != saved && difference.live.values != [given.as_str()]).then_some(difference)
     }
 
-    /// In a change of key that was cut short, the router's policy may allow the new key already.
+    /// In a change of key that was cut short, the router's policy may allow the new key already. An old key that it still
+    /// allows is no evidence: a tag could bring it back.
     fn key(&self, after: &HubOptions) -> Option<Difference> {
         let hub_queue = self.survey.scope.hub_queue();
         let queue = self.survey.observed.queue(hub_queue.clone());
         let of_queue = queue.map(|queue| BTreeSet::from_iter(key_of(queue).map(str::to_owned)));
-        let of_policy = self.router_policy.map(|live| policy::keys(&live.document));
+        let of_policy = self.router_policy.map(|live| policy::current_keys(&live.document));
         let saved = after.key().map(KmsKey::as_str);
         let says_so = |keys: &BTreeSet<String>| saved.map_or(keys.is_empty(), |key| keys.contains(key));
         if of_queue.iter().chain(&of_policy).any(says_so) {

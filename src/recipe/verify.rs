@@ -4,9 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::inventory::{of_clusters, of_hub};
 use super::names::{self, Evidence};
+use super::old_key::Leaves;
 use super::orphan::{self, Stray};
 use super::probe::Probed;
-use super::{Blocked, Intent, Recipe, cluster, controllers, key, live_version, role_search, saved_prefix, unconfirmed};
+use super::{
+    Blocked, Intent, Recipe, cluster, controllers, key, live_version, old_key, role_search, saved_prefix, unconfirmed,
+};
 use crate::error::{Hint, Invocation};
 use crate::model::fault::Fault;
 use crate::model::hub::Hub;
@@ -44,7 +47,7 @@ impl Request {
     #[must_use]
     pub fn queues_to_watch(survey: &Survey) -> Vec<QueueName> {
         let waiting = survey.status.iter().filter_map(|(id, status)| match (id, status) {
-            (ResourceId::Queue(queue), Status::Queue(depth)) if depth.waiting > 0 => Some(queue.clone()),
+            (ResourceId::Queue(queue), Status::Queue(state)) if state.depth.waiting > 0 => Some(queue.clone()),
             _ => None,
         });
         waiting.filter(|queue| *queue != survey.scope.probe_queue()).collect()
@@ -107,11 +110,11 @@ impl Recipe for Request {
         let mut findings = self.missing(survey)?;
 
         let mut desired = Hub::new(scope, hub.clone(), self.code(survey)).desired();
-        let of_clusters_desired = cluster::desired(survey, &clusters, &hub)?;
-        let roles = controllers::check(survey, &of_clusters_desired);
-        desired.extend(of_clusters_desired);
+        desired.extend(cluster::desired(survey, &clusters, &hub)?);
         let mut observed = of_hub(survey);
         observed.extend(of_clusters(survey, &clusters));
+        let old_keys = old_key::keep(survey, &observed, &mut desired, Leaves::Never);
+        let roles = controllers::check(survey, &desired);
         let plan = plan::plan(scope, &desired, &observed);
         let mut refusals = plan::check(scope, &plan, &observed);
         refusals.extend(plan::check_empty_prefix(scope, &hub.prefix()).err());
@@ -161,6 +164,7 @@ impl Recipe for Request {
         let key = key::check(survey, hub.key());
         findings.extend(key.finding);
         warnings.extend(key.unclear);
+        warnings.extend(old_keys.warnings);
         warnings.extend(live_version::warning(scope, &survey.observed).map(Hint::text));
         finding::sort(&mut findings);
         Ok(Intent {

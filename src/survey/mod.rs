@@ -13,6 +13,7 @@ mod role;
 mod saved;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 pub use query::{Policies, Query};
 pub use role::RolePolicies;
@@ -24,7 +25,7 @@ use crate::model::inventory::{Observed, Reading};
 use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
 use crate::model::resource::{FunctionMapping, FunctionSettings, Resource, ResourceId};
 use crate::model::scope::Scope;
-use crate::model::status::{Depth, MappingState, Status, VersionState};
+use crate::model::status::{Depth, MappingState, QueueState, Status, VersionState};
 use crate::model::tags::Tags;
 use reader::Reader;
 
@@ -85,6 +86,8 @@ impl<T> Fact<T> {
 pub struct Survey {
     /// The scope of the hub.
     pub scope: Scope,
+    /// When it was read, in seconds of the Unix epoch.
+    pub now: u64,
     /// The role that the caller has assumed, if it is one.
     pub caller_role: Option<RoleName>,
     /// The resources, by id: of the hub, of clusters, and controllers' policies that kibus wrote or would write.
@@ -117,6 +120,7 @@ impl Survey {
     pub fn new(scope: Scope) -> Self {
         Self {
             scope,
+            now: 0,
             caller_role: None,
             observed: Observed::default(),
             status: BTreeMap::new(),
@@ -134,6 +138,8 @@ impl Survey {
 
     /// Reads what a query asks for and was not read yet, with at most `limit` calls at once.
     pub async fn extend(&mut self, cloud: &impl Read, query: &Query, limit: usize) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        self.now = now.as_secs();
         self.caller_role = cloud.caller_role();
         Reader::new(cloud, limit).answer(self, query).await;
     }
@@ -207,8 +213,14 @@ impl Survey {
     /// How many messages a queue held when it was read.
     #[must_use]
     pub fn depth(&self, queue: &QueueName) -> Option<Depth> {
+        self.queue_state(queue).map(|state| state.depth)
+    }
+
+    /// The state of a queue when it was read.
+    #[must_use]
+    pub fn queue_state(&self, queue: &QueueName) -> Option<QueueState> {
         match self.status.get(&ResourceId::Queue(queue.clone())) {
-            Some(Status::Queue(depth)) => Some(*depth),
+            Some(Status::Queue(state)) => Some(*state),
             _ => None,
         }
     }

@@ -18,7 +18,7 @@ use kibus::plan::{Op, Plan};
 use tokio::sync::watch;
 
 use effect::{half, marked, take};
-use rules::{allowed, can_use, locked_out};
+use rules::{MessageKeys, allowed, can_use, locked_out, note_keys};
 
 pub(super) use effect::{halves, tags_mut};
 
@@ -70,6 +70,8 @@ struct State {
     ghosts: BTreeMap<ResourceId, usize>,
     /// How many reads a deleted queue answers.
     ghost_reads: usize,
+    /// The keys of the messages in each queue.
+    keys: MessageKeys,
 }
 
 /// The part of an account that matters to one bus.
@@ -231,14 +233,16 @@ impl Write for Account {
         waiting.report("settling");
         tokio::task::yield_now().await;
         let mut state = self.state();
-        let could = can_use(&self.scope, &state.resources);
+        let State { resources, keys, .. } = &mut *state;
+        note_keys(keys, resources);
+        let could = can_use(&self.scope, resources, keys);
         let answer = self.answer(&mut state, op);
-        let can = can_use(&self.scope, &state.resources);
+        let can = can_use(&self.scope, &state.resources, &state.keys);
         let there = |id: &ResourceId| stands(&state.resources, id);
         let shut_out: Vec<String> = could
             .difference(&can)
-            .filter(|(policy, queue)| there(policy) && there(queue))
-            .map(|(policy, queue)| format!("{}: {policy} has no key to {queue} any more", op.id()))
+            .filter(|(policy, queue, _)| there(policy) && there(queue))
+            .map(|(policy, queue, _)| format!("{}: {policy} has no key to {queue} any more", op.id()))
             .collect();
         state.breaches.extend(shut_out);
         let locked_out = locked_out(&self.scope, &state.resources);

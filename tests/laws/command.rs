@@ -73,6 +73,7 @@ impl Command {
                         *version, *version,
                     )),
                     allow_downgrade: false,
+                    drop_old_key: false,
                 };
                 plan(scope, account, request).await
             }

@@ -12,7 +12,8 @@
 //! - `% refuse OPERATION TIMES STATUS CODE MESSAGE`: these calls of kibus fail
 //! - `% lose OPERATION TIMES`: they are executed, and the response is lost
 //! - `% answer OPERATION TIMES BODY`: they are not executed, and this is the response
-//! - `% say OPERATION MEMBER TEXT`: from now on its responses have this text in this member; `% say the truth` ends it
+//! - `% say OPERATION MEMBER TEXT`: from now on its responses have this text in this member; `% say OPERATION MEMBER 5m
+//!   ago`: the time that was then; `% say the truth` ends it
 //! - `% interrupt|interrupt-twice|terminate|kill during OPERATION`: the next command receives a signal then
 //! - `% file NAME text|cut|arm64|kibus`: a text file, a truncated router, one for another architecture, kibus
 //! - `% profile NAME ACCOUNT`: a profile with keys of that account
@@ -80,6 +81,7 @@ scenarios! {
     new_roles
     no_hub
     not_ours
+    old_keys
     orphans
     other_mappings
     partition

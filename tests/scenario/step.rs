@@ -1,7 +1,9 @@
 //! The steps of a scenario: commands, and what happens around them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use kibus::model::duration::parse_duration;
 
 use super::Scenario;
 use super::command::{self, Signals};
@@ -135,6 +137,12 @@ impl Scenario {
             }
             ["say", "the", "truth"] => {
                 self.proxy.say_the_truth();
+                String::new()
+            }
+            ["say", operation, member, time, "ago"] => {
+                let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+                let then = now - parse_duration(time).unwrap();
+                self.proxy.say(operation, member, &then.to_string());
                 String::new()
             }
             ["say", operation, member, ..] => {

@@ -90,7 +90,7 @@ impl Proxy {
             .push((operation.to_owned(), interference));
     }
 
-    /// From now on, responses of this operation have this text in this member beside every `State`.
+    /// From now on, responses of this operation have this text in this member, where it is, and beside every `State`.
     pub(super) fn say(&self, operation: &str, member: &str, text: &str) {
         let untruth = (operation.to_owned(), member.to_owned(), text.to_owned());
         self.state.lock().unwrap().untruths.push(untruth);
@@ -208,7 +208,7 @@ async fn untrue(answer: Answer, untruths: &[(String, String, String)]) -> Answer
         match value {
             Value::Object(members) => {
                 members.values_mut().for_each(|value| say(value, member, text));
-                if members.contains_key("State") {
+                if members.contains_key("State") || members.contains_key(member) {
                     members.insert(member.to_owned(), text.into());
                 }
             }

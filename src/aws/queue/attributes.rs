@@ -9,11 +9,11 @@ use crate::aws::document;
 use crate::model::document::Document;
 use crate::model::name::QueueName;
 use crate::model::resource::{Encryption, Queue, QueueField, Redrive};
-use crate::model::status::Depth;
+use crate::model::status::{Depth, QueueState};
 use crate::model::tags::Tags;
 
-/// The queue that these attributes and tags describe, and how many messages it holds.
-pub(super) fn read(name: &QueueName, attributes: &HashMap<Attribute, String>, tags: Tags) -> (Queue, Depth) {
+/// The queue that these attributes and tags describe, and its state.
+pub(super) fn read(name: &QueueName, attributes: &HashMap<Attribute, String>, tags: Tags) -> (Queue, QueueState) {
     // A removed attribute may come back as empty text.
     let text = |attribute| {
         attributes
@@ -23,9 +23,12 @@ pub(super) fn read(name: &QueueName, attributes: &HashMap<Attribute, String>, ta
     };
     let number = |attribute| text(attribute).and_then(|text| text.parse().ok()).unwrap_or_default();
     let count = |attribute| text(attribute).and_then(|text| text.parse().ok()).unwrap_or_default();
-    let depth = Depth {
-        waiting: count(Attribute::ApproximateNumberOfMessages),
-        in_flight: count(Attribute::ApproximateNumberOfMessagesNotVisible),
+    let state = QueueState {
+        depth: Depth {
+            waiting: count(Attribute::ApproximateNumberOfMessages),
+            in_flight: count(Attribute::ApproximateNumberOfMessagesNotVisible),
+        },
+        changed: text(Attribute::LastModifiedTimestamp).and_then(|text| text.parse().ok()),
     };
     let queue = Queue {
         name: name.clone(),
@@ -40,7 +43,7 @@ pub(super) fn read(name: &QueueName, attributes: &HashMap<Attribute, String>, ta
         policy: text(Attribute::Policy).map(document::read),
         tags,
     };
-    (queue, depth)
+    (queue, state)
 }
 
 /// The attributes that hold these fields, with their values as SQS takes them; empty text removes one.

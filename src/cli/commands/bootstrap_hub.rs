@@ -69,6 +69,9 @@ pub(in crate::cli) struct Args {
     /// Allow an older router to replace a newer one.
     #[arg(long)]
     allow_downgrade: bool,
+    /// Remove the keys that the queues had before from all policies now; refused while messages wait.
+    #[arg(long)]
+    drop_old_key: bool,
     #[command(flatten)]
     consent: Consent,
 }
@@ -102,6 +105,7 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
         options: args.options()?,
         router: OfferedRouter::OfVersion(env!("CARGO_PKG_VERSION").to_owned()),
         allow_downgrade: args.allow_downgrade,
+        drop_old_key: args.drop_old_key,
     };
     let (ui, binary, hash) = (hubs.ui, args.router_binary, args.router_sha256);
     change_with(hubs, request, args.consent, move |hub, request, survey| {

@@ -3,25 +3,27 @@
 mod controller_roles;
 mod hub_options;
 
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 
 use clap::Subcommand;
 use controller_roles::RoleFlags;
-use hub_options::HubFlags;
+use hub_options::{HubFlags, Known};
 
 use crate::cli::Ending;
 use crate::cli::hub::{ConnectedHub, Hubs};
-use crate::cloud::Read;
 use crate::error::{Error, Hint};
 use crate::model::cluster::Cluster;
 use crate::model::document::Document;
+use crate::model::inventory::Reading;
 use crate::model::karpenter::KarpenterVersion;
-use crate::model::name::{ClusterName, PermissionsBoundary, QueueName, RolePath};
+use crate::model::name::{ClusterName, PermissionsBoundary, RolePath};
+use crate::model::operator_policy;
 use crate::model::options::{ClusterOptions, HubOptions, OrNone, UserTags};
-use crate::model::resource::{Resource, ResourceId};
-use crate::model::tags::Tags;
-use crate::model::{operator_policy, policy};
-use crate::recipe::DocumentFor;
+use crate::model::policy::{self, KeyUse};
+use crate::model::resource::ResourceId;
+use crate::recipe::{DocumentFor, old_keys_of_controller, old_keys_of_router};
+use crate::survey::Query;
 use crate::ui::Ui;
 
 /// Print the least-privilege IAM policy for an operator, the router, or a Karpenter controller.
@@ -113,13 +115,14 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
                 },
                 ..HubOptions::default()
             };
-            let options = hub.options_for_queues(&at, given, DocumentFor::Operator { writes: !read_only });
-            let options = options.await?;
-            let document = operator_policy::operator(&at.hub.scope, &options, &roles.arns(&at).await?);
+            let known = hub.options_for_queues(&at, given, DocumentFor::Operator { writes: !read_only });
+            let known = known.await?;
+            let document = operator_policy::operator(&at.hub.scope, &known.options, &roles.arns(&at).await?);
             let document = if read_only {
                 operator_policy::reads(document)
             } else {
-                document
+                let keys = old_keys_of_router(&known.survey, known.options.key());
+                known.with_old_keys(&at, KeyUse::Receive, &keys, document)
             };
             match part {
                 Some(number) => nth(&document, number)?,
@@ -127,18 +130,21 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
             }
         }
         Party::Router { hub } => {
-            let options = hub
+            let known = hub
                 .options_for_queues(&at, HubOptions::default(), DocumentFor::Reader)
                 .await?;
-            policy::router(&at.hub.scope, &options.prefix(), options.key())
+            let key = known.options.key();
+            let document = policy::router(&at.hub.scope, &known.options.prefix(), key);
+            let keys = old_keys_of_router(&known.survey, key);
+            known.with_old_keys(&at, KeyUse::Route, &keys, document)
         }
         Party::Controller {
             cluster,
             karpenter_version,
             hub,
         } => {
-            let options = hub.options(&at, HubOptions::default(), DocumentFor::Reader).await?;
-            controller(&at, &options, cluster, karpenter_version).await?
+            let known = hub.options(&at, HubOptions::default(), DocumentFor::Reader).await?;
+            controller(&at, known, cluster, karpenter_version).await?
         }
     };
     at.ui.out(&document.pretty())?;
@@ -174,18 +180,31 @@ fn nth(document: &Document, number: NonZeroUsize) -> Result<Document, Error> {
 
 async fn controller(
     at: &At<'_>,
-    hub: &HubOptions,
+    mut known: Known,
     cluster: ClusterName,
     karpenter_version: Option<KarpenterVersion>,
 ) -> Result<Document, Error> {
-    let prefix = hub.prefix();
+    let prefix = known.options.prefix();
     let given = ClusterOptions {
         tags: None,
         karpenter_version,
     };
     let queue = at.hub.scope.cluster_queue(&prefix, &cluster);
-    let saved = tags(at, queue.clone()).await;
-    let saved = saved.as_ref().map(ClusterOptions::saved).transpose()?;
+    let id = ResourceId::Queue(queue.clone());
+    let query = Query {
+        resources: BTreeSet::from([id.clone()]),
+        ..Query::default()
+    };
+    known.survey.extend(&at.hub.cloud, &query, at.hubs.limit).await;
+    // Someone who prints a policy may have no permission to read the queue yet.
+    if let Some(Reading::Unreadable(_)) = known.survey.observed.get(&id) {
+        at.not_read(&id);
+    }
+    let live = known.survey.observed.queue(queue.clone());
+    let saved = live
+        .map(|live| &live.tags)
+        .filter(|tags| tags.belong_to(&at.hub.scope.bus));
+    let saved = saved.map(ClusterOptions::saved).transpose()?;
     if let (None, Some(version)) = (
         given.karpenter_version,
         saved.as_ref().and_then(|saved| saved.karpenter_version),
@@ -196,22 +215,10 @@ async fn controller(
     }
     let options = given.or(saved.unwrap_or_default());
     let cluster = Cluster::new(&at.hub.scope, &prefix, cluster, None, options);
-    Ok(cluster.controller_document(&at.hub.scope, hub.key()))
-}
-
-/// The tags of a queue of this bus. Someone who prints a policy may have no permission to read it yet.
-async fn tags(at: &At<'_>, queue: QueueName) -> Option<Tags> {
-    let id = ResourceId::Queue(queue);
-    match at.hub.cloud.read(&id).await {
-        Ok(queue) => {
-            let tags = queue.as_ref().and_then(Resource::tags).cloned();
-            tags.filter(|tags| tags.belong_to(&at.hub.scope.bus))
-        }
-        Err(_) => {
-            at.not_read(&id);
-            None
-        }
-    }
+    let key = known.options.key();
+    let document = cluster.controller_document(&at.hub.scope, key);
+    let keys = old_keys_of_controller(&known.survey, queue, key);
+    Ok(known.with_old_keys(at, KeyUse::Receive, &keys, document))
 }
 
 impl At<'_> {

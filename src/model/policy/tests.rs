@@ -45,16 +45,41 @@ fn every_policy_of_kibus_is_recognized() {
 }
 
 #[test]
-fn a_policy_can_open_another_key_beside_its_own() {
-    let two = BTreeSet::from(["arn:aws:kms:us-west-2:111122223333:key/2".to_owned()]);
-    let with = router(&scope(), &default_queue_prefix(), Some(&key()));
-    assert_eq!(keys(&with), BTreeSet::from([key().to_string()]));
-    let both = with_keys_too(&with, &two);
-    assert_eq!(keys(&both), &keys(&with) | &two);
-    assert_eq!(both.statements().len(), with.statements().len());
-    let without = router(&scope(), &default_queue_prefix(), None);
-    assert_eq!(keys(&without), BTreeSet::new());
-    assert_eq!(with_keys_too(&without, &two), without);
+fn an_old_key_has_a_statement_of_its_own() {
+    let key_of = |id: u32| -> KmsKey { format!("arn:aws:kms:us-west-2:111122223333:key/{id}").parse().unwrap() };
+    let old = BTreeSet::from([key_of(2), key_of(3)]);
+    for current in [None, Some(key())] {
+        let policy = router(&scope(), &default_queue_prefix(), current.as_ref());
+        let none = with_old_keys(policy.clone(), KeyUse::Route, &scope(), &BTreeSet::new());
+        assert_eq!(none, policy);
+        let mut both = with_old_keys(policy, KeyUse::Route, &scope(), &old);
+        assert!(all_ours(&both));
+        assert_eq!(current_keys(&both), current.iter().map(ToString::to_string).collect());
+        assert_eq!(keys(&both), current.into_iter().chain(old.clone()).collect());
+        // What is no ARN of a key is not kept, and what others allow is no key of kibus.
+        let statements = both.value_mut()["Statement"].as_array_mut().unwrap();
+        let last = statements.len() - 1;
+        statements[last]["Resource"] = json!(["*", key_of(2).as_str(), "alias/x"]);
+        statements.push(json!({"Sid": "Theirs", "Action": "kms:*", "Resource": key_of(9).as_str()}));
+        assert_eq!(&keys(&both) - &BTreeSet::from([key()]), BTreeSet::from([key_of(2)]));
+    }
+}
+
+#[test]
+fn a_controller_may_only_decrypt() {
+    let queue = scope().hub_queue();
+    let old = BTreeSet::from(["arn:aws:kms:us-west-2:111122223333:key/2".parse().unwrap()]);
+    let policy = with_old_keys(
+        controller(&scope(), &queue, false, Some(&key())),
+        KeyUse::Receive,
+        &scope(),
+        &old,
+    );
+    for statement in &policy.statements()[1..] {
+        assert_eq!(statement["Action"], "kms:Decrypt");
+        let services = statement["Condition"]["StringEquals"].get("kms:ViaService");
+        assert_eq!(texts(services), ["sqs.us-west-2.amazonaws.com"]);
+    }
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! The facts about a step that decide its place.
 
-use std::collections::BTreeSet;
-
 use super::split::lowers_reserved;
 use crate::model::field::FieldValue;
 use crate::model::name::PolicyName;
@@ -77,35 +75,29 @@ pub(super) struct Node {
 pub(super) enum KeyStep {
     /// It changes or sets the encryption of a queue.
     Encrypts,
-    /// It allows a key in a policy.
+    /// It allows a key in a policy that was or is in use.
     Opens,
-    /// It stops allowing a key in a policy.
-    Closes,
     Nothing,
 }
 
 impl KeyStep {
     /// The effect of a step of this change on keys.
     fn of(op: &Op, change: &Change) -> Self {
-        let keys = |resource: Option<&Resource>| match resource {
-            Some(Resource::RolePolicy(policy)) => policy::keys(&policy.document),
-            _ => BTreeSet::new(),
-        };
-        let (before, after) = match op {
-            Op::Create(Resource::Queue(_)) => return Self::Encrypts,
-            Op::Update { fields, .. } if fields.iter().any(|field| field.path == Queue::ENCRYPTION) => {
-                return Self::Encrypts;
+        match (op, &change.before) {
+            (Op::Create(Resource::Queue(_)), _) => Self::Encrypts,
+            (Op::Update { fields, .. }, _) if fields.iter().any(|field| field.path == Queue::ENCRYPTION) => {
+                Self::Encrypts
             }
-            // A recreated policy continues from the one before. A new policy has no key that must stay allowed.
-            Op::Create(to) if change.before.is_some() => (keys(change.before.as_ref()), keys(Some(to))),
-            Op::Delete(from) if change.after.is_some() => (keys(Some(from)), keys(change.after.as_ref())),
-            Op::Update { from, to, .. } => (keys(Some(from)), keys(Some(to))),
-            Op::Create(_) | Op::Delete(_) => return Self::Nothing,
-        };
-        match op {
-            Op::Create(_) | Op::Update { .. } if !after.is_subset(&before) => Self::Opens,
-            Op::Delete(_) | Op::Update { .. } if after.is_subset(&before) && after != before => Self::Closes,
-            _ => Self::Nothing,
+            // A recreated policy continues from the one before.
+            (
+                Op::Create(Resource::RolePolicy(to))
+                | Op::Update {
+                    to: Resource::RolePolicy(to),
+                    ..
+                },
+                Some(Resource::RolePolicy(before)),
+            ) if !policy::keys(&to.document).is_subset(&policy::keys(&before.document)) => Self::Opens,
+            (Op::Create(_) | Op::Update { .. } | Op::Delete(_), _) => Self::Nothing,
         }
     }
 }

@@ -58,13 +58,13 @@ pub(in crate::plan) fn before_by_pairs(scope: &Scope, plan: &Plan) -> Vec<BTreeS
 /// Whether step `a` must be done before step `b`.
 fn must_precede(a: &Node, b: &Node) -> bool {
     match (&a.op, &b.op) {
-        // A replacement deletes first. A change of key allows the new key before it removes the old one.
+        // A replacement deletes first.
         (_, _) if a.change == b.change => a.turn < b.turn,
         // Nothing depends on a queue that is being deleted: the waits for several of them run at the same time.
         (_, Op::Delete(_)) if b.completes => false,
-        // No consumer loses a queue: a key is allowed before the queue uses it, and removed after the queue uses another.
-        (_, _) if shares_key(a, b) => a.key == KeyStep::Opens,
-        (_, _) if shares_key(b, a) => b.key == KeyStep::Closes,
+        // No consumer loses a queue: a key is allowed before the queue uses it.
+        (_, _) if opens_for(a, b) => true,
+        (_, _) if opens_for(b, a) => false,
         // A rule that sends as a role would be denied.
         (_, _) if a.drops_role && b.locks_hub => true,
         (_, _) if a.locks_hub && b.drops_role => false,
@@ -93,16 +93,12 @@ fn is_tested_with(node: &Node, other: &Node) -> bool {
         && matches!(other.part, Part::ProbeQueue | Part::RouterRole | Part::RouterPolicy)
 }
 
-/// Whether a policy changes the access to a key for a consumer of a queue whose encryption changes.
-fn shares_key(policy: &Node, queue: &Node) -> bool {
+/// Whether a policy allows a key to a consumer of a queue whose encryption changes.
+fn opens_for(policy: &Node, queue: &Node) -> bool {
     let of_router = policy.part == Part::RouterPolicy && queue.part != Part::Memory;
-    // The queue that saves a role is created first, and it drops a saved role last.
-    let of_controller = is_policy_of(policy, queue)
-        && matches!(queue.op, Op::Update { .. })
-        && !(queue.forgets_a_role && policy.key == KeyStep::Closes);
-    matches!(policy.key, KeyStep::Opens | KeyStep::Closes)
-        && queue.key == KeyStep::Encrypts
-        && (of_router || of_controller)
+    // The queue that saves a role is created first.
+    let of_controller = is_policy_of(policy, queue) && matches!(queue.op, Op::Update { .. });
+    policy.key == KeyStep::Opens && queue.key == KeyStep::Encrypts && (of_router || of_controller)
 }
 
 /// Whether a node is a mapping to the function of the other.

@@ -1,7 +1,6 @@
 //! The writes of a change: most changes are one write, and some need a state between the two.
 
-use crate::model::policy;
-use crate::model::resource::{Function, FunctionField, Resource, RolePolicy};
+use crate::model::resource::{Function, FunctionField, Resource};
 use crate::plan::{Action, Change, Op, diff};
 
 /// The writes of a change, in their order.
@@ -10,24 +9,16 @@ pub(super) fn split(change: &Change) -> Vec<Op> {
         (Action::Create, _, Some(after)) => vec![Op::Create(after.clone())],
         (Action::Delete, Some(before), _) => vec![Op::Delete(before.clone())],
         (Action::Replace, Some(before), Some(after)) => {
-            let mut ops = vec![Op::Delete(before.clone())];
-            match both_keys(before, after) {
-                Some(both) => ops.extend([Op::Create(both.clone()), update(both, after.clone())]),
-                None => ops.push(Op::Create(after.clone())),
-            }
-            ops
+            vec![Op::Delete(before.clone()), Op::Create(after.clone())]
         }
-        (Action::Update, Some(before), Some(after)) => {
-            let middle = both_keys(before, after).or_else(|| reserved_last(change, before, after));
-            match middle {
-                Some(middle) => vec![update(before.clone(), middle.clone()), update(middle, after.clone())],
-                None => vec![Op::Update {
-                    from: Box::new(before.clone()),
-                    to: after.clone(),
-                    fields: change.fields.clone(),
-                }],
-            }
-        }
+        (Action::Update, Some(before), Some(after)) => match reserved_last(change, before, after) {
+            Some(middle) => vec![update(before.clone(), middle.clone()), update(middle, after.clone())],
+            None => vec![Op::Update {
+                from: Box::new(before.clone()),
+                to: after.clone(),
+                fields: change.fields.clone(),
+            }],
+        },
         _ => unreachable!("a change has what its action needs: its constructors see to it"),
     }
 }
@@ -39,22 +30,6 @@ fn update(from: Resource, to: Resource) -> Op {
         to,
         fields,
     }
-}
-
-/// The policy between two policies that allow different keys. It allows both, while some queues have the old key and some
-/// the new one.
-fn both_keys(before: &Resource, after: &Resource) -> Option<Resource> {
-    let (Resource::RolePolicy(old), Resource::RolePolicy(new)) = (before, after) else {
-        return None;
-    };
-    let (old_keys, new_keys) = (policy::keys(&old.document), policy::keys(&new.document));
-    let changes = !old_keys.is_subset(&new_keys) && !new_keys.is_subset(&old_keys);
-    changes.then(|| {
-        Resource::RolePolicy(RolePolicy {
-            document: policy::with_keys_too(&new.document, &old_keys),
-            ..new.clone()
-        })
-    })
 }
 
 /// The function between two functions of which the second has less reserved concurrency, if they differ in more than

@@ -68,6 +68,19 @@ impl Refusal {
                 Invocation::kibus(format!("bootstrap-hub --reserved-concurrency {most}")),
             ),
             Self::KeyElsewhere { .. } => Hint::text("use a key of this Region, or `--kms-key none` for SSE-SQS"),
+            Self::MessagesUnderOldKey { queues } if queues.contains_key(&scope.dead_letter_queue()) => Hint::command(
+                "redrive or purge the dead letters first; to show them:",
+                Invocation::kibus("dead-letters"),
+            ),
+            Self::MessagesUnderOldKey { .. } => Hint::command(
+                "SQS counts messages up to a minute late; when they are received, run:",
+                Invocation::kibus("bootstrap-hub --drop-old-key"),
+            ),
+            Self::OldKeyInUse { .. } => Hint::command(
+                "change the key without --drop-old-key; SQS takes up to a minute for that, and counts messages up to a \
+                 minute late. Two minutes after the change, run:",
+                Invocation::kibus("bootstrap-hub --drop-old-key"),
+            ),
             Self::OlderRouter { live, .. } => Hint::text(format!(
                 "use kibus {live} or newer; to install the older router anyway, pass --allow-downgrade"
             )),

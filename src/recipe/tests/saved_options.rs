@@ -3,6 +3,7 @@
 use super::*;
 use crate::model::fault::{Fault, FaultKind};
 use crate::model::name::QueueName;
+use crate::model::policy::{self, KeyUse};
 use crate::model::resource::Encryption;
 use crate::model::tags::{OPTION, Tags};
 
@@ -80,6 +81,7 @@ fn a_saved_option_that_nothing_else_confirms_is_refused() {
     let options =
         |flag: &str, value: &str| HubOptions::saved(&Tags::default().with(format!("{OPTION}{flag}"), value)).unwrap();
     let (key, bounded) = (options("kms-key", KEY), options("permissions-boundary", BOUNDARY));
+    let other_key = options("kms-key", &KEY.replace("key/1", "key/2"));
     let none = HubOptions::default;
     let tag: fn(&mut Survey, &str, Option<&str>) = |survey, flag, value| {
         edit_queue(survey, scope().dead_letter_queue(), |queue| {
@@ -123,6 +125,28 @@ fn a_saved_option_that_nothing_else_confirms_is_refused() {
                 edit_queue(s, scope().hub_queue(), |queue| {
                     queue.encryption = Encryption::SqsManaged
                 })
+            }),
+            none(),
+            0,
+        ),
+        (
+            "an old key that the router may still use",
+            other_key.clone(),
+            Box::new(|s| {
+                keep_old_key(s, KEY);
+                tag(s, "kms-key", Some(KEY));
+            }),
+            none(),
+            1,
+        ),
+        (
+            "a change of key that was cut short",
+            other_key.clone(),
+            Box::new(|s| {
+                keep_old_key(s, KEY);
+                edit_queue(s, scope().hub_queue(), |queue| {
+                    queue.encryption = Encryption::Kms(KEY.parse().unwrap())
+                });
             }),
             none(),
             0,
@@ -340,6 +364,22 @@ fn only_a_denied_read_of_the_function_leaves_the_prefix_unconfirmed() {
             assert_eq!(warned, is_warning, "{name}: {kind:?}");
         }
     }
+}
+
+/// Lets the router use a key that its queues had before.
+fn keep_old_key(survey: &mut Survey, key: &str) {
+    let id = ResourceId::RolePolicy(scope().router_role(), scope().router_policy());
+    let mut policy = survey
+        .observed
+        .resource(&id)
+        .and_then(Resource::as_role_policy)
+        .unwrap()
+        .clone();
+    let keys = [key.parse().unwrap()].into();
+    policy.document = policy::with_old_keys(policy.document, KeyUse::Route, &scope(), &keys);
+    survey
+        .observed
+        .insert(id, Reading::Present(Box::new(Resource::RolePolicy(policy))));
 }
 
 fn edit_queue(survey: &mut Survey, name: QueueName, edit: impl FnOnce(&mut Queue)) {

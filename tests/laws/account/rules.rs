@@ -1,8 +1,8 @@
 //! The rules that a write must keep.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use kibus::model::name::QueueName;
+use kibus::model::name::{KmsKey, QueueName};
 use kibus::model::policy;
 use kibus::model::resource::{Encryption, Resource, ResourceId};
 use kibus::model::scope::Scope;
@@ -12,8 +12,27 @@ use kibus::plan::Op;
 use super::{Desired, State, stands};
 use crate::queue_policies::Sender;
 
-/// Which policies allow which queues: the router policy all but the dead-letter queue, a controller policy its cluster queue.
-pub(super) fn can_use(scope: &Scope, resources: &Desired) -> BTreeSet<(ResourceId, ResourceId)> {
+/// The keys that messages in each queue may be under. No time passes here, so no message expires.
+pub(super) type MessageKeys = BTreeMap<QueueName, BTreeSet<KmsKey>>;
+
+/// S25: notes the keys that the queues have now. Messages stay under them, until the queue is deleted.
+pub(super) fn note_keys(keys: &mut MessageKeys, resources: &Desired) {
+    keys.retain(|queue, _| resources.contains_key(&ResourceId::Queue(queue.clone())));
+    for queue in resources.values().filter_map(Resource::as_queue) {
+        let keys = keys.entry(queue.name.clone()).or_default();
+        if let Encryption::Kms(key) = &queue.encryption {
+            keys.insert(key.clone());
+        }
+    }
+}
+
+/// Which policies allow which queues, with each key that a message in them may be under: the router policy all but the
+/// dead-letter queue, a controller policy its cluster queue.
+pub(super) fn can_use(
+    scope: &Scope,
+    resources: &Desired,
+    keys: &MessageKeys,
+) -> BTreeSet<(ResourceId, ResourceId, Option<KmsKey>)> {
     let mut found = BTreeSet::new();
     for queue in resources.values() {
         let Resource::Queue(queue) = queue else { continue };
@@ -27,14 +46,22 @@ pub(super) fn can_use(scope: &Scope, resources: &Desired) -> BTreeSet<(ResourceI
         for policy in resources.values() {
             let Resource::RolePolicy(policy) = policy else { continue };
             let uses = policy.name == scope.router_policy() || Some(&policy.name) == controller.as_ref();
-            let opens = match &queue.encryption {
-                Encryption::Kms(key) => policy.document.compact().contains(key.as_str()),
+            if !uses {
+                continue;
+            }
+            let text = policy.document.compact();
+            let pair = |key| {
+                let id = ResourceId::RolePolicy(policy.role.clone(), policy.name.clone());
+                (id, ResourceId::Queue(queue.name.clone()), key)
+            };
+            let now = match &queue.encryption {
+                Encryption::Kms(key) => text.contains(key.as_str()),
                 _ => true,
             };
-            if uses && opens {
-                let policy = ResourceId::RolePolicy(policy.role.clone(), policy.name.clone());
-                found.insert((policy, ResourceId::Queue(queue.name.clone())));
-            }
+            found.extend(now.then(|| pair(None)));
+            let of_messages = keys.get(&queue.name).into_iter().flatten();
+            let opened = of_messages.filter(|key| text.contains(key.as_str()));
+            found.extend(opened.map(|key| pair(Some(key.clone()))));
         }
     }
     found

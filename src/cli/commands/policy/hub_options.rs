@@ -1,12 +1,18 @@
 //! The options of the hub that a document depends on: those given, and the saved ones. A saved option is printed, and
-//! refused if a resource of the hub contradicts it.
+//! refused if a resource of the hub contradicts it. And the old keys that the hub still allows, which are printed too.
+
+use std::collections::BTreeSet;
 
 use super::At;
 use crate::cli::failure;
 use crate::error::Error;
+use crate::model::document::Document;
+use crate::model::inventory::Reading;
 use crate::model::name::{KmsKey, QueuePrefix};
 use crate::model::options::{HubOptions, OrNone};
+use crate::model::policy::{self, KeyUse};
 use crate::model::resource::ResourceId;
+use crate::model::scope::Scope;
 use crate::plan;
 use crate::recipe::{Comparison, Difference, DocumentFor, SavedOption};
 use crate::survey::{Query, SavedOptions, Survey};
@@ -22,14 +28,39 @@ pub(super) struct HubFlags {
     kms_key: Option<OrNone<KmsKey>>,
 }
 
+/// The options for a document, and what was read of the hub.
+pub(super) struct Known {
+    pub(super) options: HubOptions,
+    pub(super) survey: Survey,
+}
+
+impl Known {
+    /// The document, with a statement for these old keys, which are printed. They come from the policy of the router.
+    pub(super) fn with_old_keys(&self, at: &At<'_>, of: KeyUse, keys: &BTreeSet<KmsKey>, to: Document) -> Document {
+        let policy = router_policy(&at.hub.scope);
+        if !keys.is_empty() {
+            let keys: Vec<&str> = keys.iter().map(KmsKey::as_str).collect();
+            at.ui.note(&format!(
+                "Old keys in this document, from {policy}:\n    {}",
+                keys.join("\n    ")
+            ));
+        }
+        if let Some(Reading::Unreadable(_)) = self.survey.observed.get(&policy) {
+            at.ui.warn_text(&format!(
+                "{policy} could not be read, so it is unknown whether messages wait that are encrypted with an old key"
+            ));
+        }
+        policy::with_old_keys(to, of, &at.hub.scope, keys)
+    }
+}
+
+fn router_policy(scope: &Scope) -> ResourceId {
+    ResourceId::RolePolicy(scope.router_role(), scope.router_policy())
+}
+
 impl HubFlags {
     /// The given options, else the saved ones, which are printed.
-    pub(super) async fn options(
-        self,
-        at: &At<'_>,
-        given: HubOptions,
-        document: DocumentFor,
-    ) -> Result<HubOptions, Error> {
+    pub(super) async fn options(self, at: &At<'_>, given: HubOptions, document: DocumentFor) -> Result<Known, Error> {
         let given = HubOptions {
             queue_prefix: self.queue_prefix,
             kms_key: self.kms_key,
@@ -42,7 +73,7 @@ impl HubFlags {
         let (saved, source) = match &survey.saved {
             SavedOptions::Unreadable(_) => {
                 at.not_read(&queue);
-                return Ok(given);
+                return Ok(Known { options: given, survey });
             }
             SavedOptions::Damaged(bad, _) => return Err(bad.clone().into()),
             SavedOptions::Kept { options, copy: true } => {
@@ -51,7 +82,10 @@ impl HubFlags {
             SavedOptions::Kept { options, .. } => (options.clone(), queue),
             SavedOptions::Absent | SavedOptions::Foreign => (HubOptions::default(), queue),
         };
-        let query = Comparison::query(scope, document);
+        let mut query = Comparison::query(scope, document);
+        if saved.kms_key.is_some() && document != (DocumentFor::Operator { writes: false }) {
+            query.resources.insert(router_policy(scope));
+        }
         survey.extend(&at.hub.cloud, &query, at.hubs.limit).await;
         let comparison = Comparison::of(&survey, &given, document);
         if !comparison.differences.is_empty() {
@@ -68,7 +102,10 @@ impl HubFlags {
                 flags.join(", --")
             ));
         }
-        Ok(given.or(saved))
+        Ok(Known {
+            options: given.or(saved),
+            survey,
+        })
     }
 
     /// The same for a document about all cluster queues.
@@ -77,13 +114,13 @@ impl HubFlags {
         at: &At<'_>,
         given: HubOptions,
         document: DocumentFor,
-    ) -> Result<HubOptions, Error> {
-        let options = self.options(at, given, document).await?;
-        plan::check_empty_prefix(&at.hub.scope, &options.prefix()).map_err(|refusal| {
+    ) -> Result<Known, Error> {
+        let known = self.options(at, given, document).await?;
+        plan::check_empty_prefix(&at.hub.scope, &known.options.prefix()).map_err(|refusal| {
             let place = at.hubs.place(at.hub);
             at.hubs.complete(failure::refused(&place, &[refusal], false))
         })?;
-        Ok(options)
+        Ok(known)
     }
 }
 
