@@ -38,6 +38,7 @@ behaviors! {
     S3 1_000 "a new queue is not found"
     S4 2_000 "changed attributes are late"
     S9 2_000 "a deleted queue still answers, at last only to every other call; what it receives is lost"
+    S11 0 "queues in China take messages of 256 KiB at most"
     S12 2_000 "message counts are late"
     S13 0 "tag calls of SQS are throttled"
     S14 0 "some Regions ignore statements with conditions on the tags of a queue"

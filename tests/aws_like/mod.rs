@@ -20,6 +20,7 @@ mod kms;
 mod lambda;
 mod logs;
 mod mapping;
+mod message_size;
 mod permission;
 mod proxy;
 mod reply;

@@ -10,6 +10,7 @@ use super::Behavior::{M2, S1, S2, S3, S4, S9, S12, S13, S15, T1};
 use super::bucket::Buckets;
 use super::call::Caller;
 use super::kms::unusable_key;
+use super::message_size;
 use super::permission::denied;
 use super::reply::Reply;
 use super::{At, Moments};
@@ -89,6 +90,12 @@ impl Sqs {
                 "RequestThrottled",
                 "Rate exceeded",
             ));
+        }
+        if matches!(operation, "CreateQueue" | "SetQueueAttributes") {
+            let refused = message_size::refused(at);
+            if refused.is_some() {
+                return refused;
+            }
         }
         match operation {
             "CreateQueue" => return self.create(at, &key, queue).await,
@@ -215,6 +222,7 @@ impl Sqs {
         };
         if reply.status.is_success() {
             let key = at.call.key(queue);
+            message_size::lower(at, reply);
             self.late_attributes(at, &key, reply);
             self.late_counts(at, key, reply);
         }

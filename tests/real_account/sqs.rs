@@ -20,9 +20,19 @@ const GRANTED: u32 = 180;
 const FOUND: u32 = 60;
 
 pub(super) async fn observe(run: &Run) -> Vec<(&'static str, Seen)> {
-    let (repeated, listed, key, grants) =
-        tokio::join!(repeated_create(run), listed_late(run), alias_of_a_key(run), grants(run),);
-    let mut seen = vec![("S2", repeated), ("S21", listed), ("R4", key)];
+    let (repeated, size, listed, key, grants) = tokio::join!(
+        repeated_create(run),
+        largest_message(run),
+        listed_late(run),
+        alias_of_a_key(run),
+        grants(run),
+    );
+    let mut seen = vec![
+        ("S2", repeated),
+        ("S11", size),
+        ("S21", listed),
+        ("R4", key),
+    ];
     let failed = |error: &Unseen| ["P7", "P12", "S14", "S15", "S16"].map(|id| (id, Err(error.clone())));
     match grants {
         Ok(grants) => seen.extend(grants),
@@ -62,6 +72,19 @@ async fn repeated_create(run: &Run) -> Seen {
     Ok(format!(
         "CreateQueue with first=1, then with first=2 and second=2 ({again}): the tags are {}",
         tags.join(", ")
+    ))
+}
+
+/// S11: the largest message of a new queue.
+async fn largest_message(run: &Run) -> Seen {
+    let url = create(run, "size").await?;
+    let name = Attribute::MaximumMessageSize;
+    let read = run.sqs.get_queue_attributes().queue_url(url);
+    let read = read.attribute_names(name.clone()).send().await?.attributes;
+    let bytes = read.and_then(|read| read.get(&name).cloned()).unwrap_or_default();
+    Ok(format!(
+        "{}: the largest message of a new queue has {bytes} bytes",
+        run.region
     ))
 }
 

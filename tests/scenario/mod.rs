@@ -74,6 +74,7 @@ scenarios! {
     interrupted
     interrupted_redrive
     json
+    message_size
     no_answer
     no_tag_conditions
     names
