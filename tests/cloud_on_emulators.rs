@@ -159,7 +159,7 @@ fn variants(resource: &Resource) -> Vec<(String, Resource)> {
             });
             variants.queue("redrive_allow", |q| q.redrive_allow = None);
             variants.queue("redrive_allow", |q| {
-                q.redrive_allow = Some(Document::new(json!({"redrivePermission": "denyAll"})));
+                q.redrive_allow = Some(Document::new(json!({"redrivePermission": "allowAll"})));
             });
         }
         Resource::Role(_) => {

@@ -30,7 +30,7 @@ pub(super) fn queue(name: QueueName, key: Option<&KmsKey>, tags: Tags) -> Queue 
         receive_wait: 0,
         max_message_size: MessageLimit::AnyEvent,
         redrive: None,
-        redrive_allow: None,
+        redrive_allow: Some(queue_policy::no_redrive()),
         encryption: key.map_or(Encryption::SqsManaged, |key| Encryption::Kms(key.clone())),
         policy: None,
         tags,

@@ -99,6 +99,8 @@ impl Queue {
     pub const ENCRYPTION: &str = QueueField::Encryption.path();
     /// The path of the field with the resource policy.
     pub const POLICY: &str = QueueField::Policy.path();
+    /// The path of the field with the queues that may redrive into this one.
+    pub const REDRIVE_ALLOW: &str = QueueField::RedriveAllow.path();
 
     pub(super) fn fields(&self) -> Vec<Field> {
         let Self {

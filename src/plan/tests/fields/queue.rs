@@ -67,6 +67,27 @@ pub(super) const ROWS: &[Row] = &[
         "~queue(redrive_allow)",
     ),
     (
+        "every queue may redrive into the hub queue, as before 0.3.0",
+        |b| b.queue(HUB, |q| q.redrive_allow = None),
+        "~queue(redrive_allow)",
+    ),
+    (
+        "one queue may redrive into a cluster queue",
+        |b| {
+            b.queue("karpenter-base", |q| {
+                let source = "arn:aws:sqs:us-west-2:111122223333:x";
+                let allow = json!({"redrivePermission": "byQueue", "sourceQueueArns": [source]});
+                q.redrive_allow = Some(Document::new(allow));
+            });
+        },
+        "~queue(redrive_allow)",
+    ),
+    (
+        "every queue may redrive into the probe queue",
+        |b| b.queue("kibus-probe", |q| q.redrive_allow = None),
+        "~queue(redrive_allow)",
+    ),
+    (
         "no encryption",
         |b| b.queue("karpenter-base", |q| q.encryption = Encryption::None),
         "~queue(encryption)",
