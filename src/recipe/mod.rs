@@ -15,6 +15,7 @@ mod live_version;
 mod names;
 mod orphan;
 pub mod probe;
+mod redrive;
 pub mod remove_cluster;
 mod role_search;
 pub mod rollback;

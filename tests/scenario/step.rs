@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use super::Scenario;
+use super::account::Account;
 use super::command::{self, Signals};
 use super::wire::Interference;
 
@@ -38,6 +39,20 @@ impl Scenario {
                     self.account.call(service, operation, &parameters).await;
                 }
                 String::new()
+            }
+            ["tries", service, operation, ..] => {
+                let account = Account {
+                    server: self.proxy.port,
+                    ..self.account.clone()
+                };
+                let parameters = words[3..].join(" ");
+                match account.send(service, operation, &parameters).await {
+                    (true, _) => String::new(),
+                    (false, error) => {
+                        let error: serde_json::Value = serde_json::from_str(&error).unwrap();
+                        error["message"].as_str().unwrap().to_owned()
+                    }
+                }
             }
             ["take", queue] => {
                 let mut taken: BTreeMap<String, usize> = BTreeMap::new();
