@@ -44,6 +44,12 @@ pub trait Read: Send + Sync {
     /// The names of the queues that begin with this, whoever manages them. A hint and never a proof.
     fn queues(&self, prefix: &str) -> impl Future<Output = Result<BTreeSet<QueueName>, Fault>> + Send;
 
+    /// The queues that have this queue as their dead-letter queue, whoever manages them; `None` if there is no such queue.
+    fn dead_letter_sources(
+        &self,
+        queue: &QueueName,
+    ) -> impl Future<Output = Result<Option<BTreeSet<QueueName>>, Fault>> + Send;
+
     /// The buses of the account and Region, by the tags of their queues. A hint and never a proof.
     fn buses(&self) -> impl Future<Output = Result<BTreeSet<BusName>, Fault>> + Send;
 

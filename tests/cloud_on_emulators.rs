@@ -6,7 +6,7 @@ use kibus::cloud::{FaultKind, Probe, Read, Waiting, Write};
 use kibus::model::document::Document;
 use kibus::model::inventory::Desired;
 use kibus::model::options::{HubOptions, OrNone, UserTags};
-use kibus::model::resource::{Architecture, Code, Encryption, Redrive, Resource, ResourceId, Role};
+use kibus::model::resource::{Architecture, Code, Encryption, MessageLimit, Redrive, Resource, ResourceId, Role};
 use kibus::model::signal::Signal;
 use kibus::plan::{Op, diff};
 use serde_json::json;
@@ -146,7 +146,7 @@ fn variants(resource: &Resource) -> Vec<(String, Resource)> {
             variants.queue("visibility", |q| q.visibility += 1);
             variants.queue("delay", |q| q.delay = 3);
             variants.queue("receive_wait", |q| q.receive_wait = 20);
-            variants.queue("max_message_size", |q| q.max_message_size = 2_048);
+            variants.queue("max_message_size", |q| q.max_message_size = MessageLimit::Bytes(2_048));
             variants.queue("policy", |q| q.policy = None);
             variants.queue("policy", |q| q.policy = Some(policy("Other")));
             variants.queue("encryption", |q| q.encryption = Encryption::Kms(KEY.parse().unwrap()));
@@ -159,7 +159,7 @@ fn variants(resource: &Resource) -> Vec<(String, Resource)> {
             });
             variants.queue("redrive_allow", |q| q.redrive_allow = None);
             variants.queue("redrive_allow", |q| {
-                q.redrive_allow = Some(Document::new(json!({"redrivePermission": "denyAll"})));
+                q.redrive_allow = Some(Document::new(json!({"redrivePermission": "allowAll"})));
             });
         }
         Resource::Role(_) => {

@@ -13,6 +13,7 @@ use kibus::model::scope::Scope;
 use kibus::plan::{Op, diff, plan};
 use sha2::{Digest, Sha256};
 
+use crate::aws_like::Proxy;
 use crate::emulator::{Emulator, Kind};
 use crate::front;
 
@@ -47,6 +48,8 @@ impl Bench {
 
     async fn of(emulator: &Emulator, connect: Connect) -> Self {
         let (_, port) = emulator.endpoint.rsplit_once(':').unwrap();
+        let like = Proxy::start(port.parse().unwrap(), "none").await;
+        let (_, port) = like.url.rsplit_once(':').unwrap();
         let endpoint_url = Some(front::start(port.parse().unwrap()).await);
         let connect = Connect {
             endpoint_url,
@@ -162,7 +165,7 @@ impl Bench {
 
     /// Whether this emulator does not store a field.
     fn does_not_store(&self, path: &str) -> bool {
-        self.kind == Kind::Moto && ["redrive_allow", "architecture", "logging.group"].contains(&path)
+        self.kind == Kind::Moto && ["architecture", "logging.group"].contains(&path)
     }
 }
 

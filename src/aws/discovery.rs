@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use aws_sdk_resourcegroupstagging::types::TagFilter;
 
 use super::AwsCloud;
+use super::error::if_present;
 use super::pages;
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::{BusName, QueueName, QueuePrefix, RoleName};
@@ -71,8 +72,28 @@ pub(super) async fn queues(cloud: &AwsCloud, prefix: &str) -> Result<BTreeSet<Qu
         |page| page.queue_urls,
     )
     .await?;
+    Ok(names(&urls))
+}
+
+/// The queues that have this one as their dead-letter queue; `None` if it does not exist.
+pub(super) async fn dead_letter_sources(
+    cloud: &AwsCloud,
+    queue: &QueueName,
+) -> Result<Option<BTreeSet<QueueName>>, Fault> {
+    let call = cloud.sqs.list_dead_letter_source_queues();
+    let call = call.queue_url(cloud.queue_url(queue)).max_results(1000);
+    let urls = pages::all(
+        "sqs:ListDeadLetterSourceQueues",
+        call.into_paginator().stop_on_duplicate_token(false).send(),
+        |page| Some(page.queue_urls),
+    )
+    .await;
+    Ok(if_present(urls)?.map(|urls| names(&urls)))
+}
+
+fn names(urls: &[String]) -> BTreeSet<QueueName> {
     let names = urls.iter().filter_map(|url| url.rsplit('/').next());
-    Ok(names.filter_map(|name| name.parse().ok()).collect())
+    names.filter_map(|name| name.parse().ok()).collect()
 }
 
 /// All roles in the account, with their ARNs.

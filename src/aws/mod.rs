@@ -223,6 +223,10 @@ impl Read for AwsCloud {
         discovery::queues(self, prefix).await
     }
 
+    async fn dead_letter_sources(&self, queue: &QueueName) -> Result<Option<BTreeSet<QueueName>>, Fault> {
+        discovery::dead_letter_sources(self, queue).await
+    }
+
     async fn buses(&self) -> Result<BTreeSet<BusName>, Fault> {
         discovery::buses(self).await
     }

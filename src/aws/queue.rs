@@ -17,10 +17,10 @@ use super::error::{OrFault, if_present, rejected};
 use super::wait::{Tried, WaitReason, Waiting, accepted, pause, settled};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::cluster::TAGS_REMEMBERED;
-use crate::model::field::{FieldName, FieldValue};
+use crate::model::field::FieldValue;
 use crate::model::name::QueueName;
 use crate::model::queue_policy;
-use crate::model::resource::{Queue, QueueField};
+use crate::model::resource::Queue;
 use crate::model::status::QueueState;
 use crate::model::tags::{BUS, CLUSTER, DELETING, Tags};
 use crate::plan::FieldChange;
@@ -116,9 +116,7 @@ fn not_managed() -> Fault {
 }
 
 async fn request(cloud: &AwsCloud, queue: &Queue, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let mut wanted = attributes::of(queue, QueueField::ALL);
-    // A new queue has nothing to remove.
-    wanted.retain(|_, value| !value.is_empty());
+    let wanted = attributes::of_new(queue);
     accepted("sqs:CreateQueue", waiting, || {
         let call = cloud
             .sqs

@@ -75,6 +75,8 @@ pub enum FieldValue {
     Text(String),
     /// A number; the path tells the unit.
     Number(u64),
+    /// Any number that is not smaller.
+    AtLeast(u64),
     /// On or off.
     Flag(bool),
     /// Texts in no order; an empty list is [`FieldValue::Unset`].

@@ -166,7 +166,7 @@ impl Hub {
         Queue {
             retention: DEAD_LETTER_RETENTION,
             visibility: 30,
-            redrive_allow: Some(queue_policy::redrive_allow(&self.scope, &self.scope.hub_queue())),
+            redrive_allow: Some(queue_policy::redrive_from(&self.scope, &self.scope.hub_queue())),
             policy: Some(queue_policy::hub_queue(
                 &self.scope,
                 &self.scope.dead_letter_queue(),

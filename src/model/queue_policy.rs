@@ -122,8 +122,15 @@ pub fn other_senders(policy: &Document) -> BTreeSet<String> {
 
 /// The redrive allow policy of the dead-letter queue: only the hub queue.
 #[must_use]
-pub fn redrive_allow(scope: &Scope, source: &QueueName) -> Document {
+pub fn redrive_from(scope: &Scope, source: &QueueName) -> Document {
     Document::new(json!({ "redrivePermission": "byQueue", "sourceQueueArns": [scope.queue_arn(source)] }))
+}
+
+/// The redrive allow policy of the other queues. Without one, any queue of the account and Region may have this queue as its
+/// dead-letter queue (SQS API reference, `SetQueueAttributes`), and the queue policy does not apply to what SQS moves.
+#[must_use]
+pub fn no_redrive() -> Document {
+    Document::new(json!({ "redrivePermission": "denyAll" }))
 }
 
 #[cfg(test)]

@@ -278,7 +278,8 @@ fn with_clusters(
 fn changes_cluster_queues(survey: &Survey, plan: &Plan) -> bool {
     let probe = ResourceId::Queue(survey.scope.probe_queue());
     let mut updates = plan.changes.iter().filter(|change| change.action == Action::Update);
-    updates.any(|change| change.id == probe && change.touches(Queue::POLICY))
+    let policies = [Queue::POLICY, Queue::REDRIVE_ALLOW];
+    updates.any(|change| change.id == probe && policies.iter().any(|path| change.touches(path)))
 }
 
 /// A warning for each queue with messages whose retention is lowered: SQS then deletes those that are older (SQS API

@@ -16,6 +16,7 @@ mod names;
 mod old_key;
 mod orphan;
 pub mod probe;
+mod redrive;
 pub mod remove_cluster;
 mod role_search;
 pub mod rollback;

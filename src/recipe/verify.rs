@@ -8,7 +8,8 @@ use super::old_key::Leaves;
 use super::orphan::{self, Stray};
 use super::probe::Probed;
 use super::{
-    Blocked, Intent, Recipe, cluster, controllers, key, live_version, old_key, role_search, saved_prefix, unconfirmed,
+    Blocked, Intent, Recipe, cluster, controllers, key, live_version, old_key, redrive, role_search, saved_prefix,
+    unconfirmed,
 };
 use crate::error::{Hint, Invocation};
 use crate::model::fault::Fault;
@@ -66,6 +67,12 @@ impl Request {
         registered.retain(|name, _| self.names.is_empty() || self.names.contains(name));
         registered
     }
+
+    /// The queues of these clusters.
+    fn cluster_queues(&self, survey: &Survey) -> BTreeMap<QueueName, ClusterName> {
+        let clusters = self.clusters(survey).into_keys();
+        clusters.map(|name| (survey.cluster_queue(&name), name)).collect()
+    }
 }
 
 impl Recipe for Request {
@@ -98,6 +105,7 @@ impl Recipe for Request {
             key: key::to_read(survey, key.as_ref()).cloned(),
             clusters,
             roles,
+            dead_letter_sources: redrive::to_read(survey, &self.cluster_queues(survey)),
             ..Query::default()
         }
     }
@@ -155,8 +163,13 @@ impl Recipe for Request {
             }
             None => {}
         }
+        let by_queue = self.cluster_queues(survey);
+        let redrive = redrive::check(survey, &by_queue);
+        findings.extend(redrive.findings);
+        warnings.extend(redrive.denied);
+        unreadable.extend(redrive.unreadable);
         let incomplete = unreadable.len();
-        let traffic = self.traffic(survey, &clusters);
+        let traffic = self.traffic(survey, &by_queue);
         warnings.extend(self.stale_counts(&traffic));
         findings.extend(traffic);
         findings.extend(unreadable);
@@ -210,9 +223,7 @@ impl Request {
         live.filter(|live| ours.satisfied_by(live)).unwrap_or(ours)
     }
 
-    fn traffic(&self, survey: &Survey, clusters: &BTreeMap<ClusterName, &Tags>) -> Vec<Finding> {
-        let by_queue = clusters.keys().map(|name| (survey.cluster_queue(name), name.clone()));
-        let by_queue: BTreeMap<QueueName, ClusterName> = by_queue.collect();
+    fn traffic(&self, survey: &Survey, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<Finding> {
         let hub = survey.scope.hub_queues().into_iter();
         let queues = hub.chain(by_queue.keys().cloned()).filter_map(|queue| {
             let first = survey.depth(&queue)?;
@@ -227,7 +238,7 @@ impl Request {
             version: survey.live_version().cloned(),
             live: self.live.present().cloned(),
         };
-        finding::traffic(&survey.scope, &traffic, &by_queue)
+        finding::traffic(&survey.scope, &traffic, by_queue)
     }
 
     /// How to judge counts that may be stale, if a finding rests on them.

@@ -6,6 +6,7 @@
 # With the argument `watched` the emulator ends when its standard input is closed. The kernel closes it when the process
 # that holds it ends for any reason; the emulator and its functions (its process group) are then killed.
 import hmac
+import json
 import os
 import re
 import signal
@@ -79,6 +80,21 @@ sys.argv = sys.argv[:1]
 BaseHTTPRequestHandler.parse_request = parse_guarded
 
 from ministack import app as emulator  # noqa: E402
+from ministack.services import sqs  # noqa: E402
+
+
+# The emulator lacks this call of SQS.
+def list_dead_letter_source_queues(data, url):
+    target = sqs._get_q(data.get("QueueUrl", url), "sqs:ListDeadLetterSourceQueues")["attributes"]["QueueArn"]
+
+    def redrives(queue):
+        policy = json.loads(queue["attributes"].get("RedrivePolicy") or "{}")
+        return policy.get("deadLetterTargetArn") == target
+
+    return {"queueUrls": [url for url, queue in sqs._queues.items() if redrives(queue)]}
+
+
+sqs._HANDLERS.setdefault("ListDeadLetterSourceQueues", list_dead_letter_source_queues)
 
 emulator.app = guarded(emulator.app, emulator.AUTH)
 emulator.main()

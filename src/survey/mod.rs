@@ -106,6 +106,8 @@ pub struct Survey {
     pub roles: BTreeMap<RoleName, Fact<RolePolicies>>,
     /// The policies of KMS keys.
     pub key_policies: BTreeMap<KmsKey, Fact<Document>>,
+    /// The queues that have a queue as their dead-letter queue, whoever manages them.
+    pub dead_letter_sources: BTreeMap<QueueName, Fact<BTreeSet<QueueName>>>,
     /// How much concurrency of the account is reserved for no function.
     pub unreserved_concurrency: Fact<u32>,
     /// Published versions of the router, with their settings.
@@ -130,6 +132,7 @@ impl Survey {
             role_names: Fact::NotAsked,
             roles: BTreeMap::new(),
             key_policies: BTreeMap::new(),
+            dead_letter_sources: BTreeMap::new(),
             unreserved_concurrency: Fact::NotAsked,
             versions: BTreeMap::new(),
             function_mappings: Fact::NotAsked,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::name::{ClusterName, KmsKey, RoleName};
+use crate::model::name::{ClusterName, KmsKey, QueueName, RoleName};
 use crate::model::resource::ResourceId;
 
 /// Which inline policies of a role are read.
@@ -41,6 +41,8 @@ pub struct Query {
     pub key: Option<KmsKey>,
     /// The concurrency that is left in the account.
     pub concurrency: bool,
+    /// Which queues have these as their dead-letter queues.
+    pub dead_letter_sources: BTreeSet<QueueName>,
     /// The settings of these published versions of the router.
     pub versions: BTreeSet<u64>,
     /// The event source mappings of the router, its aliases and its versions, whoever created them.

@@ -57,7 +57,7 @@ impl<'a, R: Read> Reader<'a, R> {
         let list_roles = query.orphans || query.role_names && !survey.role_names.is_asked();
         // What other calls depend on comes first.
         let function = survey.scope.router_function();
-        let (found, usual_queues, names, read, roles, key, concurrency, versions, mappings) = tokio::join!(
+        let (found, usual_queues, names, read, roles, key, concurrency, sources, versions, mappings) = tokio::join!(
             OptionFuture::from(discover.then(|| self.discover(survey, &guess, &unread))),
             OptionFuture::from((!query.usual_queues.is_empty()).then(|| self.usual_queues(&query.usual_queues))),
             OptionFuture::from(list_roles.then(|| self.role_names(survey, query))),
@@ -69,6 +69,7 @@ impl<'a, R: Read> Reader<'a, R> {
                     .concurrency
                     .then(|| self.call(|| self.cloud.unreserved_concurrency()))
             ),
+            self.dead_letter_sources(survey, &query.dead_letter_sources),
             self.versions(survey, &query.versions),
             OptionFuture::from(
                 query
@@ -78,6 +79,7 @@ impl<'a, R: Read> Reader<'a, R> {
         );
         survey.take(read);
         survey.roles.extend(roles);
+        survey.dead_letter_sources.extend(sources);
         survey.versions.extend(versions);
         if let Some(queues) = usual_queues {
             survey.usual_queues = Fact::of(queues);
@@ -184,6 +186,21 @@ impl<'a, R: Read> Reader<'a, R> {
         }
         existing.retain(|queue| usual.contains(queue));
         Ok(existing)
+    }
+
+    async fn dead_letter_sources(
+        &self,
+        survey: &Survey,
+        queues: &BTreeSet<QueueName>,
+    ) -> Vec<(QueueName, Fact<BTreeSet<QueueName>>)> {
+        let unread = queues
+            .iter()
+            .filter(|queue| !survey.dead_letter_sources.contains_key(queue));
+        let reads = unread.map(|queue| async move {
+            let sources = self.call(|| self.cloud.dead_letter_sources(queue)).await;
+            (queue.clone(), Fact::of_option(sources))
+        });
+        join_all(reads).await
     }
 
     async fn versions(&self, survey: &Survey, versions: &BTreeSet<u64>) -> Vec<(u64, Fact<FunctionSettings>)> {

@@ -20,8 +20,10 @@ mod kms;
 mod lambda;
 mod logs;
 mod mapping;
+mod message_size;
 mod permission;
 mod proxy;
+mod redrive;
 mod reply;
 mod server;
 mod sqs;
@@ -157,7 +159,7 @@ impl AwsLike {
         }
         let mut reply = Reply::read(forward(inner.server, request.clone()).await?).await;
         match call.service.as_str() {
-            "sqs" => inner.sqs.after(&at, &mut reply),
+            "sqs" => inner.sqs.after(&at, &mut reply).await,
             "events" => inner.events.after(&at, &mut reply),
             "lambda" => {
                 inner.lambda.after(&at, &mut reply).await;

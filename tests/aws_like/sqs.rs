@@ -10,7 +10,9 @@ use super::Behavior::{M2, S1, S2, S3, S4, S9, S12, S13, S15, T1};
 use super::bucket::Buckets;
 use super::call::Caller;
 use super::kms::unusable_key;
+use super::message_size;
 use super::permission::denied;
+use super::redrive::Dropped;
 use super::reply::Reply;
 use super::{At, Moments};
 use crate::scenario::wire::forward;
@@ -26,6 +28,7 @@ pub(super) struct Sqs {
     /// What the tagging API knows of deleted queues.
     remembered: Mutex<HashMap<String, Value>>,
     tag_calls: Buckets,
+    redrives: Dropped,
 }
 
 impl Default for Sqs {
@@ -40,6 +43,7 @@ impl Default for Sqs {
             remembered: Mutex::default(),
             // On AWS 30 each second.
             tag_calls: Buckets::new(2, 5),
+            redrives: Dropped::default(),
         }
     }
 }
@@ -89,6 +93,12 @@ impl Sqs {
                 "RequestThrottled",
                 "Rate exceeded",
             ));
+        }
+        if matches!(operation, "CreateQueue" | "SetQueueAttributes") {
+            let refused = message_size::refused(at);
+            if let Some(refused) = refused.or(self.redrives.refused(at, queue).await) {
+                return Some(refused);
+            }
         }
         match operation {
             "CreateQueue" => return self.create(at, &key, queue).await,
@@ -172,6 +182,7 @@ impl Sqs {
         if !exists(at, queue).await {
             return None;
         }
+        self.redrives.forget(key);
         if at.is_on(T1) {
             let mapping = tag_mapping(at, queue).await;
             self.remembered.lock().unwrap().insert(key.to_owned(), mapping);
@@ -209,14 +220,21 @@ impl Sqs {
         (ghost.calls % 2 == 1).then(no_queue)
     }
 
-    pub(super) fn after(&self, at: &At<'_>, reply: &mut Reply) {
-        let Some(queue) = at.call.queue().filter(|_| at.call.operation == "GetQueueAttributes") else {
+    pub(super) async fn after(&self, at: &At<'_>, reply: &mut Reply) {
+        let Some(queue) = at.call.queue().filter(|_| reply.status.is_success()) else {
             return;
         };
-        if reply.status.is_success() {
-            let key = at.call.key(queue);
-            self.late_attributes(at, &key, reply);
-            self.late_counts(at, key, reply);
+        let key = at.call.key(queue);
+        match at.call.operation.as_str() {
+            "CreateQueue" => self.redrives.keep(at, key, &reply.json()["QueueUrl"]).await,
+            "SetQueueAttributes" => self.redrives.keep(at, key, &at.call.json["QueueUrl"]).await,
+            "GetQueueAttributes" => {
+                self.redrives.add(at, &key, reply);
+                message_size::lower(at, reply);
+                self.late_attributes(at, &key, reply);
+                self.late_counts(at, key, reply);
+            }
+            _ => {}
         }
     }
 

@@ -163,6 +163,10 @@ impl Read for Account {
         Ok(names.filter(|name| name.as_str().starts_with(prefix)).collect())
     }
 
+    async fn dead_letter_sources(&self, _: &QueueName) -> Result<Option<BTreeSet<QueueName>>, Fault> {
+        Ok(None)
+    }
+
     async fn buses(&self) -> Result<BTreeSet<BusName>, Fault> {
         Ok(BTreeSet::from([self.scope.bus.clone()]))
     }

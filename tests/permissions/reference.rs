@@ -20,6 +20,7 @@ const REFERENCE: &[(&str, &[&str], &[&str])] = &[
     ("sqs:DeleteQueue", &["queue"], &[]),
     ("sqs:GetQueueAttributes", &["queue"], &[]),
     ("sqs:GetQueueUrl", &["queue"], &[]),
+    ("sqs:ListDeadLetterSourceQueues", &["queue"], &[]),
     ("sqs:ListQueueTags", &["queue"], &[]),
     ("sqs:ListQueues", &[], &[]),
     ("sqs:ReceiveMessage", &["queue"], &[]),

@@ -20,9 +20,21 @@ const GRANTED: u32 = 180;
 const FOUND: u32 = 60;
 
 pub(super) async fn observe(run: &Run) -> Vec<(&'static str, Seen)> {
-    let (repeated, listed, key, grants) =
-        tokio::join!(repeated_create(run), listed_late(run), alias_of_a_key(run), grants(run),);
-    let mut seen = vec![("S2", repeated), ("S21", listed), ("R4", key)];
+    let (repeated, size, listed, redrive, key, grants) = tokio::join!(
+        repeated_create(run),
+        largest_message(run),
+        listed_late(run),
+        denied_redrive(run),
+        alias_of_a_key(run),
+        grants(run),
+    );
+    let mut seen = vec![
+        ("S2", repeated),
+        ("S11", size),
+        ("S21", listed),
+        ("S24", redrive),
+        ("R4", key),
+    ];
     let failed = |error: &Unseen| ["P7", "P12", "S14", "S15", "S16"].map(|id| (id, Err(error.clone())));
     match grants {
         Ok(grants) => seen.extend(grants),
@@ -62,6 +74,55 @@ async fn repeated_create(run: &Run) -> Seen {
     Ok(format!(
         "CreateQueue with first=1, then with first=2 and second=2 ({again}): the tags are {}",
         tags.join(", ")
+    ))
+}
+
+/// S11: the largest message of a new queue.
+async fn largest_message(run: &Run) -> Seen {
+    let url = create(run, "size").await?;
+    let name = Attribute::MaximumMessageSize;
+    let read = run.sqs.get_queue_attributes().queue_url(url);
+    let read = read.attribute_names(name.clone()).send().await?.attributes;
+    let bytes = read.and_then(|read| read.get(&name).cloned()).unwrap_or_default();
+    Ok(format!(
+        "{}: the largest message of a new queue has {bytes} bytes",
+        run.region
+    ))
+}
+
+/// S24: what `denyAll` does to a new redrive policy, and to a queue that has one already.
+async fn denied_redrive(run: &Run) -> Seen {
+    let (target, source) = tokio::join!(create(run, "redrive-to"), create(run, "redrive-from"));
+    let (target, source) = (target?, source?);
+    let arn = run.arn("sqs", &run.name("redrive-to"));
+    let redrive = json!({"deadLetterTargetArn": arn, "maxReceiveCount": 1}).to_string();
+    let deny = json!({"redrivePermission": "denyAll"}).to_string();
+    for (url, name, value) in [
+        (&source, Attribute::RedrivePolicy, &redrive),
+        (&target, Attribute::RedriveAllowPolicy, &deny),
+    ] {
+        let set = run.sqs.set_queue_attributes().queue_url(url).attributes(name, value);
+        set.send().await?;
+    }
+    // As long as attributes take at most (S4).
+    run.wait(60).await;
+    let create = run.sqs.create_queue().queue_name(run.name("redrive-new"));
+    let create = create.attributes(Attribute::RedrivePolicy, &redrive).send().await;
+    run.sqs
+        .send_message()
+        .queue_url(&source)
+        .message_body("{}")
+        .send()
+        .await?;
+    let moved = run.until(60, async || {
+        let receive = |url| run.sqs.receive_message().queue_url(url).visibility_timeout(0).send();
+        let (_, moved) = tokio::join!(receive(&source), receive(&target));
+        moved.is_ok_and(|moved| !moved.messages().is_empty()).then_some(())
+    });
+    Ok(format!(
+        "with denyAll, CreateQueue of a new source: {}; a message of an older source is moved: {}",
+        answer(&create),
+        seconds(moved.await.map(|moved| moved.1), 60)
     ))
 }
 

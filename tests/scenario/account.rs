@@ -31,6 +31,13 @@ impl Account {
     /// Makes a call: an operation of a JSON or query protocol by its name, or of a REST protocol by its method and path.
     /// `parameters` are `{...}` for JSON, `A=b C=d` for a query; `MAPPING` in a path is the only mapping's id.
     pub(super) async fn call(&self, service: &str, operation: &str, parameters: &str) -> String {
+        let (succeeded, text) = self.send(service, operation, parameters).await;
+        assert!(succeeded, "{service} {operation} {parameters}: {text}");
+        text
+    }
+
+    /// Makes a call, and says whether it succeeded.
+    pub(super) async fn send(&self, service: &str, operation: &str, parameters: &str) -> (bool, String) {
         let target = match service {
             "sqs" => Some("AmazonSQS"),
             "events" => Some("AWSEvents"),
@@ -73,12 +80,7 @@ impl Account {
             .unwrap();
         let status = answer.status();
         let body = answer.into_body().collect().await.unwrap().to_bytes();
-        let text = String::from_utf8(body.to_vec()).unwrap();
-        assert!(
-            status.is_success(),
-            "{service} {operation} {parameters}: {status} {text}"
-        );
-        text
+        (status.is_success(), String::from_utf8(body.to_vec()).unwrap())
     }
 
     async fn mapping(&self) -> String {

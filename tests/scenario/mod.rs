@@ -4,6 +4,7 @@
 //! of standard error. `KIBUS_TEST_UPDATE=1` writes the actual output.
 //!
 //! - `% sqs|iam|events|logs|lambda|ec2 OPERATION PARAMETERS`: a call by someone else
+//! - `% tries SERVICE OPERATION PARAMETERS`: the same where AWS behaves as `% aws-like` says, with its message if it fails
 //! - `% quietly COMMAND`: a command that ends with exit code 0, whose output and calls are not shown
 //! - `% last COMMAND`: a command of whose standard output only the last line is shown
 //! - `% times N SERVICE OPERATION PARAMETERS`: this many calls; `NUMBER` is the number of each
@@ -75,6 +76,7 @@ scenarios! {
     interrupted
     interrupted_redrive
     json
+    message_size
     no_answer
     no_tag_conditions
     names
@@ -87,6 +89,7 @@ scenarios! {
     partition
     policy
     queue_locks
+    redrive
     retagged
     retagged_clusters
     retagged_hub

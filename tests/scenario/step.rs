@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use kibus::model::duration::parse_duration;
 
 use super::Scenario;
+use super::account::Account;
 use super::command::{self, Signals};
 use super::wire::Interference;
 
@@ -40,6 +41,20 @@ impl Scenario {
                     self.account.call(service, operation, &parameters).await;
                 }
                 String::new()
+            }
+            ["tries", service, operation, ..] => {
+                let account = Account {
+                    server: self.proxy.port,
+                    ..self.account.clone()
+                };
+                let parameters = words[3..].join(" ");
+                match account.send(service, operation, &parameters).await {
+                    (true, _) => String::new(),
+                    (false, error) => {
+                        let error: serde_json::Value = serde_json::from_str(&error).unwrap();
+                        error["message"].as_str().unwrap().to_owned()
+                    }
+                }
             }
             ["take", queue] => {
                 let mut taken: BTreeMap<String, usize> = BTreeMap::new();

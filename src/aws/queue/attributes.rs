@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 
 use crate::aws::document;
 use crate::model::document::Document;
+use crate::model::field::FieldName;
 use crate::model::name::QueueName;
-use crate::model::resource::{Encryption, Queue, QueueField, Redrive};
+use crate::model::resource::{Encryption, LARGEST_EVENT, MessageLimit, Queue, QueueField, Redrive};
 use crate::model::status::{Depth, QueueState};
 use crate::model::tags::Tags;
 
@@ -36,7 +37,7 @@ pub(super) fn read(name: &QueueName, attributes: &HashMap<Attribute, String>, ta
         visibility: number(Attribute::VisibilityTimeout),
         delay: number(Attribute::DelaySeconds),
         receive_wait: number(Attribute::ReceiveMessageWaitTimeSeconds),
-        max_message_size: number(Attribute::MaximumMessageSize),
+        max_message_size: MessageLimit::of(number(Attribute::MaximumMessageSize)),
         redrive: text(Attribute::RedrivePolicy).map(redrive),
         redrive_allow: text(Attribute::RedriveAllowPolicy).map(document::read),
         encryption: encryption(text(Attribute::KmsMasterKeyId), text(Attribute::SqsManagedSseEnabled)),
@@ -44,6 +45,16 @@ pub(super) fn read(name: &QueueName, attributes: &HashMap<Attribute, String>, ta
         tags,
     };
     (queue, state)
+}
+
+/// The attributes of a new queue. It has nothing to remove, and without a limit SQS gives it the largest of its Region.
+pub(super) fn of_new(queue: &Queue) -> HashMap<Attribute, String> {
+    let mut attributes = of(queue, QueueField::ALL);
+    attributes.retain(|_, value| !value.is_empty());
+    if queue.max_message_size == MessageLimit::AnyEvent {
+        attributes.remove(&Attribute::MaximumMessageSize);
+    }
+    attributes
 }
 
 /// The attributes that hold these fields, with their values as SQS takes them; empty text removes one.
@@ -56,7 +67,14 @@ pub(super) fn of(queue: &Queue, fields: &[QueueField]) -> HashMap<Attribute, Str
             QueueField::Visibility => (Attribute::VisibilityTimeout, queue.visibility.to_string()),
             QueueField::Delay => (Attribute::DelaySeconds, queue.delay.to_string()),
             QueueField::ReceiveWait => (Attribute::ReceiveMessageWaitTimeSeconds, queue.receive_wait.to_string()),
-            QueueField::MaxMessageSize => (Attribute::MaximumMessageSize, queue.max_message_size.to_string()),
+            QueueField::MaxMessageSize => {
+                // Every Region accepts the smallest limit that is enough.
+                let bytes = match queue.max_message_size {
+                    MessageLimit::AnyEvent => LARGEST_EVENT,
+                    MessageLimit::Bytes(bytes) => bytes,
+                };
+                (Attribute::MaximumMessageSize, bytes.to_string())
+            }
             QueueField::RedriveDeadLetters | QueueField::RedriveMaxReceives => (
                 Attribute::RedrivePolicy,
                 queue.redrive.as_ref().map(redrive_text).unwrap_or_default(),
@@ -131,6 +149,29 @@ mod tests {
             let written = Redrive { dead_letters, max_receives };
             prop_assert_eq!(redrive(&redrive_text(&written)), written);
         }
+    }
+
+    /// S11: the most that SQS accepts differs by Region.
+    #[test]
+    fn a_new_queue_has_the_limit_of_its_region_and_a_lower_one_is_raised_to_what_every_region_accepts() {
+        let queue = |bytes: u32| {
+            let attributes = HashMap::from([(Attribute::MaximumMessageSize, bytes.to_string())]);
+            read(&"q".parse().unwrap(), &attributes, Tags::default()).0
+        };
+        for (bytes, limit) in [
+            (1_048_576, MessageLimit::AnyEvent),
+            (262_144, MessageLimit::AnyEvent),
+            (262_143, MessageLimit::Bytes(262_143)),
+            (0, MessageLimit::Bytes(0)),
+        ] {
+            assert_eq!(queue(bytes).max_message_size, limit, "{bytes}");
+        }
+        let largest = queue(1_048_576);
+        assert_eq!(of_new(&largest).get(&Attribute::MaximumMessageSize), None);
+        assert_eq!(
+            of(&largest, &[QueueField::MaxMessageSize])[&Attribute::MaximumMessageSize],
+            "262144"
+        );
     }
 
     /// S11: values are text, and SQS returns the count as it was sent.

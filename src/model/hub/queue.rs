@@ -3,14 +3,12 @@
 use crate::model::name::{KmsKey, QueueName};
 use crate::model::options::HubOptions;
 use crate::model::queue_policy;
-use crate::model::resource::{Encryption, Queue};
+use crate::model::resource::{Encryption, MessageLimit, Queue};
 use crate::model::scope::Scope;
 use crate::model::tags::Tags;
 
 /// The retention of a cluster queue, in seconds: the same as in Karpenter's own CloudFormation template.
 pub const CLUSTER_RETENTION: u32 = 300;
-/// SQS's largest message, in bytes.
-const MAX_MESSAGE_SIZE: u32 = 1_048_576;
 
 /// A queue that the router delivers to, of a hub with these options.
 pub(in crate::model) fn cluster_queue(scope: &Scope, name: QueueName, hub: &HubOptions, tags: Tags) -> Queue {
@@ -30,9 +28,9 @@ pub(super) fn queue(name: QueueName, key: Option<&KmsKey>, tags: Tags) -> Queue 
         visibility: 30,
         delay: 0,
         receive_wait: 0,
-        max_message_size: MAX_MESSAGE_SIZE,
+        max_message_size: MessageLimit::AnyEvent,
         redrive: None,
-        redrive_allow: None,
+        redrive_allow: Some(queue_policy::no_redrive()),
         encryption: key.map_or(Encryption::SqsManaged, |key| Encryption::Kms(key.clone())),
         policy: None,
         tags,

@@ -17,7 +17,7 @@ pub use alias::{Alias, AliasField, History, KEPT, NoRollbackVersion};
 pub use event_source_mapping::{EventSourceMapping, FunctionMapping, MappingField};
 pub use function::{Architecture, Code, Extras, Function, FunctionField, FunctionSettings, Logging};
 pub use log_group::{LogGroup, LogGroupField};
-pub use queue::{Encryption, Queue, QueueField, Redrive};
+pub use queue::{Encryption, LARGEST_EVENT, MessageLimit, Queue, QueueField, Redrive};
 pub use role::{Role, RoleField, RolePolicy, RolePolicyField};
 pub use rule::{Rule, RuleField, Target};
 

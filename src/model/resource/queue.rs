@@ -1,7 +1,7 @@
 //! SQS queues.
 
 use crate::model::document::Document;
-use crate::model::field::{Field, field, field_names};
+use crate::model::field::{Field, FieldValue, field, field_names};
 use crate::model::name::{KmsKey, QueueName};
 use crate::model::tags::Tags;
 
@@ -25,6 +25,30 @@ pub struct Redrive {
     pub dead_letters: String,
     /// The maximum number of receives of a message.
     pub max_receives: u32,
+}
+
+/// How large a message a queue accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MessageLimit {
+    /// [`LARGEST_EVENT`] or more. The most that SQS accepts differs by Region.
+    AnyEvent,
+    /// Fewer bytes.
+    Bytes(u32),
+}
+
+/// The largest event of EC2 or Health, in bytes: a longer event of Health comes in pages (Health user guide, "Reference:
+/// AWS Health events Amazon EventBridge schema"). It is also the largest message in Regions without messages of 1 MiB.
+pub const LARGEST_EVENT: u32 = 262_144;
+
+impl MessageLimit {
+    /// The limit of a queue whose largest message has this many bytes.
+    #[must_use]
+    pub fn of(bytes: u32) -> Self {
+        match bytes {
+            LARGEST_EVENT.. => Self::AnyEvent,
+            fewer => Self::Bytes(fewer),
+        }
+    }
 }
 
 field_names! {
@@ -56,8 +80,8 @@ pub struct Queue {
     pub delay: u32,
     /// How long a receive waits for a message by default, in seconds.
     pub receive_wait: u32,
-    /// The largest message, in bytes.
-    pub max_message_size: u32,
+    /// How large a message it accepts.
+    pub max_message_size: MessageLimit,
     /// The redrive policy: where messages go after too many receives.
     pub redrive: Option<Redrive>,
     /// Which queues may use this one for their dead letters (`RedriveAllowPolicy`).
@@ -75,6 +99,8 @@ impl Queue {
     pub const ENCRYPTION: &str = QueueField::Encryption.path();
     /// The path of the field with the resource policy.
     pub const POLICY: &str = QueueField::Policy.path();
+    /// The path of the field with the queues that may redrive into this one.
+    pub const REDRIVE_ALLOW: &str = QueueField::RedriveAllow.path();
 
     pub(super) fn fields(&self) -> Vec<Field> {
         let Self {
@@ -95,7 +121,13 @@ impl Queue {
             field(QueueField::Visibility, *visibility),
             field(QueueField::Delay, *delay),
             field(QueueField::ReceiveWait, *receive_wait),
-            field(QueueField::MaxMessageSize, *max_message_size),
+            field(
+                QueueField::MaxMessageSize,
+                match max_message_size {
+                    MessageLimit::AnyEvent => FieldValue::AtLeast(LARGEST_EVENT.into()),
+                    MessageLimit::Bytes(bytes) => (*bytes).into(),
+                },
+            ),
             field(
                 QueueField::RedriveDeadLetters,
                 redrive.as_ref().map(|r| r.dead_letters.clone()),

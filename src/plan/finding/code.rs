@@ -191,6 +191,8 @@ codes! {
     ProbeNotDelivered = "K511", Critical, "the router would not deliver this cluster's events either", "add the cluster again, then repeat the probe";
     /// No consumer received a probe from a cluster queue.
     QueueNotRead = "K512", Critical, "Karpenter is not reading this queue and misses every interruption", "check which queue this Karpenter reads, as printed above; after the change, repeat the probe";
+    /// Another queue has a queue of the bus as its dead-letter queue.
+    ForeignRedrive = "K515", Critical, "anyone who can send to the other queue can send to this one, past its queue policy";
     /// The result of a probe is unknown.
     ProbeUnknown = "K513", Warning, "the probe has no result, so the path of events is unknown", "repeat the probe when AWS answers the call" => "verify --probe";
 }

@@ -157,6 +157,25 @@ fn of_version(scope: &Scope, version: &VersionState) -> Option<Finding> {
     ))
 }
 
+/// A queue that kibus does not manage, with a queue of the bus as its dead-letter queue.
+#[must_use]
+pub fn redriven(scope: &Scope, queue: QueueName, cluster: Option<ClusterName>, source: &QueueName) -> Finding {
+    let (url, region) = (scope.queue_url(None, source), &scope.region);
+    let command = format!(
+        "aws sqs set-queue-attributes --queue-url {url} --attributes '{{\"RedrivePolicy\":\"\"}}' --region {region}"
+    );
+    let advice = format!("find out who uses queue `{source}`, and remove its redrive policy");
+    Finding {
+        cluster,
+        ..found(
+            FindingCode::ForeignRedrive,
+            ResourceId::Queue(queue),
+            format!("receives the dead letters of queue `{source}`"),
+        )
+    }
+    .fixed_by(Fix::Advice(Hint::command(advice, command)))
+}
+
 fn found(code: FindingCode, id: ResourceId, message: String) -> Finding {
     Finding::new(code, Subject::Resource(id), message)
 }

@@ -6,7 +6,7 @@ mod delivery;
 mod drift;
 
 pub use code::{FindingCode, Severity};
-pub use delivery::{Traffic, foreign_mapping, traffic};
+pub use delivery::{Traffic, foreign_mapping, redriven, traffic};
 pub use drift::{being_deleted, changed, key, not_registered, orphan, refused, unreadable};
 
 use crate::error::{Hint, Invocation};

@@ -58,19 +58,15 @@ pub fn summary(resource: &Resource) -> String {
 
 fn of_queue(queue: &Queue) -> String {
     let mut parts = vec![seconds(queue.retention.into()), encryption(&queue.encryption)];
+    let policy = queue.policy.as_ref();
     if let Some(redrive) = &queue.redrive {
         parts.push(format!("dead letters after {} receives", redrive.max_receives));
-    }
-    if let Some(allow) = &queue.redrive_allow {
-        parts.push(dead_letters_of(allow));
-    }
-    if queue.redrive.is_none() && queue.redrive_allow.is_none() {
-        let policy = queue.policy.as_ref();
-        if policy.is_some_and(queue_policy::is_locked) {
-            parts.push("from the router only".to_owned());
-        } else if policy.is_some_and(is_tls_only) {
-            parts.push("TLS only".to_owned());
-        }
+    } else if let Some(sources) = queue.redrive_allow.as_ref().and_then(dead_letters_of) {
+        parts.push(sources);
+    } else if policy.is_some_and(queue_policy::is_locked) {
+        parts.push("from the router only".to_owned());
+    } else if policy.is_some_and(is_tls_only) {
+        parts.push("TLS only".to_owned());
     }
     parts.join(", ")
 }
@@ -84,16 +80,11 @@ fn encryption(encryption: &Encryption) -> String {
     }
 }
 
-fn dead_letters_of(allow: &Document) -> String {
-    match allow.value().get("redrivePermission").and_then(Value::as_str) {
-        Some("byQueue") => {
-            let sources = texts(allow.value().get("sourceQueueArns"));
-            let names: Vec<_> = sources.iter().map(|arn| escape(last(arn, ':'))).collect();
-            format!("from {} only", names.join(", "))
-        }
-        Some("denyAll") => "from no queue".to_owned(),
-        _ => "from any queue".to_owned(),
-    }
+/// The queues that may redrive into a dead-letter queue, if it names them.
+fn dead_letters_of(allow: &Document) -> Option<String> {
+    let sources = texts(allow.value().get("sourceQueueArns"));
+    let names: Vec<_> = sources.iter().map(|arn| escape(last(arn, ':'))).collect();
+    (!names.is_empty()).then(|| format!("from {} only", names.join(", ")))
 }
 
 fn is_tls_only(policy: &Document) -> bool {

@@ -14,6 +14,7 @@ pub fn value(path: &str, value: &FieldValue) -> String {
         FieldValue::Text(text) if text.is_empty() => "empty".to_owned(),
         FieldValue::Text(text) => escape(text).into_owned(),
         FieldValue::Number(number) => number_of(path, *number),
+        FieldValue::AtLeast(number) => format!("at least {}", number_of(path, *number)),
         FieldValue::Flag(flag) => if *flag { "yes" } else { "no" }.to_owned(),
         FieldValue::List(items) if items.is_empty() => "none".to_owned(),
         FieldValue::List(items) => {
@@ -126,6 +127,7 @@ mod tests {
         for (path, given, shown) in [
             ("permissions_boundary", FieldValue::Unset, "not set"),
             ("retention_days", FieldValue::Unset, "unlimited"),
+            ("max_message_size", FieldValue::AtLeast(262_144), "at least 256 KiB"),
             ("enabled", FieldValue::Flag(false), "no"),
             ("duplicates", list(&[]), "none"),
             ("duplicates", list(&["a", "b"]), "a, b"),

@@ -100,6 +100,42 @@ fn s4_attributes_are_late() {
 }
 
 #[test]
+fn s24_a_queue_takes_the_dead_letters_of_those_that_it_allows() {
+    with("200000000011", "S24", async |aws| {
+        aws.create_queue("30").await;
+        let arn = |queue: &str| format!("arn:aws:sqs:us-west-2:{}:{queue}", aws.account);
+        let redrive = format!(r#"{{"deadLetterTargetArn": "{}", "maxReceiveCount": 1}}"#, arn("q"));
+        let by_queue = format!(
+            r#"{{"redrivePermission": "byQueue", "sourceQueueArns": ["{}"]}}"#,
+            arn("source")
+        );
+        for (allow, comes) in [
+            ("", "ok"),
+            (r#"{"redrivePermission": "allowAll"}"#, "ok"),
+            (r#"{"redrivePermission": "denyAll"}"#, "InvalidParameterValue"),
+            (&by_queue.replace("source\"", "other\""), "InvalidParameterValue"),
+            (&by_queue, "ok"),
+        ] {
+            let set = aws.sqs.set_queue_attributes().queue_url(aws.url("q"));
+            let set = set.attributes(QueueAttributeName::RedriveAllowPolicy, allow);
+            assert_eq!(said(set.send().await), "ok");
+            let create = aws.sqs.create_queue().queue_name("source");
+            let create = create.attributes(QueueAttributeName::RedrivePolicy, &redrive);
+            assert_eq!(said(create.send().await), comes, "create, {allow}");
+            let delete = aws.sqs.delete_queue().queue_url(aws.url("source"));
+            said(delete.send().await);
+            said(aws.sqs.create_queue().queue_name("source").send().await);
+            let set = aws.sqs.set_queue_attributes().queue_url(aws.url("source"));
+            let set = set.attributes(QueueAttributeName::RedrivePolicy, &redrive);
+            assert_eq!(said(set.send().await), comes, "set, {allow}");
+            let delete = aws.sqs.delete_queue().queue_url(aws.url("source"));
+            said(delete.send().await);
+        }
+        assert_eq!(aws.proxy.like.strikes(Behavior::S24), 4);
+    });
+}
+
+#[test]
 fn s18_a_disabled_key_has_its_own_code() {
     with("200000000010", "S18", async |aws| {
         aws.create_queue("30").await;

@@ -39,11 +39,8 @@ impl Known {
     pub(super) fn with_old_keys(&self, at: &At<'_>, of: KeyUse, keys: &BTreeSet<KmsKey>, to: Document) -> Document {
         let policy = router_policy(&at.hub.scope);
         if !keys.is_empty() {
-            let keys: Vec<&str> = keys.iter().map(KmsKey::as_str).collect();
-            at.ui.note(&format!(
-                "Old keys in this document, from {policy}:\n    {}",
-                keys.join("\n    ")
-            ));
+            let keys: Vec<String> = keys.iter().map(KmsKey::to_string).collect();
+            at.ui.note(&format!("Old keys in this document, from {policy}:"), &keys);
         }
         if let Some(Reading::Unreadable(_)) = self.survey.observed.get(&policy) {
             at.ui.warn_text(&format!(

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{DLQ, HUB, Row, other};
 use crate::model::document::Document;
-use crate::model::resource::Encryption;
+use crate::model::resource::{Encryption, MessageLimit};
 
 pub(super) const ROWS: &[Row] = &[
     ("retention", |b| b.queue(HUB, |q| q.retention = 60), "~queue(retention)"),
@@ -21,8 +21,13 @@ pub(super) const ROWS: &[Row] = &[
     ),
     (
         "largest message",
-        |b| b.queue("karpenter-base", |q| q.max_message_size = 1024),
+        |b| b.queue("karpenter-base", |q| q.max_message_size = MessageLimit::of(1_024)),
         "~queue(max_message_size)",
+    ),
+    (
+        "the largest message of a Region without messages of 1 MiB",
+        |b| b.queue(HUB, |q| q.max_message_size = MessageLimit::of(262_144)),
+        "",
     ),
     (
         "dead-letter queue of the hub queue",
@@ -59,6 +64,27 @@ pub(super) const ROWS: &[Row] = &[
                 q.redrive_allow = Some(Document::new(json!({"redrivePermission": "allowAll"})));
             });
         },
+        "~queue(redrive_allow)",
+    ),
+    (
+        "every queue may redrive into the hub queue, as before 0.3.0",
+        |b| b.queue(HUB, |q| q.redrive_allow = None),
+        "~queue(redrive_allow)",
+    ),
+    (
+        "one queue may redrive into a cluster queue",
+        |b| {
+            b.queue("karpenter-base", |q| {
+                let source = "arn:aws:sqs:us-west-2:111122223333:x";
+                let allow = json!({"redrivePermission": "byQueue", "sourceQueueArns": [source]});
+                q.redrive_allow = Some(Document::new(allow));
+            });
+        },
+        "~queue(redrive_allow)",
+    ),
+    (
+        "every queue may redrive into the probe queue",
+        |b| b.queue("kibus-probe", |q| q.redrive_allow = None),
         "~queue(redrive_allow)",
     ),
     (
