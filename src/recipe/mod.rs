@@ -18,6 +18,7 @@ pub mod probe;
 pub mod remove_cluster;
 mod role_search;
 pub mod rollback;
+mod router_code;
 mod saved_options;
 mod saved_prefix;
 mod second_source;
@@ -30,6 +31,7 @@ pub mod verify;
 pub use blocked::{Blocked, MissingRole, RoleSearch, UnknownCluster};
 pub use cluster::{ClusterSummary, Controller};
 pub use role_search::SavedRoles;
+pub use router_code::{ArchiveNeed, OfferedRouter};
 pub use saved_options::{Comparison, Difference, DocumentFor, SavedOption};
 
 use crate::error::Hint;
