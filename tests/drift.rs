@@ -7,6 +7,7 @@ use aws_sdk_lambda::types::{
     LogFormat, LoggingConfig, VpcConfig,
 };
 use futures_util::future::BoxFuture;
+use kibus::aws::{AwsCloud, Connect};
 use kibus::cloud::{FaultKind, Read, Waiting, Write};
 use kibus::model::document::Document;
 use kibus::model::inventory::Desired;
@@ -16,6 +17,7 @@ use kibus::model::scope::{LIVE, Scope};
 use kibus::model::signal::Signal;
 use kibus::plan::{Op, diff};
 
+use crate::aws_like::Proxy;
 use crate::emulator::{Emulator, Kind};
 use crate::workbench::{ARCHIVES, Bench, sha256};
 
@@ -194,6 +196,43 @@ async fn only_the_planned_archive_is_uploaded() {
         .unwrap_err();
     assert_eq!(fault.kind, FaultKind::Rejected);
     assert_eq!(bench.cloud.read(&id).await, Ok(Some(before)));
+}
+
+/// L10: someone uploads other code after the plan is made.
+#[tokio::test]
+async fn l10_only_the_planned_code_is_published() {
+    let (emulator, bench, _) = hub_on_ministack().await;
+    let lambda = aws_sdk_lambda::Client::new(&emulator.sdk());
+    let id = ResourceId::Alias(bench.scope.router_function(), LIVE.to_owned());
+    let before = bench.cloud.read(&id).await.unwrap().unwrap();
+    let mut alias = before.as_alias().unwrap().clone();
+    alias.settings.memory = 512;
+    let to = Resource::Alias(alias);
+    let fields = diff(&to, &before);
+    let from = Box::new(before.clone());
+    let update = Op::Update { from, to, fields };
+    let call = lambda.update_function_code().function_name("kibus-router");
+    call.zip_file(Blob::new(ARCHIVES[1])).send().await.unwrap();
+    // The emulator publishes it all the same. Then the answer tells.
+    let (_, port) = emulator.endpoint.rsplit_once(':').unwrap();
+    for (ids, says, versions) in [
+        ("L10", "is different from current CodeSHA256", &["$LATEST", "1"][..]),
+        ("none", "is not router 0.1.0 with SHA-256", &["$LATEST", "1", "2"]),
+    ] {
+        let proxy = Proxy::start(port.parse().unwrap(), ids).await;
+        let connect = Connect {
+            endpoint_url: Some(proxy.url),
+            ..emulator.connect()
+        };
+        let cloud = AwsCloud::new(&connect.connect().await.unwrap(), bench.scope.bus.clone());
+        let fault = cloud.write(&update, Waiting::unattended()).await.unwrap_err();
+        assert!(fault.message.contains(says), "{ids}: {fault:?}");
+        assert_eq!(bench.cloud.read(&id).await, Ok(Some(before.clone())), "{ids}");
+        let listed = lambda.list_versions_by_function().function_name("kibus-router");
+        let listed = listed.send().await.unwrap();
+        let numbers: Vec<_> = listed.versions().iter().filter_map(|one| one.version()).collect();
+        assert_eq!(numbers, versions, "{ids}");
+    }
 }
 
 #[tokio::test]

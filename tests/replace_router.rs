@@ -155,8 +155,18 @@ async fn a_router_that_fails_its_self_test_never_goes_live() {
             .is(1, &[&failure[..], &[&stays]].concat());
         assert_eq!(hub.standing().await, first);
     }
-    hub.kibus("verify")
-        .is(2, &["the function has router 9.0.0", "failed its self-test"]);
+    hub.kibus("verify").is(
+        2,
+        &[
+            "K220 code changed",
+            "the function has other code",
+            "failed its self-test",
+        ],
+    );
+    // It was never live, so this kibus replaces it, and neither version nor tag prevents that.
+    hub.kibus("bootstrap-hub --yes").is(0, &["Updated 1"]);
+    hub.kibus("verify").is(0, &["No findings"]);
+    assert_eq!(hub.standing().await, first);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -172,7 +182,7 @@ async fn a_router_is_replaced_and_rolled_back() {
     assert_eq!(hub.standing().await, (3, "9.1.0".to_owned(), None));
 
     // An older router replaces a newer one only with --allow-downgrade.
-    let refused = "the function has router 9.1.0, which is newer than 9.0.0";
+    let refused = "router 9.1.0 is live, which is newer than 9.0.0";
     hub.kibus(&with(&newer, "")).is(4, &[refused, "--allow-downgrade"]);
 
     // Repeating a rollback changes nothing. Without confirmation nothing changes.
@@ -190,7 +200,12 @@ async fn a_router_is_replaced_and_rolled_back() {
         ],
     );
     assert_eq!(hub.standing().await, back);
-    hub.kibus("verify").is(2, &["rolled back from version 3"]);
+    let says = [
+        "No findings",
+        "rolled back from version 3",
+        "was not compared with the router of this kibus: router 9.0.0 is live",
+    ];
+    hub.kibus("verify").is(0, &says);
     hub.kibus("rollback --yes 7").is(4, &["version 7", "available: 1"]);
     hub.kibus("rollback --yes 1").is(0, &[]);
     assert_eq!(hub.standing().await, (1, OURS.to_owned(), Some(3)));

@@ -73,8 +73,8 @@ pub(super) async fn read(
 
 pub(super) async fn create(cloud: &AwsCloud, alias: &Alias, waiting: Waiting<'_>) -> Result<(), Fault> {
     let action = "lambda:CreateAlias";
-    let version = publish(cloud, &alias.function, waiting).await?;
-    prove(cloud, alias, version, None, waiting).await?;
+    let version = publish(cloud, alias, waiting).await?;
+    self_test::pass(cloud, alias, version, None, waiting).await?;
     let history = History::default();
     accepted(action, waiting, || {
         let call = cloud.lambda.create_alias().function_name(alias.function.as_str());
@@ -89,33 +89,18 @@ pub(super) async fn create(cloud: &AwsCloud, alias: &Alias, waiting: Waiting<'_>
 /// Points the alias to what the function is now, or to the older version that the plan names.
 pub(super) async fn update(cloud: &AwsCloud, from: &Alias, to: &Alias, waiting: Waiting<'_>) -> Result<(), Fault> {
     if let (Some(version), Some(_)) = (to.version, to.history.rolled_back_from) {
-        self_test::pass(cloud, to, version, from.version, waiting).await??;
+        self_test::pass(cloud, to, version, from.version, waiting).await?;
         // Newer versions stay, so that a later upgrade can use them.
         return point(cloud, to, version, &to.history, waiting).await;
     }
-    let version = publish(cloud, &to.function, waiting).await?;
-    prove(cloud, to, version, from.version, waiting).await?;
+    let version = publish(cloud, to, waiting).await?;
+    self_test::pass(cloud, to, version, from.version, waiting).await?;
     point(cloud, to, version, &to.history.moved_to(version), waiting).await?;
     let unused = from
         .versions
         .difference(&to.versions)
         .filter(|number| **number != version);
     version::delete(cloud, &to.function, unused).await
-}
-
-/// Runs the self-test of a version that was just published.
-async fn prove(
-    cloud: &AwsCloud,
-    alias: &Alias,
-    version: u64,
-    live: Option<u64>,
-    waiting: Waiting<'_>,
-) -> Result<(), Fault> {
-    let verdict = self_test::pass(cloud, alias, version, live, waiting).await?;
-    if verdict.is_err() {
-        function::doubt(cloud, &alias.function).await;
-    }
-    verdict
 }
 
 async fn point(

@@ -1,7 +1,8 @@
 //! Lambda functions.
 //!
-//! Two tags record the code that was uploaded; Lambda reports the hash of the code that it has. The tags are written
-//! last, so that an interruption leaves a difference that the next plan sees.
+//! Lambda reports the hash of the code that a function has. Two tags tell people which code kibus uploaded; nothing is
+//! decided by them. They are written before the code, so that the run after an interruption, which sees other code and
+//! uploads it, writes them too.
 
 mod archive;
 mod configuration;
@@ -15,7 +16,7 @@ use aws_sdk_lambda::types::{Environment, FunctionCode, LoggingConfig, State, Vpc
 
 use archive::archive;
 use configuration::{LambdaFailure, failure, unsigned};
-pub(super) use configuration::{nothing, settings};
+pub(super) use configuration::{base64_of, nothing, settings};
 use ready::gone;
 pub(super) use ready::ready;
 
@@ -43,8 +44,8 @@ pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName) -> Result<Option
         return Err(refusal("lambda:ListTags", Some(e.error_code()), e.message()));
     }
     let mut tags: Tags = answer.tags.unwrap_or_default().into_iter().collect();
-    let version = tags.0.remove(ROUTER_VERSION).unwrap_or_default();
-    let sha256 = tags.0.remove(ROUTER_SHA256).unwrap_or_default();
+    tags.0
+        .retain(|key, _| ![ROUTER_VERSION, ROUTER_SHA256].contains(&key.as_str()));
     let reserved = answer.concurrency.and_then(|c| c.reserved_concurrent_executions);
     let (failed, failed_update) = match failure(&configuration) {
         Some((LambdaFailure::Function, reason)) => (Some(reason), None),
@@ -53,7 +54,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName) -> Result<Option
     };
     Ok(Some(Function {
         name: name.clone(),
-        settings: settings(&configuration, version, sha256),
+        settings: settings(&configuration),
         reserved_concurrency: reserved.map(unsigned),
         failed_update,
         failed,
@@ -119,7 +120,7 @@ pub(super) async fn update(
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
     let settings = &function.settings;
-    let Changes { fields, mut tags } = Changes::among("lambda:UpdateFunctionConfiguration", fields)?;
+    let Changes { fields, tags } = Changes::among("lambda:UpdateFunctionConfiguration", fields)?;
     let (mut code, mut concurrency) = (false, false);
     let mut configuration = UpdateFunctionConfigurationInput::builder();
     for field in fields {
@@ -150,7 +151,6 @@ pub(super) async fn update(
     }
     if code {
         upload(cloud, function, waiting).await?;
-        tags.set.extend(code_tags(&settings.code));
     }
     if configuration != UpdateFunctionConfigurationInput::builder() {
         let action = "lambda:UpdateFunctionConfiguration";
@@ -174,14 +174,15 @@ pub(super) async fn update(
         call.send().await.or_fault("lambda:UntagResource")?;
     }
     if !tags.set.is_empty() {
-        let call = cloud
-            .lambda
-            .tag_resource()
-            .resource(&arn)
-            .set_tags(Some(tags.set.into_iter().collect()));
-        call.send().await.or_fault("lambda:TagResource")?;
+        tag(cloud, &function.name, tags.set).await?;
     }
     Ok(())
+}
+
+async fn tag(cloud: &AwsCloud, name: &FunctionName, tags: BTreeMap<String, String>) -> Result<(), Fault> {
+    let call = cloud.lambda.tag_resource().resource(cloud.scope.function_arn(name));
+    let call = call.set_tags(Some(tags.into_iter().collect()));
+    call.send().await.or_fault("lambda:TagResource").map(drop)
 }
 
 /// Uploads the code of a function.
@@ -189,6 +190,7 @@ async fn upload(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) -> 
     let action = "lambda:UpdateFunctionCode";
     let settings = &function.settings;
     let archive = archive(cloud, action, &settings.code)?;
+    tag(cloud, &function.name, code_tags(&settings.code)).await?;
     accepted(action, waiting, || {
         let call = cloud.lambda.update_function_code();
         let call = call.function_name(function.name.as_str()).zip_file(archive.clone());
@@ -207,21 +209,6 @@ pub(super) async fn delete(cloud: &AwsCloud, name: &FunctionName, waiting: Waiti
     match if_present(answer.await)? {
         Some(_) => gone(cloud, name, waiting).await,
         None => Ok(()),
-    }
-}
-
-/// Removes the tag with the code's hash, so that the next plan uploads the code again: another build of the same
-/// version would otherwise be no difference.
-pub(super) async fn doubt(cloud: &AwsCloud, name: &FunctionName) {
-    let call = cloud.lambda.untag_resource().resource(cloud.scope.function_arn(name));
-    // The failed self-test is the fault to report. If this call fails too, the next run tests the same code again.
-    if let Err(fault) = call
-        .tag_keys(ROUTER_SHA256)
-        .send()
-        .await
-        .or_fault("lambda:UntagResource")
-    {
-        tracing::debug!("{fault}");
     }
 }
 

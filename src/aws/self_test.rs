@@ -24,27 +24,24 @@ enum Verdict {
     Passed,
     /// AWS denied calls of the router, with these codes.
     Denied(Vec<String>, String),
-    /// AWS refused calls of the router for another reason, so its code is not at fault.
-    Refused(String),
-    /// The router does not work.
-    Broken(String),
+    /// The router does not work, or AWS refused its calls for another reason.
+    Failed(String),
 }
 
 impl Verdict {
     fn of(invoked: Invoked, expected: &FunctionSettings) -> Self {
         let report = match invoked {
-            Invoked::Failed(message) => return Self::Broken(message),
+            Invoked::Failed(message) => return Self::Failed(message),
             Invoked::Answered(payload) => SelfTestReport::read(&payload),
         };
         let report = match report {
             Ok(report) => report,
-            Err(why) => return Self::Broken(why),
+            Err(why) => return Self::Failed(why),
         };
         match (report.check(expected), report.refusals()) {
             (Ok(()), _) => Self::Passed,
             (Err(why), Some(codes)) if codes.iter().all(|code| may_pass(code)) => Self::Denied(codes.to_vec(), why),
-            (Err(why), Some(_)) => Self::Refused(why),
-            (Err(why), None) => Self::Broken(why),
+            (Err(why), _) => Self::Failed(why),
         }
     }
 }
@@ -58,14 +55,14 @@ fn may_pass(code: &str) -> bool {
 /// points to version `live`, if it exists.
 ///
 /// # Errors
-/// The outer fault is one of a call: of the invocation, or of those that the router makes. The inner one is the router's.
+/// When a call fails: of the invocation, or one of those that the router makes. When the router does not work.
 pub(super) async fn pass(
     cloud: &AwsCloud,
     alias: &Alias,
     version: u64,
     live: Option<u64>,
     waiting: Waiting<'_>,
-) -> Result<Result<(), Fault>, Fault> {
+) -> Result<(), Fault> {
     waiting.report("the published version runs its self-test");
     let verdict = allowed(tokio::time::sleep, waiting, || async {
         let invoked = invoke(cloud, &alias.function, &version.to_string(), &question(), waiting).await?;
@@ -81,10 +78,9 @@ pub(super) async fn pass(
         rejected(INVOKE, message)
     };
     match verdict {
-        Verdict::Passed => Ok(Ok(())),
+        Verdict::Passed => Ok(()),
         Verdict::Denied(_, why) => Err(failed(&format!("{why}, for {} seconds", NOT_YET.as_secs()))),
-        Verdict::Refused(why) => Err(failed(&why)),
-        Verdict::Broken(why) => Ok(Err(failed(&why))),
+        Verdict::Failed(why) => Err(failed(&why)),
     }
 }
 

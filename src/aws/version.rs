@@ -1,6 +1,7 @@
 //! Published versions of Lambda functions.
 //!
-//! A version has no tags. Its description, written when it is published, says what its code is.
+//! A version cannot change. Its description, written when it is published, names the router's version and the hash of its
+//! code, and Lambda reports the hash of the code that it has.
 
 use std::collections::BTreeSet;
 
@@ -11,9 +12,9 @@ use super::error::{OrFault, if_present, in_use, rejected};
 use super::function;
 use super::pages;
 use super::wait::{Waiting, accepted};
-use crate::cloud::{Fault, FaultKind};
+use crate::cloud::Fault;
 use crate::model::name::FunctionName;
-use crate::model::resource::{Code, FunctionSettings};
+use crate::model::resource::{Alias, Code, FunctionSettings};
 
 /// The settings of a published version of a function; `None` if there is no such version.
 pub(super) async fn read(
@@ -36,28 +37,34 @@ pub(super) async fn configuration(
     Ok(if_present(answer)?.and_then(|version| version.configuration))
 }
 
-/// The settings of a published version.
+/// The settings of a published version. The version of its code is known if its description is kibus's and names the hash
+/// that Lambda reports.
 pub(super) fn published(configuration: &FunctionConfiguration) -> FunctionSettings {
+    let mut settings = function::settings(configuration);
     let (version, sha256) = described(configuration.description().unwrap_or_default());
-    function::settings(configuration, version, sha256)
+    // An alias can point to `$LATEST`, whose code can change while its description stays.
+    let is_published = configuration
+        .version()
+        .is_some_and(|number| number.parse::<u64>().is_ok());
+    if is_published && sha256 == settings.code.sha256 {
+        settings.code.version = version;
+    }
+    settings
 }
 
-/// Publishes what the function is now, and returns the version's number.
+/// Publishes the planned code of an alias with what the function is now, and returns the version's number.
 ///
 /// Lambda publishes nothing if nothing changed since the last version, and answers with that one. If kibus did not
 /// publish it, its description differs; then the function's own description is changed, so that there is something new
 /// to publish.
-pub(super) async fn publish(cloud: &AwsCloud, name: &FunctionName, waiting: Waiting<'_>) -> Result<u64, Fault> {
+///
+/// # Errors
+/// When a call fails, or the function has other code than planned: Lambda then publishes nothing.
+pub(super) async fn publish(cloud: &AwsCloud, alias: &Alias, waiting: Waiting<'_>) -> Result<u64, Fault> {
+    let (name, planned) = (&alias.function, &alias.settings.code);
     let action = "lambda:PublishVersion";
-    let live = function::ready(cloud, name, None, waiting).await?;
-    let Some(function) = function::read(cloud, name).await? else {
-        return Err(Fault {
-            kind: FaultKind::Gone,
-            ..rejected(action, format!("function `{name}` is gone"))
-        });
-    };
-    let description = description(&function.settings.code);
-    let mut version = publish_as(cloud, name, &live, &description, waiting).await?;
+    let description = description(planned);
+    let mut version = publish_as(cloud, name, planned, &description, waiting).await?;
     if version.description() != Some(&description) {
         let action = "lambda:UpdateFunctionConfiguration";
         accepted(action, waiting, || {
@@ -69,14 +76,15 @@ pub(super) async fn publish(cloud: &AwsCloud, name: &FunctionName, waiting: Wait
             async move { call.send().await.or_fault(action) }
         })
         .await?;
-        let live = function::ready(cloud, name, None, waiting).await?;
-        version = publish_as(cloud, name, &live, &description, waiting).await?;
+        version = publish_as(cloud, name, planned, &description, waiting).await?;
     }
     let number = version.version().unwrap_or_default();
-    if version.description() != Some(&description) {
+    // The answer of Lambda, and not only its refusal, decides.
+    if published(&version).code != *planned {
+        let Code { version, sha256 } = planned;
         return Err(rejected(
             action,
-            format!("version {number} of function `{name}` was not published by kibus, and Lambda publishes no other"),
+            format!("version {number} of function `{name}` is not router {version} with SHA-256 {sha256}, as planned"),
         ));
     }
     number
@@ -87,19 +95,20 @@ pub(super) async fn publish(cloud: &AwsCloud, name: &FunctionName, waiting: Wait
 async fn publish_as(
     cloud: &AwsCloud,
     name: &FunctionName,
-    live: &FunctionConfiguration,
+    planned: &Code,
     description: &str,
     waiting: Waiting<'_>,
 ) -> Result<FunctionConfiguration, Fault> {
     let action = "lambda:PublishVersion";
+    function::ready(cloud, name, None, waiting).await?;
     let published = accepted(action, waiting, || {
         let call = cloud
             .lambda
             .publish_version()
             .function_name(name.as_str())
             .description(description);
-        // Lambda refuses if the code has changed since it was read.
-        let call = call.set_code_sha256(live.code_sha256().map(str::to_owned));
+        // Lambda refuses if the function has other code (Lambda API reference, `PublishVersion`).
+        let call = call.code_sha256(function::base64_of(&planned.sha256));
         async move { call.send().await.or_fault(action) }
     })
     .await?;
@@ -112,9 +121,7 @@ pub(super) async fn published_by_kibus(cloud: &AwsCloud, name: &FunctionName) ->
     let pages = call.into_paginator().stop_on_duplicate_token(false).send();
     let versions = pages::all("lambda:ListVersionsByFunction", pages, |page| page.versions).await;
     let versions = if_present(versions)?.unwrap_or_default();
-    let recorded = versions
-        .iter()
-        .filter(|version| published(version).code.is_as_recorded());
+    let recorded = versions.iter().filter(|version| published(version).code.has_version());
     // `$LATEST` has no number.
     Ok(recorded.filter_map(|version| version.version()?.parse().ok()).collect())
 }
@@ -158,17 +165,29 @@ fn described(description: &str) -> (String, String) {
 mod tests {
     use super::*;
 
+    const HEX: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
     #[test]
-    fn a_description_names_the_code() {
-        let code = Code::of_archive("0.1.0", "aa");
-        assert_eq!(described(&description(&code)), ("0.1.0".to_owned(), "aa".to_owned()));
-        for other in [
-            "",
-            "mine",
-            "kibus-router 0.1.0",
-            "kibus-router 0.1.0 sha256 aa and more",
+    fn only_a_published_version_that_names_its_hash_has_a_known_version() {
+        let ours = description(&Code::of_archive("0.1.0", HEX));
+        let other = HEX.replace('e', "f");
+        for (number, text, version) in [
+            ("1", ours.as_str(), "0.1.0"),
+            ("$LATEST", &ours, ""),
+            ("1", "", ""),
+            ("1", "mine", ""),
+            ("1", "kibus-router 0.1.0", ""),
+            ("1", &format!("{ours} and more"), ""),
+            ("1", &format!("kibus-router 0.1.0 sha256 {other}"), ""),
+            ("1", "kibus-router 0.1.0 sha256 ", ""),
         ] {
-            assert_eq!(described(other), Default::default(), "{other}");
+            let configuration = FunctionConfiguration::builder()
+                .version(number)
+                .description(text)
+                .code_sha256(function::base64_of(HEX))
+                .build();
+            let code = published(&configuration).code;
+            assert_eq!(code, Code::of_archive(version, HEX), "{number} {text}");
         }
     }
 }

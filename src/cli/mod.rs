@@ -6,6 +6,7 @@ mod failure;
 mod global;
 mod hub;
 mod parse;
+mod router_file;
 mod stages;
 mod stop;
 

@@ -87,17 +87,6 @@ pub enum FieldValue {
     Code(Code),
 }
 
-impl FieldValue {
-    /// Whether the observed value satisfies this wanted one.
-    #[must_use]
-    pub fn satisfied_by(&self, observed: &Self) -> bool {
-        match (self, observed) {
-            (Self::Code(wanted), Self::Code(observed)) => wanted.satisfied_by(observed),
-            _ => self == observed,
-        }
-    }
-}
-
 /// Makes a field; `value` may be an `Option`, where `None` means not set.
 pub(super) fn field(name: impl FieldName, value: impl Into<FieldValue>) -> Field {
     Field {

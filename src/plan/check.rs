@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::Plan;
 use super::Refusal;
 use super::change::{Action, Change, FieldChange};
+use super::diff;
 use crate::model::field::FieldValue;
 use crate::model::inline_policy::{matches, queues_received_from};
 use crate::model::inventory::Observed;
@@ -168,11 +169,14 @@ fn check_change(scope: &Scope, change: &Change, observed: &Observed) -> Option<R
         Resource::RolePolicy(policy) => others_policy(scope, change, policy, observed),
         Resource::Queue(queue) => others_queue(queue, after?),
         Resource::Rule(rule) => foreign_targets(change, rule),
-        Resource::Function(live) => {
-            let desired = after?.as_function()?;
-            failed_function(live).or_else(|| older_router(change, live, desired))
+        Resource::Function(live) => after.and_then(|_| failed_function(live)),
+        Resource::Alias(live) => {
+            let desired = after?.as_alias()?;
+            match desired.history.rolled_back_from {
+                Some(_) => other_settings(&change.fields, live, desired),
+                None => older_router(change, live, desired),
+            }
         }
-        Resource::Alias(live) => other_settings(change, live, after?.as_alias()?),
         Resource::Role(_) | Resource::LogGroup(_) | Resource::EventSourceMapping(_) => None,
     }
 }
@@ -223,13 +227,10 @@ fn failed_function(live: &Function) -> Option<Refusal> {
     })
 }
 
-fn older_router(change: &Change, live: &Function, wanted: &Function) -> Option<Refusal> {
+/// Whether an older router would replace the live one. What the function has besides was never live.
+fn older_router(change: &Change, live: &Alias, wanted: &Alias) -> Option<Refusal> {
     let (live, offered) = (&live.settings.code.version, &wanted.settings.code.version);
-    let replaces_code = change
-        .fields
-        .iter()
-        .any(|field| field.path == FunctionSettings::CODE && matches!(field.to, FieldValue::Code(_)));
-    (replaces_code && version(live) > version(offered)).then(|| Refusal::OlderRouter {
+    (change.touches(FunctionSettings::CODE) && version(live) > version(offered)).then(|| Refusal::OlderRouter {
         live: live.clone(),
         offered: offered.clone(),
     })
@@ -246,11 +247,20 @@ fn version(text: &str) -> (Vec<u64>, bool) {
     (numbers, release)
 }
 
+/// Checks that an alias can be rolled back so: only the code and the size of the router may differ.
+///
+/// # Errors
+/// When other settings would change.
+pub fn check_rollback(from: &Alias, to: &Alias) -> Result<(), Refusal> {
+    let (from_resource, to_resource) = (Resource::Alias(from.clone()), Resource::Alias(to.clone()));
+    let fields = diff(&to_resource, &from_resource);
+    other_settings(&fields, from, to).map_or(Ok(()), Err)
+}
+
 /// Whether a rollback would change more than the code and the memory. The handler of a version (its environment, if
 /// kibus 0.1.0 published it) names the queues that it sends to, its role must still exist, and a rollback would also
 /// restore layers or a network that it had.
-fn other_settings(change: &Change, live: &Alias, wanted: &Alias) -> Option<Refusal> {
-    wanted.history.rolled_back_from?;
+fn other_settings(fields: &[FieldChange], live: &Alias, wanted: &Alias) -> Option<Refusal> {
     let serves = RouterHandler::of(&wanted.settings);
     let serves_the_same = serves.is_some() && serves == RouterHandler::of(&live.settings);
     let decides = |field: &&FieldChange| match field.path.as_str() {
@@ -259,7 +269,7 @@ fn other_settings(change: &Change, live: &Alias, wanted: &Alias) -> Option<Refus
         "layers" | "network" | "file_systems" | "kms_key" => field.to != FieldValue::Unset,
         path => path.starts_with("environment.") || path.starts_with("logging."),
     };
-    let fields = change.fields.iter().filter(decides);
+    let fields = fields.iter().filter(decides);
     let fields: BTreeSet<String> = fields.map(|field| field.path.clone()).collect();
     (!fields.is_empty()).then(|| Refusal::OtherSettings {
         version: wanted.version.unwrap_or_default(),

@@ -19,7 +19,7 @@ pub fn diff(wanted: &Resource, observed: &Resource) -> Vec<FieldChange> {
     let mut changes = Vec::new();
     for field in wanted_fields {
         let from = left.remove(&field.path).unwrap_or(FieldValue::Unset);
-        if !field.value.satisfied_by(&from) {
+        if field.value != from {
             changes.push(FieldChange {
                 path: field.path,
                 from,

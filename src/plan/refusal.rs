@@ -11,7 +11,7 @@ use crate::model::name::{
     RoleName, RuleName,
 };
 use crate::model::resource::ResourceId;
-use crate::model::scope::Scope;
+use crate::model::scope::{LIVE, Scope};
 
 /// A reason to refuse a plan. Displays as one sentence, which begins with what it is about where that is a resource.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -117,10 +117,10 @@ pub enum Refusal {
         /// The queues.
         queues: BTreeSet<QueueName>,
     },
-    /// The function has a newer router than the one that would replace it.
-    #[error("the function has router {live}, which is newer than {offered}")]
+    /// The live router is newer than the one that would replace it.
+    #[error("router {live} is live, which is newer than {offered}")]
     OlderRouter {
-        /// The version on the function.
+        /// The live version.
         live: String,
         /// The version that would replace it.
         offered: String,
@@ -243,9 +243,8 @@ impl Refusal {
             Self::UnconfirmedOption { of, .. } => of.as_ref().clone(),
             Self::ForeignTargets { rule, .. } => ResourceId::Rule(rule.clone()),
             Self::FunctionFailed { function, .. } => ResourceId::Function(function.clone()),
-            Self::TooMuchReserved { .. } | Self::OtherSettings { .. } | Self::OlderRouter { .. } => {
-                ResourceId::Function(scope.router_function())
-            }
+            Self::TooMuchReserved { .. } | Self::OtherSettings { .. } => ResourceId::Function(scope.router_function()),
+            Self::OlderRouter { .. } => ResourceId::Alias(scope.router_function(), LIVE.to_owned()),
         })
     }
 

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use super::inventory::{of_clusters, of_hub, readable};
 use super::old_key::Leaves;
 use super::{
-    Blocked, Intent, NextStep, Recipe, cluster, key, live_version, old_key, role_search, senders, unconfirmed,
+    ArchiveNeed, Blocked, Intent, NextStep, OfferedRouter, Recipe, cluster, key, live_version, old_key, role_search,
+    router_code, senders, unconfirmed,
 };
 use crate::error::{Hint, Invocation};
 use crate::model::duration::duration_text;
@@ -13,7 +14,7 @@ use crate::model::hub::Hub;
 use crate::model::inventory::{Desired, Observed};
 use crate::model::name::ClusterName;
 use crate::model::options::{BadSavedOption, HubOptions};
-use crate::model::resource::{Architecture, Code, Queue, ResourceId};
+use crate::model::resource::{Architecture, Queue, ResourceId};
 use crate::model::tags::OPTION;
 use crate::plan::{self, Action, Allowed, Plan};
 use crate::survey::{Fact, Policies, Query, SavedOptions, Survey};
@@ -31,23 +32,15 @@ pub struct Request {
     pub drop_old_key: bool,
 }
 
-/// The router of a kibus.
-#[derive(Clone, Debug)]
-pub enum OfferedRouter {
-    /// A router of this version; a deployed build of the version stays.
-    OfVersion(String),
-    /// This code.
-    Packaged(Code),
-}
-
 impl Request {
-    /// The architecture for which a router must be packaged before the recipe can plan; `None` if the deployed one
-    /// stays.
+    /// Why the recipe needs the archive of the router.
     #[must_use]
-    pub fn needs_package(&self, survey: &Survey) -> Option<Architecture> {
-        self.options(survey).ok()?;
-        let architecture = self.architecture(survey);
-        self.deployed(survey, architecture).is_none().then_some(architecture)
+    pub fn archive_need(&self, survey: &Survey) -> ArchiveNeed {
+        // With a damaged option there is no plan.
+        match self.options(survey) {
+            Ok(_) => router_code::need(&self.router, survey, self.architecture(survey)),
+            Err(_) => ArchiveNeed::Compare,
+        }
     }
 
     /// The architecture that the router runs on.
@@ -57,25 +50,6 @@ impl Request {
         options
             .and_then(|options| options.architecture)
             .unwrap_or(Architecture::X86_64)
-    }
-
-    /// The code that is deployed, if it stays.
-    fn deployed(&self, survey: &Survey, architecture: Architecture) -> Option<Code> {
-        let OfferedRouter::OfVersion(version) = &self.router else {
-            return None;
-        };
-        let live = &survey.observed.function(survey.scope.router_function())?.settings;
-        let ours = Code::of_archive(version.as_str(), "");
-        (live.architecture == architecture && ours.satisfied_by(&live.code)).then(|| live.code.clone())
-    }
-
-    fn code(&self, survey: &Survey, architecture: Architecture) -> Code {
-        match &self.router {
-            OfferedRouter::Packaged(code) => code.clone(),
-            OfferedRouter::OfVersion(version) => self
-                .deployed(survey, architecture)
-                .unwrap_or_else(|| Code::of_archive(version.as_str(), "")),
-        }
     }
 
     /// The options from the command line, else the saved ones.
@@ -142,8 +116,10 @@ impl Recipe for Request {
         if let Some(key) = after.key() {
             intent.refusals.extend(plan::check_key(scope, key).err());
         }
-        let code = self.code(survey, after.architecture.unwrap_or(Architecture::X86_64));
+        let architecture = self.architecture(survey);
+        let code = router_code::to_deploy(&self.router, survey, architecture);
         let mut desired = Hub::new(scope, after.clone(), code).desired();
+        router_code::keep_build(&self.router, survey, architecture, &mut desired);
         let mut observed = of_hub(survey);
         if let Some(before) = &before {
             with_clusters(survey, before, &after, &mut desired, &mut observed, &mut intent)?;
@@ -160,6 +136,9 @@ impl Recipe for Request {
         intent.plan = plan::plan(scope, &desired, &observed);
         intent.warnings.extend(expiring(survey, &intent.plan));
         intent.warnings.extend(senders::stopped(scope, &intent.plan));
+        intent
+            .warnings
+            .extend(router_code::warning(&self.router, survey, &desired));
         let allowed = Allowed {
             downgrade: self.allow_downgrade,
         };

@@ -1,12 +1,27 @@
 //! Which version of the router is live, and whether that is on purpose.
 
+use std::collections::BTreeSet;
+
 use crate::model::inventory::Observed;
 use crate::model::resource::Alias;
 use crate::model::scope::{LIVE, Scope};
+use crate::survey::Survey;
 
 /// The live alias, if it exists.
 pub(super) fn alias<'a>(scope: &Scope, observed: &'a Observed) -> Option<&'a Alias> {
     observed.alias(scope.router_function(), LIVE.to_owned())
+}
+
+/// The live alias, if kibus published the version that it points to: its code is known.
+pub(super) fn published(survey: &Survey) -> Option<&Alias> {
+    alias(&survey.scope, &survey.observed).filter(|alias| alias.settings.code.has_version())
+}
+
+/// The version to read that was rolled back, if there is one and it was not read.
+pub(super) fn rolled_back(survey: &Survey) -> BTreeSet<u64> {
+    let from = published(survey).and_then(|live| live.history.rolled_back_from);
+    let unread = from.filter(|version| !survey.versions.contains_key(version));
+    unread.into_iter().collect()
 }
 
 /// The live version in words.
@@ -28,13 +43,15 @@ pub(super) fn reason(scope: &Scope, observed: &Observed) -> Option<String> {
         ));
     }
     let function = observed.function(alias.function.clone())?;
-    (!function.settings.code.satisfied_by(&alias.settings.code)).then(|| {
-        format!(
-            "the function has router {}: an update was interrupted or failed its self-test, or the alias was moved by \
-             other means",
-            function.settings.code.version
-        )
-    })
+    let (latest, live) = (&function.settings.code, &alias.settings.code);
+    if latest.sha256 != live.sha256 {
+        return Some(format!(
+            "the function has other code (SHA-256 {}): an update was interrupted or failed its self-test, or the code or \
+             the alias was changed by other means",
+            latest.sha256
+        ));
+    }
+    (!live.has_version()).then(|| "kibus did not publish it".to_owned())
 }
 
 /// The live version and why it is not the newest, in one sentence.
@@ -54,7 +71,7 @@ mod tests {
     use crate::model::scope::tests::scope;
 
     fn observed(function: &str, live: &str, rolled_back_from: Option<u64>) -> Observed {
-        let code = |version| Code::of_archive(version, "aa");
+        let code = |version| Code::of_archive(version, version);
         let hub = Hub::new(&scope(), HubOptions::default(), code(function)).desired();
         let read = hub.resources().cloned().map(|mut resource| {
             if let Resource::Alias(alias) = &mut resource {
@@ -90,7 +107,7 @@ mod tests {
                 "0.2.0",
                 "0.1.0",
                 None,
-                Some("the function has router 0.2.0: an update was interrupted"),
+                Some("the function has other code (SHA-256 0.2.0): an update was interrupted"),
             ),
         ] {
             let warning = warning(&scope(), &observed(function, live, rolled_back_from));

@@ -20,6 +20,7 @@ mod redrive;
 pub mod remove_cluster;
 mod role_search;
 pub mod rollback;
+mod router_code;
 mod saved_options;
 mod saved_prefix;
 mod second_source;
@@ -33,6 +34,7 @@ pub use blocked::{Blocked, MissingRole, RoleSearch, UnknownCluster};
 pub use cluster::{ClusterSummary, Controller};
 pub use old_key::{of_controller as old_keys_of_controller, of_router as old_keys_of_router};
 pub use role_search::SavedRoles;
+pub use router_code::{ArchiveNeed, OfferedRouter};
 pub use saved_options::{Comparison, Difference, DocumentFor, SavedOption};
 
 use crate::error::Hint;

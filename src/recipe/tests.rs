@@ -1,6 +1,7 @@
 //! Recipes on a bus of which some queues are being deleted, and on one whose messages would expire.
 
 mod old_key;
+mod router_code;
 mod saved_options;
 
 use super::*;
@@ -74,7 +75,7 @@ fn code() -> Code {
 fn bootstrap(options: HubOptions) -> bootstrap_hub::Request {
     bootstrap_hub::Request {
         options,
-        router: bootstrap_hub::OfferedRouter::Packaged(code()),
+        router: OfferedRouter::Packaged(code()),
         allow_downgrade: false,
         drop_old_key: false,
     }
@@ -181,10 +182,7 @@ fn s9_a_cluster_that_is_being_deleted_is_not_registered_and_forgets_its_role() {
 #[test]
 fn s9_verify_and_status_name_a_queue_that_is_being_deleted() {
     let survey = survey(&["kibus-hub", "karpenter-base"]);
-    let request = verify::Request {
-        router: "0.2.0".to_owned(),
-        ..verify::Request::default()
-    };
+    let request = verify::Request::new(OfferedRouter::Packaged(code()), Default::default());
     let intent = request.intent(&survey).unwrap();
     let findings: Vec<_> = intent
         .findings

@@ -8,8 +8,8 @@ use super::old_key::Leaves;
 use super::orphan::{self, Stray};
 use super::probe::Probed;
 use super::{
-    Blocked, Intent, Recipe, cluster, controllers, key, live_version, old_key, redrive, role_search, saved_prefix,
-    unconfirmed,
+    Blocked, Intent, OfferedRouter, Recipe, cluster, controllers, key, live_version, old_key, redrive, role_search,
+    router_code, saved_prefix, unconfirmed,
 };
 use crate::error::{Hint, Invocation};
 use crate::model::fault::Fault;
@@ -17,7 +17,7 @@ use crate::model::hub::Hub;
 use crate::model::inventory::Reading;
 use crate::model::name::{ClusterName, QueueName, RoleName};
 use crate::model::options::HubOptions;
-use crate::model::resource::{Code, ResourceId};
+use crate::model::resource::{Architecture, ResourceId};
 use crate::model::scope::LIVE;
 use crate::model::self_test::LiveTest;
 use crate::model::status::{Depth, Status, VersionState};
@@ -27,10 +27,10 @@ use crate::plan::finding::{self, Finding, FindingCode, Subject, Traffic};
 use crate::survey::{Fact, Policies, Query, SavedOptions, Survey};
 
 /// The request.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Request {
-    /// The router version of this kibus.
-    pub router: String,
+    /// The router of this kibus.
+    pub router: OfferedRouter,
     /// The clusters to check with the hub; empty for all.
     pub names: BTreeSet<ClusterName>,
     /// Further samples of queues with waiting messages, after that of the survey.
@@ -44,6 +44,34 @@ pub struct Request {
 }
 
 impl Request {
+    /// A check of these clusters, or of all if there are none, with this router.
+    #[must_use]
+    pub fn new(router: OfferedRouter, names: BTreeSet<ClusterName>) -> Self {
+        Self {
+            router,
+            names,
+            later: BTreeMap::new(),
+            watched: false,
+            live: Fact::NotAsked,
+            probed: Vec::new(),
+        }
+    }
+
+    /// Whether there is deployed code to compare with the archive of the router.
+    #[must_use]
+    pub fn compares_code(survey: &Survey) -> bool {
+        survey.observed.function(survey.scope.router_function()).is_some()
+    }
+
+    /// The architecture that the router should run on.
+    #[must_use]
+    pub fn architecture(survey: &Survey) -> Architecture {
+        let options = options(survey).ok().flatten();
+        options
+            .and_then(|options| options.architecture)
+            .unwrap_or(Architecture::X86_64)
+    }
+
     /// The queues that are read again: a message may just have arrived. What waits in the probe queue is kibus's own.
     #[must_use]
     pub fn queues_to_watch(survey: &Survey) -> Vec<QueueName> {
@@ -106,6 +134,7 @@ impl Recipe for Request {
             clusters,
             roles,
             dead_letter_sources: redrive::to_read(survey, &self.cluster_queues(survey)),
+            versions: live_version::rolled_back(survey),
             ..Query::default()
         }
     }
@@ -117,7 +146,9 @@ impl Recipe for Request {
         let clusters = self.clusters(survey);
         let mut findings = self.missing(survey)?;
 
-        let mut desired = Hub::new(scope, hub.clone(), self.code(survey)).desired();
+        let code = router_code::expected(&self.router, survey);
+        let mut desired = Hub::new(scope, hub.clone(), code).desired();
+        router_code::expect_live(&self.router, survey, &mut desired);
         desired.extend(cluster::desired(survey, &clusters, &hub)?);
         let mut observed = of_hub(survey);
         observed.extend(of_clusters(survey, &clusters));
@@ -134,6 +165,7 @@ impl Recipe for Request {
         refusals.extend(plan::check_boundary(&plan).err());
         refusals.extend(plan::check_locks(&plan, survey.observed.queue(scope.hub_queue())));
         findings.extend(finding::changed(scope, &plan, &refusals, &absent_roles(survey)));
+        router_code::fix_by_name(&self.router, &mut findings);
         findings.extend(finding::refused(scope, &refusals));
 
         let mut warnings = roles.warnings;
@@ -179,6 +211,7 @@ impl Recipe for Request {
         warnings.extend(key.unclear);
         warnings.extend(old_keys.warnings);
         warnings.extend(live_version::warning(scope, &survey.observed).map(Hint::text));
+        warnings.extend(router_code::warning(&self.router, survey, &desired));
         finding::sort(&mut findings);
         Ok(Intent {
             plan,
@@ -213,14 +246,6 @@ impl Request {
         } else {
             Err(Blocked::UnknownClusters(unknown))
         }
-    }
-
-    /// The code that the function should have: the router of this version, in any build.
-    fn code(&self, survey: &Survey) -> Code {
-        let ours = Code::of_archive(self.router.as_str(), "");
-        let function = survey.observed.function(survey.scope.router_function());
-        let live = function.map(|function| function.settings.code.clone());
-        live.filter(|live| ours.satisfied_by(live)).unwrap_or(ours)
     }
 
     fn traffic(&self, survey: &Survey, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<Finding> {
@@ -298,6 +323,12 @@ fn unreadable(survey: &Survey, observed: &crate::model::inventory::Observed) -> 
     let all: BTreeMap<ResourceId, &Fault> = direct.chain(derived).collect();
     for (id, fault) in all {
         findings.push(finding::unreadable(&survey.scope, Subject::Resource(id), fault));
+    }
+    for (number, version) in &survey.versions {
+        if let Fact::Unreadable(fault) = version {
+            let subject = Subject::Other(format!("version {number} of the router"));
+            findings.push(finding::unreadable(&survey.scope, subject, fault));
+        }
     }
     if let Fact::Unreadable(fault) = &survey.discovered {
         let subject = Subject::Other("clusters".to_owned());

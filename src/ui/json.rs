@@ -226,7 +226,10 @@ fn value_json(value: &FieldValue) -> Value {
         FieldValue::Flag(flag) => json!(flag),
         FieldValue::List(items) => json!(items),
         FieldValue::Document(document) => document.value().clone(),
-        FieldValue::Code(code) => json!({ "version": code.version, "sha256": code.sha256, "live": code.live }),
+        FieldValue::Code(code) => {
+            let version = code.has_version().then_some(&code.version);
+            json!({ "version": version, "sha256": code.sha256 })
+        }
     }
 }
 

@@ -55,6 +55,7 @@ behaviors! {
     L5 1_500 "a function or version is Pending, or its update InProgress"
     L6 1_500 "a busy function refuses changes, and once a concurrent update"
     L7 0 "the first change and the first invocations find a function that is not ready"
+    L10 0 "a version is not published if the function has other code than the call names"
     L12 1_500 "the cleared weights of an alias are still shown"
     L14 1_500 "a deleted function is Deleting, and its name is refused"
     L18 1_500 "the first invocations with a new role are denied, with variables by KMS"

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::Behavior::{L1, L2, L4, L5, L6, L7, L12, L14, L18, L19, L21};
+use super::Behavior::{L1, L2, L4, L5, L6, L7, L10, L12, L14, L18, L19, L21};
 use super::bucket::Buckets;
 use super::iam::role_id;
 use super::reply::Reply;
@@ -76,9 +76,11 @@ impl Lambda {
             ("GET", ["functions", name]) => self.not_found(at, name).or_else(|| self.deleting(at, name)),
             ("GET", ["functions", name, ..]) => self.not_found(at, name),
             ("PUT", ["functions", name, "configuration"]) => self.busy(at, name).or_else(|| refused_role(at)),
-            ("PUT", ["functions", name, "code"]) | ("POST", ["functions", name, "versions" | "policy"]) => {
-                self.busy(at, name)
-            }
+            ("PUT", ["functions", name, "code"]) | ("POST", ["functions", name, "policy"]) => self.busy(at, name),
+            ("POST", ["functions", name, "versions"]) => match self.busy(at, name) {
+                None => other_code(at, name).await,
+                busy => busy,
+            },
             ("PUT", ["functions", name, "aliases", alias]) if at.is_on(L12) => {
                 self.remember_weights(at, name, alias).await;
                 None
@@ -319,6 +321,18 @@ fn place(at: &At<'_>) -> String {
 
 fn arn(at: &At<'_>, name: &str) -> String {
     format!("arn:aws:lambda:{}:{}:function:{name}", at.call.region, at.call.account)
+}
+
+/// The refusal to publish other code than the call names.
+async fn other_code(at: &At<'_>, name: &str) -> Option<Reply> {
+    let named = at.call.text("CodeSha256").filter(|_| at.is_on(L10))?;
+    let function = at.get_lambda(&format!("functions/{name}")).await.json();
+    let current = function["Configuration"]["CodeSha256"].as_str().unwrap_or_default();
+    (named != current).then(|| {
+        at.strike(L10);
+        let message = format!("CodeSHA256 ({named}) is different from current CodeSHA256 in $LATEST ({current}). Please try again with the CodeSHA256 in $LATEST.");
+        Reply::error(400, "InvalidParameterValueException", &message)
+    })
 }
 
 fn not_assumable(status: u16, code: &str) -> Reply {

@@ -69,7 +69,7 @@ impl Command {
             Self::BootstrapHub(options, version) => {
                 let request = bootstrap_hub::Request {
                     options: options.clone(),
-                    router: bootstrap_hub::OfferedRouter::Packaged(kibus::model::resource::Code::of_archive(
+                    router: kibus::recipe::OfferedRouter::Packaged(kibus::model::resource::Code::of_archive(
                         *version, *version,
                     )),
                     allow_downgrade: false,

@@ -295,11 +295,15 @@ async fn router_binary_and_architecture_follow_the_same_order() {
         let (document, code) = bench.json(&arguments, environment);
         assert_eq!(code, Some(0), "{document}");
         let plan = planned(&document);
-        let field = |path: &str| {
-            let path = ("function".to_owned(), "kibus-router".to_owned(), path.to_owned());
+        let field = |kind: &str, name: &str, path: &str| {
+            let path = (kind.to_owned(), name.to_owned(), path.to_owned());
             plan.get(&path).cloned().unwrap_or_default()
         };
-        (field("architecture"), field("code")["version"].clone())
+        let code = field("alias", "kibus-router:live", "code");
+        (
+            field("function", "kibus-router", "architecture"),
+            code["version"].clone(),
+        )
     };
     let arm64 = [("KIBUS_ARCH", "arm64"), ("KIBUS_ROUTER_BINARY", theirs.as_str())];
     let flags = ["--arch=x86_64", "--router-binary", &mine];

@@ -1,14 +1,21 @@
 //! An account on the server, read and changed without kibus.
 
 use std::collections::BTreeMap;
+use std::io::{Cursor, Write};
 use std::time::{Duration, Instant};
 
 use http_body_util::BodyExt;
 use hyper::Request;
 use hyper::body::Bytes;
 use serde_json::{Value, json};
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
 
 use super::wire::forward;
+use crate::workbench::sha256;
+
+/// The version of the router.
+const OURS: &str = env!("CARGO_PKG_VERSION");
 
 /// The Regions of scenarios; the first is the default.
 pub(super) const REGIONS: [&str; 3] = ["us-west-2", "eu-west-1", "cn-north-1"];
@@ -81,6 +88,43 @@ impl Account {
         let status = answer.status();
         let body = answer.into_body().collect().await.unwrap().to_bytes();
         (status.is_success(), String::from_utf8(body.to_vec()).unwrap())
+    }
+
+    /// Uploads a router as the code of the function, and sets the tags that describe it.
+    pub(super) async fn upload(&self, router: &[u8]) {
+        let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+        let options = SimpleFileOptions::default().unix_permissions(0o755);
+        zip.start_file("bootstrap", options).unwrap();
+        zip.write_all(router).unwrap();
+        let archive = zip.finish().unwrap().into_inner();
+        let code = json!({ "ZipFile": aws_smithy_types::base64::encode(&archive) });
+        let call = format!("functions/kibus-router/code {code}");
+        self.call("lambda", "PUT", &call).await;
+        let tags = json!({"kibus:router-version": OURS, "kibus:router-sha256": sha256(&archive)});
+        let arn = format!("arn:aws:lambda:{}:{}:function:kibus-router", self.region, self.id);
+        let call = format!("tags/{arn} {}", json!({ "Tags": tags }));
+        self.call("lambda", "POST", &call).await;
+    }
+
+    /// Publishes the code of the function with the description that kibus would write, and points the alias to it.
+    pub(super) async fn publish(&self) {
+        let begun = Instant::now();
+        let function = loop {
+            let function = self.json("lambda", "GET", "functions/kibus-router/configuration").await;
+            if function["State"] == "Active" && function["LastUpdateStatus"] == "Successful" {
+                break function;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(60), "{function}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        };
+        let hash = aws_smithy_types::base64::decode(function["CodeSha256"].as_str().unwrap()).unwrap();
+        let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+        let description = json!({ "Description": format!("kibus-router {OURS} sha256 {hex}") });
+        let call = format!("functions/kibus-router/versions {description}");
+        let version = self.json("lambda", "POST", &call).await;
+        let version = json!({ "FunctionVersion": version["Version"] });
+        let call = format!("functions/kibus-router/aliases/live {version}");
+        self.call("lambda", "PUT", &call).await;
     }
 
     async fn mapping(&self) -> String {

@@ -10,6 +10,7 @@ use tokio::time::timeout;
 
 use super::Scenario;
 use super::wire::Interference;
+use crate::workbench::sha256;
 
 /// Longer than any wait of kibus in a scenario.
 const LONGEST: Duration = Duration::from_secs(150);
@@ -74,7 +75,7 @@ pub(super) async fn run(line: &str, scenario: &mut Scenario) -> String {
     let begin = words.iter().position(|word| word == "kibus").unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_kibus"));
     command
-        .args(&words[begin + 1..])
+        .args(words[begin + 1..].iter().map(|word| scenario.with_hash(word)))
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap())
         .env("HOME", scenario.directory.path())
@@ -126,6 +127,18 @@ pub(super) async fn run(line: &str, scenario: &mut Scenario) -> String {
         Some(code) => format!("{stdout}{stderr}exit {code} before the signal"),
         // How much output a killed command wrote varies.
         None => "killed".to_owned(),
+    }
+}
+
+impl Scenario {
+    /// A word of a command: `sha256:NAME` is the hash of that file.
+    fn with_hash(&self, word: &str) -> String {
+        let file = match word.strip_prefix("sha256:") {
+            None => return word.to_owned(),
+            Some("router") => env!("CARGO_BIN_EXE_kibus-router").into(),
+            Some(name) => self.directory.path().join(name),
+        };
+        sha256(&std::fs::read(file).unwrap())
     }
 }
 

@@ -16,7 +16,10 @@
 //! - `% say OPERATION MEMBER TEXT`: from now on its responses have this text in this member; `% say OPERATION MEMBER 5m
 //!   ago`: the time that was then; `% say the truth` ends it
 //! - `% interrupt|interrupt-twice|terminate|kill during OPERATION`: the next command receives a signal then
-//! - `% file NAME text|cut|arm64|kibus`: a text file, a truncated router, one for another architecture, kibus
+//! - `% file NAME text|cut|arm64|other-build|kibus`: a text file, a truncated router, one for another architecture, another
+//!   build of the router, kibus; `sha256:NAME` in a command is the hash of such a file, `sha256:router` that of the router
+//! - `% upload NAME`: someone else uploads such a file as the code of the function, and sets its tags to match;
+//!   `% publish`: they publish it as kibus describes a version, and make it live
 //! - `% profile NAME ACCOUNT`: a profile with keys of that account
 //! - `% in REGION SERVICE OPERATION PARAMETERS`: the same in another Region; after `kms CreateKey`, `KEY_ID` is the
 //!   key's id
@@ -62,6 +65,7 @@ scenarios! {
     adopted_queue
     aws_like
     bad_input
+    changed_router
     clusters
     controller_roles
     dead_letters

@@ -33,7 +33,7 @@ fn words(line: &str) -> String {
             continue;
         }
         let is_uuid = word.len() == 36 && word.matches('-').count() == 4;
-        let is_cut = word.len() == 12 && (done.ends_with("(sha256 ") || done.ends_with("live code is "));
+        let is_cut = word.len() == 12 && (done.ends_with("sha256 "));
         done.push_str(match word.len() {
             64 => "SHA256",
             _ if is_uuid => "UUID",

@@ -180,6 +180,15 @@ impl Scenario {
                 std::fs::write(self.directory.path().join(".aws/credentials"), keys).unwrap();
                 String::new()
             }
+            ["upload", name] => {
+                let router = std::fs::read(self.directory.path().join(name)).unwrap();
+                self.account.upload(&router).await;
+                String::new()
+            }
+            ["publish"] => {
+                self.account.publish().await;
+                String::new()
+            }
             ["settle"] => {
                 self.account.settle("kibus-hub").await;
                 String::new()
@@ -214,7 +223,7 @@ fn differences(before: &BTreeMap<String, String>, after: &BTreeMap<String, Strin
     }
 }
 
-/// A file that is not a valid router.
+/// A file that is not a valid router, or not the one that was built.
 fn no_router(what: &str) -> Vec<u8> {
     let mut router = std::fs::read(env!("CARGO_BIN_EXE_kibus-router")).unwrap();
     match what {
@@ -223,6 +232,10 @@ fn no_router(what: &str) -> Vec<u8> {
         "arm64" => {
             // e_machine of the ELF header: EM_AARCH64.
             router[18] = 183;
+            router
+        }
+        "other-build" => {
+            router.push(0);
             router
         }
         "kibus" => std::fs::read(env!("CARGO_BIN_EXE_kibus")).unwrap(),

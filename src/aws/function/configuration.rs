@@ -7,12 +7,8 @@ use aws_sdk_lambda::types::{
 
 use crate::model::resource::{Architecture, Code, Extras, FunctionSettings, Logging};
 
-/// The settings of a function or a version, with the recorded version and hash of its code.
-pub(in crate::aws) fn settings(
-    configuration: &FunctionConfiguration,
-    version: String,
-    sha256: String,
-) -> FunctionSettings {
+/// The settings of a function or a version. The version of its code is unknown.
+pub(in crate::aws) fn settings(configuration: &FunctionConfiguration) -> FunctionSettings {
     let environment = configuration
         .environment()
         .and_then(|environment| environment.variables());
@@ -32,11 +28,7 @@ pub(in crate::aws) fn settings(
         memory: configuration.memory_size().map_or(0, unsigned),
         timeout: configuration.timeout().map_or(0, unsigned),
         environment: environment.cloned().unwrap_or_default().into_iter().collect(),
-        code: Code {
-            version,
-            sha256,
-            live: hex_of(configuration.code_sha256().unwrap_or_default()),
-        },
+        code: Code::of_unknown_version(hex_of(configuration.code_sha256().unwrap_or_default())),
         logging: logging(configuration),
         extras: extras(configuration),
     }
@@ -100,6 +92,13 @@ fn hex_of(base64: &str) -> String {
     aws_smithy_types::base64::decode(base64)
         .map(|bytes| hex(&bytes))
         .unwrap_or_default()
+}
+
+/// The base64 of a hash in hex, as Lambda expects it; empty if it is invalid.
+pub(in crate::aws) fn base64_of(hex: &str) -> String {
+    let digits = hex.as_bytes().chunks(2).map(str::from_utf8);
+    let bytes: Option<Vec<u8>> = digits.map(|pair| u8::from_str_radix(pair.ok()?, 16).ok()).collect();
+    aws_smithy_types::base64::encode(bytes.unwrap_or_default())
 }
 
 pub(super) fn hex(bytes: &[u8]) -> String {

@@ -36,14 +36,14 @@ fn report(codes: &[&str]) -> Value {
     })
 }
 
-/// S14, S15, L18: only what AWS may allow soon is waited for, and only what the router does is its fault.
+/// S14, S15, L18: only what AWS may allow soon is waited for.
 #[test]
-fn a_verdict_says_whose_fault_it_is() {
+fn only_a_denial_by_aws_is_waited_for() {
     let denied = |codes: &[&str]| {
         let why: Vec<String> = codes.iter().map(|code| format!("refused: {code}")).collect();
         Verdict::Denied(codes.iter().map(|code| (*code).to_owned()).collect(), why.join("; "))
     };
-    let refused = |code: &str| Verdict::Refused(format!("refused: {code}"));
+    let failed = |code: &str| Verdict::Failed(format!("refused: {code}"));
     for (codes, expected) in [
         (&[][..], Verdict::Passed),
         (&["AccessDenied"], denied(&["AccessDenied"])),
@@ -51,13 +51,13 @@ fn a_verdict_says_whose_fault_it_is() {
         (&["AuthFailure"], denied(&["AuthFailure"])),
         (&["KMS.AccessDeniedException"], denied(&["KMS.AccessDeniedException"])),
         (&["NonExistentQueue"], denied(&["NonExistentQueue"])),
-        (&["KMS.DisabledException"], refused("KMS.DisabledException")),
-        (&["KMS.NotFoundException"], refused("KMS.NotFoundException")),
-        (&["RequestTimeout"], refused("RequestTimeout")),
-        (&[""], Verdict::Broken("refused:".to_owned())),
+        (&["KMS.DisabledException"], failed("KMS.DisabledException")),
+        (&["KMS.NotFoundException"], failed("KMS.NotFoundException")),
+        (&["RequestTimeout"], failed("RequestTimeout")),
+        (&[""], Verdict::Failed("refused:".to_owned())),
         (
             &["AccessDenied", ""],
-            Verdict::Broken("refused: AccessDenied; refused:".to_owned()),
+            Verdict::Failed("refused: AccessDenied; refused:".to_owned()),
         ),
     ] {
         assert_eq!(verdict(&report(codes)), expected, "{codes:?}");
@@ -146,14 +146,10 @@ async fn a_denial_is_waited_for_and_reported_once() {
     );
     let (verdict, said, slept) = run(&[denied()]).await;
     assert_eq!((verdict, said.as_slice(), slept), (denied(), &reported[..], NOT_YET));
-    let broken = Verdict::Broken("x".to_owned());
-    let (verdict, said, slept) = run(&[denied(), broken.clone()]).await;
-    assert_eq!((verdict, said.len(), slept), (broken, 1, PAUSE));
-    for verdict in [
-        Verdict::Refused("x".to_owned()),
-        Verdict::Broken("x".to_owned()),
-        Verdict::Passed,
-    ] {
+    let failed = Verdict::Failed("x".to_owned());
+    let (verdict, said, slept) = run(&[denied(), failed.clone()]).await;
+    assert_eq!((verdict, said.len(), slept), (failed, 1, PAUSE));
+    for verdict in [Verdict::Failed("x".to_owned()), Verdict::Passed] {
         assert_eq!(
             run(std::slice::from_ref(&verdict)).await,
             (verdict, vec![], Duration::ZERO)

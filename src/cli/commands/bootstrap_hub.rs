@@ -1,19 +1,17 @@
 //! `kibus bootstrap-hub`.
 
-use std::path::{Path, PathBuf};
-
 use clap::builder::BoolishValueParser;
 
 use crate::cli::Ending;
-use crate::cli::hub::{ConnectedHub, Hubs};
+use crate::cli::hub::Hubs;
+use crate::cli::router_file::RouterFile;
 use crate::cli::stages::{Consent, change_with};
 use crate::error::Error;
 use crate::model::name::{KmsKey, PermissionsBoundary, QueuePrefix, RolePath};
 use crate::model::options::{HubOptions, LogRetention, Memory, OrNone, ReservedConcurrency, Retention, UserTags};
 use crate::model::resource::Architecture;
-use crate::package::{self, BinaryHash};
-use crate::recipe::bootstrap_hub::{OfferedRouter, Request};
-use crate::survey::Survey;
+use crate::recipe::bootstrap_hub::Request;
+use crate::recipe::{ArchiveNeed, OfferedRouter};
 
 /// Create or update the hub of this account and Region.
 ///
@@ -60,12 +58,8 @@ pub(in crate::cli) struct Args {
     #[arg(long, env = "KIBUS_LOCK_QUEUES", num_args = 0..=1, require_equals = true, default_missing_value = "true",
         value_name = "BOOL", value_parser = BoolishValueParser::new(), hide_possible_values = true)]
     lock_queues: Option<bool>,
-    /// Router binary [default: kibus-router next to kibus].
-    #[arg(long, env = "KIBUS_ROUTER_BINARY", value_name = "FILE")]
-    router_binary: Option<PathBuf>,
-    /// Refuse any router binary that does not have this SHA-256.
-    #[arg(long, env = "KIBUS_ROUTER_SHA256", value_name = "SHA256")]
-    router_sha256: Option<BinaryHash>,
+    #[command(flatten)]
+    router: RouterFile,
     /// Allow an older router to replace a newer one.
     #[arg(long)]
     allow_downgrade: bool,
@@ -99,41 +93,27 @@ impl Args {
     }
 }
 
-/// Runs the stages; the router is packaged once it is known that a new one is needed.
+/// Runs the stages; the router is packaged once it is known which architecture it needs.
 pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     let request = Request {
         options: args.options()?,
-        router: OfferedRouter::OfVersion(env!("CARGO_PKG_VERSION").to_owned()),
+        router: OfferedRouter::of_version(env!("CARGO_PKG_VERSION")),
         allow_downgrade: args.allow_downgrade,
         drop_old_key: args.drop_old_key,
     };
-    let (ui, binary, hash) = (hubs.ui, args.router_binary, args.router_sha256);
+    let (ui, file) = (hubs.ui, args.router);
     change_with(hubs, request, args.consent, move |hub, request, survey| {
         let _packaging = ui.spinner("packaging the router");
-        package_router(hub, request, survey, binary.as_deref(), hash.as_ref())
+        let need = match file.is_given() {
+            true => ArchiveNeed::Upload,
+            false => request.archive_need(survey),
+        };
+        let offer = file.offer(need, request.architecture(survey))?;
+        request.router = offer.router;
+        if let Some(archive) = offer.archive {
+            hub.cloud = hub.cloud.clone().with_archive(archive);
+        }
+        Ok(())
     })
     .await
-}
-
-fn package_router(
-    hub: &mut ConnectedHub,
-    request: &mut Request,
-    survey: &Survey,
-    binary: Option<&Path>,
-    hash: Option<&BinaryHash>,
-) -> Result<(), Error> {
-    let beside = package::beside_executable();
-    let path = binary.unwrap_or(&beside);
-    let architecture = match (binary, request.needs_package(survey)) {
-        (Some(_), _) => request.architecture(survey),
-        // The live router may be another one of the same version.
-        (None, None) if hash.is_some() => request.architecture(survey),
-        (None, Some(architecture)) => architecture,
-        (None, None) => return Ok(()),
-    };
-    let bytes = package::read(path, hash)?;
-    let package = package::package(path, &bytes, binary.is_none(), architecture)?;
-    hub.cloud = hub.cloud.clone().with_archive(package.archive);
-    request.router = OfferedRouter::Packaged(package.code);
-    Ok(())
 }

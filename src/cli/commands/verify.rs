@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use futures_util::future::{OptionFuture, join_all};
 
 use crate::cli::hub::{ConnectedHub, Hubs};
+use crate::cli::router_file::RouterFile;
 use crate::cli::{Ending, failure, stages};
 use crate::error::Error;
 use crate::model::name::{ClusterName, QueueName};
@@ -12,7 +13,7 @@ use crate::model::self_test::LiveTest;
 use crate::model::status::Depth;
 use crate::recipe::probe::{BUS_LIMIT, ProbeResult, Probed, RESEND};
 use crate::recipe::verify::Request;
-use crate::recipe::{Intent, Recipe};
+use crate::recipe::{ArchiveNeed, Intent, OfferedRouter, Recipe};
 use crate::survey::{Fact, Survey, counts, probe};
 use crate::ui::{Heading, HubReport, text};
 
@@ -30,19 +31,23 @@ pub(in crate::cli) struct Args {
     /// for a minute if messages wait.
     #[arg(long)]
     probe: bool,
+    #[command(flatten)]
+    router: RouterFile,
 }
 
 /// Surveys every hub, and reports instead of applying the plan that would fix it.
 pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
-    let request = Request {
-        router: env!("CARGO_PKG_VERSION").to_owned(),
-        names: args.names.into_iter().collect(),
-        ..Request::default()
-    };
+    let router = OfferedRouter::of_version(env!("CARGO_PKG_VERSION"));
+    let request = Request::new(router, args.names.into_iter().collect());
     let surveys = stages::survey(&hubs, &request).await;
     stages::report_each(&hubs, &surveys, async |hub, survey| {
         let mut request = request.clone();
         request.watched = args.probe;
+        if Request::compares_code(survey) {
+            let _packaging = hubs.ui.spinner("packaging the router");
+            let offer = args.router.offer(ArchiveNeed::Compare, Request::architecture(survey))?;
+            request.router = offer.router;
+        }
         // A probe deletes the message of a self-test that was sent before.
         request.live = live(hub, survey).await;
         let probes = OptionFuture::from(args.probe.then(|| probed(&hubs, hub, survey, &request)));

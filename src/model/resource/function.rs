@@ -50,39 +50,36 @@ impl FromStr for Architecture {
     }
 }
 
-/// A function's code: the one that kibus recorded, and the live one.
+/// A function's code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Code {
-    /// The router's version, as recorded at the upload.
+    /// The router's version; empty if it is unknown. Of deployed code, only a published version proves one: its
+    /// description names the version and the hash, and Lambda reports the same hash. Tags prove nothing.
     pub version: String,
-    /// The SHA-256 of the archive, in hex, as recorded at the upload.
+    /// The SHA-256 of the archive, in hex. Lambda computes it and reports it as `CodeSha256`.
     pub sha256: String,
-    /// The SHA-256 that Lambda reports, in hex.
-    pub live: String,
 }
 
 impl Code {
-    /// The code of an archive to upload.
+    /// The code of an archive of the router of this version.
     #[must_use]
     pub fn of_archive(version: impl Into<String>, sha256: impl Into<String>) -> Self {
-        let sha256 = sha256.into();
         Self {
             version: version.into(),
-            live: sha256.clone(),
-            sha256,
+            sha256: sha256.into(),
         }
     }
 
-    /// Whether the recorded code is the live code. It is not if something other than kibus set the code.
+    /// Code of which only the hash is known.
     #[must_use]
-    pub fn is_as_recorded(&self) -> bool {
-        !self.version.is_empty() && self.sha256 == self.live
+    pub fn of_unknown_version(sha256: impl Into<String>) -> Self {
+        Self::of_archive("", sha256)
     }
 
-    /// Another build of the same version is no difference. Code that differs from its record is.
+    /// Whether it is known which version of the router this is.
     #[must_use]
-    pub fn satisfied_by(&self, observed: &Self) -> bool {
-        self.version == observed.version && observed.sha256 == observed.live
+    pub fn has_version(&self) -> bool {
+        !self.version.is_empty()
     }
 }
 
@@ -219,7 +216,7 @@ pub struct Function {
     pub failed_update: Option<String>,
     /// Why Lambda can neither run nor update it, if it is in a failed state.
     pub failed: Option<String>,
-    /// Its tags, without the two that describe its code.
+    /// Its tags, without the two that tell people which code was uploaded last.
     pub tags: Tags,
 }
 
@@ -236,6 +233,11 @@ impl Function {
             failed,
             tags: _, // compared key by key
         } = self;
+        // `$LATEST` can change, so nothing proves the version of its code: the hash is compared alone.
+        let settings = FunctionSettings {
+            code: Code::of_unknown_version(&settings.code.sha256),
+            ..settings.clone()
+        };
         let mut fields = settings.fields();
         fields.push(field(FunctionField::ReservedConcurrency, *reserved_concurrency));
         fields.push(field(FunctionField::FailedUpdate, failed_update.clone()));

@@ -123,10 +123,8 @@ codes! {
     ClusterQueueChanged = "K210", Critical, "this cluster's events may be lost early, or others may read or forge them";
     /// A controller role has another policy.
     ControllerPolicyChanged = "K211", Critical, "this Karpenter may not be able to read its queue, or has permissions that it does not need";
-    /// Something other than kibus changed the router's code.
-    CodeChanged = "K220", Critical, "the code that routes events is not the code that kibus uploaded";
-    /// The router has another version than this kibus.
-    OtherRouter = "K221", Info, "the router works; this kibus has another version of it";
+    /// The function or its live version has other code than expected.
+    CodeChanged = "K220", Critical, "unknown code routes events, or will once a version is published";
     /// The mapping is disabled.
     MappingDisabled = "K222", Critical, "nothing reads the hub queue, and events pile up in it";
     /// The last update of the function failed.

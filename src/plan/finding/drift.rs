@@ -231,20 +231,8 @@ fn code_changed(change: &Change) -> Option<(FindingCode, String)> {
     let (FieldValue::Code(live), FieldValue::Code(wanted)) = (&field.from, &field.to) else {
         return None;
     };
-    // The same code, but something other than kibus published it or removed its record.
-    if live.live == wanted.live {
-        return None;
-    }
-    let touched = live.version.is_empty() || live.sha256 != live.live;
-    Some(if live.version != wanted.version && !touched {
-        let (live, ours) = (&live.version, &wanted.version);
-        (
-            FindingCode::OtherRouter,
-            format!("router {live}, and this kibus has {ours}"),
-        )
-    } else {
-        (FindingCode::CodeChanged, "code changed".to_owned())
-    })
+    // The same code, but something other than kibus published it.
+    (live.sha256 != wanted.sha256).then(|| (FindingCode::CodeChanged, "code changed".to_owned()))
 }
 
 /// The fields that differ, in words.
@@ -253,7 +241,7 @@ fn fields(change: &Change) -> String {
     for field in &change.fields {
         let same_code = matches!(
             (&field.from, &field.to),
-            (FieldValue::Code(live), FieldValue::Code(wanted)) if live.live == wanted.live
+            (FieldValue::Code(live), FieldValue::Code(wanted)) if live.sha256 == wanted.sha256
         );
         // Deleted versions follow from the other fields.
         if field.path == Alias::VERSIONS || same_code {

@@ -82,7 +82,6 @@ const ROWS: &[Row] = &[
             b.alias("kibus-router:live", |a| {
                 a.settings.memory = 512;
                 a.settings.code.version.clear();
-                a.settings.code.sha256.clear();
             });
         },
         &["K206 memory changed"],
@@ -96,13 +95,14 @@ const ROWS: &[Row] = &[
         "other code, published by something else",
         |b| {
             b.alias("kibus-router:live", |a| {
-                a.settings.code = Code {
-                    version: String::new(),
-                    sha256: String::new(),
-                    live: "bb".to_owned(),
-                };
+                a.settings.code = Code::of_unknown_version("bb");
             });
         },
+        &["K220 code changed"],
+    ),
+    (
+        "other code of the function that is not live",
+        |b| b.function("kibus-router", |f| f.settings.code = Code::of_unknown_version("bb")),
         &["K220 code changed"],
     ),
     (

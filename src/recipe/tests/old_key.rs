@@ -232,10 +232,7 @@ fn s25_a_check_reports_old_keys_and_no_drift() {
         ),
     ] {
         let survey = survey_after(&edits);
-        let request = verify::Request {
-            router: "0.2.0".to_owned(),
-            ..verify::Request::default()
-        };
+        let request = verify::Request::new(OfferedRouter::Packaged(code()), Default::default());
         let intent = request.intent(&survey).unwrap();
         assert!(intent.plan.is_empty(), "{name}: {:?}", intent.plan.changes);
         assert!(

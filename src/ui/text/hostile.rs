@@ -64,7 +64,7 @@ fn with_texts(text: &str, policy: &Document) -> Desired {
                 settings.handler.clone_from(&text);
                 settings.role.clone_from(&text);
                 settings.code.version.clone_from(&text);
-                settings.code.live = text;
+                settings.code.sha256 = text;
             }
             Resource::LogGroup(group) => drop(group.tags.0.insert("kibus:x".to_owned(), text)),
             Resource::Alias(_) | Resource::EventSourceMapping(_) => {}

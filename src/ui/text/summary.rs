@@ -156,11 +156,10 @@ fn of_function(function: &Function) -> String {
         code,
         ..
     } = &function.settings;
-    let mut text = format!(
-        "{}, {}, {architecture}, {memory} MB",
-        escape(&code.version),
-        escape(runtime)
-    );
+    let mut text = format!("{}, {architecture}, {memory} MB", escape(runtime));
+    if code.has_version() {
+        text = format!("{}, {text}", escape(&code.version));
+    }
     if let Some(reserved) = function.reserved_concurrency {
         text.push_str(&format!(", reserved concurrency {reserved}"));
     }

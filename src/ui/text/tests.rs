@@ -87,7 +87,7 @@ pub(crate) fn drifted_resources(desired: &Desired) -> Desired {
         Resource::LogGroup(group) => group.retention_days = None,
         Resource::Function(function) => {
             function.settings.memory = 128;
-            function.settings.code.live = "ffff".repeat(16);
+            function.settings.code.sha256 = "ffff".repeat(16);
         }
         Resource::EventSourceMapping(mapping) => mapping.batch_size = 1,
         _ => {}

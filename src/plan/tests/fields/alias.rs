@@ -38,6 +38,16 @@ pub(super) const ROWS: &[Row] = &[
         "~alias(code)",
     ),
     (
+        "the alias points to another build",
+        |b| b.alias(LIVE, |a| a.settings.code.sha256.push('b')),
+        "~alias(code)",
+    ),
+    (
+        "the alias points to the same code, and kibus did not publish it",
+        |b| b.alias(LIVE, |a| a.settings.code.version.clear()),
+        "~alias(code)",
+    ),
+    (
         "the alias points to another configuration",
         |b| {
             b.alias(LIVE, |a| {

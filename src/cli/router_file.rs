@@ -1,0 +1,87 @@
+//! The router binary that a command uploads or compares.
+
+use std::error::Error as _;
+use std::path::PathBuf;
+
+use crate::error::{Error, quoted};
+use crate::model::resource::Architecture;
+use crate::package::{self, BinaryHash, Incompatible, Package, PackageError};
+use crate::recipe::{ArchiveNeed, OfferedRouter};
+
+/// Which router binary to use.
+#[derive(Debug, clap::Args)]
+pub(super) struct RouterFile {
+    /// Router binary [default: kibus-router next to kibus].
+    #[arg(long, env = "KIBUS_ROUTER_BINARY", value_name = "FILE")]
+    router_binary: Option<PathBuf>,
+    /// SHA-256 of the router binary that must be live.
+    #[arg(long, env = "KIBUS_ROUTER_SHA256", value_name = "SHA256")]
+    router_sha256: Option<BinaryHash>,
+}
+
+/// A router, with its archive if that is at hand.
+pub(super) struct Offer {
+    /// The router.
+    pub(super) router: OfferedRouter,
+    /// The archive to upload.
+    pub(super) archive: Option<Vec<u8>>,
+}
+
+impl RouterFile {
+    /// Whether an option names the router.
+    pub(super) fn is_given(&self) -> bool {
+        self.router_binary.is_some() || self.router_sha256.is_some()
+    }
+
+    /// The router for a function of this architecture. To compare code, one of another architecture is no error, and neither
+    /// is a missing one that no option names.
+    ///
+    /// # Errors
+    /// The binary is needed or named, and is missing, not the named one, or no router that Lambda can run.
+    pub(super) fn offer(&self, need: ArchiveNeed, architecture: Architecture) -> Result<Offer, Error> {
+        let compares = need == ArchiveNeed::Compare;
+        match self.package(architecture) {
+            Ok(Package { archive, code }) => Ok(Offer {
+                router: match &self.router_sha256 {
+                    Some(hash) => OfferedRouter::Named(code, self.options(hash)),
+                    None => OfferedRouter::Packaged(code),
+                },
+                archive: Some(archive),
+            }),
+            Err(e) if compares && (!self.is_given() || is_for_another_architecture(&e)) => {
+                let why = e
+                    .source()
+                    .map_or_else(|| e.to_string(), |source| format!("{e}: {source}"));
+                Ok(Offer {
+                    router: OfferedRouter::OfVersion(env!("CARGO_PKG_VERSION").to_owned(), Some(why)),
+                    archive: None,
+                })
+            }
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    fn options(&self, hash: &BinaryHash) -> String {
+        let sha256 = format!("--router-sha256 {hash}");
+        match &self.router_binary {
+            Some(file) => format!("--router-binary {} {sha256}", quoted(&file.to_string_lossy())),
+            None => sha256,
+        }
+    }
+
+    fn package(&self, architecture: Architecture) -> Result<Package, PackageError> {
+        let path = self.router_binary.clone().unwrap_or_else(package::beside_executable);
+        let binary = package::read(&path, self.router_sha256.as_ref())?;
+        package::package(&path, &binary, self.router_binary.is_none(), architecture)
+    }
+}
+
+fn is_for_another_architecture(e: &PackageError) -> bool {
+    matches!(
+        e,
+        PackageError::Incompatible {
+            source: Incompatible::Architecture(_),
+            ..
+        }
+    )
+}
