@@ -1,6 +1,7 @@
 //! Tags, in which kibus saves ownership and options: there is no state file.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::name::{BusName, ClusterName, RoleName};
 
@@ -15,6 +16,9 @@ pub const CONTROLLER_ROLE: &str = "kibus:controller-role";
 /// On a queue that is being deleted: when its delete was requested, in Unix seconds. SQS may answer for a deleted queue
 /// for up to a minute (SQS API reference, `DeleteQueue`).
 pub const DELETING: &str = "kibus:deleting";
+/// How long that mark counts. A queue that still exists then was not deleted, whoever set the mark: `sqs:TagQueue` is
+/// enough for it. Terraform's provider gives up after the same time.
+pub const MARK_COUNTS: Duration = Duration::from_secs(180);
 /// The version of the router on the function.
 pub const ROUTER_VERSION: &str = "kibus:router-version";
 /// The SHA-256 of the archive that kibus uploaded to the function, in hex.

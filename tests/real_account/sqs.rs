@@ -20,9 +20,14 @@ const GRANTED: u32 = 180;
 const FOUND: u32 = 60;
 
 pub(super) async fn observe(run: &Run) -> Vec<(&'static str, Seen)> {
-    let (repeated, listed, key, grants) =
-        tokio::join!(repeated_create(run), listed_late(run), alias_of_a_key(run), grants(run),);
-    let mut seen = vec![("S2", repeated), ("S21", listed), ("R4", key)];
+    let (repeated, listed, dead_letters, key, grants) = tokio::join!(
+        repeated_create(run),
+        listed_late(run),
+        new_dead_letter_queue(run),
+        alias_of_a_key(run),
+        grants(run),
+    );
+    let mut seen = vec![("S2", repeated), ("S21", listed), ("S23", dead_letters), ("R4", key)];
     let failed = |error: &Unseen| ["P7", "P12", "S14", "S15", "S16"].map(|id| (id, Err(error.clone())));
     match grants {
         Ok(grants) => seen.extend(grants),
@@ -90,6 +95,23 @@ async fn listed_late(run: &Run) -> Seen {
         "listed {} after CreateQueue, gone from the list {} after DeleteQueue",
         seconds(listed.map(|listed| listed.1), 120),
         seconds(gone.map(|gone| gone.1), 180)
+    ))
+}
+
+/// S23: a queue is created right after its dead-letter queue.
+async fn new_dead_letter_queue(run: &Run) -> Seen {
+    let target = run.name("dead");
+    run.sqs.create_queue().queue_name(&target).send().await?;
+    let redrive = json!({"deadLetterTargetArn": run.arn("sqs", &target), "maxReceiveCount": 5}).to_string();
+    let mut answers = Vec::new();
+    for number in 0..5 {
+        let create = run.sqs.create_queue().queue_name(run.name(&format!("source-{number}")));
+        let create = create.attributes(Attribute::RedrivePolicy, &redrive);
+        answers.push(answer(&create.send().await));
+    }
+    Ok(format!(
+        "created right after its dead-letter queue: {}",
+        answers.join(", ")
     ))
 }
 
