@@ -121,7 +121,13 @@ impl Recipe for Request {
         }
         refusals.extend(plan::check_boundary(&plan).err());
         refusals.extend(plan::check_locks(&plan, survey.observed.queue(scope.hub_queue())));
-        findings.extend(finding::changed(scope, &plan, &refusals, &absent_roles(survey)));
+        findings.extend(finding::changed(
+            scope,
+            &plan,
+            &refusals,
+            &absent_roles(survey),
+            survey.now,
+        ));
         findings.extend(finding::refused(scope, &refusals));
 
         let mut warnings = roles.warnings;

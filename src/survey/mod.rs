@@ -87,6 +87,8 @@ pub struct Survey {
     pub scope: Scope,
     /// The role that the caller has assumed, if it is one.
     pub caller_role: Option<RoleName>,
+    /// When it was last extended, by the local clock in Unix seconds.
+    pub now: u64,
     /// The resources, by id: of the hub, of clusters, and controllers' policies that kibus wrote or would write.
     pub observed: Observed,
     /// The statuses of resources that have one.
@@ -116,6 +118,7 @@ impl Survey {
         Self {
             scope,
             caller_role: None,
+            now: 0,
             observed: Observed::default(),
             status: BTreeMap::new(),
             saved: SavedOptions::Absent,
@@ -133,6 +136,7 @@ impl Survey {
     pub async fn extend(&mut self, cloud: &impl Read, query: &Query, limit: usize) {
         self.caller_role = cloud.caller_role();
         Reader::new(cloud, limit).answer(self, query).await;
+        self.now = cloud.now();
     }
 
     /// The prefix of cluster queues on this hub, as far as it is known.
@@ -159,14 +163,14 @@ impl Survey {
     /// The same, unless the queue is being deleted: what it has saved does not count.
     #[must_use]
     pub fn saved_tags(&self, cluster: &ClusterName) -> Option<&Tags> {
-        self.queue_tags(cluster).filter(|tags| !tags.being_deleted())
+        self.queue_tags(cluster).filter(|tags| !tags.being_deleted(self.now))
     }
 
     /// The registered clusters among the queues that were read, with the tags of each queue.
     #[must_use]
     pub fn registered(&self) -> BTreeMap<ClusterName, &Tags> {
         let mut clusters = self.clusters();
-        clusters.retain(|_, tags| !tags.being_deleted());
+        clusters.retain(|_, tags| !tags.being_deleted(self.now));
         clusters
     }
 
@@ -174,7 +178,7 @@ impl Survey {
     #[must_use]
     pub fn being_deleted(&self) -> BTreeMap<ClusterName, &Tags> {
         let mut clusters = self.clusters();
-        clusters.retain(|_, tags| tags.being_deleted());
+        clusters.retain(|_, tags| tags.being_deleted(self.now));
         clusters
     }
 

@@ -13,7 +13,7 @@ use kibus::model::inline_policy::InlinePolicy;
 use kibus::model::name::{BusName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName};
 use kibus::model::resource::{FunctionSettings, Resource, ResourceId};
 use kibus::model::scope::Scope;
-use kibus::model::tags::CLUSTER;
+use kibus::model::tags::{CLUSTER, MARK_COUNTS};
 use kibus::plan::{Op, Plan};
 use tokio::sync::watch;
 
@@ -59,6 +59,8 @@ type Desired = BTreeMap<ResourceId, Resource>;
 
 #[derive(Default)]
 struct State {
+    /// The local clock, in Unix seconds.
+    now: u64,
     resources: Desired,
     shown: Vec<Op>,
     writes: usize,
@@ -85,6 +87,7 @@ impl Account {
         Self {
             scope: scope.clone(),
             state: Mutex::new(State {
+                now: 1_800_000_000,
                 resources,
                 ghost_reads: 1,
                 ..State::default()
@@ -101,6 +104,15 @@ impl Account {
     pub(super) fn with_ghosts(self, reads: usize) -> Self {
         self.state().ghost_reads = reads;
         self
+    }
+
+    /// The time in which a run waits for queues that are being deleted: they are gone, or their marks are old.
+    pub(super) fn three_minutes_pass(&self) {
+        let mut state = self.state();
+        state.now += MARK_COUNTS.as_secs();
+        for gone in std::mem::take(&mut state.ghosts).into_keys() {
+            state.resources.remove(&gone);
+        }
     }
 
     /// All resources, without those that are deleted and still answer.
@@ -214,6 +226,10 @@ impl Read for Account {
     fn caller_role(&self) -> Option<RoleName> {
         None
     }
+
+    fn now(&self) -> u64 {
+        self.state().now
+    }
 }
 
 impl Write for Account {
@@ -227,10 +243,10 @@ impl Write for Account {
         waiting.report("settling");
         tokio::task::yield_now().await;
         let mut state = self.state();
-        let could = can_use(&self.scope, &state.resources);
+        let could = can_use(&self.scope, &state.resources, state.now);
         let answer = self.answer(&mut state, op);
-        let can = can_use(&self.scope, &state.resources);
-        let there = |id: &ResourceId| stands(&state.resources, id);
+        let can = can_use(&self.scope, &state.resources, state.now);
+        let there = |id: &ResourceId| stands(&state.resources, id, state.now);
         let shut_out: Vec<String> = could
             .difference(&can)
             .filter(|(policy, queue)| there(policy) && there(queue))
@@ -272,7 +288,7 @@ impl State {
 
     /// Makes a whole write. A deleted queue stays for a while, with its mark.
     fn take(&mut self, op: &Op) {
-        match marked(op) {
+        match marked(op, self.now) {
             Some(marked) => {
                 self.ghosts.insert(op.id(), self.ghost_reads);
                 self.resources.insert(op.id(), marked);
@@ -283,11 +299,11 @@ impl State {
 }
 
 /// Whether a resource exists and is not being deleted.
-fn stands(resources: &Desired, id: &ResourceId) -> bool {
+fn stands(resources: &Desired, id: &ResourceId, now: u64) -> bool {
     let tags = |resource: &Resource| resource.tags().cloned().unwrap_or_default();
     resources
         .get(id)
-        .is_some_and(|resource| !tags(resource).being_deleted())
+        .is_some_and(|resource| !tags(resource).being_deleted(now))
 }
 
 impl Account {
@@ -310,7 +326,7 @@ impl Account {
                 self.stop.send_replace(true);
             }
             Some(Trouble::AskedTwice) if matches!(op, Op::Create(_)) => {
-                match half(op, Trouble::AllButTags) {
+                match half(op, Trouble::AllButTags, state.now) {
                     Some(half) => drop(state.resources.insert(half.id(), half)),
                     None => state.take(op),
                 }
@@ -324,7 +340,7 @@ impl Account {
                 match trouble {
                     Trouble::AnswerLost => state.take(op),
                     Trouble::AllButTags | Trouble::OnlyTags | Trouble::TagsRemoved => {
-                        let half = half(op, trouble);
+                        let half = half(op, trouble, state.now);
                         state.resources.extend(half.map(|half| (half.id(), half)));
                     }
                     Trouble::Nothing | Trouble::Stop | Trouble::AskedTwice => {}

@@ -1,7 +1,10 @@
 //! The steps of a scenario: commands, and what happens around them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use kibus::model::tags::DELETING;
+use serde_json::json;
 
 use super::Scenario;
 use super::command::{self, Signals};
@@ -107,6 +110,13 @@ impl Scenario {
                 } else {
                     writes.join("\n")
                 }
+            }
+            ["mark", queue, seconds] => {
+                let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+                let since = since - Duration::from_secs(seconds.parse().unwrap());
+                let mark = json!({"QueueUrl": queue, "Tags": {DELETING: since.as_secs().to_string()}});
+                self.account.call("sqs", "TagQueue", &mark.to_string()).await;
+                String::new()
             }
             ["remember"] => {
                 self.saved = self.account.dump().await;
