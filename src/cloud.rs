@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 use tokio::sync::watch;
@@ -105,6 +106,12 @@ pub trait Read: Send + Sync {
 
     /// The role that the caller has assumed, if it is one.
     fn caller_role(&self) -> Option<RoleName>;
+
+    /// The time of the local clock, in Unix seconds.
+    fn now(&self) -> u64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        since.unwrap_or_default().as_secs()
+    }
 }
 
 /// What can be changed in one account and Region.

@@ -5,6 +5,7 @@ mod aws_like;
 mod cloud_on_emulators;
 mod cost;
 mod create_tags;
+mod deleted_queue;
 mod demo;
 mod drift;
 mod emulator;

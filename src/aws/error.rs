@@ -119,8 +119,9 @@ fn kind(action: &str, code: &str, message: &str) -> FaultKind {
         || aws_code::is_invalid_parameter(code) && message.contains("UnreservedConcurrentExecution")
     {
         FaultKind::Limit
-    // SQS has one code for the values of all attributes.
-    } else if aws_code::is_malformed_policy(code) || aws_code::is_invalid_attribute(code) && message.contains("Policy")
+    // SQS has one code for the values of all attributes, and two more whose names end so.
+    } else if aws_code::is_malformed_policy(code)
+        || aws_code::is_invalid_attribute(code) && message.contains("parameter Policy")
     {
         FaultKind::MalformedPolicy
     } else {
@@ -165,6 +166,9 @@ const NOT_ASSUMABLE: &str = "cannot be assumed";
 /// What Lambda says of a role that lacks permissions.
 const ROLE_PERMISSIONS: &str = "does not have permissions to call";
 
+/// What SQS says of a redrive policy whose dead-letter queue it does not find (serverless, issue 5215).
+const NO_DEAD_LETTER_QUEUE: &str = "Dead letter target does not exist";
+
 /// Why a retry can succeed soon, if it can: AWS has not finished an earlier change.
 pub(super) fn settling(fault: &Fault) -> Option<WaitReason> {
     let says = |text: &str| fault.message.contains(text);
@@ -189,6 +193,10 @@ pub(super) fn settling(fault: &Fault) -> Option<WaitReason> {
             WaitReason::RoleWithoutGrant,
         ),
         (parameter && says("NonExistentQueue"), WaitReason::SourceUnknown),
+        (
+            (aws_code::is_invalid_attribute(code) || aws_code::is_absent(code)) && says(NO_DEAD_LETTER_QUEUE),
+            WaitReason::DeadLetterQueueUnknown,
+        ),
         (
             (parameter || policy) && says("nvalid principal"),
             WaitReason::PrincipalUnknown,

@@ -16,6 +16,7 @@ mod document;
 mod empty_answer;
 mod error;
 mod event_source_mapping;
+mod fresh_connections;
 mod function;
 mod inline_policies;
 mod invoke;
@@ -64,6 +65,7 @@ pub struct AwsCloud {
     lambda: aws_sdk_lambda::Client,
     events: aws_sdk_eventbridge::Client,
     tagging: aws_sdk_resourcegroupstagging::Client,
+    fresh_connections: fresh_connections::FreshConnections,
     get_key_policy: key_policy::GetKeyPolicy,
 }
 
@@ -94,6 +96,7 @@ impl AwsCloud {
             lambda: client!(aws_sdk_lambda),
             events: client!(aws_sdk_eventbridge),
             tagging: client!(aws_sdk_resourcegroupstagging),
+            fresh_connections: fresh_connections::FreshConnections::default(),
             get_key_policy: key_policy::get_key_policy(config),
         }
     }

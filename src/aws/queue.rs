@@ -3,11 +3,15 @@
 //! A queue is read by its computed URL: `GetQueueUrl` also says "does not exist" where access is denied. A change of a
 //! queue's attributes takes up to a minute to propagate; nothing waits for that, since deliveries are retried.
 
+mod age;
 mod attributes;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
+use aws_sdk_sqs::Config;
+use aws_sdk_sqs::config::SharedHttpClient;
 use aws_sdk_sqs::types::QueueAttributeName as Attribute;
 
 use super::AwsCloud;
@@ -15,7 +19,7 @@ use super::changes::Changes;
 use super::deleted_queue::until_gone;
 use super::error::{OrFault, if_present, rejected};
 use super::wait::{Tried, WaitReason, Waiting, accepted, pause, settled};
-use crate::cloud::{Fault, FaultKind};
+use crate::cloud::{Fault, FaultKind, Read};
 use crate::model::cluster::TAGS_REMEMBERED;
 use crate::model::field::FieldValue;
 use crate::model::name::QueueName;
@@ -24,6 +28,7 @@ use crate::model::resource::Queue;
 use crate::model::status::QueueState;
 use crate::model::tags::{BUS, CLUSTER, DELETING, Tags};
 use crate::plan::FieldChange;
+use age::age;
 
 /// The pause before a queue stops accepting what others send, as text and time: the router must deliver to it by then. The
 /// tags may be new, and SQS may give old ones for some seconds, which the router then remembers.
@@ -31,6 +36,10 @@ const ROUTER_LEARNS: (&str, Duration) = (
     "the router may not deliver to this queue yet; until it does, others may still send",
     TAGS_REMEMBERED.saturating_add(Duration::from_secs(10)),
 );
+
+/// By how much a new queue may seem older than the request for it: SQS gives whole seconds, and its servers have clocks of
+/// their own. A deleted queue is older by the time that it existed.
+const AGE_SLACK: Duration = Duration::from_secs(5);
 
 /// How often a create starts over because SQS answers with the deleted queue of the same name.
 const CREATES: usize = 3;
@@ -62,25 +71,35 @@ async fn tags(cloud: &AwsCloud, url: &str) -> Result<Option<Tags>, Fault> {
     Ok(answer.map(|answer| answer.tags.unwrap_or_default().into_iter().collect()))
 }
 
-/// Creates a queue and reads its tags back. `CreateQueue` succeeds for an existing queue with the same attributes, whoever
-/// manages it, and for a deleted one that SQS still answers for.
+/// Creates a queue and reads it back. `CreateQueue` succeeds for an existing queue with the same attributes, whoever manages
+/// it, and for a deleted one that SQS still answers for: that one is older than the request.
 pub(super) async fn create(cloud: &AwsCloud, queue: &Queue, waiting: Waiting<'_>) -> Result<(), Fault> {
     let url = cloud.queue_url(&queue.name);
     for _ in 0..CREATES {
+        let began = Instant::now();
         let answer = request(cloud, queue, waiting).await;
-        let found = match &answer {
-            Ok(()) => created_tags(cloud, &url, waiting).await?,
-            Err(fault) if fault.kind == FaultKind::Exists => tags(cloud, &url).await.ok().flatten().unwrap_or_default(),
-            Err(_) => return answer,
+        let is_deleted = match &answer {
+            Ok(()) => {
+                let (found, age) = created(cloud, &url, waiting).await?;
+                if [BUS, CLUSTER].iter().any(|key| found.get(key) != queue.tags.get(key)) {
+                    return Err(not_managed());
+                }
+                age.is_some_and(|age| age > began.elapsed() + AGE_SLACK)
+            }
+            Err(fault) if fault.kind == FaultKind::Exists => {
+                let found = tags(cloud, &url).await.ok().flatten();
+                found.is_some_and(|found| found.get(DELETING).is_some())
+            }
+            Err(_) => false,
         };
-        if !found.being_deleted() {
-            let same = |key: &str| found.get(key) == queue.tags.get(key);
-            return match answer {
-                Ok(()) if !same(BUS) || !same(CLUSTER) => Err(not_managed()),
-                answer => answer,
-            };
+        if !is_deleted {
+            return answer;
         }
-        gone(cloud, &queue.name, waiting).await?;
+        match gone(cloud, &queue.name, waiting).await {
+            // Another run has created it since the plan.
+            Err(fault) if matches!(fault.kind, FaultKind::Unsettled { .. }) => return answer,
+            gone => gone?,
+        }
     }
     Err(rejected(
         "sqs:CreateQueue",
@@ -88,15 +107,15 @@ pub(super) async fn create(cloud: &AwsCloud, queue: &Queue, waiting: Waiting<'_>
     ))
 }
 
-/// The tags of a queue that was just created: it may not be found yet, or without its tags.
-async fn created_tags(cloud: &AwsCloud, url: &str, waiting: Waiting<'_>) -> Result<Tags, Fault> {
+/// The tags of a queue that was just created, and its age, if SQS says it: it may not be found yet, or without its tags.
+async fn created(cloud: &AwsCloud, url: &str, waiting: Waiting<'_>) -> Result<(Tags, Option<Duration>), Fault> {
     let exists = AtomicBool::new(false);
     let read = settled("sqs:ListQueueTags", waiting, || async {
-        let tags = tags(cloud, url).await?;
+        let (tags, age) = tokio::try_join!(tags(cloud, url), age(cloud, url))?;
         exists.fetch_or(tags.is_some(), Ordering::Relaxed);
-        Ok(match tags.filter(|tags| !tags.0.is_empty()) {
-            Some(tags) => Tried::Done(tags),
-            None => Tried::NotYet(WaitReason::QueueUnknown),
+        Ok(match (tags.filter(|tags| !tags.0.is_empty()), age) {
+            (Some(tags), Some(age)) => Tried::Done((tags, age)),
+            _ => Tried::NotYet(WaitReason::QueueUnknown),
         })
     });
     match read.await {
@@ -172,30 +191,43 @@ fn stops_other_senders(change: &FieldChange) -> bool {
 /// not stay, also if this process ends between the two calls.
 pub(super) async fn delete(cloud: &AwsCloud, name: &QueueName) -> Result<(), Fault> {
     let url = cloud.queue_url(name);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let request = async {
         let mark = cloud.sqs.tag_queue().queue_url(&url);
-        let mark = mark.tags(DELETING, now.as_secs().to_string());
+        let mark = mark.tags(DELETING, cloud.now().to_string());
         if_present(mark.send().await.or_fault("sqs:TagQueue"))?;
         let delete = cloud.sqs.delete_queue().queue_url(&url);
         if_present(delete.send().await.or_fault("sqs:DeleteQueue"))
     };
     match request.await {
         // A condition on the tags of a missing queue may deny the call.
-        Err(fault) if fault.is_denied() && !exists(cloud, &url).await.unwrap_or(true) => Ok(()),
+        Err(fault) if fault.is_denied() && !exists(cloud, &url, None).await.unwrap_or(true) => Ok(()),
         answer => answer.map(drop),
     }
 }
 
 /// Waits until SQS has deleted a queue.
 pub(super) async fn gone(cloud: &AwsCloud, name: &QueueName, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let url = cloud.queue_url(name);
-    until_gone(waiting, || exists(cloud, &url)).await
+    let url = &cloud.queue_url(name);
+    let last = Mutex::new(None);
+    until_gone(waiting, || {
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        let round = cloud.fresh_connections.after(last.as_ref());
+        *last = Some(Arc::clone(&round));
+        async move {
+            let found = round.each(|connection| exists(cloud, url, connection)).await?;
+            Ok(found.contains(&true))
+        }
+    })
+    .await
 }
 
-async fn exists(cloud: &AwsCloud, url: &str) -> Result<bool, Fault> {
+/// Whether a queue exists, asked on this connection, or on any.
+async fn exists(cloud: &AwsCloud, url: &str, connection: Option<SharedHttpClient>) -> Result<bool, Fault> {
     let call = cloud.sqs.get_queue_attributes().queue_url(url);
-    let call = call.attribute_names(Attribute::QueueArn);
+    let mut call = call.attribute_names(Attribute::QueueArn).customize();
+    if let Some(connection) = connection {
+        call = call.config_override(Config::builder().http_client(connection));
+    }
     let answer = if_present(call.send().await.or_fault("sqs:GetQueueAttributes"))?;
     Ok(answer.is_some())
 }

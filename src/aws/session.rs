@@ -225,9 +225,9 @@ fn with_profile(config: SdkConfig, profile: &str) -> SdkConfig {
         .build()
 }
 
-/// One HTTP client for all services, so that the certificates of the system are read once. It keeps idle connections
-/// without a limit of their number, so calls at the same time reuse them. It limits the bytes of an answer.
-fn http_client() -> Option<SharedHttpClient> {
+/// An HTTP client with connections of its own; one serves all services. It keeps idle connections without a limit of their
+/// number, so calls at the same time reuse them. It limits the bytes of an answer.
+pub(super) fn http_client() -> Option<SharedHttpClient> {
     let plugin = default_http_client_plugin_v2(behavior())?;
     let components = plugin.runtime_components(&RuntimeComponentsBuilder::new("kibus"));
     let client = components.http_client()?;

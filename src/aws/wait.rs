@@ -25,6 +25,8 @@ pub(super) enum WaitReason {
     QueueDeletedRecently,
     /// SQS does not find a queue that was just created.
     QueueUnknown,
+    /// SQS does not find a dead-letter queue that was just created.
+    DeadLetterQueueUnknown,
     /// Lambda does not see a new role or its trust policy immediately.
     RoleNotAssumable,
     /// KMS does not see a new role immediately, and Lambda needs a grant for it.
@@ -69,6 +71,7 @@ impl WaitReason {
         match self {
             Self::QueueDeletedRecently => "SQS does not reuse the name of a deleted queue for 60 seconds",
             Self::QueueUnknown => "SQS does not find the new queue yet",
+            Self::DeadLetterQueueUnknown => "SQS does not find the new dead-letter queue yet",
             Self::RoleNotAssumable => "Lambda cannot assume the new role yet",
             Self::RoleWithoutGrant => "KMS does not accept the new role in a grant yet",
             Self::VersionWithoutRole => "the new version cannot assume its role yet",
@@ -102,6 +105,7 @@ impl WaitReason {
             | Self::RuleUnknown
             | Self::FunctionUnknown
             | Self::SourceUnknown
+            | Self::DeadLetterQueueUnknown
             | Self::ConcurrentChange => 2 * 60,
             Self::FunctionBusy => 3 * 60,
             Self::VersionWithoutRole

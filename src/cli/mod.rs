@@ -1,6 +1,7 @@
 //! The command line: its commands, and the stages that they share.
 
 mod commands;
+mod deletes;
 mod examples;
 mod failure;
 mod global;

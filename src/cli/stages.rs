@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 
+use super::deletes::settled_survey;
 use super::hub::{ConnectedHub, Hubs};
 use super::{Ending, failure};
 use crate::apply::{self, Outcome};
@@ -111,7 +112,7 @@ pub(super) async fn change_with<R: Recipe + Clone>(
     consent: Consent,
     complete: impl Fn(&mut ConnectedHub, &mut R, &Survey) -> Result<(), Error>,
 ) -> Result<Ending, Error> {
-    let surveys = survey(&hubs, &recipe).await;
+    let surveys = settled_survey(&hubs, &recipe).await;
     let mut results = Vec::new();
     for (at, survey) in surveys.iter().enumerate() {
         let mut recipe = recipe.clone();

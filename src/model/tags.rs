@@ -1,6 +1,7 @@
 //! Tags, in which kibus saves ownership and options: there is no state file.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::name::{BusName, ClusterName, RoleName};
 
@@ -12,9 +13,12 @@ pub const BUS: &str = "kibus:bus";
 pub const CLUSTER: &str = "kibus:cluster";
 /// The role that a cluster's Karpenter controller runs as.
 pub const CONTROLLER_ROLE: &str = "kibus:controller-role";
-/// On a queue that is being deleted: when its delete was requested, in Unix seconds. SQS may answer for a deleted queue
-/// for up to a minute (SQS API reference, `DeleteQueue`).
+/// On a queue that is being deleted: when its delete was requested, in Unix seconds of the local clock. SQS may answer for
+/// a deleted queue for up to a minute (SQS API reference, `DeleteQueue`).
 pub const DELETING: &str = "kibus:deleting";
+/// How long that mark counts. A queue that still exists then was not deleted, whoever set the mark: `sqs:TagQueue` is
+/// enough for it. Terraform's provider gives up after the same time.
+pub const MARK_COUNTS: Duration = Duration::from_secs(180);
 /// The version of the router on the function.
 pub const ROUTER_VERSION: &str = "kibus:router-version";
 /// The SHA-256 of the archive that kibus uploaded to the function, in hex.
@@ -68,10 +72,21 @@ impl Tags {
         self.get(CLUSTER)?.parse().ok()
     }
 
-    /// Whether the queue with these tags is being deleted. It neither counts as existing nor as absent.
+    /// Whether SQS may be deleting the queue with these tags, at the time `now` in Unix seconds. It neither counts as
+    /// existing nor as absent.
     #[must_use]
-    pub fn being_deleted(&self) -> bool {
-        self.get(DELETING).is_some()
+    pub fn being_deleted(&self, now: u64) -> bool {
+        self.mark_counts_for(now).is_some()
+    }
+
+    /// For how long from `now`, in Unix seconds, the mark of a delete still counts; `None` if there is none, or it is old.
+    /// A mark from the future and an unreadable one are as good as old: no run of kibus on this machine wrote them.
+    #[must_use]
+    pub fn mark_counts_for(&self, now: u64) -> Option<Duration> {
+        let age = now.checked_sub(self.get(DELETING)?.parse().ok()?)?;
+        MARK_COUNTS
+            .checked_sub(Duration::from_secs(age))
+            .filter(|left| !left.is_zero())
     }
 
     /// The controller role that a cluster queue remembers.
@@ -110,6 +125,35 @@ mod tests {
         let tags = Tags::default().with_controller_role(&role);
         assert_eq!(tags.get(CONTROLLER_ROLE), Some("a:b"));
         assert_eq!(tags.controller_role(), Some(role));
+    }
+
+    #[test]
+    fn s9_only_a_young_mark_counts() {
+        let now = 1_800_000_000;
+        for (mark, counts_for) in [
+            (None, None),
+            (Some("1800000000"), Some(180)),
+            (Some("1799999999"), Some(179)),
+            (Some("1799999821"), Some(1)),
+            (Some("1799999820"), None),
+            (Some("1"), None),
+            // From the future.
+            (Some("1800000001"), None),
+            (Some("18446744073709551615"), None),
+            // Unreadable.
+            (Some(""), None),
+            (Some("-1"), None),
+            (Some("yes"), None),
+            (Some("99999999999999999999"), None),
+        ] {
+            let mut tags = Tags::default();
+            if let Some(mark) = mark {
+                tags = tags.with(DELETING, mark);
+            }
+            let left = tags.mark_counts_for(now).map(|left| left.as_secs());
+            assert_eq!(left, counts_for, "{mark:?}");
+            assert_eq!(tags.being_deleted(now), counts_for.is_some(), "{mark:?}");
+        }
     }
 
     #[test]

@@ -31,7 +31,6 @@ use crate::model::field::FieldValue;
 use crate::model::inventory::{Desired, Observed, Reading};
 use crate::model::resource::{Alias, AliasField, Resource, ResourceId, Role};
 use crate::model::scope::Scope;
-use crate::model::tags::DELETING;
 
 /// Changes, and the steps that make them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -151,14 +150,9 @@ fn policies_go_with_their_role(
     }
 }
 
-/// Whether AWS can change this field only by replacing the resource. A delete cannot be undone, so a queue that is being
-/// deleted is replaced.
+/// Whether AWS can change this field only by replacing the resource.
 fn replaces(id: &ResourceId, path: &str) -> bool {
-    match id {
-        ResourceId::Role(_) => path == Role::PATH,
-        ResourceId::Queue(_) => path.strip_prefix("tags.") == Some(DELETING),
-        _ => false,
-    }
+    matches!(id, ResourceId::Role(_)) && path == Role::PATH
 }
 
 #[cfg(test)]

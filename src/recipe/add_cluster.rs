@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::blocked::{MissingRole, RoleSearch};
-use super::inventory::{of_cluster, readable, roles_with_policy, saved_options};
+use super::inventory::{none_being_deleted, of_cluster, readable, roles_with_policy, saved_options};
 use super::old_key::{self, Leaves};
 use super::role_search::{self, Found};
 use super::{
@@ -131,8 +131,10 @@ impl Recipe for Request {
 
     fn intent(&self, survey: &Survey) -> Result<Intent, Blocked> {
         let scope = &survey.scope;
+        none_being_deleted(survey, [scope.dead_letter_queue()])?;
         let hub = saved_options(survey)?;
         saved_prefix::check(survey)?;
+        none_being_deleted(survey, self.names.iter().map(|name| survey.cluster_queue(name)))?;
         let (mut desired, mut observed) = (Desired::default(), Observed::default());
         let mut clusters = Vec::new();
         let (mut missing, mut not_found, mut refusals) = (Vec::new(), Vec::new(), Vec::new());

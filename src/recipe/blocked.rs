@@ -1,9 +1,10 @@
 //! The reasons why a recipe returns no intent, as data. The command layer turns them into errors.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use crate::model::fault::Fault;
-use crate::model::name::{ClusterName, RoleName};
+use crate::model::name::{ClusterName, QueueName, RoleName};
 use crate::model::options::BadSavedOption;
 use crate::model::resource::{NoRollbackVersion, ResourceId};
 use crate::plan::Refusal;
@@ -15,6 +16,8 @@ pub enum Blocked {
     NoHub,
     /// This is missing, so no router can be invoked.
     NoRouter(ResourceId),
+    /// SQS may be deleting these wanted queues, for as long as each mark counts from the time of the survey.
+    BeingDeleted(BTreeMap<QueueName, Duration>),
     /// A resource could not be read.
     Unreadable(ResourceId, Box<Fault>),
     /// A question that is not about one resource failed; the text names the operation, like "list the roles".

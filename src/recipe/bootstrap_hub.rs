@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::inventory::{of_clusters, of_hub, readable};
+use super::inventory::{none_being_deleted, of_clusters, of_hub, readable};
 use super::old_key::Leaves;
 use super::{
     ArchiveNeed, Blocked, Intent, NextStep, OfferedRouter, Recipe, cluster, key, live_version, old_key, role_search,
@@ -106,6 +106,7 @@ impl Recipe for Request {
     fn intent(&self, survey: &Survey) -> Result<Intent, Blocked> {
         let scope = &survey.scope;
         readable(&of_hub(survey))?;
+        none_being_deleted(survey, scope.hub_queues())?;
         let before = self.saved(survey)?;
         let after = self.options(survey)?;
         plan::check_empty_prefix(scope, &after.prefix())?;
@@ -239,9 +240,9 @@ fn with_clusters(
             Box::new(fault.clone()),
         ));
     }
-    let registered = survey.registered();
-    // With another prefix, a queue whose delete was cut short would not be found again.
-    let names: BTreeSet<ClusterName> = survey.clusters().into_keys().collect();
+    let registered = survey.clusters();
+    none_being_deleted(survey, registered.keys().map(|name| survey.cluster_queue(name)))?;
+    let names: BTreeSet<ClusterName> = registered.keys().cloned().collect();
     plan::check_prefix(before, after, names)?;
     let clusters = of_clusters(survey, &registered);
     readable(&survey.observed)?;
@@ -249,7 +250,6 @@ fn with_clusters(
     desired.extend(cluster::desired(survey, &registered, after)?);
     observed.extend(clusters);
     intent.clusters = cluster::summaries(survey);
-    intent.clusters.retain(|cluster| !cluster.being_deleted);
     Ok(())
 }
 

@@ -70,7 +70,7 @@ pub(super) fn summaries(survey: &Survey) -> Vec<ClusterSummary> {
         .map(|(name, tags)| {
             let queue = survey.cluster_queue(&name);
             ClusterSummary {
-                being_deleted: tags.being_deleted(),
+                being_deleted: tags.being_deleted(survey.now),
                 ..ClusterSummary::new(&survey.scope, &name, &queue, tags.controller_role().as_ref())
             }
         })

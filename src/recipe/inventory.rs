@@ -36,7 +36,7 @@ pub(super) fn hub_stays(survey: &Survey) -> bool {
     let hub = of_hub(survey);
     let mut stays = hub
         .resources()
-        .filter(|resource| !resource.tags().is_some_and(Tags::being_deleted));
+        .filter(|resource| !resource.tags().is_some_and(|tags| tags.being_deleted(survey.now)));
     stays.any(|resource| plan::is_ours(&survey.scope, resource, &hub))
 }
 
@@ -129,6 +129,20 @@ pub(super) fn roles_with_policy(survey: &Survey, cluster: &ClusterName, queue: &
         policy.filter(holds).is_some()
     });
     roles.map(|(role, _)| role.clone()).collect()
+}
+
+/// Fails if SQS may be deleting one of these queues, which are wanted: whether it exists is known only once it is gone or
+/// its mark is old.
+pub(super) fn none_being_deleted(survey: &Survey, queues: impl IntoIterator<Item = QueueName>) -> Result<(), Blocked> {
+    let marked = queues.into_iter().filter_map(|queue| {
+        let left = survey.observed.queue(queue.clone())?.tags.mark_counts_for(survey.now)?;
+        Some((queue, left))
+    });
+    let marked: BTreeMap<_, _> = marked.collect();
+    match marked.is_empty() {
+        true => Ok(()),
+        false => Err(Blocked::BeingDeleted(marked)),
+    }
 }
 
 /// The first reading that failed among these.

@@ -162,7 +162,7 @@ impl<'a> Consumer<'a> {
                     .collect::<Vec<_>>()
             }
         };
-        let stays = |queue: &&Queue| !queue.tags.being_deleted();
+        let stays = |queue: &&Queue| !queue.tags.being_deleted(survey.now);
         let found = observed.resources().filter_map(Resource::as_queue).filter(stays);
         let (receives, others): (Vec<_>, Vec<_>) = found.partition(|queue| receives.contains(&queue.name));
         Self {

@@ -102,7 +102,7 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
     };
     let faults: BTreeMap<ResourceId, Fault> = survey.faults().map(|(id, fault)| (id.clone(), fault.clone())).collect();
     let deleted = survey.observed.resources().filter_map(Resource::as_queue);
-    let deleted = deleted.filter(|queue| queue.tags.being_deleted());
+    let deleted = deleted.filter(|queue| queue.tags.being_deleted(survey.now));
     let report = StatusReport {
         being_deleted: deleted.map(|queue| queue.name.clone()).collect(),
         router: router(survey),

@@ -16,13 +16,21 @@ use crate::model::tags::DELETING;
 use crate::plan::Op;
 use crate::survey::{Fact, RolePolicies, SavedOptions};
 
-/// A name, a recipe, the queues that are being deleted, and the changes of queues that follow.
+/// A name, a recipe, the queues with the mark of a delete, and the changes of queues that follow if the marks are young
+/// and if they are old. `None`: the recipe waits for all these queues.
 type Row = (
     &'static str,
     Box<dyn Recipe>,
     &'static [&'static str],
+    Option<&'static [&'static str]>,
     &'static [&'static str],
 );
+
+/// The time of the survey, in Unix seconds.
+const NOW: u64 = 1_800_000_000;
+/// Marks that count, and that do not.
+const YOUNG: u64 = NOW - 60;
+const OLD: u64 = NOW - 180;
 
 const ROLE: &str = "KarpenterNodeRole-base";
 
@@ -40,7 +48,13 @@ fn survey(being_deleted: &[&str]) -> Survey {
 
 /// The same with these options.
 fn survey_of(options: HubOptions, being_deleted: &[&str]) -> Survey {
+    survey_marked(options, being_deleted, YOUNG)
+}
+
+/// The same with queues that were marked then.
+fn survey_marked(options: HubOptions, marked: &[&str], since: u64) -> Survey {
     let mut survey = Survey::new(scope());
+    survey.now = NOW;
     for id in hub::ids(&scope()) {
         survey.observed.insert(id, Reading::Absent);
     }
@@ -51,9 +65,9 @@ fn survey_of(options: HubOptions, being_deleted: &[&str]) -> Survey {
     resources.extend(base.desired(&scope(), &options));
     for mut resource in resources.resources().cloned() {
         if let Resource::Queue(queue) = &mut resource
-            && being_deleted.contains(&queue.name.as_str())
+            && marked.contains(&queue.name.as_str())
         {
-            queue.tags = queue.tags.clone().with(DELETING, "1");
+            queue.tags = queue.tags.clone().with(DELETING, since.to_string());
         }
         survey
             .observed
@@ -64,7 +78,7 @@ fn survey_of(options: HubOptions, being_deleted: &[&str]) -> Survey {
         .insert(ROLE.parse().unwrap(), Fact::Present(RolePolicies::default()));
     survey.role_names = Fact::Present([ROLE.parse().unwrap()].into());
     survey.discovered = Fact::Present(["karpenter-base".parse().unwrap()].into());
-    survey.saved = SavedOptions::of(&survey.scope, &survey.observed);
+    survey.saved = SavedOptions::of(&survey.scope, &survey.observed, NOW);
     survey
 }
 
@@ -106,46 +120,83 @@ fn queues(intent: &Intent) -> Vec<String> {
         .collect()
 }
 
+/// S9: no mark deletes a queue. `sqs:TagQueue` is enough to set one.
 #[test]
-fn s9_a_queue_that_is_being_deleted_is_neither_in_place_nor_absent() {
+fn s9_a_wanted_queue_with_a_young_mark_is_waited_for_and_an_old_mark_goes() {
     let hub: &[&str] = &["kibus-hub", "kibus-hub-dlq", "kibus-probe"];
     let base: &[&str] = &["karpenter-base"];
     let up_to_date = || bootstrap(HubOptions::default());
-    let rows: [Row; 7] = [
-        ("bootstrap, nothing deleted", Box::new(up_to_date()), &[], &[]),
+    let key = || HubOptions {
+        kms_key: Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap()),
+        ..HubOptions::default()
+    };
+    let everything: &[&str] = &[
+        "delete karpenter-base",
+        "delete kibus-hub",
+        "delete kibus-hub-dlq",
+        "delete kibus-probe",
+    ];
+    let rows: [Row; 8] = [
+        ("bootstrap, no mark", Box::new(up_to_date()), &[], Some(&[]), &[]),
         (
-            "bootstrap, the hub queue deleted",
+            "bootstrap, the hub queue",
             Box::new(up_to_date()),
             &["kibus-hub"],
-            &["replace kibus-hub"],
+            None,
+            &["update kibus-hub"],
         ),
         (
-            "bootstrap, all deleted",
+            "bootstrap, all",
             Box::new(up_to_date()),
             hub,
-            &["replace kibus-hub", "replace kibus-hub-dlq", "replace kibus-probe"],
+            None,
+            &["update kibus-hub", "update kibus-hub-dlq", "update kibus-probe"],
         ),
-        ("bootstrap, a cluster deleted", Box::new(up_to_date()), base, &[]),
-        ("add", Box::new(add()), base, &["replace karpenter-base"]),
-        ("remove", Box::new(remove()), base, &["delete karpenter-base"]),
+        ("bootstrap, a cluster", Box::new(up_to_date()), base, Some(&[]), &[]),
+        (
+            "another key, a cluster",
+            Box::new(bootstrap(key())),
+            base,
+            None,
+            &[
+                "update karpenter-base",
+                "update kibus-hub",
+                "update kibus-hub-dlq",
+                "update kibus-probe",
+            ],
+        ),
+        ("add", Box::new(add()), base, None, &["update karpenter-base"]),
+        (
+            "remove",
+            Box::new(remove()),
+            base,
+            Some(&["delete karpenter-base"]),
+            &["delete karpenter-base"],
+        ),
         (
             "teardown",
             Box::new(teardown::Request),
             &["karpenter-base", "kibus-hub-dlq"],
-            &[
-                "delete karpenter-base",
-                "delete kibus-hub",
-                "delete kibus-hub-dlq",
-                "delete kibus-probe",
-            ],
+            Some(everything),
+            everything,
         ),
     ];
-    for (name, recipe, being_deleted, expected) in rows {
-        let intent = recipe.intent(&survey(being_deleted)).unwrap();
-        let mut changes = queues(&intent);
-        changes.sort();
-        assert_eq!(changes, expected, "{name}");
-        assert_eq!(intent.refusals, [], "{name}");
+    for (name, recipe, marked, young, old) in rows {
+        for (since, expected) in [(YOUNG, young), (OLD, Some(old)), (NOW + 1, Some(old))] {
+            let intent = recipe.intent(&survey_marked(options(Some("512")), marked, since));
+            let Some(expected) = expected else {
+                let wait = std::time::Duration::from_secs(since + 180 - NOW);
+                let queues = marked.iter().map(|queue| (queue.parse().unwrap(), wait));
+                let blocked = Blocked::BeingDeleted(queues.collect());
+                assert_eq!(intent.unwrap_err(), blocked, "{name}, {since}");
+                continue;
+            };
+            let intent = intent.unwrap();
+            let mut changes = queues(&intent);
+            changes.sort();
+            assert_eq!(changes, expected, "{name}, {since}");
+            assert_eq!(intent.refusals, [], "{name}, {since}");
+        }
     }
 }
 
@@ -160,7 +211,7 @@ fn s9_options_on_a_queue_that_is_being_deleted_do_not_count() {
     survey
         .observed
         .insert(ResourceId::Function(scope().router_function()), Reading::Absent);
-    assert_eq!(SavedOptions::of(&scope(), &survey.observed), SavedOptions::Absent);
+    assert_eq!(SavedOptions::of(&scope(), &survey.observed, NOW), SavedOptions::Absent);
 }
 
 #[test]
@@ -174,7 +225,7 @@ fn s9_a_cluster_that_is_being_deleted_is_not_registered_and_forgets_its_role() {
     };
     let blocked = bootstrap(prefix).intent(&survey).unwrap_err();
     assert!(
-        matches!(blocked, Blocked::Refused(_)),
+        matches!(blocked, Blocked::BeingDeleted(_)),
         "its queue would not be found again: {blocked:?}"
     );
 }

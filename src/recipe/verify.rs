@@ -164,7 +164,13 @@ impl Recipe for Request {
         }
         refusals.extend(plan::check_boundary(&plan).err());
         refusals.extend(plan::check_locks(&plan, survey.observed.queue(scope.hub_queue())));
-        findings.extend(finding::changed(scope, &plan, &refusals, &absent_roles(survey)));
+        findings.extend(finding::changed(
+            scope,
+            &plan,
+            &refusals,
+            &absent_roles(survey),
+            survey.now,
+        ));
         router_code::fix_by_name(&self.router, &mut findings);
         findings.extend(finding::refused(scope, &refusals));
 

@@ -149,13 +149,10 @@ fn registration_of(tags: &Tags, to: &Destination, bus: &BusName) -> Registration
         Some(cluster) => tags.cluster_of(bus).as_ref() == Some(cluster),
         None => tags.belong_to(bus),
     };
-    if ours && tags.being_deleted() {
-        // SQS answers for a deleted queue for a while.
-        Registration::Absent
-    } else if ours {
-        Registration::Ours
-    } else {
-        Registration::NotOurs
+    // Whoever may tag a queue can mark it as being deleted. Only a queue that is gone loses its events.
+    match ours {
+        true => Registration::Ours,
+        false => Registration::NotOurs,
     }
 }
 
@@ -165,7 +162,7 @@ mod tests {
     use crate::model::tags::{CLUSTER, DELETING};
 
     #[test]
-    fn s9_a_queue_that_is_being_deleted_counts_as_absent() {
+    fn s9_only_a_queue_that_is_gone_counts_as_absent() {
         let bus: BusName = "kibus".parse().unwrap();
         let of_base = Tags::of(&bus).with(CLUSTER, "base");
         let to = Destination {
@@ -174,7 +171,7 @@ mod tests {
         };
         for (tags, registration) in [
             (of_base.clone(), Registration::Ours),
-            (of_base.with(DELETING, "1"), Registration::Absent),
+            (of_base.with(DELETING, "1"), Registration::Ours),
             (Tags::default().with(DELETING, "1"), Registration::NotOurs),
         ] {
             assert_eq!(registration_of(&tags, &to, &bus), registration, "{tags:?}");

@@ -13,7 +13,6 @@ mod role;
 mod saved;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 pub use query::{Policies, Query};
 pub use role::RolePolicies;
@@ -86,10 +85,10 @@ impl<T> Fact<T> {
 pub struct Survey {
     /// The scope of the hub.
     pub scope: Scope,
-    /// When it was read, in seconds of the Unix epoch.
-    pub now: u64,
     /// The role that the caller has assumed, if it is one.
     pub caller_role: Option<RoleName>,
+    /// When it was last extended, by the local clock in Unix seconds.
+    pub now: u64,
     /// The resources, by id: of the hub, of clusters, and controllers' policies that kibus wrote or would write.
     pub observed: Observed,
     /// The statuses of resources that have one.
@@ -122,8 +121,8 @@ impl Survey {
     pub fn new(scope: Scope) -> Self {
         Self {
             scope,
-            now: 0,
             caller_role: None,
+            now: 0,
             observed: Observed::default(),
             status: BTreeMap::new(),
             saved: SavedOptions::Absent,
@@ -141,10 +140,9 @@ impl Survey {
 
     /// Reads what a query asks for and was not read yet, with at most `limit` calls at once.
     pub async fn extend(&mut self, cloud: &impl Read, query: &Query, limit: usize) {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        self.now = now.as_secs();
         self.caller_role = cloud.caller_role();
         Reader::new(cloud, limit).answer(self, query).await;
+        self.now = cloud.now();
     }
 
     /// The prefix of cluster queues on this hub, as far as it is known.
@@ -171,14 +169,14 @@ impl Survey {
     /// The same, unless the queue is being deleted: what it has saved does not count.
     #[must_use]
     pub fn saved_tags(&self, cluster: &ClusterName) -> Option<&Tags> {
-        self.queue_tags(cluster).filter(|tags| !tags.being_deleted())
+        self.queue_tags(cluster).filter(|tags| !tags.being_deleted(self.now))
     }
 
     /// The registered clusters among the queues that were read, with the tags of each queue.
     #[must_use]
     pub fn registered(&self) -> BTreeMap<ClusterName, &Tags> {
         let mut clusters = self.clusters();
-        clusters.retain(|_, tags| !tags.being_deleted());
+        clusters.retain(|_, tags| !tags.being_deleted(self.now));
         clusters
     }
 
@@ -186,7 +184,7 @@ impl Survey {
     #[must_use]
     pub fn being_deleted(&self) -> BTreeMap<ClusterName, &Tags> {
         let mut clusters = self.clusters();
-        clusters.retain(|_, tags| tags.being_deleted());
+        clusters.retain(|_, tags| tags.being_deleted(self.now));
         clusters
     }
 

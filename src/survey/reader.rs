@@ -15,7 +15,6 @@ use crate::model::inventory::Reading;
 use crate::model::name::{ClusterName, QueueName, QueuePrefix};
 use crate::model::other_setup::usual_queues;
 use crate::model::resource::{FunctionSettings, Resource, ResourceId};
-use crate::model::tags::Tags;
 
 /// Up to this many clusters, queues are looked up by name. For more, one list of all queues needs fewer calls.
 const LISTED_BY_NAME: usize = 10;
@@ -147,8 +146,10 @@ impl<'a, R: Read> Reader<'a, R> {
     /// The options: where the dead-letter queue is absent or being deleted, the function has a copy.
     async fn saved_options(&self, survey: &mut Survey) {
         let memory = ResourceId::Queue(survey.scope.dead_letter_queue());
+        // After the read, or a mark could be from the future.
+        survey.now = self.cloud.now();
         let has_none = match survey.observed.get(&memory) {
-            Some(Reading::Present(queue)) => queue.tags().is_some_and(Tags::being_deleted),
+            Some(Reading::Present(queue)) => queue.tags().is_some_and(|tags| tags.being_deleted(survey.now)),
             reading => reading == Some(&Reading::Absent),
         };
         if has_none {
@@ -156,7 +157,7 @@ impl<'a, R: Read> Reader<'a, R> {
             let read = self.snapshots(not_read(survey, [function])).await;
             survey.take(read);
         }
-        survey.saved = SavedOptions::of(&survey.scope, &survey.observed);
+        survey.saved = SavedOptions::of(&survey.scope, &survey.observed, survey.now);
     }
 
     /// Finds the queues that may be those of clusters, and reads them, but for those that are being read already.

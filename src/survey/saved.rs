@@ -31,13 +31,16 @@ pub enum SavedOptions {
 }
 
 impl SavedOptions {
-    /// The saved options among what was read. The dead-letter queue wins over the function.
+    /// The saved options among what was read at the time `now`, in Unix seconds. The dead-letter queue wins over the
+    /// function.
     #[must_use]
-    pub fn of(scope: &Scope, observed: &Observed) -> Self {
+    pub fn of(scope: &Scope, observed: &Observed, now: u64) -> Self {
         match observed.get(&ResourceId::Queue(scope.dead_letter_queue())) {
             Some(Reading::Unreadable(fault)) => Self::Unreadable(fault.clone()),
             Some(Reading::Present(queue)) => match queue.tags() {
-                Some(tags) if tags.belong_to(&scope.bus) && tags.being_deleted() => Self::of_function(scope, observed),
+                Some(tags) if tags.belong_to(&scope.bus) && tags.being_deleted(now) => {
+                    Self::of_function(scope, observed)
+                }
                 Some(tags) if tags.belong_to(&scope.bus) => Self::from_tags(tags.clone(), false),
                 _ => Self::Foreign,
             },

@@ -44,6 +44,8 @@ behaviors! {
     S14 0 "some Regions ignore statements with conditions on the tags of a queue"
     S15 1_500 "new tags of a queue do not count for a function's permissions yet"
     S18 0 "sends to a queue with an unusable KMS key fail with the code of KMS"
+    S22 2_000 "a deleted queue still answers on every other connection"
+    S23 2_000 "CreateQueue does not find a new dead-letter queue"
     S24 0 "a redrive policy is refused if the dead-letter queue does not allow the source"
     E1 2_000 "events pass by a new target"
     E4 1_000 "a new rule is not found"

@@ -15,9 +15,15 @@ pub(crate) enum Caller {
     Function,
 }
 
+/// The number of the connection that a call comes over, as an extension of its request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Connection(pub(crate) usize);
+
 /// One call, with its parameters decoded.
 pub(super) struct Call {
     pub(super) caller: Caller,
+    /// `None` for a call that came over none.
+    pub(super) connection: Option<Connection>,
     pub(super) service: String,
     /// Like `CreateQueue`; for REST services the method and the path, like `POST functions`.
     pub(super) operation: String,
@@ -56,6 +62,7 @@ impl Call {
         };
         Self {
             caller,
+            connection: request.extensions().get().copied(),
             service,
             operation,
             account,

@@ -43,7 +43,7 @@ use crate::scenario::all_together;
 use crate::scenario::wire::{Answer, Broken, forward};
 pub(crate) use behavior::Behavior;
 use call::Call;
-pub(crate) use call::Caller;
+pub(crate) use call::{Caller, Connection};
 pub(crate) use proxy::{FunctionProxy, Proxy};
 use reply::Reply;
 pub(crate) use server::Server;
@@ -91,7 +91,7 @@ impl AwsLike {
     }
 
     /// Switches exactly these behaviors on: ids separated by spaces, `all` or `none`. After `held`, what changes from
-    /// now on is late until [`Self::settle`], so a slow machine cannot miss it; not so S9, S12, E1 and T1.
+    /// now on is late until [`Self::settle`], so a slow machine cannot miss it; not so S12, E1 and T1.
     pub(crate) fn switch(&self, ids: &str) {
         let held = ids.strip_prefix("held ");
         *self.0.held.lock().unwrap() = held.map(|_| Instant::now());
@@ -199,11 +199,14 @@ impl At<'_> {
         strikes
     }
 
+    /// Whether what is late stays so, whatever the time.
+    fn is_held(&self, moment: Instant) -> bool {
+        self.like.0.held.lock().unwrap().is_some_and(|since| moment >= since)
+    }
+
     /// Whether a behavior is on, and its time since this moment is not over.
     fn is_late(&self, behavior: Behavior, moment: Option<Instant>) -> bool {
-        let held = *self.like.0.held.lock().unwrap();
-        let is_held = |moment| held.is_some_and(|since| moment >= since);
-        self.is_on(behavior) && moment.is_some_and(|moment| is_held(moment) || moment.elapsed() < behavior.time())
+        self.is_on(behavior) && moment.is_some_and(|moment| self.is_held(moment) || moment.elapsed() < behavior.time())
     }
 
     /// From now on, something is late for the times of these behaviors.

@@ -13,7 +13,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 
 use super::call::Call;
-use super::{AwsLike, Caller};
+use super::{AwsLike, Caller, Connection};
 use crate::scenario::wire::{Answer, Broken, forward};
 
 /// A proxy in front of an emulator, for Rust tests.
@@ -90,9 +90,15 @@ type Passed = Pin<Box<dyn Future<Output = Result<Answer, Broken>> + Send>>;
 /// Answers each request on this listener.
 fn serve(listener: TcpListener, pass: impl Fn(Request<Bytes>) -> Passed + Clone + Send + Sync + 'static) {
     tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
+        for connection in (0..).map(Connection) {
+            let Ok((stream, _)) = listener.accept().await else {
+                return;
+            };
             let pass = pass.clone();
-            let service = service_fn(move |request| whole(pass.clone(), request));
+            let service = service_fn(move |mut request: Request<Incoming>| {
+                request.extensions_mut().insert(connection);
+                whole(pass.clone(), request)
+            });
             let connection = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
             // A connection breaks if the client was killed.
             tokio::spawn(async move { drop(connection.await) });

@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::Behavior::{M2, S1, S2, S3, S4, S9, S12, S13, S15, T1};
+use super::Behavior::{M2, S1, S2, S3, S4, S9, S12, S13, S15, S22, S23, T1};
 use super::bucket::Buckets;
-use super::call::Caller;
+use super::call::{Caller, Connection};
 use super::kms::unusable_key;
 use super::message_size;
 use super::permission::denied;
@@ -53,6 +53,8 @@ struct Ghost {
     since: Instant,
     /// Calls since half of its time is over.
     calls: usize,
+    /// The connections that asked for it, in the order of their first call.
+    connections: Vec<Option<Connection>>,
 }
 
 /// The message counts of a queue, as they were last shown, and other ones that are true since a moment.
@@ -137,12 +139,15 @@ impl Sqs {
             let code = "AWS.SimpleQueueService.QueueDeletedRecently";
             return Some(Reply::sqs_error(400, "QueueDeletedRecently", code, wait));
         }
+        if let Some(refusal) = self.unknown_dead_letter_queue(at) {
+            return Some(refusal);
+        }
         if !exists(at, queue).await {
             self.created.note(key.to_owned());
             self.tagged.note(key.to_owned());
             self.counts.lock().unwrap().remove(key);
             self.attributes.lock().unwrap().remove(key);
-            at.begin(&[S3, S15, T1, M2]);
+            at.begin(&[S3, S15, S23, T1, M2]);
             return None;
         }
         if !at.is_on(S2) {
@@ -174,9 +179,21 @@ impl Sqs {
         })
     }
 
+    /// The refusal of a redrive policy whose dead-letter queue is new.
+    fn unknown_dead_letter_queue(&self, at: &At<'_>) -> Option<Reply> {
+        let redrive = at.call.json["Attributes"]["RedrivePolicy"].as_str()?;
+        let target: Value = serde_json::from_str(redrive).ok()?;
+        let queue = target["deadLetterTargetArn"].as_str()?.rsplit(':').next()?;
+        at.strikes_since(S23, self.created.of(&at.call.key(queue))).then(|| {
+            let why = format!(
+                "Value {redrive} for parameter RedrivePolicy is invalid. Reason: Dead letter target does not exist."
+            );
+            Reply::sqs_error(400, "InvalidParameterValue", "InvalidParameterValue", &why)
+        })
+    }
+
     async fn delete(&self, at: &At<'_>, key: &str, queue: &str) -> Option<Reply> {
         if self.ghosts.lock().unwrap().contains_key(key) {
-            at.strike(S9);
             return Some(no_queue());
         }
         if !exists(at, queue).await {
@@ -189,18 +206,21 @@ impl Sqs {
         }
         self.deleted.note(key.to_owned());
         at.begin(&[S1, T1]);
-        if !at.is_on(S9) {
-            return None;
-        }
-        at.strike(S9);
+        let on: Vec<_> = [S9, S22].into_iter().filter(|behavior| at.is_on(*behavior)).collect();
+        let lasts = on.iter().map(|behavior| behavior.time()).max()?;
+        on.into_iter().for_each(|behavior| at.strike(behavior));
         let ghost = Ghost {
             since: Instant::now(),
             calls: 0,
+            connections: Vec::new(),
         };
         self.ghosts.lock().unwrap().insert(key.to_owned(), ghost);
         let (like, request, key) = (at.like.clone(), at.request.clone(), key.to_owned());
         tokio::spawn(async move {
-            tokio::time::sleep(S9.time()).await;
+            tokio::time::sleep(lasts).await;
+            while like.0.held.lock().unwrap().is_some() {
+                tokio::time::sleep(lasts / 100).await;
+            }
             let answer = forward(like.0.server, request).await;
             like.0.sqs.ghosts.lock().unwrap().remove(&key);
             answer.unwrap();
@@ -208,16 +228,28 @@ impl Sqs {
         Some(Reply::success(&json!({})))
     }
 
-    /// Calls to a queue that is being deleted: the first half of the time all succeed, then every other one.
+    /// Calls to a queue that is being deleted. With S9, the first half of the time all succeed, then every other one; with
+    /// S22 those on every other connection, beginning with the second that asks.
     fn ghost(&self, at: &At<'_>, key: &str) -> Option<Reply> {
         let mut ghosts = self.ghosts.lock().unwrap();
         let ghost = ghosts.get_mut(key)?;
-        at.strike(S9);
-        if ghost.since.elapsed() < S9.time() / 2 {
-            return None;
+        if at.is_on(S9) {
+            at.strike(S9);
+            if at.is_held(ghost.since) || ghost.since.elapsed() < S9.time() / 2 {
+                return None;
+            }
         }
         ghost.calls += 1;
-        (ghost.calls % 2 == 1).then(no_queue)
+        let mut turn = ghost.calls - 1;
+        if at.is_on(S22) {
+            at.strike(S22);
+            let known = ghost.connections.iter().position(|known| *known == at.call.connection);
+            turn = known.unwrap_or(ghost.connections.len());
+            if known.is_none() {
+                ghost.connections.push(at.call.connection);
+            }
+        }
+        (turn % 2 == 0).then(no_queue)
     }
 
     pub(super) async fn after(&self, at: &At<'_>, reply: &mut Reply) {

@@ -13,7 +13,7 @@ use kibus::model::inline_policy::InlinePolicy;
 use kibus::model::name::{BusName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName};
 use kibus::model::resource::{FunctionMapping, FunctionSettings, Resource, ResourceId};
 use kibus::model::scope::Scope;
-use kibus::model::tags::CLUSTER;
+use kibus::model::tags::{CLUSTER, MARK_COUNTS};
 use kibus::plan::{Op, Plan};
 use tokio::sync::watch;
 
@@ -59,6 +59,8 @@ type Desired = BTreeMap<ResourceId, Resource>;
 
 #[derive(Default)]
 struct State {
+    /// The local clock, in Unix seconds.
+    now: u64,
     resources: Desired,
     shown: Vec<Op>,
     writes: usize,
@@ -87,6 +89,7 @@ impl Account {
         Self {
             scope: scope.clone(),
             state: Mutex::new(State {
+                now: 1_800_000_000,
                 resources,
                 ghost_reads: 1,
                 ..State::default()
@@ -103,6 +106,15 @@ impl Account {
     pub(super) fn with_ghosts(self, reads: usize) -> Self {
         self.state().ghost_reads = reads;
         self
+    }
+
+    /// The time in which a run waits for queues that are being deleted: they are gone, or their marks are old.
+    pub(super) fn three_minutes_pass(&self) {
+        let mut state = self.state();
+        state.now += MARK_COUNTS.as_secs();
+        for gone in std::mem::take(&mut state.ghosts).into_keys() {
+            state.resources.remove(&gone);
+        }
     }
 
     /// All resources, without those that are deleted and still answer.
@@ -224,6 +236,10 @@ impl Read for Account {
     fn caller_role(&self) -> Option<RoleName> {
         None
     }
+
+    fn now(&self) -> u64 {
+        self.state().now
+    }
 }
 
 impl Write for Account {
@@ -237,12 +253,14 @@ impl Write for Account {
         waiting.report("settling");
         tokio::task::yield_now().await;
         let mut state = self.state();
-        let State { resources, keys, .. } = &mut *state;
+        let State {
+            resources, keys, now, ..
+        } = &mut *state;
         note_keys(keys, resources);
-        let could = can_use(&self.scope, resources, keys);
+        let could = can_use(&self.scope, resources, keys, *now);
         let answer = self.answer(&mut state, op);
-        let can = can_use(&self.scope, &state.resources, &state.keys);
-        let there = |id: &ResourceId| stands(&state.resources, id);
+        let can = can_use(&self.scope, &state.resources, &state.keys, state.now);
+        let there = |id: &ResourceId| stands(&state.resources, id, state.now);
         let shut_out: Vec<String> = could
             .difference(&can)
             .filter(|(policy, queue, _)| there(policy) && there(queue))
@@ -284,7 +302,7 @@ impl State {
 
     /// Makes a whole write. A deleted queue stays for a while, with its mark.
     fn take(&mut self, op: &Op) {
-        match marked(op) {
+        match marked(op, self.now) {
             Some(marked) => {
                 self.ghosts.insert(op.id(), self.ghost_reads);
                 self.resources.insert(op.id(), marked);
@@ -295,11 +313,11 @@ impl State {
 }
 
 /// Whether a resource exists and is not being deleted.
-fn stands(resources: &Desired, id: &ResourceId) -> bool {
+fn stands(resources: &Desired, id: &ResourceId, now: u64) -> bool {
     let tags = |resource: &Resource| resource.tags().cloned().unwrap_or_default();
     resources
         .get(id)
-        .is_some_and(|resource| !tags(resource).being_deleted())
+        .is_some_and(|resource| !tags(resource).being_deleted(now))
 }
 
 impl Account {
@@ -322,7 +340,7 @@ impl Account {
                 self.stop.send_replace(true);
             }
             Some(Trouble::AskedTwice) if matches!(op, Op::Create(_)) => {
-                match half(op, Trouble::AllButTags) {
+                match half(op, Trouble::AllButTags, state.now) {
                     Some(half) => drop(state.resources.insert(half.id(), half)),
                     None => state.take(op),
                 }
@@ -336,7 +354,7 @@ impl Account {
                 match trouble {
                     Trouble::AnswerLost => state.take(op),
                     Trouble::AllButTags | Trouble::OnlyTags | Trouble::TagsRemoved => {
-                        let half = half(op, trouble);
+                        let half = half(op, trouble, state.now);
                         state.resources.extend(half.map(|half| (half.id(), half)));
                     }
                     Trouble::Nothing | Trouble::Stop | Trouble::AskedTwice => {}

@@ -107,16 +107,12 @@ fn names(clusters: &[&str]) -> std::collections::BTreeSet<ClusterName> {
 }
 
 async fn plan(scope: &Scope, account: &Account, recipe: impl Recipe) -> Plan {
-    let mut survey = Survey::new(scope.clone());
-    let mut query = recipe.query();
-    loop {
-        survey.extend(account, &query, 4).await;
-        query = recipe.more(&survey);
-        if query.is_empty() {
-            break;
-        }
+    let mut intent = recipe.intent(&survey(scope, account, &recipe).await);
+    if let Err(Blocked::BeingDeleted(_)) = &intent {
+        account.three_minutes_pass();
+        intent = recipe.intent(&survey(scope, account, &recipe).await);
     }
-    match recipe.intent(&survey) {
+    match intent {
         Ok(intent) => {
             assert_eq!(intent.refusals, []);
             intent.plan
@@ -124,5 +120,17 @@ async fn plan(scope: &Scope, account: &Account, recipe: impl Recipe) -> Plan {
         // Without a hub there is nothing to do for a cluster.
         Err(Blocked::NoHub) => Plan::default(),
         Err(blocked) => panic!("{blocked:?}"),
+    }
+}
+
+async fn survey(scope: &Scope, account: &Account, recipe: &impl Recipe) -> Survey {
+    let mut survey = Survey::new(scope.clone());
+    let mut query = recipe.query();
+    loop {
+        survey.extend(account, &query, 4).await;
+        query = recipe.more(&survey);
+        if query.is_empty() {
+            return survey;
+        }
     }
 }

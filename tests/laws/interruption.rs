@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use kibus::model::options::{HubOptions, UserTags};
 use kibus::model::resource::{Resource, ResourceId, RolePolicy};
 use kibus::model::scope::Scope;
-use kibus::model::tags::Tags;
+use kibus::model::tags::{DELETING, Tags};
 use kibus::plan::{Op, Step};
 use proptest::prelude::*;
 
@@ -298,11 +298,41 @@ fn s9_the_opposite_command_may_follow_at_once() {
                         let tags = left
                             .get(&id.id)
                             .map(|resource| resource.tags().cloned().unwrap_or_default());
-                        assert!(tags.is_some_and(|tags| !tags.being_deleted()), "{name}: {} goes", id.id);
+                        assert!(
+                            tags.is_some_and(|tags| tags.get(DELETING).is_none()),
+                            "{name}: {} goes",
+                            id.id
+                        );
                     }
                 }
             }
         }
+    }
+}
+
+/// S9: whoever may tag queues marks all of them. Nothing is deleted, and the marks go.
+#[test]
+fn s9_no_mark_deletes_a_queue() {
+    let base = AddCluster(vec!["base"], Role("a"));
+    let end = account_after(&[hub(), base.clone()]);
+    for mark in ["1799999999", "1800000000", "1800000001", "1", "x"] {
+        let mut start = end.clone();
+        for resource in start.values_mut() {
+            if let Resource::Queue(queue) = resource
+                && queue.tags.belong_to(&scope().bus)
+            {
+                queue.tags.0.insert(DELETING.to_owned(), mark.to_owned());
+            }
+        }
+        let account = Account::new(&scope(), start);
+        for command in [hub(), base.clone()] {
+            let run = wait(command.run(&scope(), &account, 4, None));
+            assert!(run.outcome.is_complete(), "{mark}: {:?}", run.outcome);
+            let deletes = run.plan.steps.iter().any(|step| matches!(step.op, Op::Delete(_)));
+            assert!(!deletes, "{mark}: {:?}", run.plan.changes);
+        }
+        assert_eq!(account.breaches(), [""; 0], "{mark}");
+        assert_eq!(comparable(account.resources()), comparable(end.clone()), "{mark}");
     }
 }
 

@@ -20,10 +20,11 @@ const GRANTED: u32 = 180;
 const FOUND: u32 = 60;
 
 pub(super) async fn observe(run: &Run) -> Vec<(&'static str, Seen)> {
-    let (repeated, size, listed, redrive, key, grants) = tokio::join!(
+    let (repeated, size, listed, dead_letters, redrive, key, grants) = tokio::join!(
         repeated_create(run),
         largest_message(run),
         listed_late(run),
+        new_dead_letter_queue(run),
         denied_redrive(run),
         alias_of_a_key(run),
         grants(run),
@@ -32,6 +33,7 @@ pub(super) async fn observe(run: &Run) -> Vec<(&'static str, Seen)> {
         ("S2", repeated),
         ("S11", size),
         ("S21", listed),
+        ("S23", dead_letters),
         ("S24", redrive),
         ("R4", key),
     ];
@@ -151,6 +153,23 @@ async fn listed_late(run: &Run) -> Seen {
         "listed {} after CreateQueue, gone from the list {} after DeleteQueue",
         seconds(listed.map(|listed| listed.1), 120),
         seconds(gone.map(|gone| gone.1), 180)
+    ))
+}
+
+/// S23: a queue is created right after its dead-letter queue.
+async fn new_dead_letter_queue(run: &Run) -> Seen {
+    let target = run.name("dead");
+    run.sqs.create_queue().queue_name(&target).send().await?;
+    let redrive = json!({"deadLetterTargetArn": run.arn("sqs", &target), "maxReceiveCount": 5}).to_string();
+    let mut answers = Vec::new();
+    for number in 0..5 {
+        let create = run.sqs.create_queue().queue_name(run.name(&format!("source-{number}")));
+        let create = create.attributes(Attribute::RedrivePolicy, &redrive);
+        answers.push(answer(&create.send().await));
+    }
+    Ok(format!(
+        "created right after its dead-letter queue: {}",
+        answers.join(", ")
     ))
 }
 

@@ -7,6 +7,7 @@
 //! - `% tries SERVICE OPERATION PARAMETERS`: the same where AWS behaves as `% aws-like` says, with its message if it fails
 //! - `% quietly COMMAND`: a command that ends with exit code 0, whose output and calls are not shown
 //! - `% last COMMAND`: a command of whose standard output only the last line is shown
+//! - `% mark QUEUE SECONDS`: someone else sets the tag of a queue that is being deleted, with the time so long ago
 //! - `% times N SERVICE OPERATION PARAMETERS`: this many calls; `NUMBER` is the number of each
 //! - `% writes`: the writing calls since the last time, sorted; `% writes in order`: in their order
 //! - `% remember`, `% compare`: all resources in the account, and how they changed since

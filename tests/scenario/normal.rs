@@ -23,7 +23,7 @@ fn is_of_the_emulators_pace(line: &str) -> bool {
     line.starts_with("! waiting: function ") && line.ends_with(": Lambda is still setting the function up")
 }
 
-/// Words of hexadecimal digits that are a hash, the beginning of one, or a UUID.
+/// Words of hexadecimal digits that are a hash, the beginning of one, a UUID, or the time of a delete.
 fn words(line: &str) -> String {
     let mut done = String::new();
     let mut word = String::new();
@@ -33,9 +33,11 @@ fn words(line: &str) -> String {
             continue;
         }
         let is_uuid = word.len() == 36 && word.matches('-').count() == 4;
-        let is_cut = word.len() == 12 && (done.ends_with("sha256 "));
+        let is_cut = word.len() == 12 && done.ends_with("sha256 ");
+        let is_mark = word.len() == 10 && done.contains("kibus:deleting ");
         done.push_str(match word.len() {
             64 => "SHA256",
+            _ if is_mark => "SECONDS",
             _ if is_uuid => "UUID",
             _ if is_cut => "HASH",
             _ => &word,

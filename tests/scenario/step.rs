@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use kibus::model::duration::parse_duration;
+use kibus::model::tags::DELETING;
+use serde_json::json;
 
 use super::Scenario;
 use super::account::Account;
@@ -124,6 +126,13 @@ impl Scenario {
                 } else {
                     writes.join("\n")
                 }
+            }
+            ["mark", queue, seconds] => {
+                let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+                let since = since - Duration::from_secs(seconds.parse().unwrap());
+                let mark = json!({"QueueUrl": queue, "Tags": {DELETING: since.as_secs().to_string()}});
+                self.account.call("sqs", "TagQueue", &mark.to_string()).await;
+                String::new()
             }
             ["remember"] => {
                 self.saved = self.account.dump().await;

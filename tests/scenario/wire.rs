@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 use crate::emulator::secret;
 
 use super::partition::{for_server, from_server, partitions};
-use crate::aws_like::{AwsLike, Caller};
+use crate::aws_like::{AwsLike, Caller, Connection};
 
 pub(crate) type Answer = Response<Full<Bytes>>;
 pub(crate) type Broken = Box<dyn std::error::Error + Send + Sync>;
@@ -69,9 +69,15 @@ impl Proxy {
         };
         let (state, like) = (Arc::clone(&proxy.state), proxy.like.clone());
         tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
+            for connection in (0..).map(Connection) {
+                let Ok((stream, _)) = listener.accept().await else {
+                    return;
+                };
                 let (state, like) = (Arc::clone(&state), like.clone());
-                let service = service_fn(move |request| pass(Arc::clone(&state), like.clone(), request));
+                let service = service_fn(move |mut request: Request<Incoming>| {
+                    request.extensions_mut().insert(connection);
+                    pass(Arc::clone(&state), like.clone(), request)
+                });
                 let connection =
                     hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
                 // A connection breaks if the client was killed, or on purpose.

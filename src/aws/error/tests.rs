@@ -276,6 +276,21 @@ fn refusals_that_pass_are_distinguished_from_errors() {
             "The role defined for the function cannot be assumed by Lambda.",
             Some(WaitReason::RoleNotAssumable),
         ),
+        (
+            "InvalidParameterValue",
+            NO_DEAD_LETTER_QUEUE,
+            Some(WaitReason::DeadLetterQueueUnknown),
+        ),
+        (
+            "AWS.SimpleQueueService.NonExistentQueue",
+            NO_DEAD_LETTER_QUEUE,
+            Some(WaitReason::DeadLetterQueueUnknown),
+        ),
+        (
+            "InvalidParameterValue",
+            "Invalid value for the parameter RedrivePolicy.",
+            None,
+        ),
         ("ConcurrentModification", "", Some(WaitReason::ConcurrentChange)),
         (
             "NoSuchEntity",
@@ -304,6 +319,32 @@ fn refusals_that_pass_are_distinguished_from_errors() {
             reason,
             "{code} {message}"
         );
+    }
+}
+
+/// Serverless, issue 5215.
+const NO_DEAD_LETTER_QUEUE: &str = "Value {\"deadLetterTargetArn\":\"arn:aws:sqs:us-west-2:111122223333:kibus-hub-dlq\",\
+    \"maxReceiveCount\":20} for parameter RedrivePolicy is invalid. Reason: Dead letter target does not exist.";
+
+/// S7, S23: SQS has one code for all of these.
+#[test]
+fn s23_only_a_policy_can_be_a_malformed_policy() {
+    for (message, kind) in [
+        ("Invalid value for the parameter Policy.", FaultKind::MalformedPolicy),
+        (NO_DEAD_LETTER_QUEUE, FaultKind::Rejected),
+        (
+            "Invalid value for the parameter RedriveAllowPolicy.",
+            FaultKind::Rejected,
+        ),
+        (
+            "Invalid value for the parameter MessageRetentionPeriod.",
+            FaultKind::Rejected,
+        ),
+    ] {
+        for code in ["InvalidParameterValue", "InvalidAttributeValue"] {
+            let fault = refusal("sqs:CreateQueue", Some(code), message);
+            assert_eq!(fault.kind, kind, "{code} {message}");
+        }
     }
 }
 

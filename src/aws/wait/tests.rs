@@ -8,7 +8,7 @@ use super::*;
 use crate::aws::error::refusal;
 use crate::model::scope::Scope;
 
-const EVERY: [WaitReason; 20] = [
+const EVERY: [WaitReason; 21] = [
     WaitReason::QueueDeletedRecently,
     WaitReason::QueueUnknown,
     WaitReason::RoleNotAssumable,
@@ -24,6 +24,7 @@ const EVERY: [WaitReason; 20] = [
     WaitReason::FunctionUnknown,
     WaitReason::FunctionBusy,
     WaitReason::SourceUnknown,
+    WaitReason::DeadLetterQueueUnknown,
     WaitReason::MappingBusy,
     WaitReason::MappingInUse,
     WaitReason::MappingLeaving,

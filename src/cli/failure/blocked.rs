@@ -4,8 +4,9 @@ use super::{Place, call_failed, not_read, refused};
 use crate::cloud::{Fault, FaultKind};
 use crate::error::{Error, Invocation, listed};
 use crate::model::controller_role::usual_names;
-use crate::model::name::{ClusterName, RoleName};
+use crate::model::name::{ClusterName, QueueName, RoleName};
 use crate::model::resource::{NoRollbackVersion, ResourceId};
+use crate::model::tags::DELETING;
 use crate::recipe::{Blocked, MissingRole, RoleSearch, UnknownCluster};
 
 /// The recipe could not make a plan.
@@ -15,6 +16,7 @@ pub(in crate::cli) fn blocked(place: &Place, blocked: &Blocked) -> Error {
         Blocked::NoRouter(id) => Error::failed(format!("no router to invoke: {id} does not exist"))
             .note("nothing was changed")
             .hint_command("to create it:", Invocation::kibus("bootstrap-hub")),
+        Blocked::BeingDeleted(queues) => being_deleted(place, queues.keys().collect()),
         Blocked::Unreadable(id, fault) => unreadable(place, id, fault),
         Blocked::CallFailed(what, fault) => call_failed(place, what, fault),
         Blocked::BadSavedOption(bad) => bad.clone().into(),
@@ -27,6 +29,23 @@ pub(in crate::cli) fn blocked(place: &Place, blocked: &Blocked) -> Error {
             Error::refused(format!("version {version} of the router was deleted")).note("nothing was changed")
         }
     }
+}
+
+/// The wait for these queues is over, and their marks are young again.
+fn being_deleted(place: &Place, queues: Vec<&QueueName>) -> Error {
+    let (what, tag) = match queues.len() {
+        1 => ("queue", "its tag"),
+        _ => ("queues", "their tags"),
+    };
+    Error::failed(format!("still being deleted: {what} {}", listed(queues)))
+        .note(format!(
+            "{tag} `{DELETING}` was set again during the wait: by another run, or by someone else"
+        ))
+        .note("nothing was changed")
+        .hint_command(
+            "when nothing deletes it any more, run again:",
+            place.command_line.as_str(),
+        )
 }
 
 fn no_such_roles(roles: &[MissingRole]) -> Error {

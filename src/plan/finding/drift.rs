@@ -9,7 +9,7 @@ use crate::model::field::FieldValue;
 use crate::model::key_policy::LetsIn;
 use crate::model::name::{ClusterName, KmsKey, RoleName};
 use crate::model::policy;
-use crate::model::resource::{Alias, EventSourceMapping, Function, FunctionSettings, ResourceId, Rule};
+use crate::model::resource::{Alias, EventSourceMapping, Function, FunctionSettings, Resource, ResourceId, Rule};
 use crate::model::scope::Scope;
 use crate::plan::{Action, Change, Plan, Refusal};
 
@@ -18,9 +18,15 @@ const NAMED_FIELDS: usize = 3;
 const BEING_DELETED: &str = "being deleted";
 
 /// A finding for every change of a plan that is not refused. `absent_roles` are the controller roles that are known not
-/// to exist.
+/// to exist, `now` is the time of the survey in Unix seconds.
 #[must_use]
-pub fn changed(scope: &Scope, plan: &Plan, refusals: &[Refusal], absent_roles: &BTreeSet<RoleName>) -> Vec<Finding> {
+pub fn changed(
+    scope: &Scope,
+    plan: &Plan,
+    refusals: &[Refusal],
+    absent_roles: &BTreeSet<RoleName>,
+    now: u64,
+) -> Vec<Finding> {
     let refused: BTreeSet<ResourceId> = refusals.iter().filter_map(|refusal| refusal.resource(scope)).collect();
     plan.changes
         .iter()
@@ -33,7 +39,7 @@ pub fn changed(scope: &Scope, plan: &Plan, refusals: &[Refusal], absent_roles: &
             if unconfirmed.is_some() && change.action == Action::Delete {
                 return None;
             }
-            let (code, message) = judge(change, cluster.is_some());
+            let (code, message) = judge(change, cluster.is_some(), now);
             Some(Finding {
                 code,
                 subject: Subject::Resource(change.id.clone()),
@@ -149,11 +155,11 @@ pub fn being_deleted(queue: ResourceId, cluster: ClusterName) -> Finding {
     }
 }
 
-fn judge(change: &Change, of_cluster: bool) -> (FindingCode, String) {
+fn judge(change: &Change, of_cluster: bool, now: u64) -> (FindingCode, String) {
     match change.action {
         Action::Create => (codes(&change.id, of_cluster).0, "missing".to_owned()),
         Action::Delete => (FindingCode::NotConfigured, "not part of the configuration".to_owned()),
-        Action::Update | Action::Replace => different(change, of_cluster),
+        Action::Update | Action::Replace => different(change, of_cluster, now),
     }
 }
 
@@ -175,7 +181,7 @@ fn codes(id: &ResourceId, of_cluster: bool) -> (FindingCode, FindingCode) {
 }
 
 /// The most urgent difference: a disabled resource, then the code, then other fields, then tags.
-fn different(change: &Change, of_cluster: bool) -> (FindingCode, String) {
+fn different(change: &Change, of_cluster: bool, now: u64) -> (FindingCode, String) {
     let turned_off = |path: &str| {
         let off = FieldValue::Flag(false);
         change
@@ -196,7 +202,9 @@ fn different(change: &Change, of_cluster: bool) -> (FindingCode, String) {
             }
         }
         ResourceId::Queue(_) => {
-            (change.action == Action::Replace).then(|| (FindingCode::QueueBeingDeleted, BEING_DELETED.to_owned()))
+            let tags = change.before.as_ref().and_then(Resource::tags);
+            let leaves = tags.is_some_and(|tags| tags.being_deleted(now));
+            leaves.then(|| (FindingCode::QueueBeingDeleted, BEING_DELETED.to_owned()))
         }
         ResourceId::Role(_) | ResourceId::RolePolicy(..) | ResourceId::LogGroup(_) | ResourceId::Alias(..) => None,
     };

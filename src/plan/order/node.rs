@@ -7,7 +7,7 @@ use crate::model::resource::{Queue, Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::tags::CONTROLLER_ROLE;
 use crate::model::{policy, queue_policy};
-use crate::plan::{Action, Change, FieldChange, Op};
+use crate::plan::{Change, FieldChange, Op};
 
 /// The part of the hub that a resource is. Other resources depend on the part even if their current state does not show
 /// it: a rule may have lost its target, a function its role.
@@ -54,8 +54,6 @@ pub(super) struct Node {
     pub(super) turn: usize,
     pub(super) op: Op,
     pub(super) part: Part,
-    /// Whether the step completes an earlier delete, of a queue that is created again.
-    pub(super) completes: bool,
     /// For a cluster's queue: the name of the policy of the cluster's controller, on any role.
     pub(super) policy: Option<PolicyName>,
     /// Whether the step removes a saved role from a queue.
@@ -104,7 +102,7 @@ impl KeyStep {
 
 impl Node {
     pub(super) fn new(scope: &Scope, (place, change): (usize, &Change), turn: usize, op: Op) -> Self {
-        let id = op.id();
+        let part = Part::of(scope, &op.id());
         let policy = match op.resource() {
             Resource::Queue(queue) => queue
                 .tags
@@ -118,10 +116,7 @@ impl Node {
             change: place,
             turn,
             key: KeyStep::of(&op, change),
-            part: Part::of(scope, &id),
-            completes: matches!(&op, Op::Delete(_))
-                && change.action == Action::Replace
-                && matches!(id, ResourceId::Queue(_)),
+            part,
             policy,
             lowers_reserved: match &op {
                 Op::Update { from, to, .. } => match (from.as_ref(), to) {
@@ -131,7 +126,7 @@ impl Node {
                 Op::Create(_) | Op::Delete(_) => false,
             },
             drops_role: drops_role(&op),
-            locks_hub: Part::of(scope, &id) == Part::HubQueue && locks(&op),
+            locks_hub: part == Part::HubQueue && locks(&op),
             forgets_a_role: matches!(&op, Op::Update { fields, .. } if fields.iter().any(forgets)),
             op,
         }

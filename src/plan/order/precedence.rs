@@ -60,8 +60,6 @@ fn must_precede(a: &Node, b: &Node) -> bool {
     match (&a.op, &b.op) {
         // A replacement deletes first.
         (_, _) if a.change == b.change => a.turn < b.turn,
-        // Nothing depends on a queue that is being deleted: the waits for several of them run at the same time.
-        (_, Op::Delete(_)) if b.completes => false,
         // No consumer loses a queue: a key is allowed before the queue uses it.
         (_, _) if opens_for(a, b) => true,
         (_, _) if opens_for(b, a) => false,

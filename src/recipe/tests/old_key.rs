@@ -7,7 +7,6 @@ use crate::model::policy::{self, KeyUse};
 use crate::model::resource::{Encryption, RolePolicy};
 use crate::plan::Refusal;
 
-const NOW: u64 = 1_800_000_000;
 const DAY: u64 = 86_400;
 const CHANGE_SETTLES: u64 = 60;
 

@@ -259,7 +259,7 @@ fn a_saved_option_that_nothing_else_confirms_is_refused() {
     for (name, live, edit, given, refusals) in rows {
         let mut survey = survey_of(live, &[]);
         edit(&mut survey);
-        survey.saved = SavedOptions::of(&survey.scope, &survey.observed);
+        survey.saved = SavedOptions::of(&survey.scope, &survey.observed, survey.now);
         let intent = bootstrap(given).intent(&survey).unwrap();
         assert_eq!(intent.refusals.len(), refusals, "{name}: {:?}", intent.refusals);
     }
@@ -312,7 +312,7 @@ fn a_saved_prefix_that_the_router_does_not_serve_is_refused() {
     for (name, edits, refused) in rows {
         let mut survey = survey(&[]);
         edits.iter().for_each(|edit| edit(&mut survey));
-        survey.saved = SavedOptions::of(&survey.scope, &survey.observed);
+        survey.saved = SavedOptions::of(&survey.scope, &survey.observed, survey.now);
         let is_refused = |blocked: Blocked| matches!(&blocked, Blocked::Refused(all) if matches!(all[..], [Refusal::UnconfirmedOption { .. }]));
         let torn_down = teardown::Request.intent(&survey);
         assert_eq!(torn_down.is_err_and(is_refused), refused, "{name}: teardown");

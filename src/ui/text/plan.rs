@@ -8,8 +8,6 @@ use super::summary::{name, rest_of_name, short_name, summary};
 use super::{Style, document, value};
 use crate::model::field::FieldValue;
 use crate::model::name::ClusterName;
-use crate::model::resource::Resource;
-use crate::model::tags::{DELETING, Tags};
 use crate::plan::{Action, Change, FieldChange, Plan};
 use crate::ui::Heading;
 use crate::ui::paint::Paint;
@@ -109,15 +107,13 @@ fn change_lines(change: &Change, columns: Columns, style: Style) -> Vec<String> 
     let shows_fields = shows_fields(change);
     let about = match change.after.as_ref().or(change.before.as_ref()) {
         Some(resource) if !shows_fields => summary(resource),
-        _ if is_being_deleted(change) => "being deleted; deleted again, then created".to_owned(),
         _ if change.fields.is_empty() => "unchanged, but deleted and created again with its role".to_owned(),
         _ => rest_of_name(&change.id),
     };
     let sign = sign(change.action, style.paint);
     let mut lines = columns.row(&sign, change.id.label(), &short_name(&change.id), &about, style);
     if shows_fields || style.verbose > 0 {
-        let hidden = |field: &FieldChange| shows_fields && field.path.strip_prefix("tags.") == Some(DELETING);
-        let shown = |field: &&FieldChange| (shows_fields || has_value(field)) && !hidden(field);
+        let shown = |field: &&FieldChange| shows_fields || has_value(field);
         let fields = || change.fields.iter().filter(shown);
         let width = fields().map(|field| field.path.chars().count()).max().unwrap_or(0);
         lines.extend(fields().flat_map(|field| match change.action {
@@ -127,12 +123,6 @@ fn change_lines(change: &Change, columns: Columns, style: Style) -> Vec<String> 
         }));
     }
     lines
-}
-
-/// Whether a change replaces a queue because it is being deleted.
-fn is_being_deleted(change: &Change) -> bool {
-    let tags = change.before.as_ref().and_then(Resource::tags);
-    change.action == Action::Replace && tags.is_some_and(Tags::being_deleted)
 }
 
 /// Whether a field of a created or deleted resource has a value.

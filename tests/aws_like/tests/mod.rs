@@ -22,6 +22,7 @@ use super::{Behavior, Proxy, Server};
 struct Clients {
     account: String,
     proxy: Proxy,
+    sdk: aws_config::SdkConfig,
     sqs: aws_sdk_sqs::Client,
     events: aws_sdk_eventbridge::Client,
     iam: aws_sdk_iam::Client,
@@ -51,6 +52,7 @@ impl Clients {
             logs: aws_sdk_cloudwatchlogs::Client::new(&sdk),
             tagging: aws_sdk_resourcegroupstagging::Client::new(&sdk),
             ec2: ec2::Client::new(&sdk),
+            sdk,
             proxy,
         }
     }
@@ -63,8 +65,17 @@ impl Clients {
 
     /// Reads the queue.
     async fn read_queue(&self) -> String {
-        let call = self.sqs.get_queue_attributes().queue_url(self.url("q"));
+        self.read_queue_with(&self.sqs).await
+    }
+
+    async fn read_queue_with(&self, sqs: &aws_sdk_sqs::Client) -> String {
+        let call = sqs.get_queue_attributes().queue_url(self.url("q"));
         said(call.attribute_names(QueueAttributeName::All).send().await)
+    }
+
+    /// A client that shares no connection with another one.
+    fn other_connection(&self) -> aws_sdk_sqs::Client {
+        aws_sdk_sqs::Client::new(&self.sdk)
     }
 
     fn url(&self, queue: &str) -> String {

@@ -1,6 +1,7 @@
 //! Behaviors of SQS.
 
 use aws_sdk_sqs::types::QueueAttributeName;
+use serde_json::json;
 
 use super::{said, with};
 use crate::aws_like::Behavior;
@@ -61,6 +62,38 @@ fn s9_a_deleted_queue_answers_for_a_while() {
         aws.proxy.like.settle().await;
         assert_eq!(aws.read_queue().await, absent);
         assert_eq!(aws.create_queue("30").await, "ok");
+    });
+}
+
+#[test]
+fn s22_a_deleted_queue_answers_on_every_other_connection() {
+    with("200000000122", "held S22", async |aws| {
+        aws.create_queue("30").await;
+        let (first, second) = (aws.other_connection(), aws.other_connection());
+        aws.sqs.delete_queue().queue_url(aws.url("q")).send().await.unwrap();
+        let absent = "AWS.SimpleQueueService.NonExistentQueue";
+        for _ in 0..3 {
+            assert_eq!(aws.read_queue_with(&first).await, absent);
+            assert_eq!(aws.read_queue_with(&second).await, "ok");
+        }
+        aws.proxy.like.settle().await;
+        assert_eq!(aws.read_queue_with(&second).await, absent);
+    });
+}
+
+#[test]
+fn s23_a_new_dead_letter_queue_is_not_found() {
+    with("200000000123", "held S23", async |aws| {
+        aws.create_queue("30").await;
+        let create = async || {
+            let target = format!("arn:aws:sqs:us-west-2:{}:q", aws.account);
+            let redrive = json!({"deadLetterTargetArn": target, "maxReceiveCount": 5}).to_string();
+            let call = aws.sqs.create_queue().queue_name("source");
+            said(call.attributes(QueueAttributeName::RedrivePolicy, redrive).send().await)
+        };
+        assert_eq!(create().await, "InvalidParameterValue");
+        aws.proxy.like.settle().await;
+        assert_eq!(create().await, "ok");
     });
 }
 

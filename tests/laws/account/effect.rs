@@ -7,13 +7,13 @@ use kibus::plan::{FieldChange, Op};
 
 use super::{Desired, Trouble};
 
-/// The queue that a step deletes, with the mark that comes before the delete.
-pub(super) fn marked(op: &Op) -> Option<Resource> {
+/// The queue that a step deletes, with the mark that comes before the delete, at the time `now` in Unix seconds.
+pub(super) fn marked(op: &Op, now: u64) -> Option<Resource> {
     let Op::Delete(Resource::Queue(queue)) = op else {
         return None;
     };
     let mut queue = queue.clone();
-    queue.tags = queue.tags.with(DELETING, "1");
+    queue.tags = queue.tags.with(DELETING, now.to_string());
     Some(Resource::Queue(queue))
 }
 
@@ -78,16 +78,16 @@ pub(in crate::laws) fn halves(op: &Op) -> Vec<Trouble> {
         }
         _ => [Trouble::AllButTags, Trouble::OnlyTags]
             .into_iter()
-            .find(|trouble| half(op, *trouble).is_some())
+            .find(|trouble| half(op, *trouble, 0).is_some())
             .into_iter()
             .collect(),
     }
 }
 
 /// The resource after a part of an operation of several calls; `None` for a single call.
-pub(super) fn half(op: &Op, trouble: Trouble) -> Option<Resource> {
+pub(super) fn half(op: &Op, trouble: Trouble, now: u64) -> Option<Resource> {
     match op {
-        Op::Delete(Resource::Queue(_)) if trouble == Trouble::OnlyTags => marked(op),
+        Op::Delete(Resource::Queue(_)) if trouble == Trouble::OnlyTags => marked(op, now),
         Op::Update { from, to, fields } => {
             let after = updated(from, to, fields);
             let (mut half, tags) = match trouble {

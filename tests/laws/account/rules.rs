@@ -32,11 +32,13 @@ pub(super) fn can_use(
     scope: &Scope,
     resources: &Desired,
     keys: &MessageKeys,
+    now: u64,
 ) -> BTreeSet<(ResourceId, ResourceId, Option<KmsKey>)> {
     let mut found = BTreeSet::new();
     for queue in resources.values() {
         let Resource::Queue(queue) = queue else { continue };
-        if queue.name == scope.dead_letter_queue() || !queue.tags.belong_to(&scope.bus) || queue.tags.being_deleted() {
+        let leaves = queue.tags.being_deleted(now);
+        if queue.name == scope.dead_letter_queue() || !queue.tags.belong_to(&scope.bus) || leaves {
             continue;
         }
         let controller = queue
@@ -91,7 +93,7 @@ pub(super) fn allowed(scope: &Scope, state: &mut State, op: &Op) -> Result<(), S
         None if goes_on => state.unfinished = None,
         None => return Err("was not shown, or is done twice".to_owned()),
     }
-    let resources = &state.resources;
+    let (resources, now) = (&state.resources, state.now);
     let there = resources.get(&op.id());
     match (op, there) {
         (Op::Create(_), Some(_)) => return Err("exists".to_owned()),
@@ -112,13 +114,13 @@ pub(super) fn allowed(scope: &Scope, state: &mut State, op: &Op) -> Result<(), S
     }
     match op {
         // Nothing works with a queue that is being deleted.
-        Op::Delete(before) if !stands(resources, &before.id()) => Ok(()),
+        Op::Delete(before) if !stands(resources, &before.id(), now) => Ok(()),
         Op::Delete(before) => match users(scope, resources, before).next() {
             Some(user) => Err(format!("goes while {user} needs it")),
             None => Ok(()),
         },
         Op::Create(after) | Op::Update { to: after, .. } => {
-            match needed(scope, after).find(|id| !stands(resources, id)) {
+            match needed(scope, after).find(|id| !stands(resources, id, now)) {
                 Some(missing) => Err(format!("needs {missing}, which is missing")),
                 None => Ok(()),
             }

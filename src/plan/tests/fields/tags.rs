@@ -35,6 +35,15 @@ pub(super) const ROWS: &[Row] = &[
         "~rule(tags.kibus:option:tag,tags.team)",
     ),
     (
+        "the mark of a delete that was not made",
+        |b| {
+            b.queue("karpenter-base", |q| {
+                q.tags.0.insert("kibus:deleting".to_owned(), "1".to_owned());
+            });
+        },
+        "~queue(tags.kibus:deleting)",
+    ),
+    (
         "a tag of ours that is gone",
         |b| {
             b.queue("kibus-probe", |q| {

@@ -59,13 +59,13 @@ impl Pair {
         self.observed
             .insert(ResourceId::Queue(cluster(None).queue), Reading::Absent);
         let queue = next(QUEUES);
-        // The last two are being deleted.
-        let being_deleted = queue >= 8;
-        if let Some(role) = ROLES.get(if being_deleted { queue - 8 } else { queue / 2 }) {
+        // The last two have the mark of a delete.
+        let marked = queue >= 8;
+        if let Some(role) = ROLES.get(if marked { queue - 8 } else { queue / 2 }) {
             for resource in cluster(*role).desired(&scope(), &HubOptions::default()).resources() {
                 if let Resource::Queue(mut seen) = resource.clone() {
                     seen.delay += u32::from(queue % 2 == 1);
-                    if being_deleted {
+                    if marked {
                         seen.tags = seen.tags.with(DELETING, "1");
                     }
                     self.see(Resource::Queue(seen));
@@ -92,12 +92,12 @@ impl Pair {
     }
 
     /// Adds a hub: wanted or not, found after other options, of which the bits of `missing` are absent, those of `drifted`
-    /// were changed, and queues among those of `deleted` are being deleted.
+    /// were changed, and queues among those of `marked` have the mark of a delete.
     pub(super) fn hub(
         &mut self,
         wanted: Option<&HubOptions>,
         found: &HubOptions,
-        (missing, drifted, deleted): (u32, u32, u32),
+        (missing, drifted, marked): (u32, u32, u32),
     ) {
         let hub = |options: &HubOptions| Hub::new(&scope(), options.clone(), code()).desired();
         if let Some(options) = wanted {
@@ -114,7 +114,7 @@ impl Pair {
                     changed(resource.clone())
                 };
                 if let Resource::Queue(queue) = &mut seen
-                    && deleted & (1 << bit) != 0
+                    && marked & (1 << bit) != 0
                 {
                     queue.tags = queue.tags.clone().with(DELETING, "1");
                 }
