@@ -212,15 +212,16 @@ fn a_document_for_ten_controller_roles_fits_into_a_managed_policy() {
         kms_key: None,
         ..with_boundary("platform-boundary")
     };
-    for (bus, options) in [
-        ("a2345678901234567890", HubOptions::default()),
-        ("a2345678901234567890", without_key),
-        ("kibus", with_key()),
-        ("kibus", with_boundary("platform-boundary")),
+    for (bus, options, count) in [
+        ("a2345678901234567890", HubOptions::default(), 10),
+        // With the longest names, a boundary takes the space of one role.
+        ("a2345678901234567890", without_key, 9),
+        ("kibus", with_key(), 10),
+        ("kibus", with_boundary("platform-boundary"), 10),
     ] {
         for region in ["us-gov-west-1", "ap-southeast-4"] {
             assert_eq!(
-                of(bus, region, &options, &roles(10)),
+                of(bus, region, &options, &roles(count)),
                 None,
                 "{bus} {region} {options:?}"
             );
@@ -333,6 +334,29 @@ fn with_a_boundary_the_routers_role_has_that_one_and_keeps_its_trust_and_tags() 
         ["iam:DeleteRolePermissionsBoundary", "iam:UpdateAssumeRolePolicy"]
     );
     assert!(allowed(&bounded).is_subset(&without));
+}
+
+/// M13: what the condition key holds for a mapping to an alias is documented nowhere.
+#[test]
+fn a_mapping_may_be_changed_whichever_arn_of_its_function_aws_compares() {
+    let function = scope().function_arn(&scope().router_function());
+    for action in ["Create", "Update", "Delete"] {
+        let statements = that_name(&document(), &format!("lambda:{action}EventSourceMapping"));
+        let [allow] = &statements[..] else {
+            panic!("one statement allows {action}")
+        };
+        let accepted = texts(&allow["Condition"]["ArnLike"]["lambda:FunctionArn"]);
+        assert!(!accepted.iter().any(|arn| arn.contains(['*', '?'])), "{accepted:?}");
+        for (arn, is_allowed) in [
+            (function.clone(), true),
+            (format!("{function}:live"), true),
+            (format!("{function}:1"), false),
+            (format!("{function}-2"), false),
+            (format!("{function}-2:live"), false),
+        ] {
+            assert_eq!(accepted.contains(&arn), is_allowed, "{action} {arn}");
+        }
+    }
 }
 
 /// A pattern may match a role that is no controller.
