@@ -40,6 +40,11 @@ pub enum FaultKind {
     NotFromAws,
     /// Too many calls, after retries too.
     Throttled,
+    /// No concurrency is left for an invocation; the message says of what.
+    ConcurrencyUsedUp {
+        /// Whether it is the concurrency that is reserved for the function, else that of the account.
+        reserved: bool,
+    },
     /// The resource exists, though it was absent when it was read.
     Exists,
     /// A resource of the same name exists that kibus does not manage, though none existed when it was read.
@@ -145,6 +150,17 @@ impl Fault {
             FaultKind::Exists => (
                 format!("{action}: it exists now, created by another process or by a call whose answer was lost"),
                 None,
+            FaultKind::ConcurrencyUsedUp { reserved } => (
+                format!("{action}: {message}"),
+                Some(if *reserved {
+                    Hint::command(
+                        "wait until the router has routed what waits; if it stays, reserve more",
+                        Invocation::kibus("bootstrap-hub --reserved-concurrency NUMBER"),
+                    )
+                } else {
+                    Hint::text("wait, or request more concurrency for the account in Service Quotas")
+                }),
+            ),
             ),
             FaultKind::NotManaged => (
                 format!("{action}: {message}; nothing of it was changed"),

@@ -55,6 +55,7 @@ behaviors! {
     L7 0 "the first change and the first invocations find a function that is not ready"
     L12 1_500 "the cleared weights of an alias are still shown"
     L14 1_500 "a deleted function is Deleting, and its name is refused"
+    L17 0 "an invocation of a function with no concurrency is throttled"
     L18 1_500 "the first invocations with a new role are denied, with variables by KMS"
     L19 0 "the variables of a function are lost with the role that they were sealed for"
     L21 0 "the control plane of Lambda is throttled"

@@ -37,6 +37,15 @@ impl Reply {
         Self::new(status, "application/x-amz-json-1.0", body.to_string()).with("x-amzn-errortype", code)
     }
 
+    /// A throttled invocation, with Lambda's reason.
+    pub(super) fn throttled(reason: &str) -> Self {
+        let mut reply = Self::error(429, "TooManyRequestsException", "Rate Exceeded.");
+        let mut body = reply.json();
+        body["Reason"] = reason.into();
+        reply.set_json(&body);
+        reply
+    }
+
     /// An error of SQS, which has a shape and the code of its old query protocol.
     pub(super) fn sqs_error(status: u16, shape: &str, code: &str, message: &str) -> Self {
         Self::error(status, &format!("com.amazonaws.sqs#{shape}"), message)

@@ -89,6 +89,7 @@ scenarios! {
     retagged_hub
     router_binaries
     second_source
+    reserve_used_up
     self_test
     settling
     status

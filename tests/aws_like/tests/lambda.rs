@@ -69,6 +69,20 @@ fn l4_to_l7_a_new_function_is_busy() {
 }
 
 #[test]
+fn l17_a_function_without_concurrency_is_throttled() {
+    with("200000000042", "L17", async |aws| {
+        aws.create_role().await;
+        aws.create_function("arn:aws:iam::200000000042:role/r", false).await;
+        let invoke = async || said(aws.lambda.invoke().function_name("f").send().await);
+        assert_ne!(invoke().await, "TooManyRequestsException");
+        let none = aws.lambda.put_function_concurrency().function_name("f");
+        none.reserved_concurrent_executions(0).send().await.unwrap();
+        assert_eq!(invoke().await, "TooManyRequestsException");
+        assert_eq!(aws.proxy.like.strikes(Behavior::L17), 1);
+    });
+}
+
+#[test]
 fn l12_cleared_weights_are_shown_until_all_has_arrived() {
     with("200000000021", "held L12", async |aws| {
         aws.create_role().await;
