@@ -131,10 +131,13 @@ impl Fault {
             ),
             FaultKind::Unreachable => (
                 format!("{action}: {message}"),
-                Some(Hint::text(format!(
-                    "check the network, and that {} has this service",
-                    scope.region
-                ))),
+                Some(Hint::text(if action == "tag:GetResources" {
+                    "check the network; this service has no FIPS endpoint: if AWS_USE_FIPS_ENDPOINT is set, unset it for this \
+                     command"
+                        .to_owned()
+                } else {
+                    format!("check the network, and that {} has this service", scope.region)
+                })),
             ),
             FaultKind::NotFromAws => (
                 format!("{action} failed: {message}"),

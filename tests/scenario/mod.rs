@@ -76,6 +76,7 @@ scenarios! {
     json
     no_answer
     no_tag_conditions
+    no_tagging_api
     names
     new_roles
     no_hub
