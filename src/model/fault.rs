@@ -150,9 +150,6 @@ impl Fault {
                 format!("{action}: AWS throttled the call, and every retry"),
                 Some(Hint::text("run again with a smaller --concurrency")),
             ),
-            FaultKind::Exists => (
-                format!("{action}: it exists now, created by another process or by a call whose answer was lost"),
-                None,
             FaultKind::ConcurrencyUsedUp { reserved } => (
                 format!("{action}: {message}"),
                 Some(if *reserved {
@@ -164,6 +161,9 @@ impl Fault {
                     Hint::text("wait, or request more concurrency for the account in Service Quotas")
                 }),
             ),
+            FaultKind::Exists => (
+                format!("{action}: it exists now, created by another process or by a call whose answer was lost"),
+                None,
             ),
             FaultKind::NotManaged => (
                 format!("{action}: {message}; nothing of it was changed"),

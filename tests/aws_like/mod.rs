@@ -267,6 +267,34 @@ impl Moments {
     }
 }
 
+/// For each resource, since when a condition has something new to see, and how many calls it still denies (I9).
+#[derive(Default)]
+struct Denials(Mutex<HashMap<String, (Instant, usize)>>);
+
+impl Denials {
+    /// How many calls are denied.
+    const CALLS: usize = 2;
+
+    fn begin(&self, at: &At<'_>, key: &str) {
+        at.begin(&[Behavior::I9]);
+        self.0
+            .lock()
+            .unwrap()
+            .insert(key.to_owned(), (Instant::now(), Self::CALLS));
+    }
+
+    /// Whether a call about this resource is denied.
+    fn strikes(&self, at: &At<'_>, key: &str) -> bool {
+        let mut all = self.0.lock().unwrap();
+        let Some((since, left)) = all.get_mut(key).filter(|(_, left)| *left > 0) else {
+            return false;
+        };
+        let strikes = at.strikes_since(Behavior::I9, Some(*since));
+        *left -= usize::from(strikes);
+        strikes
+    }
+}
+
 #[test]
 fn the_clusters_scenario_through_all_together() {
     assert_eq!(all_together::differences("clusters"), None);

@@ -12,13 +12,15 @@ use super::call::Caller;
 use super::kms::unusable_key;
 use super::permission::denied;
 use super::reply::Reply;
-use super::{At, Moments};
+use super::{At, Denials, Moments};
 use crate::scenario::wire::forward;
 
 pub(super) struct Sqs {
     created: Moments,
     deleted: Moments,
     tagged: Moments,
+    /// Calls that a condition on new tags still denies.
+    retagged: Denials,
     ghosts: Mutex<HashMap<String, Ghost>>,
     counts: Mutex<HashMap<String, Counts>>,
     /// The attributes before they were last set, and when that was.
@@ -34,6 +36,7 @@ impl Default for Sqs {
             created: Moments::default(),
             deleted: Moments::default(),
             tagged: Moments::default(),
+            retagged: Denials::default(),
             ghosts: Mutex::default(),
             counts: Mutex::default(),
             attributes: Mutex::default(),
@@ -110,8 +113,12 @@ impl Sqs {
         }
         match operation {
             "TagQueue" => {
+                self.retagged.begin(at, &key);
                 self.tagged.note(key);
                 at.begin(&[S15]);
+            }
+            "SetQueueAttributes" if self.retagged.strikes(at, &key) => {
+                return Some(super::permission::refusal(at, queue));
             }
             "SetQueueAttributes" if at.is_on(S4) => self.remember_attributes(at, key).await,
             _ if sends => return unusable_key(at, at.call.text("QueueUrl")?).await,

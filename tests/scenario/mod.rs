@@ -78,6 +78,7 @@ scenarios! {
     no_tag_conditions
     no_tagging_api
     names
+    new_conditions
     new_roles
     no_hub
     not_ours
@@ -88,9 +89,9 @@ scenarios! {
     retagged
     retagged_clusters
     retagged_hub
+    reserve_used_up
     router_binaries
     second_source
-    reserve_used_up
     self_test
     settling
     status

@@ -133,8 +133,8 @@ fn l14_a_deleted_function_keeps_its_name_for_a_while() {
 }
 
 #[test]
-fn m1_m2_m7_and_m10_a_mapping_is_in_transition() {
-    with("200000000016", "M1 M2 M7 M10", async |aws| {
+fn m1_m2_m7_m10_and_m14_a_mapping_is_in_transition() {
+    with("200000000016", "M1 M2 M7 M10 M14", async |aws| {
         aws.create_role().await;
         aws.create_queue("30").await;
         aws.create_function("arn:aws:iam::200000000016:role/r", false).await;
@@ -159,6 +159,7 @@ fn m1_m2_m7_and_m10_a_mapping_is_in_transition() {
         };
         let delete = async || said(aws.lambda.delete_event_source_mapping().uuid(&uuid).send().await);
         assert_eq!(delete().await, "ResourceInUseException");
+        assert_eq!(said(state().await), "ResourceNotFoundException");
         assert_eq!(state().await.unwrap(), "Creating");
         aws.proxy.like.settle().await;
         assert_eq!(state().await.unwrap(), "Enabled");
