@@ -22,6 +22,7 @@ mod patterns;
 mod permissions;
 mod queue_policies;
 mod real_account;
+mod recorded;
 mod reliability;
 mod replace_router;
 mod scenario;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// The document's tables: the letter of the ids, and how many there are.
 const TABLES: [(char, u32); 11] = [
-    ('S', 21),
+    ('S', 26),
     ('E', 12),
     ('L', 21),
     ('M', 14),

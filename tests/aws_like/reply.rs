@@ -2,10 +2,11 @@
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
-use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName};
 use hyper::{Response, StatusCode};
 use serde_json::{Value, json};
 
+use crate::recorded::RecordedAnswer;
 use crate::scenario::wire::Answer;
 
 /// A whole answer.
@@ -23,6 +24,16 @@ impl Reply {
             status: parts.status,
             headers: parts.headers,
             body: body.to_bytes(),
+        }
+    }
+
+    /// An answer that was recorded.
+    pub(super) fn recorded(answer: RecordedAnswer) -> Self {
+        let header = |(name, value): (String, String)| Some((name.parse::<HeaderName>().ok()?, value.parse().ok()?));
+        Self {
+            status: StatusCode::from_u16(answer.status).unwrap(),
+            headers: answer.headers.into_iter().filter_map(header).collect(),
+            body: answer.body.into(),
         }
     }
 
