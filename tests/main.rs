@@ -23,6 +23,7 @@ mod patterns;
 mod permissions;
 mod queue_policies;
 mod real_account;
+mod recorded;
 mod reliability;
 mod replace_router;
 mod sandbox;

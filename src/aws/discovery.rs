@@ -7,23 +7,29 @@ use aws_sdk_resourcegroupstagging::types::TagFilter;
 use super::AwsCloud;
 use super::error::if_present;
 use super::pages;
-use crate::cloud::{Fault, FaultKind};
+use crate::cloud::Fault;
 use crate::model::name::{BusName, QueueName, QueuePrefix, RoleName};
 use crate::model::tags;
 
 /// The queues that may be cluster queues: by tag, united with all whose names begin with the prefix. The tagging API
 /// is late with new and with deleted queues; the list has only names.
 ///
-/// Where the tagging API is denied, the list is enough, unless the prefix is empty.
+/// Without an answer of the tagging API, the list is enough, unless the prefix is empty: the caller may not be allowed to
+/// call it, and it has no FIPS host in any partition (botocore, endpoints.json).
 pub(super) async fn cluster_queues(cloud: &AwsCloud, prefix: &QueuePrefix) -> Result<BTreeSet<QueueName>, Fault> {
     let (tagged, listed) = tokio::join!(tagged_queues(cloud), queues(cloud, prefix.as_str()));
     let mut queues = listed?;
     match tagged {
         Ok(tagged) => queues.extend(tagged),
-        Err(fault) if matches!(fault.kind, FaultKind::Denied { .. }) && !prefix.as_str().is_empty() => {
+        Err(fault) if !prefix.as_str().is_empty() => {
             tracing::debug!("without {}: {}", fault.action, fault.message);
         }
-        Err(fault) => return Err(fault),
+        Err(fault) => {
+            return Err(Fault {
+                message: format!("{}; with an empty queue prefix, kibus needs this call", fault.message),
+                ..fault
+            });
+        }
     }
     Ok(queues)
 }

@@ -292,7 +292,7 @@ fn silence<E: StdError + 'static>(action: &str, e: &SdkError<E, HttpResponse>) -
 }
 
 /// The texts of an error and of its causes, outermost first.
-fn chain(e: &(dyn StdError + 'static)) -> Vec<String> {
+pub(super) fn chain(e: &(dyn StdError + 'static)) -> Vec<String> {
     std::iter::successors(Some(e), |&e| e.source())
         .map(ToString::to_string)
         .collect()

@@ -232,14 +232,16 @@ async fn gone(cloud: &AwsCloud, uuid: &str, waiting: Waiting<'_>) -> Result<(), 
     .await
 }
 
-/// Waits until the mapping is in the wanted state; right after the call it may still be in the previous one.
+/// Waits until the mapping is in the wanted state; right after the call it may still be in the previous one, and a new one
+/// may not be found (terraform-provider-aws, lambda/event_source_mapping.go).
 async fn in_force(cloud: &AwsCloud, uuid: &str, enabled: bool, waiting: Waiting<'_>) -> Result<(), Fault> {
     let wanted = if enabled { "Enabled" } else { "Disabled" };
     settled(GET, waiting, || async move {
         let call = cloud.lambda.get_event_source_mapping().uuid(uuid);
-        Ok(match call.send().await.or_fault(GET)?.state() {
-            Some(state) if state == wanted => Tried::Done(()),
-            _ => Tried::NotYet(WaitReason::MappingBusy),
+        Ok(match if_present(call.send().await.or_fault(GET))? {
+            None => Tried::NotYet(WaitReason::MappingUnknown),
+            Some(mapping) if mapping.state() == Some(wanted) => Tried::Done(()),
+            Some(_) => Tried::NotYet(WaitReason::MappingBusy),
         })
     })
     .await

@@ -1,12 +1,15 @@
 //! Invocations of a function that wait for its answer.
 
+use aws_sdk_lambda::error::SdkError;
+use aws_sdk_lambda::operation::invoke::InvokeError;
 use aws_sdk_lambda::primitives::Blob;
+use aws_sdk_lambda::types::ThrottleReason;
 use serde_json::Value;
 
 use super::AwsCloud;
 use super::error::{OrFault, of_the_caller};
 use super::wait::{Waiting, accepted};
-use crate::cloud::Fault;
+use crate::cloud::{Fault, FaultKind};
 use crate::error::excerpt;
 use crate::model::name::FunctionName;
 
@@ -44,13 +47,33 @@ pub(super) async fn invoke_once(
 ) -> Result<Invoked, Fault> {
     let call = cloud.lambda.invoke().function_name(name.as_str()).qualifier(qualifier);
     let call = call.payload(Blob::new(event.to_string()));
-    let answer = call.send().await.or_fault(INVOKE);
-    let answer = answer.map_err(|fault| of_the_caller(fault, &cloud.caller))?;
+    let answer = call.send().await;
+    let reason = match answer.as_ref().err().and_then(SdkError::as_service_error) {
+        Some(InvokeError::TooManyRequestsException(e)) => e.reason().cloned(),
+        _ => None,
+    };
+    let answer = answer
+        .or_fault(INVOKE)
+        .map_err(|fault| of_the_caller(used_up(fault, reason.as_ref()), &cloud.caller))?;
     let payload = answer.payload.map(Blob::into_inner).unwrap_or_default();
     Ok(match answer.function_error {
         None => Invoked::Answered(payload),
         Some(_) => Invoked::Failed(message(&payload)),
     })
+}
+
+/// A throttled invocation, with the concurrency that was used up, if it was that (Lambda API reference, `Invoke`).
+fn used_up(fault: Fault, reason: Option<&ThrottleReason>) -> Fault {
+    let (reserved, whose) = match reason {
+        Some(ThrottleReason::ReservedFunctionConcurrentInvocationLimitExceeded) => (true, "reserved for the function"),
+        Some(ThrottleReason::ConcurrentInvocationLimitExceeded) => (false, "of the account"),
+        _ => return fault,
+    };
+    Fault {
+        kind: FaultKind::ConcurrencyUsedUp { reserved },
+        message: format!("the concurrency {whose} is used up: {}", fault.message),
+        ..fault
+    }
 }
 
 /// The message in Lambda's error document, or the payload; cut.
@@ -65,6 +88,43 @@ fn message(payload: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::aws::error::refusal;
+
+    /// L17: retries of kibus do not help, and fewer calls at once do not either.
+    #[test]
+    fn a_throttled_invocation_names_the_concurrency_that_is_used_up() {
+        let scope = crate::model::scope::tests::scope();
+        for (reason, message, advice) in [
+            (
+                Some("ReservedFunctionConcurrentInvocationLimitExceeded"),
+                "the concurrency reserved for the function is used up: Rate Exceeded.",
+                Some("kibus bootstrap-hub --reserved-concurrency NUMBER"),
+            ),
+            (
+                Some("ConcurrentInvocationLimitExceeded"),
+                "the concurrency of the account is used up: Rate Exceeded.",
+                None,
+            ),
+            (Some("CallerRateLimitExceeded"), "Rate Exceeded.", None),
+            (None, "Rate Exceeded.", None),
+        ] {
+            let reason = reason.map(ThrottleReason::from);
+            let fault = used_up(
+                refusal(INVOKE, Some("TooManyRequestsException"), "Rate Exceeded."),
+                reason.as_ref(),
+            );
+            assert_eq!(fault.message, message);
+            let (_, hint) = fault.explanation(&scope);
+            let hint = hint.unwrap();
+            assert_eq!(
+                hint.command.map(|command| command.line("")).as_deref(),
+                advice,
+                "{message}"
+            );
+            let is_rate = fault.kind == FaultKind::Throttled;
+            assert_eq!(hint.text.contains("--concurrency"), is_rate, "{message}");
+        }
+    }
 
     #[test]
     fn a_failed_function_has_its_own_message() {

@@ -18,7 +18,7 @@ use super::AwsCloud;
 use super::changes::Changes;
 use super::deleted_queue::until_gone;
 use super::error::{OrFault, if_present, rejected};
-use super::wait::{Tried, WaitReason, Waiting, accepted, pause, settled};
+use super::wait::{Tried, WaitReason, Waiting, accepted, pause, seen, settled};
 use crate::cloud::{Fault, FaultKind, Read};
 use crate::model::cluster::TAGS_REMEMBERED;
 use crate::model::field::FieldValue;
@@ -160,6 +160,13 @@ pub(super) async fn update(
     let action = "sqs:SetQueueAttributes";
     let Changes { fields, tags } = Changes::among(action, changes)?;
     let url = cloud.queue_url(&queue.name);
+    // The operator's policy allows changes by a tag of the queue. Tags for access control are eventually consistent (IAM
+    // user guide, "Troubleshoot IAM").
+    let unseen: &[WaitReason] = if tags.set.is_empty() || !cloud.scope.region.has_queue_tag_conditions() {
+        &[]
+    } else {
+        &[WaitReason::TagsUnknown]
+    };
     if !tags.remove.is_empty() {
         let call = cloud.sqs.untag_queue().queue_url(&url).set_tag_keys(Some(tags.remove));
         call.send().await.or_fault("sqs:UntagQueue")?;
@@ -174,9 +181,12 @@ pub(super) async fn update(
             waiting.report(ROUTER_LEARNS.0);
             pause(tokio::time::sleep(ROUTER_LEARNS.1), action, ROUTER_LEARNS.0, waiting).await?;
         }
-        let call = cloud.sqs.set_queue_attributes().queue_url(&url);
-        let call = call.set_attributes(Some(attributes::of(queue, &fields)));
-        call.send().await.or_fault(action)?;
+        seen(action, unseen, waiting, || {
+            let call = cloud.sqs.set_queue_attributes().queue_url(&url);
+            let call = call.set_attributes(Some(attributes::of(queue, &fields)));
+            async move { call.send().await.or_fault(action) }
+        })
+        .await?;
     }
     Ok(())
 }

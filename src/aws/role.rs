@@ -1,5 +1,8 @@
 //! IAM roles.
 
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use aws_sdk_iam::types::Tag;
 
 use super::AwsCloud;
@@ -11,6 +14,30 @@ use crate::cloud::Fault;
 use crate::model::name::RoleName;
 use crate::model::resource::{Role, RoleField};
 use crate::plan::FieldChange;
+
+/// The roles that this run has given a permissions boundary. Changes of IAM are eventually consistent (IAM user guide,
+/// "Troubleshoot IAM"), so a condition on `iam:PermissionsBoundary` may still deny the next call.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Bounded(Arc<Mutex<BTreeSet<RoleName>>>);
+
+impl Bounded {
+    fn note(&self, role: &Role) {
+        if role.permissions_boundary.is_some() {
+            let mut roles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            roles.insert(role.name.clone());
+        }
+    }
+
+    /// Why AWS may deny or not find what is about this role, for now.
+    pub(super) fn unseen(&self, role: &RoleName) -> &'static [WaitReason] {
+        let roles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if roles.contains(role) {
+            &[WaitReason::RoleUnknown, WaitReason::BoundaryUnknown]
+        } else {
+            &[WaitReason::RoleUnknown]
+        }
+    }
+}
 
 pub(super) async fn read(cloud: &AwsCloud, name: &RoleName) -> Result<Option<Role>, Fault> {
     let call = cloud.iam.get_role().role_name(name.as_str());
@@ -53,6 +80,7 @@ pub(super) async fn create(cloud: &AwsCloud, role: &Role, waiting: Waiting<'_>) 
         permissions_boundary,
         tags,
     } = role;
+    cloud.bounded.note(role);
     let tags = tags
         .0
         .iter()
@@ -124,6 +152,7 @@ pub(super) async fn update(
 
 async fn bound(cloud: &AwsCloud, role: &Role, waiting: Waiting<'_>) -> Result<(), Fault> {
     let name = role.name.as_str();
+    cloud.bounded.note(role);
     match &role.permissions_boundary {
         Some(boundary) => {
             let action = "iam:PutRolePermissionsBoundary";

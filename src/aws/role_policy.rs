@@ -3,7 +3,7 @@
 use super::AwsCloud;
 use super::document;
 use super::error::{OrFault, if_present};
-use super::wait::{WaitReason, Waiting, accepted, found};
+use super::wait::{Waiting, accepted, seen};
 use crate::cloud::Fault;
 use crate::model::name::{PolicyName, RoleName};
 use crate::model::resource::{ResourceId, RolePolicy};
@@ -24,15 +24,15 @@ pub(super) async fn read(cloud: &AwsCloud, role: &RoleName, name: &PolicyName) -
     }))
 }
 
-/// IAM may not find a role yet that is new too.
 pub(super) async fn create(cloud: &AwsCloud, policy: &RolePolicy, waiting: Waiting<'_>) -> Result<(), Fault> {
     let id = ResourceId::RolePolicy(policy.role.clone(), policy.name.clone());
     cloud.still_absent(PUT, &id).await?;
-    found(PUT, WaitReason::RoleUnknown, waiting, || put(cloud, policy)).await
+    update(cloud, policy, waiting).await
 }
 
+/// IAM may not find a role yet that is new too, nor a condition its boundary.
 pub(super) async fn update(cloud: &AwsCloud, policy: &RolePolicy, waiting: Waiting<'_>) -> Result<(), Fault> {
-    found(PUT, WaitReason::RoleUnknown, waiting, || put(cloud, policy)).await
+    seen(PUT, cloud.bounded.unseen(&policy.role), waiting, || put(cloud, policy)).await
 }
 
 pub(super) async fn delete(

@@ -100,7 +100,7 @@ fn unable(fault: Fault) -> Result<Option<LiveTest>, Fault> {
         Ok(Some(LiveTest::KeyDenied(fault.message)))
     } else if fault.message.contains("cannot be assumed") {
         Ok(Some(LiveTest::RoleNotAssumable(fault.message)))
-    } else if fault.kind == FaultKind::Throttled {
+    } else if matches!(fault.kind, FaultKind::Throttled | FaultKind::ConcurrencyUsedUp { .. }) {
         Ok(Some(LiveTest::Throttled(fault.message)))
     } else if fault.kind == FaultKind::Gone || settling(&fault) == Some(WaitReason::FunctionBusy) {
         Ok(None)

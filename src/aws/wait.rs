@@ -39,6 +39,10 @@ pub(super) enum WaitReason {
     RolePermissions,
     /// IAM does not find a role that was just created.
     RoleUnknown,
+    /// A condition does not see the boundary that a role was just given.
+    BoundaryUnknown,
+    /// A condition does not see the tags that a queue was just given.
+    TagsUnknown,
     /// A policy names a principal that was just created.
     PrincipalUnknown,
     /// IAM still sees policies that were just deleted from a role.
@@ -55,6 +59,8 @@ pub(super) enum WaitReason {
     FunctionLeaving,
     /// Lambda does not find a queue that was just created.
     SourceUnknown,
+    /// Lambda does not find a mapping that was just created.
+    MappingUnknown,
     /// Lambda is setting up or updating a mapping.
     MappingBusy,
     /// Lambda refuses to change a mapping before an earlier change of it is finished.
@@ -78,6 +84,8 @@ impl WaitReason {
             Self::VersionWithoutKey => "the new version cannot decrypt its environment variables yet",
             Self::RolePermissions => "Lambda does not see the role's new permissions yet",
             Self::RoleUnknown => "IAM does not find the new role yet",
+            Self::BoundaryUnknown => "denied; AWS may not see the new permissions boundary of the role yet",
+            Self::TagsUnknown => "denied; AWS may not see the new tags of the queue yet",
             Self::PrincipalUnknown => "IAM does not find a principal of the policy yet",
             Self::PoliciesLeaving => "IAM has not removed the policies of the role yet",
             Self::RuleUnknown => "EventBridge does not find the new rule yet",
@@ -86,6 +94,7 @@ impl WaitReason {
             Self::FunctionBusy => "Lambda is still setting the function up",
             Self::FunctionLeaving => "Lambda is still deleting the function",
             Self::SourceUnknown => "Lambda does not find the new queue yet",
+            Self::MappingUnknown => "Lambda does not find the new event source mapping yet",
             Self::MappingBusy => "Lambda is still setting the event source mapping up",
             Self::MappingInUse => "Lambda has not finished an earlier change of the event source mapping",
             Self::MappingLeaving => "Lambda is still removing the event source mapping",
@@ -99,6 +108,8 @@ impl WaitReason {
             Self::QueueUnknown => 20,
             Self::QueueDeletedRecently => 70,
             Self::RoleUnknown
+            | Self::BoundaryUnknown
+            | Self::TagsUnknown
             | Self::PrincipalUnknown
             | Self::PoliciesLeaving
             | Self::RolePermissions
@@ -106,6 +117,7 @@ impl WaitReason {
             | Self::FunctionUnknown
             | Self::SourceUnknown
             | Self::DeadLetterQueueUnknown
+            | Self::MappingUnknown
             | Self::ConcurrentChange => 2 * 60,
             Self::FunctionBusy => 3 * 60,
             Self::VersionWithoutRole
@@ -162,7 +174,7 @@ pub(super) async fn settled<T, F>(action: &str, waiting: Waiting<'_>, attempt: i
 where
     F: Future<Output = Result<Tried<T>, Fault>>,
 {
-    settled_at((clock(), tokio::time::sleep), action, None, waiting, attempt).await
+    settled_at((clock(), tokio::time::sleep), action, &[], waiting, attempt).await
 }
 
 /// The same for one call that is either accepted or refused.
@@ -183,12 +195,26 @@ pub(super) async fn found<T, F>(
     action: &str,
     unknown: WaitReason,
     waiting: Waiting<'_>,
+    call: impl FnMut() -> F,
+) -> Result<T, Fault>
+where
+    F: Future<Output = Result<T, Fault>>,
+{
+    seen(action, &[unknown], waiting, call).await
+}
+
+/// The same for a call that may be too early for one of these reasons. What stays absent or denied to the end of the wait
+/// is absent or denied.
+pub(super) async fn seen<T, F>(
+    action: &str,
+    unseen: &[WaitReason],
+    waiting: Waiting<'_>,
     mut call: impl FnMut() -> F,
 ) -> Result<T, Fault>
 where
     F: Future<Output = Result<T, Fault>>,
 {
-    settled_at((clock(), tokio::time::sleep), action, Some(unknown), waiting, || {
+    settled_at((clock(), tokio::time::sleep), action, unseen, waiting, || {
         let answer = call();
         async { answer.await.map(Tried::Done) }
     })
@@ -201,11 +227,11 @@ fn clock() -> impl Fn() -> Duration {
     move || start.elapsed()
 }
 
-/// [`settled`] or [`found`] with any clock. Attempts take time too: the SDK repeats some calls before it gives up.
+/// [`settled`] or [`seen`] with any clock. Attempts take time too: the SDK repeats some calls before it gives up.
 async fn settled_at<T, F, S>(
     (now, sleep): (impl Fn() -> Duration, impl Fn(Duration) -> S),
     action: &str,
-    unknown: Option<WaitReason>,
+    unseen: &[WaitReason],
     waiting: Waiting<'_>,
     mut attempt: impl FnMut() -> F,
 ) -> Result<T, Fault>
@@ -221,7 +247,7 @@ where
         let (reason, refusal) = match attempt().await {
             Ok(Tried::Done(done)) => return Ok(done),
             Ok(Tried::NotYet(reason)) => (reason, None),
-            Err(fault) => match settling(&fault).or(unknown.filter(|_| fault.kind == FaultKind::Gone)) {
+            Err(fault) => match settling(&fault).or_else(|| too_early(unseen, &fault)) {
                 Some(reason) => (reason, Some(fault)),
                 None => return Err(fault),
             },
@@ -242,6 +268,14 @@ where
         let longest = if waited < REPORT { LONGEST_PAUSE } else { LATE_PAUSE };
         length = (length * 2).min(longest);
     }
+}
+
+/// The first of these reasons that explains a fault which is final for any other call.
+fn too_early(unseen: &[WaitReason], fault: &Fault) -> Option<WaitReason> {
+    unseen.iter().copied().find(|reason| match reason {
+        WaitReason::BoundaryUnknown | WaitReason::TagsUnknown => fault.is_denied(),
+        _ => fault.kind == FaultKind::Gone,
+    })
 }
 
 /// Pauses for this reason.
@@ -270,7 +304,7 @@ fn unsettled(action: &str, reason: WaitReason, refusal: Option<Fault>) -> Fault 
         advice: reason.advice(),
     };
     match refusal {
-        Some(fault) if fault.kind == FaultKind::Gone => fault,
+        Some(fault) if fault.kind == FaultKind::Gone || fault.is_denied() => fault,
         Some(fault) => Fault {
             kind,
             message: format!("{waited}: {}", fault.message),

@@ -40,6 +40,11 @@ pub enum FaultKind {
     NotFromAws,
     /// Too many calls, after retries too.
     Throttled,
+    /// No concurrency is left for an invocation; the message says of what.
+    ConcurrencyUsedUp {
+        /// Whether it is the concurrency that is reserved for the function, else that of the account.
+        reserved: bool,
+    },
     /// The resource exists, though it was absent when it was read.
     Exists,
     /// A resource of the same name exists that kibus does not manage, though none existed when it was read.
@@ -126,10 +131,13 @@ impl Fault {
             ),
             FaultKind::Unreachable => (
                 format!("{action}: {message}"),
-                Some(Hint::text(format!(
-                    "check the network, and that {} has this service",
-                    scope.region
-                ))),
+                Some(Hint::text(if action == "tag:GetResources" {
+                    "check the network; this service has no FIPS endpoint: if AWS_USE_FIPS_ENDPOINT is set, unset it for this \
+                     command"
+                        .to_owned()
+                } else {
+                    format!("check the network, and that {} has this service", scope.region)
+                })),
             ),
             FaultKind::NotFromAws => (
                 format!("{action} failed: {message}"),
@@ -141,6 +149,17 @@ impl Fault {
             FaultKind::Throttled => (
                 format!("{action}: AWS throttled the call, and every retry"),
                 Some(Hint::text("run again with a smaller --concurrency")),
+            ),
+            FaultKind::ConcurrencyUsedUp { reserved } => (
+                format!("{action}: {message}"),
+                Some(if *reserved {
+                    Hint::command(
+                        "wait until the router has routed what waits; if it stays, reserve more",
+                        Invocation::kibus("bootstrap-hub --reserved-concurrency NUMBER"),
+                    )
+                } else {
+                    Hint::text("wait, or request more concurrency for the account in Service Quotas")
+                }),
             ),
             FaultKind::Exists => (
                 format!("{action}: it exists now, created by another process or by a call whose answer was lost"),

@@ -15,9 +15,10 @@
 //! - `events:PutRule` has `events:source`, an array: the sources of the pattern. A pattern without a source has no such
 //!   key, hence the denial with `Null`.
 //! - `lambda:CreateEventSourceMapping`, `lambda:DeleteEventSourceMapping` and `lambda:UpdateEventSourceMapping` have
-//!   `lambda:FunctionArn`, a single ARN: here that of an alias. `lambda:GetEventSourceMapping` has it too, but not of a
-//!   mapping that is gone, and then AWS answers "denied" where kibus needs "absent". So it has no condition, and the others
-//!   have one that a request without the key does not meet.
+//!   `lambda:FunctionArn`, a single ARN. Whether that of a mapping to an alias has the alias is documented nowhere: the
+//!   examples of the Lambda developer guide are without one, and others list both. So both are accepted.
+//!   `lambda:GetEventSourceMapping` has the key too, but not of a mapping that is gone, and then AWS answers "denied" where
+//!   kibus needs "absent". So it has no condition, and the others have one that a request without the key does not meet.
 //! - `iam:CreateRole`, `iam:PutRolePolicy` and `iam:PutRolePermissionsBoundary` have `iam:PermissionsBoundary`: what the
 //!   role has, or what the request gives it (IAM user guide, "Permissions boundaries for IAM entities", which delegates
 //!   by the same condition). `iam:TagRole` and `iam:UntagRole` have `aws:TagKeys`; `iam:CreateRole` and

@@ -4,7 +4,6 @@ use aws_types::SdkConfig;
 use aws_types::service_config::ServiceConfigKey;
 
 use super::Service;
-use crate::model::name::Partition;
 use crate::model::scope::dns_suffix;
 
 /// The custom endpoint of a service, with the precedence of the SDK: the program's own setting, then
@@ -28,35 +27,45 @@ pub fn custom_endpoint(config: &SdkConfig, service: &str) -> Option<String> {
         .or(general)
 }
 
-/// The endpoint of a service for this configuration.
+/// The endpoint of a service for this configuration, by the endpoint rules of EC2 and KMS (botocore,
+/// endpoint-rule-set-1.json).
 #[must_use]
 pub(crate) fn endpoint(config: &SdkConfig, service: Service) -> String {
     if let Some(custom) = custom_endpoint(config, service.id) {
         return custom;
     }
     let region = config.region().map_or("us-east-1", |region| region.as_ref());
-    let fips = config.use_fips() == Some(true) && !(service.gov_is_fips && region.starts_with("us-gov-"));
-    let suffix = partition_of(region).as_ref().map_or("amazonaws.com", dns_suffix);
-    let fips = if fips { "-fips" } else { "" };
+    let (partition, dual_stack_suffix) = partition_of(region);
+    let (regular_is_fips, suffix) = if config.use_dual_stack() == Some(true) {
+        (false, dual_stack_suffix)
+    } else {
+        let suffix = partition.parse().as_ref().map_or("amazonaws.com", dns_suffix);
+        (service.gov_is_fips && partition == "aws-us-gov", suffix)
+    };
+    let fips = if config.use_fips() == Some(true) && !regular_is_fips {
+        "-fips"
+    } else {
+        ""
+    };
     format!("https://{}{fips}.{region}.{suffix}", service.name)
 }
 
-/// The partition of a Region, by the prefix of its name (AWS SDK partitions.json).
-fn partition_of(region: &str) -> Option<Partition> {
-    const PREFIXES: [(&str, &str); 7] = [
-        ("cn-", "aws-cn"),
-        ("us-gov-", "aws-us-gov"),
-        ("us-iso-", "aws-iso"),
-        ("us-isob-", "aws-iso-b"),
-        ("eu-isoe-", "aws-iso-e"),
-        ("us-isof-", "aws-iso-f"),
-        ("eusc-", "aws-eusc"),
+/// The partition of a Region, by the prefix of its name, and the domain of its dual-stack endpoints (AWS SDK
+/// partitions.json).
+fn partition_of(region: &str) -> (&'static str, &'static str) {
+    const PREFIXES: [(&str, &str, &str); 7] = [
+        ("cn-", "aws-cn", "api.amazonwebservices.com.cn"),
+        ("us-gov-", "aws-us-gov", "api.aws"),
+        ("us-iso-", "aws-iso", "api.aws.ic.gov"),
+        ("us-isob-", "aws-iso-b", "api.aws.scloud"),
+        ("eu-isoe-", "aws-iso-e", "api.cloud-aws.adc-e.uk"),
+        ("us-isof-", "aws-iso-f", "api.aws.hci.ic.gov"),
+        ("eusc-", "aws-eusc", "api.amazonwebservices.eu"),
     ];
-    let name = PREFIXES
+    PREFIXES
         .iter()
-        .find(|(prefix, _)| region.starts_with(prefix))
-        .map_or("aws", |(_, partition)| partition);
-    name.parse().ok()
+        .find(|(prefix, ..)| region.starts_with(prefix))
+        .map_or(("aws", "api.aws"), |(_, partition, domain)| (partition, domain))
 }
 
 #[cfg(test)]
@@ -85,6 +94,44 @@ mod tests {
         ] {
             let config = SdkConfig::builder().region(Region::new(region)).use_fips(fips).build();
             assert_eq!(endpoint(&config, EC2), expected);
+        }
+    }
+
+    #[test]
+    fn endpoints_have_two_stacks_where_it_is_set() {
+        const KMS: Service = Service {
+            id: "KMS",
+            name: "kms",
+            gov_is_fips: false,
+        };
+        for (service, region, fips, expected) in [
+            (KMS, "us-west-2", false, "https://kms.us-west-2.api.aws"),
+            (KMS, "us-west-2", true, "https://kms-fips.us-west-2.api.aws"),
+            (KMS, "us-gov-west-1", true, "https://kms-fips.us-gov-west-1.api.aws"),
+            (
+                KMS,
+                "cn-north-1",
+                false,
+                "https://kms.cn-north-1.api.amazonwebservices.com.cn",
+            ),
+            (
+                KMS,
+                "eusc-de-east-1",
+                false,
+                "https://kms.eusc-de-east-1.api.amazonwebservices.eu",
+            ),
+            (
+                KMS,
+                "us-isob-east-1",
+                false,
+                "https://kms.us-isob-east-1.api.aws.scloud",
+            ),
+            (EC2, "us-west-2", false, "https://ec2.us-west-2.api.aws"),
+            (EC2, "us-gov-west-1", true, "https://ec2-fips.us-gov-west-1.api.aws"),
+        ] {
+            let config = SdkConfig::builder().region(Region::new(region));
+            let config = config.use_fips(fips).use_dual_stack(true).build();
+            assert_eq!(endpoint(&config, service), expected);
         }
     }
 

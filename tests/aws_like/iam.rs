@@ -9,11 +9,13 @@ use serde_json::Value;
 use super::Behavior::{I1, I2, I3, I4, L1, L2};
 use super::call::decoded;
 use super::reply::Reply;
-use super::{At, Moments};
+use super::{At, Denials, Moments};
 
 #[derive(Default)]
 pub(super) struct Iam {
     created: Moments,
+    /// Calls that a condition on a new boundary still denies.
+    bounded: Denials,
     /// When a policy was last deleted from a role.
     unpoliced: Moments,
     /// Roles with a new policy, and when a function first used one of its permissions.
@@ -33,6 +35,9 @@ impl Iam {
         match operation {
             "CreateRole" if self.names_new_role(at) => return Some(invalid_principal()),
             "CreateRole" => {
+                if at.call.text("PermissionsBoundary").is_some() {
+                    self.bounded.begin(at, &key);
+                }
                 if role_id(at, role).await.is_none() {
                     self.created.note(key);
                     at.begin(&[I2, I3, L1, L2]);
@@ -53,6 +58,14 @@ impl Iam {
         }
         match operation {
             "UpdateAssumeRolePolicy" if self.names_new_role(at) => return Some(invalid_principal()),
+            "PutRolePermissionsBoundary" => self.bounded.begin(at, &key),
+            "PutRolePolicy" if self.bounded.strikes(at, &key) => {
+                let who = format!("User: arn:aws:iam::{}:user/operator", at.call.account);
+                let why = "because no identity-based policy allows the iam:PutRolePolicy action";
+                let message =
+                    format!("{who} is not authorized to perform: iam:PutRolePolicy on resource: role {role} {why}");
+                return Some(Reply::iam_error(403, "AccessDenied", &message));
+            }
             "PutRolePolicy" => {
                 let policy = at.call.text("PolicyName").unwrap_or_default();
                 let question = format!("Action=GetRolePolicy&RoleName={role}&PolicyName={policy}");

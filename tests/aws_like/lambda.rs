@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::Behavior::{L1, L2, L4, L5, L6, L7, L10, L12, L14, L18, L19, L21};
+use super::Behavior::{L1, L2, L4, L5, L6, L7, L10, L12, L14, L17, L18, L19, L21};
 use super::bucket::Buckets;
 use super::iam::role_id;
 use super::reply::Reply;
@@ -151,6 +151,10 @@ impl Lambda {
     }
 
     async fn invoke(&self, at: &At<'_>, name: &str) -> Option<Reply> {
+        if at.is_on(L17) && reserves_nothing(at, name).await {
+            at.strike(L17);
+            return Some(Reply::throttled("ReservedFunctionConcurrentInvocationLimitExceeded"));
+        }
         let version = self.version(at, name).await;
         let key = at.call.key(&version);
         if self.is_first(at, &at.call.key(name), "invocation") {
@@ -310,6 +314,12 @@ impl Lambda {
         }
         reply.set_json(&body);
     }
+}
+
+/// Whether a function may run nothing, which is how a function is stopped.
+async fn reserves_nothing(at: &At<'_>, name: &str) -> bool {
+    let function = at.get_lambda(&format!("functions/{name}")).await.json();
+    function["Concurrency"]["ReservedConcurrentExecutions"] == 0
 }
 
 const NOT_READY: &str = "Lambda is initializing your function. It will be ready to invoke shortly.";

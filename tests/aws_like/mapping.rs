@@ -1,19 +1,21 @@
 //! Behaviors of Lambda's event source mappings, and of the reserved concurrency that they do not look at.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use super::At;
-use super::Behavior::{I1, M1, M2, M5, M7, M10};
+use super::Behavior::{I1, M1, M2, M5, M7, M10, M14};
 use super::reply::Reply;
 
 #[derive(Default)]
 pub(super) struct Mappings {
     /// By UUID: the transition that began last, and when.
     transitions: Mutex<HashMap<String, (&'static str, Instant)>>,
+    /// By UUID: mappings that no read has asked for yet.
+    unread: Mutex<HashSet<String>>,
     /// By UUID: deleted mappings as they were.
     deleted: Mutex<HashMap<String, Value>>,
     /// By function.
@@ -53,6 +55,11 @@ impl Mappings {
                     let message = "Cannot update the event source mapping because it is in use.";
                     Reply::error(400, "ResourceInUseException", message)
                 })
+            }
+            ("GET", ["event-source-mappings", uuid]) if self.unread.lock().unwrap().remove(*uuid) && at.is_on(M14) => {
+                at.strike(M14);
+                let message = "The resource you requested does not exist.";
+                Some(Reply::error(404, "ResourceNotFoundException", message))
             }
             ("GET", ["event-source-mappings", uuid]) => {
                 let (_, since) = self.transitions.lock().unwrap().get(*uuid).copied()?;
@@ -102,6 +109,9 @@ impl Mappings {
         };
         if let (Some(state), Some(uuid)) = (changes, body["UUID"].as_str().map(str::to_owned)) {
             at.begin(&[M1, M7]);
+            if state == "Creating" {
+                self.unread.lock().unwrap().insert(uuid.clone());
+            }
             let begun = (state, Instant::now());
             self.transitions.lock().unwrap().insert(uuid.clone(), begun);
             let function = body["FunctionArn"].as_str().unwrap_or_default().split(':').nth(6);

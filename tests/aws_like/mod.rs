@@ -7,6 +7,7 @@
 //!
 //! In a scenario file: `% aws-like S9 S1`, `% aws-like held S4`, `% aws-like all`, `% aws-like none`, and `% struck S9` to
 //! wait until it struck.
+//! Answers that AWS itself gave can be played from a file: [`AwsLike::play`].
 //! From Rust: [`AwsLike::new`] over the port of any emulator or proxy, [`Proxy::start`] for a URL, and
 //! [`Proxy::for_functions`] for the calls of the emulator's functions.
 
@@ -22,6 +23,7 @@ mod logs;
 mod mapping;
 mod message_size;
 mod permission;
+mod playback;
 mod proxy;
 mod redrive;
 mod reply;
@@ -39,11 +41,13 @@ use hyper::body::Bytes;
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use serde_json::Value;
 
+use crate::recorded::Recording;
 use crate::scenario::all_together;
 use crate::scenario::wire::{Answer, Broken, forward};
 pub(crate) use behavior::Behavior;
 use call::Call;
 pub(crate) use call::{Caller, Connection};
+pub(crate) use playback::operation;
 pub(crate) use proxy::{FunctionProxy, Proxy};
 use reply::Reply;
 pub(crate) use server::Server;
@@ -57,6 +61,7 @@ struct Inner {
     on: Mutex<BTreeSet<Behavior>>,
     /// Since then, answers that are late stay late, whatever the time.
     held: Mutex<Option<Instant>>,
+    playback: playback::Playback,
     strikes: Mutex<BTreeMap<Behavior, usize>>,
     /// Which behaviors struck since this was last taken.
     struck: Mutex<BTreeSet<Behavior>>,
@@ -77,6 +82,7 @@ impl AwsLike {
             server,
             on: Mutex::default(),
             held: Mutex::default(),
+            playback: playback::Playback::default(),
             strikes: Mutex::default(),
             struck: Mutex::default(),
             settled: Mutex::new(Instant::now()),
@@ -102,6 +108,16 @@ impl AwsLike {
             ids => ids.split(' ').map(|id| id.parse().unwrap()).collect(),
         };
         *self.0.on.lock().unwrap() = on;
+    }
+
+    /// From now on, the answers of a recording are in the place of the emulator's ([`playback`]).
+    pub(crate) fn play(&self, recording: Recording) {
+        self.0.playback.add(recording);
+    }
+
+    /// The operations with recorded answers that no call has received.
+    pub(crate) fn not_played(&self) -> Vec<String> {
+        self.0.playback.left()
     }
 
     /// The functions whose mappings poll for more than their reserved concurrency can run (M10).
@@ -142,6 +158,9 @@ impl AwsLike {
             request: &request,
         };
         let inner = &*self.0;
+        if let Some(recorded) = inner.playback.next(&call) {
+            return Ok(recorded.answer());
+        }
         let own = match call.service.as_str() {
             "sqs" => inner.sqs.before(&at).await,
             "events" => inner.events.before(&at).await,
@@ -269,6 +288,34 @@ impl Moments {
 
     fn of(&self, key: &str) -> Option<Instant> {
         self.0.lock().unwrap().get(key).copied()
+    }
+}
+
+/// For each resource, since when a condition has something new to see, and how many calls it still denies (I9).
+#[derive(Default)]
+struct Denials(Mutex<HashMap<String, (Instant, usize)>>);
+
+impl Denials {
+    /// How many calls are denied.
+    const CALLS: usize = 2;
+
+    fn begin(&self, at: &At<'_>, key: &str) {
+        at.begin(&[Behavior::I9]);
+        self.0
+            .lock()
+            .unwrap()
+            .insert(key.to_owned(), (Instant::now(), Self::CALLS));
+    }
+
+    /// Whether a call about this resource is denied.
+    fn strikes(&self, at: &At<'_>, key: &str) -> bool {
+        let mut all = self.0.lock().unwrap();
+        let Some((since, left)) = all.get_mut(key).filter(|(_, left)| *left > 0) else {
+            return false;
+        };
+        let strikes = at.strikes_since(Behavior::I9, Some(*since));
+        *left -= usize::from(strikes);
+        strikes
     }
 }
 

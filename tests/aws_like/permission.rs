@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::At;
 use super::Behavior::{I1, S14};
+use super::call::Caller;
 use super::iam::statements;
 use super::reply::Reply;
 use super::sqs::arn;
@@ -38,7 +39,10 @@ pub(super) async fn denied(at: &At<'_>, queue: &str) -> Option<Reply> {
 /// What SQS answers without permission.
 pub(super) fn refusal(at: &At<'_>, queue: &str) -> Reply {
     let (action, arn) = (at.call.operation.to_lowercase(), arn(at, queue));
-    let who = format!("arn:aws:sts::{}:assumed-role/router/router", at.call.account);
+    let who = match at.call.caller {
+        Caller::Client => format!("arn:aws:iam::{}:user/operator", at.call.account),
+        Caller::Function => format!("arn:aws:sts::{}:assumed-role/router/router", at.call.account),
+    };
     let why = format!("because no identity-based policy allows the sqs:{action} action");
     let message = format!("User: {who} is not authorized to perform: sqs:{action} on resource: {arn} {why}");
     Reply::sqs_error(403, "AccessDeniedException", "AccessDenied", &message)

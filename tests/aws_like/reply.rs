@@ -2,10 +2,11 @@
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
-use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
+use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName};
 use hyper::{Response, StatusCode};
 use serde_json::{Value, json};
 
+use crate::recorded::RecordedAnswer;
 use crate::scenario::wire::Answer;
 
 /// A whole answer.
@@ -26,6 +27,16 @@ impl Reply {
         }
     }
 
+    /// An answer that was recorded.
+    pub(super) fn recorded(answer: RecordedAnswer) -> Self {
+        let header = |(name, value): (String, String)| Some((name.parse::<HeaderName>().ok()?, value.parse().ok()?));
+        Self {
+            status: StatusCode::from_u16(answer.status).unwrap(),
+            headers: answer.headers.into_iter().filter_map(header).collect(),
+            body: answer.body.into(),
+        }
+    }
+
     /// A success of a JSON protocol.
     pub(super) fn success(body: &Value) -> Self {
         Self::new(200, "application/x-amz-json-1.0", body.to_string())
@@ -35,6 +46,15 @@ impl Reply {
     pub(super) fn error(status: u16, code: &str, message: &str) -> Self {
         let body = json!({"__type": code, "message": message, "Message": message});
         Self::new(status, "application/x-amz-json-1.0", body.to_string()).with("x-amzn-errortype", code)
+    }
+
+    /// A throttled invocation, with Lambda's reason.
+    pub(super) fn throttled(reason: &str) -> Self {
+        let mut reply = Self::error(429, "TooManyRequestsException", "Rate Exceeded.");
+        let mut body = reply.json();
+        body["Reason"] = reason.into();
+        reply.set_json(&body);
+        reply
     }
 
     /// An error of SQS, which has a shape and the code of its old query protocol.

@@ -14,13 +14,15 @@ use super::message_size;
 use super::permission::denied;
 use super::redrive::Dropped;
 use super::reply::Reply;
-use super::{At, Moments};
+use super::{At, Denials, Moments};
 use crate::scenario::wire::forward;
 
 pub(super) struct Sqs {
     created: Moments,
     deleted: Moments,
     tagged: Moments,
+    /// Calls that a condition on new tags still denies.
+    retagged: Denials,
     ghosts: Mutex<HashMap<String, Ghost>>,
     counts: Mutex<HashMap<String, Counts>>,
     /// The attributes before they were last set, and when that was.
@@ -37,6 +39,7 @@ impl Default for Sqs {
             created: Moments::default(),
             deleted: Moments::default(),
             tagged: Moments::default(),
+            retagged: Denials::default(),
             ghosts: Mutex::default(),
             counts: Mutex::default(),
             attributes: Mutex::default(),
@@ -122,8 +125,12 @@ impl Sqs {
         }
         match operation {
             "TagQueue" => {
+                self.retagged.begin(at, &key);
                 self.tagged.note(key);
                 at.begin(&[S15]);
+            }
+            "SetQueueAttributes" if self.retagged.strikes(at, &key) => {
+                return Some(super::permission::refusal(at, queue));
             }
             "SetQueueAttributes" if at.is_on(S4) => self.remember_attributes(at, key).await,
             _ if sends => return unusable_key(at, at.call.text("QueueUrl")?).await,

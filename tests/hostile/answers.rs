@@ -76,7 +76,8 @@ fn a_bad_answer_to_a_read_is_a_short_error_and_nothing_is_written() {
                 let rotated = [Bad::ALL[(at + number) % Bad::ALL.len()]];
                 let bads = match (line, service) {
                     ("verify", _) => &Bad::ALL[..],
-                    (_, "sts") => &[],
+                    // The others do not need its answer (T6), and would write.
+                    (_, "sts" | "tagging") => &[],
                     _ => &rotated[..],
                 };
                 cases.extend(bads.iter().map(|bad| (service, line, *bad)));
@@ -98,7 +99,8 @@ fn a_bad_answer_to_a_read_is_a_short_error_and_nothing_is_written() {
                 );
                 check(&case, &run.text, &[MARK, "<html"]);
                 if proxy.struck() {
-                    assert_eq!(run.code, Some(1), "{case}: {}", run.text);
+                    let code = if service == "tagging" { 0 } else { 1 };
+                    assert_eq!(run.code, Some(code), "{case}: {}", run.text);
                     assert_eq!(proxy.writes(), Vec::<String>::new(), "{case}: {}", run.text);
                 }
             }

@@ -1,19 +1,22 @@
 //! The same program on the emulator, as a process of its own with the variables of an ordinary AWS configuration.
 
+use std::collections::BTreeSet;
 use std::process::Stdio;
 use std::time::Duration;
 
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_sts::config::{Credentials, SharedCredentialsProvider};
+use serde_json::Value;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
-use super::ACCOUNT_VARIABLE;
 use super::leftovers::{Leftover, left};
 use super::observation;
 use super::run::{Run, SECOND_VARIABLE};
+use super::{ACCOUNT_VARIABLE, RECORDINGS_VARIABLE};
 use crate::aws_like::{Proxy, Server};
+use crate::recorded::Recording;
 
 /// An account on the emulator, which behaves like AWS.
 struct Emulated {
@@ -55,6 +58,7 @@ impl Emulated {
             .env("AWS_EC2_METADATA_DISABLED", "true")
             .env("AWS_ENDPOINT_URL", &self.proxy.url)
             .env(SECOND_VARIABLE, "50")
+            .env(RECORDINGS_VARIABLE, self.home.path().join("recordings"))
             .envs(variables.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -97,7 +101,60 @@ fn the_whole_story() {
         let observed = ended.stdout.lines().filter_map(|line| line.split_once(": "));
         let observed: Vec<_> = observed.map(|(id, _)| id).filter(|id| observation::is_id(id)).collect();
         assert_eq!(observed, crate::reliability::likely_rows());
+        let recordings = emulated.home.path().join("recordings");
+        let recorded = std::fs::read_dir(recordings)
+            .unwrap()
+            .map(|file| Recording::read(&file.unwrap().path()));
+        let recorded: Vec<_> = recorded.collect();
+        let rows: BTreeSet<_> = recorded.iter().flat_map(|recording| recording.rows.clone()).collect();
+        assert_eq!(rows.len() + observation::NOT_HERE.len(), observed.len());
+        for recording in recorded {
+            assert!(!recording.answers.is_empty(), "{:?}", recording.rows);
+            let text = format!("{recording:?}");
+            assert!(!text.contains(emulated.account), "{text}");
+        }
     });
+}
+
+/// A condition that compares `*` as a character would deny every call.
+#[tokio::test]
+async fn the_documented_document_is_for_every_bus_of_this_test() {
+    let page = include_str!("../../docs/real-account.md");
+    let sed = page
+        .lines()
+        .find_map(|line| line.trim_start().strip_prefix("| sed "))
+        .unwrap();
+    let home = TempDir::new().unwrap();
+    let server = Server::shared();
+    let proxy = server.runtime.spawn(Proxy::start(server.port(), "none")).await.unwrap();
+    let script = format!(
+        "'{}' policy operator --bus kibus-rt-00000000 --queue-prefix kibus-rt-00000000-c- | sed {sed}",
+        env!("CARGO_BIN_EXE_kibus")
+    );
+    let output = Command::new("sh")
+        .args(["-c", &script])
+        .env("HOME", home.path())
+        .env("AWS_ACCESS_KEY_ID", "300000000005")
+        .env("AWS_SECRET_ACCESS_KEY", "test")
+        .env("AWS_REGION", "us-west-2")
+        .env("AWS_ENDPOINT_URL", &proxy.url)
+        .output();
+    let output = output.await.unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut patterns = BTreeSet::new();
+    for statement in document["Statement"].as_array().unwrap() {
+        for (operator, keys) in statement["Condition"].as_object().into_iter().flatten() {
+            if keys.to_string().contains('*') {
+                patterns.insert(operator.clone());
+            }
+        }
+    }
+    let known = ["ArnLike", "ForAllValues:ArnEquals", "StringLike", "StringLikeIfExists"];
+    assert_eq!(
+        patterns,
+        known.map(str::to_owned).into(),
+        "ArnEquals compares as ArnLike does"
+    );
 }
 
 #[test]

@@ -11,21 +11,6 @@ use super::sqs;
 /// How long a new rule may take to match, in seconds.
 const MATCHED: u32 = 120;
 
-pub(super) async fn observe(run: &Run) -> Vec<(&'static str, Seen)> {
-    let refused = refused_source(run).await;
-    let rule = new_rule(run).await;
-    let (matched, stored) = match rule {
-        Ok((matched, stored)) => (Ok(matched), Ok(stored)),
-        Err(error) => (Err(error.clone()), Err(error)),
-    };
-    vec![
-        ("E1", matched.clone()),
-        ("P9", matched),
-        ("E11", refused),
-        ("R5", stored),
-    ]
-}
-
 fn entry(source: &str, detail: &Value) -> PutEventsRequestEntry {
     let entry = PutEventsRequestEntry::builder()
         .source(source)
@@ -34,7 +19,7 @@ fn entry(source: &str, detail: &Value) -> PutEventsRequestEntry {
 }
 
 /// E11: an event of a source that only AWS may use.
-async fn refused_source(run: &Run) -> Seen {
+pub(super) async fn refused_source(run: &Run) -> Seen {
     let put = run
         .events
         .put_events()
@@ -51,7 +36,7 @@ async fn refused_source(run: &Run) -> Seen {
 }
 
 /// E1 and P9: when a new rule matches the first event. R5: how the rule comes back.
-async fn new_rule(run: &Run) -> Result<(String, String), Unseen> {
+pub(super) async fn new_rule(run: &Run) -> Result<Vec<Seen>, Unseen> {
     let (queue, rule) = (sqs::create(run, "matched").await?, run.name("matched"));
     let queue_arn = run.arn("sqs", &rule);
     let policy = json!({
@@ -92,23 +77,22 @@ async fn new_rule(run: &Run) -> Result<(String, String), Unseen> {
         arrived.map(drop)
     });
     let after = matched.await.map(|matched| matched.1);
-    Ok((
-        format!(
-            "one event a second after PutTargets: the first of them arrived {} later; it was event {}",
-            sqs::seconds(after, MATCHED),
-            arrived.map_or_else(|| "none".to_owned(), |number| (number + 1).to_string())
-        ),
-        format!(
-            "EventPattern {}, EventBusName {}, Description {}",
-            if stored.event_pattern() == Some(&pattern) {
-                "as sent"
-            } else {
-                "changed"
-            },
-            stored.event_bus_name().unwrap_or("absent"),
-            stored
-                .description()
-                .map_or_else(|| "absent".to_owned(), |text| format!("\"{text}\"")),
-        ),
-    ))
+    let matched = format!(
+        "one event a second after PutTargets: the first of them arrived {} later; it was event {}",
+        sqs::seconds(after, MATCHED),
+        arrived.map_or_else(|| "none".to_owned(), |number| (number + 1).to_string())
+    );
+    let stored = format!(
+        "EventPattern {}, EventBusName {}, Description {}",
+        if stored.event_pattern() == Some(&pattern) {
+            "as sent"
+        } else {
+            "changed"
+        },
+        stored.event_bus_name().unwrap_or("absent"),
+        stored
+            .description()
+            .map_or_else(|| "absent".to_owned(), |text| format!("\"{text}\"")),
+    );
+    Ok(vec![Ok(matched.clone()), Ok(matched), Ok(stored)])
 }

@@ -1,10 +1,12 @@
 //! Roles: those of the test, and what IAM does.
 
 use aws_sdk_iam::error::ProvideErrorMetadata;
+use aws_sdk_sts::config::Credentials;
 use serde_json::json;
 
 use super::observation::{Seen, Unseen, answer};
 use super::run::Run;
+use super::sqs::seconds;
 
 /// Creates a role that this service, or with `root` this account, may assume.
 pub(super) async fn create_role(run: &Run, name: &str, principal: &str) -> Result<(), Unseen> {
@@ -19,6 +21,28 @@ pub(super) async fn create_role(run: &Run, name: &str, principal: &str) -> Resul
     let create = run.iam.create_role().role_name(name);
     create.assume_role_policy_document(trust.to_string()).send().await?;
     Ok(())
+}
+
+/// The run with the credentials of a role that this account may assume.
+pub(super) async fn assume(run: &Run, role: &str) -> Result<Run, Unseen> {
+    let arn = run.arn("iam", &format!("role/{role}"));
+    let assumed = run.until(120, async || {
+        let assume = run.sts.assume_role().role_arn(&arn).role_session_name("kibus-rt");
+        match assume.send().await {
+            // A new role cannot be assumed at once.
+            Err(error) if error.code() == Some("AccessDenied") => None,
+            other => Some(other),
+        }
+    });
+    let (assumed, _) = assumed.await.ok_or("the role cannot be assumed in 120 s")?;
+    let keys = assumed?.credentials.ok_or("AssumeRole gave no credentials")?;
+    Ok(run.with_credentials(Credentials::new(
+        keys.access_key_id,
+        keys.secret_access_key,
+        Some(keys.session_token),
+        None,
+        "role",
+    )))
 }
 
 /// Allows a role these actions on these resources, by one inline policy.
@@ -75,6 +99,48 @@ pub(super) async fn absent_boundary(run: &Run) -> Seen {
     let put = run.iam.put_role_permissions_boundary().role_name(&role);
     let put = answer(&put.permissions_boundary(&absent).send().await);
     Ok(format!("CreateRole: {create}; PutRolePermissionsBoundary: {put}"))
+}
+
+/// I9: PutRolePolicy under a condition on the boundary, right after CreateRole gave the role that boundary.
+pub(super) async fn new_boundary(run: &Run) -> Seen {
+    let (operator, bounded) = (run.role("bounder"), run.role("bounded"));
+    let boundary = format!("arn:{}:iam::aws:policy/ReadOnlyAccess", run.partition);
+    create_role(run, &operator, "root").await?;
+    let policy = json!({
+        "Version": "2012-10-17",
+        "Statement": [{
+            "Effect": "Allow",
+            "Action": ["iam:CreateRole", "iam:PutRolePolicy"],
+            "Resource": run.arn("iam", &format!("role/{bounded}")),
+            "Condition": {"StringEquals": {"iam:PermissionsBoundary": boundary}},
+        }],
+    });
+    put(run, &operator, "bounded", &policy.to_string()).await?;
+    let iam = assume(run, &operator).await?.iam;
+    let trust = r#"{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}"#;
+    let mut last = String::new();
+    let created = run.until(180, async || {
+        let create = iam.create_role().role_name(&bounded).permissions_boundary(&boundary);
+        last = answer(&create.assume_role_policy_document(trust).send().await);
+        (last == "200").then_some(())
+    });
+    if created.await.is_none() {
+        return Err(Unseen(format!(
+            "CreateRole under the condition is answered with {last} after 180 s"
+        )));
+    }
+    let mut first = None;
+    let allowed = run.until(180, async || {
+        let put = iam.put_role_policy().role_name(&bounded).policy_name("first");
+        let said = answer(&put.policy_document(policy.to_string()).send().await);
+        first.get_or_insert_with(|| said.clone());
+        (said == "200").then_some(())
+    });
+    let allowed = seconds(allowed.await.map(|allowed| allowed.1), 180);
+    Ok(format!(
+        "PutRolePolicy right after CreateRole: {}; allowed {allowed} after it",
+        first.unwrap_or_default()
+    ))
 }
 
 /// R9: whether a policy comes back in the order in which it was sent.

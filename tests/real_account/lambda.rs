@@ -6,6 +6,7 @@ use std::io::{Cursor, Write};
 use aws_sdk_lambda::Client;
 use aws_sdk_lambda::primitives::Blob;
 use aws_sdk_lambda::types::{Environment, FunctionCode, LastUpdateStatus, Runtime, State};
+use serde_json::json;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
@@ -13,6 +14,9 @@ use super::iam;
 use super::observation::{Seen, Unseen, answer};
 use super::run::Run;
 use super::sqs;
+
+/// How long a role may take to be allowed to map a queue, and a mapping to be deleted, in seconds.
+const MAPPED: u32 = 120;
 
 /// How long a new role may take until Lambda can assume it, in seconds.
 const ASSUMED: u32 = 300;
@@ -23,17 +27,9 @@ const SEALED: u32 = 60;
 /// The least time between two calls for one function, in seconds: control plane calls are few (L21).
 const ASKED: u32 = 2;
 
-pub(super) async fn observe(run: &Run) -> Vec<(&'static str, Seen)> {
-    let ids = ["L7", "L19", "L20", "M5"];
-    match functions(run).await {
-        Ok(seen) => ids.into_iter().zip(seen).collect(),
-        Err(error) => ids.into_iter().map(|id| (id, Err(error.clone()))).collect(),
-    }
-}
-
-/// Two functions with one role, one of them with a variable. Neither answers: each start ends with an error, which is
+/// L7, L19, L20, M5: two functions with one role, one of them with a variable. Neither answers: each start ends with an error, which is
 /// another answer than that of a function that Lambda cannot start.
-async fn functions(run: &Run) -> Result<[Seen; 4], Unseen> {
+pub(super) async fn functions(run: &Run) -> Result<Vec<Seen>, Unseen> {
     let (sealed, plain) = (run.name("sealed"), run.name("plain"));
     let (role, other) = (run.role("function"), run.role("other"));
     for role in [&role, &other] {
@@ -65,7 +61,7 @@ async fn functions(run: &Run) -> Result<[Seen; 4], Unseen> {
     publish(run, &sealed, "after").await?;
     let new = runs(run, &sealed, "2", ASSUMED).await;
     let old = runs(run, &sealed, "1", SEALED).await;
-    Ok([
+    Ok(vec![
         busy,
         Ok(format!(
             "with a variable, role made again: Invoke {sealed_again}; after another role and back: new version {new}, old version {old}"
@@ -153,6 +149,74 @@ async fn last_result(run: &Run, function: &str, role: &str) -> Seen {
         mapping.state().unwrap_or("absent"),
         mapping.last_processing_result().unwrap_or("absent")
     ))
+}
+
+/// M13: whether a condition on the function's ARN, or on that of the alias, allows to map a queue to the alias, and to delete
+/// the mapping.
+pub(super) async fn mapping_condition(run: &Run) -> Seen {
+    let (name, role) = (run.name("aliased"), run.role("aliased"));
+    iam::create_role(run, &role, "lambda.amazonaws.com").await?;
+    let queue = run.arn("sqs", &run.name("aliased"));
+    sqs::create(run, "aliased").await?;
+    let actions = ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"];
+    iam::allow(run, &role, &actions, &queue).await?;
+    create(run, &name, &role, false).await?;
+    ready(run, &name).await?;
+    publish(run, &name, "aliased").await?;
+    let alias = run.lambda.create_alias().function_name(&name).name("live");
+    let alias = alias.function_version("1").send().await?.alias_arn.unwrap_or_default();
+    let function = run.arn("lambda", &format!("function:{name}"));
+    let mut seen = Vec::new();
+    // Without a condition first, so that only the condition can deny the others.
+    for (what, arn) in [("any", "*"), ("function", &function), ("alias", &alias)] {
+        let mapped = mapped_as(run, &format!("by-{what}"), arn, &alias, &queue).await?;
+        seen.push(format!("allowed by the ARN of {what}: {mapped}"));
+    }
+    Ok(seen.join("; "))
+}
+
+/// What a role is answered that may map functions with this ARN: to a create, and to the delete.
+async fn mapped_as(run: &Run, role: &str, arn: &str, alias: &str, queue: &str) -> Result<String, Unseen> {
+    let role = run.role(role);
+    iam::create_role(run, &role, "root").await?;
+    let policy = json!({
+        "Version": "2012-10-17",
+        "Statement": [{
+            "Effect": "Allow",
+            "Action": ["lambda:CreateEventSourceMapping", "lambda:DeleteEventSourceMapping"],
+            "Resource": "*",
+            "Condition": {"ArnLike": {"lambda:FunctionArn": arn}},
+        }],
+    });
+    iam::put(run, &role, "map", &policy.to_string()).await?;
+    let lambda = iam::assume(run, &role).await?.lambda;
+    let mut last = String::new();
+    let mapping = run.until(MAPPED, async || {
+        let create = lambda.create_event_source_mapping().event_source_arn(queue);
+        let created = create.function_name(alias).send().await;
+        last = answer(&created);
+        created.ok()?.uuid
+    });
+    let Some((mapping, _)) = mapping.await else {
+        // Without a condition, it is not the condition that denies.
+        let why = format!("CreateEventSourceMapping is answered with {last} after {MAPPED} s");
+        return if arn == "*" { Err(Unseen(why)) } else { Ok(why) };
+    };
+    let mut deleted = String::new();
+    // A mapping in transition cannot be deleted (M7).
+    run.until(MAPPED, async || {
+        deleted = answer(&lambda.delete_event_source_mapping().uuid(&mapping).send().await);
+        (!deleted.contains("ResourceInUse")).then_some(())
+    })
+    .await;
+    // The next create needs the queue and the function without a mapping.
+    run.until(MAPPED, async || {
+        let _ = run.lambda.delete_event_source_mapping().uuid(&mapping).send().await;
+        let left = run.lambda.get_event_source_mapping().uuid(&mapping).send().await;
+        left.is_err().then_some(())
+    })
+    .await;
+    Ok(format!("create {last}, delete {deleted}"))
 }
 
 /// Waits until a function can be changed and run.

@@ -7,17 +7,22 @@
 //! `docs/real-account.md` says what it does, what it costs, and how to clean up by hand. The tests in `emulated` run the
 //! same program against the emulator, as another process with the same variables.
 
+mod connections;
+mod dead_letters;
 mod emulated;
 mod eventbridge;
 mod iam;
 mod lambda;
 mod leftovers;
 mod observation;
+mod played;
+mod recorder;
 mod run;
 mod sqs;
 mod story;
 mod tagging;
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use tokio::signal::unix::{SignalKind, signal};
@@ -27,6 +32,9 @@ use run::{Run, say};
 
 /// The variable that names the account to run in.
 const ACCOUNT_VARIABLE: &str = "KIBUS_REAL_ACCOUNT";
+
+/// The variable that names the directory for the answers of AWS.
+const RECORDINGS_VARIABLE: &str = "KIBUS_REAL_ACCOUNT_RECORDINGS";
 
 #[tokio::test]
 #[ignore = "changes a real AWS account and costs money: see docs/real-account.md"]
@@ -51,7 +59,7 @@ async fn whole() -> Result<(), String> {
     let story = spawn_local({
         let run = run.clone();
         // A panic in one of them ends the other.
-        async move { tokio::join!(story::tell(&run), observation::all(&run)).1 }
+        async move { tokio::join!(story::tell(&run), observation::all(&run, recordings())).1 }
     });
     let stop = story.abort_handle();
     let interrupted = spawn_local(async move {
@@ -84,6 +92,14 @@ async fn whole() -> Result<(), String> {
         say(&line);
     }
     cleaned
+}
+
+/// The directory for the answers of AWS.
+fn recordings() -> PathBuf {
+    std::env::var_os(RECORDINGS_VARIABLE).map_or_else(
+        || PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("real-account"),
+        PathBuf::from,
+    )
 }
 
 fn listen(kind: SignalKind) -> tokio::signal::unix::Signal {

@@ -1,10 +1,14 @@
 //! What AWS does where `docs/reliability.md` has only a likely answer.
 
+use std::path::PathBuf;
+
 use aws_sdk_sts::error::{ProvideErrorMetadata, SdkError};
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 
+use super::recorder::Recorder;
 use super::run::Run;
-use super::{eventbridge, iam, lambda, sqs, tagging};
+use super::{connections, dead_letters, eventbridge, iam, lambda, sqs, tagging};
+use crate::recorded::Recording;
 
 /// What was seen, or why nothing was.
 pub(super) type Seen = Result<String, Unseen>;
@@ -44,7 +48,7 @@ pub(super) fn answer<T, E: ProvideErrorMetadata>(answer: &Result<T, SdkError<E, 
 }
 
 /// Rows that no run can see, and why.
-const NOT_HERE: [(&str, &str); 6] = [
+pub(super) const NOT_HERE: [(&str, &str); 6] = [
     (
         "G1",
         "a run that finds the rate of these calls would throttle others in the account",
@@ -59,23 +63,83 @@ const NOT_HERE: [(&str, &str); 6] = [
     ("W3", "it needs hours of rest before the first message, and alarms"),
 ];
 
-/// Every likely row, with what was seen. The probes run at the same time, each with resources of its own.
-pub(super) async fn all(run: &Run) -> Vec<(&'static str, Seen)> {
-    let (queues, rules, functions, boundary, order, tags) = tokio::join!(
-        sqs::observe(run),
-        eventbridge::observe(run),
-        lambda::observe(run),
-        iam::absent_boundary(run),
-        iam::order_of_a_policy(run),
-        tagging::observe(run),
-    );
-    let mut seen = queues;
-    seen.extend(rules);
-    seen.extend(functions);
-    seen.extend([("I8", boundary), ("R9", order)]);
-    seen.extend(tags);
+/// What is observed: the rows, and what was seen of each of them.
+struct Observed {
+    rows: &'static [&'static str],
+    seen: Vec<Seen>,
+    recorder: Recorder,
+}
+
+/// Observes rows; each observation has resources and a recording of its own.
+async fn observe(
+    run: &Run,
+    rows: &'static [&'static str],
+    observe: impl AsyncFnOnce(&Run) -> Result<Vec<Seen>, Unseen>,
+) -> Observed {
+    let run = run.recorded();
+    let seen = observe(&run).await;
+    let seen = seen.unwrap_or_else(|error| rows.iter().map(|_| Err(error.clone())).collect());
+    assert_eq!(seen.len(), rows.len(), "{rows:?}");
+    Observed {
+        rows,
+        seen,
+        recorder: run.recorder,
+    }
+}
+
+/// Observes one row.
+async fn row(run: &Run, row: &'static [&'static str; 1], seen: impl AsyncFnOnce(&Run) -> Seen) -> Observed {
+    observe(run, row, async |run| Ok(vec![seen(run).await])).await
+}
+
+/// Every likely row, with what was seen. The observations run at the same time. The answers of AWS are written to this
+/// directory.
+pub(super) async fn all(run: &Run, recordings: PathBuf) -> Vec<(&'static str, Seen)> {
+    let of_sqs = async {
+        let (repeated, size, listed, key, grants, reads, dead, locked, changed) = tokio::join!(
+            row(run, &["S2"], sqs::repeated_create),
+            row(run, &["S11"], sqs::largest_message),
+            row(run, &["S21"], sqs::listed_late),
+            row(run, &["R4"], sqs::alias_of_a_key),
+            observe(run, &["P7", "P12", "S14", "S15", "S16"], sqs::grants),
+            row(run, &["S22"], connections::several),
+            row(run, &["S23"], dead_letters::new_target),
+            observe(run, &["S24", "S26"], dead_letters::locked),
+            row(run, &["S25"], sqs::changed_key),
+        );
+        vec![repeated, size, listed, key, grants, reads, dead, locked, changed]
+    };
+    let of_others = async {
+        let (refused, rule, functions, mapping, boundary, order, denied, tags) = tokio::join!(
+            row(run, &["E11"], eventbridge::refused_source),
+            observe(run, &["E1", "P9", "R5"], eventbridge::new_rule),
+            observe(run, &["L7", "L19", "L20", "M5"], lambda::functions),
+            row(run, &["M13"], lambda::mapping_condition),
+            row(run, &["I8"], iam::absent_boundary),
+            row(run, &["R9"], iam::order_of_a_policy),
+            row(run, &["I9"], iam::new_boundary),
+            observe(run, &["T1", "P13"], tagging::late),
+        );
+        vec![refused, rule, functions, mapping, boundary, order, denied, tags]
+    };
+    let (of_sqs, of_others) = tokio::join!(of_sqs, of_others);
+    let secrets = run.secrets().await;
+    let mut seen = Vec::new();
+    for Observed {
+        rows,
+        seen: lines,
+        recorder,
+    } in of_sqs.into_iter().chain(of_others)
+    {
+        let found: Vec<_> = rows.iter().copied().zip(lines).collect();
+        Recording::new(rows, run.place(), self::lines(&found), recorder.answers(), &secrets).write(&recordings);
+        seen.extend(found);
+    }
     seen.extend(NOT_HERE.map(|(id, why)| (id, Err(why.into()))));
-    run.tell("all observations are made");
+    run.tell(&format!(
+        "all observations are made; the answers are in {}",
+        recordings.display()
+    ));
     seen
 }
 

@@ -7,8 +7,11 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use aws_config::{BehaviorVersion, SdkConfig};
+use aws_sdk_sts::config::{Credentials, ProvideCredentials, SharedCredentialsProvider};
 
 use super::ACCOUNT_VARIABLE;
+use super::recorder::Recorder;
+use crate::recorded::Secrets;
 
 /// How the name of every bus of this test begins.
 pub(super) const PREFIX: &str = "kibus-rt-";
@@ -39,6 +42,8 @@ pub(super) struct Run {
     pub(super) sqs: aws_sdk_sqs::Client,
     pub(super) sts: aws_sdk_sts::Client,
     pub(super) tagging: aws_sdk_resourcegroupstagging::Client,
+    /// Records the answers to these clients.
+    pub(super) recorder: Recorder,
     second: Duration,
     begun: Instant,
 }
@@ -84,6 +89,19 @@ impl Run {
 
     /// A run with this configuration, account and caller.
     pub(super) fn with(config: &SdkConfig, account: &str, caller: &str) -> Self {
+        Self::connected(config, account, caller, Recorder::new())
+    }
+
+    fn connected(config: &SdkConfig, account: &str, caller: &str, recorder: Recorder) -> Self {
+        macro_rules! client {
+            ($sdk:ident) => {
+                $sdk::Client::from_conf(
+                    $sdk::config::Builder::from(config)
+                        .interceptor(recorder.clone())
+                        .build(),
+                )
+            };
+        }
         let second = std::env::var(SECOND_VARIABLE).map_or(1000, |text| text.parse().unwrap());
         let random = RandomState::new().build_hasher().finish() & 0xffff_ffff;
         Self {
@@ -91,16 +109,74 @@ impl Run {
             account: account.to_owned(),
             region: config.region().map(ToString::to_string).unwrap_or_default(),
             partition: caller.split(':').nth(1).unwrap_or("aws").to_owned(),
-            events: aws_sdk_eventbridge::Client::new(config),
-            iam: aws_sdk_iam::Client::new(config),
-            lambda: aws_sdk_lambda::Client::new(config),
-            logs: aws_sdk_cloudwatchlogs::Client::new(config),
-            sqs: aws_sdk_sqs::Client::new(config),
-            sts: aws_sdk_sts::Client::new(config),
-            tagging: aws_sdk_resourcegroupstagging::Client::new(config),
+            events: client!(aws_sdk_eventbridge),
+            iam: client!(aws_sdk_iam),
+            lambda: client!(aws_sdk_lambda),
+            logs: client!(aws_sdk_cloudwatchlogs),
+            sqs: client!(aws_sdk_sqs),
+            sts: client!(aws_sdk_sts),
+            tagging: client!(aws_sdk_resourcegroupstagging),
             config: config.clone(),
+            recorder,
             second: Duration::from_millis(second),
             begun: Instant::now(),
+        }
+    }
+
+    /// The same run with another length of a second.
+    pub(super) fn with_second(self, second: Duration) -> Self {
+        Self { second, ..self }
+    }
+
+    /// The same run, whose answers are recorded apart from those of all others.
+    pub(super) fn recorded(&self) -> Self {
+        self.again(&self.config, Recorder::new())
+    }
+
+    /// The same run with the credentials of a role. The answers are recorded together.
+    pub(super) fn with_credentials(&self, keys: Credentials) -> Self {
+        let config = self
+            .config
+            .to_builder()
+            .credentials_provider(SharedCredentialsProvider::new(keys));
+        self.again(&config.build(), self.recorder.clone())
+    }
+
+    fn again(&self, config: &SdkConfig, recorder: Recorder) -> Self {
+        Self {
+            bus: self.bus.clone(),
+            partition: self.partition.clone(),
+            second: self.second,
+            begun: self.begun,
+            ..Self::connected(config, &self.account, "", recorder)
+        }
+    }
+
+    /// What a recording of this run must not contain.
+    pub(super) async fn secrets(&self) -> Secrets {
+        let bus = (self.bus.clone(), "kibus-rt-00000000");
+        let keys = match self.config.credentials_provider() {
+            Some(provider) => provider.provide_credentials().await.ok(),
+            None => None,
+        };
+        let keys = keys.into_iter().flat_map(|keys| {
+            let token = keys.session_token().unwrap_or_default().to_owned();
+            [
+                keys.access_key_id().to_owned(),
+                keys.secret_access_key().to_owned(),
+                token,
+            ]
+        });
+        // A key id of an emulator may be the account, or a word.
+        let keys = keys.filter(|key| key.len() > 12).map(|key| (key, "removed"));
+        Secrets::of(keys.chain([bus]))
+    }
+
+    /// Where the run is, for its recordings.
+    pub(super) fn place(&self) -> String {
+        match self.config.endpoint_url() {
+            Some(_) => "an emulator".to_owned(),
+            None => format!("AWS, {}", self.region),
         }
     }
 

@@ -1,10 +1,7 @@
 //! What SQS does.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-use aws_sdk_sqs::Client;
-use aws_sdk_sqs::config::Credentials;
-use aws_sdk_sqs::error::ProvideErrorMetadata;
 use aws_sdk_sqs::operation::create_queue::builders::CreateQueueFluentBuilder;
 use aws_sdk_sqs::types::QueueAttributeName as Attribute;
 use serde_json::json;
@@ -18,32 +15,6 @@ const GRANTED: u32 = 180;
 
 /// How long a new queue may take to be found, in seconds.
 const FOUND: u32 = 60;
-
-pub(super) async fn observe(run: &Run) -> Vec<(&'static str, Seen)> {
-    let (repeated, size, listed, dead_letters, redrive, key, grants) = tokio::join!(
-        repeated_create(run),
-        largest_message(run),
-        listed_late(run),
-        new_dead_letter_queue(run),
-        denied_redrive(run),
-        alias_of_a_key(run),
-        grants(run),
-    );
-    let mut seen = vec![
-        ("S2", repeated),
-        ("S11", size),
-        ("S21", listed),
-        ("S23", dead_letters),
-        ("S24", redrive),
-        ("R4", key),
-    ];
-    let failed = |error: &Unseen| ["P7", "P12", "S14", "S15", "S16"].map(|id| (id, Err(error.clone())));
-    match grants {
-        Ok(grants) => seen.extend(grants),
-        Err(error) => seen.extend(failed(&error)),
-    }
-    seen
-}
 
 /// The URL of a new queue.
 pub(super) async fn create(run: &Run, name: &str) -> Result<String, Unseen> {
@@ -64,7 +35,7 @@ async fn found(run: &Run, create: CreateQueueFluentBuilder) -> Result<String, Un
 }
 
 /// S2: the tags after the same queue is created again with others.
-async fn repeated_create(run: &Run) -> Seen {
+pub(super) async fn repeated_create(run: &Run) -> Seen {
     let create = || run.sqs.create_queue().queue_name(run.name("tags"));
     let url = found(run, create().tags("first", "1")).await?;
     let again = answer(&create().tags("first", "2").tags("second", "2").send().await);
@@ -80,7 +51,7 @@ async fn repeated_create(run: &Run) -> Seen {
 }
 
 /// S11: the largest message of a new queue.
-async fn largest_message(run: &Run) -> Seen {
+pub(super) async fn largest_message(run: &Run) -> Seen {
     let url = create(run, "size").await?;
     let name = Attribute::MaximumMessageSize;
     let read = run.sqs.get_queue_attributes().queue_url(url);
@@ -92,44 +63,8 @@ async fn largest_message(run: &Run) -> Seen {
     ))
 }
 
-/// S24: what `denyAll` does to a new redrive policy, and to a queue that has one already.
-async fn denied_redrive(run: &Run) -> Seen {
-    let (target, source) = tokio::join!(create(run, "redrive-to"), create(run, "redrive-from"));
-    let (target, source) = (target?, source?);
-    let arn = run.arn("sqs", &run.name("redrive-to"));
-    let redrive = json!({"deadLetterTargetArn": arn, "maxReceiveCount": 1}).to_string();
-    let deny = json!({"redrivePermission": "denyAll"}).to_string();
-    for (url, name, value) in [
-        (&source, Attribute::RedrivePolicy, &redrive),
-        (&target, Attribute::RedriveAllowPolicy, &deny),
-    ] {
-        let set = run.sqs.set_queue_attributes().queue_url(url).attributes(name, value);
-        set.send().await?;
-    }
-    // As long as attributes take at most (S4).
-    run.wait(60).await;
-    let create = run.sqs.create_queue().queue_name(run.name("redrive-new"));
-    let create = create.attributes(Attribute::RedrivePolicy, &redrive).send().await;
-    run.sqs
-        .send_message()
-        .queue_url(&source)
-        .message_body("{}")
-        .send()
-        .await?;
-    let moved = run.until(60, async || {
-        let receive = |url| run.sqs.receive_message().queue_url(url).visibility_timeout(0).send();
-        let (_, moved) = tokio::join!(receive(&source), receive(&target));
-        moved.is_ok_and(|moved| !moved.messages().is_empty()).then_some(())
-    });
-    Ok(format!(
-        "with denyAll, CreateQueue of a new source: {}; a message of an older source is moved: {}",
-        answer(&create),
-        seconds(moved.await.map(|moved| moved.1), 60)
-    ))
-}
-
 /// S21: how long a new queue is missing from the list, and a deleted one is in it.
-async fn listed_late(run: &Run) -> Seen {
+pub(super) async fn listed_late(run: &Run) -> Seen {
     let name = run.name("listed");
     let url = create(run, "listed").await?;
     let is_listed = async || {
@@ -156,25 +91,8 @@ async fn listed_late(run: &Run) -> Seen {
     ))
 }
 
-/// S23: a queue is created right after its dead-letter queue.
-async fn new_dead_letter_queue(run: &Run) -> Seen {
-    let target = run.name("dead");
-    run.sqs.create_queue().queue_name(&target).send().await?;
-    let redrive = json!({"deadLetterTargetArn": run.arn("sqs", &target), "maxReceiveCount": 5}).to_string();
-    let mut answers = Vec::new();
-    for number in 0..5 {
-        let create = run.sqs.create_queue().queue_name(run.name(&format!("source-{number}")));
-        let create = create.attributes(Attribute::RedrivePolicy, &redrive);
-        answers.push(answer(&create.send().await));
-    }
-    Ok(format!(
-        "created right after its dead-letter queue: {}",
-        answers.join(", ")
-    ))
-}
-
 /// R4: the name of a key as it comes back.
-async fn alias_of_a_key(run: &Run) -> Seen {
+pub(super) async fn alias_of_a_key(run: &Run) -> Seen {
     let create = run.sqs.create_queue().queue_name(run.name("key"));
     let url = found(run, create.attributes(Attribute::KmsMasterKeyId, "alias/aws/sqs")).await?;
     let read = run
@@ -191,11 +109,46 @@ async fn alias_of_a_key(run: &Run) -> Seen {
     ))
 }
 
+/// S25: messages from before and after a change of the key, here from the managed key of the account to that of SQS.
+pub(super) async fn changed_key(run: &Run) -> Seen {
+    let create = run.sqs.create_queue().queue_name(run.name("changed"));
+    let url = found(run, create.attributes(Attribute::KmsMasterKeyId, "alias/aws/sqs")).await?;
+    let send = async |body: &str| answer(&run.sqs.send_message().queue_url(&url).message_body(body).send().await);
+    let before = send("before").await;
+    let set = run.sqs.set_queue_attributes().queue_url(&url);
+    let set = set.attributes(Attribute::KmsMasterKeyId, "");
+    let set = answer(&set.attributes(Attribute::SqsManagedSseEnabled, "true").send().await);
+    let after = send("after").await;
+    let shown = run.until(120, async || {
+        let read = run.sqs.get_queue_attributes().queue_url(&url);
+        let read = read.attribute_names(Attribute::All).send().await.ok()?.attributes?;
+        let is_changed = read.get(&Attribute::KmsMasterKeyId).is_none_or(String::is_empty);
+        is_changed.then(|| read.contains_key(&Attribute::LastModifiedTimestamp))
+    });
+    let shown = shown.await;
+    let has_time = shown.is_some_and(|(has_time, _)| has_time);
+    let mut received = BTreeSet::new();
+    let all = run.until(60, async || {
+        let receive = run.sqs.receive_message().queue_url(&url).max_number_of_messages(10);
+        let messages = receive.send().await.ok()?.messages.unwrap_or_default();
+        received.extend(messages.into_iter().filter_map(|message| message.body));
+        (received.len() == 2).then_some(())
+    });
+    all.await;
+    let received: Vec<_> = received.into_iter().collect();
+    Ok(format!(
+        "sent before: {before}; change: {set}; sent after: {after}; shown {} later, LastModifiedTimestamp {}; received: {}",
+        seconds(shown.map(|shown| shown.1), 120),
+        if has_time { "present" } else { "absent" },
+        received.join(", ")
+    ))
+}
+
 /// P7, P12, S14, S15, S16: a role that may send to one queue by its name and to others by their tag.
-async fn grants(run: &Run) -> Result<[(&'static str, Seen); 5], Unseen> {
+pub(super) async fn grants(run: &Run) -> Result<Vec<Seen>, Unseen> {
     let role = run.role("sender");
     iam::create_role(run, &role, "root").await?;
-    let sender = sender(run, &role).await?;
+    let sender = iam::assume(run, &role).await?.sqs;
     let (by_name, by_tag) = tokio::join!(create(run, "by-name"), create(run, "by-tag"));
     let (by_name, by_tag) = (by_name?, by_tag?);
     let send = async |url: &str| answer(&sender.send_message().queue_url(url).message_body("{}").send().await);
@@ -241,64 +194,27 @@ async fn grants(run: &Run) -> Result<[(&'static str, Seen); 5], Unseen> {
         .until(GRANTED, async || (send(&by_tag).await == "200").then_some(()))
         .await;
     let tagged = seconds(tagged.map(|tagged| tagged.1), GRANTED);
-    Ok([
-        (
-            "P7",
-            Ok(format!(
-                "SendMessage before PutRolePolicy: {without}; allowed {granted:.1} s after it"
-            )),
-        ),
-        ("P12", Ok(format!("allowed by its tag {tagged} after TagQueue"))),
-        (
-            "S14",
-            Ok(format!(
-                "partition {}, {}: a condition on aws:ResourceTag {}",
-                run.partition,
-                run.region,
-                if tagged.starts_with("not") {
-                    "never allowed"
-                } else {
-                    "works"
-                }
-            )),
-        ),
-        (
-            "S15",
-            Ok(format!(
-                "SendMessage without the tag: {wrong}; allowed {tagged} after TagQueue"
-            )),
-        ),
-        (
-            "S16",
-            Ok(format!(
-                "under the condition, wrong tag: {wrong}; absent queue: {absent}"
-            )),
-        ),
+    let works = if tagged.starts_with("not") {
+        "never allowed"
+    } else {
+        "works"
+    };
+    Ok(vec![
+        Ok(format!(
+            "SendMessage before PutRolePolicy: {without}; allowed {granted:.1} s after it"
+        )),
+        Ok(format!("allowed by its tag {tagged} after TagQueue")),
+        Ok(format!(
+            "partition {}, {}: a condition on aws:ResourceTag {works}",
+            run.partition, run.region
+        )),
+        Ok(format!(
+            "SendMessage without the tag: {wrong}; allowed {tagged} after TagQueue"
+        )),
+        Ok(format!(
+            "under the condition, wrong tag: {wrong}; absent queue: {absent}"
+        )),
     ])
-}
-
-/// A client with the role's own credentials.
-async fn sender(run: &Run, role: &str) -> Result<Client, Unseen> {
-    let arn = run.arn("iam", &format!("role/{role}"));
-    let assumed = run.until(120, async || {
-        let assume = run.sts.assume_role().role_arn(&arn).role_session_name("kibus-rt");
-        match assume.send().await {
-            // A new role cannot be assumed at once.
-            Err(error) if error.code() == Some("AccessDenied") => None,
-            other => Some(other),
-        }
-    });
-    let (assumed, _) = assumed.await.ok_or("the role cannot be assumed in 120 s")?;
-    let keys = assumed?.credentials.ok_or("AssumeRole gave no credentials")?;
-    let keys = Credentials::new(
-        keys.access_key_id,
-        keys.secret_access_key,
-        Some(keys.session_token),
-        None,
-        "role",
-    );
-    let config = aws_sdk_sqs::config::Builder::from(&run.config).credentials_provider(keys);
-    Ok(Client::from_conf(config.build()))
 }
 
 /// A time in words.

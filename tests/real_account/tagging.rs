@@ -11,13 +11,8 @@ use super::sqs::{self, seconds};
 /// How long the tagging API is asked, in seconds.
 const LEARNED: u32 = 180;
 
-pub(super) async fn observe(run: &Run) -> [(&'static str, Seen); 2] {
-    let late = late(run).await;
-    [("T1", late.clone()), ("P13", late)]
-}
-
-/// How long GetResources misses a new queue, and lists a deleted one.
-async fn late(run: &Run) -> Result<String, Unseen> {
+/// T1 and P13: how long GetResources misses a new queue, and lists a deleted one.
+pub(super) async fn late(run: &Run) -> Result<Vec<Seen>, Unseen> {
     let url = sqs::create(run, "learned").await?;
     let tags = HashMap::from([("kibus-rt-learned".to_owned(), run.bus.clone())]);
     run.sqs.tag_queue().queue_url(&url).set_tags(Some(tags)).send().await?;
@@ -33,9 +28,10 @@ async fn late(run: &Run) -> Result<String, Unseen> {
     let gone = run
         .until(LEARNED, async || (!is_listed().await.unwrap_or(true)).then_some(()))
         .await;
-    Ok(format!(
+    let late = format!(
         "GetResources lists a queue {} after TagQueue, and no longer {} after DeleteQueue",
         seconds(listed.map(|listed| listed.1), LEARNED),
         seconds(gone.map(|gone| gone.1), LEARNED)
-    ))
+    );
+    Ok(vec![Ok(late.clone()), Ok(late)])
 }

@@ -84,7 +84,9 @@ scenarios! {
     message_size
     no_answer
     no_tag_conditions
+    no_tagging_api
     names
+    new_conditions
     new_roles
     no_hub
     not_ours
@@ -98,6 +100,7 @@ scenarios! {
     retagged
     retagged_clusters
     retagged_hub
+    reserve_used_up
     router_binaries
     second_source
     self_test

@@ -454,6 +454,23 @@ fn a_caller_may_be_a_role_session() {
     }
 }
 
+/// The tagging API has no FIPS endpoint in any partition.
+#[test]
+fn a_service_without_an_answer_may_have_no_fips_endpoint() {
+    for (action, mentions) in [("tag:GetResources", true), ("sqs:ListQueues", false)] {
+        let fault = Fault {
+            kind: FaultKind::Unreachable,
+            ..rejected(action, "dns error")
+        };
+        let (_, hint) = fault.explanation(&crate::model::scope::tests::scope());
+        assert_eq!(
+            hint.unwrap().text.contains("AWS_USE_FIPS_ENDPOINT"),
+            mentions,
+            "{action}"
+        );
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct Text(&'static str, #[source] Option<Box<Text>>);

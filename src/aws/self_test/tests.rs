@@ -99,6 +99,13 @@ fn an_invocation_that_lambda_cannot_make_says_why() {
     let key = "Lambda was unable to decrypt the environment variables because KMS access was denied.";
     let role = "The role defined for the function cannot be assumed by Lambda.";
     let caller = "User: arn:aws:iam::111122223333:user/reader is not authorized to perform: lambda:InvokeFunction";
+    for reserved in [true, false] {
+        let fault = Fault {
+            kind: FaultKind::ConcurrencyUsedUp { reserved },
+            ..rejected(INVOKE, "used up")
+        };
+        assert_eq!(unable(fault), Ok(Some(LiveTest::Throttled("used up".to_owned()))));
+    }
     for (code, message, expected) in [
         (
             "KMSAccessDeniedException",

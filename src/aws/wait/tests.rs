@@ -8,7 +8,7 @@ use super::*;
 use crate::aws::error::refusal;
 use crate::model::scope::Scope;
 
-const EVERY: [WaitReason; 21] = [
+const EVERY: [WaitReason; 24] = [
     WaitReason::QueueDeletedRecently,
     WaitReason::QueueUnknown,
     WaitReason::RoleNotAssumable,
@@ -17,6 +17,8 @@ const EVERY: [WaitReason; 21] = [
     WaitReason::VersionWithoutKey,
     WaitReason::RolePermissions,
     WaitReason::RoleUnknown,
+    WaitReason::BoundaryUnknown,
+    WaitReason::TagsUnknown,
     WaitReason::PrincipalUnknown,
     WaitReason::PoliciesLeaving,
     WaitReason::RuleUnknown,
@@ -25,6 +27,7 @@ const EVERY: [WaitReason; 21] = [
     WaitReason::FunctionBusy,
     WaitReason::SourceUnknown,
     WaitReason::DeadLetterQueueUnknown,
+    WaitReason::MappingUnknown,
     WaitReason::MappingBusy,
     WaitReason::MappingInUse,
     WaitReason::MappingLeaving,
@@ -56,7 +59,7 @@ async fn run(unknown: Option<WaitReason>, answers: Vec<Result<Tried<()>, Fault>>
             },
         ),
         "x:Y",
-        unknown,
+        unknown.as_slice(),
         Waiting::new(&|reason| reported.lock().unwrap().push(reason.to_owned()), &asked),
         || async {
             *attempts.lock().unwrap() += 1;
@@ -95,6 +98,12 @@ fn not_assumable() -> Fault {
 
 fn absent() -> Fault {
     refusal("iam:PutRolePolicy", Some("NoSuchEntity"), "The role cannot be found.")
+}
+
+fn denied() -> Fault {
+    let message = "User: arn:aws:iam::111122223333:user/operator is not authorized to perform: iam:PutRolePolicy on \
+                   resource: role x because no identity-based policy allows the iam:PutRolePolicy action";
+    refusal("iam:PutRolePolicy", Some("AccessDenied"), message)
 }
 
 #[tokio::test]
@@ -163,6 +172,8 @@ async fn a_new_role_has_fifteen_minutes() {
 fn iam_has_two_minutes() {
     for reason in [
         WaitReason::RoleUnknown,
+        WaitReason::BoundaryUnknown,
+        WaitReason::TagsUnknown,
         WaitReason::PrincipalUnknown,
         WaitReason::PoliciesLeaving,
         WaitReason::ConcurrentChange,
@@ -223,6 +234,24 @@ async fn not_found_means_not_yet_only_for_what_is_new() {
     assert!(ran.slept >= WaitReason::RoleUnknown.bound());
 }
 
+/// I9, S15: any other denial is final at once.
+#[tokio::test]
+async fn denied_means_not_yet_only_where_a_condition_is_about_what_is_new() {
+    for unknown in [None, Some(WaitReason::RoleUnknown)] {
+        let ran = run(unknown, vec![Err(denied())]).await;
+        assert_eq!((ran.result, ran.slept), (Err(denied()), Duration::ZERO), "{unknown:?}");
+    }
+    for unseen in [WaitReason::BoundaryUnknown, WaitReason::TagsUnknown] {
+        let ran = run(Some(unseen), vec![Err(denied()), Err(denied()), Ok(Tried::Done(()))]).await;
+        assert_eq!((ran.result, ran.reported), (Ok(()), vec![unseen.text().to_owned()]));
+        let ran = run(Some(unseen), vec![Err(absent())]).await;
+        assert_eq!((ran.result, ran.slept), (Err(absent()), Duration::ZERO));
+        let ran = run(Some(unseen), vec![Err(denied())]).await;
+        assert_eq!(ran.result, Err(denied()), "what stays denied names its action");
+        assert!(ran.slept >= Duration::from_secs(120), "{:?}", ran.slept);
+    }
+}
+
 /// A wait of minutes must not make Ctrl-C seem dead.
 #[tokio::test]
 async fn a_request_to_stop_ends_a_wait() {
@@ -232,7 +261,7 @@ async fn a_request_to_stop_ends_a_wait() {
         // A pause that never ends.
         (|| Duration::ZERO, |_| std::future::pending::<()>()),
         "lambda:CreateFunction",
-        None,
+        &[],
         Waiting::new(&|_| {}, &asked),
         || async {
             *attempts.lock().unwrap() += 1;

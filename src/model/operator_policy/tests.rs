@@ -335,6 +335,29 @@ fn with_a_boundary_the_routers_role_has_that_one_and_keeps_its_trust_and_tags() 
     assert!(allowed(&bounded).is_subset(&without));
 }
 
+/// M13: what the condition key holds for a mapping to an alias is documented nowhere.
+#[test]
+fn a_mapping_may_be_changed_whichever_arn_of_its_function_aws_compares() {
+    let function = scope().function_arn(&scope().router_function());
+    for action in ["Create", "Update", "Delete"] {
+        let statements = that_name(&document(), &format!("lambda:{action}EventSourceMapping"));
+        let [allow] = &statements[..] else {
+            panic!("one statement allows {action}")
+        };
+        let accepted = texts(&allow["Condition"]["ArnLike"]["lambda:FunctionArn"]);
+        assert!(!accepted.iter().any(|arn| arn.contains(['*', '?'])), "{accepted:?}");
+        for (arn, is_allowed) in [
+            (function.clone(), true),
+            (format!("{function}:live"), true),
+            (format!("{function}:1"), false),
+            (format!("{function}-2"), false),
+            (format!("{function}-2:live"), false),
+        ] {
+            assert_eq!(accepted.contains(&arn), is_allowed, "{action} {arn}");
+        }
+    }
+}
+
 /// A pattern may match a role that is no controller.
 #[test]
 fn no_role_is_named_by_a_pattern() {

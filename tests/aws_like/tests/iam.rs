@@ -39,6 +39,26 @@ fn i2_a_trust_policy_with_a_new_role_is_refused() {
 }
 
 #[test]
+fn i9_a_condition_does_not_see_a_new_boundary() {
+    with("200000000041", "held I9", async |aws| {
+        aws.create_role().await;
+        let put = async || {
+            let call = aws.iam.put_role_policy().role_name("r").policy_name("p");
+            let policy = r#"{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"sqs:*","Resource":"*"}]}"#;
+            said(call.policy_document(policy).send().await)
+        };
+        assert_eq!(put().await, "ok", "it has none");
+        let bound = aws.iam.put_role_permissions_boundary().role_name("r");
+        let bound = bound.permissions_boundary("arn:aws:iam::200000000041:policy/b").send();
+        assert_eq!(said(bound.await), "ok");
+        assert_eq!(
+            [put().await, put().await, put().await],
+            ["AccessDenied", "AccessDenied", "ok"]
+        );
+    });
+}
+
+#[test]
 fn i4_deleted_policies_linger() {
     with("200000000013", "I4", async |aws| {
         aws.create_role().await;

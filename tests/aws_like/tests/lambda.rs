@@ -69,6 +69,20 @@ fn l4_to_l7_a_new_function_is_busy() {
 }
 
 #[test]
+fn l17_a_function_without_concurrency_is_throttled() {
+    with("200000000042", "L17", async |aws| {
+        aws.create_role().await;
+        aws.create_function("arn:aws:iam::200000000042:role/r", false).await;
+        let invoke = async || said(aws.lambda.invoke().function_name("f").send().await);
+        assert_ne!(invoke().await, "TooManyRequestsException");
+        let none = aws.lambda.put_function_concurrency().function_name("f");
+        none.reserved_concurrent_executions(0).send().await.unwrap();
+        assert_eq!(invoke().await, "TooManyRequestsException");
+        assert_eq!(aws.proxy.like.strikes(Behavior::L17), 1);
+    });
+}
+
+#[test]
 fn l12_cleared_weights_are_shown_until_all_has_arrived() {
     with("200000000021", "held L12", async |aws| {
         aws.create_role().await;
@@ -119,8 +133,8 @@ fn l14_a_deleted_function_keeps_its_name_for_a_while() {
 }
 
 #[test]
-fn m1_m2_m7_and_m10_a_mapping_is_in_transition() {
-    with("200000000016", "M1 M2 M7 M10", async |aws| {
+fn m1_m2_m7_m10_and_m14_a_mapping_is_in_transition() {
+    with("200000000016", "M1 M2 M7 M10 M14", async |aws| {
         aws.create_role().await;
         aws.create_queue("30").await;
         aws.create_function("arn:aws:iam::200000000016:role/r", false).await;
@@ -145,6 +159,7 @@ fn m1_m2_m7_and_m10_a_mapping_is_in_transition() {
         };
         let delete = async || said(aws.lambda.delete_event_source_mapping().uuid(&uuid).send().await);
         assert_eq!(delete().await, "ResourceInUseException");
+        assert_eq!(said(state().await), "ResourceNotFoundException");
         assert_eq!(state().await.unwrap(), "Creating");
         aws.proxy.like.settle().await;
         assert_eq!(state().await.unwrap(), "Enabled");

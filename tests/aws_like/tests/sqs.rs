@@ -115,6 +115,26 @@ fn s12_counts_are_late() {
 }
 
 #[test]
+fn i9_a_condition_does_not_see_new_tags() {
+    with("200000000043", "held I9", async |aws| {
+        aws.create_queue("30").await;
+        let set = async || {
+            let call = aws.sqs.set_queue_attributes().queue_url(aws.url("q"));
+            said(
+                call.attributes(QueueAttributeName::VisibilityTimeout, "60")
+                    .send()
+                    .await,
+            )
+        };
+        assert_eq!(set().await, "ok");
+        let tag = aws.sqs.tag_queue().queue_url(aws.url("q")).tags("kibus:bus", "kibus");
+        tag.send().await.unwrap();
+        let denied = "AccessDenied";
+        assert_eq!([set().await, set().await, set().await], [denied, denied, "ok"]);
+    });
+}
+
+#[test]
 fn s4_attributes_are_late() {
     with("200000000009", "S4", async |aws| {
         aws.create_queue("30").await;
