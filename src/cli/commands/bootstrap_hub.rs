@@ -64,7 +64,7 @@ pub(in crate::cli) struct Args {
     #[arg(long)]
     allow_downgrade: bool,
     /// Remove the keys that the queues had before from all policies now; refused while messages wait.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     drop_old_key: bool,
     #[command(flatten)]
     consent: Consent,

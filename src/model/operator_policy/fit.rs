@@ -10,6 +10,25 @@ use crate::model::inline_policy::space;
 /// Maximum number of characters in a managed policy, without white space (IAM user guide, "IAM and AWS STS quotas").
 const MANAGED_POLICY: usize = 6_144;
 
+/// Patterns of actions, each with every action that AWS has for it (Service Authorization Reference). In actions, case does not
+/// count.
+pub(super) const PATTERNS: [(&str, &[&str]); 6] = [
+    ("events:*Targets", &["events:PutTargets", "events:RemoveTargets"]),
+    ("events:*tagResource", &["events:TagResource", "events:UntagResource"]),
+    ("iam:GetPolicy*", &["iam:GetPolicy", "iam:GetPolicyVersion"]),
+    (
+        "lambda:*Alias",
+        &[
+            "lambda:CreateAlias",
+            "lambda:DeleteAlias",
+            "lambda:GetAlias",
+            "lambda:UpdateAlias",
+        ],
+    ),
+    ("lambda:*tagResource", &["lambda:TagResource", "lambda:UntagResource"]),
+    ("logs:*tagResource", &["logs:TagResource", "logs:UntagResource"]),
+];
+
 /// The document, shortened if it is too long for one managed policy.
 #[must_use]
 pub fn fitted(mut policy: Document) -> Document {
@@ -19,8 +38,8 @@ pub fn fitted(mut policy: Document) -> Document {
     policy
 }
 
-/// Shortens a document without changing what it allows: removes the names of statements, which are for readers only, and
-/// unites statements without conditions whose actions are of different services. A statement about `*` stays alone: with it,
+/// Shortens a document without changing what it allows: removes the names of statements, which are for readers only, names
+/// actions by patterns, and unites statements without conditions whose actions are of different services. A statement about `*` stays alone: with it,
 /// every action of the others would be about everything.
 pub(super) fn shorten(policy: &mut Document) {
     let Some(Value::Array(statements)) = policy.value_mut().get_mut("Statement") else {
@@ -28,6 +47,9 @@ pub(super) fn shorten(policy: &mut Document) {
     };
     for statement in statements.iter_mut().filter_map(Value::as_object_mut) {
         statement.remove("Sid");
+        if let Some(Value::Array(actions)) = statement.get_mut("Action") {
+            shorten_actions(actions);
+        }
     }
     let (plain, mut short): (Vec<Value>, Vec<Value>) = std::mem::take(statements).into_iter().partition(|statement| {
         let is_plain = statement["Effect"] == "Allow" && statement.get("Condition").is_none();
@@ -50,6 +72,16 @@ pub(super) fn shorten(policy: &mut Document) {
     }
     short.extend(united);
     *statements = short;
+}
+
+fn shorten_actions(actions: &mut Vec<Value>) {
+    for (pattern, all) in PATTERNS {
+        let is_one = |action: &Value| action.as_str().is_some_and(|action| all.contains(&action));
+        if actions.iter().filter(|action| is_one(action)).count() == all.len() {
+            actions.retain(|action| !is_one(action));
+            actions.push(pattern.into());
+        }
+    }
 }
 
 /// The services of the actions of a statement.

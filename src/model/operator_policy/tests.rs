@@ -230,13 +230,33 @@ fn a_document_for_ten_controller_roles_fits_into_a_managed_policy() {
     assert!(over.is_some_and(|over| over > 100), "{over:?}");
 }
 
+/// The actions of a pattern, or the one that it names.
+fn actions_of(action: &str) -> Vec<String> {
+    let all = fit::PATTERNS.iter().find(|(pattern, _)| *pattern == action);
+    all.map_or(vec![action.to_owned()], |(_, all)| {
+        all.iter().map(ToString::to_string).collect()
+    })
+}
+
+#[test]
+fn a_pattern_of_actions_has_the_actions_of_the_document_that_it_stands_for() {
+    let document = document();
+    let statements = document.statements().into_iter();
+    let actions: BTreeSet<String> = statements.flat_map(|statement| texts(&statement["Action"])).collect();
+    for (pattern, all) in fit::PATTERNS {
+        let has = |action: &&String| crate::model::inline_policy::matches_action(pattern, action);
+        assert!(actions.iter().filter(has).eq(all), "{pattern}");
+    }
+}
+
 #[test]
 fn a_shortened_document_allows_the_same() {
     // An action has no effect on resources of another service, but on `*`.
     let allows = |document: &Document| -> BTreeSet<(String, String, String, String)> {
         let mut allowed = BTreeSet::new();
         for statement in document.statements() {
-            for action in texts(&statement["Action"]) {
+            let actions = texts(&statement["Action"]).into_iter();
+            for action in actions.flat_map(|action| actions_of(&action)) {
                 let (service, _) = action.split_once(':').unwrap();
                 for resource in texts(&statement["Resource"]) {
                     if resource == "*" || resource.split(':').nth(2) == Some(service) {
