@@ -120,7 +120,7 @@ fn unordered(value: &Value) -> Value {
             items.sort_by_cached_key(sort_key);
             items.dedup();
             match items.as_slice() {
-                [one] if !one.is_object() => one.clone(),
+                [one] if !one.is_object() && !one.is_array() => one.clone(),
                 _ => Value::Array(items),
             }
         }
@@ -175,6 +175,18 @@ mod tests {
             ),
         ] {
             assert_eq!(Document::new(policy.clone()) == Document::new(other), same, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_document_equals_its_text() {
+        for value in [
+            json!({"Statement": [[{"Condition": false}]]}),
+            json!([[["x"]]]),
+            json!([[{"a": [1]}]]),
+        ] {
+            let document = Document::new(value);
+            assert_eq!(Document::parse(&document.pretty()).unwrap(), document);
         }
     }
 
