@@ -7,6 +7,9 @@ use std::time::{Duration, Instant, SystemTime};
 /// The time kept at the end of an invocation for returning messages to the queue and for the answer.
 const RESERVE: Duration = Duration::from_millis(1500);
 
+/// The longest timeout of a function, in seconds (Lambda developer guide, quotas).
+const LONGEST_INVOCATION: u32 = 900;
+
 /// The first wait is between half of this and all of it. Each later wait is twice as long, up to [`LONGEST_WAIT`].
 const FIRST_WAIT: Duration = Duration::from_millis(50);
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
@@ -44,6 +47,20 @@ impl Deadline {
             calls_until: ends.checked_sub(RESERVE).unwrap_or(ends),
             ends,
         }
+    }
+
+    /// The clock for calls that must leave most of the time to the others: it allows a quarter of the time that is left.
+    pub(super) fn first_quarter(self) -> Self {
+        Self {
+            calls_until: Instant::now() + self.left() / 4,
+            ends: self.ends,
+        }
+    }
+
+    /// After how many seconds the invocation has certainly ended.
+    pub(super) fn over_in(self) -> u32 {
+        let left = self.ends.saturating_duration_since(Instant::now()).as_secs() + 2;
+        u32::try_from(left).unwrap_or(u32::MAX).min(LONGEST_INVOCATION)
     }
 
     /// The clock for the last calls of the same invocation. It allows most of the time that was kept.
