@@ -151,6 +151,19 @@ mod tests {
     }
 
     #[test]
+    fn what_comes_before_routing_takes_a_quarter_of_the_time_and_hides_until_the_end() {
+        let in_ten_seconds = since_epoch() + Duration::from_secs(10);
+        let clock = Deadline::at(u64::try_from(in_ten_seconds.as_millis()).unwrap());
+        let (quarter, all) = (clock.first_quarter(), Duration::from_secs(10) - RESERVE);
+        assert!(quarter.left() <= all / 4, "{:?}", quarter.left());
+        assert_eq!(quarter.last_moments().calls_until, clock.last_moments().calls_until);
+        // A busy machine may take long to come here; the sum is at most the second that is rounded up.
+        let ends = Instant::now() + Duration::from_secs(clock.over_in().into());
+        assert!(ends > clock.ends && ends <= clock.ends + Duration::from_secs(2));
+        assert_eq!(Deadline::at(u64::MAX / 2).over_in(), LONGEST_INVOCATION);
+    }
+
+    #[test]
     fn jitter_stays_in_its_bounds() {
         assert!((0..1000).map(|_| random()).all(|n| (0.0..=1.0).contains(&n)));
     }
