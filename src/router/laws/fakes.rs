@@ -113,10 +113,19 @@ impl Load {
     async fn call(&self) {
         let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
         self.most.fetch_max(now, Ordering::Relaxed);
+        let _open = OpenCall(self);
         for _ in 0..3 {
             tokio::task::yield_now().await;
         }
-        self.now.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A call that ends with its answer, or when nobody waits for it any more.
+struct OpenCall<'a>(&'a Load);
+
+impl Drop for OpenCall<'_> {
+    fn drop(&mut self) {
+        self.0.now.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
