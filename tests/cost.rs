@@ -27,8 +27,8 @@ mod price {
 
 /// The function's memory in gigabytes.
 const MEMORY: f64 = 0.25;
-/// The duration of an invocation, in seconds: two round trips. This is an assumption; the benchmark measures the router.
-const DURATION: f64 = 0.05;
+/// The duration of a round trip of an invocation, in seconds. This is an assumption; the benchmark measures the router.
+const ROUND_TRIP: f64 = 0.025;
 /// The log of an invocation, in gigabytes: the metrics line and three lines of Lambda.
 const LOG: f64 = 1.0e-6;
 /// The additional log for each cluster that receives an event, in gigabytes.
@@ -70,18 +70,24 @@ fn rules_for_each(clusters: f64, arrival: Arrival) -> Cost {
 
 /// One bus: each event goes to the hub queue, through the router, and to the queue of its own cluster.
 fn one_bus(clusters: f64, arrival: Arrival) -> Cost {
-    // Events per invocation, events per send, clusters per invocation.
-    let (batch, together, served) = match arrival {
-        Arrival::Single => (1.0, 1.0, 1.0),
-        Arrival::Burst => (10.0, (10.0 / clusters).clamp(1.0, 10.0), f64::min(clusters, 10.0)),
+    // Events per invocation, events per receive and per send, clusters and round trips per invocation.
+    let (routed, batch, together, served, round_trips) = match arrival {
+        Arrival::Single => (1.0, 1.0, 1.0, 1.0, 2.0),
+        Arrival::Burst => (
+            200.0,
+            10.0,
+            (200.0 / clusters).clamp(1.0, 10.0),
+            f64::min(clusters, 200.0),
+            4.0,
+        ),
     };
-    // Lambda receives and deletes a batch at a time.
+    // Lambda, or in a storm the router, receives and deletes a batch at a time.
     let hub = 1.0 + 2.0 / batch;
     let cluster = 1.0 / together + 1.0 / together + 1.0;
     let requests = hub + cluster;
-    let invocations = 1.0 / batch;
+    let invocations = 1.0 / routed;
     let millions = 1.0e6;
-    let function = invocations * (price::INVOCATIONS + millions * DURATION * MEMORY * price::GB_SECOND);
+    let function = invocations * (price::INVOCATIONS + millions * round_trips * ROUND_TRIP * MEMORY * price::GB_SECOND);
     let log = invocations * millions * (LOG + served * LOG_OF_CLUSTER) * price::LOG_GB;
     Cost {
         messages: 2.0,

@@ -31,7 +31,10 @@ const FUNCTION_TIMEOUT: u32 = 10;
 
 /// The largest batch that Lambda passes to the router. A larger one would need a batching window, and with a window Lambda
 /// may wait up to 20 seconds for a batch of a quiet queue (Lambda developer guide, "Using Lambda with Amazon SQS").
-const BATCH_SIZE: u32 = 10;
+pub(crate) const BATCH_SIZE: u32 = 10;
+
+/// How often the hub queue hands out a message before it becomes a dead letter.
+pub(crate) const RECEIVES: u32 = 20;
 
 /// How many invocations of the router run at once, unless fewer are reserved for it. Lambda accepts 2 or more; a storm drains
 /// no faster with more than 5 (decision 24).
@@ -187,7 +190,7 @@ impl Hub {
             visibility: 6 * FUNCTION_TIMEOUT,
             redrive: Some(Redrive {
                 dead_letters: self.scope.queue_arn(&self.scope.dead_letter_queue()),
-                max_receives: 20,
+                max_receives: RECEIVES,
             }),
             policy: Some(queue_policy::hub_queue(
                 &self.scope,

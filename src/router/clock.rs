@@ -7,6 +7,9 @@ use std::time::{Duration, Instant, SystemTime};
 /// The time kept at the end of an invocation for returning messages to the queue and for the answer.
 const RESERVE: Duration = Duration::from_millis(1500);
 
+/// The longest timeout of a function, in seconds (Lambda developer guide, quotas).
+const LONGEST_INVOCATION: u32 = 900;
+
 /// The first wait is between half of this and all of it. Each later wait is twice as long, up to [`LONGEST_WAIT`].
 const FIRST_WAIT: Duration = Duration::from_millis(50);
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
@@ -44,6 +47,20 @@ impl Deadline {
             calls_until: ends.checked_sub(RESERVE).unwrap_or(ends),
             ends,
         }
+    }
+
+    /// The clock for calls that must leave most of the time to the others: it allows a quarter of the time that is left.
+    pub(super) fn first_quarter(self) -> Self {
+        Self {
+            calls_until: Instant::now() + self.left() / 4,
+            ends: self.ends,
+        }
+    }
+
+    /// After how many seconds the invocation has certainly ended.
+    pub(super) fn over_in(self) -> u32 {
+        let left = self.ends.saturating_duration_since(Instant::now()).as_secs() + 2;
+        u32::try_from(left).unwrap_or(u32::MAX).min(LONGEST_INVOCATION)
     }
 
     /// The clock for the last calls of the same invocation. It allows most of the time that was kept.
@@ -131,6 +148,19 @@ mod tests {
         let timeout = 10;
         let fifth_try_ends: u32 = (1..5).map(visibility).sum::<u32>() + 5 * timeout;
         assert!(fifth_try_ends < 120, "{fifth_try_ends} s");
+    }
+
+    #[test]
+    fn what_comes_before_routing_takes_a_quarter_of_the_time_and_hides_until_the_end() {
+        let in_ten_seconds = since_epoch() + Duration::from_secs(10);
+        let clock = Deadline::at(u64::try_from(in_ten_seconds.as_millis()).unwrap());
+        let (quarter, all) = (clock.first_quarter(), Duration::from_secs(10) - RESERVE);
+        assert!(quarter.left() <= all / 4, "{:?}", quarter.left());
+        assert_eq!(quarter.last_moments().calls_until, clock.last_moments().calls_until);
+        // A busy machine may take long to come here; the sum is at most the second that is rounded up.
+        let ends = Instant::now() + Duration::from_secs(clock.over_in().into());
+        assert!(ends > clock.ends && ends <= clock.ends + Duration::from_secs(2));
+        assert_eq!(Deadline::at(u64::MAX / 2).over_in(), LONGEST_INVOCATION);
     }
 
     #[test]

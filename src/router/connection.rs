@@ -42,6 +42,12 @@ pub(super) fn client(connector: &SharedHttpConnector) -> SharedHttpClient {
     http_client_fn(move |_, _| connector.clone())
 }
 
+/// A client for answers with messages of the hub queue, which share the connector. The router takes many of them at the
+/// same time, so each may have little: ten events of 100 KB, where those of AWS have 1 to 3 KB.
+pub(super) fn receiving_client(connector: &SharedHttpConnector) -> SharedHttpClient {
+    client(&limited_connector(connector.clone(), 1))
+}
+
 /// Opens a connection to EC2 and one to SQS at the same time. A connection that cannot be opened is not an error here:
 /// the first call tries again and reports the failure.
 pub(super) async fn open(connector: &SharedHttpConnector, config: &SdkConfig) {

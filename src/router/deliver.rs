@@ -49,9 +49,11 @@ pub(super) async fn deliver<T: InstanceTags, Q: Queues, C: Clock>(
     let mut results = Vec::new();
     let mut tasks = JoinSet::new();
     // Queues that dropped the last event come last: what an unregistered cluster costs is not taken from the others.
-    let (others, dropping): (Vec<_>, Vec<_>) = outgoing
+    let (mut others, dropping): (Vec<_>, Vec<_>) = outgoing
         .into_iter()
         .partition(|(to, _)| !context.router.registry.drops(&to.queue));
+    // What Lambda passed has the lowest numbers.
+    others.sort_by_key(|(_, messages)| messages.first().map(|message| message.number));
     for (to, messages) in others.into_iter().chain(dropping) {
         let (large, messages): (Vec<_>, Vec<_>) =
             messages.into_iter().partition(|message| message.body.len() > LARGEST);

@@ -1,14 +1,15 @@
-//! One invocation: route what Lambda passed, and return to the queue what must be retried.
+//! One invocation: route what Lambda passed and what else waits, and return to the queue what must be retried.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use super::clock::{Clock, Deadline, visibility};
+use super::hub_queue::Received;
 use super::report::InvocationReport;
-use super::route::{Message, Origin, route};
+use super::route::{Message, Origin, RoutedBatch, route};
 use super::services::{InstanceTags, Queues};
-use super::{InvocationContext, Router};
+use super::{InvocationContext, Router, hub_queue};
 
 /// How many messages one call about visibility takes.
 const BATCH: usize = 10;
@@ -21,24 +22,43 @@ pub(super) struct Finished {
     pub(super) report: InvocationReport,
 }
 
-/// Routes a batch of messages. The answer names those that return to their queue. A batch of another queue fails: a
-/// mapping that kibus did not create may ignore the answer, and then Lambda would delete the messages.
+/// Routes a batch of messages, and in a storm those that the router receives itself. The answer names those of the batch
+/// that return to their queue. A batch of another queue fails: a mapping that kibus did not create may ignore the answer,
+/// and then Lambda would delete the messages.
 pub(super) async fn route_batch<T: InstanceTags, Q: Queues>(
     router: &Arc<Router<T, Q>>,
-    messages: &[Message],
+    mut messages: Vec<Message>,
     deadline: Deadline,
     request: &str,
 ) -> Finished {
-    let (retried, report) = route_messages(router, messages, deadline, request).await;
-    hide(router, &retried, deadline.last_moments()).await;
-    let failures: Vec<Value> = retried
-        .iter()
-        .map(|message| json!({"itemIdentifier": message.id}))
-        .collect();
+    let context = InvocationContext::new(router, deadline);
+    let passed = messages.len();
     let is_foreign = !messages.is_empty() && messages.iter().all(|message| message.origin == Origin::OtherQueue);
+    let Received {
+        messages: more,
+        surplus,
+    } = hub_queue::receive(&context, &messages).await;
+    messages.extend(more);
+    let routed = route(&context, &messages).await;
+    let retried = routed.retried();
+    let of_lambda = |number: &usize| *number < passed;
+    let numbered = messages.iter().enumerate();
+    let (returned, finished): (Vec<_>, Vec<_>) = numbered.partition(|(number, _)| retried.contains(number));
+    let failures = returned.iter().filter(|(number, _)| of_lambda(number));
+    let failures: Vec<Value> = failures
+        .map(|(_, message)| json!({"itemIdentifier": message.id}))
+        .collect();
+    let returned = returned.into_iter().map(|(_, message)| message).chain(&surplus);
+    let returned: Vec<&Message> = returned.collect();
+    let finished = finished.into_iter().filter(|(number, _)| !of_lambda(number));
+    let finished: Vec<&Message> = finished.map(|(_, message)| message).collect();
+    tokio::join!(
+        hide(router, &returned, deadline.last_moments()),
+        hub_queue::delete(&context, &finished, deadline.last_moments()),
+    );
     Finished {
         answer: (!is_foreign).then(|| json!({"batchItemFailures": failures})),
-        report,
+        report: report(&context, request, &messages, &routed),
     }
 }
 
@@ -50,33 +70,23 @@ pub(super) async fn route_event<T: InstanceTags, Q: Queues>(
     request: &str,
 ) -> Finished {
     let messages = [message];
-    let (retried, report) = route_messages(router, &messages, deadline, request).await;
+    let context = InvocationContext::new(router, deadline);
+    let routed = route(&context, &messages).await;
+    let report = report(&context, request, &messages, &routed);
     Finished {
-        answer: retried.is_empty().then(|| json!(report.counts)),
+        answer: routed.retried().is_empty().then(|| json!(report.counts)),
         report,
     }
 }
 
-async fn route_messages<'a, T: InstanceTags, Q: Queues>(
-    router: &Arc<Router<T, Q>>,
-    messages: &'a [Message],
-    deadline: Deadline,
+fn report<T, Q>(
+    context: &InvocationContext<T, Q, Deadline>,
     request: &str,
-) -> (Vec<&'a Message>, InvocationReport) {
-    let context = InvocationContext::new(router, deadline);
-    let routed = route(&context, messages).await;
-    let retried = routed.retried();
-    let report = InvocationReport::new(
-        &router.scope.bus,
-        request,
-        messages,
-        &routed,
-        &context.calls,
-        deadline.unix_millis(),
-    );
-    let numbered = messages.iter().enumerate();
-    let retried = numbered.filter(|(number, _)| retried.contains(number));
-    (retried.map(|(_, message)| message).collect(), report)
+    messages: &[Message],
+    routed: &RoutedBatch,
+) -> InvocationReport {
+    let (bus, now) = (&context.router.scope.bus, context.clock.unix_millis());
+    InvocationReport::new(bus, request, messages, routed, &context.calls, now)
 }
 
 /// Makes each message of the hub queue visible again after its own wait instead of the queue's. A call that fails here

@@ -14,6 +14,7 @@ mod decode;
 mod deliver;
 mod event_text;
 mod health;
+mod hub_queue;
 mod instance;
 mod instance_tags;
 mod invocation;
@@ -58,8 +59,8 @@ use crate::model::name::{ClusterName, QueuePrefix};
 use crate::model::scope::Scope;
 use crate::model::tags::Tags;
 
-/// How many calls are made at the same time at most.
-const CONCURRENT_CALLS: usize = 16;
+/// How many calls are made at the same time at most. Two hundred messages to ten queues take up to 29 calls.
+const CONCURRENT_CALLS: usize = 32;
 /// How many calls about the tags of queues are made at the same time at most. They never keep a message from its queue.
 const CONCURRENT_TAG_CALLS: usize = 2;
 /// How many instances a generation of the cache holds.

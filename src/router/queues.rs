@@ -1,12 +1,18 @@
 //! The queues, on SQS itself.
 
 use aws_sdk_sqs::Client;
-use aws_sdk_sqs::types::{ChangeMessageVisibilityBatchRequestEntry, SendMessageBatchRequestEntry};
+use aws_sdk_sqs::config::Builder;
+use aws_sdk_sqs::types::{
+    ChangeMessageVisibilityBatchRequestEntry, DeleteMessageBatchRequestEntry, Message as SqsMessage,
+    MessageSystemAttributeName, SendMessageBatchRequestEntry,
+};
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 
 use super::decision::RetryReason;
+use super::route::{Message, Origin};
 use super::services::{CallFailure, Queues};
 use crate::aws_code;
 use crate::model::name::QueueName;
@@ -17,15 +23,18 @@ use crate::model::tags::Tags;
 #[derive(Clone, Debug)]
 pub(super) struct SqsQueues {
     client: Client,
+    /// The HTTP client for messages that the router receives.
+    receiving: SharedHttpClient,
     scope: Scope,
     endpoint: Option<String>,
 }
 
 impl SqsQueues {
-    /// The queues of a scope; `endpoint` is a custom endpoint of SQS.
-    pub(super) fn new(client: Client, scope: Scope, endpoint: Option<String>) -> Self {
+    /// The queues of a scope; `receiving` limits the answers with messages, and `endpoint` is a custom endpoint of SQS.
+    pub(super) fn new(client: Client, receiving: SharedHttpClient, scope: Scope, endpoint: Option<String>) -> Self {
         Self {
             client,
+            receiving,
             scope,
             endpoint,
         }
@@ -73,6 +82,34 @@ impl Queues for SqsQueues {
             .collect())
     }
 
+    async fn receive(&self, queue: &QueueName, hidden: u32) -> Result<Vec<Message>, CallFailure> {
+        let call = self
+            .client
+            .receive_message()
+            .queue_url(self.url(queue))
+            .max_number_of_messages(10)
+            .wait_time_seconds(0)
+            .visibility_timeout(i32::try_from(hidden).unwrap_or(i32::MAX))
+            .message_system_attribute_names(MessageSystemAttributeName::ApproximateReceiveCount)
+            .message_system_attribute_names(MessageSystemAttributeName::SentTimestamp);
+        let limited = Builder::new().http_client(self.receiving.clone());
+        let answer = call.customize().config_override(limited).send().await;
+        let messages = answer.map_err(|e| failure(&e))?.messages.unwrap_or_default();
+        Ok(messages.into_iter().filter_map(received).collect())
+    }
+
+    async fn delete(&self, queue: &QueueName, receipts: &[&str]) -> Result<usize, CallFailure> {
+        let mut call = self.client.delete_message_batch().queue_url(self.url(queue));
+        for (number, receipt) in receipts.iter().enumerate() {
+            let entry = DeleteMessageBatchRequestEntry::builder()
+                .id(number.to_string())
+                .receipt_handle(*receipt);
+            call = call.entries(entry.build().map_err(|_| CallFailure::Refused)?);
+        }
+        let answer = call.send().await.map_err(|e| failure(&e))?;
+        Ok(answer.successful().len())
+    }
+
     async fn hide(&self, queue: &QueueName, receipts: &[(&str, u32)]) -> Result<(), CallFailure> {
         let mut call = self.client.change_message_visibility_batch().queue_url(self.url(queue));
         for (number, (receipt, seconds)) in receipts.iter().enumerate() {
@@ -84,6 +121,28 @@ impl Queues for SqsQueues {
         }
         call.send().await.map(|_| ()).map_err(|e| failure(&e))
     }
+}
+
+/// A message that the router received. One that lacks something is not routed: it returns, and Lambda passes it on.
+fn received(message: SqsMessage) -> Option<Message> {
+    let attributes = message.attributes?;
+    Some(Message {
+        id: message.message_id?,
+        origin: Origin::HubQueue {
+            receipt: message.receipt_handle?,
+        },
+        body: message.body?,
+        receives: Some(
+            attributes
+                .get(&MessageSystemAttributeName::ApproximateReceiveCount)?
+                .parse()
+                .ok()?,
+        ),
+        arrived: attributes
+            .get(&MessageSystemAttributeName::SentTimestamp)?
+            .parse()
+            .ok()?,
+    })
 }
 
 fn failure<E: ProvideErrorMetadata>(e: &SdkError<E, HttpResponse>) -> CallFailure {

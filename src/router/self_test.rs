@@ -13,6 +13,7 @@ use super::clock::{Clock, Deadline};
 use super::instance::InstanceId;
 use super::invocation::route_batch;
 use super::payload::Payload;
+use super::route::Message;
 use super::services::{CallFailure, InstanceTags, Queues};
 use crate::model::name::{ClusterName, NameError, QueueName, QueuePrefix};
 use crate::model::router_build::{MARK, version_in};
@@ -80,7 +81,7 @@ async fn problems(scope: &Scope, prefix: &QueuePrefix, cases: &[SelfTestCase], d
         Ok(_) => return vec!["a batch of the hub queue is not recognized".to_owned()],
         Err(e) => return vec![format!("a batch of the hub queue cannot be read: {e}")],
     };
-    let finished = route_batch(&router, &messages, deadline, "self-test").await;
+    let finished = route_batch(&router, messages, deadline, "self-test").await;
     let mut problems = Vec::new();
     let answer = finished.answer.unwrap_or_default();
     if answer != json!({"batchItemFailures": []}) {
@@ -202,6 +203,14 @@ impl Queues for InMemory {
 
     async fn tags(&self, _: &QueueName) -> Result<Tags, CallFailure> {
         Err(CallFailure::Absent)
+    }
+
+    async fn receive(&self, _: &QueueName, _: u32) -> Result<Vec<Message>, CallFailure> {
+        Ok(Vec::new())
+    }
+
+    async fn delete(&self, _: &QueueName, receipts: &[&str]) -> Result<usize, CallFailure> {
+        Ok(receipts.len())
     }
 
     async fn hide(&self, _: &QueueName, _: &[(&str, u32)]) -> Result<(), CallFailure> {

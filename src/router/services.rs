@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use super::call_counts::CallCounts;
 use super::decision::RetryReason;
 use super::instance::InstanceId;
+use super::route::Message;
 use crate::model::name::QueueName;
 use crate::model::tags::Tags;
 
@@ -45,6 +46,13 @@ pub(super) trait Queues: Send + Sync + 'static {
 
     /// The tags of a queue.
     fn tags(&self, queue: &QueueName) -> impl Future<Output = Result<Tags, CallFailure>> + Send;
+
+    /// Receives up to ten messages of a queue without waiting, and hides them for this number of seconds.
+    fn receive(&self, queue: &QueueName, hidden: u32)
+    -> impl Future<Output = Result<Vec<Message>, CallFailure>> + Send;
+
+    /// Deletes up to ten messages of a queue, by their receipt handles. Gives how many of them are deleted.
+    fn delete(&self, queue: &QueueName, receipts: &[&str]) -> impl Future<Output = Result<usize, CallFailure>> + Send;
 
     /// Hides up to ten messages of a queue for a number of seconds each, by their receipt handles.
     fn hide(&self, queue: &QueueName, receipts: &[(&str, u32)])

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aws_config::{BehaviorVersion, SdkConfig};
-use aws_smithy_runtime_api::client::http::SharedHttpConnector;
+use aws_smithy_runtime_api::client::http::{SharedHttpClient, SharedHttpConnector};
 use aws_smithy_types::retry::RetryConfig;
 use aws_smithy_types::timeout::TimeoutConfig;
 use lambda_runtime::{Diagnostic, LambdaEvent, service_fn};
@@ -40,6 +40,7 @@ struct LambdaFunction {
     config: SdkConfig,
     ec2: ec2::Client,
     sqs: aws_sdk_sqs::Client,
+    receiving: SharedHttpClient,
     router: OnceCell<Arc<AwsRouter>>,
 }
 
@@ -58,6 +59,7 @@ pub async fn run() -> Result<(), lambda_runtime::Error> {
         handler,
         ec2: ec2::Client::new(&config),
         sqs: aws_sdk_sqs::Client::new(&config),
+        receiving: connection::receiving_client(&connector),
         config,
         router: OnceCell::new(),
     };
@@ -92,7 +94,7 @@ impl LambdaFunction {
                     self_test::run(&router.scope, &router.prefix, &calls, deadline).await
                 ));
             }
-            Payload::Batch(messages) => route_batch(router, &messages, deadline, request).await,
+            Payload::Batch(messages) => route_batch(router, messages, deadline, request).await,
             Payload::Event(message) => route_event(router, message, deadline, request).await,
         };
         print_report(&finished.report);
@@ -104,7 +106,7 @@ impl LambdaFunction {
         let unknown = || failed("UnknownFunction", format!("`{arn}` is not the ARN of a function"));
         let scope = scope_of(arn, &self.handler.bus).ok_or_else(unknown)?;
         let endpoint = ec2::custom_endpoint(&self.config, "SQS");
-        let queues = SqsQueues::new(self.sqs.clone(), scope.clone(), endpoint);
+        let queues = SqsQueues::new(self.sqs.clone(), self.receiving.clone(), scope.clone(), endpoint);
         let router = Router::new(scope, self.handler.prefix.clone(), self.ec2.clone(), queues);
         Ok(Arc::new(router))
     }

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use http_body_util::{BodyExt, Full};
@@ -14,6 +14,8 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
+
+use super::hub::{Hub, HubAnswer};
 
 /// The cluster that owns every instance.
 pub(super) const CLUSTER: &str = "base";
@@ -33,14 +35,14 @@ pub(super) struct Function {
     events: mpsc::UnboundedSender<Bytes>,
     ended: mpsc::UnboundedReceiver<Ended>,
     sent: Arc<Mutex<Vec<String>>>,
-    hidden: Arc<Mutex<Vec<String>>>,
+    hub: Arc<Mutex<Hub>>,
 }
 
 struct Services {
     events: tokio::sync::Mutex<mpsc::UnboundedReceiver<Bytes>>,
     ended: mpsc::UnboundedSender<Ended>,
     sent: Arc<Mutex<Vec<String>>>,
-    hidden: Arc<Mutex<Vec<String>>>,
+    hub: Arc<Mutex<Hub>>,
 }
 
 impl Function {
@@ -50,12 +52,12 @@ impl Function {
         let address = listener.local_addr().unwrap().to_string();
         let (events, waiting) = mpsc::unbounded_channel();
         let (done, ended) = mpsc::unbounded_channel();
-        let (sent, hidden) = (Arc::default(), Arc::default());
+        let (sent, hub) = (Arc::default(), Arc::default());
         let services = Arc::new(Services {
             events: tokio::sync::Mutex::new(waiting),
             ended: done,
             sent: Arc::clone(&sent),
-            hidden: Arc::clone(&hidden),
+            hub: Arc::clone(&hub),
         });
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
@@ -92,8 +94,13 @@ impl Function {
             events,
             ended,
             sent,
-            hidden,
+            hub,
         }
+    }
+
+    /// The hub queue, beyond what is passed in payloads.
+    pub(super) fn hub(&self) -> MutexGuard<'_, Hub> {
+        self.hub.lock().unwrap()
     }
 
     /// Invokes the router with a payload.
@@ -113,7 +120,8 @@ impl Function {
 
     /// The receipt handles of messages whose visibility was changed since the last time.
     pub(super) fn take_hidden(&self) -> Vec<String> {
-        std::mem::take(&mut self.hidden.lock().unwrap())
+        let hidden = std::mem::take(&mut self.hub().hidden);
+        hidden.into_iter().map(|(receipt, _)| receipt).collect()
     }
 
     /// The most memory that the process had, in KiB.
@@ -163,7 +171,20 @@ impl Services {
                 drop(self.ended.send(Ended::Failed(kind)));
                 String::new()
             }
-            (_, Some(target)) => self.sqs(target.to_str().unwrap(), &serde_json::from_slice(&body).unwrap()),
+            (_, Some(target)) => {
+                let (target, input) = (target.to_str().unwrap(), serde_json::from_slice(&body).unwrap());
+                let own = self.hub.lock().unwrap().answer(target, &input);
+                match own {
+                    Some(HubAnswer::Given(status, answer)) => {
+                        let answer = Response::builder()
+                            .status(status)
+                            .body(Full::new(answer.to_string().into()));
+                        return Ok(answer.unwrap());
+                    }
+                    Some(HubAnswer::Never) => std::future::pending().await,
+                    None => self.sqs(target, &input),
+                }
+            }
             _ => tags(&String::from_utf8_lossy(&body)),
         };
         Ok(Response::new(Full::new(text.into())))
@@ -176,11 +197,6 @@ impl Services {
                 .iter()
                 .map(|entry| entry["MessageBody"].as_str().unwrap().to_owned());
             self.sent.lock().unwrap().extend(bodies);
-        } else {
-            let receipts = entries
-                .iter()
-                .map(|entry| entry["ReceiptHandle"].as_str().unwrap().to_owned());
-            self.hidden.lock().unwrap().extend(receipts);
         }
         let done = entries
             .iter()

@@ -4,6 +4,8 @@ mod answers;
 mod arguments;
 mod bad_server;
 mod function;
+mod hub;
+mod hub_queue;
 mod router;
 mod secrets;
 mod shown;

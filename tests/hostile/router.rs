@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use super::function::{Ended, Function};
 
 /// The most entities that the router takes from one event.
-const MOST: usize = 10_000;
+pub(super) const MOST: usize = 10_000;
 /// The memory of the function, in KiB.
-const MEMORY: u64 = 256 * 1024;
+pub(super) const MEMORY: u64 = 256 * 1024;
 
-fn spot(id: &str) -> String {
+pub(super) fn spot(id: &str) -> String {
     let event = include_str!("../events/spot-interruption-warning.json");
     let mut event: Value = serde_json::from_str(event).unwrap();
     event["id"] = json!(id);
@@ -27,7 +27,7 @@ fn health(entities: &str) -> String {
 }
 
 /// A health event about this many instances.
-fn about(instances: usize) -> String {
+pub(super) fn about(instances: usize) -> String {
     let entities: Vec<String> = (0..instances)
         .map(|n| format!(r#"{{"entityValue":"i-{n:x}"}}"#))
         .collect();
@@ -35,7 +35,7 @@ fn about(instances: usize) -> String {
 }
 
 /// A batch in which each body is a message with its place as id.
-fn batch(bodies: &[String]) -> String {
+pub(super) fn batch(bodies: &[String]) -> String {
     let record = |(place, body): (usize, &String)| {
         json!({
             "messageId": place.to_string(), "receiptHandle": "r", "body": body,
@@ -46,7 +46,7 @@ fn batch(bodies: &[String]) -> String {
     json!({ "Records": bodies.iter().enumerate().map(record).collect::<Vec<_>>() }).to_string()
 }
 
-fn retried(places: &[usize]) -> Ended {
+pub(super) fn retried(places: &[usize]) -> Ended {
     let failures: Vec<Value> = places
         .iter()
         .map(|place| json!({"itemIdentifier": place.to_string()}))
@@ -54,7 +54,7 @@ fn retried(places: &[usize]) -> Ended {
     Ended::Answered(json!({ "batchItemFailures": failures }))
 }
 
-fn ids(sent: &[String]) -> Vec<String> {
+pub(super) fn ids(sent: &[String]) -> Vec<String> {
     let id = |body: &String| {
         serde_json::from_str::<Value>(body).unwrap()["id"]
             .as_str()

@@ -21,6 +21,7 @@ pub(super) struct Balance {
     wrong: Vec<String>,
     faults: BTreeMap<&'static str, u64>,
     invocations: u64,
+    received: u64,
     calls: u64,
     took: Duration,
     processor: Duration,
@@ -46,6 +47,7 @@ impl Balance {
             wrong: received.unexpected,
             faults: BTreeMap::new(),
             invocations: log.invocations,
+            received: counted("ReceivedByRouter"),
             calls: ["DescribeTagsCalls", "SendCalls", "ListQueueTagsCalls"]
                 .map(counted)
                 .iter()
@@ -124,6 +126,7 @@ impl Balance {
     pub(super) fn with_faults(mut self, faults: BTreeMap<&'static str, u64>) -> Self {
         // A storm without faults proves nothing.
         for needed in [
+            "throttled receives",
             "throttled tags",
             "failed entries",
             "connections dropped before the answer",
@@ -131,6 +134,9 @@ impl Balance {
             if !faults.contains_key(needed) {
                 self.wrong.push(format!("no fault of this kind was injected: {needed}"));
             }
+        }
+        if self.received == 0 {
+            self.wrong.push("the router received no message itself".to_owned());
         }
         self.faults = faults;
         self
@@ -181,7 +187,8 @@ impl fmt::Display for Balance {
             line(*count, what)?;
         }
         line(self.invocations, "invocations")?;
-        line(self.calls, "calls to EC2 and SQS, without ChangeMessageVisibility")?;
+        line(self.received, "messages that the router received itself")?;
+        line(self.calls, "calls to EC2 and SQS, other than those to the hub queue")?;
         writeln!(f)?;
         write!(
             f,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
+use tokio::sync::{Notify, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
 /// The fault of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +36,9 @@ pub(super) struct FaultInjector {
     /// Every send to the doomed queue holds it; it is closed while the queue is deleted.
     gate: Arc<RwLock<()>>,
     counts: Mutex<BTreeMap<&'static str, u64>>,
+    /// While it is set, no call deletes messages.
+    halted: AtomicBool,
+    reached: Notify,
     touched: Mutex<BTreeSet<String>>,
 }
 
@@ -48,6 +51,8 @@ impl FaultInjector {
             doomed,
             gate: Arc::default(),
             counts: Mutex::default(),
+            halted: AtomicBool::new(false),
+            reached: Notify::new(),
             touched: Mutex::default(),
         }
     }
@@ -72,6 +77,24 @@ impl FaultInjector {
             Some(Arc::clone(&self.gate).read_owned().await)
         } else {
             None
+        }
+    }
+
+    /// Whether calls that delete messages are stopped from now on.
+    pub(super) fn halt_deletes(&self, halted: bool) {
+        self.halted.store(halted, Ordering::Relaxed);
+    }
+
+    /// Waits until a call that deletes messages was stopped.
+    pub(super) async fn halted(&self) {
+        self.reached.notified().await;
+    }
+
+    /// Never returns for a call that is stopped.
+    pub(super) async fn pass(&self, action: &str) {
+        if action == "DeleteMessageBatch" && self.halted.load(Ordering::Relaxed) {
+            self.reached.notify_one();
+            std::future::pending::<()>().await;
         }
     }
 
@@ -102,10 +125,10 @@ impl FaultInjector {
             // On AWS a policy denies this; the emulator does not check policies.
             ("SendMessageBatch", _) if self.shut.iter().any(|shut| shut == queue) => InjectedFault::Denied,
             ("DescribeTags", 0..12) => InjectedFault::Throttled,
-            ("DescribeTags", 12..15) | ("SendMessageBatch", 0..3) => InjectedFault::LostCall,
+            ("DescribeTags", 12..15) | ("SendMessageBatch" | "ReceiveMessage", 0..3) => InjectedFault::LostCall,
             ("SendMessageBatch", 3..6) => InjectedFault::LostAnswer,
-            ("SendMessageBatch", 6..11) | ("ListQueueTags", 0..20) => InjectedFault::Throttled,
-            ("SendMessageBatch", 11..14) | ("ListQueueTags", 20..25) => InjectedFault::Failed,
+            ("SendMessageBatch" | "ReceiveMessage", 6..11) | ("ListQueueTags", 0..20) => InjectedFault::Throttled,
+            ("SendMessageBatch" | "ReceiveMessage", 11..14) | ("ListQueueTags", 20..25) => InjectedFault::Failed,
             ("SendMessageBatch", 14..24) => InjectedFault::FailedEntry,
             _ => InjectedFault::None,
         };
@@ -113,6 +136,7 @@ impl FaultInjector {
             (InjectedFault::None, _) => return fault,
             (InjectedFault::Throttled, "DescribeTags") => "throttled tags",
             (InjectedFault::Throttled, "SendMessageBatch") => "throttled sends",
+            (InjectedFault::Throttled, "ReceiveMessage") => "throttled receives",
             (InjectedFault::Throttled, _) => "throttled queue tags",
             (InjectedFault::Failed, _) => "server errors",
             (InjectedFault::LostCall, _) => "connections dropped before the call",

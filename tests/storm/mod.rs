@@ -17,6 +17,7 @@ mod send;
 mod test_bus;
 mod workload;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -28,7 +29,7 @@ use faults::FaultInjector;
 use proxy::Proxy;
 use receive::Receiver;
 use test_bus::TestBus;
-use workload::Workload;
+use workload::{ExpectedResult, Workload};
 
 /// How long the storm may make no progress.
 const STALLED: Duration = Duration::from_secs(120);
@@ -52,6 +53,51 @@ async fn nothing_is_lost_in_a_small_storm() {
     };
     let balance = storm.run().await;
     assert_eq!(balance.wrong(), [] as [&str; 0], "{balance}");
+}
+
+/// The router ends between its receives and its deletes. What it received itself returns soon after the time of the
+/// invocation, what Lambda passed after the time of the hub queue.
+#[tokio::test]
+async fn what_a_killed_router_had_received_arrives() {
+    let workload = Arc::new(Workload::new(10, 170));
+    let faults = Arc::new(FaultInjector::new(
+        [workload.locked_queue(), workload.foreign_queue()],
+        workload.doomed_queue(),
+    ));
+    let proxy = Proxy::listen(Arc::clone(&faults)).await;
+    let router = PathBuf::from(env!("CARGO_BIN_EXE_kibus-router"));
+    let bus = TestBus::start(&proxy, &workload, &router, 20).await;
+    bus.hide_in_hub(5).await;
+    // Those for one cluster.
+    let events: Vec<usize> = (0..workload.events).filter(|event| event % 100 < 70).collect();
+    faults.halt_deletes(true);
+    for batch in events.chunks(10) {
+        send::put(&bus, &workload, batch).await;
+    }
+    tokio::time::timeout(STALLED, faults.halted()).await.unwrap();
+    assert!(bus.kill_functions() > 0);
+    faults.halt_deletes(false);
+
+    let begun = Instant::now();
+    while bus.waiting_in_hub().await > 0 {
+        assert!(begun.elapsed() < STALLED, "the hub queue does not drain");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let receiver = Receiver::new(&bus, &workload);
+    receiver.sweep(&workload).await;
+    let received = receiver.end();
+    assert_eq!(received.unexpected, [] as [&str; 0]);
+    for event in events {
+        let got = received.events.get(&event).into_iter().flatten();
+        let queues = got.map(|(queue, _)| queue.clone()).collect();
+        let clusters = workload.expected(event);
+        let ExpectedResult::Delivered(clusters) = clusters else {
+            panic!("event {event} should be {clusters:?}")
+        };
+        let expected: BTreeSet<String> = clusters.iter().map(|cluster| workload.queue(*cluster)).collect();
+        assert_eq!(expected, queues, "event {event}");
+    }
+    assert_eq!(bus.dead_letters().await, [] as [&str; 0]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

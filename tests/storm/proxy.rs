@@ -71,6 +71,7 @@ async fn forward(
     let url = call["QueueUrl"].as_str().unwrap_or_default();
     let queue = url.rsplit('/').next().unwrap_or_default().to_owned();
     let sends = action == "SendMessageBatch";
+    faults.pass(&action).await;
     let _entered = if sends { faults.enter(&queue).await } else { None };
     let fault = faults.of(&action, &queue);
     let mut failed = None;

@@ -48,7 +48,8 @@ pub(super) async fn send(
     sent
 }
 
-async fn put(bus: &TestBus, workload: &Workload, events: &[usize]) -> SentEvents {
+/// Puts events into the hub queue, up to ten at a time.
+pub(super) async fn put(bus: &TestBus, workload: &Workload, events: &[usize]) -> SentEvents {
     let mut call = bus.sqs.send_message_batch().queue_url(bus.hub());
     for event in events {
         let entry = SendMessageBatchRequestEntry::builder()

@@ -1,7 +1,7 @@
 //! A bus on the emulator, with a hub and clusters that kibus itself creates.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -179,6 +179,15 @@ impl TestBus {
         messages.into_iter().filter_map(|message| message.body).collect()
     }
 
+    /// Sets how long a message of the hub queue is hidden if nothing else says so.
+    pub(super) async fn hide_in_hub(&self, seconds: u32) {
+        let call = self.sqs.set_queue_attributes().queue_url(self.hub());
+        call.attributes(QueueAttributeName::VisibilityTimeout, seconds.to_string())
+            .send()
+            .await
+            .unwrap();
+    }
+
     /// Every dead letter.
     pub(super) async fn dead_letters(&self) -> Vec<String> {
         let mut all = Vec::new();
@@ -207,14 +216,7 @@ impl TestBus {
 
     /// The CPU time of the function's processes.
     pub(super) fn processor_time(&self) -> Duration {
-        let own = self.server.log_path();
-        let own = own.parent().unwrap();
-        let ticks = std::fs::read_dir("/proc").into_iter().flatten().filter_map(|process| {
-            let process = process.ok()?.path();
-            let executable = std::fs::read_link(process.join("exe")).ok()?;
-            if !executable.starts_with(own) {
-                return None;
-            }
+        let ticks = self.functions().into_iter().filter_map(|process| {
             let stat = std::fs::read_to_string(process.join("stat")).ok()?;
             // After the name in brackets: the state, ten more fields, then the two times.
             let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
@@ -222,6 +224,30 @@ impl TestBus {
         });
         // The kernel counts CPU time in hundredths of a second.
         Duration::from_millis(10 * ticks.sum::<u64>())
+    }
+
+    /// Kills the function's processes. Gives how many there were.
+    pub(super) fn kill_functions(&self) -> usize {
+        let functions = self.functions();
+        for process in &functions {
+            let id = process.file_name().unwrap();
+            let killed = std::process::Command::new("kill").arg("-KILL").arg(id).status();
+            assert!(killed.unwrap().success(), "{process:?}");
+        }
+        functions.len()
+    }
+
+    /// The function's processes, as directories of `/proc`.
+    fn functions(&self) -> Vec<PathBuf> {
+        let own = self.server.log_path();
+        let own = own.parent().unwrap();
+        let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        processes
+            .map(|process| process.path())
+            .filter(|process| {
+                std::fs::read_link(process.join("exe")).is_ok_and(|executable| executable.starts_with(own))
+            })
+            .collect()
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::fakes::{FakeClock, FakeEc2, FakeQueues, Load, Script, SendAnswer, TagAnswer};
+use super::hub_queue::FakeHub;
 use crate::model::name::QueueName;
 use crate::model::sample_event::sample_event;
 use crate::model::scope::tests::scope;
@@ -38,6 +39,7 @@ pub(super) fn router(sends: Vec<SendAnswer>, ec2: Vec<TagAnswer>, tags: Vec<Resu
             asked: Mutex::default(),
             load,
             largest: AtomicUsize::new(0),
+            hub: FakeHub::default(),
         },
     ))
 }

@@ -5,11 +5,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use super::hub_queue::FakeHub;
 use crate::model::name::QueueName;
 use crate::model::tags::Tags;
 use crate::router::call_counts::CallCounts;
 use crate::router::clock::Clock;
 use crate::router::instance::InstanceId;
+use crate::router::route::Message;
 use crate::router::services::{CallFailure, InstanceTags, Queues};
 
 /// A clock that moves only with waits and calls.
@@ -77,7 +79,7 @@ impl<A: Clone> Script<A> {
         }
     }
 
-    fn next(&self) -> A {
+    pub(super) fn next(&self) -> A {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         self.answers[number % self.answers.len()].clone()
     }
@@ -111,10 +113,19 @@ impl Load {
     async fn call(&self) {
         let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
         self.most.fetch_max(now, Ordering::Relaxed);
+        let _open = OpenCall(self);
         for _ in 0..3 {
             tokio::task::yield_now().await;
         }
-        self.now.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A call that ends with its answer, or when nobody waits for it any more.
+struct OpenCall<'a>(&'a Load);
+
+impl Drop for OpenCall<'_> {
+    fn drop(&mut self) {
+        self.0.now.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -149,6 +160,7 @@ pub(super) struct FakeQueues {
     pub(super) asked: Mutex<Vec<String>>,
     pub(super) load: Arc<Load>,
     pub(super) largest: AtomicUsize,
+    pub(super) hub: FakeHub,
 }
 
 impl Queues for FakeQueues {
@@ -176,7 +188,20 @@ impl Queues for FakeQueues {
         self.tags.next()
     }
 
-    async fn hide(&self, _: &QueueName, _: &[(&str, u32)]) -> Result<(), CallFailure> {
+    async fn receive(&self, _: &QueueName, _: u32) -> Result<Vec<Message>, CallFailure> {
+        self.load.call().await;
+        self.hub.receive()
+    }
+
+    async fn delete(&self, _: &QueueName, receipts: &[&str]) -> Result<usize, CallFailure> {
+        self.load.call().await;
+        self.largest.fetch_max(receipts.len(), Ordering::Relaxed);
+        self.hub.delete(receipts)
+    }
+
+    async fn hide(&self, _: &QueueName, receipts: &[(&str, u32)]) -> Result<(), CallFailure> {
+        self.largest.fetch_max(receipts.len(), Ordering::Relaxed);
+        self.hub.hide(receipts);
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 mod answers;
 mod bench;
 mod fakes;
+mod hub_queue;
 mod readings;
 mod registrations;
 

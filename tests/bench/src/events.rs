@@ -18,22 +18,33 @@ impl Events {
         (0..count).map(|_| self.batch(size)).collect()
     }
 
-    fn batch(&mut self, size: usize) -> Bytes {
+    /// Makes the bodies of `count` messages.
+    pub fn bodies(&mut self, count: usize) -> Vec<String> {
         let warning: Value = serde_json::from_str(SPOT_WARNING).expect("the sample is JSON");
-        let records: Vec<_> = (0..size)
-            .map(|_| {
-                self.next += 1;
-                let number = self.next;
-                let instance = format!("i-{number:017x}");
-                let mut body = warning.clone();
-                body["id"] = json!(format!("1e5527d7-bb36-4607-3370-{number:012x}"));
-                body["region"] = json!("us-west-2");
-                body["resources"] = json!([format!("arn:aws:ec2:us-west-2b:instance/{instance}")]);
-                body["detail"]["instance-id"] = json!(instance);
+        let body = |_| {
+            self.next += 1;
+            let number = self.next;
+            let instance = format!("i-{number:017x}");
+            let mut body = warning.clone();
+            body["id"] = json!(format!("1e5527d7-bb36-4607-3370-{number:012x}"));
+            body["region"] = json!("us-west-2");
+            body["resources"] = json!([format!("arn:aws:ec2:us-west-2b:instance/{instance}")]);
+            body["detail"]["instance-id"] = json!(instance);
+            body.to_string()
+        };
+        (0..count).map(body).collect()
+    }
+
+    fn batch(&mut self, size: usize) -> Bytes {
+        let records: Vec<_> = self
+            .bodies(size)
+            .into_iter()
+            .enumerate()
+            .map(|(number, body)| {
                 json!({
                     "messageId": format!("059f36b4-87a3-44ab-83d2-{number:012x}"),
                     "receiptHandle": "AQEBwJnKyrHigUMZj6rYigCgxlaS3SLy0a".repeat(4),
-                    "body": body.to_string(),
+                    "body": body,
                     "attributes": {
                         "ApproximateReceiveCount": "1",
                         "SentTimestamp": "1795183351183",

@@ -17,6 +17,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
+use crate::hub::Hub;
+
 /// How many clusters there are. The number of an instance determines its cluster.
 pub const CLUSTERS: u64 = 10;
 
@@ -27,6 +29,8 @@ pub struct FakeServices {
     calls: AtomicU64,
     /// Messages by queue.
     messages: Mutex<BTreeMap<String, u64>>,
+    /// What waits for the router in the hub queue.
+    pub hub: Mutex<Hub>,
 }
 
 impl FakeServices {
@@ -120,6 +124,8 @@ impl FakeServices {
                 self.count(body, entries.len() as u64);
                 format!("{{\"Successful\":[{}],\"Failed\":[]}}", entries.join(","))
             }
+            "AmazonSQS.ReceiveMessage" => self.hub.lock().unwrap().receive(&read(body)).to_string(),
+            "AmazonSQS.DeleteMessageBatch" => self.hub.lock().unwrap().delete(&read(body)).to_string(),
             other => panic!("an unexpected call: {other}"),
         }
     }
@@ -129,6 +135,10 @@ impl FakeServices {
         let name = url.rsplit('/').next().unwrap_or_default();
         *self.messages.lock().unwrap().entry(name.to_owned()).or_default() += messages;
     }
+}
+
+fn read(body: &str) -> serde_json::Value {
+    serde_json::from_str(body).expect("a request that is JSON")
 }
 
 /// The values of a member of a JSON text, without parsing all of it, because the servers share the CPU with the measured

@@ -24,6 +24,7 @@ mod drain;
 mod events;
 mod fake_services;
 mod function;
+mod hub;
 mod measure;
 mod prepare;
 mod provisioning;
@@ -123,8 +124,7 @@ async fn run() -> Result<bool, Box<dyn std::error::Error>> {
     match options.mode {
         Mode::Router => {}
         Mode::Drain => {
-            drain::run();
-            return Ok(true);
+            return Ok(drain::run());
         }
         Mode::AtRest => {
             let (kibus, router) = (prepare::kibus(options.kibus)?, prepare::router(options.router)?);

@@ -21,6 +21,8 @@ pub const LATENCY: Duration = Duration::from_millis(40);
 pub struct Load {
     /// Events in a batch.
     pub batch: usize,
+    /// Events for each batch that wait in the hub queue. Only kibus receives them.
+    pub waiting: usize,
     /// The latency of every answer.
     pub latency: Duration,
     /// Whether the function uses TLS.
@@ -106,7 +108,8 @@ impl Bench {
                         }
                     }
                 }
-                for load in loads().filter(|load| self.takes(*load)) {
+                let storms = storms().filter(|_| program.name == "kibus-router");
+                for load in loads().chain(storms).filter(|load| self.takes(*load)) {
                     let warm = self.warm(program, load, &mut events).await?;
                     note(&mut measured.warm, load, warm);
                 }
@@ -155,9 +158,10 @@ impl Bench {
         // A measurement should take seconds, so the fast program gets more events.
         let count = count(program, load);
         let batches = events.batches(count, load.batch);
+        self.fakes.hub.lock().unwrap().put(events.bodies(count * load.waiting));
         let answered = api.invoke(&batches).await?;
         let resident = resident(&child).ok_or("the function's memory is not readable")?;
-        let sent = count * load.batch;
+        let sent = count * (load.batch + load.waiting);
         let calls = self.ended(&mut child, sent).await?;
         let (first, last) = (answered.first().ok_or("none")?, answered.last().ok_or("none")?);
         #[expect(clippy::cast_precision_loss, reason = "counts are small")]
@@ -173,6 +177,10 @@ impl Bench {
     async fn ended(&self, child: &mut Child, sent: usize) -> Result<u64, Box<dyn Error>> {
         child.kill().await?;
         let (calls, queues) = self.fakes.take();
+        let left = self.fakes.hub.lock().unwrap().len();
+        if left > 0 {
+            return Err(format!("{left} events are still in the hub queue").into());
+        }
         let messages: u64 = queues.values().sum();
         let even = sent as u64 / CLUSTERS;
         if messages != sent as u64 || queues.values().any(|got| got.abs_diff(even) > 1) {
@@ -186,6 +194,7 @@ impl Bench {
 pub fn loads() -> impl Iterator<Item = Load> {
     let load = |batch, latency| Load {
         batch,
+        waiting: 0,
         latency,
         tls: false,
         small: false,
@@ -205,6 +214,19 @@ pub fn loads() -> impl Iterator<Item = Load> {
     plain.chain(tls).chain(small)
 }
 
+/// The loads of a storm, in which each full batch of Lambda becomes one of 200.
+pub fn storms() -> impl Iterator<Item = Load> {
+    [(Duration::ZERO, false), (LATENCY, false), (LATENCY, true)]
+        .into_iter()
+        .map(|(latency, small)| Load {
+            batch: 10,
+            waiting: 190,
+            latency,
+            tls: true,
+            small,
+        })
+}
+
 /// How many batches are sent.
 fn count(program: &Program, load: Load) -> usize {
     let ours = program.name == "kibus-router";
@@ -212,6 +234,7 @@ fn count(program: &Program, load: Load) -> usize {
         (true, true, true, _) => 50,
         (true, true, false, _) => 20,
         (true, false, true, 100) => 1000,
+        (true, false, true, _) if load.waiting > 0 => 500,
         (true, false, true, _) => 3000,
         (true, false, false, _) => 30,
         (false, true, ..) => 1,

@@ -1,7 +1,7 @@
 //! The results as the tables of the documentation, compared with the router's targets.
 
 use crate::function::Program;
-use crate::measure::{LATENCY, Load, Measured, Warm, loads, median};
+use crate::measure::{LATENCY, Load, Measured, Warm, loads, median, storms};
 
 /// Prints the tables. Gives whether every target is met.
 pub fn print(programs: &[Program; 2], measured: &[Measured; 2], runs: usize) -> bool {
@@ -44,12 +44,30 @@ pub fn print(programs: &[Program; 2], measured: &[Measured; 2], runs: usize) -> 
         );
     }
     println!(
+        "\n| storm: batches of 10, and 190 more | events/s | an invocation | calls per event | peak resident memory |"
+    );
+    println!("| --- | --- | --- | --- | --- |");
+    for load in storms() {
+        let Some(runs) = warm(&measured[0], load) else {
+            continue;
+        };
+        println!(
+            "| {} | {} | {} ms | {:.2} | {:.1} MiB |",
+            conditions(load),
+            spread(&of(runs, |warm| warm.rate), 0),
+            spread(&of(runs, |warm| warm.invocation), 1),
+            middle(runs, |warm| warm.calls),
+            middle(runs, |warm| mib(warm.resident.1)),
+        );
+    }
+    println!(
         "\n| after batches of 100 | {} | {} |",
         programs[0].name, programs[1].name
     );
     println!("| --- | --- | --- |");
     let full = Load {
         batch: 100,
+        waiting: 0,
         latency: std::time::Duration::ZERO,
         tls: false,
         small: false,
@@ -127,9 +145,12 @@ fn targets(measured: &[Measured; 2], full: Load, over_tls: Load) -> bool {
 }
 
 fn called(load: Load) -> String {
+    format!("batches of {}, {}", load.batch, conditions(load))
+}
+
+fn conditions(load: Load) -> String {
     format!(
-        "batches of {}, {} ms latency{}{}",
-        load.batch,
+        "{} ms latency{}{}",
         load.latency.as_millis(),
         if load.tls { ", TLS" } else { "" },
         if load.small { ", 0.15 CPU" } else { "" },

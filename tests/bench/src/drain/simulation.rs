@@ -19,6 +19,17 @@ const CALLS: f64 = 8.5;
 const BACKOFF: (f64, f64, f64) = (0.05, 1.0, 0.5);
 /// How often the hub queue hands out a message.
 const RECEIVES: u32 = 20;
+/// How many messages Lambda passes, and one call takes.
+const BATCH: usize = 10;
+/// How often the router receives more after a full batch, and how many calls it makes at once besides those about tags
+/// of queues.
+const OWN_RECEIVES: usize = 19;
+const CONCURRENT_CALLS: usize = 30;
+/// From this receive on, a message is routed in a batch of Lambda only.
+const ALONE_FROM: u32 = 10;
+/// A receive without waiting asks only some of the servers of SQS. It gives fewer messages than ten from a queue of fewer
+/// than this (SQS API reference, ReceiveMessage); how many fewer is an assumption: a hundredth of what waits.
+const SAMPLED: usize = 1_000;
 
 /// A storm and a mapping.
 #[derive(Clone, Copy)]
@@ -28,8 +39,10 @@ pub struct Setup {
     pub instances: usize,
     /// The time in which the events arrive.
     pub spread: f64,
-    pub batch: usize,
-    pub window: f64,
+    /// How many clusters the instances belong to, in turn.
+    pub clusters: usize,
+    /// Whether the router receives more after a full batch.
+    pub receives: bool,
     pub concurrency: usize,
     /// Of a call to EC2 or SQS.
     pub latency: f64,
@@ -67,6 +80,8 @@ type Micros = u64;
 enum Step {
     /// It is free to take a batch.
     Free,
+    /// It has a batch of Lambda.
+    Invoked,
     /// It calls `DescribeTags`, after this many tries.
     Ask(u32),
     /// It has an answer from EC2.
@@ -78,8 +93,8 @@ enum Step {
 struct Environment {
     known: HashSet<usize>,
     batch: Vec<Message>,
-    /// Since when it gathers a batch.
-    gathers: Option<f64>,
+    /// How many messages of the batch the router received itself.
+    own: usize,
     calls_until: f64,
 }
 
@@ -132,8 +147,9 @@ pub fn simulate(setup: Setup) -> Drained {
         let now = at as f64 / 1e6;
         match step {
             Step::Free => simulation.take_batch(now, environment),
+            Step::Invoked => simulation.route(now, environment),
             Step::Ask(tries) => simulation.ask(now, environment, tries),
-            Step::Answered => simulation.deliver(now, environment),
+            Step::Answered => simulation.answered(now, environment),
         }
     }
     simulation.delays.sort_by(f64::total_cmp);
@@ -153,41 +169,68 @@ impl Simulation {
     }
 
     fn take_batch(&mut self, now: f64, number: usize) {
+        self.show(now);
+        if self.visible.is_empty() {
+            let next = self.hidden.peek().map_or(now, |Reverse((at, _))| *at as f64 / 1e6);
+            return self.then(next.max(now + 0.01), number, Step::Free);
+        }
+        let batch = self.receive(BATCH);
+        let invoked = now + POLL;
+        let environment = &mut self.environments[number];
+        environment.calls_until = invoked + CALLS;
+        environment.batch = batch;
+        environment.own = 0;
+        self.then(invoked, number, Step::Invoked);
+    }
+
+    /// What is hidden until now can be received.
+    fn show(&mut self, now: f64) {
         while self.hidden.peek().is_some_and(|Reverse((at, _))| *at <= micros(now)) {
             self.visible
                 .extend(self.hidden.pop().map(|Reverse((_, message))| message));
         }
-        let setup = self.setup;
+    }
+
+    /// Takes at most this many messages out of the queue. They return only if they are hidden again.
+    fn receive(&mut self, most: usize) -> Vec<Message> {
+        let taken = most.min(self.visible.len());
+        let received = self.visible.drain(..taken);
+        received
+            .map(|message| Message {
+                receives: message.receives + 1,
+                ..message
+            })
+            .collect()
+    }
+
+    fn route(&mut self, now: f64, number: usize) {
+        let latency = self.setup.latency;
+        let mut begun = now;
+        let batch = &self.environments[number].batch;
+        let is_young = batch.iter().all(|message| message.receives < ALONE_FROM);
+        if self.setup.receives && batch.len() == BATCH && is_young {
+            self.show(now);
+            begun += latency;
+            let sample = (BATCH * self.visible.len() / SAMPLED).clamp(1, BATCH);
+            let more = self.receive(OWN_RECEIVES * sample);
+            let environment = &mut self.environments[number];
+            environment.own = more.len();
+            environment.batch.extend(more);
+        }
         let environment = &mut self.environments[number];
-        let is_full = self.visible.len() >= setup.batch;
-        let gathers = environment.gathers.get_or_insert(now);
-        if self.visible.is_empty() || !is_full && now < *gathers + setup.window {
-            if self.visible.is_empty() {
-                environment.gathers = None;
-            }
-            let next = self.hidden.peek().map_or(now, |Reverse((at, _))| *at as f64 / 1e6);
-            return self.then(next.max(now + 0.01), number, Step::Free);
-        }
-        environment.gathers = None;
-        environment.batch = self.visible.drain(..setup.batch.min(self.visible.len())).collect();
-        environment.calls_until = now + CALLS;
-        for message in &mut environment.batch {
-            message.receives += 1;
-        }
         let known = &environment.known;
         let (ready, unknown): (Vec<_>, Vec<_>) = environment
             .batch
             .drain(..)
             .partition(|message| known.contains(&message.instance));
         environment.batch = unknown;
-        let is_ready = environment.batch.is_empty();
-        let sent = now + POLL + self.compute(ready.len()) + setup.latency;
-        self.delivered(sent, ready);
-        if is_ready {
-            self.then(sent, number, Step::Free);
-        } else {
-            self.then(now + POLL, number, Step::Ask(0));
+        if environment.batch.is_empty() {
+            return self.deliver_all(begun, number, ready);
         }
+        // What is known waits for the first answer of EC2 only.
+        let sent = self.sent(begun + latency, &ready);
+        self.delivered(sent, ready);
+        self.then(begun, number, Step::Ask(0));
     }
 
     fn ask(&mut self, now: f64, number: usize, tries: u32) {
@@ -216,17 +259,39 @@ impl Simulation {
                 self.hidden.push(Reverse((micros(answered + hidden), message)));
             }
         }
-        self.then(answered, number, Step::Free);
+        // The call about visibility.
+        self.then(answered + self.setup.latency, number, Step::Free);
     }
 
-    fn deliver(&mut self, now: f64, number: usize) {
+    fn answered(&mut self, now: f64, number: usize) {
         let batch = std::mem::take(&mut self.environments[number].batch);
         self.environments[number]
             .known
             .extend(batch.iter().map(|message| message.instance));
-        let sent = now + self.compute(batch.len()) + self.setup.latency;
-        self.delivered(sent, batch);
-        self.then(sent, number, Step::Free);
+        self.deliver_all(now, number, batch);
+    }
+
+    /// Delivers the last messages of a batch, deletes what the router received itself, and ends the invocation.
+    fn deliver_all(&mut self, now: f64, number: usize, messages: Vec<Message>) {
+        let sent = self.sent(now, &messages);
+        let deletes = self.environments[number].own.div_ceil(BATCH);
+        self.delivered(sent, messages);
+        self.then(sent + self.calls(deletes), number, Step::Free);
+    }
+
+    /// When messages are sent that are decided now: up to ten to one queue in one call.
+    fn sent(&self, now: f64, messages: &[Message]) -> f64 {
+        let mut queues = vec![0_usize; self.setup.clusters];
+        for message in messages {
+            queues[message.instance % self.setup.clusters] += 1;
+        }
+        let sends = queues.iter().map(|messages| messages.div_ceil(BATCH)).sum();
+        now + self.compute(messages.len()) + self.calls(sends)
+    }
+
+    /// How long so many calls take.
+    fn calls(&self, calls: usize) -> f64 {
+        calls.div_ceil(CONCURRENT_CALLS) as f64 * self.setup.latency
     }
 
     fn delivered(&mut self, at: f64, messages: Vec<Message>) {
