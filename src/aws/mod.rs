@@ -24,6 +24,7 @@ mod log_group;
 mod log_lines;
 mod managed_policies;
 mod messages;
+mod pace;
 mod pages;
 mod probe;
 mod queue;

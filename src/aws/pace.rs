@@ -1,0 +1,158 @@
+//! Calls at the pace that AWS allows. A throttled call was not executed: it waits, and is sent again as long as other calls
+//! of its service succeed. The SDK retries no throttled call, so these waits count toward neither its attempts nor its
+//! time limit.
+
+mod group;
+mod line;
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
+use crate::cloud::{Fault, FaultKind, Slowdown};
+use group::{Group, is_read};
+use line::{Line, Ticket, Turn};
+
+/// How long a service may throttle every call.
+const LONGEST: Duration = Duration::from_secs(600);
+
+/// The calls of one caller in one account and Region.
+#[derive(Debug)]
+pub(super) struct Pace {
+    start: Instant,
+    lines: Mutex<BTreeMap<Group, Line>>,
+    /// Since when each service has answered no call.
+    silent: Mutex<BTreeMap<&'static str, Duration>>,
+    slowdown: watch::Sender<Slowdown>,
+    stop: watch::Sender<bool>,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            start: Instant::now(),
+            lines: Mutex::default(),
+            silent: Mutex::default(),
+            slowdown: watch::Sender::default(),
+            stop: watch::Sender::default(),
+        }
+    }
+}
+
+impl Pace {
+    /// What AWS has throttled, now and from now on.
+    pub(super) fn slowdown(&self) -> watch::Receiver<Slowdown> {
+        self.slowdown.subscribe()
+    }
+
+    /// Ends all waits: a call that waits to be sent ends with [`FaultKind::Stopped`].
+    pub(super) fn stop(&self) {
+        self.stop.send_replace(true);
+    }
+
+    /// Makes a call, by its name in IAM, as often as it is throttled.
+    ///
+    /// # Errors
+    /// The fault of the call. [`FaultKind::Throttled`] if its service has throttled every call for ten minutes, and
+    /// [`FaultKind::Stopped`] if someone asked to stop before the call was sent.
+    pub(super) async fn call<T, F>(&self, action: &str, mut attempt: impl FnMut() -> F) -> Result<T, Fault>
+    where
+        F: Future<Output = Result<T, Fault>>,
+    {
+        let group = Group::of(action);
+        loop {
+            self.turn(&group, action).await?;
+            let sent = self.start.elapsed();
+            let answer = attempt().await;
+            match answer {
+                Err(fault) if fault.kind == FaultKind::Throttled => self.throttled(&group, sent, fault)?,
+                answer => {
+                    self.answered(&group, sent);
+                    return answer;
+                }
+            }
+        }
+    }
+
+    /// Waits until a call may be sent.
+    async fn turn(&self, group: &Group, action: &str) -> Result<(), Fault> {
+        let place = Place::take(self, group, is_read(action));
+        let mut stop = self.stop.subscribe();
+        loop {
+            let turn = place.turn();
+            let Turn::After(wait) = turn else { return Ok(()) };
+            tokio::select! {
+                biased;
+                // The sender lives as long as `self`.
+                _ = stop.wait_for(|stop| *stop) => return Err(stopped(group, action)),
+                () = tokio::time::sleep(wait) => {}
+            }
+        }
+    }
+
+    fn answered(&self, group: &Group, sent: Duration) {
+        locked(&self.silent).remove(group.service());
+        let mut lines = locked(&self.lines);
+        let line = lines.entry(group.clone()).or_default();
+        line.succeeded(sent, self.start.elapsed());
+    }
+
+    fn throttled(&self, group: &Group, sent: Duration, fault: Fault) -> Result<(), Fault> {
+        let now = self.start.elapsed();
+        let since = *locked(&self.silent).entry(group.service()).or_insert(now);
+        locked(&self.lines).entry(group.clone()).or_default().throttled(sent, now);
+        self.slowdown.send_modify(|slowdown| slowdown.count(group.service()));
+        if now - since < LONGEST {
+            return Ok(());
+        }
+        let minutes = LONGEST.as_secs() / 60;
+        Err(Fault {
+            message: format!("{} has throttled every call for {minutes} minutes", group.service()),
+            ..fault
+        })
+    }
+}
+
+/// The place of a call in its line. Whoever drops it leaves the line.
+struct Place<'a> {
+    pace: &'a Pace,
+    group: &'a Group,
+    ticket: Ticket,
+}
+
+impl<'a> Place<'a> {
+    fn take(pace: &'a Pace, group: &'a Group, is_read: bool) -> Self {
+        let mut lines = locked(&pace.lines);
+        let ticket = lines.entry(group.clone()).or_default().enter(is_read);
+        Self { pace, group, ticket }
+    }
+
+    fn turn(&self) -> Turn {
+        let now = self.pace.start.elapsed();
+        let mut lines = locked(&self.pace.lines);
+        lines.entry(self.group.clone()).or_default().turn(self.ticket, now)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut lines = locked(&self.pace.lines);
+        lines.entry(self.group.clone()).or_default().leave(self.ticket);
+    }
+}
+
+fn stopped(group: &Group, action: &str) -> Fault {
+    Fault {
+        kind: FaultKind::Stopped,
+        action: action.to_owned(),
+        code: None,
+        message: format!("slowed down by the rate of {}", group.service()),
+    }
+}
+
+/// Every state is valid, so a poisoned lock does no harm.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
