@@ -9,7 +9,7 @@ use aws_sdk_lambda::types::{EventSourceMappingConfiguration, FilterCriteria, Fun
 
 use super::AwsCloud;
 use super::changes::Changes;
-use super::error::{OrFault, if_present, rejected};
+use super::error::{if_present, rejected};
 use super::pages;
 use super::wait::{Tried, WaitReason, Waiting, accepted, settled};
 use crate::cloud::{Fault, FaultKind};
@@ -96,7 +96,7 @@ pub(super) async fn create(cloud: &AwsCloud, mapping: &EventSourceMapping, waiti
             .set_function_response_types(Some(response_types(mapping)))
             .set_scaling_config(maximum_concurrency.map(|_| scaling(mapping)))
             .enabled(*enabled);
-        async move { call.send().await.or_fault(action) }
+        async move { cloud.call(action, || call.clone().send()).await }
     })
     .await?;
     let uuid = made.uuid.ok_or_else(|| rejected(action, "the answer holds no UUID"))?;
@@ -146,7 +146,7 @@ pub(super) async fn update(
                 // Without filters, every message passes.
                 .filter_criteria(FilterCriteria::builder().build())
                 .enabled(mapping.enabled);
-            async move { call.send().await.or_fault(action) }
+            async move { cloud.call(action, || call.clone().send()).await }
         })
         .await?;
         in_force(cloud, uuid, mapping.enabled, waiting).await?;
@@ -175,11 +175,11 @@ pub(super) async fn list(
         .lambda
         .list_event_source_mappings()
         .event_source_arn(cloud.scope.queue_arn(queue));
-    let pages = call.into_paginator().stop_on_duplicate_token(false).send();
-    let mut found = pages::all("lambda:ListEventSourceMappings", pages, |page| {
-        page.event_source_mappings
-    })
-    .await?;
+    let page = |marker| {
+        let call = call.clone().set_marker(marker);
+        async { call.send().await.map(|page| (page.event_source_mappings, page.next_marker)) }
+    };
+    let mut found = pages::all(cloud, "lambda:ListEventSourceMappings", page).await?;
     let alias = cloud.scope.alias_arn(function, alias);
     found.retain(|mapping: &EventSourceMappingConfiguration| mapping.function_arn() == Some(&alias));
     found.sort_by(|a, b| a.uuid().cmp(&b.uuid()));
@@ -190,7 +190,7 @@ async fn remove(cloud: &AwsCloud, uuid: &str, waiting: Waiting<'_>) -> Result<()
     let action = "lambda:DeleteEventSourceMapping";
     let answer = accepted(action, waiting, || {
         let call = cloud.lambda.delete_event_source_mapping().uuid(uuid);
-        async move { call.send().await.or_fault(action) }
+        async move { cloud.call(action, || call.clone().send()).await }
     });
     match if_present(answer.await)? {
         Some(_) => gone(cloud, uuid, waiting).await,
@@ -201,7 +201,7 @@ async fn remove(cloud: &AwsCloud, uuid: &str, waiting: Waiting<'_>) -> Result<()
 async fn gone(cloud: &AwsCloud, uuid: &str, waiting: Waiting<'_>) -> Result<(), Fault> {
     settled(GET, waiting, || async move {
         let call = cloud.lambda.get_event_source_mapping().uuid(uuid);
-        Ok(match if_present(call.send().await.or_fault(GET))? {
+        Ok(match if_present(cloud.call(GET, || call.clone().send()).await)? {
             Some(_) => Tried::NotYet(WaitReason::MappingLeaving),
             None => Tried::Done(()),
         })
@@ -214,7 +214,7 @@ async fn in_force(cloud: &AwsCloud, uuid: &str, enabled: bool, waiting: Waiting<
     let wanted = if enabled { "Enabled" } else { "Disabled" };
     settled(GET, waiting, || async move {
         let call = cloud.lambda.get_event_source_mapping().uuid(uuid);
-        Ok(match call.send().await.or_fault(GET)?.state() {
+        Ok(match cloud.call(GET, || call.clone().send()).await?.state() {
             Some(state) if state == wanted => Tried::Done(()),
             _ => Tried::NotYet(WaitReason::MappingBusy),
         })

@@ -21,7 +21,7 @@ pub(super) use ready::ready;
 
 use super::AwsCloud;
 use super::changes::Changes;
-use super::error::{OrFault, if_present, refusal};
+use super::error::{if_present, refusal};
 use super::wait::{Waiting, accepted};
 use crate::cloud::Fault;
 use crate::model::name::FunctionName;
@@ -31,7 +31,7 @@ use crate::plan::FieldChange;
 
 pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName) -> Result<Option<Function>, Fault> {
     let call = cloud.lambda.get_function().function_name(name.as_str());
-    let Some(answer) = if_present(call.send().await.or_fault("lambda:GetFunction"))? else {
+    let Some(answer) = if_present(cloud.call("lambda:GetFunction", || call.clone().send()).await)? else {
         return Ok(None);
     };
     let configuration = answer.configuration.unwrap_or_else(nothing);
@@ -102,7 +102,7 @@ pub(super) async fn create(cloud: &AwsCloud, function: &Function, waiting: Waiti
             .set_environment((!environment.is_empty()).then(|| variables(environment)))
             .logging_config(logging_config(logging))
             .set_tags(Some(tags.clone().into_iter().collect()));
-        async move { call.send().await.or_fault(action) }
+        async move { cloud.call(action, || call.clone().send()).await }
     })
     .await?;
     ready(cloud, name, None, waiting).await?;
@@ -156,7 +156,7 @@ pub(super) async fn update(
         let action = "lambda:UpdateFunctionConfiguration";
         accepted(action, waiting, || {
             let call = configuration.clone().function_name(function.name.as_str());
-            async move { call.send_with(&cloud.lambda).await.or_fault(action) }
+            async move { cloud.call(action, || call.clone().send_with(&cloud.lambda)).await }
         })
         .await?;
         ready(cloud, &function.name, None, waiting).await?;
@@ -171,7 +171,7 @@ pub(super) async fn update(
             .untag_resource()
             .resource(&arn)
             .set_tag_keys(Some(tags.remove));
-        call.send().await.or_fault("lambda:UntagResource")?;
+        cloud.call("lambda:UntagResource", || call.clone().send()).await?;
     }
     if !tags.set.is_empty() {
         let call = cloud
@@ -179,7 +179,7 @@ pub(super) async fn update(
             .tag_resource()
             .resource(&arn)
             .set_tags(Some(tags.set.into_iter().collect()));
-        call.send().await.or_fault("lambda:TagResource")?;
+        cloud.call("lambda:TagResource", || call.clone().send()).await?;
     }
     Ok(())
 }
@@ -193,7 +193,7 @@ async fn upload(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) -> 
         let call = cloud.lambda.update_function_code();
         let call = call.function_name(function.name.as_str()).zip_file(archive.clone());
         let call = call.architectures(settings.architecture.as_str().into());
-        async move { call.send().await.or_fault(action) }
+        async move { cloud.call(action, || call.clone().send()).await }
     })
     .await?;
     ready(cloud, &function.name, None, waiting).await.map(drop)
@@ -202,7 +202,7 @@ async fn upload(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) -> 
 pub(super) async fn delete(cloud: &AwsCloud, name: &FunctionName, waiting: Waiting<'_>) -> Result<(), Fault> {
     let answer = accepted("lambda:DeleteFunction", waiting, || {
         let call = cloud.lambda.delete_function().function_name(name.as_str());
-        async move { call.send().await.or_fault("lambda:DeleteFunction") }
+        async move { cloud.call("lambda:DeleteFunction", || call.clone().send()).await }
     });
     match if_present(answer.await)? {
         Some(_) => gone(cloud, name, waiting).await,
@@ -214,13 +214,9 @@ pub(super) async fn delete(cloud: &AwsCloud, name: &FunctionName, waiting: Waiti
 /// version would otherwise be no difference.
 pub(super) async fn doubt(cloud: &AwsCloud, name: &FunctionName) {
     let call = cloud.lambda.untag_resource().resource(cloud.scope.function_arn(name));
+    let call = call.tag_keys(ROUTER_SHA256);
     // The failed self-test is the fault to report. If this call fails too, the next run tests the same code again.
-    if let Err(fault) = call
-        .tag_keys(ROUTER_SHA256)
-        .send()
-        .await
-        .or_fault("lambda:UntagResource")
-    {
+    if let Err(fault) = cloud.call("lambda:UntagResource", || call.clone().send()).await {
         tracing::debug!("{fault}");
     }
 }
@@ -233,7 +229,7 @@ async fn reserve(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) ->
             accepted(action, waiting, || {
                 let call = cloud.lambda.put_function_concurrency().function_name(name);
                 let call = call.reserved_concurrent_executions(signed(number));
-                async move { call.send().await.or_fault(action).map(drop) }
+                async move { cloud.call(action, || call.clone().send()).await.map(drop) }
             })
             .await
         }
@@ -241,7 +237,7 @@ async fn reserve(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) ->
             let action = "lambda:DeleteFunctionConcurrency";
             accepted(action, waiting, || {
                 let call = cloud.lambda.delete_function_concurrency().function_name(name);
-                async move { call.send().await.or_fault(action).map(drop) }
+                async move { cloud.call(action, || call.clone().send()).await.map(drop) }
             })
             .await
         }

@@ -4,7 +4,7 @@ use aws_sdk_lambda::primitives::Blob;
 use serde_json::Value;
 
 use super::AwsCloud;
-use super::error::{OrFault, of_the_caller};
+use super::error::{of_the_caller};
 use super::wait::{Waiting, accepted};
 use crate::cloud::Fault;
 use crate::error::excerpt;
@@ -44,7 +44,7 @@ pub(super) async fn invoke_once(
 ) -> Result<Invoked, Fault> {
     let call = cloud.lambda.invoke().function_name(name.as_str()).qualifier(qualifier);
     let call = call.payload(Blob::new(event.to_string()));
-    let answer = call.send().await.or_fault(INVOKE);
+    let answer = cloud.call(INVOKE, || call.clone().send()).await;
     let answer = answer.map_err(|fault| of_the_caller(fault, &cloud.caller))?;
     let payload = answer.payload.map(Blob::into_inner).unwrap_or_default();
     Ok(match answer.function_error {

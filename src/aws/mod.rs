@@ -39,11 +39,20 @@ mod version;
 mod wait;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error as StdError;
+use std::sync::Arc;
+
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
+use aws_smithy_runtime_api::client::result::SdkError;
+use aws_smithy_types::error::metadata::ProvideErrorMetadata;
+use tokio::sync::watch;
 
 pub use connect_error::ConnectError;
 pub use session::{Connect, Session};
 
-use crate::cloud::{Fault, FaultKind, Read, Snapshot, Waiting, Write};
+use crate::cloud::{Fault, FaultKind, Read, Slowdown, Snapshot, Waiting, Write};
+use error::OrFault;
+use pace::Pace;
 use crate::model::document::Document;
 use crate::model::inline_policy::InlinePolicy;
 use crate::model::name::{BusName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName};
@@ -59,6 +68,8 @@ pub struct AwsCloud {
     caller: String,
     endpoint: Option<String>,
     archive: Option<Vec<u8>>,
+    pace: Arc<Pace>,
+    stop: Option<watch::Receiver<bool>>,
     sqs: aws_sdk_sqs::Client,
     iam: aws_sdk_iam::Client,
     logs: aws_sdk_cloudwatchlogs::Client,
@@ -89,6 +100,8 @@ impl AwsCloud {
             caller: session.caller.clone(),
             endpoint: config.endpoint_url().map(str::to_owned),
             archive: None,
+            pace: Arc::clone(&session.pace),
+            stop: None,
             sqs: client!(aws_sdk_sqs),
             iam: client!(aws_sdk_iam),
             logs: client!(aws_sdk_cloudwatchlogs),
@@ -107,6 +120,19 @@ impl AwsCloud {
         self
     }
 
+    /// The same until someone asks to stop: then no call waits for the rate of its service any more.
+    #[must_use]
+    pub fn until(mut self, stop: watch::Receiver<bool>) -> Self {
+        self.stop = Some(stop);
+        self
+    }
+
+    /// What AWS has throttled, now and from now on.
+    #[must_use]
+    pub fn slowdown(&self) -> watch::Receiver<Slowdown> {
+        self.pace.slowdown()
+    }
+
     /// The bus with its account and Region.
     #[must_use]
     pub fn scope(&self) -> &Scope {
@@ -115,6 +141,19 @@ impl AwsCloud {
 
     fn queue_url(&self, queue: &QueueName) -> String {
         self.scope.queue_url(self.endpoint.as_deref(), queue)
+    }
+
+    /// Makes a call, named as in IAM, at the pace that its service allows.
+    async fn call<T, E, F>(&self, action: &str, send: impl Fn() -> F) -> Result<T, Fault>
+    where
+        E: ProvideErrorMetadata + StdError + 'static,
+        F: Future<Output = Result<T, SdkError<E, HttpResponse>>>,
+    {
+        let attempt = || {
+            let sent = send();
+            async move { sent.await.or_fault(action) }
+        };
+        self.pace.call(action, self.stop.as_ref(), attempt).await
     }
 
     async fn create(&self, resource: &Resource, waiting: Waiting<'_>) -> Result<(), Fault> {

@@ -26,7 +26,6 @@ pub(super) struct Pace {
     /// Since when each service has answered no call.
     silent: Mutex<BTreeMap<&'static str, Duration>>,
     slowdown: watch::Sender<Slowdown>,
-    stop: watch::Sender<bool>,
 }
 
 impl Default for Pace {
@@ -36,7 +35,6 @@ impl Default for Pace {
             lines: Mutex::default(),
             silent: Mutex::default(),
             slowdown: watch::Sender::default(),
-            stop: watch::Sender::default(),
         }
     }
 }
@@ -47,23 +45,23 @@ impl Pace {
         self.slowdown.subscribe()
     }
 
-    /// Ends all waits: a call that waits to be sent ends with [`FaultKind::Stopped`].
-    pub(super) fn stop(&self) {
-        self.stop.send_replace(true);
-    }
-
-    /// Makes a call, by its name in IAM, as often as it is throttled.
+    /// Makes a call, by its name in IAM, again as long as it is throttled. Once `stop` is true, it does not wait.
     ///
     /// # Errors
     /// The fault of the call. [`FaultKind::Throttled`] if its service has throttled every call for ten minutes, and
     /// [`FaultKind::Stopped`] if someone asked to stop before the call was sent.
-    pub(super) async fn call<T, F>(&self, action: &str, mut attempt: impl FnMut() -> F) -> Result<T, Fault>
+    pub(super) async fn call<T, F>(
+        &self,
+        action: &str,
+        stop: Option<&watch::Receiver<bool>>,
+        attempt: impl Fn() -> F,
+    ) -> Result<T, Fault>
     where
         F: Future<Output = Result<T, Fault>>,
     {
         let group = Group::of(action);
         loop {
-            self.turn(&group, action).await?;
+            self.turn(&group, action, stop).await?;
             let sent = self.start.elapsed();
             let answer = attempt().await;
             match answer {
@@ -77,19 +75,16 @@ impl Pace {
     }
 
     /// Waits until a call may be sent.
-    async fn turn(&self, group: &Group, action: &str) -> Result<(), Fault> {
+    async fn turn(&self, group: &Group, action: &str, stop: Option<&watch::Receiver<bool>>) -> Result<(), Fault> {
         let place = Place::take(self, group, is_read(action));
-        let mut stop = self.stop.subscribe();
-        loop {
-            let turn = place.turn();
-            let Turn::After(wait) = turn else { return Ok(()) };
+        while let Turn::After(wait) = place.turn() {
             tokio::select! {
                 biased;
-                // The sender lives as long as `self`.
-                _ = stop.wait_for(|stop| *stop) => return Err(stopped(group, action)),
+                () = asked(stop) => return Err(stopped(group, action)),
                 () = tokio::time::sleep(wait) => {}
             }
         }
+        Ok(())
     }
 
     fn answered(&self, group: &Group, sent: Duration) {
@@ -141,6 +136,17 @@ impl Drop for Place<'_> {
         let mut lines = locked(&self.pace.lines);
         lines.entry(self.group.clone()).or_default().leave(self.ticket);
     }
+}
+
+/// Returns once someone asks to stop.
+async fn asked(stop: Option<&watch::Receiver<bool>>) {
+    if let Some(stop) = stop
+        // An error means that no request to stop can come.
+        && stop.clone().wait_for(|stop| *stop).await.is_ok()
+    {
+        return;
+    }
+    std::future::pending().await
 }
 
 fn stopped(group: &Group, action: &str) -> Fault {

@@ -1,5 +1,6 @@
 //! The session with AWS: credentials, Region, account and partition, found once before anything else.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use aws_config::profile::ProfileFileCredentialsProvider;
@@ -18,6 +19,7 @@ use super::call_log::CallLog;
 use super::connect_error::ConnectError;
 use super::credentials;
 use super::error::{OrFault, rejected};
+use super::pace::Pace;
 use super::retry::FinalAnswers;
 use crate::answer_limit::limited_client;
 use crate::cloud::{Fault, FaultKind};
@@ -54,6 +56,7 @@ pub struct Connect {
 #[derive(Clone, Debug)]
 pub struct Session {
     config: SdkConfig,
+    pub(super) pace: Arc<Pace>,
     /// The caller's account.
     pub account: AccountId,
     /// The partition that the account is in, from the caller's ARN.
@@ -101,6 +104,7 @@ impl Connect {
             region,
             caller,
             config,
+            pace: Arc::default(),
         })
     }
 
