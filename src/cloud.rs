@@ -27,20 +27,6 @@ pub struct Snapshot {
     pub status: Option<Status>,
 }
 
-/// How many calls of each service AWS has throttled.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Slowdown {
-    /// The counts, by the service as text names it.
-    pub throttled: BTreeMap<&'static str, u64>,
-}
-
-impl Slowdown {
-    /// Counts a throttled call.
-    pub fn count(&mut self, service: &'static str) {
-        *self.throttled.entry(service).or_default() += 1;
-    }
-}
-
 /// What can be asked of one account and Region. No method changes anything.
 pub trait Read: Send + Sync {
     /// Reads one resource completely, with its status. `None` means that it is certainly absent.

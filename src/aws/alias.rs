@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use aws_sdk_lambda::types::{AliasRoutingConfiguration, State};
 
 use super::AwsCloud;
-use super::error::{if_present};
+use super::error::if_present;
 use super::function;
 use super::self_test;
 use super::version::{self, configuration, publish, published};

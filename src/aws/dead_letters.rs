@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName as Attribute};
 
 use super::AwsCloud;
-use super::error::{rejected};
+use super::error::rejected;
 use super::invoke::{INVOKE, Invoked, invoke_once};
 use super::log_lines::lines;
 use crate::cloud::{DeadLetters, Fault, ReceivedLetter};
@@ -36,15 +36,15 @@ impl DeadLetters for AwsCloud {
     async fn release(&self, queue: &QueueName, receipt: &str) -> Result<(), Fault> {
         let call = self.sqs.change_message_visibility().queue_url(self.queue_url(queue));
         let call = call.receipt_handle(receipt).visibility_timeout(0);
-        self.call("sqs:ChangeMessageVisibility", || call.clone().send()).await.map(drop)
+        self.call("sqs:ChangeMessageVisibility", || call.clone().send())
+            .await
+            .map(drop)
     }
 
     async fn delete(&self, queue: &QueueName, receipt: &str) -> Result<(), Fault> {
         let call = self.sqs.delete_message().queue_url(self.queue_url(queue));
         let call = call.receipt_handle(receipt);
-        self.call("sqs:DeleteMessage", || call.clone().send())
-            .await
-            .map(drop)
+        self.call("sqs:DeleteMessage", || call.clone().send()).await.map(drop)
     }
 
     async fn route(

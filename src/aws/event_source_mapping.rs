@@ -177,7 +177,11 @@ pub(super) async fn list(
         .event_source_arn(cloud.scope.queue_arn(queue));
     let page = |marker| {
         let call = call.clone().set_marker(marker);
-        async { call.send().await.map(|page| (page.event_source_mappings, page.next_marker)) }
+        async {
+            call.send()
+                .await
+                .map(|page| (page.event_source_mappings, page.next_marker))
+        }
     };
     let mut found = pages::all(cloud, "lambda:ListEventSourceMappings", page).await?;
     let alias = cloud.scope.alias_arn(function, alias);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::AwsCloud;
 use super::document::decoded;
-use super::error::{if_present};
+use super::error::if_present;
 use super::pages;
 use crate::cloud::Fault;
 use crate::model::inline_policy::InlinePolicy;

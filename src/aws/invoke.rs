@@ -4,7 +4,7 @@ use aws_sdk_lambda::primitives::Blob;
 use serde_json::Value;
 
 use super::AwsCloud;
-use super::error::{of_the_caller};
+use super::error::of_the_caller;
 use super::wait::{Waiting, accepted};
 use crate::cloud::Fault;
 use crate::error::excerpt;

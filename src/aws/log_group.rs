@@ -4,7 +4,7 @@ use aws_sdk_cloudwatchlogs::types::LogGroup as AwsLogGroup;
 
 use super::AwsCloud;
 use super::changes::Changes;
-use super::error::{if_present};
+use super::error::if_present;
 use super::pages;
 use super::wait::{Waiting, accepted};
 use crate::cloud::Fault;
@@ -108,13 +108,21 @@ async fn retain(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<'_>) -> Res
             accepted("logs:PutRetentionPolicy", waiting, || {
                 let call = cloud.logs.put_retention_policy().log_group_name(name);
                 let call = call.retention_in_days(days.try_into().unwrap_or(i32::MAX));
-                async move { cloud.call("logs:PutRetentionPolicy", || call.clone().send()).await.map(drop) }
+                async move {
+                    cloud
+                        .call("logs:PutRetentionPolicy", || call.clone().send())
+                        .await
+                        .map(drop)
+                }
             })
             .await
         }
         None => {
             let call = cloud.logs.delete_retention_policy().log_group_name(name);
-            cloud.call("logs:DeleteRetentionPolicy", || call.clone().send()).await.map(drop)
+            cloud
+                .call("logs:DeleteRetentionPolicy", || call.clone().send())
+                .await
+                .map(drop)
         }
     }
 }

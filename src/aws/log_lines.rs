@@ -1,7 +1,7 @@
 //! The lines in a log group.
 
 use super::AwsCloud;
-use super::error::{if_present};
+use super::error::if_present;
 use crate::cloud::Fault;
 use crate::model::name::LogGroupName;
 

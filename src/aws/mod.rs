@@ -50,9 +50,7 @@ use tokio::sync::watch;
 pub use connect_error::ConnectError;
 pub use session::{Connect, Session};
 
-use crate::cloud::{Fault, FaultKind, Read, Slowdown, Snapshot, Waiting, Write};
-use error::OrFault;
-use pace::Pace;
+use crate::cloud::{Fault, FaultKind, Read, Snapshot, Waiting, Write};
 use crate::model::document::Document;
 use crate::model::inline_policy::InlinePolicy;
 use crate::model::name::{BusName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName};
@@ -60,6 +58,8 @@ use crate::model::resource::{FunctionSettings, Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::status::Status;
 use crate::plan::{FieldChange, Op};
+use error::OrFault;
+use pace::Pace;
 
 /// One bus's account and Region on AWS.
 #[derive(Clone, Debug)]
@@ -125,12 +125,6 @@ impl AwsCloud {
     pub fn until(mut self, stop: watch::Receiver<bool>) -> Self {
         self.stop = Some(stop);
         self
-    }
-
-    /// What AWS has throttled, now and from now on.
-    #[must_use]
-    pub fn slowdown(&self) -> watch::Receiver<Slowdown> {
-        self.pace.slowdown()
     }
 
     /// The bus with its account and Region.

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use crate::cloud::{Fault, FaultKind, Slowdown};
+use crate::cloud::{Fault, FaultKind};
+use crate::model::slowdown::Slowdown;
 use group::{Group, is_read};
 use line::{Line, Ticket, Turn};
 
@@ -97,7 +98,10 @@ impl Pace {
     fn throttled(&self, group: &Group, sent: Duration, fault: Fault) -> Result<(), Fault> {
         let now = self.start.elapsed();
         let since = *locked(&self.silent).entry(group.service()).or_insert(now);
-        locked(&self.lines).entry(group.clone()).or_default().throttled(sent, now);
+        locked(&self.lines)
+            .entry(group.clone())
+            .or_default()
+            .throttled(sent, now);
         self.slowdown.send_modify(|slowdown| slowdown.count(group.service()));
         if now - since < LONGEST {
             return Ok(());

@@ -8,7 +8,7 @@ use aws_smithy_types::date_time::Format;
 use futures_util::future::join_all;
 use serde_json::Value;
 
-use super::error::{rejected};
+use super::error::rejected;
 use super::invoke::{Invoked, invoke_once};
 use super::{AwsCloud, queue_depth};
 use crate::cloud::{Fault, Probe};
@@ -28,7 +28,9 @@ impl Probe for AwsCloud {
             .detail_type(text("detail-type"))
             .detail(event["detail"].to_string())
             .build();
-        let answer = self.call(action, || self.events.put_events().entries(entry.clone()).send()).await?;
+        let answer = self
+            .call(action, || self.events.put_events().entries(entry.clone()).send())
+            .await?;
         match answer
             .entries
             .unwrap_or_default()

@@ -3,7 +3,7 @@
 use aws_sdk_sqs::types::QueueAttributeName as Attribute;
 
 use super::AwsCloud;
-use super::error::{if_present};
+use super::error::if_present;
 use crate::cloud::Fault;
 use crate::model::name::QueueName;
 use crate::model::status::Depth;

@@ -2,7 +2,7 @@
 
 use super::AwsCloud;
 use super::document;
-use super::error::{if_present};
+use super::error::if_present;
 use super::wait::{WaitReason, Waiting, accepted, found};
 use crate::cloud::Fault;
 use crate::model::name::{PolicyName, RoleName};

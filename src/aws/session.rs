@@ -14,6 +14,7 @@ use aws_sdk_sts::config::{
 };
 use aws_smithy_runtime::client::defaults::default_http_client_plugin_v2;
 use aws_types::os_shim_internal::{Env, Fs};
+use tokio::sync::watch;
 
 use super::call_log::CallLog;
 use super::connect_error::ConnectError;
@@ -25,6 +26,7 @@ use crate::answer_limit::limited_client;
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::{AccountId, BusName, Partition, Region};
 use crate::model::scope::Scope;
+use crate::model::slowdown::Slowdown;
 
 /// The longest time of a call.
 const LONGEST: Duration = Duration::from_secs(300);
@@ -160,6 +162,12 @@ impl Session {
             region: self.region.clone(),
             partition: self.partition.clone(),
         }
+    }
+
+    /// What AWS has throttled, now and from now on.
+    #[must_use]
+    pub fn slowdown(&self) -> watch::Receiver<Slowdown> {
+        self.pace.slowdown()
     }
 
     /// The endpoint of every service, if it is not AWS's own.

@@ -31,7 +31,11 @@ pub(super) async fn configuration(
     name: &FunctionName,
     qualifier: &str,
 ) -> Result<Option<FunctionConfiguration>, Fault> {
-    let call = cloud.lambda.get_function().function_name(name.as_str()).qualifier(qualifier);
+    let call = cloud
+        .lambda
+        .get_function()
+        .function_name(name.as_str())
+        .qualifier(qualifier);
     let answer = cloud.call("lambda:GetFunction", || call.clone().send()).await;
     Ok(if_present(answer)?.and_then(|version| version.configuration))
 }

@@ -139,8 +139,10 @@ impl Fault {
                 )),
             ),
             FaultKind::Throttled => (
-                format!("{action}: AWS throttled the call, and every retry"),
-                Some(Hint::text("run again with a smaller --concurrency")),
+                format!("{action}: {message}"),
+                Some(Hint::text(
+                    "other programs of this account may use up the rate: wait, or stop them, and run again",
+                )),
             ),
             FaultKind::Exists => (
                 format!("{action}: it exists now, created by another process or by a call whose answer was lost"),

@@ -45,7 +45,9 @@ impl Group {
 /// Whether an action changes nothing, by its verb in IAM.
 pub(super) fn is_read(action: &str) -> bool {
     let name = action.split_once(':').map_or(action, |(_, name)| name);
-    ["Describe", "Filter", "Get", "List"].iter().any(|verb| name.starts_with(verb))
+    ["Describe", "Filter", "Get", "List"]
+        .iter()
+        .any(|verb| name.starts_with(verb))
 }
 
 #[cfg(test)]

@@ -85,7 +85,8 @@ impl Line {
             self.free = now + interval(rate);
             return Turn::Now;
         }
-        let wait = self.free.saturating_sub(now) + interval(rate).mul_f64(u32::try_from(ahead).unwrap_or(u32::MAX).into());
+        let wait =
+            self.free.saturating_sub(now) + interval(rate).mul_f64(u32::try_from(ahead).unwrap_or(u32::MAX).into());
         Turn::After(wait.max(Duration::from_millis(1)))
     }
 
@@ -134,11 +135,6 @@ impl Line {
         self.is_untried = true;
         self.cut = now;
         self.free = now + interval(rate);
-    }
-
-    /// Whether calls wait for each other.
-    pub(super) fn is_slowed(&self) -> bool {
-        self.rate.is_some()
     }
 
     fn forget(&mut self, now: Duration) {

@@ -86,7 +86,7 @@ proptest! {
         }
         let mut report = HubReport::of(&scope());
         report.plan = planned;
-        let json = json_text(&crate::ui::Report { hubs: vec![report], global_options: "" }.to_json());
+        let json = json_text(&crate::ui::Report { hubs: vec![report], ..crate::ui::Report::default() }.to_json());
         prop_assert!(is_safe(&json, Style::default()), "{json:?}");
     }
 

@@ -36,8 +36,15 @@ fn simulate(calls: Vec<bool>, workers: usize, latency: Duration, limit: impl Fn(
     // What happens next: a worker asks for its turn, or has its answer.
     #[derive(PartialEq, Eq, PartialOrd, Ord)]
     enum Next {
-        Asks { ticket: Ticket, is_read: bool },
-        HasAnswer { sent: Duration, is_read: bool, throttled: bool },
+        Asks {
+            ticket: Ticket,
+            is_read: bool,
+        },
+        HasAnswer {
+            sent: Duration,
+            is_read: bool,
+            throttled: bool,
+        },
     }
     let mut events = BinaryHeap::new();
     let begin = |line: &mut Line, is_read: bool| Next::Asks {
@@ -61,16 +68,28 @@ fn simulate(calls: Vec<bool>, workers: usize, latency: Duration, limit: impl Fn(
                         tokens -= 1.0;
                     }
                     result.calls += 1;
-                    let answer = Next::HasAnswer { sent: now, is_read, throttled };
+                    let answer = Next::HasAnswer {
+                        sent: now,
+                        is_read,
+                        throttled,
+                    };
                     events.push(Reverse((now + latency, worker, answer)));
                 }
             },
-            Next::HasAnswer { sent, is_read, throttled: true } => {
+            Next::HasAnswer {
+                sent,
+                is_read,
+                throttled: true,
+            } => {
                 result.throttled += 1;
                 line.throttled(sent, now);
                 events.push(Reverse((now, worker, begin(&mut line, is_read))));
             }
-            Next::HasAnswer { sent, is_read, throttled: false } => {
+            Next::HasAnswer {
+                sent,
+                is_read,
+                throttled: false,
+            } => {
                 line.succeeded(sent, now);
                 result.order.push(is_read);
                 if let Some(is_read) = left.next() {
@@ -100,9 +119,14 @@ fn a_rate_is_used_and_few_calls_are_throttled() {
                     let count = f64::from(u32::try_from(calls).unwrap());
                     let bare = count / (f64::from(u32::try_from(workers).unwrap()) / latency.as_secs_f64());
                     let ideal = ((count - rate) / rate).max(bare);
-                    let what = format!("{calls} calls at {rate}, {workers} workers, {latency:?}, ideal {ideal:.1} s: {:?} {} of {}", ran.took, ran.throttled, ran.calls);
+                    let what = format!(
+                        "{calls} calls at {rate}, {workers} workers, {latency:?}, ideal {ideal:.1} s: {:?} {} of {}",
+                        ran.took, ran.throttled, ran.calls
+                    );
                     println!("{what}");
-                    if std::env::var_os("TUNE").is_some() { continue; }
+                    if std::env::var_os("TUNE").is_some() {
+                        continue;
+                    }
                     assert!(ran.took.as_secs_f64() < ideal * 1.2 + 1.0, "{what}");
                     assert!(ran.throttled < ran.calls / 10 + workers, "{what}");
                 }
