@@ -4,6 +4,7 @@
 
 mod group;
 mod line;
+mod silence;
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,17 +16,14 @@ use crate::cloud::{Fault, FaultKind};
 use crate::model::slowdown::Slowdown;
 use group::{Group, is_read};
 use line::{Line, Ticket, Turn};
-
-/// How long a service may throttle every call.
-const LONGEST: Duration = Duration::from_secs(600);
+use silence::Silence;
 
 /// The calls of one caller in one account and Region.
 #[derive(Debug)]
 pub(super) struct Pace {
     start: Instant,
     lines: Mutex<BTreeMap<Group, Line>>,
-    /// Since when each service has answered no call.
-    silent: Mutex<BTreeMap<&'static str, Duration>>,
+    silence: Mutex<Silence>,
     slowdown: watch::Sender<Slowdown>,
 }
 
@@ -34,7 +32,7 @@ impl Default for Pace {
         Self {
             start: Instant::now(),
             lines: Mutex::default(),
-            silent: Mutex::default(),
+            silence: Mutex::default(),
             slowdown: watch::Sender::default(),
         }
     }
@@ -89,7 +87,7 @@ impl Pace {
     }
 
     fn answered(&self, group: &Group, sent: Duration) {
-        locked(&self.silent).remove(group.service());
+        locked(&self.silence).answered(group.service());
         let mut lines = locked(&self.lines);
         let line = lines.entry(group.clone()).or_default();
         line.succeeded(sent, self.start.elapsed());
@@ -97,20 +95,13 @@ impl Pace {
 
     fn throttled(&self, group: &Group, sent: Duration, fault: Fault) -> Result<(), Fault> {
         let now = self.start.elapsed();
-        let since = *locked(&self.silent).entry(group.service()).or_insert(now);
         locked(&self.lines)
             .entry(group.clone())
             .or_default()
             .throttled(sent, now);
         self.slowdown.send_modify(|slowdown| slowdown.count(group.service()));
-        if now - since < LONGEST {
-            return Ok(());
-        }
-        let minutes = LONGEST.as_secs() / 60;
-        Err(Fault {
-            message: format!("{} has throttled every call for {minutes} minutes", group.service()),
-            ..fault
-        })
+        let ended = locked(&self.silence).throttled(group.service(), now);
+        ended.map_err(|message| Fault { message, ..fault })
     }
 }
 

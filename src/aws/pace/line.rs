@@ -7,16 +7,16 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-/// AWS's buckets hold the calls of about a second.
+/// AWS's buckets hold the calls of about a second. No call waits longer before it asks again for its turn.
 const WINDOW: Duration = Duration::from_secs(1);
 /// What a throttled call leaves of the rate.
 const CUT: f64 = 0.8;
 /// What a call that succeeds adds to the rate: 5 % a second at any rate.
 const RISE: f64 = 0.05;
 /// What it multiplies the rate by, below a rate that AWS accepted before.
-const RECOVERY: f64 = 1.5;
+const RECOVERY: f64 = 2.0;
 /// The lowest rate, in calls per second: how often a service that throttles everything is asked.
-const SLOWEST: f64 = 0.2;
+const SLOWEST: f64 = 0.5;
 
 /// The place of a waiting call: writes go first, so that no number of reads holds them up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,7 +87,8 @@ impl Line {
         }
         let wait =
             self.free.saturating_sub(now) + interval(rate).mul_f64(u32::try_from(ahead).unwrap_or(u32::MAX).into());
-        Turn::After(wait.max(Duration::from_millis(1)))
+        // The rate may rise before that.
+        Turn::After(wait.clamp(Duration::from_millis(1), WINDOW))
     }
 
     /// Takes the answer of a call that was not throttled.
