@@ -31,6 +31,7 @@ mod queue;
 mod queue_depth;
 mod retry;
 mod role;
+mod role_details;
 mod role_policy;
 mod rule;
 mod self_test;
@@ -50,7 +51,7 @@ use tokio::sync::watch;
 pub use connect_error::ConnectError;
 pub use session::{Connect, Session};
 
-use crate::cloud::{Fault, FaultKind, Read, Snapshot, Waiting, Write};
+use crate::cloud::{Fault, FaultKind, Read, RoleDetails, Snapshot, Waiting, Write};
 use crate::model::document::Document;
 use crate::model::inline_policy::InlinePolicy;
 use crate::model::name::{BusName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName};
@@ -275,6 +276,10 @@ impl Read for AwsCloud {
 
     async fn attached_policies(&self, role: &RoleName) -> Result<Option<BTreeSet<String>>, Fault> {
         managed_policies::attached(self, role).await
+    }
+
+    async fn role_details(&self, roles: &BTreeSet<RoleName>) -> Result<BTreeMap<RoleName, RoleDetails>, Fault> {
+        role_details::read(self, roles).await
     }
 
     async fn managed_policy(&self, arn: &str) -> Result<Option<Document>, Fault> {

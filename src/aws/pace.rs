@@ -44,6 +44,12 @@ impl Pace {
         self.slowdown.subscribe()
     }
 
+    /// Whether AWS has throttled a call that it counts together with this one.
+    pub(super) fn is_slowed(&self, action: &str) -> bool {
+        let lines = locked(&self.lines);
+        lines.get(&Group::of(action)).is_some_and(Line::is_slowed)
+    }
+
     /// Makes a call, by its name in IAM, again as long as it is throttled. Once `stop` is true, it does not wait.
     ///
     /// # Errors

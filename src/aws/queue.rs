@@ -46,7 +46,16 @@ pub(super) async fn read(cloud: &AwsCloud, name: &QueueName) -> Result<Option<(Q
             .attribute_names(Attribute::All);
         if_present(cloud.call("sqs:GetQueueAttributes", || call.clone().send()).await)
     };
-    let (Some(attributes), Some(tags)) = tokio::try_join!(attributes, tags(cloud, &url))? else {
+    let (attributes, tags) = if cloud.pace.is_slowed("sqs:ListQueueTags") {
+        // A queue that does not exist costs no tag call.
+        match attributes.await? {
+            None => return Ok(None),
+            attributes => (attributes, tags(cloud, &url).await?),
+        }
+    } else {
+        tokio::try_join!(attributes, tags(cloud, &url))?
+    };
+    let (Some(attributes), Some(tags)) = (attributes, tags) else {
         return Ok(None);
     };
     Ok(Some(attributes::read(

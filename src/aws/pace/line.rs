@@ -138,6 +138,11 @@ impl Line {
         self.free = now + interval(rate);
     }
 
+    /// Whether a call was throttled.
+    pub(super) fn is_slowed(&self) -> bool {
+        self.rate.is_some()
+    }
+
     fn forget(&mut self, now: Duration) {
         while self.successes.front().is_some_and(|at| *at + WINDOW < now) {
             self.successes.pop_front();

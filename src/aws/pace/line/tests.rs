@@ -117,7 +117,10 @@ fn a_rate_is_used_and_few_calls_are_throttled() {
                     let at_the_rate = f64::from(calls - rate) / f64::from(rate);
                     let without_limit = latency.as_secs_f64() * f64::from(calls) / f64::from(workers);
                     let ideal = at_the_rate.max(without_limit);
-                    assert!(ran.took.as_secs_f64() < ideal * 1.1 + 0.5, "{what}: {ran:?}, ideal {ideal:.1}");
+                    assert!(
+                        ran.took.as_secs_f64() < ideal * 1.1 + 0.5,
+                        "{what}: {ran:?}, ideal {ideal:.1}"
+                    );
                     // One for each call that was in flight when the bucket was empty, and one in twenty.
                     assert!(ran.throttled <= workers as usize + ran.calls / 20, "{what}: {ran:?}");
                 }
@@ -146,9 +149,11 @@ fn writes_go_before_the_reads_that_wait() {
 #[test]
 fn a_service_that_works_again_is_used_again_soon() {
     let down = Duration::from_secs(2)..Duration::from_secs(62);
-    let ran = simulate(vec![true; 400], 16, Duration::from_millis(30), |now| match down.contains(&now) {
-        true => Limit::of(0),
-        false => Limit::of(20),
+    let ran = simulate(vec![true; 400], 16, Duration::from_millis(30), |now| {
+        match down.contains(&now) {
+            true => Limit::of(0),
+            false => Limit::of(20),
+        }
     });
     assert!(ran.took < Duration::from_secs(62 + 18 + 10), "{ran:?}");
     // While it is down it is asked every two seconds in the end, and not 20 times a second.
