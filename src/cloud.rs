@@ -28,6 +28,15 @@ pub struct Snapshot {
     pub status: Option<Status>,
 }
 
+/// The policies of a role.
+#[derive(Clone, Debug, Default)]
+pub struct RoleDetails {
+    /// Its inline policies.
+    pub inline: Vec<InlinePolicy>,
+    /// The ARNs of the managed policies that are attached to it.
+    pub managed: BTreeSet<String>,
+}
+
 /// What can be asked of one account and Region. No method changes anything.
 pub trait Read: Send + Sync {
     /// Reads one resource completely, with its status. `None` means that it is certainly absent.
@@ -80,6 +89,12 @@ pub trait Read: Send + Sync {
         &self,
         role: &RoleName,
     ) -> impl Future<Output = Result<Option<BTreeSet<String>>, Fault>> + Send;
+
+    /// The policies of those of these roles that exist, in few calls, which read every role of the account.
+    fn role_details(
+        &self,
+        roles: &BTreeSet<RoleName>,
+    ) -> impl Future<Output = Result<BTreeMap<RoleName, RoleDetails>, Fault>> + Send;
 
     /// The default version of a managed policy, by its ARN; `None` if it is absent.
     fn managed_policy(&self, arn: &str) -> impl Future<Output = Result<Option<Document>, Fault>> + Send;

@@ -117,7 +117,7 @@ fn every_arn_is_in_the_callers_partition() {
                 }],
                 ..HubReport::of(&scope)
             }],
-            global_options: "",
+            ..Report::default()
         };
         let shown = text::plan(
             &Heading::from(&scope),

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use aws_sdk_lambda::types::{AliasRoutingConfiguration, State};
 
 use super::AwsCloud;
-use super::error::{OrFault, if_present};
+use super::error::if_present;
 use super::function;
 use super::self_test;
 use super::version::{self, configuration, publish, published};
@@ -25,7 +25,7 @@ pub(super) async fn read(
 ) -> Result<Option<(Alias, Option<VersionState>)>, Fault> {
     let itself = async {
         let call = cloud.lambda.get_alias().function_name(name.as_str()).name(alias);
-        if_present(call.send().await.or_fault("lambda:GetAlias"))
+        if_present(cloud.call("lambda:GetAlias", || call.clone().send()).await)
     };
     let (answer, behind, versions) = tokio::try_join!(
         itself,
@@ -80,7 +80,7 @@ pub(super) async fn create(cloud: &AwsCloud, alias: &Alias, waiting: Waiting<'_>
         let call = cloud.lambda.create_alias().function_name(alias.function.as_str());
         let call = call.name(&alias.name).function_version(version.to_string());
         let call = call.description(history.describe(version));
-        async move { call.send().await.or_fault(action) }
+        async move { cloud.call(action, || call.clone().send()).await }
     })
     .await
     .map(drop)
@@ -127,7 +127,7 @@ async fn point(
         // If the call leaves them out, the weights of other versions stay.
         let alone = AliasRoutingConfiguration::builder().set_additional_version_weights(Some(HashMap::new()));
         let call = call.routing_config(alone.build());
-        async move { call.send().await.or_fault(action) }
+        async move { cloud.call(action, || call.clone().send()).await }
     })
     .await
     .map(drop)
@@ -136,5 +136,5 @@ async fn point(
 /// Its versions stay until the function is deleted.
 pub(super) async fn delete(cloud: &AwsCloud, name: &FunctionName, alias: &str) -> Result<(), Fault> {
     let call = cloud.lambda.delete_alias().function_name(name.as_str()).name(alias);
-    if_present(call.send().await.or_fault("lambda:DeleteAlias")).map(drop)
+    if_present(cloud.call("lambda:DeleteAlias", || call.clone().send()).await).map(drop)
 }

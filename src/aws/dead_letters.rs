@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName as Attribute};
 
 use super::AwsCloud;
-use super::error::{OrFault, rejected};
+use super::error::rejected;
 use super::invoke::{INVOKE, Invoked, invoke_once};
 use super::log_lines::lines;
 use crate::cloud::{DeadLetters, Fault, ReceivedLetter};
@@ -29,23 +29,22 @@ impl DeadLetters for AwsCloud {
             .visibility_timeout(i32::try_from(hidden).unwrap_or(i32::MAX))
             .message_system_attribute_names(Attribute::All)
             .message_attribute_names("All");
-        let messages = call.send().await.or_fault("sqs:ReceiveMessage")?.messages;
+        let messages = self.call("sqs:ReceiveMessage", || call.clone().send()).await?.messages;
         Ok(messages.unwrap_or_default().into_iter().filter_map(received).collect())
     }
 
     async fn release(&self, queue: &QueueName, receipt: &str) -> Result<(), Fault> {
         let call = self.sqs.change_message_visibility().queue_url(self.queue_url(queue));
         let call = call.receipt_handle(receipt).visibility_timeout(0);
-        call.send().await.or_fault("sqs:ChangeMessageVisibility").map(drop)
+        self.call("sqs:ChangeMessageVisibility", || call.clone().send())
+            .await
+            .map(drop)
     }
 
     async fn delete(&self, queue: &QueueName, receipt: &str) -> Result<(), Fault> {
         let call = self.sqs.delete_message().queue_url(self.queue_url(queue));
-        call.receipt_handle(receipt)
-            .send()
-            .await
-            .or_fault("sqs:DeleteMessage")
-            .map(drop)
+        let call = call.receipt_handle(receipt);
+        self.call("sqs:DeleteMessage", || call.clone().send()).await.map(drop)
     }
 
     async fn route(

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aws_sdk_resourcegroupstagging::types::TagFilter;
+use aws_sdk_resourcegroupstagging::operation::get_resources::builders::GetResourcesFluentBuilder;
+use aws_sdk_resourcegroupstagging::types::{ResourceTagMapping, TagFilter};
 
 use super::AwsCloud;
 use super::error::if_present;
@@ -46,11 +47,21 @@ async fn tagged_queues(cloud: &AwsCloud) -> Result<BTreeSet<QueueName>, Fault> {
                 .build(),
         )
         .tag_filters(TagFilter::builder().key(tags::CLUSTER).build());
-    let pages = call.into_paginator().stop_on_duplicate_token(false).send();
-    let resources = pages::all("tag:GetResources", pages, |page| page.resource_tag_mapping_list).await?;
+    let resources = resources(cloud, call).await?;
     let arns = resources.into_iter().filter_map(|resource| resource.resource_arn);
     // A name that kibus does not accept, like that of a FIFO queue, is not a cluster queue's.
     Ok(arns.filter_map(|arn| arn.rsplit(':').next()?.parse().ok()).collect())
+}
+
+async fn resources(cloud: &AwsCloud, call: GetResourcesFluentBuilder) -> Result<Vec<ResourceTagMapping>, Fault> {
+    let page = |token| {
+        let call = call.clone().set_pagination_token(token);
+        async {
+            let page = call.send().await;
+            page.map(|page| (page.resource_tag_mapping_list, page.pagination_token))
+        }
+    };
+    pages::all(cloud, "tag:GetResources", page).await
 }
 
 /// The buses that queues are tagged with.
@@ -60,8 +71,7 @@ pub(super) async fn buses(cloud: &AwsCloud) -> Result<BTreeSet<BusName>, Fault> 
         .get_resources()
         .resource_type_filters("sqs")
         .tag_filters(TagFilter::builder().key(tags::BUS).build());
-    let pages = call.into_paginator().stop_on_duplicate_token(false).send();
-    let resources = pages::all("tag:GetResources", pages, |page| page.resource_tag_mapping_list).await?;
+    let resources = resources(cloud, call).await?;
     let tags = resources.into_iter().filter_map(|resource| resource.tags).flatten();
     let named = tags.filter(|tag| tag.key() == tags::BUS);
     Ok(named.filter_map(|tag| tag.value().parse().ok()).collect())
@@ -72,12 +82,11 @@ pub(super) async fn queues(cloud: &AwsCloud, prefix: &str) -> Result<BTreeSet<Qu
     let prefix = Some(prefix.to_owned()).filter(|prefix| !prefix.is_empty());
     // Without a page size SQS returns one page and no token for the next.
     let call = cloud.sqs.list_queues().set_queue_name_prefix(prefix).max_results(1000);
-    let urls = pages::all(
-        "sqs:ListQueues",
-        call.into_paginator().stop_on_duplicate_token(false).send(),
-        |page| page.queue_urls,
-    )
-    .await?;
+    let page = |token| {
+        let call = call.clone().set_next_token(token);
+        async { call.send().await.map(|page| (page.queue_urls, page.next_token)) }
+    };
+    let urls = pages::all(cloud, "sqs:ListQueues", page).await?;
     Ok(names(&urls))
 }
 
@@ -88,12 +97,11 @@ pub(super) async fn dead_letter_sources(
 ) -> Result<Option<BTreeSet<QueueName>>, Fault> {
     let call = cloud.sqs.list_dead_letter_source_queues();
     let call = call.queue_url(cloud.queue_url(queue)).max_results(1000);
-    let urls = pages::all(
-        "sqs:ListDeadLetterSourceQueues",
-        call.into_paginator().stop_on_duplicate_token(false).send(),
-        |page| Some(page.queue_urls),
-    )
-    .await;
+    let page = |token| {
+        let call = call.clone().set_next_token(token);
+        async { call.send().await.map(|page| (Some(page.queue_urls), page.next_token)) }
+    };
+    let urls = pages::all(cloud, "sqs:ListDeadLetterSourceQueues", page).await;
     Ok(if_present(urls)?.map(|urls| names(&urls)))
 }
 
@@ -105,12 +113,11 @@ fn names(urls: &[String]) -> BTreeSet<QueueName> {
 /// All roles in the account, with their ARNs.
 pub(super) async fn role_arns(cloud: &AwsCloud) -> Result<BTreeMap<RoleName, String>, Fault> {
     let call = cloud.iam.list_roles().max_items(1000);
-    let roles = pages::all(
-        "iam:ListRoles",
-        call.into_paginator().stop_on_duplicate_token(false).send(),
-        |page| Some(page.roles),
-    )
-    .await?;
+    let page = |marker| {
+        let call = call.clone().set_marker(marker);
+        async { call.send().await.map(|page| (Some(page.roles), page.marker)) }
+    };
+    let roles = pages::all(cloud, "iam:ListRoles", page).await?;
     let named = roles
         .into_iter()
         .filter_map(|role| Some((role.role_name.parse().ok()?, role.arn)));

@@ -10,7 +10,7 @@ use aws_sdk_lambda::types::{EventSourceMappingConfiguration, FilterCriteria, Fun
 
 use super::AwsCloud;
 use super::changes::Changes;
-use super::error::{OrFault, if_present, rejected};
+use super::error::{if_present, rejected};
 use super::pages;
 use super::wait::{Tried, WaitReason, Waiting, accepted, settled};
 use crate::cloud::{Fault, FaultKind};
@@ -97,7 +97,7 @@ pub(super) async fn create(cloud: &AwsCloud, mapping: &EventSourceMapping, waiti
             .set_function_response_types(Some(response_types(mapping)))
             .set_scaling_config(maximum_concurrency.map(|_| scaling(mapping)))
             .enabled(*enabled);
-        async move { call.send().await.or_fault(action) }
+        async move { cloud.call(action, || call.clone().send()).await }
     })
     .await?;
     let uuid = made.uuid.ok_or_else(|| rejected(action, "the answer holds no UUID"))?;
@@ -147,7 +147,7 @@ pub(super) async fn update(
                 // Without filters, every message passes.
                 .filter_criteria(FilterCriteria::builder().build())
                 .enabled(mapping.enabled);
-            async move { call.send().await.or_fault(action) }
+            async move { cloud.call(action, || call.clone().send()).await }
         })
         .await?;
         in_force(cloud, uuid, mapping.enabled, waiting).await?;
@@ -173,7 +173,7 @@ pub(super) async fn list(
     (queue, function, alias): MappingKey<'_>,
 ) -> Result<Vec<EventSourceMappingConfiguration>, Fault> {
     let call = cloud.lambda.list_event_source_mappings();
-    let mut found = listed(call.event_source_arn(cloud.scope.queue_arn(queue))).await?;
+    let mut found = listed(cloud, call.event_source_arn(cloud.scope.queue_arn(queue))).await?;
     let alias = cloud.scope.alias_arn(function, alias);
     found.retain(|mapping| mapping.function_arn() == Some(&alias));
     Ok(found)
@@ -188,7 +188,7 @@ pub(super) async fn of_function(cloud: &AwsCloud, function: &FunctionName) -> Re
         let rest = target.strip_prefix(&unqualified);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
     };
-    let mut found = listed(cloud.lambda.list_event_source_mappings()).await?;
+    let mut found = listed(cloud, cloud.lambda.list_event_source_mappings()).await?;
     found.retain(|mapping| mapping.state() != Some("Deleting") && mapping.function_arn().is_some_and(is_of_function));
     let mappings = found.into_iter().map(|mapping| FunctionMapping {
         source: mapping.event_source_arn.unwrap_or_default(),
@@ -199,12 +199,19 @@ pub(super) async fn of_function(cloud: &AwsCloud, function: &FunctionName) -> Re
 }
 
 /// Everything that a list has, by UUID.
-async fn listed(call: ListEventSourceMappingsFluentBuilder) -> Result<Vec<EventSourceMappingConfiguration>, Fault> {
-    let pages = call.into_paginator().stop_on_duplicate_token(false).send();
-    let mut found = pages::all("lambda:ListEventSourceMappings", pages, |page| {
-        page.event_source_mappings
-    })
-    .await?;
+async fn listed(
+    cloud: &AwsCloud,
+    call: ListEventSourceMappingsFluentBuilder,
+) -> Result<Vec<EventSourceMappingConfiguration>, Fault> {
+    let page = |marker| {
+        let call = call.clone().set_marker(marker);
+        async {
+            call.send()
+                .await
+                .map(|page| (page.event_source_mappings, page.next_marker))
+        }
+    };
+    let mut found = pages::all(cloud, "lambda:ListEventSourceMappings", page).await?;
     found.sort_by(|a, b| a.uuid().cmp(&b.uuid()));
     Ok(found)
 }
@@ -213,7 +220,7 @@ async fn remove(cloud: &AwsCloud, uuid: &str, waiting: Waiting<'_>) -> Result<()
     let action = "lambda:DeleteEventSourceMapping";
     let answer = accepted(action, waiting, || {
         let call = cloud.lambda.delete_event_source_mapping().uuid(uuid);
-        async move { call.send().await.or_fault(action) }
+        async move { cloud.call(action, || call.clone().send()).await }
     });
     match if_present(answer.await)? {
         Some(_) => gone(cloud, uuid, waiting).await,
@@ -224,7 +231,7 @@ async fn remove(cloud: &AwsCloud, uuid: &str, waiting: Waiting<'_>) -> Result<()
 async fn gone(cloud: &AwsCloud, uuid: &str, waiting: Waiting<'_>) -> Result<(), Fault> {
     settled(GET, waiting, || async move {
         let call = cloud.lambda.get_event_source_mapping().uuid(uuid);
-        Ok(match if_present(call.send().await.or_fault(GET))? {
+        Ok(match if_present(cloud.call(GET, || call.clone().send()).await)? {
             Some(_) => Tried::NotYet(WaitReason::MappingLeaving),
             None => Tried::Done(()),
         })
@@ -238,7 +245,7 @@ async fn in_force(cloud: &AwsCloud, uuid: &str, enabled: bool, waiting: Waiting<
     let wanted = if enabled { "Enabled" } else { "Disabled" };
     settled(GET, waiting, || async move {
         let call = cloud.lambda.get_event_source_mapping().uuid(uuid);
-        Ok(match if_present(call.send().await.or_fault(GET))? {
+        Ok(match if_present(cloud.call(GET, || call.clone().send()).await)? {
             None => Tried::NotYet(WaitReason::MappingUnknown),
             Some(mapping) if mapping.state() == Some(wanted) => Tried::Done(()),
             Some(_) => Tried::NotYet(WaitReason::MappingBusy),

@@ -22,7 +22,7 @@ pub(super) use ready::ready;
 
 use super::AwsCloud;
 use super::changes::Changes;
-use super::error::{OrFault, if_present, refusal};
+use super::error::{if_present, refusal};
 use super::wait::{Waiting, accepted};
 use crate::cloud::Fault;
 use crate::model::name::FunctionName;
@@ -32,7 +32,7 @@ use crate::plan::FieldChange;
 
 pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName) -> Result<Option<Function>, Fault> {
     let call = cloud.lambda.get_function().function_name(name.as_str());
-    let Some(answer) = if_present(call.send().await.or_fault("lambda:GetFunction"))? else {
+    let Some(answer) = if_present(cloud.call("lambda:GetFunction", || call.clone().send()).await)? else {
         return Ok(None);
     };
     let configuration = answer.configuration.unwrap_or_else(nothing);
@@ -103,7 +103,7 @@ pub(super) async fn create(cloud: &AwsCloud, function: &Function, waiting: Waiti
             .set_environment((!environment.is_empty()).then(|| variables(environment)))
             .logging_config(logging_config(logging))
             .set_tags(Some(tags.clone().into_iter().collect()));
-        async move { call.send().await.or_fault(action) }
+        async move { cloud.call(action, || call.clone().send()).await }
     })
     .await?;
     ready(cloud, name, None, waiting).await?;
@@ -156,7 +156,7 @@ pub(super) async fn update(
         let action = "lambda:UpdateFunctionConfiguration";
         accepted(action, waiting, || {
             let call = configuration.clone().function_name(function.name.as_str());
-            async move { call.send_with(&cloud.lambda).await.or_fault(action) }
+            async move { cloud.call(action, || call.clone().send_with(&cloud.lambda)).await }
         })
         .await?;
         ready(cloud, &function.name, None, waiting).await?;
@@ -171,7 +171,7 @@ pub(super) async fn update(
             .untag_resource()
             .resource(&arn)
             .set_tag_keys(Some(tags.remove));
-        call.send().await.or_fault("lambda:UntagResource")?;
+        cloud.call("lambda:UntagResource", || call.clone().send()).await?;
     }
     if !tags.set.is_empty() {
         tag(cloud, &function.name, tags.set).await?;
@@ -182,7 +182,7 @@ pub(super) async fn update(
 async fn tag(cloud: &AwsCloud, name: &FunctionName, tags: BTreeMap<String, String>) -> Result<(), Fault> {
     let call = cloud.lambda.tag_resource().resource(cloud.scope.function_arn(name));
     let call = call.set_tags(Some(tags.into_iter().collect()));
-    call.send().await.or_fault("lambda:TagResource").map(drop)
+    cloud.call("lambda:TagResource", || call.clone().send()).await.map(drop)
 }
 
 /// Uploads the code of a function.
@@ -195,7 +195,7 @@ async fn upload(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) -> 
         let call = cloud.lambda.update_function_code();
         let call = call.function_name(function.name.as_str()).zip_file(archive.clone());
         let call = call.architectures(settings.architecture.as_str().into());
-        async move { call.send().await.or_fault(action) }
+        async move { cloud.call(action, || call.clone().send()).await }
     })
     .await?;
     ready(cloud, &function.name, None, waiting).await.map(drop)
@@ -204,7 +204,7 @@ async fn upload(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) -> 
 pub(super) async fn delete(cloud: &AwsCloud, name: &FunctionName, waiting: Waiting<'_>) -> Result<(), Fault> {
     let answer = accepted("lambda:DeleteFunction", waiting, || {
         let call = cloud.lambda.delete_function().function_name(name.as_str());
-        async move { call.send().await.or_fault("lambda:DeleteFunction") }
+        async move { cloud.call("lambda:DeleteFunction", || call.clone().send()).await }
     });
     match if_present(answer.await)? {
         Some(_) => gone(cloud, name, waiting).await,
@@ -220,7 +220,7 @@ async fn reserve(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) ->
             accepted(action, waiting, || {
                 let call = cloud.lambda.put_function_concurrency().function_name(name);
                 let call = call.reserved_concurrent_executions(signed(number));
-                async move { call.send().await.or_fault(action).map(drop) }
+                async move { cloud.call(action, || call.clone().send()).await.map(drop) }
             })
             .await
         }
@@ -228,7 +228,7 @@ async fn reserve(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) ->
             let action = "lambda:DeleteFunctionConcurrency";
             accepted(action, waiting, || {
                 let call = cloud.lambda.delete_function_concurrency().function_name(name);
-                async move { call.send().await.or_fault(action).map(drop) }
+                async move { cloud.call(action, || call.clone().send()).await.map(drop) }
             })
             .await
         }

@@ -47,14 +47,16 @@ pub(super) async fn invoke_once(
 ) -> Result<Invoked, Fault> {
     let call = cloud.lambda.invoke().function_name(name.as_str()).qualifier(qualifier);
     let call = call.payload(Blob::new(event.to_string()));
-    let answer = call.send().await;
-    let reason = match answer.as_ref().err().and_then(SdkError::as_service_error) {
-        Some(InvokeError::TooManyRequestsException(e)) => e.reason().cloned(),
-        _ => None,
+    let attempt = || async {
+        let answer = call.clone().send().await;
+        let reason = match answer.as_ref().err().and_then(SdkError::as_service_error) {
+            Some(InvokeError::TooManyRequestsException(e)) => e.reason().cloned(),
+            _ => None,
+        };
+        answer.or_fault(INVOKE).map_err(|fault| used_up(fault, reason.as_ref()))
     };
-    let answer = answer
-        .or_fault(INVOKE)
-        .map_err(|fault| of_the_caller(used_up(fault, reason.as_ref()), &cloud.caller))?;
+    let answer = cloud.pace.call(INVOKE, cloud.stop.as_ref(), attempt).await;
+    let answer = answer.map_err(|fault| of_the_caller(fault, &cloud.caller))?;
     let payload = answer.payload.map(Blob::into_inner).unwrap_or_default();
     Ok(match answer.function_error {
         None => Invoked::Answered(payload),

@@ -10,7 +10,7 @@ use aws_smithy_types::error::metadata::{ErrorMetadata, ProvideErrorMetadata};
 use aws_types::SdkConfig;
 use serde_json::{Value, json};
 
-use super::error::{OrFault, if_present, rejected};
+use super::error::{if_present, rejected};
 use super::retry::FinalAnswers;
 use super::{AwsCloud, call_log, document};
 use crate::cloud::Fault;
@@ -35,7 +35,7 @@ pub(super) async fn key_policy(cloud: &AwsCloud, key: &KmsKey) -> Result<Option<
     let action = "kms:GetKeyPolicy";
     // `default` is the only policy that a key has (KMS API reference, `GetKeyPolicy`).
     let input = json!({ "KeyId": key.as_str(), "PolicyName": "default" }).to_string();
-    let Some(answer) = if_present(cloud.get_key_policy.invoke(input).await.or_fault(action))? else {
+    let Some(answer) = if_present(cloud.call(action, || cloud.get_key_policy.invoke(input.clone())).await)? else {
         return Ok(None);
     };
     let answer: Value = serde_json::from_str(&answer).unwrap_or_default();

@@ -4,7 +4,7 @@ use aws_sdk_cloudwatchlogs::types::LogGroup as AwsLogGroup;
 
 use super::AwsCloud;
 use super::changes::Changes;
-use super::error::{OrFault, if_present};
+use super::error::if_present;
 use super::pages;
 use super::wait::{Waiting, accepted};
 use crate::cloud::Fault;
@@ -16,7 +16,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option
     let tags = async {
         let arn = cloud.scope.log_group_arn(name);
         let call = cloud.logs.list_tags_for_resource().resource_arn(arn);
-        if_present(call.send().await.or_fault("logs:ListTagsForResource"))
+        if_present(cloud.call("logs:ListTagsForResource", || call.clone().send()).await)
     };
     let (Some(group), Some(tags)) = tokio::try_join!(described(cloud, name), tags)? else {
         return Ok(None);
@@ -31,8 +31,11 @@ pub(super) async fn read(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option
 /// The log group of this name, among those whose names begin with it.
 async fn described(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option<AwsLogGroup>, Fault> {
     let call = cloud.logs.describe_log_groups().log_group_name_prefix(name.as_str());
-    let pages = call.into_paginator().stop_on_duplicate_token(false).send();
-    let groups = pages::all("logs:DescribeLogGroups", pages, |page| page.log_groups).await?;
+    let page = |token| {
+        let call = call.clone().set_next_token(token);
+        async { call.send().await.map(|page| (page.log_groups, page.next_token)) }
+    };
+    let groups = pages::all(cloud, "logs:DescribeLogGroups", page).await?;
     let mut groups = groups.into_iter();
     Ok(groups.find(|group| group.log_group_name() == Some(name.as_str())))
 }
@@ -46,7 +49,7 @@ pub(super) async fn create(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<
     accepted("logs:CreateLogGroup", waiting, || {
         let call = cloud.logs.create_log_group().log_group_name(name.as_str());
         let call = call.set_tags(Some(tags.0.clone().into_iter().collect()));
-        async move { call.send().await.or_fault("logs:CreateLogGroup") }
+        async move { cloud.call("logs:CreateLogGroup", || call.clone().send()).await }
     })
     .await?;
     // A denial of the second call is not retried: it can pass only where a permission depends on the tags of the group, and
@@ -76,7 +79,7 @@ pub(super) async fn update(
             .untag_resource()
             .resource_arn(&arn)
             .set_tag_keys(Some(tags.remove));
-        call.send().await.or_fault("logs:UntagResource")?;
+        cloud.call("logs:UntagResource", || call.clone().send()).await?;
     }
     if !tags.set.is_empty() {
         let call = cloud
@@ -84,7 +87,7 @@ pub(super) async fn update(
             .tag_resource()
             .resource_arn(&arn)
             .set_tags(Some(tags.set.into_iter().collect()));
-        call.send().await.or_fault("logs:TagResource")?;
+        cloud.call("logs:TagResource", || call.clone().send()).await?;
     }
     Ok(())
 }
@@ -92,7 +95,7 @@ pub(super) async fn update(
 pub(super) async fn delete(cloud: &AwsCloud, name: &LogGroupName, waiting: Waiting<'_>) -> Result<(), Fault> {
     let answer = accepted("logs:DeleteLogGroup", waiting, || {
         let call = cloud.logs.delete_log_group().log_group_name(name.as_str());
-        async move { call.send().await.or_fault("logs:DeleteLogGroup") }
+        async move { cloud.call("logs:DeleteLogGroup", || call.clone().send()).await }
     });
     if_present(answer.await).map(drop)
 }
@@ -105,13 +108,21 @@ async fn retain(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<'_>) -> Res
             accepted("logs:PutRetentionPolicy", waiting, || {
                 let call = cloud.logs.put_retention_policy().log_group_name(name);
                 let call = call.retention_in_days(days.try_into().unwrap_or(i32::MAX));
-                async move { call.send().await.or_fault("logs:PutRetentionPolicy").map(drop) }
+                async move {
+                    cloud
+                        .call("logs:PutRetentionPolicy", || call.clone().send())
+                        .await
+                        .map(drop)
+                }
             })
             .await
         }
         None => {
             let call = cloud.logs.delete_retention_policy().log_group_name(name);
-            call.send().await.or_fault("logs:DeleteRetentionPolicy").map(drop)
+            cloud
+                .call("logs:DeleteRetentionPolicy", || call.clone().send())
+                .await
+                .map(drop)
         }
     }
 }

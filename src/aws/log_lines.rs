@@ -1,7 +1,7 @@
 //! The lines in a log group.
 
 use super::AwsCloud;
-use super::error::{OrFault, if_present};
+use super::error::if_present;
 use crate::cloud::Fault;
 use crate::model::name::LogGroupName;
 
@@ -35,7 +35,7 @@ pub(super) async fn lines(
             .set_filter_pattern(pattern.map(str::to_owned))
             .set_start_time(since)
             .set_next_token(token);
-        let Some(answer) = if_present(call.send().await.or_fault("logs:FilterLogEvents"))? else {
+        let Some(answer) = if_present(cloud.call("logs:FilterLogEvents", || call.clone().send()).await)? else {
             return Ok((lines, true));
         };
         let events = answer.events.unwrap_or_default().into_iter();

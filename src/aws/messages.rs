@@ -1,7 +1,6 @@
 //! Sends and receives messages.
 
 use super::AwsCloud;
-use super::error::OrFault;
 use crate::cloud::Fault;
 use crate::model::name::QueueName;
 
@@ -16,7 +15,7 @@ impl AwsCloud {
             .send_message()
             .queue_url(self.queue_url(queue))
             .message_body(body);
-        call.send().await.or_fault("sqs:SendMessage").map(drop)
+        self.call("sqs:SendMessage", || call.clone().send()).await.map(drop)
     }
 
     /// Receives all messages that are available in a queue, and deletes them. Returns their bodies.
@@ -33,19 +32,15 @@ impl AwsCloud {
                 .queue_url(&url)
                 .max_number_of_messages(10)
                 .wait_time_seconds(1);
-            let messages = call
-                .send()
-                .await
-                .or_fault("sqs:ReceiveMessage")?
-                .messages
-                .unwrap_or_default();
+            let answer = self.call("sqs:ReceiveMessage", || call.clone().send()).await?;
+            let messages = answer.messages.unwrap_or_default();
             if messages.is_empty() {
                 return Ok(bodies);
             }
             for message in messages {
                 if let Some(receipt) = message.receipt_handle {
                     let call = self.sqs.delete_message().queue_url(&url).receipt_handle(receipt);
-                    call.send().await.or_fault("sqs:DeleteMessage")?;
+                    self.call("sqs:DeleteMessage", || call.clone().send()).await?;
                 }
                 bodies.extend(message.body);
             }

@@ -25,12 +25,14 @@ mod log_group;
 mod log_lines;
 mod managed_policies;
 mod messages;
+mod pace;
 mod pages;
 mod probe;
 mod queue;
 mod queue_depth;
 mod retry;
 mod role;
+mod role_details;
 mod role_policy;
 mod rule;
 mod self_test;
@@ -39,11 +41,18 @@ mod version;
 mod wait;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error as StdError;
+use std::sync::Arc;
+
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
+use aws_smithy_runtime_api::client::result::SdkError;
+use aws_smithy_types::error::metadata::ProvideErrorMetadata;
+use tokio::sync::watch;
 
 pub use connect_error::ConnectError;
 pub use session::{Connect, Session};
 
-use crate::cloud::{Fault, FaultKind, Read, Snapshot, Waiting, Write};
+use crate::cloud::{Fault, FaultKind, Read, RoleDetails, Snapshot, Waiting, Write};
 use crate::model::document::Document;
 use crate::model::inline_policy::InlinePolicy;
 use crate::model::name::{BusName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName};
@@ -51,6 +60,8 @@ use crate::model::resource::{FunctionMapping, FunctionSettings, Resource, Resour
 use crate::model::scope::Scope;
 use crate::model::status::Status;
 use crate::plan::{FieldChange, Op};
+use error::OrFault;
+use pace::Pace;
 
 /// One bus's account and Region on AWS.
 #[derive(Clone, Debug)]
@@ -60,6 +71,8 @@ pub struct AwsCloud {
     endpoint: Option<String>,
     archive: Option<Vec<u8>>,
     bounded: role::Bounded,
+    pace: Arc<Pace>,
+    stop: Option<watch::Receiver<bool>>,
     sqs: aws_sdk_sqs::Client,
     iam: aws_sdk_iam::Client,
     logs: aws_sdk_cloudwatchlogs::Client,
@@ -92,6 +105,8 @@ impl AwsCloud {
             endpoint: config.endpoint_url().map(str::to_owned),
             archive: None,
             bounded: role::Bounded::default(),
+            pace: Arc::clone(&session.pace),
+            stop: None,
             sqs: client!(aws_sdk_sqs),
             iam: client!(aws_sdk_iam),
             logs: client!(aws_sdk_cloudwatchlogs),
@@ -111,6 +126,13 @@ impl AwsCloud {
         self
     }
 
+    /// The same until someone asks to stop: then no call waits for the rate of its service any more.
+    #[must_use]
+    pub fn until(mut self, stop: watch::Receiver<bool>) -> Self {
+        self.stop = Some(stop);
+        self
+    }
+
     /// The bus with its account and Region.
     #[must_use]
     pub fn scope(&self) -> &Scope {
@@ -119,6 +141,19 @@ impl AwsCloud {
 
     fn queue_url(&self, queue: &QueueName) -> String {
         self.scope.queue_url(self.endpoint.as_deref(), queue)
+    }
+
+    /// Makes a call, named as in IAM, at the pace that its service allows.
+    async fn call<T, E, F>(&self, action: &str, send: impl Fn() -> F) -> Result<T, Fault>
+    where
+        E: ProvideErrorMetadata + StdError + 'static,
+        F: Future<Output = Result<T, SdkError<E, HttpResponse>>>,
+    {
+        let attempt = || {
+            let sent = send();
+            async move { sent.await.or_fault(action) }
+        };
+        self.pace.call(action, self.stop.as_ref(), attempt).await
     }
 
     async fn create(&self, resource: &Resource, waiting: Waiting<'_>) -> Result<(), Fault> {
@@ -250,6 +285,10 @@ impl Read for AwsCloud {
 
     async fn attached_policies(&self, role: &RoleName) -> Result<Option<BTreeSet<String>>, Fault> {
         managed_policies::attached(self, role).await
+    }
+
+    async fn role_details(&self, roles: &BTreeSet<RoleName>) -> Result<BTreeMap<RoleName, RoleDetails>, Fault> {
+        role_details::read(self, roles).await
     }
 
     async fn managed_policy(&self, arn: &str) -> Result<Option<Document>, Fault> {

@@ -2,41 +2,42 @@
 
 use std::error::Error as StdError;
 
-use aws_smithy_async::future::pagination_stream::PaginationStream;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 
-use super::error::{OrFault, rejected};
+use super::AwsCloud;
+use super::error::rejected;
 use crate::cloud::Fault;
 
 /// The most pages of one list. The shortest full pages have 50 items.
-pub(super) const MOST: usize = 1_000;
+const MOST: usize = 1_000;
 
-/// The items of every page; `action` is the call as IAM names it. The SDK takes a page with the token of the page before
-/// for the last one, silently, unless `pages` has `stop_on_duplicate_token(false)`.
+/// The items of a page, and the token of the next one.
+pub(super) type Page<I> = (Option<Vec<I>>, Option<String>);
+
+/// The items of every page; `action` is the call as IAM names it, and `page` makes it with the token of a page. A page that
+/// is throttled is asked for again, and not the pages before it.
 ///
 /// # Errors
 /// When a page cannot be read, or the list does not end.
-pub(super) async fn all<P, E, I>(
+pub(super) async fn all<I, E, F>(
+    cloud: &AwsCloud,
     action: &str,
-    mut pages: PaginationStream<Result<P, SdkError<E, HttpResponse>>>,
-    items: impl Fn(P) -> Option<Vec<I>>,
+    page: impl Fn(Option<String>) -> F,
 ) -> Result<Vec<I>, Fault>
 where
     E: ProvideErrorMetadata + StdError + 'static,
+    F: Future<Output = Result<Page<I>, SdkError<E, HttpResponse>>>,
 {
-    let mut all = Vec::new();
+    let (mut all, mut token) = (Vec::new(), None);
     for _ in 0..MOST {
-        let Some(page) = pages.next().await else {
+        let (items, next) = cloud.call(action, || page(token.clone())).await?;
+        all.extend(items.unwrap_or_default());
+        token = next.filter(|token| !token.is_empty());
+        if token.is_none() {
             return Ok(all);
-        };
-        all.extend(items(page.or_fault(action)?).unwrap_or_default());
+        }
     }
-    Err(endless(action))
-}
-
-/// The fault of a list that does not end.
-pub(super) fn endless(action: &str) -> Fault {
-    rejected(action, format!("the list does not end after {MOST} pages"))
+    Err(rejected(action, format!("the list does not end after {MOST} pages")))
 }

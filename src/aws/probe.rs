@@ -8,7 +8,7 @@ use aws_smithy_types::date_time::Format;
 use futures_util::future::join_all;
 use serde_json::Value;
 
-use super::error::{OrFault, rejected};
+use super::error::rejected;
 use super::invoke::{Invoked, invoke_once};
 use super::{AwsCloud, queue_depth};
 use crate::cloud::{Fault, Probe};
@@ -28,7 +28,9 @@ impl Probe for AwsCloud {
             .detail_type(text("detail-type"))
             .detail(event["detail"].to_string())
             .build();
-        let answer = self.events.put_events().entries(entry).send().await.or_fault(action)?;
+        let answer = self
+            .call(action, || self.events.put_events().entries(entry.clone()).send())
+            .await?;
         match answer
             .entries
             .unwrap_or_default()
@@ -47,7 +49,7 @@ impl Probe for AwsCloud {
             .max_number_of_messages(BATCH)
             .wait_time_seconds(2)
             .visibility_timeout(0);
-        let messages = call.send().await.or_fault("sqs:ReceiveMessage")?.messages;
+        let messages = self.call("sqs:ReceiveMessage", || call.clone().send()).await?.messages;
         let messages = messages.unwrap_or_default();
         let there = messages.iter().any(|message| is_probe(message.body(), probe));
         Ok((there || messages.is_empty()).then_some(there))
@@ -60,7 +62,7 @@ impl Probe for AwsCloud {
             .max_number_of_messages(BATCH)
             .wait_time_seconds(2)
             .visibility_timeout(1);
-        let messages = call.send().await.or_fault("sqs:ReceiveMessage")?.messages;
+        let messages = self.call("sqs:ReceiveMessage", || call.clone().send()).await?.messages;
         let messages = messages.unwrap_or_default();
         let copies = messages
             .iter()

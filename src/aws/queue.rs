@@ -17,7 +17,7 @@ use aws_sdk_sqs::types::QueueAttributeName as Attribute;
 use super::AwsCloud;
 use super::changes::Changes;
 use super::deleted_queue::until_gone;
-use super::error::{OrFault, if_present, rejected};
+use super::error::{if_present, rejected};
 use super::wait::{Tried, WaitReason, Waiting, accepted, pause, seen, settled};
 use crate::cloud::{Fault, FaultKind, Read};
 use crate::model::cluster::TAGS_REMEMBERED;
@@ -53,9 +53,18 @@ pub(super) async fn read(cloud: &AwsCloud, name: &QueueName) -> Result<Option<(Q
             .get_queue_attributes()
             .queue_url(&url)
             .attribute_names(Attribute::All);
-        if_present(call.send().await.or_fault("sqs:GetQueueAttributes"))
+        if_present(cloud.call("sqs:GetQueueAttributes", || call.clone().send()).await)
     };
-    let (Some(attributes), Some(tags)) = tokio::try_join!(attributes, tags(cloud, &url))? else {
+    let (attributes, tags) = if cloud.pace.is_slowed("sqs:ListQueueTags") {
+        // A queue that does not exist costs no tag call.
+        match attributes.await? {
+            None => return Ok(None),
+            attributes => (attributes, tags(cloud, &url).await?),
+        }
+    } else {
+        tokio::try_join!(attributes, tags(cloud, &url))?
+    };
+    let (Some(attributes), Some(tags)) = (attributes, tags) else {
         return Ok(None);
     };
     Ok(Some(attributes::read(
@@ -67,7 +76,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &QueueName) -> Result<Option<(Q
 
 async fn tags(cloud: &AwsCloud, url: &str) -> Result<Option<Tags>, Fault> {
     let call = cloud.sqs.list_queue_tags().queue_url(url);
-    let answer = if_present(call.send().await.or_fault("sqs:ListQueueTags"))?;
+    let answer = if_present(cloud.call("sqs:ListQueueTags", || call.clone().send()).await)?;
     Ok(answer.map(|answer| answer.tags.unwrap_or_default().into_iter().collect()))
 }
 
@@ -143,7 +152,7 @@ async fn request(cloud: &AwsCloud, queue: &Queue, waiting: Waiting<'_>) -> Resul
             .queue_name(queue.name.as_str())
             .set_attributes(Some(wanted.clone()))
             .set_tags(Some(queue.tags.0.clone().into_iter().collect()));
-        async move { call.send().await.or_fault("sqs:CreateQueue") }
+        async move { cloud.call("sqs:CreateQueue", || call.clone().send()).await }
     })
     .await?;
     Ok(())
@@ -169,12 +178,12 @@ pub(super) async fn update(
     };
     if !tags.remove.is_empty() {
         let call = cloud.sqs.untag_queue().queue_url(&url).set_tag_keys(Some(tags.remove));
-        call.send().await.or_fault("sqs:UntagQueue")?;
+        cloud.call("sqs:UntagQueue", || call.clone().send()).await?;
     }
     if !tags.set.is_empty() {
         let call = cloud.sqs.tag_queue().queue_url(&url);
         let call = call.set_tags(Some(tags.set.into_iter().collect()));
-        call.send().await.or_fault("sqs:TagQueue")?;
+        cloud.call("sqs:TagQueue", || call.clone().send()).await?;
     }
     if !fields.is_empty() {
         if changes.iter().any(stops_other_senders) {
@@ -184,7 +193,7 @@ pub(super) async fn update(
         seen(action, unseen, waiting, || {
             let call = cloud.sqs.set_queue_attributes().queue_url(&url);
             let call = call.set_attributes(Some(attributes::of(queue, &fields)));
-            async move { call.send().await.or_fault(action) }
+            async move { cloud.call(action, || call.clone().send()).await }
         })
         .await?;
     }
@@ -204,9 +213,9 @@ pub(super) async fn delete(cloud: &AwsCloud, name: &QueueName) -> Result<(), Fau
     let request = async {
         let mark = cloud.sqs.tag_queue().queue_url(&url);
         let mark = mark.tags(DELETING, cloud.now().to_string());
-        if_present(mark.send().await.or_fault("sqs:TagQueue"))?;
+        if_present(cloud.call("sqs:TagQueue", || mark.clone().send()).await)?;
         let delete = cloud.sqs.delete_queue().queue_url(&url);
-        if_present(delete.send().await.or_fault("sqs:DeleteQueue"))
+        if_present(cloud.call("sqs:DeleteQueue", || delete.clone().send()).await)
     };
     match request.await {
         // A condition on the tags of a missing queue may deny the call.
@@ -234,10 +243,14 @@ pub(super) async fn gone(cloud: &AwsCloud, name: &QueueName, waiting: Waiting<'_
 /// Whether a queue exists, asked on this connection, or on any.
 async fn exists(cloud: &AwsCloud, url: &str, connection: Option<SharedHttpClient>) -> Result<bool, Fault> {
     let call = cloud.sqs.get_queue_attributes().queue_url(url);
-    let mut call = call.attribute_names(Attribute::QueueArn).customize();
-    if let Some(connection) = connection {
-        call = call.config_override(Config::builder().http_client(connection));
-    }
-    let answer = if_present(call.send().await.or_fault("sqs:GetQueueAttributes"))?;
+    let call = call.attribute_names(Attribute::QueueArn);
+    let send = || {
+        let mut call = call.clone().customize();
+        if let Some(connection) = &connection {
+            call = call.config_override(Config::builder().http_client(connection.clone()));
+        }
+        call.send()
+    };
+    let answer = if_present(cloud.call("sqs:GetQueueAttributes", send).await)?;
     Ok(answer.is_some())
 }

@@ -3,7 +3,7 @@
 use aws_sdk_sqs::types::QueueAttributeName as Attribute;
 
 use super::AwsCloud;
-use super::error::{OrFault, if_present};
+use super::error::if_present;
 use crate::cloud::Fault;
 use crate::model::name::QueueName;
 use crate::model::status::Depth;
@@ -16,7 +16,7 @@ pub(super) async fn read(cloud: &AwsCloud, queue: &QueueName) -> Result<Option<D
         .queue_url(cloud.queue_url(queue))
         .attribute_names(Attribute::ApproximateNumberOfMessages)
         .attribute_names(Attribute::ApproximateNumberOfMessagesNotVisible);
-    let Some(answer) = if_present(call.send().await.or_fault("sqs:GetQueueAttributes"))? else {
+    let Some(answer) = if_present(cloud.call("sqs:GetQueueAttributes", || call.clone().send()).await)? else {
         return Ok(None);
     };
     let attributes = answer.attributes.unwrap_or_default();

@@ -31,7 +31,9 @@ impl ClassifyRetry for FinalAnswers {
             .filter(|answer| !answer.status().is_success())
             .and_then(|answer| code(answer.headers(), answer.body().bytes().unwrap_or_default()));
         match code {
-            Some(code) if aws_code::is_limit(&code) || aws_code::is_service_denied(&code) => {
+            Some(code)
+                if aws_code::is_limit(&code) || aws_code::is_service_denied(&code) || aws_code::is_throttled(&code) =>
+            {
                 RetryAction::RetryForbidden
             }
             _ => RetryAction::NoActionIndicated,

@@ -8,7 +8,7 @@ use aws_sdk_iam::types::Tag;
 use super::AwsCloud;
 use super::changes::Changes;
 use super::document;
-use super::error::{OrFault, if_present, rejected};
+use super::error::{if_present, rejected};
 use super::wait::{WaitReason, Waiting, accepted, found};
 use crate::cloud::Fault;
 use crate::model::name::RoleName;
@@ -41,7 +41,7 @@ impl Bounded {
 
 pub(super) async fn read(cloud: &AwsCloud, name: &RoleName) -> Result<Option<Role>, Fault> {
     let call = cloud.iam.get_role().role_name(name.as_str());
-    let Some(answer) = if_present(call.send().await.or_fault("iam:GetRole"))? else {
+    let Some(answer) = if_present(cloud.call("iam:GetRole", || call.clone().send()).await)? else {
         return Ok(None);
     };
     let odd = |what: &str, value: &str| {
@@ -95,7 +95,7 @@ pub(super) async fn create(cloud: &AwsCloud, role: &Role, waiting: Waiting<'_>) 
             .assume_role_policy_document(trust.compact())
             .set_permissions_boundary(permissions_boundary.as_ref().map(ToString::to_string))
             .set_tags(Some(tags.clone()));
-        async move { call.send().await.or_fault("iam:CreateRole") }
+        async move { cloud.call("iam:CreateRole", || call.clone().send()).await }
     })
     .await?;
     Ok(())
@@ -118,7 +118,7 @@ pub(super) async fn update(
                 found(action, WaitReason::RoleUnknown, waiting, || {
                     let call = cloud.iam.update_assume_role_policy().role_name(name);
                     let call = call.policy_document(role.trust.compact());
-                    async move { call.send().await.or_fault(action) }
+                    async move { cloud.call(action, || call.clone().send()).await }
                 })
                 .await?;
             }
@@ -130,7 +130,7 @@ pub(super) async fn update(
         found(action, WaitReason::RoleUnknown, waiting, || {
             let call = cloud.iam.untag_role().role_name(name);
             let call = call.set_tag_keys(Some(tags.remove.clone()));
-            async move { call.send().await.or_fault(action) }
+            async move { cloud.call(action, || call.clone().send()).await }
         })
         .await?;
     }
@@ -143,7 +143,7 @@ pub(super) async fn update(
         let action = "iam:TagRole";
         found(action, WaitReason::RoleUnknown, waiting, || {
             let call = cloud.iam.tag_role().role_name(name).set_tags(Some(set.clone()));
-            async move { call.send().await.or_fault(action) }
+            async move { cloud.call(action, || call.clone().send()).await }
         })
         .await?;
     }
@@ -159,7 +159,7 @@ async fn bound(cloud: &AwsCloud, role: &Role, waiting: Waiting<'_>) -> Result<()
             found(action, WaitReason::RoleUnknown, waiting, || {
                 let call = cloud.iam.put_role_permissions_boundary().role_name(name);
                 let call = call.permissions_boundary(boundary.as_str());
-                async move { call.send().await.or_fault(action).map(drop) }
+                async move { cloud.call(action, || call.clone().send()).await.map(drop) }
             })
             .await
         }
@@ -167,7 +167,7 @@ async fn bound(cloud: &AwsCloud, role: &Role, waiting: Waiting<'_>) -> Result<()
             let action = "iam:DeleteRolePermissionsBoundary";
             found(action, WaitReason::RoleUnknown, waiting, || {
                 let call = cloud.iam.delete_role_permissions_boundary().role_name(name);
-                async move { call.send().await.or_fault(action).map(drop) }
+                async move { cloud.call(action, || call.clone().send()).await.map(drop) }
             })
             .await
         }
@@ -178,7 +178,7 @@ async fn bound(cloud: &AwsCloud, role: &Role, waiting: Waiting<'_>) -> Result<()
 pub(super) async fn delete(cloud: &AwsCloud, name: &RoleName, waiting: Waiting<'_>) -> Result<(), Fault> {
     let answer = accepted("iam:DeleteRole", waiting, || {
         let call = cloud.iam.delete_role().role_name(name.as_str());
-        async move { call.send().await.or_fault("iam:DeleteRole") }
+        async move { cloud.call("iam:DeleteRole", || call.clone().send()).await }
     });
     if_present(answer.await).map(drop)
 }

@@ -2,7 +2,7 @@
 
 use super::AwsCloud;
 use super::document;
-use super::error::{OrFault, if_present};
+use super::error::if_present;
 use super::wait::{Waiting, accepted, seen};
 use crate::cloud::Fault;
 use crate::model::name::{PolicyName, RoleName};
@@ -16,7 +16,7 @@ pub(super) async fn read(cloud: &AwsCloud, role: &RoleName, name: &PolicyName) -
         .get_role_policy()
         .role_name(role.as_str())
         .policy_name(name.as_str());
-    let answer = if_present(call.send().await.or_fault("iam:GetRolePolicy"))?;
+    let answer = if_present(cloud.call("iam:GetRolePolicy", || call.clone().send()).await)?;
     Ok(answer.map(|answer| RolePolicy {
         role: role.clone(),
         name: name.clone(),
@@ -45,7 +45,7 @@ pub(super) async fn delete(
     let answer = accepted(action, waiting, || {
         let call = cloud.iam.delete_role_policy().role_name(role.as_str());
         let call = call.policy_name(name.as_str());
-        async move { call.send().await.or_fault(action) }
+        async move { cloud.call(action, || call.clone().send()).await }
     });
     if_present(answer.await).map(drop)
 }
@@ -54,5 +54,5 @@ async fn put(cloud: &AwsCloud, policy: &RolePolicy) -> Result<(), Fault> {
     let RolePolicy { role, name, document } = policy;
     let call = cloud.iam.put_role_policy().role_name(role.as_str());
     let call = call.policy_name(name.as_str()).policy_document(document.compact());
-    call.send().await.or_fault(PUT).map(drop)
+    cloud.call(PUT, || call.clone().send()).await.map(drop)
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::AwsCloud;
 use super::changes::Changes;
 use super::document;
-use super::error::{OrFault, if_present, rejected, settling};
+use super::error::{if_present, rejected, settling};
 use super::wait::{Tried, WaitReason, Waiting, accepted, found, settled};
 use crate::cloud::Fault;
 use crate::error::listed;
@@ -22,14 +22,14 @@ use crate::plan::FieldChange;
 pub(super) async fn read(cloud: &AwsCloud, name: &RuleName) -> Result<Option<Rule>, Fault> {
     let rule = async {
         let call = cloud.events.describe_rule().name(name.as_str());
-        if_present(call.send().await.or_fault("events:DescribeRule"))
+        if_present(cloud.call("events:DescribeRule", || call.clone().send()).await)
     };
     let tags = async {
         let call = cloud
             .events
             .list_tags_for_resource()
             .resource_arn(cloud.scope.rule_arn(name));
-        if_present(call.send().await.or_fault("events:ListTagsForResource"))
+        if_present(cloud.call("events:ListTagsForResource", || call.clone().send()).await)
     };
     let targets = async { if_present(target::all(cloud, name).await) };
     let (Some(rule), Some(targets), Some(tags)) = tokio::try_join!(rule, targets, tags)? else {
@@ -104,7 +104,7 @@ pub(super) async fn update(
         found(action, WaitReason::RuleUnknown, waiting, || {
             let call = cloud.events.untag_resource().resource_arn(&arn);
             let call = call.set_tag_keys(Some(changes.remove.clone()));
-            async move { call.send().await.or_fault(action) }
+            async move { cloud.call(action, || call.clone().send()).await }
         })
         .await?;
     }
@@ -117,7 +117,7 @@ pub(super) async fn update(
                 .tag_resource()
                 .resource_arn(&arn)
                 .set_tags(Some(set.clone()));
-            async move { call.send().await.or_fault(action) }
+            async move { cloud.call(action, || call.clone().send()).await }
         })
         .await?;
     }
@@ -133,7 +133,7 @@ pub(super) async fn delete(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'
     let action = "events:DeleteRule";
     settled(action, waiting, || async move {
         let call = cloud.events.delete_rule().name(name.as_str());
-        let answer = if_present(call.send().await.or_fault(action));
+        let answer = if_present(cloud.call(action, || call.clone().send()).await);
         if let Err(fault) = &answer
             && settling(fault) == Some(WaitReason::TargetsLeaving)
         {
@@ -188,7 +188,7 @@ async fn put_rule(cloud: &AwsCloud, rule: &Rule, tags: Option<Vec<Tag>>, waiting
             .event_pattern(pattern.compact())
             .state(state.clone())
             .set_tags(tags.clone());
-        async move { call.send().await.or_fault("events:PutRule").map(drop) }
+        async move { cloud.call("events:PutRule", || call.clone().send()).await.map(drop) }
     })
     .await
 }

@@ -1,5 +1,6 @@
 //! The session with AWS: credentials, Region, account and partition, found once before anything else.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use aws_config::profile::ProfileFileCredentialsProvider;
@@ -13,16 +14,19 @@ use aws_sdk_sts::config::{
 };
 use aws_smithy_runtime::client::defaults::default_http_client_plugin_v2;
 use aws_types::os_shim_internal::{Env, Fs};
+use tokio::sync::watch;
 
 use super::call_log::CallLog;
 use super::connect_error::ConnectError;
 use super::credentials;
 use super::error::{OrFault, rejected};
+use super::pace::Pace;
 use super::retry::FinalAnswers;
 use crate::answer_limit::limited_client;
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::{AccountId, BusName, Partition, Region};
 use crate::model::scope::Scope;
+use crate::model::slowdown::Slowdown;
 
 /// The longest time of a call.
 const LONGEST: Duration = Duration::from_secs(300);
@@ -54,6 +58,7 @@ pub struct Connect {
 #[derive(Clone, Debug)]
 pub struct Session {
     config: SdkConfig,
+    pub(super) pace: Arc<Pace>,
     /// The caller's account.
     pub account: AccountId,
     /// The partition that the account is in, from the caller's ARN.
@@ -101,6 +106,7 @@ impl Connect {
             region,
             caller,
             config,
+            pace: Arc::default(),
         })
     }
 
@@ -156,6 +162,12 @@ impl Session {
             region: self.region.clone(),
             partition: self.partition.clone(),
         }
+    }
+
+    /// What AWS has throttled, now and from now on.
+    #[must_use]
+    pub fn slowdown(&self) -> watch::Receiver<Slowdown> {
+        self.pace.slowdown()
     }
 
     /// The endpoint of every service, if it is not AWS's own.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use aws_sdk_lambda::types::FunctionConfiguration;
 
 use super::AwsCloud;
-use super::error::{OrFault, if_present, in_use, rejected};
+use super::error::{if_present, in_use, rejected};
 use super::function;
 use super::pages;
 use super::wait::{Waiting, accepted};
@@ -32,8 +32,12 @@ pub(super) async fn configuration(
     name: &FunctionName,
     qualifier: &str,
 ) -> Result<Option<FunctionConfiguration>, Fault> {
-    let call = cloud.lambda.get_function().function_name(name.as_str());
-    let answer = call.qualifier(qualifier).send().await.or_fault("lambda:GetFunction");
+    let call = cloud
+        .lambda
+        .get_function()
+        .function_name(name.as_str())
+        .qualifier(qualifier);
+    let answer = cloud.call("lambda:GetFunction", || call.clone().send()).await;
     Ok(if_present(answer)?.and_then(|version| version.configuration))
 }
 
@@ -73,7 +77,7 @@ pub(super) async fn publish(cloud: &AwsCloud, alias: &Alias, waiting: Waiting<'_
                 .update_function_configuration()
                 .function_name(name.as_str());
             let call = call.description(&description);
-            async move { call.send().await.or_fault(action) }
+            async move { cloud.call(action, || call.clone().send()).await }
         })
         .await?;
         version = publish_as(cloud, name, planned, &description, waiting).await?;
@@ -109,7 +113,7 @@ async fn publish_as(
             .description(description);
         // Lambda refuses if the function has other code (Lambda API reference, `PublishVersion`).
         let call = call.code_sha256(function::base64_of(&planned.sha256));
-        async move { call.send().await.or_fault(action) }
+        async move { cloud.call(action, || call.clone().send()).await }
     })
     .await?;
     function::ready(cloud, name, published.version(), waiting).await
@@ -118,8 +122,11 @@ async fn publish_as(
 /// The existing versions that kibus published: their description says which code they have, and they have it.
 pub(super) async fn published_by_kibus(cloud: &AwsCloud, name: &FunctionName) -> Result<BTreeSet<u64>, Fault> {
     let call = cloud.lambda.list_versions_by_function().function_name(name.as_str());
-    let pages = call.into_paginator().stop_on_duplicate_token(false).send();
-    let versions = pages::all("lambda:ListVersionsByFunction", pages, |page| page.versions).await;
+    let page = |marker| {
+        let call = call.clone().set_marker(marker);
+        async { call.send().await.map(|page| (page.versions, page.next_marker)) }
+    };
+    let versions = pages::all(cloud, "lambda:ListVersionsByFunction", page).await;
     let versions = if_present(versions)?.unwrap_or_default();
     let recorded = versions.iter().filter(|version| published(version).code.has_version());
     // `$LATEST` has no number.
@@ -138,7 +145,7 @@ pub(super) async fn delete(
             .delete_function()
             .function_name(name.as_str())
             .qualifier(number.to_string());
-        match if_present(call.send().await.or_fault("lambda:DeleteFunction")) {
+        match if_present(cloud.call("lambda:DeleteFunction", || call.clone().send()).await) {
             // An alias that kibus does not manage points to it.
             Err(fault) if in_use(&fault) => {}
             answer => answer.map(drop)?,

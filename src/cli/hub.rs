@@ -7,6 +7,7 @@ use crate::aws::{AwsCloud, Connect, Session};
 use crate::error::{Error, quoted};
 use crate::model::name::BusName;
 use crate::model::scope::Scope;
+use crate::model::slowdown::Slowdown;
 use crate::sandbox::{DEFAULT_REGION, Endpoint, Sandbox};
 use crate::ui::Ui;
 
@@ -63,6 +64,32 @@ impl<'a> Hubs<'a> {
         ConnectedHub {
             scope: self.session.scope(bus.clone()),
             cloud: AwsCloud::new(&self.session, bus),
+        }
+    }
+
+    /// What AWS has throttled so far.
+    pub(super) fn slowdown(&self) -> Slowdown {
+        self.session.slowdown().borrow().clone()
+    }
+
+    /// Does `work`, and shows which services slow it down.
+    pub(super) async fn slowed<T>(&self, show: impl Fn(&str), work: impl Future<Output = T>) -> T {
+        let mut slowdown = self.session.slowdown();
+        let mut shown = None;
+        tokio::pin!(work);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => return done,
+                Ok(()) = slowdown.changed() => {
+                    let reason = slowdown.borrow_and_update().reason();
+                    if let Some(reason) = reason.filter(|reason| shown.as_ref() != Some(reason)) {
+                        self.ui.slowed(&reason);
+                        show(&reason);
+                        shown = Some(reason);
+                    }
+                }
+            }
         }
     }
 

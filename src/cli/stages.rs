@@ -53,8 +53,9 @@ struct Planned {
 
 /// Reads what a recipe needs to know about each hub, all at once.
 pub(super) async fn survey(hubs: &Hubs<'_>, recipe: &impl Recipe) -> Vec<Survey> {
-    let _reading = hubs.ui.spinner("reading the hub and its clusters");
-    join_all(hubs.list.iter().map(|hub| survey_one(hub, recipe, hubs.limit))).await
+    let reading = hubs.ui.spinner("reading the hub and its clusters");
+    let surveys = join_all(hubs.list.iter().map(|hub| survey_one(hub, recipe, hubs.limit)));
+    hubs.slowed(|reason| reading.slowed(reason), surveys).await
 }
 
 async fn survey_one(hub: &ConnectedHub, recipe: &impl Recipe, limit: usize) -> Survey {
@@ -94,9 +95,16 @@ pub(super) fn report(hubs: &Hubs<'_>, reports: Vec<HubReport>) -> Result<Ending,
 }
 
 fn write(hubs: &Hubs<'_>, reports: Vec<HubReport>) -> Result<(), Error> {
+    let slowdown = hubs.slowdown();
+    if hubs.verbose
+        && let Some(sentence) = slowdown.sentence()
+    {
+        hubs.ui.note(&sentence, &[]);
+    }
     hubs.ui.report(&Report {
         hubs: reports,
         global_options: &hubs.global_options,
+        slowdown,
     })
 }
 
@@ -237,12 +245,11 @@ pub(super) fn agree(hubs: &Hubs<'_>, consent: Consent, word: &str) -> Result<(),
 
 async fn apply(hubs: &Hubs<'_>, hub: &ConnectedHub, plan: &Plan) -> Result<(), Error> {
     let progress = hubs.ui.progress(plan);
-    let ended = hubs
-        .stop
-        .during(hubs.ui, |asked| {
-            apply::apply(plan, &hub.cloud, hubs.limit, asked, &progress)
-        })
-        .await;
+    let changes = hubs.stop.during(hubs.ui, async |asked| {
+        let cloud = hub.cloud.clone().until(asked.clone());
+        apply::apply(plan, &cloud, hubs.limit, asked, &progress).await
+    });
+    let ended = hubs.slowed(|reason| progress.slowed(reason), changes).await;
     progress.finish();
     let (outcome, signal) = ended?;
     let place = hubs.place(hub);

@@ -147,8 +147,10 @@ impl Fault {
                 )),
             ),
             FaultKind::Throttled => (
-                format!("{action}: AWS throttled the call, and every retry"),
-                Some(Hint::text("run again with a smaller --concurrency")),
+                format!("{action}: {message}"),
+                Some(Hint::text(
+                    "other programs of this account may use up the rate: wait, or stop them, and run again",
+                )),
             ),
             FaultKind::ConcurrencyUsedUp { reserved } => (
                 format!("{action}: {message}"),

@@ -32,6 +32,8 @@ pub mod sample_event;
 pub mod scope;
 pub mod self_test;
 pub mod signal;
+#[cfg(feature = "cli")]
+pub mod slowdown;
 pub mod status;
 pub mod tag_conditions;
 pub mod tags;

@@ -13,6 +13,7 @@ use crate::error::{Error, Hint, Invocation};
 use crate::model::field::FieldValue;
 use crate::model::name::{ClusterName, RoleName};
 use crate::model::scope::Scope;
+use crate::model::slowdown::Slowdown;
 use crate::plan::finding::{Finding, Fix};
 use crate::plan::{Action, Change, Plan};
 use crate::recipe::dead_letters::DeadLetterReport;
@@ -30,6 +31,8 @@ pub struct Report<'a> {
     pub hubs: Vec<HubReport>,
     /// The global options that a kibus command needs to reach the same account and Region.
     pub global_options: &'a str,
+    /// What AWS has throttled.
+    pub slowdown: Slowdown,
 }
 
 /// The report of a command about one hub.
@@ -94,7 +97,11 @@ impl Report<'_> {
     #[must_use]
     pub fn to_json(&self) -> Value {
         let hubs: Vec<Value> = self.hubs.iter().map(|hub| hub.to_json(self.global_options)).collect();
-        json!({ "format_version": FORMAT_VERSION, "hubs": hubs })
+        let mut document = json!({ "format_version": FORMAT_VERSION, "hubs": hubs });
+        if !self.slowdown.throttled.is_empty() {
+            document["throttled_calls"] = json!(self.slowdown.throttled);
+        }
+        document
     }
 }
 

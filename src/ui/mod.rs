@@ -297,6 +297,13 @@ impl Ui {
         )
     }
 
+    /// Writes why an operation takes long to stderr. On a terminal its live line shows it.
+    pub fn slowed(&self, reason: &str) {
+        if !self.moves {
+            self.note(reason, &[]);
+        }
+    }
+
     /// Shows on a terminal that an operation runs, until the returned value is dropped.
     #[must_use]
     pub fn spinner(&self, text: &str) -> Spinner {
@@ -305,6 +312,13 @@ impl Ui {
         bar.set_message(text::escape(text).into_owned());
         bar.enable_steady_tick(progress::TICK);
         Spinner(bar)
+    }
+}
+
+impl Spinner {
+    /// Shows why the operation takes long.
+    pub fn slowed(&self, reason: &str) {
+        self.0.set_prefix(progress::after(reason));
     }
 }
 

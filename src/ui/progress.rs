@@ -18,11 +18,11 @@ pub(super) const TICK: Duration = Duration::from_millis(100);
 /// The columns that a finished line needs for its mark and its duration.
 const MARK_AND_TIME: usize = 14;
 /// The number of applied changes.
-const TOTAL: &str = "  {bar:24} {pos} of {len}";
+const TOTAL: &str = "  {bar:24} {pos} of {len}{prefix}";
 /// A running change.
 const RUNNING: &str = "  {spinner} {msg}{since}";
 /// Any other running operation.
-pub(super) const SPINNER: &str = "{spinner} {msg}{since}";
+pub(super) const SPINNER: &str = "{spinner} {msg}{prefix}{since}";
 
 /// Shows on stderr the progress of each change of a plan.
 #[derive(Debug)]
@@ -82,6 +82,13 @@ impl PlanProgress {
                 bar.finish_and_clear();
             }
             live.total.finish_and_clear();
+        }
+    }
+
+    /// Shows why the changes take long.
+    pub fn slowed(&self, reason: &str) {
+        if let Some(live) = &self.live {
+            live.total.set_prefix(after(reason));
         }
     }
 
@@ -184,6 +191,11 @@ pub(super) fn style(template: &str) -> ProgressStyle {
             }
         })
         .progress_chars("━━─")
+}
+
+/// A reason, as it follows an operation.
+pub(super) fn after(reason: &str) -> String {
+    format!("  {}", escape(reason))
 }
 
 fn described(change: &Change) -> String {

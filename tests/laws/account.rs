@@ -7,7 +7,7 @@ mod rules;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
 
-use kibus::cloud::{Fault, FaultKind, Read, Snapshot, Waiting, Write};
+use kibus::cloud::{Fault, FaultKind, Read, RoleDetails, Snapshot, Waiting, Write};
 use kibus::model::document::Document;
 use kibus::model::inline_policy::InlinePolicy;
 use kibus::model::name::{BusName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName};
@@ -211,6 +211,21 @@ impl Read for Account {
 
     async fn attached_policies(&self, _: &RoleName) -> Result<Option<BTreeSet<String>>, Fault> {
         Ok(Some(BTreeSet::new()))
+    }
+
+    async fn role_details(&self, roles: &BTreeSet<RoleName>) -> Result<BTreeMap<RoleName, RoleDetails>, Fault> {
+        let mut details = BTreeMap::new();
+        for role in roles {
+            let Some(names) = self.inline_policy_names(role).await? else {
+                continue;
+            };
+            let mut found = RoleDetails::default();
+            for name in names {
+                found.inline.extend(self.inline_policy(role, &name).await?);
+            }
+            details.insert(role.clone(), found);
+        }
+        Ok(details)
     }
 
     async fn managed_policy(&self, _: &str) -> Result<Option<Document>, Fault> {

@@ -4,7 +4,7 @@ use aws_sdk_lambda::types::{FunctionConfiguration, LastUpdateStatus, State};
 
 use super::configuration::{LambdaFailure, failure, nothing};
 use crate::aws::AwsCloud;
-use crate::aws::error::{OrFault, if_present, rejected};
+use crate::aws::error::{if_present, rejected};
 use crate::aws::wait::{Tried, WaitReason, Waiting, found, settled};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::FunctionName;
@@ -23,7 +23,7 @@ pub(in crate::aws) async fn ready(
         let answer = found(GET, WaitReason::FunctionUnknown, waiting, || {
             let call = cloud.lambda.get_function().function_name(name.as_str());
             let call = call.set_qualifier(version.map(str::to_owned));
-            async move { call.send().await.or_fault(GET) }
+            async move { cloud.call(GET, || call.clone().send()).await }
         })
         .await?;
         let configuration = answer.configuration.unwrap_or_else(nothing);
@@ -56,7 +56,7 @@ pub(in crate::aws) async fn ready(
 pub(in crate::aws) async fn gone(cloud: &AwsCloud, name: &FunctionName, waiting: Waiting<'_>) -> Result<(), Fault> {
     settled(GET, waiting, || async move {
         let call = cloud.lambda.get_function().function_name(name.as_str());
-        Ok(match if_present(call.send().await.or_fault(GET))? {
+        Ok(match if_present(cloud.call(GET, || call.clone().send()).await)? {
             Some(_) => Tried::NotYet(WaitReason::FunctionLeaving),
             None => Tried::Done(()),
         })

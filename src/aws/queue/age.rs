@@ -14,18 +14,16 @@ use aws_smithy_types::config_bag::ConfigBag;
 use aws_smithy_types::date_time::Format;
 
 use crate::aws::AwsCloud;
-use crate::aws::error::{OrFault, if_present};
+use crate::aws::error::if_present;
 use crate::cloud::Fault;
 
 /// The age of a queue, in whole seconds; `None` inside if the answer has no time. `None` if the queue is absent.
 pub(super) async fn age(cloud: &AwsCloud, url: &str) -> Result<Option<Option<Duration>>, Fault> {
     let date = AnswerDate::default();
     let call = cloud.sqs.get_queue_attributes().queue_url(url);
-    let call = call
-        .attribute_names(CreatedTimestamp)
-        .customize()
-        .interceptor(date.clone());
-    let answer = if_present(call.send().await.or_fault("sqs:GetQueueAttributes"))?;
+    let call = call.attribute_names(CreatedTimestamp);
+    let send = || call.clone().customize().interceptor(date.clone()).send();
+    let answer = if_present(cloud.call("sqs:GetQueueAttributes", send).await)?;
     Ok(answer.map(|answer| {
         let created = answer.attributes()?.get(&CreatedTimestamp)?.parse().ok()?;
         between(created, date.seconds()?)

@@ -3,7 +3,7 @@
 use aws_sdk_eventbridge::types::{DeadLetterConfig, RetryPolicy, Target as AwsTarget};
 
 use crate::aws::AwsCloud;
-use crate::aws::error::{OrFault, refusal, rejected};
+use crate::aws::error::{refusal, rejected};
 use crate::aws::pages;
 use crate::aws::wait::{WaitReason, Waiting, accepted, found};
 use crate::cloud::Fault;
@@ -17,22 +17,12 @@ const DEFAULT_RETRY: (u32, u32) = (86_400, 185);
 /// All targets of a rule. The answer may lack a target that was put seconds ago; a plan then puts it again, which changes
 /// nothing.
 pub(super) async fn all(cloud: &AwsCloud, name: &RuleName) -> Result<Vec<AwsTarget>, Fault> {
-    let mut targets = Vec::new();
-    let mut page = None;
-    for _ in 0..pages::MOST {
-        let call = cloud
-            .events
-            .list_targets_by_rule()
-            .rule(name.as_str())
-            .set_next_token(page);
-        let answer = call.send().await.or_fault("events:ListTargetsByRule")?;
-        targets.extend(answer.targets.unwrap_or_default());
-        page = answer.next_token.filter(|token| !token.is_empty());
-        if page.is_none() {
-            return Ok(targets);
-        }
-    }
-    Err(pages::endless("events:ListTargetsByRule"))
+    let call = cloud.events.list_targets_by_rule().rule(name.as_str());
+    let page = |token| {
+        let call = call.clone().set_next_token(token);
+        async { call.send().await.map(|page| (page.targets, page.next_token)) }
+    };
+    pages::all(cloud, "events:ListTargetsByRule", page).await
 }
 
 /// Creates or replaces kibus's target.
@@ -66,7 +56,7 @@ pub(super) async fn put(cloud: &AwsCloud, rule: &RuleName, target: &Target, wait
     found(action, WaitReason::RuleUnknown, waiting, || {
         let call = cloud.events.put_targets().rule(rule.as_str()).targets(target.clone());
         async move {
-            let answer = call.send().await.or_fault(action)?;
+            let answer = cloud.call(action, || call.clone().send()).await?;
             let failed = answer.failed_entries.unwrap_or_default().into_iter().next();
             let failed = failed.map(|failed| (failed.error_code, failed.error_message));
             entry(action, failed, answer.failed_entry_count)
@@ -81,7 +71,7 @@ pub(super) async fn remove(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'
     accepted(action, waiting, || {
         let call = cloud.events.remove_targets().rule(name.as_str()).ids(Rule::TARGET_ID);
         async move {
-            let answer = call.send().await.or_fault(action)?;
+            let answer = cloud.call(action, || call.clone().send()).await?;
             let failed = answer.failed_entries.unwrap_or_default().into_iter().next();
             let failed = failed.map(|failed| (failed.error_code, failed.error_message));
             entry(action, failed, answer.failed_entry_count)

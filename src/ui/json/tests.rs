@@ -42,7 +42,7 @@ fn report(plan: &Plan, error: Option<&Error>) -> Report<'static> {
             error: error.cloned(),
             ..HubReport::new(&scope(), &intent)
         }],
-        global_options: "",
+        ..Report::default()
     }
 }
 

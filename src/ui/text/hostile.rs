@@ -87,7 +87,7 @@ proptest! {
         }
         let mut report = HubReport::of(&scope());
         report.plan = planned;
-        let json = json_text(&crate::ui::Report { hubs: vec![report], global_options: "" }.to_json());
+        let json = json_text(&crate::ui::Report { hubs: vec![report], ..crate::ui::Report::default() }.to_json());
         prop_assert!(is_safe(&json, Style::default()), "{json:?}");
     }
 
@@ -131,7 +131,7 @@ proptest! {
         let hint = Hint::command(text.clone(), "kibus verify");
         let error = Error::failed(text.clone()).note(text.clone()).hint_command(text.clone(), "kibus verify");
         let report = HubReport { warnings: vec![hint.clone()], ..HubReport::of(&scope()) };
-        let json = crate::ui::Report { hubs: vec![report], global_options: "" }.to_json();
+        let json = crate::ui::Report { hubs: vec![report], ..crate::ui::Report::default() }.to_json();
         for (shown, lines) in [
             (warning(&text, None, style), 1),
             (warning(&text, Some("kibus verify"), style), 2),

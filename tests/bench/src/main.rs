@@ -11,6 +11,8 @@
 //! `cargo run --release --manifest-path tests/bench/Cargo.toml -- provisioning [--runs N] [--quick]
 //! [--clusters N,...] [--kibus FILE] [--router FILE] [--python FILE]`
 //!
+//! With `--rates`, calls are throttled at the rates of AWS, and only kibus is measured.
+//!
 //! The time of one event through the whole bus, on the local emulator:
 //!
 //! `cargo run --release --manifest-path tests/bench/Cargo.toml -- at-rest [--runs N] [--kibus FILE] [--router FILE]`
@@ -51,6 +53,8 @@ struct Options {
     runs: usize,
     /// The numbers of clusters that are provisioned.
     clusters: Vec<usize>,
+    /// Whether calls are throttled at the rates of AWS.
+    rates: bool,
     /// Without the slow rows: those with a CPU limit, and the script for many clusters.
     quick: bool,
     /// The command line's binary; built if not given.
@@ -73,7 +77,8 @@ fn options() -> Result<Options, String> {
     let mut options = Options {
         mode,
         runs,
-        clusters: vec![1, 50, 500, 1000],
+        clusters: Vec::new(),
+        rates: false,
         quick: false,
         kibus: None,
         router: None,
@@ -88,17 +93,21 @@ fn options() -> Result<Options, String> {
                 options.clusters = sizes.map_err(|_| "--clusters needs numbers, separated by commas")?;
             }
             "--kibus" if mode != Mode::Router => options.kibus = Some(value()?.into()),
+            "--rates" if mode == Mode::Provisioning => options.rates = true,
             "--quick" => options.quick = true,
             "--router" => options.router = Some(value()?.into()),
             "--python" => options.python = Some(value()?.into()),
             _ => {
                 return Err(format!(
                     "unknown argument `{word}`; use --runs N, --quick, --router FILE, --python FILE, or provisioning \
-                     --runs N, --quick, --clusters N,..., --kibus FILE, --router FILE, --python FILE, or at-rest --runs N, \
+                     --runs N, --quick, --rates, --clusters N,..., --kibus FILE, --router FILE, --python FILE, or at-rest --runs N, \
                      --kibus FILE, --router FILE, or drain"
                 ));
             }
         }
+    }
+    if options.clusters.is_empty() {
+        options.clusters = if options.rates { vec![200, 1000] } else { vec![1, 50, 500, 1000] };
     }
     if options.runs == 0 {
         return Err("--runs must be at least 1".to_owned());
@@ -135,8 +144,14 @@ async fn run() -> Result<bool, Box<dyn std::error::Error>> {
             let programs = provisioning::Programs {
                 kibus: prepare::kibus(options.kibus)?,
                 router: prepare::router(options.router)?,
-                python: prepare::python(options.python)?,
+                python: match options.rates {
+                    true => PathBuf::new(),
+                    false => prepare::python(options.python)?,
+                },
             };
+            if options.rates {
+                return provisioning::run_with_rates(&programs, &options.clusters).await;
+            }
             return provisioning::run(&programs, &options.clusters, options.runs, options.quick).await;
         }
     }

@@ -118,7 +118,7 @@ fn each_dead_letter_has_its_result() {
         };
         let document = Report {
             hubs: vec![hub],
-            global_options: "",
+            ..Report::default()
         }
         .to_json();
         assert_eq!(objection(&document), None, "{name}");

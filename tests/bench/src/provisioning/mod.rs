@@ -3,6 +3,7 @@
 pub mod emulator;
 mod floor;
 mod proxy;
+mod rates;
 mod table;
 
 use std::error::Error;
@@ -40,9 +41,12 @@ enum Case {
     NoChange,
     /// `verify`.
     Verify,
+    /// `remove-cluster` of all clusters; only measured with rates.
+    Remove,
 }
 
 const CASES: [Case; 3] = [Case::Add, Case::NoChange, Case::Verify];
+const CASES_WITH_RATES: [Case; 4] = [Case::Add, Case::NoChange, Case::Verify, Case::Remove];
 
 /// A case in one run.
 struct Measured {
@@ -79,26 +83,19 @@ pub async fn run(programs: &Programs, sizes: &[usize], runs: usize, quick: bool)
 }
 
 async fn measure(programs: &Programs, size: usize, with_script: bool) -> Result<Vec<Measured>, Box<dyn Error>> {
-    let clusters: Vec<String> = (1..=size).map(|number| format!("c{number:04}")).collect();
+    let clusters = names(size);
     let emulator = Emulator::start(programs.kibus.clone())?;
     for account in ACCOUNTS {
         emulator.create_roles(account, &clusters).await?;
     }
     let [ours, bare, scripts] = ACCOUNTS;
-    let mut hub = process(&programs.kibus, &format!("http://{}", emulator.address), ours);
-    hub.env("AWS_SESSION_TOKEN", &emulator.token);
-    hub.args(["bootstrap-hub", "--yes", "--router-binary"])
-        .arg(&programs.router);
-    ran(hub).await?;
-    let proxy = Proxy::start(emulator.address, &emulator.token).await?;
+    bootstrap(programs, &emulator, ours).await?;
+    let proxy = Proxy::start(emulator.address, &emulator.token, false).await?;
     let endpoint = format!("http://{}", proxy.address);
     let mut measured = Vec::new();
     for case in CASES {
         let mut command = process(&programs.kibus, &endpoint, ours);
-        match case {
-            Case::Add | Case::NoChange => command.args(["add-cluster", "--yes"]).args(&clusters),
-            Case::Verify => command.arg("verify"),
-        };
+        command.args(arguments(case, &clusters));
         let kibus = ran(command).await?;
         let calls = proxy.take();
         // What only reads may read in the same account.
@@ -128,6 +125,71 @@ async fn measure(programs: &Programs, size: usize, with_script: bool) -> Result<
         }
     }
     Ok(measured)
+}
+
+/// A case where calls are throttled.
+struct Throttled {
+    clusters: usize,
+    case: Case,
+    kibus: Ran,
+    calls: usize,
+    throttled: usize,
+}
+
+/// Measures kibus where calls are throttled. Gives whether every target is met.
+pub async fn run_with_rates(programs: &Programs, sizes: &[usize]) -> Result<bool, Box<dyn Error>> {
+    let mut measured = Vec::new();
+    for &size in sizes {
+        eprintln!("{size} clusters, with rates");
+        let clusters = names(size);
+        let emulator = Emulator::start(programs.kibus.clone())?;
+        let account = ACCOUNTS[0];
+        emulator.create_roles(account, &clusters).await?;
+        bootstrap(programs, &emulator, account).await?;
+        let proxy = Proxy::start(emulator.address, &emulator.token, true).await?;
+        let endpoint = format!("http://{}", proxy.address);
+        for case in CASES_WITH_RATES {
+            // The buckets are full again.
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            let mut command = process(&programs.kibus, &endpoint, account);
+            command.args(arguments(case, &clusters));
+            let kibus = ran(command).await?;
+            let calls = proxy.take();
+            if std::env::var_os("KIBUS_BENCH_CALLS").is_some() {
+                eprintln!("{}", proxy::listed(&calls));
+            }
+            measured.push(Throttled {
+                clusters: size,
+                case,
+                kibus,
+                calls: calls.len(),
+                throttled: proxy.take_throttled(),
+            });
+        }
+    }
+    Ok(table::print_with_rates(&measured))
+}
+
+fn names(size: usize) -> Vec<String> {
+    (1..=size).map(|number| format!("c{number:04}")).collect()
+}
+
+fn arguments(case: Case, clusters: &[String]) -> Vec<String> {
+    let words: &[&str] = match case {
+        Case::Add | Case::NoChange => &["add-cluster", "--yes"],
+        Case::Verify => return vec!["verify".to_owned()],
+        Case::Remove => &["remove-cluster", "--yes"],
+    };
+    words.iter().map(|word| (*word).to_owned()).chain(clusters.iter().cloned()).collect()
+}
+
+async fn bootstrap(programs: &Programs, emulator: &Emulator, account: &str) -> Result<(), Box<dyn Error>> {
+    let mut hub = process(&programs.kibus, &format!("http://{}", emulator.address), account);
+    hub.env("AWS_SESSION_TOKEN", &emulator.token);
+    hub.args(["bootstrap-hub", "--yes", "--router-binary"])
+        .arg(&programs.router);
+    ran(hub).await?;
+    Ok(())
 }
 
 fn of(clusters: usize, case: Case, kibus: Ran, calls: &[Call], floor: Duration, script: Option<Ran>) -> Measured {

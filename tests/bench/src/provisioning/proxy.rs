@@ -1,4 +1,4 @@
-//! A proxy on 127.0.0.1 that adds latency to every answer and records the calls.
+//! A proxy on 127.0.0.1 that adds latency to every answer, throttles calls if it has rates, and records the calls.
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -17,8 +17,12 @@ use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 
+use super::rates::Rates;
+
 /// What is added to every answer.
-pub const LATENCY: Duration = Duration::from_millis(50);
+const LATENCY: Duration = Duration::from_millis(50);
+/// The same where calls are throttled.
+const LATENCY_WITH_RATES: Duration = Duration::from_millis(30);
 
 type Failure = Box<dyn Error + Send + Sync>;
 
@@ -37,27 +41,37 @@ pub struct Call {
 pub struct Proxy {
     /// Where it listens.
     pub address: SocketAddr,
-    calls: Arc<Mutex<Vec<Call>>>,
+    state: Arc<State>,
+}
+
+struct State {
+    /// The server's secret, which every call carries.
+    token: HeaderValue,
+    latency: Duration,
+    rates: Option<Mutex<Rates>>,
+    calls: Mutex<Vec<Call>>,
 }
 
 impl Proxy {
     /// Listens on a free port. Each connection has a connection of its own to the server.
-    ///
-    /// Every call carries the server's secret `token`.
-    pub async fn start(server: SocketAddr, token: &str) -> Result<Self, Box<dyn Error>> {
-        let token: HeaderValue = token.parse()?;
+    pub async fn start(server: SocketAddr, token: &str, with_rates: bool) -> Result<Self, Box<dyn Error>> {
+        let state = Arc::new(State {
+            token: token.parse()?,
+            latency: if with_rates { LATENCY_WITH_RATES } else { LATENCY },
+            rates: with_rates.then(Mutex::default),
+            calls: Mutex::default(),
+        });
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
-        let calls = Arc::new(Mutex::new(Vec::new()));
-        let record = Arc::clone(&calls);
+        let shared = Arc::clone(&state);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let (record, token) = (Arc::clone(&record), token.clone());
+                let state = Arc::clone(&shared);
                 let _ = stream.set_nodelay(true);
                 tokio::spawn(async move {
                     let Ok(upstream) = connect(server).await else { return };
                     let upstream = tokio::sync::Mutex::new(upstream);
-                    let service = service_fn(|request| relay(&upstream, &token, &record, request));
+                    let service = service_fn(|request| relay(&upstream, &state, request));
                     // A client may close its connection at any time.
                     let _ = http1::Builder::new()
                         .timer(TokioTimer::new())
@@ -66,12 +80,18 @@ impl Proxy {
                 });
             }
         });
-        Ok(Self { address, calls })
+        Ok(Self { address, state })
+    }
+
+    /// How many calls were throttled since the last time.
+    pub fn take_throttled(&self) -> usize {
+        let rates = self.state.rates.as_ref();
+        rates.map_or(0, |rates| rates.lock().unwrap().take_throttled())
     }
 
     /// The calls since the last time, in the order of their arrival.
     pub fn take(&self) -> Vec<Call> {
-        let mut calls = std::mem::take(&mut *self.calls.lock().unwrap());
+        let mut calls = std::mem::take(&mut *self.state.calls.lock().unwrap());
         calls.sort_by_key(|call| call.begun);
         calls
     }
@@ -88,33 +108,36 @@ pub async fn connect(server: SocketAddr) -> Result<SendRequest<Full<Bytes>>, Fai
 
 async fn relay(
     upstream: &tokio::sync::Mutex<SendRequest<Full<Bytes>>>,
-    token: &HeaderValue,
-    record: &Mutex<Vec<Call>>,
+    state: &State,
     request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, Failure> {
     let begun = Instant::now();
     let (head, body) = request.into_parts();
     let body = body.collect().await?.to_bytes();
-    let mut request = Request::from_parts(head.clone(), Full::new(body.clone()));
-    request.headers_mut().insert("x-amz-security-token", token.clone());
-    let (mut parts, answer) = {
-        let mut upstream = upstream.lock().await;
-        upstream.ready().await?;
-        let answer = upstream.send_request(request).await?;
-        let (parts, answer) = answer.into_parts();
-        (parts, answer.collect().await?.to_bytes())
-    };
-    // The body is sent whole, whichever way the server sent it.
-    parts.headers.remove("transfer-encoding");
-    tokio::time::sleep(LATENCY).await;
-    let ended = Instant::now();
-    record.lock().unwrap().push(Call {
+    let mut call = Call {
         head,
         body,
         begun,
-        ended,
-    });
-    Ok(Response::from_parts(parts, Full::new(answer)))
+        ended: begun,
+    };
+    let refused = state.rates.as_ref().and_then(|rates| rates.lock().unwrap().refuse(&call));
+    let answer = match refused {
+        Some(answer) => answer,
+        None => {
+            let mut request = Request::from_parts(call.head.clone(), Full::new(call.body.clone()));
+            request.headers_mut().insert("x-amz-security-token", state.token.clone());
+            let mut upstream = upstream.lock().await;
+            upstream.ready().await?;
+            let (mut parts, answer) = upstream.send_request(request).await?.into_parts();
+            // The body is sent whole, whichever way the server sent it.
+            parts.headers.remove("transfer-encoding");
+            Response::from_parts(parts, Full::new(answer.collect().await?.to_bytes()))
+        }
+    };
+    tokio::time::sleep(state.latency).await;
+    call.ended = Instant::now();
+    state.calls.lock().unwrap().push(call);
+    Ok(answer)
 }
 
 /// The most calls of which each began after the one before had its answer.
@@ -143,6 +166,13 @@ pub fn repeated(calls: &[Call]) -> Vec<String> {
 }
 
 impl Call {
+    /// The service, as its signature names it.
+    pub fn service(&self) -> String {
+        let signature = self.head.headers.get("authorization");
+        let signature = signature.and_then(|value| value.to_str().ok()).unwrap_or_default();
+        signature.split('/').nth(3).unwrap_or_default().to_owned()
+    }
+
     /// The operation, in the way in which the service's protocol names it.
     pub fn operation(&self) -> String {
         if let Some(target) = self.head.headers.get("x-amz-target") {

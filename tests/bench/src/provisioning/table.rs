@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use super::{CASES, Case, Measured, Ran};
+use super::{CASES, CASES_WITH_RATES, Case, Measured, Ran, Throttled};
 use crate::measure::median;
+
+/// How long `remove-cluster` waits until deleted queues are gone, in seconds.
+const DELETES: f64 = 5.0;
 
 /// Prints the tables. Gives whether every target is met.
 pub fn print(measured: &[Measured], sizes: &[usize], runs: usize) -> bool {
@@ -100,9 +103,45 @@ impl Row {
             script: (!scripts.is_empty()).then(|| median(script)),
             calls: of.iter().map(|m| m.calls).max().unwrap_or_default(),
             round_trips: of.iter().map(|m| m.round_trips).max().unwrap_or_default(),
-            #[expect(clippy::cast_precision_loss, reason = "memory is small")]
-            memory: middle(&|m| m.kibus.memory as f64 / 1024.0),
+            memory: middle(&|m| megabytes(m.kibus)),
         }
+    }
+}
+
+/// Prints the table of calls that are throttled. Gives whether every target is met.
+pub fn print_with_rates(measured: &[Throttled]) -> bool {
+    println!("| clusters | | kibus | wanted, at most | calls | throttled | memory | |");
+    println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
+    let mut all = true;
+    for row in measured {
+        let took = row.kibus.took.as_secs_f64();
+        #[expect(clippy::cast_precision_loss, reason = "counts are small")]
+        let share = 100.0 * row.throttled as f64 / row.calls as f64;
+        let bound = bound(row.clusters, row.case);
+        let met = bound.is_none_or(|bound| took <= bound) && share <= 10.0;
+        all &= met;
+        println!(
+            "| {} | {} | {} | {} | {} | {} ({share:.1} %) | {:.1} MiB | {} |",
+            row.clusters,
+            name(row.case),
+            seconds(took),
+            bound.map_or(String::new(), |bound| format!("{bound} s")),
+            row.calls,
+            row.throttled,
+            megabytes(row.kibus),
+            if met { "met" } else { "missed" },
+        );
+    }
+    all
+}
+
+/// The longest time at these rates, in seconds: the calls that cannot be left out, at their rates, and a margin.
+fn bound(clusters: usize, case: Case) -> Option<f64> {
+    let place = CASES_WITH_RATES.iter().position(|other| *other == case)?;
+    match clusters {
+        200 => [30.0, 15.0, 15.0, 25.0 + DELETES].get(place).copied(),
+        1000 => [135.0, 50.0, 50.0, 95.0 + DELETES].get(place).copied(),
+        _ => None,
     }
 }
 
@@ -111,7 +150,13 @@ fn name(case: Case) -> &'static str {
         Case::Add => "add",
         Case::NoChange => "no change",
         Case::Verify => "verify",
+        Case::Remove => "remove",
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "memory is small")]
+fn megabytes(ran: Ran) -> f64 {
+    ran.memory as f64 / 1024.0
 }
 
 fn seconds(seconds: f64) -> String {

@@ -1,0 +1,165 @@
+//! Calls at the pace that AWS allows. A throttled call was not executed: it waits, and is sent again as long as other calls
+//! of its service succeed. The SDK retries no throttled call, so these waits count toward neither its attempts nor its
+//! time limit.
+
+mod group;
+mod line;
+mod silence;
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
+use crate::cloud::{Fault, FaultKind};
+use crate::model::slowdown::Slowdown;
+use group::{Group, is_read};
+use line::{Line, Ticket, Turn};
+use silence::Silence;
+
+/// The calls of one caller in one account and Region.
+#[derive(Debug)]
+pub(super) struct Pace {
+    start: Instant,
+    lines: Mutex<BTreeMap<Group, Line>>,
+    silence: Mutex<Silence>,
+    slowdown: watch::Sender<Slowdown>,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            start: Instant::now(),
+            lines: Mutex::default(),
+            silence: Mutex::default(),
+            slowdown: watch::Sender::default(),
+        }
+    }
+}
+
+impl Pace {
+    /// What AWS has throttled, now and from now on.
+    pub(super) fn slowdown(&self) -> watch::Receiver<Slowdown> {
+        self.slowdown.subscribe()
+    }
+
+    /// Whether AWS has throttled a call that it counts together with this one.
+    pub(super) fn is_slowed(&self, action: &str) -> bool {
+        let lines = locked(&self.lines);
+        lines.get(&Group::of(action)).is_some_and(Line::is_slowed)
+    }
+
+    /// Makes a call, by its name in IAM, again as long as it is throttled. Once `stop` is true, it does not wait.
+    ///
+    /// # Errors
+    /// The fault of the call. [`FaultKind::Throttled`] if its service has throttled every call for ten minutes, and
+    /// [`FaultKind::Stopped`] if someone asked to stop before the call was sent.
+    pub(super) async fn call<T, F>(
+        &self,
+        action: &str,
+        stop: Option<&watch::Receiver<bool>>,
+        attempt: impl Fn() -> F,
+    ) -> Result<T, Fault>
+    where
+        F: Future<Output = Result<T, Fault>>,
+    {
+        let group = Group::of(action);
+        loop {
+            self.turn(&group, action, stop).await?;
+            let sent = self.start.elapsed();
+            let answer = attempt().await;
+            match answer {
+                Err(fault) if fault.kind == FaultKind::Throttled => self.throttled(&group, sent, fault)?,
+                answer => {
+                    self.answered(&group, sent);
+                    return answer;
+                }
+            }
+        }
+    }
+
+    /// Waits until a call may be sent.
+    async fn turn(&self, group: &Group, action: &str, stop: Option<&watch::Receiver<bool>>) -> Result<(), Fault> {
+        let place = Place::take(self, group, is_read(action));
+        while let Turn::After(wait) = place.turn() {
+            tokio::select! {
+                biased;
+                () = asked(stop) => return Err(stopped(group, action)),
+                () = tokio::time::sleep(wait) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn answered(&self, group: &Group, sent: Duration) {
+        locked(&self.silence).answered(group.service());
+        let mut lines = locked(&self.lines);
+        let line = lines.entry(group.clone()).or_default();
+        line.succeeded(sent, self.start.elapsed());
+    }
+
+    fn throttled(&self, group: &Group, sent: Duration, fault: Fault) -> Result<(), Fault> {
+        let now = self.start.elapsed();
+        locked(&self.lines)
+            .entry(group.clone())
+            .or_default()
+            .throttled(sent, now);
+        self.slowdown.send_modify(|slowdown| slowdown.count(group.service()));
+        let ended = locked(&self.silence).throttled(group.service(), now);
+        ended.map_err(|message| Fault { message, ..fault })
+    }
+}
+
+/// The place of a call in its line. Whoever drops it leaves the line.
+struct Place<'a> {
+    pace: &'a Pace,
+    group: &'a Group,
+    ticket: Ticket,
+}
+
+impl<'a> Place<'a> {
+    fn take(pace: &'a Pace, group: &'a Group, is_read: bool) -> Self {
+        let mut lines = locked(&pace.lines);
+        let ticket = lines.entry(group.clone()).or_default().enter(is_read);
+        Self { pace, group, ticket }
+    }
+
+    fn turn(&self) -> Turn {
+        let now = self.pace.start.elapsed();
+        let mut lines = locked(&self.pace.lines);
+        lines.entry(self.group.clone()).or_default().turn(self.ticket, now)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut lines = locked(&self.pace.lines);
+        lines.entry(self.group.clone()).or_default().leave(self.ticket);
+    }
+}
+
+/// Returns once someone asks to stop.
+async fn asked(stop: Option<&watch::Receiver<bool>>) {
+    if let Some(stop) = stop
+        // An error means that no request to stop can come.
+        && stop.clone().wait_for(|stop| *stop).await.is_ok()
+    {
+        return;
+    }
+    std::future::pending().await
+}
+
+fn stopped(group: &Group, action: &str) -> Fault {
+    Fault {
+        kind: FaultKind::Stopped,
+        action: action.to_owned(),
+        code: None,
+        message: format!("slowed down by the rate of {}", group.service()),
+    }
+}
+
+/// Every state is valid, so a poisoned lock does no harm.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,58 @@
+//! Many roles with their policies: one page of IAM's report about the account has hundreds, and IAM counts the calls.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use aws_sdk_iam::types::{EntityType, RoleDetail};
+
+use super::AwsCloud;
+use super::document::decoded;
+use super::pages;
+use crate::cloud::{Fault, RoleDetails};
+use crate::model::inline_policy::InlinePolicy;
+use crate::model::name::RoleName;
+
+/// How many roles a page has. With the longest trust policy and inline policies, percent-encoded, each has 60 kB, and an
+/// answer may have 32 MiB.
+const PAGE: i32 = 300;
+
+/// Those of these roles that exist.
+pub(super) async fn read(
+    cloud: &AwsCloud,
+    roles: &BTreeSet<RoleName>,
+) -> Result<BTreeMap<RoleName, RoleDetails>, Fault> {
+    let call = cloud.iam.get_account_authorization_details();
+    let call = call.filter(EntityType::Role).max_items(PAGE);
+    let page = |marker| {
+        let call = call.clone().set_marker(marker);
+        async {
+            let page = call.send().await;
+            // The roles of others are not kept: an account can have thousands.
+            page.map(|page| {
+                let all = page.role_detail_list.unwrap_or_default().into_iter();
+                (Some(all.filter_map(|role| details(role, roles)).collect()), page.marker)
+            })
+        }
+    };
+    let details = pages::all(cloud, "iam:GetAccountAuthorizationDetails", page).await?;
+    Ok(details.into_iter().collect())
+}
+
+fn details(role: RoleDetail, wanted: &BTreeSet<RoleName>) -> Option<(RoleName, RoleDetails)> {
+    let name: RoleName = role.role_name?.parse().ok()?;
+    if !wanted.contains(&name) {
+        return None;
+    }
+    let inline = role.role_policy_list.unwrap_or_default().into_iter();
+    let inline = inline.filter_map(|policy| {
+        Some(InlinePolicy {
+            name: policy.policy_name?,
+            text: decoded(&policy.policy_document?),
+        })
+    });
+    let managed = role.attached_managed_policies.unwrap_or_default().into_iter();
+    let details = RoleDetails {
+        inline: inline.collect(),
+        managed: managed.filter_map(|policy| policy.policy_arn).collect(),
+    };
+    Some((name, details))
+}

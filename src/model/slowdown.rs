@@ -1,0 +1,69 @@
+//! How much AWS has slowed a command down.
+
+use std::collections::BTreeMap;
+
+/// How many calls of each service AWS has throttled.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Slowdown {
+    /// The counts, by the service as text names it.
+    pub throttled: BTreeMap<&'static str, u64>,
+}
+
+impl Slowdown {
+    /// Counts a throttled call.
+    pub fn count(&mut self, service: &'static str) {
+        *self.throttled.entry(service).or_default() += 1;
+    }
+
+    /// Why the command is slow, as text that can follow an operation; `None` if nothing was throttled.
+    #[must_use]
+    pub fn reason(&self) -> Option<String> {
+        let services: Vec<&str> = self.throttled.keys().copied().collect();
+        match services.as_slice() {
+            [] => None,
+            [one] => Some(format!("slowed down by {one}'s rate")),
+            several => Some(format!("slowed down by the rates of {}", several.join(" and "))),
+        }
+    }
+
+    /// The counts as a sentence; `None` if nothing was throttled.
+    #[must_use]
+    pub fn sentence(&self) -> Option<String> {
+        let sum: u64 = self.throttled.values().sum();
+        let counts = self
+            .throttled
+            .iter()
+            .map(|(service, count)| format!("{service} {count}"));
+        let counts: Vec<String> = counts.collect();
+        (sum > 0).then(|| format!("Calls that AWS throttled and kibus repeated: {}.", counts.join(", ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slowdown_names_the_services_and_counts_the_calls() {
+        for (services, reason, sentence) in [
+            (&[][..], None, None),
+            (
+                &["IAM"],
+                Some("slowed down by IAM's rate"),
+                Some("Calls that AWS throttled and kibus repeated: IAM 1."),
+            ),
+            (
+                &["SQS", "IAM", "SQS"],
+                Some("slowed down by the rates of IAM and SQS"),
+                Some("Calls that AWS throttled and kibus repeated: IAM 1, SQS 2."),
+            ),
+        ] {
+            let mut slowdown = Slowdown::default();
+            for service in services {
+                slowdown.count(service);
+            }
+            assert_eq!(slowdown.reason().as_deref(), reason, "{services:?}");
+            assert_eq!(slowdown.sentence().as_deref(), sentence, "{services:?}");
+        }
+    }
+}
