@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use kibus::model::document::Document;
+use kibus::model::inline_policy::matches_action;
 use kibus::model::options::{HubOptions, OrNone, UserTags};
 use kibus::model::scope::Scope;
 use kibus::model::{operator_policy, policy};
@@ -186,16 +187,19 @@ fn contradictions(document: &Document) -> Vec<String> {
     for statement in document.statements() {
         // What a statement excludes is of the same type.
         let resources = texts(statement.get("NotResource").unwrap_or(&statement["Resource"]));
-        let mut rows = Vec::new();
+        let mut rows: Vec<&(&str, &[&str], &[&str])> = Vec::new();
         for action in texts(&statement["Action"]) {
-            let Some(row) = REFERENCE.iter().find(|(name, ..)| *name == action) else {
+            // A shortened document names some actions by a pattern.
+            let named: Vec<_> = REFERENCE.iter().filter(|row| matches_action(action, row.0)).collect();
+            if named.is_empty() {
                 wrong.push(format!("{action} does not exist"));
-                continue;
-            };
-            if !resources.iter().any(|resource| fits(resource, row.1)) {
-                wrong.push(format!("{action} takes none of {resources:?}"));
             }
-            rows.push(row);
+            for row in &named {
+                if !resources.iter().any(|resource| fits(resource, row.1)) {
+                    wrong.push(format!("{} takes none of {resources:?}", row.0));
+                }
+            }
+            rows.extend(named);
         }
         for resource in &resources {
             if !rows.iter().any(|(_, types, _)| fits(resource, types)) {

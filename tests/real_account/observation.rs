@@ -48,7 +48,11 @@ pub(super) fn answer<T, E: ProvideErrorMetadata>(answer: &Result<T, SdkError<E, 
 }
 
 /// Rows that no run can see, and why.
-pub(super) const NOT_HERE: [(&str, &str); 6] = [
+pub(super) const NOT_HERE: [(&str, &str); 7] = [
+    (
+        "M4",
+        "a mapping of another version or of the function would route events of the hub",
+    ),
     (
         "G1",
         "a run that finds the rate of these calls would throttle others in the account",
