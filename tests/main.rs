@@ -26,6 +26,7 @@ mod real_account;
 mod recorded;
 mod reliability;
 mod replace_router;
+mod role_details;
 mod sandbox;
 mod scenario;
 mod sessions;

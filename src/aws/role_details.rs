@@ -1,13 +1,14 @@
 //! Many roles with their policies: one page of IAM's report about the account has hundreds, and IAM counts the calls.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
 
 use aws_sdk_iam::types::{EntityType, RoleDetail};
 
 use super::AwsCloud;
 use super::document::decoded;
 use super::pages;
-use crate::cloud::{Fault, RoleDetails};
+use crate::cloud::{Fault, FaultKind, RoleDetails};
 use crate::model::inline_policy::InlinePolicy;
 use crate::model::name::RoleName;
 
@@ -15,11 +16,18 @@ use crate::model::name::RoleName;
 /// answer may have 32 MiB.
 const PAGE: i32 = 300;
 
+/// Why the caller may not read the report. It is asked for once: most operators may not.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Denied(Arc<OnceLock<Fault>>);
+
 /// Those of these roles that exist.
 pub(super) async fn read(
     cloud: &AwsCloud,
     roles: &BTreeSet<RoleName>,
 ) -> Result<BTreeMap<RoleName, RoleDetails>, Fault> {
+    if let Some(fault) = cloud.roles_denied.0.get() {
+        return Err(fault.clone());
+    }
     let call = cloud.iam.get_account_authorization_details();
     let call = call.filter(EntityType::Role).max_items(PAGE);
     let page = |marker| {
@@ -33,7 +41,12 @@ pub(super) async fn read(
             })
         }
     };
-    let details = pages::all(cloud, "iam:GetAccountAuthorizationDetails", page).await?;
+    let details = pages::all(cloud, "iam:GetAccountAuthorizationDetails", page).await;
+    let details = details.inspect_err(|fault| {
+        if let FaultKind::Denied { .. } = fault.kind {
+            cloud.roles_denied.0.get_or_init(|| fault.clone());
+        }
+    })?;
     Ok(details.into_iter().collect())
 }
 

@@ -120,6 +120,13 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
     with_key(policy, KeyUse::Receive, scope, options.key())
 }
 
+/// The additional policy of an operator with many clusters: read all roles of the account in few calls, instead of each
+/// role in some. It allows reading the rest of IAM too, so no other document has it.
+#[must_use]
+pub fn many_clusters() -> Document {
+    Template::builtin(include_str!("../../templates/policies/operator-many-clusters.json")).fill(&[])
+}
+
 /// The keys of the tags that kibus writes: its own, and the user's.
 fn tag_keys(user: Option<&UserTags>) -> Vec<String> {
     let user = user.map(UserTags::tags).unwrap_or_default();

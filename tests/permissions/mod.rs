@@ -6,6 +6,7 @@ mod bounded;
 mod by_name;
 mod denied;
 mod emulators_own;
+mod many_clusters;
 mod queue_locks;
 mod reference;
 

@@ -110,6 +110,7 @@ const REFERENCE: &[(&str, &[&str], &[&str])] = &[
         &["iam:PermissionsBoundary"],
     ),
     ("iam:DeleteRolePolicy", &["role"], &["iam:PermissionsBoundary"]),
+    ("iam:GetAccountAuthorizationDetails", &[], &[]),
     ("iam:GetPolicy", &["policy"], &[]),
     ("iam:GetPolicyVersion", &["policy"], &[]),
     ("iam:GetRole", &["role"], &["iam:PermissionsBoundary"]),
@@ -256,6 +257,7 @@ fn every_document_agrees_with_the_service_authorization_reference() {
             let mut documents = vec![
                 policy::router(&scope, &options.prefix(), options.key()),
                 policy::controller(&scope, &queue, true, options.key()),
+                operator_policy::many_clusters(),
             ];
             // The last is too long, so it is shortened.
             for roles in [0, 1, 40] {

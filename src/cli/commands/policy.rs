@@ -40,6 +40,10 @@ pub(in crate::cli) struct Args {
 enum Party {
     /// Policy for an operator, who runs kibus.
     Operator {
+        /// Print the additional document for a purpose instead; attach both.
+        #[arg(long = "for", value_enum, value_name = "PURPOSE",
+            conflicts_with_all = ["read_only", "part", "clusters", "roles", "no_controller_role"])]
+        purpose: Option<Purpose>,
         /// Allow only what `verify` and `status` read.
         #[arg(long)]
         read_only: bool,
@@ -79,6 +83,21 @@ enum Party {
     },
 }
 
+/// What needs an additional document, because the ordinary one should not allow it.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Purpose {
+    /// Read the policies of many controller roles at once. The call reads all users, roles and policies of the account.
+    ManyClusters,
+}
+
+impl Purpose {
+    fn document(self) -> Document {
+        match self {
+            Self::ManyClusters => operator_policy::many_clusters(),
+        }
+    }
+}
+
 /// The hub that a document is for.
 struct At<'a> {
     hub: &'a ConnectedHub,
@@ -98,6 +117,10 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
     };
     let document = match args.party {
         Party::Operator {
+            purpose: Some(purpose), ..
+        } => purpose.document(),
+        Party::Operator {
+            purpose: None,
             read_only,
             part,
             roles,

@@ -100,6 +100,8 @@ fn an_operator_may_call_what_kibus_calls_and_nothing_else() {
     needed.retain(|call| !WITHOUT.contains(&call.as_str()));
     needed.extend(BESIDES.map(str::to_owned));
     let allowed = allowed(&document());
+    let besides = self::allowed(&many_clusters());
+    needed.retain(|call| !besides.contains(call));
     let lacking: Vec<_> = needed.difference(&allowed).collect();
     let idle: Vec<_> = allowed.difference(&needed).collect();
     assert!(
@@ -110,6 +112,21 @@ fn an_operator_may_call_what_kibus_calls_and_nothing_else() {
         idle.is_empty(),
         "templates/policies/operator.json allows what kibus never calls: {idle:?}"
     );
+}
+
+/// It reads all of IAM, so it is in a document of its own.
+#[test]
+fn only_the_document_for_many_clusters_reads_all_roles_at_once() {
+    let all_roles = "iam:GetAccountAuthorizationDetails";
+    let besides = many_clusters();
+    assert_eq!(allowed(&besides), BTreeSet::from([all_roles.to_owned()]));
+    assert!(called().contains(all_roles), "kibus calls it");
+    for options in [HubOptions::default(), with_key(), with_boundary("routers")] {
+        let ordinary = operator(&scope(), &options, &roles(40));
+        for document in [reads(ordinary.clone()), fitted(ordinary.clone()), ordinary] {
+            assert_eq!(that_name(&document, all_roles), Vec::<Value>::new());
+        }
+    }
 }
 
 #[test]

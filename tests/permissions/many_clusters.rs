@@ -1,0 +1,64 @@
+//! The report about all roles: without the permission for it, one denied call is all that differs.
+
+use aws_sdk_iam::Client as Iam;
+
+use super::account::{Account, Keys, REGION, Ran};
+use super::{ASSUME_NOBODY, ROUTER_ROLE, arn, attach_to_router, emulators_own};
+
+/// From this many roles on, kibus asks for the report.
+const MANY: usize = 20;
+
+#[tokio::test]
+async fn many_roles_are_read_at_once_if_that_is_allowed() {
+    let account = Account::start(REGION).await;
+    let iam = Iam::new(&account.root());
+    let clusters: Vec<String> = (1..=MANY).map(|number| format!("c{number:02}")).collect();
+    for cluster in &clusters {
+        let call = iam
+            .create_role()
+            .role_name(format!("KarpenterControllerRole-{cluster}"));
+        call.assume_role_policy_document(ASSUME_NOBODY).send().await.unwrap();
+    }
+    let keys = account.user("operator").await;
+    let ordinary = "policy operator --controller-role KarpenterControllerRole-*";
+    let ordinary = account.document(ordinary).await;
+    account.allow("operator", "kibus-operator", &ordinary).await;
+    let own = emulators_own::of_operator(arn);
+    account.allow("operator", "emulators-own", &own).await;
+    let router = account.document("policy router").await;
+    let own = emulators_own::of_router(&router);
+    let own = account.managed("emulators-own-of-router", &own).await;
+    // The router's self-test is denied until the emulator has what it alone requires.
+    tokio::join!(
+        done(&account, &keys, "bootstrap-hub"),
+        attach_to_router(&iam, ROUTER_ROLE, &own)
+    );
+
+    let added = done(&account, &keys, &format!("add-cluster {}", clusters.join(" "))).await;
+    assert_eq!(reports(&added), 1, "{}", added.stderr);
+    let one_by_one = done(&account, &keys, "verify").await;
+    assert_eq!(reports(&one_by_one), 1, "{}", one_by_one.stderr);
+    assert!(calls(&one_by_one, "iam:ListRolePolicies") >= MANY);
+
+    let besides = account.document("policy operator --for many-clusters").await;
+    account.allow("operator", "kibus-many-clusters", &besides).await;
+    let at_once = done(&account, &keys, "verify").await;
+    assert_eq!(reports(&at_once), 1, "{}", at_once.stderr);
+    assert_eq!(calls(&at_once, "iam:ListRolePolicies"), 0, "{}", at_once.stderr);
+    assert_eq!(at_once.stdout, one_by_one.stdout);
+}
+
+async fn done(account: &Account, keys: &Keys, line: &str) -> Ran {
+    let ran = account.kibus(keys, line).await;
+    assert_eq!(ran.code, Some(0), "`kibus {line}`:\n{}{}", ran.stdout, ran.stderr);
+    ran
+}
+
+fn reports(ran: &Ran) -> usize {
+    calls(ran, "iam:GetAccountAuthorizationDetails")
+}
+
+/// How often a command made a call.
+fn calls(ran: &Ran, action: &str) -> usize {
+    ran.stderr.matches(&format!(" kibus::call: {action} ")).count()
+}

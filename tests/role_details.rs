@@ -1,0 +1,147 @@
+//! I11: IAM's report about all roles of an account agrees with its answers about each role.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use kibus::aws::{AwsCloud, Connect};
+use kibus::cloud::{Read, RoleDetails};
+use kibus::model::name::RoleName;
+use tokio::net::TcpListener;
+
+use crate::emulator::{Emulator, Kind};
+use crate::scenario::wire::{Answer, Broken, forward};
+
+const NOBODY: &str = r#"{"Version": "2012-10-17", "Statement": []}"#;
+const DENIAL: &str = r#"{"Version": "2012-10-17", "Statement": {"Effect": "Deny", "Action": "*", "Resource": "*"}}"#;
+const EVERYTHING: &str =
+    r#"{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "sqs:*", "Resource": "*"}]}"#;
+
+/// The inline policies of a role, and the ARNs of those that are attached to it.
+type Policies = (BTreeMap<String, String>, BTreeSet<String>);
+
+#[tokio::test]
+async fn a_report_agrees_with_the_calls_about_each_role_on_ministack() {
+    agrees(Kind::Ministack).await;
+}
+
+#[tokio::test]
+async fn a_report_agrees_with_the_calls_about_each_role_on_moto() {
+    agrees(Kind::Moto).await;
+}
+
+async fn agrees(kind: Kind) {
+    let emulator = Emulator::start(kind).await;
+    let iam = aws_sdk_iam::Client::new(&emulator.sdk());
+    for role in ["full", "empty", "another"] {
+        let call = iam.create_role().role_name(role);
+        call.assume_role_policy_document(NOBODY).send().await.unwrap();
+    }
+    for (role, policy, text) in [
+        ("full", "first", EVERYTHING),
+        ("full", "second", DENIAL),
+        ("another", "third", DENIAL),
+    ] {
+        let call = iam.put_role_policy().role_name(role).policy_name(policy);
+        call.policy_document(text).send().await.unwrap();
+    }
+    for policy in ["one", "two"] {
+        let call = iam.create_policy().policy_name(policy);
+        let made = call.policy_document(EVERYTHING).send().await.unwrap().policy.unwrap();
+        let call = iam.attach_role_policy().role_name("full");
+        call.policy_arn(made.arn.unwrap()).send().await.unwrap();
+    }
+
+    let cloud = AwsCloud::new(&emulator.session().await, "kibus".parse().unwrap());
+    let roles = roles(&["empty", "full", "missing"]);
+    let mut each = BTreeMap::new();
+    for role in &roles {
+        each.extend(one_by_one(&cloud, role).await.map(|policies| (role.clone(), policies)));
+    }
+    assert_eq!(reported(&cloud, &roles).await, each);
+    let sizes = each.values().map(|(inline, managed)| (inline.len(), managed.len()));
+    assert_eq!(
+        sizes.collect::<Vec<_>>(),
+        [(0, 0), (2, 2)],
+        "the missing role is absent"
+    );
+}
+
+/// Neither emulator divides the report into pages, and AWS may send fewer roles than a page can have.
+#[tokio::test]
+async fn a_report_is_read_to_its_last_page() {
+    let emulator = Emulator::start(Kind::Ministack).await;
+    let (_, port) = emulator.endpoint.rsplit_once(':').unwrap();
+    let connect = Connect {
+        endpoint_url: Some(with_two_pages(port.parse().unwrap()).await),
+        ..emulator.connect()
+    };
+    let cloud = AwsCloud::new(&connect.connect().await.unwrap(), "kibus".parse().unwrap());
+    let found = reported(&cloud, &roles(&["on-the-first", "on-the-second", "missing"])).await;
+    assert_eq!(
+        found.keys().map(RoleName::as_str).collect::<Vec<_>>(),
+        ["on-the-first", "on-the-second"]
+    );
+}
+
+fn roles(names: &[&str]) -> BTreeSet<RoleName> {
+    names.iter().map(|name| name.parse().unwrap()).collect()
+}
+
+async fn reported(cloud: &AwsCloud, roles: &BTreeSet<RoleName>) -> BTreeMap<RoleName, Policies> {
+    let details = cloud.role_details(roles).await.unwrap().into_iter();
+    let policies = details.map(|(role, RoleDetails { inline, managed })| {
+        let inline = inline.into_iter().map(|policy| (policy.name, policy.text));
+        (role, (inline.collect(), managed))
+    });
+    policies.collect()
+}
+
+async fn one_by_one(cloud: &AwsCloud, role: &RoleName) -> Option<Policies> {
+    let mut inline = BTreeMap::new();
+    for name in cloud.inline_policy_names(role).await.unwrap()? {
+        let policy = cloud.inline_policy(role, &name).await.unwrap().unwrap();
+        inline.insert(policy.name, policy.text);
+    }
+    Some((inline, cloud.attached_policies(role).await.unwrap().unwrap()))
+}
+
+/// Starts a proxy to the emulator on this port that has a report of two pages; gives its URL.
+async fn with_two_pages(server: u16) -> String {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let connection = hyper::server::conn::http1::Builder::new();
+            let connection =
+                connection.serve_connection(TokioIo::new(stream), service_fn(move |call| page(server, call)));
+            tokio::spawn(async move { drop(connection.await) });
+        }
+    });
+    url
+}
+
+async fn page(server: u16, request: Request<Incoming>) -> Result<Answer, Broken> {
+    let (parts, body) = request.into_parts();
+    let body = body.collect().await?.to_bytes();
+    let form = String::from_utf8_lossy(&body);
+    if !form.contains("Action=GetAccountAuthorizationDetails") {
+        return forward(server, Request::from_parts(parts, body)).await;
+    }
+    assert!(form.contains("Filter.member.1=Role"), "only roles: {form}");
+    let (role, next) = if form.contains("Marker=next") {
+        ("on-the-second", "<IsTruncated>false</IsTruncated>")
+    } else {
+        ("on-the-first", "<IsTruncated>true</IsTruncated><Marker>next</Marker>")
+    };
+    let roles = ["of-others", role].map(|name| format!("<member><RoleName>{name}</RoleName></member>"));
+    let roles = format!("<RoleDetailList>{}</RoleDetailList>", roles.concat());
+    Ok(Response::new(Full::from(format!(
+        "<GetAccountAuthorizationDetailsResponse><GetAccountAuthorizationDetailsResult>{roles}{next}\
+         </GetAccountAuthorizationDetailsResult></GetAccountAuthorizationDetailsResponse>"
+    ))))
+}
