@@ -134,6 +134,12 @@ pub trait Write: Send + Sync {
     /// Reads a resource back after a write that may have been made. `None` means that it is certainly absent.
     fn read_back(&self, id: &ResourceId) -> impl Future<Output = Result<Option<Resource>, Fault>> + Send;
 
+    /// Reads what a step must know before its write, while the steps before it are in progress. It changes nothing. A
+    /// fault is left to the write, which reads again.
+    fn prepare(&self, _: &Op) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
+
     /// Makes one step of a plan, and returns when it is in force; a delete, when it is accepted. A wait that a person
     /// would wonder about is reported to `waiting`, with its reason. On a request to stop, a wait ends with
     /// [`FaultKind::Stopped`]; calls in flight are finished.

@@ -37,6 +37,22 @@ pub trait Listener: Sync {
     fn event(&self, place: usize, change: &Change, event: Event);
 }
 
+/// What can be done next for a step, by its place in [`Plan::steps`].
+enum Turn {
+    /// Its write: the steps that it waits for are finished.
+    Write(usize),
+    /// What it reads before its write: the steps that it waits for have begun.
+    Prepare(usize),
+}
+
+/// How a turn ended.
+enum Ended {
+    Written(usize, Result<(), Fault>, Instant),
+    Prepared(usize),
+    /// Another step had failed since the turn was selected.
+    NotBegun,
+}
+
 /// The result of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
@@ -88,14 +104,19 @@ pub async fn apply(
     };
     loop {
         while in_flight.len() < limit.max(1) && !over() {
-            let Some(step) = run.next() else { break };
-            let place = plan.steps[step].change;
-            let is_first = run.begun.insert(place);
+            let Some(turn) = run.next() else { break };
+            let (Turn::Write(step) | Turn::Prepare(step)) = turn;
+            let (op, place) = (&plan.steps[step].op, plan.steps[step].change);
+            let prepares = matches!(turn, Turn::Prepare(_));
+            let is_first = !prepares && run.begun.insert(place);
             let (failed, over, stop) = (&failed, &over, &stop);
             in_flight.push(async move {
-                // Another step may have failed since this one was selected.
                 if over() {
-                    return None;
+                    return Ended::NotBegun;
+                }
+                if prepares {
+                    cloud.prepare(op).await;
+                    return Ended::Prepared(step);
                 }
                 if is_first {
                     listener.event(place, &plan.changes[place], Event::Started);
@@ -103,16 +124,20 @@ pub async fn apply(
                 let began = Instant::now();
                 let report = report(place);
                 let waiting = Waiting::new(&report, stop);
-                let answer = lost_answer::write(cloud, &plan.steps[step].op, waiting).await;
+                let answer = lost_answer::write(cloud, op, waiting).await;
                 failed.fetch_or(answer.is_err(), Ordering::Relaxed);
-                Some((step, answer, began))
+                Ended::Written(step, answer, began)
             });
         }
         let (step, mut answer, began, is_gone) = tokio::select! {
-            Some(ended) = in_flight.next() => {
-                let Some((step, answer, began)) = ended else { continue };
-                (step, answer, began, false)
-            }
+            Some(ended) = in_flight.next() => match ended {
+                Ended::Written(step, answer, began) => (step, answer, began, false),
+                Ended::Prepared(step) => {
+                    run.release(vec![step]);
+                    continue;
+                }
+                Ended::NotBegun => continue,
+            },
             Some((step, answer, began)) = leaving.next() => (step, answer, began, true),
             else => break,
         };
@@ -161,6 +186,10 @@ struct Run<'a> {
     free: BTreeSet<usize>,
     /// How many steps each step waits for.
     waits_for: Vec<usize>,
+    /// How many of these have not begun.
+    not_begun: Vec<usize>,
+    /// The steps that wait only for steps that have begun, and were not prepared.
+    ahead: BTreeSet<usize>,
     /// The steps that still wait for each step.
     followers: Vec<Vec<usize>>,
     /// How many steps of each change are left.
@@ -184,7 +213,9 @@ impl<'a> Run<'a> {
         Self {
             plan,
             free: (0..plan.steps.len()).filter(|at| waits_for[*at] == 0).collect(),
+            not_begun: waits_for.clone(),
             waits_for,
+            ahead: BTreeSet::new(),
             followers,
             left,
             begun: BTreeSet::new(),
@@ -193,9 +224,22 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Takes the first step whose predecessors are finished.
-    fn next(&mut self) -> Option<usize> {
-        self.free.pop_first()
+    /// Takes the first step whose predecessors are finished. Only if there is none, one is prepared: then it waits for that
+    /// too.
+    fn next(&mut self) -> Option<Turn> {
+        let Some(step) = self.free.pop_first() else {
+            let step = self.ahead.pop_first()?;
+            self.waits_for[step] += 1;
+            return Some(Turn::Prepare(step));
+        };
+        self.ahead.remove(&step);
+        for follower in &self.followers[step] {
+            self.not_begun[*follower] -= 1;
+            if self.not_begun[*follower] == 0 {
+                self.ahead.insert(*follower);
+            }
+        }
+        Some(Turn::Write(step))
     }
 
     /// Records a delete that AWS has accepted and not finished. Only the next step of its change needs the name.

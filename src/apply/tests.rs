@@ -64,8 +64,23 @@ fn hold(plan: &Plan, limit: usize, outcome: &Outcome, moments: &[Moment]) {
     // A delete is accepted first, and done when what it deletes is gone.
     let (mut accepted, mut done) = (BTreeSet::new(), BTreeSet::new());
     let mut over = false;
+    let (mut called, mut preparing, mut prepared) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     for moment in moments {
         match moment {
+            Moment::Preparing(step) => {
+                assert!(!over, "step {step} is prepared after a failure or a stop");
+                assert!(
+                    prepared.insert(*step) && !called.contains(step),
+                    "step {step} is prepared late"
+                );
+                assert!(
+                    plan.steps[*step].after.is_subset(&called),
+                    "step {step} is prepared early"
+                );
+                preparing.insert(*step);
+                assert!(in_flight.len() + preparing.len() <= limit);
+            }
+            Moment::Prepared(step) => drop(preparing.remove(step)),
             Moment::Called(step) => {
                 assert!(!over, "step {step} begins after a failure or a stop");
                 let change = plan.steps[*step].change;
@@ -78,7 +93,10 @@ fn hold(plan: &Plan, limit: usize, outcome: &Outcome, moments: &[Moment]) {
                     assert!(enough.contains(earlier), "step {step} does not wait for step {earlier}");
                 }
                 assert!(in_flight.insert(*step), "step {step} runs twice");
-                assert!(in_flight.len() <= limit, "{} run at the same time", in_flight.len());
+                called.insert(*step);
+                assert!(!preparing.contains(step), "step {step} begins before it is prepared");
+                let at_once = in_flight.len() + preparing.len();
+                assert!(at_once <= limit, "{at_once} run at the same time");
             }
             Moment::Answered(step, well) => {
                 in_flight.remove(step);
@@ -204,6 +222,43 @@ fn what_may_run_at_the_same_time_does() {
             .filter(called)
             .count();
         assert_eq!(at_once, limit.min(5), "limit {limit}");
+    }
+}
+
+#[test]
+fn a_step_is_prepared_while_those_before_it_are_in_progress() {
+    let script = [3, 5, 1].map(|turns| Behavior { turns, ..WELL });
+    for (limit, expected) in [
+        (
+            3,
+            &[
+                Moment::Called(0),
+                Moment::Called(1),
+                Moment::Preparing(2),
+                Moment::Prepared(2),
+                Moment::Answered(0, true),
+                Moment::Answered(1, true),
+                Moment::Called(2),
+                Moment::Answered(2, true),
+            ][..],
+        ),
+        // Without room for it, nothing waits for it.
+        (
+            1,
+            &[
+                Moment::Called(0),
+                Moment::Answered(0, true),
+                Moment::Called(1),
+                Moment::Answered(1, true),
+                Moment::Called(2),
+                Moment::Answered(2, true),
+            ],
+        ),
+    ] {
+        let plan = made_up(&[(false, 0), (false, 0), (false, 0b11)]);
+        let (_, mut moments) = run(&plan, &script, limit);
+        moments.retain(|moment| !matches!(moment, Moment::Event(..)));
+        assert_eq!(moments, expected, "limit {limit}");
     }
 }
 

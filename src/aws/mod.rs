@@ -37,6 +37,7 @@ mod role_policy;
 mod rule;
 mod self_test;
 mod session;
+mod still_absent;
 mod version;
 mod wait;
 
@@ -52,7 +53,7 @@ use tokio::sync::watch;
 pub use connect_error::ConnectError;
 pub use session::{Connect, Session};
 
-use crate::cloud::{Fault, FaultKind, Read, RoleDetails, Snapshot, Waiting, Write};
+use crate::cloud::{Fault, Read, RoleDetails, Snapshot, Waiting, Write};
 use crate::model::document::Document;
 use crate::model::inline_policy::InlinePolicy;
 use crate::model::name::{BusName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName};
@@ -72,6 +73,7 @@ pub struct AwsCloud {
     archive: Option<Vec<u8>>,
     bounded: role::Bounded,
     roles_denied: role_details::Denied,
+    known_absent: still_absent::KnownAbsent,
     pace: Arc<Pace>,
     stop: Option<watch::Receiver<bool>>,
     sqs: aws_sdk_sqs::Client,
@@ -107,6 +109,7 @@ impl AwsCloud {
             archive: None,
             bounded: role::Bounded::default(),
             roles_denied: role_details::Denied::default(),
+            known_absent: still_absent::KnownAbsent::default(),
             pace: Arc::clone(&session.pace),
             stop: None,
             sqs: client!(aws_sdk_sqs),
@@ -207,17 +210,6 @@ impl AwsCloud {
                 event_source_mapping::delete(self, (queue, function, alias), waiting).await
             }
             ResourceId::Rule(name) => rule::delete(self, name, waiting).await,
-        }
-    }
-
-    /// For a call that would overwrite what was created since the plan.
-    async fn still_absent(&self, action: &str, id: &ResourceId) -> Result<(), Fault> {
-        match self.read(id).await? {
-            None => Ok(()),
-            Some(_) => Err(Fault {
-                kind: FaultKind::Exists,
-                ..error::rejected(action, format!("{id} already exists"))
-            }),
         }
     }
 }
@@ -325,6 +317,12 @@ impl Read for AwsCloud {
 impl Write for AwsCloud {
     async fn read_back(&self, id: &ResourceId) -> Result<Option<Resource>, Fault> {
         self.read(id).await
+    }
+
+    async fn prepare(&self, op: &Op) {
+        if let Op::Create(resource @ (Resource::RolePolicy(_) | Resource::Rule(_))) = op {
+            still_absent::read_ahead(self, &resource.id()).await;
+        }
     }
 
     async fn write(&self, op: &Op, waiting: Waiting<'_>) -> Result<(), Fault> {

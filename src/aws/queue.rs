@@ -82,6 +82,9 @@ async fn tags(cloud: &AwsCloud, url: &str) -> Result<Option<Tags>, Fault> {
 
 /// Creates a queue and reads it back. `CreateQueue` succeeds for an existing queue with the same attributes, whoever manages
 /// it, and for a deleted one that SQS still answers for: that one is older than the request.
+///
+/// The tags are read for every queue. The answer has only the URL, and the age is in whole seconds with a slack: it shows
+/// that a queue is old, and not that nobody else created it just before the request.
 pub(super) async fn create(cloud: &AwsCloud, queue: &Queue, waiting: Waiting<'_>) -> Result<(), Fault> {
     let url = cloud.queue_url(&queue.name);
     for _ in 0..CREATES {

@@ -3,6 +3,7 @@
 use super::AwsCloud;
 use super::document;
 use super::error::if_present;
+use super::still_absent;
 use super::wait::{Waiting, accepted, seen};
 use crate::cloud::Fault;
 use crate::model::name::{PolicyName, RoleName};
@@ -26,7 +27,7 @@ pub(super) async fn read(cloud: &AwsCloud, role: &RoleName, name: &PolicyName) -
 
 pub(super) async fn create(cloud: &AwsCloud, policy: &RolePolicy, waiting: Waiting<'_>) -> Result<(), Fault> {
     let id = ResourceId::RolePolicy(policy.role.clone(), policy.name.clone());
-    cloud.still_absent(PUT, &id).await?;
+    still_absent::check(cloud, PUT, &id).await?;
     update(cloud, policy, waiting).await
 }
 

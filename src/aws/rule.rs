@@ -11,6 +11,7 @@ use super::AwsCloud;
 use super::changes::Changes;
 use super::document;
 use super::error::{if_present, rejected, settling};
+use super::still_absent;
 use super::wait::{Tried, WaitReason, Waiting, accepted, found, settled};
 use crate::cloud::Fault;
 use crate::error::listed;
@@ -57,9 +58,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &RuleName) -> Result<Option<Rul
 }
 
 pub(super) async fn create(cloud: &AwsCloud, rule: &Rule, waiting: Waiting<'_>) -> Result<(), Fault> {
-    cloud
-        .still_absent("events:PutRule", &ResourceId::Rule(rule.name.clone()))
-        .await?;
+    still_absent::check(cloud, "events:PutRule", &ResourceId::Rule(rule.name.clone())).await?;
     put_rule(cloud, rule, Some(tags(&rule.tags.0)?), waiting).await?;
     match &rule.target {
         Some(target) => target::put(cloud, &rule.name, target, waiting).await,

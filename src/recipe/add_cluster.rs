@@ -22,7 +22,8 @@ use crate::model::tags::Tags;
 use crate::plan::{self, Action, Change, Plan};
 use crate::survey::{Fact, Policies, Query, Survey};
 
-/// Up to this many clusters, the usual roles are read by name. For more, one list of all roles needs fewer calls.
+/// Up to this many clusters, the usual roles are read by name, and the function in the same round, in case a queue is
+/// missing. For more clusters, one list of all roles needs fewer calls.
 const BY_NAME: usize = 10;
 
 /// The request.
@@ -67,6 +68,7 @@ impl Recipe for Request {
         let mut query = Query {
             clusters: self.names.clone(),
             usual_queues: self.names.clone(),
+            function: self.is_small(),
             controller_roles: Some(Policies::AllAndManaged),
             ..Query::default()
         };
@@ -76,7 +78,7 @@ impl Recipe for Request {
                 let roles = self.names.iter().filter_map(|name| template.role(name).ok());
                 query.roles = roles.map(|role| (role, Policies::AllAndManaged)).collect();
             }
-            RoleOption::Search if self.names.len() <= BY_NAME => {
+            RoleOption::Search if self.is_small() => {
                 let roles = self.names.iter().flat_map(usual_names);
                 query.roles = roles.map(|role| (role, Policies::AllAndManaged)).collect();
             }
@@ -94,8 +96,8 @@ impl Recipe for Request {
         if hub.lock_queues == Some(false) || unconfirmed::changes_key(survey, hub, &self.names) {
             query.resources.insert(ResourceId::Queue(survey.scope.hub_queue()));
         }
-        // A queue that is missing may only have another prefix.
-        if self.names.iter().any(|name| survey.queue_tags(name).is_none()) {
+        // A queue that is missing may only have another prefix, and a function that was read anyway may show one.
+        if self.is_small() || self.lacks_queue(survey) {
             query.resources.extend(saved_prefix::to_read(survey));
         }
         for name in &self.names {
@@ -191,7 +193,9 @@ impl Recipe for Request {
         let mut warnings = roles.warnings;
         warnings.extend(senders::stopped(scope, &plan));
         warnings.extend(old_keys.warnings);
-        warnings.extend(saved_prefix::unread(survey)?);
+        if self.lacks_queue(survey) {
+            warnings.extend(saved_prefix::unread(survey)?);
+        }
         let controllers: Vec<Controller> = clusters.iter().map(Controller::of).collect();
         let next = if self.show_settings || self.changes_settings(&plan) {
             let mut next = policies_to_attach(survey, hub, &clusters);
@@ -217,6 +221,15 @@ impl Recipe for Request {
 }
 
 impl Request {
+    /// Whether what may be needed is read in the first round.
+    fn is_small(&self) -> bool {
+        self.names.len() <= BY_NAME
+    }
+
+    fn lacks_queue(&self, survey: &Survey) -> bool {
+        self.names.iter().any(|name| survey.queue_tags(name).is_none())
+    }
+
     fn cluster(
         &self,
         survey: &Survey,

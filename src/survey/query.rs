@@ -21,6 +21,8 @@ pub enum Policies {
 pub struct Query {
     /// Every resource of the hub.
     pub hub: bool,
+    /// The router function.
+    pub function: bool,
     /// The queues of these clusters.
     pub clusters: BTreeSet<ClusterName>,
     /// Which queues with a usual name of these clusters' interruption queues exist.

@@ -42,11 +42,13 @@ impl<'a, R: Read> Reader<'a, R> {
 
     pub(super) async fn answer(&self, survey: &mut Survey, query: &Query) {
         let guess = survey.queue_prefix();
-        let hub = if query.hub {
-            hub::ids(&survey.scope)
-        } else {
-            vec![ResourceId::Queue(survey.scope.dead_letter_queue())]
-        };
+        let function = survey.scope.router_function();
+        let mut hub = vec![ResourceId::Queue(survey.scope.dead_letter_queue())];
+        if query.hub {
+            hub = hub::ids(&survey.scope);
+        } else if query.function {
+            hub.push(ResourceId::Function(function.clone()));
+        }
         let guessed = queues(survey, &guess, &query.clusters);
         let unread = not_read(
             survey,
@@ -55,7 +57,6 @@ impl<'a, R: Read> Reader<'a, R> {
         let discover = query.all_clusters && !survey.discovered.is_asked();
         let list_roles = query.orphans || query.role_names && !survey.role_names.is_asked();
         // What other calls depend on comes first.
-        let function = survey.scope.router_function();
         let (found, usual_queues, names, read, roles, key, concurrency, sources, versions, mappings) = tokio::join!(
             OptionFuture::from(discover.then(|| self.discover(survey, &guess, &unread))),
             OptionFuture::from((!query.usual_queues.is_empty()).then(|| self.usual_queues(&query.usual_queues))),

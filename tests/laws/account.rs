@@ -74,6 +74,8 @@ struct State {
     ghost_reads: usize,
     /// The keys of the messages in each queue.
     keys: MessageKeys,
+    /// The longest chain of reads, each made after the answer to the one before.
+    rounds: usize,
 }
 
 /// The part of an account that matters to one bus.
@@ -100,6 +102,19 @@ impl Account {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap()
+    }
+
+    /// Reads are answered after all others that were made with them.
+    async fn call(&self) {
+        let round = self.state().rounds + 1;
+        tokio::task::yield_now().await;
+        let mut state = self.state();
+        state.rounds = state.rounds.max(round);
+    }
+
+    /// How many rounds of reads there were since the last time.
+    pub(super) fn take_rounds(&self) -> usize {
+        std::mem::take(&mut self.state().rounds)
     }
 
     /// The same, in which a deleted queue answers this many reads.
@@ -144,6 +159,7 @@ impl Account {
 
 impl Read for Account {
     async fn snapshot(&self, id: &ResourceId) -> Result<Option<Snapshot>, Fault> {
+        self.call().await;
         let mut state = self.state();
         match state.ghosts.get_mut(id) {
             Some(0) => state.forget(id),
@@ -155,6 +171,7 @@ impl Read for Account {
     }
 
     async fn cluster_queues(&self, prefix: &QueuePrefix) -> Result<BTreeSet<QueueName>, Fault> {
+        self.call().await;
         let state = self.state();
         Ok(state
             .resources
@@ -169,6 +186,7 @@ impl Read for Account {
     }
 
     async fn queues(&self, prefix: &str) -> Result<BTreeSet<QueueName>, Fault> {
+        self.call().await;
         let state = self.state();
         let queues = state.resources.values().filter_map(Resource::as_queue);
         let names = queues.map(|queue| queue.name.clone());
@@ -176,20 +194,24 @@ impl Read for Account {
     }
 
     async fn dead_letter_sources(&self, _: &QueueName) -> Result<Option<BTreeSet<QueueName>>, Fault> {
+        self.call().await;
         Ok(None)
     }
 
     async fn buses(&self) -> Result<BTreeSet<BusName>, Fault> {
+        self.call().await;
         Ok(BTreeSet::from([self.scope.bus.clone()]))
     }
 
     async fn role_arns(&self) -> Result<BTreeMap<RoleName, String>, Fault> {
+        self.call().await;
         let arn = |role: &RoleName| format!("arn:aws:iam::{}:role/{role}", self.scope.account);
         let roles = ROLES.iter().map(|role| role.parse().unwrap());
         Ok(roles.map(|role: RoleName| (role.clone(), arn(&role))).collect())
     }
 
     async fn inline_policy_names(&self, role: &RoleName) -> Result<Option<BTreeSet<String>>, Fault> {
+        self.call().await;
         let state = self.state();
         let names = state.resources.values().filter_map(|resource| match resource {
             Resource::RolePolicy(policy) if policy.role == *role => Some(policy.name.to_string()),
@@ -199,6 +221,7 @@ impl Read for Account {
     }
 
     async fn inline_policy(&self, role: &RoleName, policy: &str) -> Result<Option<InlinePolicy>, Fault> {
+        self.call().await;
         let id = ResourceId::RolePolicy(role.clone(), policy.parse().unwrap());
         Ok(match self.state().resources.get(&id) {
             Some(Resource::RolePolicy(found)) => Some(InlinePolicy {
@@ -210,10 +233,12 @@ impl Read for Account {
     }
 
     async fn attached_policies(&self, _: &RoleName) -> Result<Option<BTreeSet<String>>, Fault> {
+        self.call().await;
         Ok(Some(BTreeSet::new()))
     }
 
     async fn role_details(&self, roles: &BTreeSet<RoleName>) -> Result<BTreeMap<RoleName, RoleDetails>, Fault> {
+        self.call().await;
         let mut details = BTreeMap::new();
         for role in roles {
             let Some(names) = self.inline_policy_names(role).await? else {
@@ -229,22 +254,27 @@ impl Read for Account {
     }
 
     async fn managed_policy(&self, _: &str) -> Result<Option<Document>, Fault> {
+        self.call().await;
         Ok(None)
     }
 
     async fn unreserved_concurrency(&self) -> Result<Option<u32>, Fault> {
+        self.call().await;
         Ok(None)
     }
 
     async fn key_policy(&self, _: &KmsKey) -> Result<Option<Document>, Fault> {
+        self.call().await;
         Ok(None)
     }
 
     async fn published_version(&self, _: &FunctionName, _: u64) -> Result<Option<FunctionSettings>, Fault> {
+        self.call().await;
         Ok(None)
     }
 
     async fn function_mappings(&self, _: &FunctionName) -> Result<BTreeSet<FunctionMapping>, Fault> {
+        self.call().await;
         Ok(BTreeSet::new())
     }
 

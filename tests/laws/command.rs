@@ -107,10 +107,10 @@ fn names(clusters: &[&str]) -> std::collections::BTreeSet<ClusterName> {
 }
 
 async fn plan(scope: &Scope, account: &Account, recipe: impl Recipe) -> Plan {
-    let mut intent = recipe.intent(&survey(scope, account, &recipe).await);
+    let mut intent = recipe.intent(&survey(scope, account, &recipe, 4).await);
     if let Err(Blocked::BeingDeleted(_)) = &intent {
         account.three_minutes_pass();
-        intent = recipe.intent(&survey(scope, account, &recipe).await);
+        intent = recipe.intent(&survey(scope, account, &recipe, 4).await);
     }
     match intent {
         Ok(intent) => {
@@ -123,11 +123,12 @@ async fn plan(scope: &Scope, account: &Account, recipe: impl Recipe) -> Plan {
     }
 }
 
-async fn survey(scope: &Scope, account: &Account, recipe: &impl Recipe) -> Survey {
+/// What a recipe reads, with this many calls at once.
+pub(super) async fn survey(scope: &Scope, account: &Account, recipe: &impl Recipe, limit: usize) -> Survey {
     let mut survey = Survey::new(scope.clone());
     let mut query = recipe.query();
     loop {
-        survey.extend(account, &query, 4).await;
+        survey.extend(account, &query, limit).await;
         query = recipe.more(&survey);
         if query.is_empty() {
             return survey;

@@ -15,9 +15,9 @@ use super::command::{Command, RoleFlag};
 use Command::{AddCluster, BootstrapHub, RemoveCluster, Teardown};
 use RoleFlag::{NotGiven, Role};
 
-type Desired = BTreeMap<ResourceId, Resource>;
+pub(super) type Desired = BTreeMap<ResourceId, Resource>;
 
-fn scope() -> Scope {
+pub(super) fn scope() -> Scope {
     Scope {
         bus: "kibus".parse().unwrap(),
         account: "111122223333".parse().unwrap(),
@@ -138,7 +138,7 @@ fn of_others() -> Desired {
     desired
 }
 
-fn wait<T>(run: impl Future<Output = T>) -> T {
+pub(super) fn wait<T>(run: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap()
@@ -146,7 +146,7 @@ fn wait<T>(run: impl Future<Output = T>) -> T {
 }
 
 /// The account that these commands leave behind, with foreign tags.
-fn account_after(history: &[Command]) -> Desired {
+pub(super) fn account_after(history: &[Command]) -> Desired {
     let account = Account::new(&scope(), of_others());
     for command in history {
         let run = wait(command.run(&scope(), &account, 4, None));

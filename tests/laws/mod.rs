@@ -4,3 +4,4 @@
 mod account;
 mod command;
 mod interruption;
+mod rounds;

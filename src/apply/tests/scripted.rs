@@ -12,6 +12,10 @@ use crate::plan::{Change, Op, Plan, Step};
 /// What happened, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Moment {
+    /// The cloud reads what a step must know.
+    Preparing(usize),
+    /// It has read this.
+    Prepared(usize),
     /// A step reached the cloud.
     Called(usize),
     /// The cloud answered; whether it was done.
@@ -50,6 +54,10 @@ impl Scripted<'_> {
     fn add(&self, moment: Moment) {
         self.moments.lock().unwrap().push(moment);
     }
+
+    fn place(&self, op: &Op) -> usize {
+        self.plan.steps.iter().position(|step| step.op == *op).unwrap()
+    }
 }
 
 impl Write for Scripted<'_> {
@@ -57,8 +65,17 @@ impl Write for Scripted<'_> {
         unreachable!("no create is answered with \"exists\"")
     }
 
+    async fn prepare(&self, op: &Op) {
+        let at = self.place(op);
+        self.add(Moment::Preparing(at));
+        for _ in 0..self.script[at].turns {
+            tokio::task::yield_now().await;
+        }
+        self.add(Moment::Prepared(at));
+    }
+
     async fn write(&self, op: &Op, waiting: Waiting<'_>) -> Result<(), Fault> {
-        let at = self.plan.steps.iter().position(|step| step.op == *op).unwrap();
+        let at = self.place(op);
         self.add(Moment::Called(at));
         for turn in 0..self.script[at].turns {
             waiting.report(&format!("turn {turn}"));

@@ -331,6 +331,7 @@ fn a_saved_prefix_that_the_router_does_not_serve_is_refused() {
 }
 
 /// Decision 31: whoever may not read the function still adds and removes clusters; any other failed read ends the command.
+/// A cluster that has its queue is not affected: the function is read only in case the queue is missing.
 #[test]
 fn only_a_denied_read_of_the_function_leaves_the_prefix_unconfirmed() {
     let denied = FaultKind::Denied {
@@ -356,7 +357,12 @@ fn only_a_denied_read_of_the_function_leaves_the_prefix_unconfirmed() {
             let policy = ResourceId::RolePolicy(scope().router_role(), scope().router_policy());
             survey.observed.insert(policy, Reading::Unreadable(fault));
         }
-        for (name, intent) in [("add", add().intent(&survey)), ("remove", remove().intent(&survey))] {
+        let known = add().intent(&survey).unwrap();
+        assert_eq!(known.warnings, [], "{kind:?}");
+        let mut without = survey.clone();
+        let queue = ResourceId::Queue(survey.cluster_queue(&"base".parse().unwrap()));
+        without.observed.insert(queue, Reading::Absent);
+        for (name, intent) in [("add", add().intent(&without)), ("remove", remove().intent(&survey))] {
             let warned = match intent {
                 Ok(intent) => format!("{:?}", intent.warnings).contains("unknown whether the router serves"),
                 Err(blocked) => !matches!(blocked, Blocked::Unreadable(..)),

@@ -17,6 +17,10 @@ use crate::survey::{Fact, Policies, Query, RolePolicies, Survey};
 /// accepts about 20 calls a second, and each role takes two or more.
 const READ_AT_ONCE: usize = 20;
 
+/// Up to this many roles, the attached policies are listed in the same round as the inline ones, also of a role that turns
+/// out to be absent: as many as the usual names of one cluster. More would take IAM's calls of a second for nothing.
+const LISTED_TOGETHER: usize = 6;
+
 /// The roles that were read, with their policies.
 pub(super) type Roles = Vec<(RoleName, Fact<RolePolicies>)>;
 
@@ -70,6 +74,7 @@ impl<R: Read> Reader<'_, R> {
         let unread: Vec<_> = unread.collect();
         let details = self.role_details(unread.iter().map(|(role, _)| role)).await;
         let details = &details;
+        let together = unread.len() <= LISTED_TOGETHER;
         let reads = unread.into_iter().map(|(role, policies)| {
             let known = survey.roles.get(&role).and_then(Fact::present).cloned();
             let prefix = prefix.as_str();
@@ -81,7 +86,7 @@ impl<R: Read> Reader<'_, R> {
                 }
                 let wanted = |name: &str| policies != Policies::OfBus || name.starts_with(prefix);
                 let managed = policies == Policies::AllAndManaged;
-                let read = self.role(&role, known, wanted, managed).await;
+                let read = self.role(&role, known, wanted, (managed, together)).await;
                 (role, Fact::of_option(read))
             }
         });
@@ -93,17 +98,23 @@ impl<R: Read> Reader<'_, R> {
         role: &RoleName,
         known: Option<RolePolicies>,
         wanted: impl Fn(&str) -> bool,
-        managed: bool,
+        (managed, together): (bool, bool),
     ) -> Result<Option<RolePolicies>, Fault> {
-        let mut policies = match known {
-            Some(known) => known,
-            None => match self.call(|| self.cloud.inline_policy_names(role)).await? {
-                None => return Ok(None),
-                Some(names) => RolePolicies {
+        let attached = || self.call(|| self.cloud.attached_policies(role));
+        let (mut policies, listed) = match known {
+            Some(known) => (known, None),
+            None => {
+                let (names, listed) = tokio::join!(
+                    self.call(|| self.cloud.inline_policy_names(role)),
+                    OptionFuture::from((managed && together).then(attached))
+                );
+                let Some(names) = names? else { return Ok(None) };
+                let policies = RolePolicies {
                     names,
                     ..RolePolicies::default()
-                },
-            },
+                };
+                (policies, listed)
+            }
         };
         let unread = policies
             .names
@@ -113,7 +124,13 @@ impl<R: Read> Reader<'_, R> {
         let managed = managed && !policies.managed.is_asked();
         let (inline, managed) = tokio::join!(
             join_all(reads),
-            OptionFuture::from(managed.then(|| self.managed_policies(role)))
+            OptionFuture::from(managed.then_some(async {
+                let listed = match listed {
+                    Some(listed) => listed,
+                    None => attached().await,
+                };
+                self.managed_policies(listed).await
+            }))
         );
         policies.managed = managed.unwrap_or(policies.managed);
         for policy in inline {
@@ -156,9 +173,12 @@ impl<R: Read> Reader<'_, R> {
         }
     }
 
-    /// The managed policies of a role that may name a queue.
-    async fn managed_policies(&self, role: &RoleName) -> Fact<BTreeMap<String, Fact<Document>>> {
-        match self.call(|| self.cloud.attached_policies(role)).await {
+    /// The managed policies of a role that may name a queue, of those in the answer about the role.
+    async fn managed_policies(
+        &self,
+        attached: Result<Option<BTreeSet<String>>, Fault>,
+    ) -> Fact<BTreeMap<String, Fact<Document>>> {
+        match attached {
             Ok(Some(arns)) => self.managed_documents(arns).await,
             Ok(None) => Fact::Absent,
             Err(fault) => Fact::Unreadable(fault),
