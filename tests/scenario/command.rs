@@ -142,8 +142,25 @@ impl Scenario {
     }
 }
 
-/// The words of a command line, split as a shell does, with quotes.
+/// The words of a command line, split as a shell does, with quotes and ranges: `c{1..3}`.
 fn words(line: &str) -> Vec<String> {
+    quoted_words(line).into_iter().flat_map(range).collect()
+}
+
+/// The words that a word with a range stands for.
+fn range(word: String) -> Vec<String> {
+    let parts = word.split_once('{').and_then(|(before, rest)| {
+        let (range, after) = rest.split_once('}')?;
+        let (first, last) = range.split_once("..")?;
+        Some((before, first.parse::<usize>().ok()?, last.parse().ok()?, after))
+    });
+    match parts {
+        Some((before, first, last, after)) => (first..=last).map(|n| format!("{before}{n}{after}")).collect(),
+        None => vec![word],
+    }
+}
+
+fn quoted_words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quote = None;
     for c in line.chars() {

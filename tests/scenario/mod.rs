@@ -1,7 +1,7 @@
 //! Scenarios: scripts of commands with their whole output, in `tests/scenarios`, on the emulator with the real router.
 //!
 //! A line that begins with `#` is prose, with `$` a command, with `%` a directive. Its output follows; `!` precedes lines
-//! of standard error. `KIBUS_TEST_UPDATE=1` writes the actual output.
+//! of standard error. In a command, `c{1..3}` stands for three words. `KIBUS_TEST_UPDATE=1` writes the actual output.
 //!
 //! - `% sqs|iam|events|logs|lambda|ec2 OPERATION PARAMETERS`: a call by someone else
 //! - `% tries SERVICE OPERATION PARAMETERS`: the same where AWS behaves as `% aws-like` says, with its message if it fails
@@ -25,6 +25,7 @@
 //! - `% in REGION SERVICE OPERATION PARAMETERS`: the same in another Region; after `kms CreateKey`, `KEY_ID` is the
 //!   key's id
 //! - `% aws-like ID...|all|none`: from now on AWS behaves so (`tests/aws_like`), for kibus and for the functions;
+//!   `% aws-like rates`: from now on it throttles calls at its own rates;
 //!   `% aws-like held ID...`: so, and what changes from now on is late until it is settled;
 //!   `% aws-like settled`: wait until all that is late has arrived; `% struck`: the ids of the behaviors that struck since
 //!   the last time, `% struck ID...`: wait until these are among them
@@ -107,6 +108,7 @@ scenarios! {
     settling
     status
     teardown
+    throttled
     two_buses
     two_regions
 }
