@@ -32,7 +32,8 @@ impl Slowdown {
 pub fn reason<'a>(services: impl IntoIterator<Item = &'a &'static str>) -> String {
     let services: Vec<&str> = services.into_iter().copied().collect();
     match services.as_slice() {
-        [one] => format!("slowed down by {one}'s rate"),
+        [one] if !one.ends_with('s') => format!("slowed down by {one}'s rate"),
+        [one] => format!("slowed down by the rate of {one}"),
         several => format!("slowed down by the rates of {}", several.join(" and ")),
     }
 }
@@ -49,6 +50,11 @@ mod tests {
                 &["IAM"],
                 Some("slowed down by IAM's rate"),
                 Some("Calls that AWS throttled and kibus repeated: IAM 1."),
+            ),
+            (
+                &["CloudWatch Logs"],
+                Some("slowed down by the rate of CloudWatch Logs"),
+                Some("Calls that AWS throttled and kibus repeated: CloudWatch Logs 1."),
             ),
             (
                 &["SQS", "IAM", "SQS"],

@@ -48,7 +48,15 @@ pub(super) fn answer<T, E: ProvideErrorMetadata>(answer: &Result<T, SdkError<E, 
 }
 
 /// Rows that no run can see, and why.
-pub(super) const NOT_HERE: [(&str, &str); 6] = [
+pub(super) const NOT_HERE: [(&str, &str); 8] = [
+    (
+        "S27",
+        "a run that finds the rate of these calls would throttle others in the account",
+    ),
+    (
+        "I10",
+        "a run that finds the rate of these calls would throttle others in the account",
+    ),
     (
         "G1",
         "a run that finds the rate of these calls would throttle others in the account",

@@ -11,12 +11,13 @@
 //! - `% times N SERVICE OPERATION PARAMETERS`: this many calls; `NUMBER` is the number of each
 //! - `% writes`: the writing calls since the last time, sorted; `% writes in order`: in their order
 //! - `% remember`, `% compare`: all resources in the account, and how they changed since
-//! - `% refuse OPERATION TIMES STATUS CODE MESSAGE`: these calls of kibus fail
+//! - `% refuse OPERATION TIMES STATUS CODE MESSAGE`: these calls of kibus fail; `% refuse nothing`: no more of them do
 //! - `% lose OPERATION TIMES`: they are executed, and the response is lost
 //! - `% answer OPERATION TIMES BODY`: they are not executed, and this is the response
 //! - `% say OPERATION MEMBER TEXT`: from now on its responses have this text in this member; `% say OPERATION MEMBER 5m
 //!   ago`: the time that was then; `% say the truth` ends it
-//! - `% interrupt|interrupt-twice|terminate|kill during OPERATION`: the next command receives a signal then
+//! - `% interrupt|interrupt-twice|terminate|kill during OPERATION`: the next command receives a signal then;
+//!   `% interrupt|terminate when slowed`: it does while it waits for the rate of a service
 //! - `% file NAME text|cut|arm64|other-build|kibus`: a text file, a truncated router, one for another architecture, another
 //!   build of the router, kibus; `sha256:NAME` in a command is the hash of such a file, `sha256:router` that of the router
 //! - `% upload NAME`: someone else uploads such a file as the code of the function, and sets its tags to match;
@@ -129,14 +130,30 @@ fn directory() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios")
 }
 
+/// `cargo test --test main scenario::two_hundred -- --ignored`
+#[test]
+#[ignore = "takes two minutes; a part of it runs with all tests"]
+fn two_hundred_clusters_are_throttled() {
+    let text = std::fs::read_to_string(directory().join("throttled.txt")).unwrap();
+    let (many, _) = text.split_once("% aws-like none").unwrap();
+    let wanted = many.replace("60", "200").replace("120", "400");
+    let got = played("throttled", 1, &wanted);
+    assert_eq!(wanted.trim_end(), got.trim_end());
+}
+
+/// The actual output of a scenario, in the account of a way to play it.
+fn played(name: &str, way: usize, text: &str) -> String {
+    let server = Server::shared();
+    server
+        .runtime
+        .block_on(async { Scenario::new(name, server, way).await.play(text).await })
+}
+
 /// Runs a scenario and compares its output with the file.
 fn play(name: &str) {
     let path = directory().join(format!("{name}.txt"));
     let wanted = std::fs::read_to_string(&path).unwrap();
-    let server = Server::shared();
-    let got = server
-        .runtime
-        .block_on(async { Scenario::new(name, server, 0).await.play(&wanted).await });
+    let got = played(name, 0, &wanted);
     if wanted == got {
         return;
     }
