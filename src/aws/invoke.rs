@@ -105,7 +105,7 @@ mod tests {
     use super::*;
     use crate::aws::error::refusal;
 
-    /// L17: retries of kibus do not help, and fewer calls at once do not either.
+    /// L17: retries of kibus do not help, and a slower pace does not either.
     #[test]
     fn a_throttled_invocation_names_the_concurrency_that_is_used_up() {
         let scope = crate::model::scope::tests::scope();
@@ -137,7 +137,7 @@ mod tests {
                 "{message}"
             );
             let is_rate = fault.kind == FaultKind::Throttled;
-            assert_eq!(hint.text.contains("--concurrency"), is_rate, "{message}");
+            assert_eq!(hint.text.contains("use up the rate"), is_rate, "{message}");
         }
     }
 
