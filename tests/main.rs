@@ -33,5 +33,6 @@ mod sessions;
 mod stage;
 mod storm;
 mod supply_chain;
+mod throttled_list;
 mod words;
 mod workbench;

@@ -92,6 +92,9 @@ fn refused(fault: &Fault, endpoint: Option<&str>, profile: Option<&str>) -> Erro
                 .note(&fault.message)
                 .hint("check that this machine can reach AWS, through a proxy or a VPC endpoint if needed"),
         },
+        FaultKind::Throttled => Error::failed("AWS throttles the call for the caller's identity")
+            .note(&fault.message)
+            .hint("other programs of this account may use up the rate: wait, or stop them, and run again"),
         _ => {
             let error = Error::failed("AWS did not return the caller's identity");
             let error = error.note(format!("{} failed: {}", fault.action, fault.message));

@@ -20,6 +20,9 @@ const SHOWN: usize = 1_000;
 /// The longest code. What is longer, or has other characters than a code, is not one.
 const CODE: usize = 100;
 
+/// The HTTP status of a throttled call, whatever its code: Too Many Requests.
+pub(super) const THROTTLED: u16 = 429;
+
 /// Turns the result of a call into its output or a fault.
 pub(super) trait OrFault<T> {
     /// The output, or the fault; `action` is the call as IAM names it.
@@ -31,21 +34,25 @@ where
     E: ProvideErrorMetadata + StdError + 'static,
 {
     fn or_fault(self, action: &str) -> Result<T, Fault> {
-        self.map_err(|e| match &e {
-            SdkError::ServiceError(service) => {
-                let status = || format!("not an answer of AWS, HTTP status {}", service.raw().status());
-                let message = service.err().message().map_or_else(status, str::to_owned);
-                let fault = refusal(action, service.err().code(), &message);
-                // An answer without a code is from a proxy or another server.
-                match service.err().code() {
-                    None if fault.kind == FaultKind::Rejected => Fault {
-                        kind: FaultKind::NotFromAws,
-                        ..fault
-                    },
-                    _ => fault,
+        self.map_err(|e| {
+            let status = e.raw_response().map(|answer| answer.status().as_u16());
+            let fault = match &e {
+                SdkError::ServiceError(service) => {
+                    let status = || format!("not an answer of AWS, HTTP status {}", service.raw().status());
+                    let message = service.err().message().map_or_else(status, str::to_owned);
+                    refusal(action, service.err().code(), &message)
                 }
-            }
-            _ => silence(action, &e),
+                _ => silence(action, &e),
+            };
+            let kind = match (&e, fault.kind) {
+                (_, FaultKind::Rejected | FaultKind::NotFromAws) if status == Some(THROTTLED) => FaultKind::Throttled,
+                // An answer without a code is from a proxy or another server.
+                (SdkError::ServiceError(service), FaultKind::Rejected) if service.err().code().is_none() => {
+                    FaultKind::NotFromAws
+                }
+                (_, kind) => kind,
+            };
+            Fault { kind, ..fault }
         })
     }
 }

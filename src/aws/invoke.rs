@@ -66,15 +66,28 @@ pub(super) async fn invoke_once(
 
 /// A throttled invocation, with the concurrency that was used up, if it was that (Lambda API reference, `Invoke`).
 fn used_up(fault: Fault, reason: Option<&ThrottleReason>) -> Fault {
-    let (reserved, whose) = match reason {
-        Some(ThrottleReason::ReservedFunctionConcurrentInvocationLimitExceeded) => (true, "reserved for the function"),
-        Some(ThrottleReason::ConcurrentInvocationLimitExceeded) => (false, "of the account"),
-        _ => return fault,
+    let Some(reserved) = reason.and_then(used_up_concurrency) else {
+        return fault;
+    };
+    let whose = if reserved {
+        "reserved for the function"
+    } else {
+        "of the account"
     };
     Fault {
         kind: FaultKind::ConcurrencyUsedUp { reserved },
         message: format!("the concurrency {whose} is used up: {}", fault.message),
         ..fault
+    }
+}
+
+/// Whether the concurrency that is used up is reserved for the function, else it is that of the account; `None` if
+/// invocations come too often.
+pub(super) fn used_up_concurrency(reason: &ThrottleReason) -> Option<bool> {
+    match reason {
+        ThrottleReason::ReservedFunctionConcurrentInvocationLimitExceeded => Some(true),
+        ThrottleReason::ConcurrentInvocationLimitExceeded => Some(false),
+        _ => None,
     }
 }
 
@@ -92,7 +105,7 @@ mod tests {
     use super::*;
     use crate::aws::error::refusal;
 
-    /// L17: retries of kibus do not help, and fewer calls at once do not either.
+    /// L17: retries of kibus do not help, and a slower pace does not either.
     #[test]
     fn a_throttled_invocation_names_the_concurrency_that_is_used_up() {
         let scope = crate::model::scope::tests::scope();
@@ -124,7 +137,7 @@ mod tests {
                 "{message}"
             );
             let is_rate = fault.kind == FaultKind::Throttled;
-            assert_eq!(hint.text.contains("--concurrency"), is_rate, "{message}");
+            assert_eq!(hint.text.contains("use up the rate"), is_rate, "{message}");
         }
     }
 

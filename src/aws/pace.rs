@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 use crate::cloud::{Fault, FaultKind};
-use crate::model::slowdown::Slowdown;
+use crate::model::slowdown::{Slowdown, reason};
 use group::{Group, is_read};
 use line::{Line, Ticket, Turn};
 use silence::Silence;
@@ -155,11 +155,75 @@ fn stopped(group: &Group, action: &str) -> Fault {
         kind: FaultKind::Stopped,
         action: action.to_owned(),
         code: None,
-        message: format!("slowed down by the rate of {}", group.service()),
+        message: reason([&group.service()]),
     }
 }
 
 /// Every state is valid, so a poisoned lock does no harm.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aws::error::refusal;
+    use crate::model::scope::tests::scope;
+
+    fn throttle(action: &str) -> Fault {
+        refusal(action, Some("Throttling"), "Rate exceeded")
+    }
+
+    #[test]
+    fn a_service_that_throttles_for_ever_ends_a_call_with_what_helps() {
+        let action = "iam:GetRole";
+        let mut pace = Pace::default();
+        let mut throttled = || {
+            let answer = pace.throttled(&Group::of(action), pace.start.elapsed(), throttle(action));
+            // As if ten minutes had passed.
+            pace.start -= Duration::from_secs(600);
+            answer
+        };
+        assert_eq!(throttled(), Ok(()));
+        let fault = throttled().unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Throttled);
+        let (notes, hint) = fault.explanation(&scope());
+        assert_eq!(notes, ["iam:GetRole: IAM has throttled every call for 10m"]);
+        let hint = hint.unwrap();
+        assert_eq!(
+            hint.text,
+            "other programs of this account may use up the rate: wait, or stop them, and run again"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_call_waits_until_it_is_accepted_and_others_of_its_service_count_apart() {
+        let pace = Pace::default();
+        let left = Mutex::new(2);
+        let attempt = async || match &mut *locked(&left) {
+            0 => Ok(()),
+            left => {
+                *left -= 1;
+                Err(throttle("sqs:CreateQueue"))
+            }
+        };
+        assert_eq!(pace.call("sqs:CreateQueue", None, attempt).await, Ok(()));
+        assert_eq!(pace.slowdown().borrow().throttled, BTreeMap::from([("SQS", 2)]));
+        assert!(pace.is_slowed("sqs:CreateQueue"));
+        assert!(!pace.is_slowed("sqs:DeleteQueue"));
+    }
+
+    #[tokio::test]
+    async fn a_request_to_stop_ends_the_wait_of_a_call() {
+        let pace = Pace::default();
+        let (ask, asked) = watch::channel(false);
+        let attempt = async || {
+            // Nobody has to receive it.
+            let _ = ask.send(true);
+            Err::<(), _>(throttle("iam:PutRolePolicy"))
+        };
+        let fault = pace.call("iam:PutRolePolicy", Some(&asked), attempt).await.unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Stopped);
+        assert_eq!(fault.message, "slowed down by IAM's rate");
+    }
 }

@@ -1,17 +1,21 @@
 //! What the SDK must not retry, although its defaults say so.
 
+use aws_sdk_lambda::types::ThrottleReason;
 use aws_smithy_runtime_api::client::interceptors::context::InterceptorContext;
 use aws_smithy_runtime_api::client::retries::classifiers::{ClassifyRetry, RetryAction};
+use serde_json::Value;
 
 use super::call_log::code;
-use super::error::chain;
+use super::error::{THROTTLED, chain};
+use super::invoke::used_up_concurrency;
 use crate::answer_limit::AnswerTooLong;
 use crate::aws_code;
 
 /// Forbids retries of answers that do not change within the seconds of a retry, or that cost much: those that are too long.
-/// A quota that is used up counts as
-/// throttling for the SDK (`LimitExceededException`), and Lambda has HTTP status 502 for a key that it was denied. A host
-/// that does not exist, like that of a service without a FIPS endpoint, counts as a broken connection.
+/// A quota that is used up counts as throttling for the SDK (`LimitExceededException`), and Lambda has HTTP status 502 for a
+/// key that it was denied. A host that does not exist, like that of a service without a FIPS endpoint, counts as a broken
+/// connection. A throttled call is repeated at the pace of its service ([`super::pace`]); an invocation without free
+/// concurrency is not one.
 #[derive(Debug)]
 pub(super) struct FinalAnswers;
 
@@ -26,23 +30,30 @@ impl ClassifyRetry for FinalAnswers {
         {
             return RetryAction::RetryForbidden;
         }
-        let code = context
-            .response()
-            .filter(|answer| !answer.status().is_success())
-            .and_then(|answer| code(answer.headers(), answer.body().bytes().unwrap_or_default()));
-        match code {
-            Some(code)
-                if aws_code::is_limit(&code) || aws_code::is_service_denied(&code) || aws_code::is_throttled(&code) =>
-            {
-                RetryAction::RetryForbidden
-            }
-            _ => RetryAction::NoActionIndicated,
+        let Some(answer) = context.response().filter(|answer| !answer.status().is_success()) else {
+            return RetryAction::NoActionIndicated;
+        };
+        let body = answer.body().bytes().unwrap_or_default();
+        let code = code(answer.headers(), body).unwrap_or_default();
+        let is_throttled = aws_code::is_throttled(&code) || answer.status().as_u16() == THROTTLED;
+        if aws_code::is_limit(&code) || aws_code::is_service_denied(&code) || is_throttled && !uses_up_concurrency(body)
+        {
+            RetryAction::RetryForbidden
+        } else {
+            RetryAction::NoActionIndicated
         }
     }
 
     fn name(&self) -> &'static str {
         "kibus final answers"
     }
+}
+
+/// Whether Lambda refuses an invocation because no concurrency is free.
+fn uses_up_concurrency(body: &[u8]) -> bool {
+    let document: Value = serde_json::from_slice(body).unwrap_or_default();
+    let reason = document["Reason"].as_str().map(ThrottleReason::from);
+    reason.as_ref().and_then(used_up_concurrency).is_some()
 }
 
 #[cfg(test)]
@@ -71,7 +82,7 @@ mod tests {
 
     /// E3, L18; the SDK's own classifiers decide about the others, like L17.
     #[test]
-    fn a_used_up_quota_and_a_denied_key_are_not_retried() {
+    fn a_used_up_quota_a_denied_key_and_a_throttled_call_are_not_retried() {
         for (status, body, expected) in [
             (
                 400,
@@ -83,14 +94,31 @@ mod tests {
                 r#"{"__type": "KMSAccessDeniedException"}"#,
                 RetryAction::RetryForbidden,
             ),
+            (400, r#"{"__type": "ThrottlingException"}"#, RetryAction::RetryForbidden),
             (
-                400,
-                r#"{"__type": "ThrottlingException"}"#,
+                429,
+                r#"{"__type": "TooManyRequestsException", "Reason": "CallerRateLimitExceeded"}"#,
+                RetryAction::RetryForbidden,
+            ),
+            (
+                429,
+                r#"{"__type": "TooManyRequestsException", "Reason": "ConcurrentInvocationLimitExceeded"}"#,
                 RetryAction::NoActionIndicated,
             ),
             (
                 429,
-                r#"{"__type": "TooManyRequestsException"}"#,
+                r#"{"__type": "TooManyRequestsException", "Reason": "ReservedFunctionConcurrentInvocationLimitExceeded"}"#,
+                RetryAction::NoActionIndicated,
+            ),
+            (429, "<html>slow down</html>", RetryAction::RetryForbidden),
+            (
+                503,
+                "<ErrorResponse><Error><Code>SlowDown</Code></Error></ErrorResponse>",
+                RetryAction::RetryForbidden,
+            ),
+            (
+                503,
+                "<ErrorResponse><Error><Code>ServiceUnavailable</Code></Error></ErrorResponse>",
                 RetryAction::NoActionIndicated,
             ),
             (502, "", RetryAction::NoActionIndicated),

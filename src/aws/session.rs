@@ -98,7 +98,8 @@ impl Connect {
                 profile: self.profile.clone(),
             },
         };
-        let (account, caller) = identity(&config, FIRST).await.map_err(refused)?;
+        let pace = Arc::default();
+        let (account, caller) = identity(&pace, &config, FIRST).await.map_err(refused)?;
         let partition = caller.split(':').nth(1).unwrap_or_default().parse()?;
         Ok(Session {
             account: account.parse()?,
@@ -106,7 +107,7 @@ impl Connect {
             region,
             caller,
             config,
-            pace: Arc::default(),
+            pace,
         })
     }
 
@@ -184,7 +185,7 @@ impl Session {
 }
 
 /// The account and the ARN of the caller.
-async fn identity(config: &SdkConfig, longest: Duration) -> Result<(String, String), Fault> {
+async fn identity(pace: &Pace, config: &SdkConfig, longest: Duration) -> Result<(String, String), Fault> {
     let action = "sts:GetCallerIdentity";
     let config = aws_sdk_sts::config::Builder::from(config)
         .interceptor(CallLog)
@@ -198,11 +199,9 @@ async fn identity(config: &SdkConfig, longest: Duration) -> Result<(String, Stri
                 .build(),
         )
         .build();
-    let answer = aws_sdk_sts::Client::from_conf(config)
-        .get_caller_identity()
-        .send()
-        .await
-        .or_fault(action)?;
+    let sts = aws_sdk_sts::Client::from_conf(config);
+    let attempt = || async { sts.get_caller_identity().send().await.or_fault(action) };
+    let answer = pace.call(action, None, attempt).await?;
     answer
         .account
         .zip(answer.arn)
@@ -251,7 +250,7 @@ fn behavior() -> BehaviorVersion {
     BehaviorVersion::v2026_01_12()
 }
 
-/// Enough to outlast the throttling of a busy account.
+/// Enough to outlast a service that fails for some seconds. Throttled calls are no part of it ([`Pace`]).
 fn retries() -> RetryConfig {
     RetryConfig::standard().with_max_attempts(6)
 }
@@ -297,7 +296,7 @@ mod tests {
             }
         });
         let began = Instant::now();
-        let fault = identity(&connect.isolated_config(), Duration::from_millis(500))
+        let fault = identity(&Pace::default(), &connect.isolated_config(), Duration::from_millis(500))
             .await
             .unwrap_err();
         assert_eq!(fault.kind, FaultKind::Unreachable, "{fault:?}");

@@ -1,5 +1,8 @@
 //! The hubs of a command, and how its messages name them.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
 use super::failure::Place;
 use super::global::Global;
 use super::stop::Stop;
@@ -7,7 +10,7 @@ use crate::aws::{AwsCloud, Connect, Session};
 use crate::error::{Error, quoted};
 use crate::model::name::BusName;
 use crate::model::scope::Scope;
-use crate::model::slowdown::Slowdown;
+use crate::model::slowdown::{Slowdown, reason};
 use crate::sandbox::{DEFAULT_REGION, Endpoint, Sandbox};
 use crate::ui::Ui;
 
@@ -29,6 +32,8 @@ pub(super) struct Hubs<'a> {
     /// The options that a kibus command needs to reach the same hub, with a space before each.
     pub(super) global_options: String,
     pub(super) stop: &'a Stop,
+    /// The services that stderr has named as slow.
+    named: RefCell<BTreeSet<&'static str>>,
     session: Session,
 }
 
@@ -53,6 +58,7 @@ impl<'a> Hubs<'a> {
             command_line: command_line.to_owned(),
             global_options: global_options(global),
             stop,
+            named: RefCell::default(),
             session,
         };
         hubs.list = vec![hubs.hub(global.bus.clone())];
@@ -72,22 +78,19 @@ impl<'a> Hubs<'a> {
         self.session.slowdown().borrow().clone()
     }
 
-    /// Does `work`, and shows which services slow it down.
+    /// Does `work`, and shows which services slow it down; stderr names each once for a command.
     pub(super) async fn slowed<T>(&self, show: impl Fn(&str), work: impl Future<Output = T>) -> T {
         let mut slowdown = self.session.slowdown();
-        let mut shown = None;
         tokio::pin!(work);
         loop {
             tokio::select! {
                 biased;
                 done = &mut work => return done,
                 Ok(()) = slowdown.changed() => {
-                    let reason = slowdown.borrow_and_update().reason();
-                    if let Some(reason) = reason.filter(|reason| shown.as_ref() != Some(reason)) {
-                        self.ui.slowed(&reason);
-                        show(&reason);
-                        shown = Some(reason);
-                    }
+                    let slowdown = slowdown.borrow_and_update().clone();
+                    let new = slowdown.throttled.keys().filter(|service| self.named.borrow_mut().insert(service));
+                    new.for_each(|service| self.ui.slowed(&reason([service])));
+                    show(&reason(slowdown.throttled.keys()));
                 }
             }
         }

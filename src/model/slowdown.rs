@@ -15,17 +15,6 @@ impl Slowdown {
         *self.throttled.entry(service).or_default() += 1;
     }
 
-    /// Why the command is slow, as text that can follow an operation; `None` if nothing was throttled.
-    #[must_use]
-    pub fn reason(&self) -> Option<String> {
-        let services: Vec<&str> = self.throttled.keys().copied().collect();
-        match services.as_slice() {
-            [] => None,
-            [one] => Some(format!("slowed down by {one}'s rate")),
-            several => Some(format!("slowed down by the rates of {}", several.join(" and "))),
-        }
-    }
-
     /// The counts as a sentence; `None` if nothing was throttled.
     #[must_use]
     pub fn sentence(&self) -> Option<String> {
@@ -39,18 +28,33 @@ impl Slowdown {
     }
 }
 
+/// Why a command is slow, as text that can follow an operation: what slows it down are the rates of these services.
+pub fn reason<'a>(services: impl IntoIterator<Item = &'a &'static str>) -> String {
+    let services: Vec<&str> = services.into_iter().copied().collect();
+    match services.as_slice() {
+        [one] if !one.ends_with('s') => format!("slowed down by {one}'s rate"),
+        [one] => format!("slowed down by the rate of {one}"),
+        several => format!("slowed down by the rates of {}", several.join(" and ")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_slowdown_names_the_services_and_counts_the_calls() {
-        for (services, reason, sentence) in [
+        for (services, expected, sentence) in [
             (&[][..], None, None),
             (
                 &["IAM"],
                 Some("slowed down by IAM's rate"),
                 Some("Calls that AWS throttled and kibus repeated: IAM 1."),
+            ),
+            (
+                &["CloudWatch Logs"],
+                Some("slowed down by the rate of CloudWatch Logs"),
+                Some("Calls that AWS throttled and kibus repeated: CloudWatch Logs 1."),
             ),
             (
                 &["SQS", "IAM", "SQS"],
@@ -62,7 +66,8 @@ mod tests {
             for service in services {
                 slowdown.count(service);
             }
-            assert_eq!(slowdown.reason().as_deref(), reason, "{services:?}");
+            let named = (!services.is_empty()).then(|| reason(slowdown.throttled.keys()));
+            assert_eq!(named.as_deref(), expected, "{services:?}");
             assert_eq!(slowdown.sentence().as_deref(), sentence, "{services:?}");
         }
     }

@@ -6,12 +6,12 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::Behavior::{L1, L2, L4, L5, L6, L7, L10, L12, L14, L17, L18, L19, L21};
-use super::bucket::Buckets;
+use super::Behavior::{L1, L2, L4, L5, L6, L7, L10, L12, L14, L17, L18, L19};
 use super::iam::role_id;
 use super::reply::Reply;
 use super::{At, Moments};
 
+#[derive(Default)]
 pub(super) struct Lambda {
     functions: Mutex<HashMap<String, Function>>,
     /// Functions and versions.
@@ -22,22 +22,6 @@ pub(super) struct Lambda {
     cleared: Mutex<HashMap<String, (Value, Instant)>>,
     /// What happens once to a function: its key and a name of the event.
     happened: Mutex<BTreeSet<(String, &'static str)>>,
-    calls: Buckets,
-}
-
-impl Default for Lambda {
-    fn default() -> Self {
-        Self {
-            functions: Mutex::default(),
-            created: Moments::default(),
-            updated: Moments::default(),
-            deleted: Moments::default(),
-            cleared: Mutex::default(),
-            happened: Mutex::default(),
-            // On AWS 15 each second.
-            calls: Buckets::new(3, 4),
-        }
-    }
 }
 
 /// What is known of a function, or a version of one, that was configured through the proxy.
@@ -63,14 +47,6 @@ impl Lambda {
 
     pub(super) async fn before(&self, at: &At<'_>) -> Option<Reply> {
         let (method, path) = at.call.path();
-        let is_free = matches!(
-            (method, path.as_slice()),
-            ("GET", ["functions", _]) | (_, ["functions", _, "invocations"])
-        );
-        if at.is_on(L21) && !is_free && !self.calls.take(&place(at)) {
-            at.strike(L21);
-            return Some(Reply::error(429, "TooManyRequestsException", "Rate exceeded"));
-        }
         match (method, path.as_slice()) {
             ("POST", ["functions"]) => self.still_deleting(at).or_else(|| refused_role(at)),
             ("GET", ["functions", name]) => self.not_found(at, name).or_else(|| self.deleting(at, name)),

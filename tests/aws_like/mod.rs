@@ -5,26 +5,25 @@
 //! Times are scaled down. The behaviors of a service are in the file of that service: what happens *before* a call reaches
 //! the emulator, which may be an answer of its own, and what changes in the answer *after* it.
 //!
-//! In a scenario file: `% aws-like S9 S1`, `% aws-like held S4`, `% aws-like all`, `% aws-like none`, and `% struck S9` to
+//! In a scenario file: `% aws-like S9 S1`, `% aws-like held S4`, `% aws-like all`, `% aws-like none`, `% aws-like rates`, and `% struck S9` to
 //! wait until it struck.
 //! Answers that AWS itself gave can be played from a file: [`AwsLike::play`].
 //! From Rust: [`AwsLike::new`] over the port of any emulator or proxy, [`Proxy::start`] for a URL, and
 //! [`Proxy::for_functions`] for the calls of the emulator's functions.
 
 mod behavior;
-mod bucket;
 mod call;
 mod ec2;
 mod events;
 mod iam;
 mod kms;
 mod lambda;
-mod logs;
 mod mapping;
 mod message_size;
 mod permission;
 mod playback;
 mod proxy;
+mod rates;
 mod redrive;
 mod reply;
 mod server;
@@ -71,8 +70,7 @@ struct Inner {
     iam: iam::Iam,
     lambda: lambda::Lambda,
     mappings: mapping::Mappings,
-    logs: logs::Logs,
-    ec2: ec2::Ec2,
+    rates: rates::Rates,
 }
 
 impl AwsLike {
@@ -91,12 +89,12 @@ impl AwsLike {
             iam: iam::Iam::default(),
             lambda: lambda::Lambda::default(),
             mappings: mapping::Mappings::default(),
-            logs: logs::Logs::default(),
-            ec2: ec2::Ec2::default(),
+            rates: rates::Rates::default(),
         }))
     }
 
-    /// Switches exactly these behaviors on: ids separated by spaces, `all` or `none`. After `held`, what changes from
+    /// Switches exactly these behaviors on: ids separated by spaces, `all` or `none`. With `rates`, calls are throttled at
+    /// the rates of AWS; otherwise a few calls use them up. After `held`, what changes from
     /// now on is late until [`Self::settle`], so a slow machine cannot miss it; not so S12, E1 and T1.
     pub(crate) fn switch(&self, ids: &str) {
         let held = ids.strip_prefix("held ");
@@ -105,9 +103,11 @@ impl AwsLike {
         let on = match ids {
             "all" => Behavior::ALL.iter().copied().collect(),
             "none" => BTreeSet::new(),
+            "rates" => rates::ALL.into(),
             ids => ids.split(' ').map(|id| id.parse().unwrap()).collect(),
         };
         *self.0.on.lock().unwrap() = on;
+        self.0.rates.set_real(ids == "rates");
     }
 
     /// From now on, the answers of a recording are in the place of the emulator's ([`playback`]).
@@ -161,6 +161,9 @@ impl AwsLike {
         if let Some(recorded) = inner.playback.next(&call) {
             return Ok(recorded.answer());
         }
+        if let Some(throttled) = inner.rates.before(&at) {
+            return Ok(throttled.answer());
+        }
         let own = match call.service.as_str() {
             "sqs" => inner.sqs.before(&at).await,
             "events" => inner.events.before(&at).await,
@@ -169,8 +172,7 @@ impl AwsLike {
                 None => inner.mappings.before(&at).await,
                 own => own,
             },
-            "logs" => inner.logs.before(&at),
-            "ec2" => inner.ec2.before(&at).await,
+            "ec2" => ec2::before(&at),
             _ => None,
         };
         if let Some(own) = own {

@@ -6,8 +6,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::Behavior::{M2, S1, S2, S3, S4, S9, S12, S13, S15, S22, S23, T1};
-use super::bucket::Buckets;
+use super::Behavior::{M2, S1, S2, S3, S4, S9, S12, S15, S22, S23, T1};
 use super::call::{Caller, Connection};
 use super::kms::unusable_key;
 use super::message_size;
@@ -17,6 +16,7 @@ use super::reply::Reply;
 use super::{At, Denials, Moments};
 use crate::scenario::wire::forward;
 
+#[derive(Default)]
 pub(super) struct Sqs {
     created: Moments,
     deleted: Moments,
@@ -29,26 +29,7 @@ pub(super) struct Sqs {
     attributes: Mutex<HashMap<String, (Value, Instant)>>,
     /// What the tagging API knows of deleted queues.
     remembered: Mutex<HashMap<String, Value>>,
-    tag_calls: Buckets,
     redrives: Dropped,
-}
-
-impl Default for Sqs {
-    fn default() -> Self {
-        Self {
-            created: Moments::default(),
-            deleted: Moments::default(),
-            tagged: Moments::default(),
-            retagged: Denials::default(),
-            ghosts: Mutex::default(),
-            counts: Mutex::default(),
-            attributes: Mutex::default(),
-            remembered: Mutex::default(),
-            // On AWS 30 each second.
-            tag_calls: Buckets::new(2, 5),
-            redrives: Dropped::default(),
-        }
-    }
 }
 
 /// A queue that is being deleted.
@@ -89,16 +70,6 @@ impl Sqs {
         let queue = at.call.queue()?;
         let key = at.call.key(queue);
         let operation = at.call.operation.as_str();
-        let is_tag_call = matches!(operation, "ListQueueTags" | "TagQueue" | "UntagQueue");
-        if is_tag_call && at.is_on(S13) && !self.tag_calls.take(&at.call.key("")) {
-            at.strike(S13);
-            return Some(Reply::sqs_error(
-                403,
-                "RequestThrottled",
-                "RequestThrottled",
-                "Rate exceeded",
-            ));
-        }
         if matches!(operation, "CreateQueue" | "SetQueueAttributes") {
             let refused = message_size::refused(at);
             if let Some(refused) = refused.or(self.redrives.refused(at, queue).await) {

@@ -48,10 +48,18 @@ pub(super) fn answer<T, E: ProvideErrorMetadata>(answer: &Result<T, SdkError<E, 
 }
 
 /// Rows that no run can see, and why.
-pub(super) const NOT_HERE: [(&str, &str); 7] = [
+pub(super) const NOT_HERE: [(&str, &str); 9] = [
     (
         "M4",
         "a mapping of another version or of the function would route events of the hub",
+    ),
+    (
+        "S27",
+        "a run that finds the rate of these calls would throttle others in the account",
+    ),
+    (
+        "I10",
+        "a run that finds the rate of these calls would throttle others in the account",
     ),
     (
         "G1",

@@ -4,7 +4,7 @@
 //! nothing helps. `% lose` and `% ... during` apply to the first call that AWS accepts. The comparison with the file
 //! ignores these differences, and no others:
 //!
-//! - lines that begin with `! waiting: `
+//! - lines that begin with `! waiting: ` or `! slowed down by `
 //! - a line that is the same as the line before it: in `% writes`, a call that AWS refused and that was repeated
 //! - the last result of a mapping, which AWS does not tell
 //! - empty lines, and durations of ten seconds and more (the shorter ones are replaced in every scenario)
@@ -113,7 +113,12 @@ pub(crate) fn first_hub(number: usize) -> Vec<Run> {
 fn lasting(text: &str) -> String {
     let mut lines: Vec<String> = text
         .lines()
-        .filter(|line| !line.is_empty() && !line.starts_with("! waiting: "))
+        .filter(|line| {
+            !line.is_empty()
+                && !["! waiting: ", "! slowed down by "]
+                    .iter()
+                    .any(|talk| line.starts_with(talk))
+        })
         .map(|line| {
             line.split_once(", last result")
                 .map_or(line, |(before, _)| before)

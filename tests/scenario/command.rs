@@ -15,11 +15,11 @@ use crate::workbench::sha256;
 /// Longer than any wait of kibus in a scenario.
 const LONGEST: Duration = Duration::from_secs(150);
 
-/// The signals to send to a command while one of its requests is held.
+/// The signals to send to a command.
 pub(super) struct Signals {
     what: String,
-    held: oneshot::Receiver<()>,
-    go_on: oneshot::Sender<()>,
+    /// The request that is held while they are sent. Without it, they are sent once the command is slowed down.
+    held: Option<(oneshot::Receiver<()>, oneshot::Sender<()>)>,
 }
 
 impl Signals {
@@ -27,14 +27,34 @@ impl Signals {
     pub(super) fn when_held(what: &str) -> (Self, Interference) {
         let (arrived, held) = oneshot::channel();
         let (go_on, leave) = oneshot::channel();
-        let what = what.to_owned();
-        (Self { what, held, go_on }, Interference::Hold(arrived, leave))
+        (
+            Self {
+                what: what.to_owned(),
+                held: Some((held, go_on)),
+            },
+            Interference::Hold(arrived, leave),
+        )
+    }
+
+    /// The signals to send while the command waits for the rate of a service.
+    pub(super) fn when_slowed(what: &str) -> Self {
+        Self {
+            what: what.to_owned(),
+            held: None,
+        }
     }
 
     /// Returns whether the command got the signals: it may end without the request.
     async fn send(self, child: &mut Child, mut said: watch::Receiver<String>) -> bool {
+        let (mut held, go_on) = self.held.unzip();
+        let begun = async {
+            match &mut held {
+                Some(held) => held.await.unwrap(),
+                None => drop(said.wait_for(|said| said.contains("! slowed down by ")).await.unwrap()),
+            }
+        };
         tokio::select! {
-            held = self.held => held.unwrap(),
+            () = begun => {}
             _ = child.wait() => return false,
         }
         match self.what.as_str() {
@@ -52,7 +72,7 @@ impl Signals {
             }
         }
         // A killed command does not wait for it.
-        let _ = self.go_on.send(());
+        let _ = go_on.map(|go_on| go_on.send(()));
         true
     }
 }
@@ -142,8 +162,25 @@ impl Scenario {
     }
 }
 
-/// The words of a command line, split as a shell does, with quotes.
+/// The words of a command line, split as a shell does, with quotes and ranges: `c{1..3}`.
 fn words(line: &str) -> Vec<String> {
+    quoted_words(line).into_iter().flat_map(range).collect()
+}
+
+/// The words that a word with a range stands for.
+fn range(word: String) -> Vec<String> {
+    let parts = word.split_once('{').and_then(|(before, rest)| {
+        let (range, after) = rest.split_once('}')?;
+        let (first, last) = range.split_once("..")?;
+        Some((before, first.parse::<usize>().ok()?, last.parse().ok()?, after))
+    });
+    match parts {
+        Some((before, first, last, after)) => (first..=last).map(|n| format!("{before}{n}{after}")).collect(),
+        None => vec![word],
+    }
+}
+
+fn quoted_words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quote = None;
     for c in line.chars() {

@@ -1,7 +1,7 @@
 //! Scenarios: scripts of commands with their whole output, in `tests/scenarios`, on the emulator with the real router.
 //!
 //! A line that begins with `#` is prose, with `$` a command, with `%` a directive. Its output follows; `!` precedes lines
-//! of standard error. `KIBUS_TEST_UPDATE=1` writes the actual output.
+//! of standard error. In a command, `c{1..3}` stands for three words. `KIBUS_TEST_UPDATE=1` writes the actual output.
 //!
 //! - `% sqs|iam|events|logs|lambda|ec2 OPERATION PARAMETERS`: a call by someone else
 //! - `% tries SERVICE OPERATION PARAMETERS`: the same where AWS behaves as `% aws-like` says, with its message if it fails
@@ -11,12 +11,13 @@
 //! - `% times N SERVICE OPERATION PARAMETERS`: this many calls; `NUMBER` is the number of each
 //! - `% writes`: the writing calls since the last time, sorted; `% writes in order`: in their order
 //! - `% remember`, `% compare`: all resources in the account, and how they changed since
-//! - `% refuse OPERATION TIMES STATUS CODE MESSAGE`: these calls of kibus fail
+//! - `% refuse OPERATION TIMES STATUS CODE MESSAGE`: these calls of kibus fail; `% refuse nothing`: no more of them do
 //! - `% lose OPERATION TIMES`: they are executed, and the response is lost
 //! - `% answer OPERATION TIMES BODY`: they are not executed, and this is the response
 //! - `% say OPERATION MEMBER TEXT`: from now on its responses have this text in this member; `% say OPERATION MEMBER 5m
 //!   ago`: the time that was then; `% say the truth` ends it
-//! - `% interrupt|interrupt-twice|terminate|kill during OPERATION`: the next command receives a signal then
+//! - `% interrupt|interrupt-twice|terminate|kill during OPERATION`: the next command receives a signal then;
+//!   `% interrupt|terminate when slowed`: it does while it waits for the rate of a service
 //! - `% file NAME text|cut|arm64|other-build|kibus`: a text file, a truncated router, one for another architecture, another
 //!   build of the router, kibus; `sha256:NAME` in a command is the hash of such a file, `sha256:router` that of the router
 //! - `% upload NAME`: someone else uploads such a file as the code of the function, and sets its tags to match;
@@ -25,6 +26,7 @@
 //! - `% in REGION SERVICE OPERATION PARAMETERS`: the same in another Region; after `kms CreateKey`, `KEY_ID` is the
 //!   key's id
 //! - `% aws-like ID...|all|none`: from now on AWS behaves so (`tests/aws_like`), for kibus and for the functions;
+//!   `% aws-like rates`: from now on it throttles calls at its own rates;
 //!   `% aws-like held ID...`: so, and what changes from now on is late until it is settled;
 //!   `% aws-like settled`: wait until all that is late has arrived; `% struck`: the ids of the behaviors that struck since
 //!   the last time, `% struck ID...`: wait until these are among them
@@ -107,6 +109,7 @@ scenarios! {
     settling
     status
     teardown
+    throttled
     two_buses
     two_regions
 }
@@ -127,14 +130,30 @@ fn directory() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios")
 }
 
+/// `cargo test --test main scenario::two_hundred -- --ignored`
+#[test]
+#[ignore = "takes two minutes; a part of it runs with all tests"]
+fn two_hundred_clusters_are_throttled() {
+    let text = std::fs::read_to_string(directory().join("throttled.txt")).unwrap();
+    let (many, _) = text.split_once("% aws-like none").unwrap();
+    let wanted = many.replace("60", "200").replace("120", "400");
+    let got = played("throttled", 1, &wanted);
+    assert_eq!(wanted.trim_end(), got.trim_end());
+}
+
+/// The actual output of a scenario, in the account of a way to play it.
+fn played(name: &str, way: usize, text: &str) -> String {
+    let server = Server::shared();
+    server
+        .runtime
+        .block_on(async { Scenario::new(name, server, way).await.play(text).await })
+}
+
 /// Runs a scenario and compares its output with the file.
 fn play(name: &str) {
     let path = directory().join(format!("{name}.txt"));
     let wanted = std::fs::read_to_string(&path).unwrap();
-    let server = Server::shared();
-    let got = server
-        .runtime
-        .block_on(async { Scenario::new(name, server, 0).await.play(&wanted).await });
+    let got = played(name, 0, &wanted);
     if wanted == got {
         return;
     }

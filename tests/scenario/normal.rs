@@ -90,13 +90,14 @@ fn durations(line: &str) -> String {
 
 /// Sorts the progress lines, because concurrent changes end in any order.
 fn sorted_progress(lines: Vec<String>) -> Vec<String> {
-    const PROGRESS: [&str; 6] = [
+    const PROGRESS: [&str; 7] = [
         "! created ",
         "! updated ",
         "! replaced ",
         "! deleted ",
         "! failed ",
         "! waiting: ",
+        "! slowed down by ",
     ];
     let is_progress = |line: &String| PROGRESS.iter().any(|beginning| line.starts_with(beginning));
     let mut done: Vec<String> = Vec::new();

@@ -139,6 +139,10 @@ impl Scenario {
                 String::new()
             }
             ["compare"] => differences(&self.saved, &self.account.dump().await),
+            ["refuse", "nothing"] => {
+                self.proxy.take_interferences();
+                String::new()
+            }
             ["refuse", operation, times, status, code, ..] => {
                 let refusal = Interference::Refuse(
                     times.parse().unwrap(),
@@ -171,6 +175,10 @@ impl Scenario {
             }
             ["say", operation, member, ..] => {
                 self.proxy.say(operation, member, &words[3..].join(" "));
+                String::new()
+            }
+            [signal, "when", "slowed"] => {
+                self.signals = Some(Signals::when_slowed(signal));
                 String::new()
             }
             [signal, "during", operation] => {

@@ -1,6 +1,10 @@
 //! What each error of AWS means.
 
+use aws_sdk_iam::operation::get_role::GetRoleError;
 use aws_sdk_sts::operation::get_caller_identity::GetCallerIdentityError;
+use aws_smithy_runtime_api::http::StatusCode;
+use aws_smithy_types::body::SdkBody;
+use aws_smithy_types::error::metadata::ErrorMetadata;
 
 use super::*;
 
@@ -503,5 +507,31 @@ fn a_call_without_an_answer_fails_with_its_cause() {
         let answer: Result<(), SdkError<GetCallerIdentityError, HttpResponse>> = Err(SdkError::timeout_error(cause));
         let fault = answer.or_fault("sts:GetCallerIdentity").unwrap_err();
         assert_eq!((fault.kind, fault.message.as_str()), (kind, message));
+    }
+}
+
+/// S27, I10: a throttle may have any code.
+#[test]
+fn a_throttle_is_known_by_its_status_or_its_code() {
+    for (status, code, kind) in [
+        (429, Some("Odd"), FaultKind::Throttled),
+        (429, Some("ServiceUnavailable"), FaultKind::Throttled),
+        (429, None, FaultKind::Throttled),
+        (429, Some("AccessDenied"), denied(None, None)),
+        (503, Some("SlowDown"), FaultKind::Throttled),
+        (503, Some("ServiceUnavailable"), FaultKind::Rejected),
+        (503, None, FaultKind::NotFromAws),
+    ] {
+        let mut metadata = ErrorMetadata::builder();
+        if let Some(code) = code {
+            metadata = metadata.code(code);
+        }
+        let raw = HttpResponse::new(StatusCode::try_from(status).unwrap(), SdkBody::empty());
+        let answer = Err::<(), _>(SdkError::service_error(GetRoleError::generic(metadata.build()), raw));
+        assert_eq!(
+            answer.or_fault("iam:GetRole").unwrap_err().kind,
+            kind,
+            "{status} {code:?}"
+        );
     }
 }

@@ -3,8 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How long a service may throttle every call.
-const LONGEST: Duration = Duration::from_secs(600);
+use crate::model::duration::duration_text;
+
+/// How long a service may throttle every call. STS is asked first, and by one call.
+fn longest(service: &str) -> Duration {
+    Duration::from_secs(if service == "STS" { 30 } else { 600 })
+}
 
 /// Since when each service has throttled every call, from any start.
 #[derive(Debug, Default)]
@@ -22,11 +26,14 @@ impl Silence {
     /// What to report, if the service has throttled every call for too long.
     pub(super) fn throttled(&mut self, service: &'static str, now: Duration) -> Result<(), String> {
         let since = *self.0.entry(service).or_insert(now);
-        if now - since < LONGEST {
+        let longest = longest(service);
+        if now - since < longest {
             return Ok(());
         }
-        let minutes = LONGEST.as_secs() / 60;
-        Err(format!("{service} has throttled every call for {minutes} minutes"))
+        Err(format!(
+            "{service} has throttled every call for {}",
+            duration_text(longest.as_secs())
+        ))
     }
 }
 
@@ -35,15 +42,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ten_minutes_without_an_answer_of_its_service_end_a_call() {
+    fn ten_minutes_without_an_answer_of_its_service_end_a_call_and_30_seconds_for_sts() {
         let at = Duration::from_secs;
         let mut silence = Silence::default();
         assert_eq!(silence.throttled("IAM", at(5)), Ok(()));
         assert_eq!(silence.throttled("IAM", at(604)), Ok(()));
         assert_eq!(silence.throttled("SQS", at(605)), Ok(()));
-        let ended = Err("IAM has throttled every call for 10 minutes".to_owned());
+        let ended = Err("IAM has throttled every call for 10m".to_owned());
         assert_eq!(silence.throttled("IAM", at(605)), ended);
         silence.answered("IAM");
         assert_eq!(silence.throttled("IAM", at(606)), Ok(()));
+        assert_eq!(silence.throttled("STS", at(606)), Ok(()));
+        let ended = Err("STS has throttled every call for 30s".to_owned());
+        assert_eq!(silence.throttled("STS", at(636)), ended);
     }
 }

@@ -1,5 +1,7 @@
 //! Why a plan was not applied to its end.
 
+use std::collections::BTreeMap;
+
 use super::{Place, because};
 use crate::apply::Outcome;
 use crate::cloud::{Fault, FaultKind};
@@ -62,8 +64,15 @@ pub(in crate::cli) fn stopped(place: &Place, plan: &Plan, kind: ErrorKind, outco
             progress.not_tried
         ))
         .hint_command("to continue, run again:", place.command_line.as_str());
+    let mut given_up: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (at, reason) in &outcome.given_up {
-        error = error.note(format!("{} is not finished: {reason}", plan.changes[*at].id));
+        given_up.entry(reason).or_default().push(*at);
+    }
+    for (reason, changes) in given_up {
+        error = error.note(match changes.as_slice() {
+            [at] => format!("{} is not finished: {reason}", plan.changes[*at].id),
+            several => format!("{} changes are not finished: {reason}", several.len()),
+        });
     }
     error.progress = Some(progress);
     error

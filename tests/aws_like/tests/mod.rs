@@ -16,7 +16,7 @@ use aws_smithy_types::retry::RetryConfig;
 
 use kibus::ec2;
 
-use super::{Behavior, Proxy, Server};
+use super::{Behavior, Proxy, Server, rates};
 
 /// The clients of an account behind the proxy, without retries.
 struct Clients {
@@ -148,9 +148,10 @@ fn nothing_strikes_when_all_are_off() {
 }
 
 #[test]
-fn s13_l21_g1_and_t4_buckets_empty_and_refill() {
-    with("200000000011", "S13 L21 G1 T4", async |aws| {
-        aws.create_queue("30").await;
+fn s13_s27_l21_i10_g1_and_t4_buckets_empty_and_refill() {
+    with("200000000011", "S13 S27 L21 I10 G1 T4", async |aws| {
+        let queues = async || aws.create_queue("30").await;
+        let roles = async || said(aws.iam.list_roles().send().await);
         let tags = async || said(aws.sqs.list_queue_tags().queue_url(aws.url("q")).send().await);
         let mappings = async || said(aws.lambda.list_event_source_mappings().send().await);
         let groups = async || said(aws.logs.describe_log_groups().send().await);
@@ -158,11 +159,13 @@ fn s13_l21_g1_and_t4_buckets_empty_and_refill() {
             let answer = aws.ec2.call("DescribeTags", &ec2::Params::new()).await;
             answer.map_or_else(|e| e.code().unwrap().to_owned(), |_| "ok".to_owned())
         };
+        assert_eq!(often(queues).await, set(["ThrottlingException", "ok"]));
+        assert_eq!(often(roles).await, set(["Throttling", "ok"]));
         assert_eq!(often(tags).await, set(["RequestThrottled", "ok"]));
         assert_eq!(often(mappings).await, set(["TooManyRequestsException", "ok"]));
         assert_eq!(often(groups).await, set(["ThrottlingException", "ok"]));
         assert_eq!(often(instances).await, set(["RequestLimitExceeded", "ok"]));
-        for behavior in [Behavior::S13, Behavior::L21, Behavior::G1, Behavior::T4] {
+        for behavior in rates::ALL {
             assert!(aws.proxy.like.strikes(behavior) > 0, "{behavior:?}");
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
