@@ -96,10 +96,6 @@ pub(super) fn examples(command: &str) -> &'static [Example] {
                 "Print the IAM policy of a pipeline that only verifies",
                 "kibus policy operator --read-only",
             ),
-            (
-                "Print the additional policy of an operator with many clusters",
-                "kibus policy operator --for many-clusters",
-            ),
             ("Print the IAM policy of a controller", "kibus policy controller base"),
             (
                 "Save the policy of the router",

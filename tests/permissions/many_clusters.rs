@@ -7,6 +7,9 @@ use super::{ASSUME_NOBODY, ROUTER_ROLE, arn, attach_to_router, emulators_own};
 
 /// From this many roles on, kibus asks for the report.
 const MANY: usize = 20;
+/// A policy that is not about queues.
+const INSTANCES: &str =
+    r#"{"Version": "2012-10-17", "Statement": {"Effect": "Allow", "Action": "ec2:RunInstances", "Resource": "*"}}"#;
 
 #[tokio::test]
 async fn many_roles_are_read_at_once_if_that_is_allowed() {
@@ -14,10 +17,12 @@ async fn many_roles_are_read_at_once_if_that_is_allowed() {
     let iam = Iam::new(&account.root());
     let clusters: Vec<String> = (1..=MANY).map(|number| format!("c{number:02}")).collect();
     for cluster in &clusters {
-        let call = iam
-            .create_role()
-            .role_name(format!("KarpenterControllerRole-{cluster}"));
+        let role = format!("KarpenterControllerRole-{cluster}");
+        let call = iam.create_role().role_name(&role);
         call.assume_role_policy_document(ASSUME_NOBODY).send().await.unwrap();
+        // `verify` reads it after the policies of the bus.
+        let call = iam.put_role_policy().role_name(role).policy_name("another");
+        call.policy_document(INSTANCES).send().await.unwrap();
     }
     let keys = account.user("operator").await;
     let ordinary = "policy operator --controller-role KarpenterControllerRole-*";
