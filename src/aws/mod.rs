@@ -155,7 +155,8 @@ impl AwsCloud {
         F: Future<Output = Result<T, SdkError<E, HttpResponse>>>,
     {
         let attempt = || {
-            let sent = send();
+            // The future of the SDK is large, and would be part of each future that waits for it.
+            let sent = Box::pin(send());
             async move { sent.await.or_fault(action) }
         };
         self.pace.call(action, self.stop.as_ref(), attempt).await

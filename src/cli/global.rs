@@ -61,7 +61,7 @@ pub(super) struct Global {
     )]
     pub(super) color: Color,
     /// Maximum number of concurrent calls to AWS, from 1 to 64; where AWS throttles, kibus slows down by itself.
-    #[arg(long, global = true, env = "KIBUS_CONCURRENCY", value_name = "N", default_value = "16",
+    #[arg(long, global = true, env = "KIBUS_CONCURRENCY", value_name = "N", default_value = "32",
         value_parser = clap::value_parser!(u16).range(1..=64), hide_short_help = true)]
     pub(super) concurrency: u16,
     /// Print only results and errors.
