@@ -71,6 +71,8 @@ impl Pace {
             let answer = attempt().await;
             match answer {
                 Err(fault) if fault.kind == FaultKind::Throttled => self.throttled(&group, sent, fault)?,
+                // It says nothing about the rate.
+                Err(fault) if fault.kind == FaultKind::Unreachable => return Err(fault),
                 answer => {
                     self.answered(&group, sent);
                     return answer;
