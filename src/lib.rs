@@ -14,10 +14,10 @@
 //! ```
 //!
 //! In reading order: [`model`] has names, resources and options; [`plan`] compares desired and observed resources and
-//! orders the changes; [`cloud`] is the interface to AWS; [`survey`] reads through it; [`recipe`] turns a survey and a
+//! orders the changes; [`cloud`] is the interface to AWS; [`survey`] reads through it; [`reconcile`] turns a survey and a
 //! request into an intent; [`apply`] runs plans; [`aws`] implements the interface on the AWS SDK; [`ui`] turns values and
 //! events into text and JSON; and [`cli`] has the commands and joins the stages. [`router`] is the Lambda function. It
-//! uses [`ec2`] and `signed_call`, and `package` packs it. [`sandbox`] runs a local AWS emulator.
+//! uses [`wire`], and `package` packs it. [`sandbox`] runs a local AWS emulator.
 
 pub mod error;
 pub mod model;
@@ -28,14 +28,19 @@ pub mod cloud;
 pub mod survey;
 
 #[cfg(feature = "cli")]
-pub mod recipe;
+pub mod reconcile;
 
 #[cfg(feature = "cli")]
 pub mod apply;
 
 #[cfg(feature = "cli")]
+pub mod probe;
+
+#[cfg(feature = "cli")]
+pub mod dead_letters;
+
+#[cfg(feature = "cli")]
 pub mod aws;
-pub mod aws_code;
 
 #[cfg(feature = "cli")]
 pub mod ui;
@@ -46,11 +51,10 @@ pub mod cli;
 #[cfg(feature = "router")]
 pub mod router;
 
-mod answer_limit;
-pub mod ec2;
+pub mod wire;
+
 #[cfg(feature = "cli")]
 mod package;
-mod signed_call;
 
 #[cfg(feature = "cli")]
 pub mod sandbox;

@@ -1,7 +1,7 @@
 //! `CreateTags` of EC2, which only the tests call.
 
-use kibus::ec2::{Client, Ec2Error, Params};
 use kibus::model::tags::Tags;
+use kibus::wire::ec2::{Client, Ec2Error, Params};
 
 /// Adds tags to a resource.
 pub(crate) async fn create_tags(client: &Client, id: &str, tags: &Tags) -> Result<(), Ec2Error> {

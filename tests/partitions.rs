@@ -14,7 +14,7 @@ use kibus::model::resource::Code;
 use kibus::model::scope::Scope;
 use kibus::model::{operator_policy, policy};
 use kibus::plan::{Plan, plan};
-use kibus::recipe::ClusterSummary;
+use kibus::reconcile::ClusterSummary;
 use kibus::ui::{Heading, text};
 use kibus::ui::{HubReport, Report};
 

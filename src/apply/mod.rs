@@ -11,7 +11,6 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use tokio::sync::watch;
 
-pub mod dead_letters;
 mod lost_answer;
 
 use crate::cloud::{Fault, FaultKind, Waiting, Write};

@@ -10,10 +10,10 @@ use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use super::empty_answer::EMPTY;
 use super::invoke::INVOKE;
 use super::wait::WaitReason;
-use crate::answer_limit::AnswerTooLong;
-use crate::aws_code;
 use crate::cloud::{Fault, FaultKind};
 use crate::error::excerpt;
+use crate::wire::answer_limit::AnswerTooLong;
+use crate::wire::aws_code;
 
 /// How many characters of a message are shown. The longest of AWS have half as many.
 const SHOWN: usize = 1_000;

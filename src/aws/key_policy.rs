@@ -16,7 +16,7 @@ use super::{AwsCloud, call_log, document};
 use crate::cloud::Fault;
 use crate::model::document::Document;
 use crate::model::name::KmsKey;
-use crate::signed_call::{self, Service};
+use crate::wire::signed_call::{self, Service};
 
 const KMS: Service = Service {
     id: "KMS",

@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::call_log::code;
 use super::error::{THROTTLED, chain};
 use super::invoke::used_up_concurrency;
-use crate::answer_limit::AnswerTooLong;
-use crate::aws_code;
+use crate::wire::answer_limit::AnswerTooLong;
+use crate::wire::aws_code;
 
 /// Forbids retries of answers that do not change within the seconds of a retry, or that cost much: those that are too long.
 /// A quota that is used up counts as throttling for the SDK (`LimitExceededException`), and Lambda has HTTP status 502 for a

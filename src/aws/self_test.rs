@@ -6,11 +6,11 @@ use super::AwsCloud;
 use super::error::{rejected, settling};
 use super::invoke::{INVOKE, Invoked, invoke, invoke_once};
 use super::wait::{WaitReason, Waiting, pause};
-use crate::aws_code;
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::FunctionName;
 use crate::model::resource::{Alias, FunctionSettings};
 use crate::model::self_test::{LiveTest, SelfTestReport, question};
+use crate::wire::aws_code;
 
 /// How long a denial means "not yet": new permissions and tags are in force after seconds, rarely minutes. Terraform's
 /// provider waits as long for IAM.

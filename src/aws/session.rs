@@ -22,11 +22,11 @@ use super::credentials;
 use super::error::{OrFault, rejected};
 use super::pace::Pace;
 use super::retry::FinalAnswers;
-use crate::answer_limit::limited_client;
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::{AccountId, BusName, Partition, Region};
 use crate::model::scope::Scope;
 use crate::model::slowdown::Slowdown;
+use crate::wire::answer_limit::limited_client;
 
 /// The longest time of a call.
 const LONGEST: Duration = Duration::from_secs(300);

@@ -14,7 +14,7 @@ use crate::cloud::{Waiting, Write};
 use crate::model::name::QueueName;
 use crate::model::resource::ResourceId;
 use crate::model::tags::{DELETING, MARK_COUNTS};
-use crate::recipe::{Blocked, Recipe};
+use crate::reconcile::{Blocked, Recipe};
 use crate::survey::Survey;
 
 /// Reads what a recipe needs to know about each hub, again and again until no queue that it wants is being deleted. Marks

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::error::{Error, quoted};
 use crate::model::resource::Architecture;
 use crate::package::{self, BinaryHash, Incompatible, Package, PackageError};
-use crate::recipe::{ArchiveNeed, OfferedRouter};
+use crate::reconcile::{ArchiveNeed, OfferedRouter};
 
 /// Which router binary to use.
 #[derive(Debug, clap::Args)]

@@ -12,7 +12,7 @@ use crate::apply::{self, Outcome};
 use crate::error::{Error, ErrorKind};
 use crate::model::scope::Scope;
 use crate::plan::{Action, Plan};
-use crate::recipe::{Confirmation, Intent, Recipe};
+use crate::reconcile::{Confirmation, Intent, Recipe};
 use crate::survey::Survey;
 use crate::ui::{Heading, HubReport, Report};
 

@@ -6,6 +6,7 @@ pub mod controller_role;
 pub mod dead_letter;
 pub mod document;
 pub mod duration;
+pub mod fact;
 pub mod fault;
 pub mod field;
 pub mod hub;

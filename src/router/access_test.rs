@@ -11,11 +11,11 @@ pub(super) use calls::AwsCalls;
 pub(super) use calls::refusal;
 
 use super::clock::{Backoff, Clock};
-use crate::aws_code;
 use crate::model::name::QueueName;
 use crate::model::scope::Scope;
 use crate::model::self_test::message;
 use crate::model::tags::{CLUSTER, Tags};
+use crate::wire::aws_code;
 
 /// An id that no instance has. EC2 has no tags for it, and no error.
 const NO_INSTANCE: &str = "i-00000000000000000";

@@ -15,8 +15,8 @@ use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_types::body::SdkBody;
 use aws_types::SdkConfig;
 
-use crate::answer_limit::limited_connector;
-use crate::ec2;
+use crate::wire::answer_limit::limited_connector;
+use crate::wire::ec2;
 
 /// The timeout for opening a connection.
 pub(super) const CONNECT: Duration = Duration::from_secs(1);
@@ -95,7 +95,7 @@ mod tests {
     use aws_types::region::Region;
 
     use super::*;
-    use crate::ec2::describe_tags::describe_tags;
+    use crate::wire::ec2::describe_tags::describe_tags;
 
     fn config(connector: &SharedHttpConnector, endpoint: &str) -> SdkConfig {
         SdkConfig::builder()

@@ -10,8 +10,8 @@ use super::InvocationContext;
 use super::clock::{Clock, Deadline};
 use super::route::{Message, Origin};
 use super::services::{InstanceTags, Queues};
-use crate::ec2::describe_tags::MAX_IDS;
 use crate::model::hub::{BATCH_SIZE, RECEIVES};
+use crate::wire::ec2::describe_tags::MAX_IDS;
 
 /// How many messages an invocation routes at most: one `DescribeTags` covers as many instances.
 const MOST: usize = MAX_IDS;

@@ -6,9 +6,9 @@ use super::call_counts::CallCounts;
 use super::decision::RetryReason;
 use super::instance::InstanceId;
 use super::services::{CallFailure, InstanceTags};
-use crate::ec2::describe_tags::describe_tags;
-use crate::ec2::{Client, Ec2Error};
 use crate::model::tags::Tags;
+use crate::wire::ec2::describe_tags::describe_tags;
+use crate::wire::ec2::{Client, Ec2Error};
 
 impl InstanceTags for Client {
     async fn tags_of(&self, ids: &[InstanceId], calls: &CallCounts) -> Result<HashMap<InstanceId, Tags>, CallFailure> {

@@ -14,10 +14,10 @@ use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use super::decision::RetryReason;
 use super::route::{Message, Origin};
 use super::services::{CallFailure, Queues};
-use crate::aws_code;
 use crate::model::name::QueueName;
 use crate::model::scope::Scope;
 use crate::model::tags::Tags;
+use crate::wire::aws_code;
 
 /// The queues of one account and Region.
 #[derive(Clone, Debug)]

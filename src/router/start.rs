@@ -23,11 +23,11 @@ use super::payload::Payload;
 use super::queues::SqsQueues;
 use super::report::InvocationReport;
 use super::self_test;
-use crate::ec2;
 use crate::model::name::BusName;
 use crate::model::router_build::MARK;
 use crate::model::router_handler::{HANDLER_VARIABLE, RouterHandler};
 use crate::model::scope::Scope;
+use crate::wire::ec2;
 
 /// How long one try of a call may take.
 const TRY: Duration = Duration::from_secs(3);

@@ -1,12 +1,6 @@
 //! All reading: the resources of one hub, its clusters and their controller roles, as one value. A survey decides
 //! nothing and prints nothing. Recipes ask for what they need with a [`Query`].
 
-mod clock;
-pub mod counts;
-pub mod dead_letters;
-#[cfg(test)]
-mod fake_probe;
-pub mod probe;
 mod query;
 mod reader;
 mod role;
@@ -20,6 +14,7 @@ pub use saved::SavedOptions;
 
 use crate::cloud::{Fault, Read};
 use crate::model::document::Document;
+use crate::model::fact::Fact;
 use crate::model::inventory::{Observed, Reading};
 use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
 use crate::model::resource::{FunctionMapping, FunctionSettings, Resource, ResourceId};
@@ -27,58 +22,6 @@ use crate::model::scope::Scope;
 use crate::model::status::{Depth, MappingState, QueueState, Status, VersionState};
 use crate::model::tags::Tags;
 use reader::Reader;
-
-/// The answer to one question.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Fact<T> {
-    /// Not read.
-    #[default]
-    NotAsked,
-    /// It exists.
-    Present(T),
-    /// It certainly does not exist.
-    Absent,
-    /// The call was denied or failed.
-    Unreadable(Fault),
-}
-
-impl<T> Fact<T> {
-    /// The fact of an answer that always exists.
-    fn of(answer: Result<T, Fault>) -> Self {
-        answer.map_or_else(Self::Unreadable, Self::Present)
-    }
-
-    /// The fact of an answer that may be "absent".
-    fn of_option(answer: Result<Option<T>, Fault>) -> Self {
-        match answer {
-            Ok(Some(value)) => Self::Present(value),
-            Ok(None) => Self::Absent,
-            Err(fault) => Self::Unreadable(fault),
-        }
-    }
-
-    /// The value, if it is present.
-    #[must_use]
-    pub fn present(&self) -> Option<&T> {
-        match self {
-            Self::Present(value) => Some(value),
-            Self::NotAsked | Self::Absent | Self::Unreadable(_) => None,
-        }
-    }
-
-    /// The fault, if the call failed.
-    #[must_use]
-    pub fn fault(&self) -> Option<&Fault> {
-        match self {
-            Self::Unreadable(fault) => Some(fault),
-            Self::NotAsked | Self::Present(_) | Self::Absent => None,
-        }
-    }
-
-    fn is_asked(&self) -> bool {
-        !matches!(self, Self::NotAsked)
-    }
-}
 
 /// Everything that was read of one hub.
 #[derive(Clone, Debug)]

@@ -8,8 +8,9 @@ use std::collections::BTreeSet;
 use futures_util::future::{OptionFuture, join_all};
 use tokio::sync::Semaphore;
 
-use super::{Fact, Query, SavedOptions, Survey};
+use super::{Query, SavedOptions, Survey};
 use crate::cloud::{Fault, Read, Snapshot};
+use crate::model::fact::Fact;
 use crate::model::hub;
 use crate::model::inventory::Reading;
 use crate::model::name::{ClusterName, QueueName, QueuePrefix};

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Fact;
 use crate::model::document::Document;
+use crate::model::fact::Fact;
 use crate::model::inline_policy::InlinePolicy;
 
 /// The policies of a role, as far as they were read.

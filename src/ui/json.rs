@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::Heading;
 use super::text::{WIDTH, escape, indented, release_queues, second_sources};
-use crate::apply::dead_letters::Treated;
+use crate::dead_letters::treat::Treated;
 use crate::error::{Error, Hint, Invocation};
 use crate::model::field::FieldValue;
 use crate::model::name::{ClusterName, RoleName};
@@ -16,10 +16,10 @@ use crate::model::scope::Scope;
 use crate::model::slowdown::Slowdown;
 use crate::plan::finding::{Finding, Fix};
 use crate::plan::{Action, Change, Plan};
-use crate::recipe::dead_letters::DeadLetterReport;
-use crate::recipe::probe::Probed;
-use crate::recipe::status::StatusReport;
-use crate::recipe::{ClusterSummary, Intent};
+use crate::reconcile::dead_letters::DeadLetterReport;
+use crate::reconcile::probe::Probed;
+use crate::reconcile::status::StatusReport;
+use crate::reconcile::{ClusterSummary, Intent};
 
 /// The version of the document's shape. Members may be added under the same number. Existing members keep their meaning.
 const FORMAT_VERSION: u32 = 2;

@@ -30,7 +30,7 @@ pub use table::{Align, Table};
 
 use crate::error::{Error, Hint};
 use crate::plan::Plan;
-use crate::recipe::{Controller, Intent, NextStep};
+use crate::reconcile::{Controller, Intent, NextStep};
 use paint::Paint;
 use progress_term::ProgressTerm;
 use stdout::{STDOUT_CLOSED, write_line};

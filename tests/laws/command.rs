@@ -5,7 +5,7 @@ use kibus::model::name::ClusterName;
 use kibus::model::options::{ClusterOptions, HubOptions};
 use kibus::model::scope::Scope;
 use kibus::plan::{Change, Plan};
-use kibus::recipe::{Blocked, Recipe, add_cluster, bootstrap_hub, remove_cluster, teardown};
+use kibus::reconcile::{Blocked, Recipe, add_cluster, bootstrap_hub, remove_cluster, teardown};
 use kibus::survey::Survey;
 
 use super::account::{Account, Interruption};
@@ -69,7 +69,7 @@ impl Command {
             Self::BootstrapHub(options, version) => {
                 let request = bootstrap_hub::Request {
                     options: options.clone(),
-                    router: kibus::recipe::OfferedRouter::Packaged(kibus::model::resource::Code::of_archive(
+                    router: kibus::reconcile::OfferedRouter::Packaged(kibus::model::resource::Code::of_archive(
                         *version, *version,
                     )),
                     allow_downgrade: false,

@@ -1,7 +1,7 @@
 //! What needs no other answer is read in the first round.
 
 use kibus::model::options::{ClusterOptions, HubOptions};
-use kibus::recipe::add_cluster::{Request, RoleOption};
+use kibus::reconcile::add_cluster::{Request, RoleOption};
 
 use super::account::Account;
 use super::command::{Command, survey};

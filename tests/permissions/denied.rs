@@ -2,8 +2,8 @@
 
 use aws_sdk_iam::error::ProvideErrorMetadata;
 use aws_sdk_sqs::types::QueueAttributeName;
-use kibus::ec2;
 use kibus::model::tags::Tags;
+use kibus::wire::ec2;
 use serde_json::{Value, json};
 
 use super::account::{Account, Keys, REGION};

@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 use aws_sdk_iam::Client as Iam;
 use aws_sdk_lambda::primitives::Blob;
 use aws_sdk_sqs::Client as Sqs;
-use kibus::ec2;
 use kibus::model::document::Document;
 use kibus::model::tags::Tags;
+use kibus::wire::ec2;
 use serde_json::{Value, json};
 
 use account::{Account, Keys, REGION};

@@ -9,10 +9,10 @@ use aws_sdk_sqs::operation::receive_message::ReceiveMessageError;
 use aws_sdk_sqs::types::QueueAttributeName;
 use futures_util::{StreamExt, stream};
 use kibus::aws::{AwsCloud, Connect};
-use kibus::ec2;
 use kibus::model::scope::Scope;
 use kibus::model::tags::Tags;
 use kibus::sandbox::PrivateServer;
+use kibus::wire::ec2;
 use serde_json::{Value, json};
 
 use super::proxy::Proxy;

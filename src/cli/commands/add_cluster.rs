@@ -10,7 +10,7 @@ use crate::model::controller_role::RoleTemplate;
 use crate::model::karpenter::KarpenterVersion;
 use crate::model::name::ClusterName;
 use crate::model::options::{ClusterOptions, UserTags};
-use crate::recipe::add_cluster::{Request, RoleOption};
+use crate::reconcile::add_cluster::{Request, RoleOption};
 
 /// Register clusters: create one queue per cluster and allow its Karpenter controller to read it.
 #[derive(Debug, clap::Args)]

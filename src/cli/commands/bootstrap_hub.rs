@@ -10,8 +10,8 @@ use crate::error::Error;
 use crate::model::name::{KmsKey, PermissionsBoundary, QueuePrefix, RolePath};
 use crate::model::options::{HubOptions, LogRetention, Memory, OrNone, ReservedConcurrency, Retention, UserTags};
 use crate::model::resource::Architecture;
-use crate::recipe::bootstrap_hub::Request;
-use crate::recipe::{ArchiveNeed, OfferedRouter};
+use crate::reconcile::bootstrap_hub::Request;
+use crate::reconcile::{ArchiveNeed, OfferedRouter};
 
 /// Create or update the hub of this account and Region.
 ///

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::apply::dead_letters::{LetterOutcome, Treated, Treatment, treat};
 use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::stages::{Consent, agree};
 use crate::cli::{Ending, failure, stages};
+use crate::dead_letters::treat::{LetterOutcome, Treated, Treatment, treat};
 use crate::error::{Error, ErrorKind, Hint, Invocation};
-use crate::recipe::dead_letters::{DeadLetterReport, Request, report};
-use crate::recipe::{NextStep, Recipe};
+use crate::reconcile::dead_letters::{DeadLetterReport, Request, report};
+use crate::reconcile::{NextStep, Recipe};
 use crate::survey::{Survey, dead_letters};
 use crate::ui::{Heading, HubReport, Output, text};
 

@@ -4,7 +4,7 @@ use crate::cli::hub::Hubs;
 use crate::cli::{Ending, failure, stages};
 use crate::cloud::Read;
 use crate::error::Error;
-use crate::recipe::status::{StatusRequest, status};
+use crate::reconcile::status::{StatusRequest, status};
 use crate::ui::{Heading, HubReport, text};
 
 /// List the buses of this account and Region, and the clusters of each.
@@ -31,7 +31,7 @@ pub(in crate::cli) async fn run(_: Args, mut hubs: Hubs<'_>) -> Result<Ending, E
         let mut report = HubReport::of(&hub.scope);
         match status(survey, &std::collections::BTreeSet::new()) {
             // A bus without a hub: only other resources have its tag.
-            Err(crate::recipe::Blocked::NoHub) => continue,
+            Err(crate::reconcile::Blocked::NoHub) => continue,
             Err(blocked) => {
                 report.error = Some(hubs.complete(failure::blocked(&hubs.place(hub), &blocked)));
             }

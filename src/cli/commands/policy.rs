@@ -22,7 +22,7 @@ use crate::model::operator_policy;
 use crate::model::options::{ClusterOptions, HubOptions, OrNone, UserTags};
 use crate::model::policy::{self, KeyUse};
 use crate::model::resource::ResourceId;
-use crate::recipe::{DocumentFor, old_keys_of_controller, old_keys_of_router};
+use crate::reconcile::{DocumentFor, old_keys_of_controller, old_keys_of_router};
 use crate::survey::Query;
 use crate::ui::Ui;
 

@@ -5,7 +5,7 @@ use crate::cli::hub::Hubs;
 use crate::cli::stages::{Consent, change};
 use crate::error::Error;
 use crate::model::name::ClusterName;
-use crate::recipe::remove_cluster::Request;
+use crate::reconcile::remove_cluster::Request;
 
 /// Remove clusters from the bus: the policy on the controller role, then the queue.
 #[derive(Debug, clap::Args)]

@@ -4,7 +4,7 @@ use crate::cli::Ending;
 use crate::cli::hub::Hubs;
 use crate::cli::stages::{Consent, change};
 use crate::error::Error;
-use crate::recipe::rollback::Request;
+use crate::reconcile::rollback::Request;
 
 /// Roll back the router to an earlier version; change nothing else.
 ///

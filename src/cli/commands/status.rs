@@ -8,7 +8,7 @@ use crate::cli::{Ending, failure, stages};
 use crate::error::Error;
 use crate::model::duration::parse_duration;
 use crate::model::name::ClusterName;
-use crate::recipe::status::StatusRequest;
+use crate::reconcile::status::StatusRequest;
 use crate::survey::Survey;
 use crate::ui::{Heading, HubReport, text};
 
@@ -71,7 +71,7 @@ fn one(
     names: &BTreeSet<ClusterName>,
 ) -> (HubReport, Option<String>) {
     let mut report = HubReport::of(&hub.scope);
-    match crate::recipe::status::status(survey, names) {
+    match crate::reconcile::status::status(survey, names) {
         Err(blocked) => {
             report.error = Some(hubs.complete(failure::blocked(&hubs.place(hub), &blocked)));
             (report, None)

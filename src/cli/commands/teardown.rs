@@ -4,7 +4,7 @@ use crate::cli::Ending;
 use crate::cli::hub::Hubs;
 use crate::cli::stages::{Consent, change};
 use crate::error::Error;
-use crate::recipe::teardown::Request;
+use crate::reconcile::teardown::Request;
 
 /// Delete the hub and all resources that kibus manages for its clusters.
 #[derive(Debug, clap::Args)]

@@ -8,13 +8,14 @@ use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::router_file::RouterFile;
 use crate::cli::{Ending, failure, stages};
 use crate::error::Error;
+use crate::model::fact::Fact;
 use crate::model::name::{ClusterName, QueueName};
 use crate::model::self_test::LiveTest;
 use crate::model::status::Depth;
-use crate::recipe::probe::{BUS_LIMIT, ProbeResult, Probed, RESEND};
-use crate::recipe::verify::Request;
-use crate::recipe::{ArchiveNeed, Intent, OfferedRouter, Recipe};
-use crate::survey::{Fact, Survey, counts, probe};
+use crate::reconcile::probe::{BUS_LIMIT, ProbeResult, Probed, RESEND};
+use crate::reconcile::verify::Request;
+use crate::reconcile::{ArchiveNeed, Intent, OfferedRouter, Recipe};
+use crate::survey::{Survey, counts, probe};
 use crate::ui::{Heading, HubReport, text};
 
 /// Check the hub and its clusters for drift; change nothing.

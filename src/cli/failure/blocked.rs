@@ -7,7 +7,7 @@ use crate::model::controller_role::usual_names;
 use crate::model::name::{ClusterName, QueueName, RoleName};
 use crate::model::resource::{NoRollbackVersion, ResourceId};
 use crate::model::tags::DELETING;
-use crate::recipe::{Blocked, MissingRole, RoleSearch, UnknownCluster};
+use crate::reconcile::{Blocked, MissingRole, RoleSearch, UnknownCluster};
 
 /// The recipe could not make a plan.
 pub(in crate::cli) fn blocked(place: &Place, blocked: &Blocked) -> Error {

@@ -7,12 +7,12 @@ use aws_smithy_types::error::display::DisplayErrorContext;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 
 use super::{CallError, TestedCalls};
-use crate::aws_code;
-use crate::ec2::describe_tags::describe_tags;
-use crate::ec2::{self, Ec2Error};
 use crate::model::name::QueueName;
 use crate::model::scope::Scope;
 use crate::model::tags::Tags;
+use crate::wire::aws_code;
+use crate::wire::ec2::describe_tags::describe_tags;
+use crate::wire::ec2::{self, Ec2Error};
 
 /// EC2 and SQS themselves.
 pub(in crate::router) struct AwsCalls<'a> {

@@ -9,9 +9,10 @@ use crate::cloud::{Fault, Read, RoleDetails};
 use crate::model::cluster::Cluster;
 use crate::model::controller_role::is_usual;
 use crate::model::document::Document;
+use crate::model::fact::Fact;
 use crate::model::name::{ClusterName, RoleName};
 use crate::model::other_setup::may_name_a_queue;
-use crate::survey::{Fact, Policies, Query, RolePolicies, Survey};
+use crate::survey::{Policies, Query, RolePolicies, Survey};
 
 /// From this many roles on, one report about all roles of the account takes less time than the calls about each: IAM
 /// accepts about 20 calls a second, and each role takes two or more.

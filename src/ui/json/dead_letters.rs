@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::apply::dead_letters::{LetterOutcome, Treated, Treatment};
+use crate::dead_letters::treat::{LetterOutcome, Treated, Treatment};
 use crate::model::dead_letter::{DeadLetterCause, DeliveryError, Usefulness, time_text};
 use crate::model::signal::Signal;
-use crate::recipe::dead_letters::{DeadLetterReport, ReportedLetter};
+use crate::reconcile::dead_letters::{DeadLetterReport, ReportedLetter};
 
 /// The dead letters of a hub, and what became of them if they were treated.
 pub(super) fn to_json(report: &DeadLetterReport, treated: Option<&Treated>) -> Value {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::model::name::QueueName;
 use crate::model::resource::ResourceId;
 use crate::model::status::Depth;
-use crate::recipe::status::StatusReport;
+use crate::reconcile::status::StatusReport;
 
 /// The status of a hub and its clusters.
 pub(super) fn to_json(status: &StatusReport) -> Value {

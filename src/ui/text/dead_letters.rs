@@ -2,9 +2,9 @@
 
 use super::Style;
 use super::escape::escape;
-use crate::apply::dead_letters::{LetterOutcome, Treated, Treatment};
+use crate::dead_letters::treat::{LetterOutcome, Treated, Treatment};
 use crate::model::dead_letter::{DeadLetterCause, DeliveryError, LetterEvent, Usefulness, time_text};
-use crate::recipe::dead_letters::{DeadLetterReport, ReportedLetter};
+use crate::reconcile::dead_letters::{DeadLetterReport, ReportedLetter};
 use crate::ui::Heading;
 
 /// How many instances a line names at most.

@@ -11,7 +11,7 @@ use super::plan::{NAME_COLUMN, NARROW, field_lines, sign};
 use crate::error::{Hint, Invocation};
 use crate::plan::Plan;
 use crate::plan::finding::{Finding, Fix, Subject};
-use crate::recipe::Intent;
+use crate::reconcile::Intent;
 use crate::ui::Heading;
 use crate::ui::table::gap;
 

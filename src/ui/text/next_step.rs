@@ -10,7 +10,7 @@ use crate::model::name::{ClusterName, QueueName};
 use crate::model::options::ClusterOptions;
 use crate::model::queue_setting::{QueueSetting, namespace};
 use crate::model::tags::Tags;
-use crate::recipe::{Controller, NextStep};
+use crate::reconcile::{Controller, NextStep};
 use crate::ui::{Align, Table};
 
 /// The maximum length of a line of a command, if the terminal width is unknown.

@@ -7,8 +7,8 @@ use super::{Style, by_count, name};
 use crate::error::Invocation;
 use crate::model::name::RoleName;
 use crate::model::status::Depth;
-use crate::recipe::ClusterSummary;
-use crate::recipe::status::{RouterReport, StatusReport};
+use crate::reconcile::ClusterSummary;
+use crate::reconcile::status::{RouterReport, StatusReport};
 use crate::ui::paint::Paint;
 use crate::ui::{Align, Heading, Table};
 

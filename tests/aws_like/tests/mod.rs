@@ -14,7 +14,7 @@ use aws_sdk_sqs::types::QueueAttributeName;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use aws_smithy_types::retry::RetryConfig;
 
-use kibus::ec2;
+use kibus::wire::ec2;
 
 use super::{Behavior, Proxy, Server, rates};
 

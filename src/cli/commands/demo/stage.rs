@@ -10,7 +10,6 @@ use crate::aws::{AwsCloud, Connect};
 use crate::cli::stop::Stop;
 use crate::cli::{Cli, Ending, run_at};
 use crate::cloud::{Fault, Read, Waiting, Write};
-use crate::ec2;
 use crate::error::Error;
 use crate::model::cluster::Cluster;
 use crate::model::hub;
@@ -22,6 +21,7 @@ use crate::model::tags::Tags;
 use crate::plan::Op;
 use crate::sandbox::{DEFAULT_REGION, Endpoint};
 use crate::ui::Ui;
+use crate::wire::ec2;
 
 /// How long the demo waits for one result.
 const TIMEOUT: Duration = Duration::from_secs(60);

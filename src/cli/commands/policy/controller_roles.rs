@@ -8,11 +8,12 @@ use crate::cli::failure;
 use crate::cloud::Read;
 use crate::error::{Error, Hint, Invocation, listed, quoted};
 use crate::model::controller_role::RoleCandidates;
+use crate::model::fact::Fact;
 use crate::model::name::{ClusterName, RoleName};
 use crate::model::resource::ResourceId;
 use crate::model::role_pattern::RolePattern;
-use crate::recipe::SavedRoles;
-use crate::survey::{Fact, Policies, Query, Survey};
+use crate::reconcile::SavedRoles;
+use crate::survey::{Policies, Query, Survey};
 
 /// Which controller roles the document names.
 #[derive(Debug, clap::Args)]

@@ -14,7 +14,7 @@ use crate::model::policy::{self, KeyUse};
 use crate::model::resource::ResourceId;
 use crate::model::scope::Scope;
 use crate::plan;
-use crate::recipe::{Comparison, Difference, DocumentFor, SavedOption};
+use crate::reconcile::{Comparison, Difference, DocumentFor, SavedOption};
 use crate::survey::{Query, SavedOptions, Survey};
 
 /// Options of the hub that a document depends on.

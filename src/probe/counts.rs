@@ -1,0 +1,82 @@
+//! Samples of queues' message counts over time.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+
+use super::clock::{Clock, WallClock};
+use crate::cloud::Probe;
+use crate::model::name::QueueName;
+use crate::model::status::Depth;
+
+/// How long a watch takes: the counts are right about a minute after producers stop (SQS API reference,
+/// `GetQueueAttributes`).
+const WATCH: Duration = Duration::from_secs(60);
+/// The pause between two samples of a watch.
+const PAUSE: Duration = Duration::from_secs(10);
+/// The pause before a single further sample.
+const GLANCE: Duration = Duration::from_secs(2);
+
+/// One more sample of these queues, a moment later. A queue that cannot be read has none.
+pub async fn glance(cloud: &impl Probe, queues: &[QueueName]) -> BTreeMap<QueueName, Vec<Depth>> {
+    sample(cloud, queues, &WallClock::start(), GLANCE, GLANCE).await
+}
+
+/// Samples of these queues over a minute, each until it is empty.
+pub async fn watch(cloud: &impl Probe, queues: &[QueueName]) -> BTreeMap<QueueName, Vec<Depth>> {
+    sample(cloud, queues, &WallClock::start(), WATCH, PAUSE).await
+}
+
+async fn sample(
+    cloud: &impl Probe,
+    queues: &[QueueName],
+    clock: &impl Clock,
+    time: Duration,
+    pause: Duration,
+) -> BTreeMap<QueueName, Vec<Depth>> {
+    let mut samples: BTreeMap<QueueName, Vec<Depth>> = BTreeMap::new();
+    let mut left: Vec<QueueName> = queues.to_vec();
+    while !left.is_empty() && clock.elapsed() < time {
+        clock.sleep(pause).await;
+        let read = left.into_iter().map(|queue| async {
+            let depth = cloud.depth(&queue).await.ok().flatten()?;
+            Some((queue, depth))
+        });
+        left = Vec::new();
+        for (queue, depth) in join_all(read).await.into_iter().flatten() {
+            samples.entry(queue.clone()).or_default().push(depth);
+            if depth != Depth::default() {
+                left.push(queue);
+            }
+        }
+    }
+    samples
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fake::LateCloud;
+    use super::*;
+
+    /// S12: a watch takes a minute, or ends when the queue is empty or unreadable.
+    #[tokio::test]
+    async fn a_watch_takes_samples_over_a_minute_while_messages_wait() {
+        let queue: QueueName = "kibus-hub".parse().unwrap();
+        for (name, counts, time, pause, taken) in [
+            ("messages that stay", vec![3; 9], WATCH, PAUSE, (6, 60)),
+            ("messages that are received", vec![3, 1, 0, 3], WATCH, PAUSE, (3, 30)),
+            ("a queue that is gone", vec![], WATCH, PAUSE, (0, 10)),
+            ("a glance", vec![3; 9], GLANCE, GLANCE, (1, 2)),
+        ] {
+            let cloud = LateCloud::counts(&counts);
+            let samples = sample(&cloud, std::slice::from_ref(&queue), &cloud, time, pause).await;
+            let found = samples.get(&queue).map_or(0, Vec::len);
+            assert_eq!(
+                (found, cloud.elapsed()),
+                (taken.0, Duration::from_secs(taken.1)),
+                "{name}"
+            );
+        }
+    }
+}

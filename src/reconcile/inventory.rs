@@ -1,0 +1,156 @@
+//! The parts of a survey that a plan compares.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Blocked;
+use crate::model::cluster::Cluster;
+use crate::model::fact::Fact;
+use crate::model::hub;
+use crate::model::inline_policy::{InlinePolicy, queues_received_from};
+use crate::model::inventory::{Observed, Reading};
+use crate::model::name::{ClusterName, QueueName, RoleName};
+use crate::model::options::HubOptions;
+use crate::model::policy;
+use crate::model::resource::{Resource, ResourceId, RolePolicy};
+use crate::model::tags::Tags;
+use crate::plan;
+use crate::survey::{SavedOptions, Survey};
+
+/// The options that the hub has saved.
+///
+/// # Errors
+/// When there is no hub, or its saved options are unknown.
+pub(super) fn saved_options(survey: &Survey) -> Result<&HubOptions, Blocked> {
+    match &survey.saved {
+        SavedOptions::Kept { options, .. } => Ok(options),
+        SavedOptions::Absent | SavedOptions::Foreign => Err(Blocked::NoHub),
+        SavedOptions::Damaged(bad, _) => Err(bad.clone().into()),
+        SavedOptions::Unreadable(fault) => Err(Blocked::Unreadable(
+            ResourceId::Queue(survey.scope.dead_letter_queue()),
+            Box::new(fault.clone()),
+        )),
+    }
+}
+
+/// Whether something of the hub exists that this bus manages, and does not only wait for its delete.
+pub(super) fn hub_stays(survey: &Survey) -> bool {
+    let hub = of_hub(survey);
+    let mut stays = hub
+        .resources()
+        .filter(|resource| !resource.tags().is_some_and(|tags| tags.being_deleted(survey.now)));
+    stays.any(|resource| plan::is_ours(&survey.scope, resource, &hub))
+}
+
+/// Whether something of the hub exists that this bus manages, or is being deleted.
+pub(super) fn hub_exists(survey: &Survey) -> bool {
+    let hub = of_hub(survey);
+    hub.resources()
+        .any(|resource| plan::is_ours(&survey.scope, resource, &hub))
+}
+
+/// The resources of the hub.
+pub(super) fn of_hub(survey: &Survey) -> Observed {
+    let ids = hub::ids(&survey.scope).into_iter();
+    ids.filter_map(|id| {
+        let reading = survey.observed.get(&id)?.clone();
+        Some((id, reading))
+    })
+    .collect()
+}
+
+/// The queue of a cluster, and its policy on each of these roles.
+pub(super) fn of_cluster<'a>(
+    survey: &Survey,
+    cluster: &ClusterName,
+    roles: impl IntoIterator<Item = &'a RoleName>,
+) -> Observed {
+    let queue = ResourceId::Queue(survey.cluster_queue(cluster));
+    let mut observed = Observed::default();
+    if let Some(reading) = survey.observed.get(&queue) {
+        observed.insert(queue, reading.clone());
+    }
+    for role in roles {
+        if let Some(reading) = policy(survey, cluster, role) {
+            observed.insert(Cluster::policy_id(&survey.scope, cluster, role), reading);
+        }
+    }
+    observed
+}
+
+/// Registered clusters, each with its policy on the role that its queue has saved, and on any other role where a change of
+/// role that was cut short has left it.
+pub(super) fn of_clusters(survey: &Survey, clusters: &BTreeMap<ClusterName, &Tags>) -> Observed {
+    let mut observed = Observed::default();
+    for (cluster, tags) in clusters {
+        let mut roles = roles_with_policy(survey, cluster, &survey.cluster_queue(cluster));
+        roles.extend(tags.controller_role());
+        observed.extend(of_cluster(survey, cluster, &roles));
+    }
+    observed
+}
+
+/// The policy of a cluster on a role; `None` if the role was not read.
+pub(super) fn policy(survey: &Survey, cluster: &ClusterName, role: &RoleName) -> Option<Reading> {
+    let id = Cluster::policy_id(&survey.scope, cluster, role);
+    if let Some(reading) = survey.observed.get(&id) {
+        return Some(reading.clone());
+    }
+    match survey.roles.get(role)? {
+        Fact::NotAsked => None,
+        Fact::Absent => Some(Reading::Absent),
+        Fact::Unreadable(fault) => Some(Reading::Unreadable(fault.clone())),
+        Fact::Present(policies) => {
+            let name = survey.scope.controller_policy(cluster);
+            let found = policies.documents.get(name.as_str());
+            Some(found.map_or(Reading::Absent, |found| {
+                Reading::Present(Box::new(Resource::RolePolicy(RolePolicy {
+                    role: role.clone(),
+                    name,
+                    document: found.document_or_text(),
+                })))
+            }))
+        }
+    }
+}
+
+/// The roles that hold a policy of kibus for a cluster that allows the cluster's queue and no other: the role that the
+/// queue has saved, or an earlier one, after an interrupted change of role.
+pub(super) fn roles_with_policy(survey: &Survey, cluster: &ClusterName, queue: &QueueName) -> BTreeSet<RoleName> {
+    let name = survey.scope.controller_policy(cluster);
+    let arn = survey.scope.queue_arn(queue);
+    let holds = |policy: &&InlinePolicy| {
+        policy.document().is_some_and(|document| {
+            policy::all_ours(&document) && queues_received_from(&document).into_iter().eq([arn.clone()])
+        })
+    };
+    let roles = survey.roles.iter().filter(|(_, policies)| {
+        let policy = policies
+            .present()
+            .and_then(|policies| policies.documents.get(name.as_str()));
+        policy.filter(holds).is_some()
+    });
+    roles.map(|(role, _)| role.clone()).collect()
+}
+
+/// Fails if SQS may be deleting one of these queues, which are wanted: whether it exists is known only once it is gone or
+/// its mark is old.
+pub(super) fn none_being_deleted(survey: &Survey, queues: impl IntoIterator<Item = QueueName>) -> Result<(), Blocked> {
+    let marked = queues.into_iter().filter_map(|queue| {
+        let left = survey.observed.queue(queue.clone())?.tags.mark_counts_for(survey.now)?;
+        Some((queue, left))
+    });
+    let marked: BTreeMap<_, _> = marked.collect();
+    match marked.is_empty() {
+        true => Ok(()),
+        false => Err(Blocked::BeingDeleted(marked)),
+    }
+}
+
+/// The first reading that failed among these.
+pub(super) fn readable(observed: &Observed) -> Result<(), Blocked> {
+    let unreadable = observed.iter().find_map(|(id, reading)| match reading {
+        Reading::Unreadable(fault) => Some(Blocked::Unreadable(id.clone(), Box::new(fault.clone()))),
+        Reading::Absent | Reading::Present(_) => None,
+    });
+    unreadable.map_or(Ok(()), Err)
+}

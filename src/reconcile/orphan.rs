@@ -1,0 +1,147 @@
+//! Policies of kibus on controller roles whose cluster queue is missing.
+
+use std::collections::BTreeSet;
+
+use super::inventory::roles_with_policy;
+use crate::error::Hint;
+use crate::model::fact::Fact;
+use crate::model::fault::Fault;
+use crate::model::inline_policy::{InlinePolicy, queues_received_from};
+use crate::model::inventory::Reading;
+use crate::model::name::{ClusterName, QueueName, RoleName};
+use crate::model::policy;
+use crate::model::resource::{Resource, ResourceId, RolePolicy};
+use crate::survey::Survey;
+
+/// A policy with a name of this bus that belongs to no registered cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stray {
+    /// The role.
+    pub(super) role: RoleName,
+    /// The name of the policy.
+    pub(super) policy: String,
+    /// The orphan that it is, if it is certain that kibus wrote it for a cluster whose queue is missing.
+    pub(super) orphan: Option<Orphan>,
+}
+
+/// A policy that kibus wrote for a cluster whose queue is missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Orphan {
+    /// The cluster.
+    pub(super) cluster: ClusterName,
+    /// The policy.
+    pub(super) resource: Resource,
+}
+
+/// The clusters whose queues must be read to tell orphans from policies of clusters that exist.
+pub(super) fn not_read(survey: &Survey) -> BTreeSet<ClusterName> {
+    let documents = survey.roles.values().filter_map(Fact::present);
+    documents
+        .flat_map(|policies| policies.documents.values())
+        .filter_map(|policy| cluster_of(survey, policy))
+        .map(|(cluster, _)| cluster)
+        .filter(|cluster| {
+            let queue = ResourceId::Queue(survey.cluster_queue(cluster));
+            survey.observed.get(&queue).is_none()
+        })
+        .collect()
+}
+
+/// Where policies of earlier clusters were not looked for, because AWS did not answer.
+pub(super) fn unread(survey: &Survey) -> Option<Hint> {
+    let unread = |what: &str, fault: &Fault| {
+        Hint::text(format!(
+            "policies that earlier clusters have left on {what} are not looked for: {fault}"
+        ))
+    };
+    if let Fact::Unreadable(fault) = &survey.role_names {
+        return Some(unread("controller roles", fault));
+    }
+    let mut roles = survey
+        .roles
+        .iter()
+        .filter_map(|(role, policies)| Some((role, policies.fault()?)));
+    let (role, fault) = roles.next()?;
+    Some(match roles.count() {
+        0 => unread(&format!("role `{role}`"), fault),
+        more => unread(&format!("role `{role}` and {more} more"), fault),
+    })
+}
+
+/// Every policy with a name of this bus, on the roles that were read, that is not one of a cluster with a queue.
+pub(super) fn strays(survey: &Survey) -> Vec<Stray> {
+    let clusters = survey.clusters();
+    let owned: BTreeSet<(RoleName, String)> = clusters
+        .iter()
+        .flat_map(|(cluster, tags)| {
+            let name = survey.scope.controller_policy(cluster).to_string();
+            let mut roles = roles_with_policy(survey, cluster, &survey.cluster_queue(cluster));
+            roles.extend(tags.controller_role());
+            roles.into_iter().map(move |role| (role, name.clone()))
+        })
+        .collect();
+    let prefix = survey.scope.controller_policies_prefix();
+    let mut strays = Vec::new();
+    for (role, policies) in &survey.roles {
+        let documents = policies.present().map(|policies| policies.documents.values());
+        for policy in documents.into_iter().flatten() {
+            let key = (role.clone(), policy.name.clone());
+            if policy.name.starts_with(&prefix) && !owned.contains(&key) && !is_of_longer_bus(survey, policy) {
+                strays.push(Stray {
+                    role: role.clone(),
+                    policy: policy.name.clone(),
+                    orphan: orphan(survey, role, policy),
+                });
+            }
+        }
+    }
+    strays
+}
+
+/// Whether a policy belongs to a bus whose name begins like this one and its Region: bus `a` in `us-west-2` also
+/// matches the policies of bus `a-us-west-2`. Those open a queue that their own name does not explain here.
+fn is_of_longer_bus(survey: &Survey, policy: &InlinePolicy) -> bool {
+    let Some(document) = policy.document() else {
+        return false;
+    };
+    let rest = policy.name.strip_prefix(&survey.scope.controller_policies_prefix());
+    let region = format!("{}-", survey.scope.region);
+    rest.is_some_and(|rest| rest.starts_with(&region))
+        && policy::all_ours(&document)
+        && cluster_of(survey, policy).is_none()
+}
+
+/// The orphan that a policy is: its name is the one computed for the cluster whose queue it opens, the queue is one of
+/// this account, Region and prefix, and it is missing.
+fn orphan(survey: &Survey, role: &RoleName, policy: &InlinePolicy) -> Option<Orphan> {
+    let document = policy.document()?;
+    let (cluster, queue) = cluster_of(survey, policy)?;
+    let missing = survey.observed.get(&ResourceId::Queue(queue)) == Some(&Reading::Absent);
+    if !missing || !policy::all_ours(&document) {
+        return None;
+    }
+    let name = survey.scope.controller_policy(&cluster);
+    Some(Orphan {
+        cluster,
+        resource: Resource::RolePolicy(RolePolicy {
+            role: role.clone(),
+            name,
+            document,
+        }),
+    })
+}
+
+/// The cluster that a policy is named after, and its queue, if that is the one queue that the policy opens.
+fn cluster_of(survey: &Survey, policy: &InlinePolicy) -> Option<(ClusterName, QueueName)> {
+    let rest = policy.name.strip_prefix(&survey.scope.controller_policies_prefix())?;
+    let cluster: ClusterName = rest.parse().ok()?;
+    if survey.scope.controller_policy(&cluster).as_str() != policy.name {
+        return None;
+    }
+    let queue = survey.cluster_queue(&cluster);
+    let opened = queues_received_from(&policy.document()?);
+    opened
+        .into_iter()
+        .eq([survey.scope.queue_arn(&queue)])
+        .then_some((cluster, queue))
+}

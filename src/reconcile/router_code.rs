@@ -1,0 +1,204 @@
+//! Which code the router should have. Tags have no say in it: the function's code counts if it has the hash of the live
+//! version or of the router that kibus offers, and the live code if kibus published it as that version of the router.
+
+use super::live_version;
+use crate::error::{Hint, Invocation};
+use crate::model::fact::Fact;
+use crate::model::inventory::Desired;
+use crate::model::resource::{Alias, Architecture, Code, Resource, ResourceId};
+use crate::model::scope::LIVE;
+use crate::plan;
+use crate::plan::finding::{Finding, FindingCode, Fix};
+use crate::survey::Survey;
+
+/// The router of a kibus.
+#[derive(Clone, Debug)]
+pub enum OfferedRouter {
+    /// A router of this version. Its archive is not at hand: for this reason, or because it was not needed.
+    OfVersion(String, Option<String>),
+    /// This code. Another build of the same version stays live.
+    Packaged(Code),
+    /// This code and no other, because the user named it by its hash, with these options.
+    Named(Code, String),
+}
+
+impl OfferedRouter {
+    /// A router of this version whose archive was not needed so far.
+    #[must_use]
+    pub fn of_version(version: impl Into<String>) -> Self {
+        Self::OfVersion(version.into(), None)
+    }
+
+    /// Its code. The hash is empty if the archive is not at hand.
+    fn code(&self) -> Code {
+        match self {
+            Self::OfVersion(version, _) => Code::of_archive(version, ""),
+            Self::Packaged(code) | Self::Named(code, _) => code.clone(),
+        }
+    }
+}
+
+/// Why a command needs the archive of its router.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArchiveNeed {
+    /// To compare the deployed code with it.
+    Compare,
+    /// To upload it.
+    Upload,
+}
+
+/// The code to deploy on a function of this architecture. The live code stays if it is of the offered version and the
+/// function has no other.
+pub(super) fn to_deploy(router: &OfferedRouter, survey: &Survey, architecture: Architecture) -> Code {
+    match router {
+        OfferedRouter::Named(code, _) => code.clone(),
+        _ => staying(router, survey, architecture).unwrap_or_else(|| router.code()),
+    }
+}
+
+/// Why [`to_deploy`] needs the archive of the router.
+pub(super) fn need(router: &OfferedRouter, survey: &Survey, architecture: Architecture) -> ArchiveNeed {
+    match staying(router, survey, architecture) {
+        Some(_) => ArchiveNeed::Compare,
+        None => ArchiveNeed::Upload,
+    }
+}
+
+/// Keeps another build of the offered version live, unless the user named one, or a version is published for another reason:
+/// that has the code of the function, as the plan then shows.
+pub(super) fn keep_build(
+    router: &OfferedRouter,
+    survey: &Survey,
+    architecture: Architecture,
+    desired: &mut Desired,
+) -> Option<()> {
+    let live = live_version::alias(&survey.scope, &survey.observed)?;
+    let code = same_version(router, survey, architecture)?;
+    let kept = with_code(desired.get(&id(survey))?.as_alias()?, code.clone());
+    let is_all = plan::diff(&kept, &Resource::Alias(live.clone())).is_empty();
+    if is_all && !matches!(router, OfferedRouter::Named(..)) {
+        desired.insert(kept);
+    }
+    Some(())
+}
+
+/// The code that a check expects of the function: the one that it has if that is the live code, the offered code, or the
+/// code that was rolled back. Without a live version or an archive there is nothing to compare it with.
+pub(super) fn expected(router: &OfferedRouter, survey: &Survey) -> Code {
+    let offered = router.code();
+    let Some(function) = survey.observed.function(survey.scope.router_function()) else {
+        return offered;
+    };
+    let (found, live) = (&function.settings.code, live_version::published(survey));
+    match (router, live) {
+        (OfferedRouter::Named(code, _), _) => code.clone(),
+        (OfferedRouter::OfVersion(..), None) => found.clone(),
+        (_, _) if found.sha256 == offered.sha256 || is_rolled_back(survey, found) => found.clone(),
+        (_, Some(live)) => live.settings.code.clone(),
+        (_, None) => offered,
+    }
+}
+
+/// Expects the live version to have the code that it has, if kibus published it and the user named no other; after a
+/// rollback, also the size of that version.
+pub(super) fn expect_live(router: &OfferedRouter, survey: &Survey, desired: &mut Desired) -> Option<()> {
+    let wanted = desired.get(&id(survey))?.as_alias()?;
+    let expected = match (router, live_version::published(survey)) {
+        (OfferedRouter::Named(..), _) => return None,
+        (_, None) => with_code(wanted, router.code()),
+        (_, Some(live)) => {
+            let is_rollback = live.history.rolled_back_from.is_some() && plan::check_rollback(wanted, live).is_ok();
+            if is_rollback {
+                Resource::Alias(Alias {
+                    shares: wanted.shares.clone(),
+                    ..live.clone()
+                })
+            } else {
+                with_code(wanted, live.settings.code.clone())
+            }
+        }
+    };
+    desired.insert(expected);
+    Some(())
+}
+
+/// Fixes other code than the named one by the command that names it.
+pub(super) fn fix_by_name(router: &OfferedRouter, findings: &mut [Finding]) {
+    let OfferedRouter::Named(_, options) = router else {
+        return;
+    };
+    for finding in findings
+        .iter_mut()
+        .filter(|finding| finding.code == FindingCode::CodeChanged)
+    {
+        finding.fix = Fix::Command(Invocation::kibus(format!("bootstrap-hub {options}")));
+    }
+}
+
+/// What there is to say about live code that stays: it is another build than the offered one, or was not compared.
+pub(super) fn warning(router: &OfferedRouter, survey: &Survey, desired: &Desired) -> Option<Hint> {
+    let live = &live_version::published(survey)?.settings.code;
+    let Code { version, sha256 } = live;
+    if desired.get(&id(survey))?.as_alias()?.settings.code != *live {
+        return None;
+    }
+    let offered = router.code();
+    let not_compared = |why: &str| {
+        Hint::text(format!(
+            "the code of the live router (SHA-256 {sha256}) was not compared with the router of this kibus: {why}"
+        ))
+    };
+    match router {
+        OfferedRouter::Named(..) => None,
+        _ if offered.version != *version => {
+            let ours = &offered.version;
+            Some(not_compared(&format!("router {version} is live, and this kibus has {ours}")))
+        }
+        OfferedRouter::OfVersion(_, missing) => missing.as_deref().map(not_compared),
+        OfferedRouter::Packaged(code) => (code.sha256 != *sha256).then(|| {
+            Hint::command(
+                format!(
+                    "another build of router {version} is live: its code has SHA-256 {sha256}, and the router of this \
+                     kibus has {}. If no operator deployed that build, find out who did (CloudTrail). To replace it, name the \
+                     binary by its SHA-256:",
+                    code.sha256
+                ),
+                Invocation::kibus("bootstrap-hub --router-sha256 SHA256"),
+            )
+        }),
+    }
+}
+
+/// The live code, if it stays: it is of the offered version, and the function has no other.
+fn staying(router: &OfferedRouter, survey: &Survey, architecture: Architecture) -> Option<Code> {
+    let function = survey.observed.function(survey.scope.router_function())?;
+    let live = same_version(router, survey, architecture)?;
+    let is_alone = function.settings.code.sha256 == live.sha256 && function.settings.architecture == architecture;
+    is_alone.then(|| live.clone())
+}
+
+/// The live code, if it is of the offered version and runs on this architecture.
+fn same_version<'a>(router: &OfferedRouter, survey: &'a Survey, architecture: Architecture) -> Option<&'a Code> {
+    let live = &live_version::published(survey)?.settings;
+    (live.code.version == router.code().version && live.architecture == architecture).then_some(&live.code)
+}
+
+/// Whether this is the code that was live before a rollback. If that version could not be read, a finding says so.
+fn is_rolled_back(survey: &Survey, code: &Code) -> bool {
+    let rolled_back = live_version::published(survey).and_then(|live| live.history.rolled_back_from);
+    match rolled_back.and_then(|from| survey.versions.get(&from)) {
+        Some(Fact::Present(version)) => version.code.has_version() && version.code.sha256 == code.sha256,
+        Some(Fact::Unreadable(_)) => true,
+        Some(Fact::Absent | Fact::NotAsked) | None => false,
+    }
+}
+
+fn with_code(alias: &Alias, code: Code) -> Resource {
+    let mut alias = alias.clone();
+    alias.settings.code = code;
+    Resource::Alias(alias)
+}
+
+fn id(survey: &Survey) -> ResourceId {
+    ResourceId::Alias(survey.scope.router_function(), LIVE.to_owned())
+}

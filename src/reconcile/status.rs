@@ -1,0 +1,149 @@
+//! `status`: what exists, what runs, and how many messages wait. It makes no judgment.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Blocked, ClusterSummary, Intent, Recipe, cluster, live_version};
+use crate::model::fact::Fact;
+use crate::model::fault::Fault;
+use crate::model::hub;
+use crate::model::inventory::Reading;
+use crate::model::name::{ClusterName, QueueName, RuleName};
+use crate::model::resource::{Architecture, Resource, ResourceId};
+use crate::model::signal::Signal;
+use crate::model::status::{Depth, MappingState};
+use crate::survey::{Query, SavedOptions, Survey};
+
+/// The status of a hub and its clusters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StatusReport {
+    /// The live router, if there is one.
+    pub router: Option<RouterReport>,
+    /// Why the live router is not the newest, as after a rollback.
+    pub standing: Option<String>,
+    /// The state of the event source mapping, if it exists.
+    pub mapping: Option<MappingState>,
+    /// Every queue that could be counted, the hub's first, without the probe queue.
+    pub queues: Vec<(QueueName, Depth)>,
+    /// Those of the queues that are being deleted.
+    pub being_deleted: BTreeSet<QueueName>,
+    /// The rules that exist, and whether each is enabled.
+    pub rules: Vec<(RuleName, bool)>,
+    /// The missing resources of the hub.
+    pub missing: Vec<ResourceId>,
+    /// The resources that could not be read, and why.
+    pub unreadable: Vec<(ResourceId, Fault)>,
+    /// Why the clusters are unknown, if they are.
+    pub undiscovered: Option<Fault>,
+}
+
+/// The live router.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouterReport {
+    /// Its version, of kibus; empty if kibus did not publish it.
+    pub version: String,
+    /// Its version number in Lambda.
+    pub published: Option<u64>,
+    /// The architecture that it runs on.
+    pub architecture: Architecture,
+    /// Lambda's word for its state.
+    pub state: Option<String>,
+    /// The version number that was live before a rollback.
+    pub rolled_back_from: Option<u64>,
+}
+
+/// The query of a status.
+#[derive(Clone, Copy, Debug)]
+pub struct StatusRequest;
+
+impl Recipe for StatusRequest {
+    fn query(&self) -> Query {
+        Query {
+            hub: true,
+            all_clusters: true,
+            ..Query::default()
+        }
+    }
+
+    fn intent(&self, _: &Survey) -> Result<Intent, Blocked> {
+        Ok(Intent::default())
+    }
+}
+
+/// The status of a hub, and its clusters; of these names only, unless there are none.
+///
+/// # Errors
+/// When there is no hub, or it is unknown whether there is one, or nothing has one of the names.
+pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusReport, Vec<ClusterSummary>), Blocked> {
+    match &survey.saved {
+        SavedOptions::Absent if super::inventory::hub_exists(survey) => {}
+        _ => drop(super::inventory::saved_options(survey)?),
+    }
+    super::saved_prefix::check(survey)?;
+    if survey.discovered.fault().is_none() {
+        let unregistered = super::names::unregistered(survey, names);
+        let unknown: Vec<_> = unregistered
+            .iter()
+            .map(|name| super::names::unknown(survey, name))
+            .collect();
+        if !unknown.is_empty() {
+            return Err(Blocked::UnknownClusters(unknown));
+        }
+    }
+    let mut clusters = cluster::summaries(survey);
+    clusters.retain(|cluster| names.is_empty() || names.contains(&cluster.name));
+    let scope = &survey.scope;
+    // What waits in the probe queue is kibus's own and expires.
+    let hub_queues = [scope.hub_queue(), scope.dead_letter_queue()];
+    let queues = hub_queues
+        .into_iter()
+        .chain(clusters.iter().map(|cluster| cluster.queue.clone()));
+    let rule = |signal| {
+        let rule = survey.observed.rule(scope.rule(signal))?;
+        Some((rule.name.clone(), rule.enabled))
+    };
+    let faults: BTreeMap<ResourceId, Fault> = survey.faults().map(|(id, fault)| (id.clone(), fault.clone())).collect();
+    let deleted = survey.observed.resources().filter_map(Resource::as_queue);
+    let deleted = deleted.filter(|queue| queue.tags.being_deleted(survey.now));
+    let report = StatusReport {
+        being_deleted: deleted.map(|queue| queue.name.clone()).collect(),
+        router: router(survey),
+        standing: live_version::reason(scope, &survey.observed),
+        mapping: survey.mapping().cloned(),
+        queues: queues
+            .filter_map(|queue| {
+                let depth = survey.depth(&queue)?;
+                Some((queue, depth))
+            })
+            .collect(),
+        rules: Signal::ALL.into_iter().filter_map(rule).collect(),
+        missing: missing(survey),
+        unreadable: faults.into_iter().collect(),
+        undiscovered: match &survey.discovered {
+            Fact::Unreadable(fault) => Some(fault.clone()),
+            Fact::NotAsked | Fact::Absent | Fact::Present(_) => None,
+        },
+    };
+    Ok((report, clusters))
+}
+
+/// The missing resources of the hub. The optional rule counts only if its option is set.
+fn missing(survey: &Survey) -> Vec<ResourceId> {
+    let rebalance = ResourceId::Rule(survey.scope.rule(Signal::Rebalance));
+    let set = survey.saved.options().and_then(|options| options.rebalance) == Some(true);
+    hub::ids(&survey.scope)
+        .into_iter()
+        .filter(|id| survey.observed.get(id) == Some(&Reading::Absent) && (set || *id != rebalance))
+        .collect()
+}
+
+fn router(survey: &Survey) -> Option<RouterReport> {
+    let alias = live_version::alias(&survey.scope, &survey.observed)?;
+    let version = survey.live_version();
+    Some(RouterReport {
+        version: alias.settings.code.version.clone(),
+        published: alias.version.or(version.and_then(|version| version.version)),
+        architecture: alias.settings.architecture,
+        state: version.map(|version| version.state.clone()),
+        rolled_back_from: alias.history.rolled_back_from,
+    })
+}

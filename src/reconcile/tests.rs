@@ -1,0 +1,337 @@
+//! Recipes on a bus of which some queues are being deleted, and on one whose messages would expire.
+
+mod old_key;
+mod router_code;
+mod saved_options;
+
+use super::*;
+use crate::model::cluster::Cluster;
+use crate::model::fact::Fact;
+use crate::model::hub::{self, Hub};
+use crate::model::inventory::Reading;
+use crate::model::options::HubOptions;
+use crate::model::resource::{Code, Queue, Resource, ResourceId};
+use crate::model::scope::tests::scope;
+use crate::model::status::{Depth, QueueState, Status};
+use crate::model::tags::DELETING;
+use crate::plan::Op;
+use crate::survey::{RolePolicies, SavedOptions};
+
+/// A name, a recipe, the queues with the mark of a delete, and the changes of queues that follow if the marks are young
+/// and if they are old. `None`: the recipe waits for all these queues.
+type Row = (
+    &'static str,
+    Box<dyn Recipe>,
+    &'static [&'static str],
+    Option<&'static [&'static str]>,
+    &'static [&'static str],
+);
+
+/// The time of the survey, in Unix seconds.
+const NOW: u64 = 1_800_000_000;
+/// Marks that count, and that do not.
+const YOUNG: u64 = NOW - 60;
+const OLD: u64 = NOW - 180;
+
+const ROLE: &str = "KarpenterNodeRole-base";
+
+fn options(memory: Option<&str>) -> HubOptions {
+    HubOptions {
+        memory: memory.map(|memory| memory.parse().unwrap()),
+        ..HubOptions::default()
+    }
+}
+
+/// A hub with 512 MB of memory for its function and the cluster `base`, up to date, but these queues are being deleted.
+fn survey(being_deleted: &[&str]) -> Survey {
+    survey_of(options(Some("512")), being_deleted)
+}
+
+/// The same with these options.
+fn survey_of(options: HubOptions, being_deleted: &[&str]) -> Survey {
+    survey_marked(options, being_deleted, YOUNG)
+}
+
+/// The same with queues that were marked then.
+fn survey_marked(options: HubOptions, marked: &[&str], since: u64) -> Survey {
+    let mut survey = Survey::new(scope());
+    survey.now = NOW;
+    for id in hub::ids(&scope()) {
+        survey.observed.insert(id, Reading::Absent);
+    }
+    let role = Some(ROLE.parse().unwrap());
+    let name = "base".parse().unwrap();
+    let base = Cluster::new(&scope(), &hub::default_queue_prefix(), name, role, Default::default());
+    let mut resources = Hub::new(&scope(), options.clone(), code()).desired();
+    resources.extend(base.desired(&scope(), &options));
+    for mut resource in resources.resources().cloned() {
+        if let Resource::Queue(queue) = &mut resource
+            && marked.contains(&queue.name.as_str())
+        {
+            queue.tags = queue.tags.clone().with(DELETING, since.to_string());
+        }
+        survey
+            .observed
+            .insert(resource.id(), Reading::Present(Box::new(resource)));
+    }
+    survey
+        .roles
+        .insert(ROLE.parse().unwrap(), Fact::Present(RolePolicies::default()));
+    survey.role_names = Fact::Present([ROLE.parse().unwrap()].into());
+    survey.discovered = Fact::Present(["karpenter-base".parse().unwrap()].into());
+    survey.saved = SavedOptions::of(&survey.scope, &survey.observed, NOW);
+    survey
+}
+
+fn code() -> Code {
+    Code::of_archive("0.2.0", "aa")
+}
+
+fn bootstrap(options: HubOptions) -> bootstrap_hub::Request {
+    bootstrap_hub::Request {
+        options,
+        router: OfferedRouter::Packaged(code()),
+        allow_downgrade: false,
+        drop_old_key: false,
+    }
+}
+
+fn add() -> add_cluster::Request {
+    add_cluster::Request {
+        names: ["base".parse().unwrap()].into(),
+        role: add_cluster::RoleOption::Named(ROLE.parse().unwrap()),
+        options: Default::default(),
+        show_settings: false,
+    }
+}
+
+fn remove() -> remove_cluster::Request {
+    remove_cluster::Request {
+        names: ["base".parse().unwrap()].into(),
+        ignore_missing: false,
+    }
+}
+
+/// The changes of queues, as `action name`.
+fn queues(intent: &Intent) -> Vec<String> {
+    let changes = intent.plan.changes.iter();
+    changes
+        .filter(|change| matches!(change.id, ResourceId::Queue(_)))
+        .map(|change| format!("{} {}", change.action.as_str(), change.id.name()))
+        .collect()
+}
+
+/// S9: no mark deletes a queue. `sqs:TagQueue` is enough to set one.
+#[test]
+fn s9_a_wanted_queue_with_a_young_mark_is_waited_for_and_an_old_mark_goes() {
+    let hub: &[&str] = &["kibus-hub", "kibus-hub-dlq", "kibus-probe"];
+    let base: &[&str] = &["karpenter-base"];
+    let up_to_date = || bootstrap(HubOptions::default());
+    let key = || HubOptions {
+        kms_key: Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap()),
+        ..HubOptions::default()
+    };
+    let everything: &[&str] = &[
+        "delete karpenter-base",
+        "delete kibus-hub",
+        "delete kibus-hub-dlq",
+        "delete kibus-probe",
+    ];
+    let rows: [Row; 8] = [
+        ("bootstrap, no mark", Box::new(up_to_date()), &[], Some(&[]), &[]),
+        (
+            "bootstrap, the hub queue",
+            Box::new(up_to_date()),
+            &["kibus-hub"],
+            None,
+            &["update kibus-hub"],
+        ),
+        (
+            "bootstrap, all",
+            Box::new(up_to_date()),
+            hub,
+            None,
+            &["update kibus-hub", "update kibus-hub-dlq", "update kibus-probe"],
+        ),
+        ("bootstrap, a cluster", Box::new(up_to_date()), base, Some(&[]), &[]),
+        (
+            "another key, a cluster",
+            Box::new(bootstrap(key())),
+            base,
+            None,
+            &[
+                "update karpenter-base",
+                "update kibus-hub",
+                "update kibus-hub-dlq",
+                "update kibus-probe",
+            ],
+        ),
+        ("add", Box::new(add()), base, None, &["update karpenter-base"]),
+        (
+            "remove",
+            Box::new(remove()),
+            base,
+            Some(&["delete karpenter-base"]),
+            &["delete karpenter-base"],
+        ),
+        (
+            "teardown",
+            Box::new(teardown::Request),
+            &["karpenter-base", "kibus-hub-dlq"],
+            Some(everything),
+            everything,
+        ),
+    ];
+    for (name, recipe, marked, young, old) in rows {
+        for (since, expected) in [(YOUNG, young), (OLD, Some(old)), (NOW + 1, Some(old))] {
+            let intent = recipe.intent(&survey_marked(options(Some("512")), marked, since));
+            let Some(expected) = expected else {
+                let wait = std::time::Duration::from_secs(since + 180 - NOW);
+                let queues = marked.iter().map(|queue| (queue.parse().unwrap(), wait));
+                let blocked = Blocked::BeingDeleted(queues.collect());
+                assert_eq!(intent.unwrap_err(), blocked, "{name}, {since}");
+                continue;
+            };
+            let intent = intent.unwrap();
+            let mut changes = queues(&intent);
+            changes.sort();
+            assert_eq!(changes, expected, "{name}, {since}");
+            assert_eq!(intent.refusals, [], "{name}, {since}");
+        }
+    }
+}
+
+#[test]
+fn s9_options_on_a_queue_that_is_being_deleted_do_not_count() {
+    let mut survey = survey(&["kibus-hub-dlq"]);
+    let copy = SavedOptions::Kept {
+        options: options(Some("512")),
+        copy: true,
+    };
+    assert_eq!(survey.saved, copy, "the function has a copy");
+    survey
+        .observed
+        .insert(ResourceId::Function(scope().router_function()), Reading::Absent);
+    assert_eq!(SavedOptions::of(&scope(), &survey.observed, NOW), SavedOptions::Absent);
+}
+
+#[test]
+fn s9_a_cluster_that_is_being_deleted_is_not_registered_and_forgets_its_role() {
+    let survey = survey(&["karpenter-base"]);
+    assert!(survey.registered().is_empty());
+    assert_eq!(survey.saved_tags(&"base".parse().unwrap()), None);
+    let prefix = HubOptions {
+        queue_prefix: Some("x-".parse().unwrap()),
+        ..HubOptions::default()
+    };
+    let blocked = bootstrap(prefix).intent(&survey).unwrap_err();
+    assert!(
+        matches!(blocked, Blocked::BeingDeleted(_)),
+        "its queue would not be found again: {blocked:?}"
+    );
+}
+
+#[test]
+fn s9_verify_and_status_name_a_queue_that_is_being_deleted() {
+    let survey = survey(&["kibus-hub", "karpenter-base"]);
+    let request = verify::Request::new(OfferedRouter::Packaged(code()), Default::default());
+    let intent = request.intent(&survey).unwrap();
+    let findings: Vec<_> = intent
+        .findings
+        .iter()
+        .map(|one| format!("{} {}", one.code, one.name()))
+        .collect();
+    assert_eq!(findings, ["K112 kibus-hub", "K112 karpenter-base"]);
+    let (report, clusters) = status::status(&survey, &["base".parse().unwrap()].into()).unwrap();
+    let names: Vec<_> = report.being_deleted.iter().map(ToString::to_string).collect();
+    assert_eq!(names, ["karpenter-base", "kibus-hub"]);
+    assert!(clusters[0].being_deleted);
+}
+
+#[test]
+fn s4_a_lower_retention_warns_of_the_messages_that_wait() {
+    let lower = HubOptions {
+        retention: Some("3600".parse().unwrap()),
+        ..HubOptions::default()
+    };
+    let higher = HubOptions {
+        retention: Some("172800".parse().unwrap()),
+        ..HubOptions::default()
+    };
+    for (name, options, waiting, in_flight, warns) in [
+        (
+            "lower",
+            &lower,
+            2,
+            1,
+            Some(
+                "messages wait in queue `kibus-hub` (about 3; the count may be stale): SQS deletes those older than 1h when the retention is lowered",
+            ),
+        ),
+        ("lower, and empty", &lower, 0, 0, None),
+        ("higher", &higher, 2, 1, None),
+        ("the same", &HubOptions::default(), 2, 1, None),
+    ] {
+        let mut survey = survey(&[]);
+        let depth = Status::Queue(QueueState {
+            depth: Depth { waiting, in_flight },
+            changed: None,
+        });
+        survey.status.insert(ResourceId::Queue(scope().hub_queue()), depth);
+        let intent = bootstrap(options.clone()).intent(&survey).unwrap();
+        let warnings: Vec<_> = intent.warnings.iter().map(|hint| hint.text.as_str()).collect();
+        assert_eq!(warnings, warns.into_iter().collect::<Vec<_>>(), "{name}");
+    }
+}
+
+/// Policies of an older kibus allow the key without `kms:ViaService`. The same key stays allowed: one call replaces each.
+#[test]
+fn an_old_permission_for_a_key_is_narrowed_in_one_call() {
+    let mut survey = survey_of(
+        HubOptions {
+            kms_key: Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap()),
+            ..HubOptions::default()
+        },
+        &[],
+    );
+    let mut current = Vec::new();
+    for resource in survey.observed.resources().cloned().collect::<Vec<_>>() {
+        let Resource::RolePolicy(mut policy) = resource else {
+            continue;
+        };
+        current.push(Resource::RolePolicy(policy.clone()));
+        let statements = policy.document.value_mut()["Statement"].as_array_mut().unwrap();
+        let of_key = statements
+            .iter_mut()
+            .find(|statement| statement["Sid"] == "KibusUseKey");
+        assert!(of_key.unwrap().as_object_mut().unwrap().remove("Condition").is_some());
+        let old = Resource::RolePolicy(policy);
+        survey.observed.insert(old.id(), Reading::Present(Box::new(old)));
+    }
+    let [controller, router] = current.as_slice() else {
+        panic!("the policies of base and of the router: {current:?}")
+    };
+    let rows: [(&str, Box<dyn Recipe>, &[&Resource]); 2] = [
+        (
+            "bootstrap",
+            Box::new(bootstrap(HubOptions::default())),
+            &[controller, router],
+        ),
+        ("add", Box::new(add()), &[controller]),
+    ];
+    for (name, recipe, expected) in rows {
+        let intent = recipe.intent(&survey).unwrap();
+        assert_eq!(intent.refusals, [], "{name}");
+        let mut written: Vec<_> = intent
+            .plan
+            .steps
+            .iter()
+            .map(|step| match &step.op {
+                Op::Update { to, .. } => to,
+                other => panic!("{name}: {other:?}"),
+            })
+            .collect();
+        written.sort_by_key(|resource| resource.id());
+        assert_eq!(written, expected, "{name}");
+    }
+}

@@ -1,0 +1,7 @@
+//! What the router and the command line share to call AWS without an SDK crate: signed calls, EC2's query protocol, limits on
+//! answers, and the codes of errors.
+
+pub(crate) mod answer_limit;
+pub mod aws_code;
+pub mod ec2;
+pub(crate) mod signed_call;
