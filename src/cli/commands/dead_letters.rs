@@ -6,11 +6,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::stages::{Consent, agree};
 use crate::cli::{Ending, failure, stages};
+use crate::dead_letters::read as dead_letters;
 use crate::dead_letters::treat::{LetterOutcome, Treated, Treatment, treat};
 use crate::error::{Error, ErrorKind, Hint, Invocation};
 use crate::reconcile::dead_letters::{DeadLetterReport, Request, report};
 use crate::reconcile::{NextStep, Recipe};
-use crate::survey::{Survey, dead_letters};
+use crate::survey::Survey;
 use crate::ui::{Heading, HubReport, Output, text};
 
 /// Show the events that reached no cluster; route them again, or delete them.

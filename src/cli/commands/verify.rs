@@ -12,10 +12,11 @@ use crate::model::fact::Fact;
 use crate::model::name::{ClusterName, QueueName};
 use crate::model::self_test::LiveTest;
 use crate::model::status::Depth;
+use crate::probe::{self, counts};
 use crate::reconcile::probe::{BUS_LIMIT, ProbeResult, Probed, RESEND};
 use crate::reconcile::verify::Request;
 use crate::reconcile::{ArchiveNeed, Intent, OfferedRouter, Recipe};
-use crate::survey::{Survey, counts, probe};
+use crate::survey::Survey;
 use crate::ui::{Heading, HubReport, text};
 
 /// Check the hub and its clusters for drift; change nothing.
