@@ -49,7 +49,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("survey", &["cloud", "model"]),
     ("probe", &["cloud", "model"]),
     ("dead_letters", &["cloud", "model"]),
-    ("reconcile", &["dead_letters", "model", "plan", "probe", "survey"]),
+    ("reconcile", &["dead_letters", "model", "plan", "survey"]),
     ("ui", &["apply", "dead_letters", "model", "plan", "reconcile"]),
     ("cli", ALL_BUT_ROUTER),
     ("package", &["model"]),

@@ -11,25 +11,26 @@ use tokio::time::timeout;
 use super::hub::{ConnectedHub, Hubs};
 use super::stages::survey;
 use crate::cloud::{Waiting, Write};
+use crate::error::Error;
 use crate::model::name::QueueName;
 use crate::model::resource::ResourceId;
 use crate::model::tags::{DELETING, MARK_COUNTS};
-use crate::reconcile::{Blocked, Recipe};
+use crate::reconcile::{Blocked, Target, needs, reconcile};
 use crate::survey::Survey;
 
-/// Reads what a recipe needs to know about each hub, again and again until no queue that it wants is being deleted. Marks
-/// that are set anew do not hold it up without end: what is still marked then is an error of the recipe.
-pub(super) async fn settled_survey(hubs: &Hubs<'_>, recipe: &impl Recipe) -> Vec<Survey> {
+/// Reads what a target needs to know about each hub, again and again until no queue that it wants is being deleted. Marks
+/// that are set anew do not hold it up without end: what is still marked then is an error of the plan.
+pub(super) async fn settled_survey(hubs: &Hubs<'_>, target: &Target) -> Result<Vec<Survey>, Error> {
     let began = Instant::now();
     loop {
-        let surveys = survey(hubs, recipe).await;
+        let surveys = survey(hubs, |survey| needs(target, survey)).await?;
         let marked: Vec<_> = hubs
             .list
             .iter()
-            .zip(surveys.iter().map(|one| marked(recipe, one)))
+            .zip(surveys.iter().map(|one| marked(target, one)))
             .collect();
         if marked.iter().all(|(_, queues)| queues.is_empty()) || began.elapsed() >= MARK_COUNTS {
-            return surveys;
+            return Ok(surveys);
         }
         let _waiting = hubs.ui.spinner("waiting for queues that are being deleted");
         let waits = marked.iter().flat_map(|(hub, queues)| {
@@ -47,8 +48,8 @@ pub(super) async fn settled_survey(hubs: &Hubs<'_>, recipe: &impl Recipe) -> Vec
 }
 
 /// The wanted queues that may be being deleted, and for how long the mark of each still counts.
-fn marked(recipe: &impl Recipe, survey: &Survey) -> BTreeMap<QueueName, Duration> {
-    match recipe.intent(survey) {
+fn marked(target: &Target, survey: &Survey) -> BTreeMap<QueueName, Duration> {
+    match reconcile(survey, target) {
         Err(Blocked::BeingDeleted(queues)) => queues,
         _ => BTreeMap::new(),
     }

@@ -1,4 +1,4 @@
-//! The stages that every command which changes something runs, for a list of hubs: survey, recipe, plan, show,
+//! The stages that every command which changes something runs, for a list of hubs: survey, reconcile, show,
 //! confirm, apply, report. Every hub is planned before the first is changed.
 
 use std::time::{Duration, Instant};
@@ -7,13 +7,14 @@ use futures_util::future::join_all;
 
 use super::deletes::settled_survey;
 use super::hub::{ConnectedHub, Hubs};
+use super::router_file::RouterFile;
 use super::{Ending, failure};
 use crate::apply::{self, Outcome};
 use crate::error::{Error, ErrorKind};
 use crate::model::scope::Scope;
 use crate::plan::{Action, Plan};
-use crate::reconcile::{Confirmation, Intent, Recipe};
-use crate::survey::Survey;
+use crate::reconcile::{Confirmation, Intent, Target, reconcile};
+use crate::survey::{self, Endless, Query, Survey};
 use crate::ui::{Heading, HubReport, Report};
 
 /// How a person agrees to changes.
@@ -40,9 +41,6 @@ impl Consent {
     }
 }
 
-/// A survey asks at most this often: each time a recipe asks for more, it knows more.
-const ROUNDS: usize = 8;
-
 /// What became of one hub.
 struct Planned {
     scope: Scope,
@@ -51,24 +49,14 @@ struct Planned {
     error: Option<Error>,
 }
 
-/// Reads what a recipe needs to know about each hub, all at once.
-pub(super) async fn survey(hubs: &Hubs<'_>, recipe: &impl Recipe) -> Vec<Survey> {
+/// Reads what `needs` asks for about each hub, all at once.
+pub(super) async fn survey(hubs: &Hubs<'_>, needs: impl Fn(&Survey) -> Query) -> Result<Vec<Survey>, Error> {
     let reading = hubs.ui.spinner("reading the hub and its clusters");
-    let surveys = join_all(hubs.list.iter().map(|hub| survey_one(hub, recipe, hubs.limit)));
-    hubs.slowed(|reason| reading.slowed(reason), surveys).await
-}
-
-async fn survey_one(hub: &ConnectedHub, recipe: &impl Recipe, limit: usize) -> Survey {
-    let mut survey = Survey::new(hub.scope.clone());
-    let mut query = recipe.query();
-    for _ in 0..ROUNDS {
-        survey.extend(&hub.cloud, &query, limit).await;
-        query = recipe.more(&survey);
-        if query.is_empty() {
-            break;
-        }
-    }
-    survey
+    let each = hubs.list.iter();
+    let surveys = join_all(each.map(|hub| survey::survey(&hub.cloud, hub.scope.clone(), hubs.limit, &needs)));
+    let surveys = hubs.slowed(|reason| reading.slowed(reason), surveys).await;
+    let surveys: Result<Vec<Survey>, Endless> = surveys.into_iter().collect();
+    surveys.map_err(|endless| Error::failed("this is a bug of kibus; nothing was changed").note(endless.to_string()))
 }
 
 /// Runs `one` for each hub, one after the other, and writes the one JSON document. Gives the worst ending.
@@ -77,14 +65,18 @@ pub(super) async fn report_each(
     surveys: &[Survey],
     one: impl AsyncFn(&ConnectedHub, &Survey) -> Result<(HubReport, Ending), Error>,
 ) -> Result<Ending, Error> {
-    let (mut reports, mut ending) = (Vec::new(), Ending::Done);
+    let mut ended = Vec::new();
     for (hub, survey) in hubs.list.iter().zip(surveys) {
-        let (report, ended) = one(hub, survey).await?;
-        ending = ending.or(ended);
-        reports.push(report);
+        ended.push(one(hub, survey).await?);
     }
+    report_all(hubs, ended)
+}
+
+/// Writes the one JSON document. Gives the worst ending.
+pub(super) fn report_all(hubs: &Hubs<'_>, ended: Vec<(HubReport, Ending)>) -> Result<Ending, Error> {
+    let (reports, endings): (Vec<_>, Vec<_>) = ended.into_iter().unzip();
     write(hubs, reports)?;
-    Ok(ending)
+    Ok(endings.into_iter().fold(Ending::Done, Ending::or))
 }
 
 /// Writes the one JSON document, and gives how the command ends: with the first error, if there is one.
@@ -108,24 +100,24 @@ fn write(hubs: &Hubs<'_>, reports: Vec<HubReport>) -> Result<(), Error> {
     })
 }
 
-/// Runs the stages with one recipe for all hubs.
-pub(super) async fn change(hubs: Hubs<'_>, recipe: impl Recipe + Clone, consent: Consent) -> Result<Ending, Error> {
-    change_with(hubs, recipe, consent, |_, _, _| Ok(())).await
+/// Runs the stages with one target for all hubs.
+pub(super) async fn change(hubs: Hubs<'_>, target: Target, consent: Consent) -> Result<Ending, Error> {
+    change_with(hubs, target, consent, &RouterFile::default()).await
 }
 
-/// The same with a recipe that `complete` completes for each hub, once it is surveyed.
-pub(super) async fn change_with<R: Recipe + Clone>(
+/// The same with this router, for a target that needs one.
+pub(super) async fn change_with(
     mut hubs: Hubs<'_>,
-    recipe: R,
+    target: Target,
     consent: Consent,
-    complete: impl Fn(&mut ConnectedHub, &mut R, &Survey) -> Result<(), Error>,
+    router: &RouterFile,
 ) -> Result<Ending, Error> {
-    let surveys = settled_survey(&hubs, &recipe).await;
+    let surveys = settled_survey(&hubs, &target).await?;
     let mut results = Vec::new();
     for (at, survey) in surveys.iter().enumerate() {
-        let mut recipe = recipe.clone();
-        complete(&mut hubs.list[at], &mut recipe, survey)?;
-        results.push(planned(&hubs, &hubs.list[at], &recipe, survey));
+        let mut target = target.clone();
+        router.complete(hubs.ui, &mut hubs.list[at], &mut target, survey)?;
+        results.push(planned(&hubs, &hubs.list[at], &target, survey));
     }
     // A hub that cannot be planned stops all of them: a plan is complete before the first write.
     if results.iter().any(|result| result.error.is_some()) {
@@ -174,9 +166,9 @@ pub(super) async fn change_with<R: Recipe + Clone>(
     report(&hubs, reports_of(&results))
 }
 
-fn planned(hubs: &Hubs<'_>, hub: &ConnectedHub, recipe: &impl Recipe, survey: &Survey) -> Planned {
+fn planned(hubs: &Hubs<'_>, hub: &ConnectedHub, target: &Target, survey: &Survey) -> Planned {
     let place = hubs.place(hub);
-    let (intent, error) = match recipe.intent(survey) {
+    let (intent, error) = match reconcile(survey, target) {
         Err(blocked) => (Intent::default(), Some(failure::blocked(&place, &blocked))),
         Ok(intent) if intent.refusals.is_empty() => (intent, None),
         Ok(intent) => {

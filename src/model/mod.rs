@@ -19,6 +19,7 @@ pub mod operator_policy;
 pub mod options;
 pub mod other_setup;
 pub mod policy;
+pub mod probe;
 pub mod queue_consumer;
 pub mod queue_policy;
 #[cfg(feature = "cli")]

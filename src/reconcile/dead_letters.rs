@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Blocked, Intent, Recipe};
+use super::Blocked;
 use crate::dead_letters::read::{HIDDEN, SeenLetters};
 use crate::model::dead_letter::{DeadLetter, LetterEvent, RetryLine};
 use crate::model::fact::Fact;
@@ -13,13 +13,6 @@ use crate::model::resource::ResourceId;
 use crate::model::scope::{LIVE, Scope};
 use crate::plan;
 use crate::survey::{Query, Survey};
-
-/// The request.
-#[derive(Clone, Copy, Debug)]
-pub struct Request {
-    /// Whether the router is to route the dead letters again.
-    pub redrive: bool,
-}
 
 /// The dead letters of a hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,40 +38,40 @@ pub struct ReportedLetter {
     pub retry: Option<RetryLine>,
 }
 
-impl Recipe for Request {
-    fn query(&self) -> Query {
-        Query::default()
+/// What must be read next before dead letters are read, and for a redrive also routed again; an empty query ends the survey.
+#[must_use]
+pub fn needs(redrive: bool, survey: &Survey) -> Query {
+    let mut resources = BTreeSet::from([ResourceId::Queue(survey.scope.dead_letter_queue())]);
+    if redrive {
+        resources.extend(router(&survey.scope));
     }
-
-    fn more(&self, survey: &Survey) -> Query {
-        let mut resources = BTreeSet::from([ResourceId::Queue(survey.scope.dead_letter_queue())]);
-        if self.redrive {
-            resources.extend(router(&survey.scope));
-        }
-        resources.retain(|id| survey.observed.get(id).is_none());
-        Query {
-            resources,
-            ..Query::default()
-        }
+    resources.retain(|id| survey.observed.get(id).is_none());
+    Query {
+        resources,
+        ..Query::default()
     }
+}
 
-    fn intent(&self, survey: &Survey) -> Result<Intent, Blocked> {
-        let Survey { scope, observed, .. } = survey;
-        let id = ResourceId::Queue(scope.dead_letter_queue());
+/// Checks that there is a dead-letter queue, and for a redrive also a router, that this bus manages.
+///
+/// # Errors
+/// When there is none, or that is unknown.
+pub fn check(redrive: bool, survey: &Survey) -> Result<(), Blocked> {
+    let Survey { scope, observed, .. } = survey;
+    let id = ResourceId::Queue(scope.dead_letter_queue());
+    match observed.get(&id) {
+        Some(Reading::Unreadable(fault)) => return Err(Blocked::Unreadable(id, Box::new(fault.clone()))),
+        Some(Reading::Present(queue)) if plan::is_ours(scope, queue, observed) => {}
+        None | Some(Reading::Absent | Reading::Present(_)) => return Err(Blocked::NoHub),
+    }
+    for id in router(scope).into_iter().filter(|_| redrive) {
         match observed.get(&id) {
             Some(Reading::Unreadable(fault)) => return Err(Blocked::Unreadable(id, Box::new(fault.clone()))),
-            Some(Reading::Present(queue)) if plan::is_ours(scope, queue, observed) => {}
-            None | Some(Reading::Absent | Reading::Present(_)) => return Err(Blocked::NoHub),
+            Some(Reading::Present(found)) => plan::check_managed(scope, found, observed)?,
+            None | Some(Reading::Absent) => return Err(Blocked::NoRouter(id)),
         }
-        for id in router(scope).into_iter().filter(|_| self.redrive) {
-            match observed.get(&id) {
-                Some(Reading::Unreadable(fault)) => return Err(Blocked::Unreadable(id, Box::new(fault.clone()))),
-                Some(Reading::Present(found)) => plan::check_managed(scope, found, observed)?,
-                None | Some(Reading::Absent) => return Err(Blocked::NoRouter(id)),
-            }
-        }
-        Ok(Intent::default())
     }
+    Ok(())
 }
 
 /// What a redrive invokes.

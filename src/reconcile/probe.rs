@@ -1,8 +1,8 @@
 //! The result of a probe, and its finding.
 
 use crate::error::Invocation;
+use crate::model::probe::{BUS_LIMIT, ProbeResult, Probed};
 use crate::plan::finding::{Finding, FindingCode, Fix, Subject};
-pub use crate::probe::{BUS_LIMIT, ProbeResult, Probed, RESEND};
 
 impl Probed {
     /// The result as a sentence without a full stop.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Blocked, ClusterSummary, Intent, Recipe, cluster, live_version};
+use super::{Blocked, ClusterSummary, cluster, live_version};
 use crate::model::fact::Fact;
 use crate::model::fault::Fault;
 use crate::model::hub;
@@ -51,21 +51,13 @@ pub struct RouterReport {
     pub rolled_back_from: Option<u64>,
 }
 
-/// The query of a status.
-#[derive(Clone, Copy, Debug)]
-pub struct StatusRequest;
-
-impl Recipe for StatusRequest {
-    fn query(&self) -> Query {
-        Query {
-            hub: true,
-            all_clusters: true,
-            ..Query::default()
-        }
-    }
-
-    fn intent(&self, _: &Survey) -> Result<Intent, Blocked> {
-        Ok(Intent::default())
+/// What must be read next for the status of a hub and its clusters; an empty query ends the survey.
+#[must_use]
+pub fn needs(survey: &Survey) -> Query {
+    Query {
+        hub: !survey.began(),
+        all_clusters: !survey.began(),
+        ..Query::default()
     }
 }
 

@@ -12,12 +12,12 @@ use crate::dead_letters::treat::Treated;
 use crate::error::{Error, Hint, Invocation};
 use crate::model::field::FieldValue;
 use crate::model::name::{ClusterName, RoleName};
+use crate::model::probe::Probed;
 use crate::model::scope::Scope;
 use crate::model::slowdown::Slowdown;
 use crate::plan::finding::{Finding, Fix};
 use crate::plan::{Action, Change, Plan};
 use crate::reconcile::dead_letters::DeadLetterReport;
-use crate::reconcile::probe::Probed;
 use crate::reconcile::status::StatusReport;
 use crate::reconcile::{ClusterSummary, Intent};
 

@@ -10,7 +10,7 @@ use crate::model::controller_role::RoleTemplate;
 use crate::model::karpenter::KarpenterVersion;
 use crate::model::name::ClusterName;
 use crate::model::options::{ClusterOptions, UserTags};
-use crate::reconcile::add_cluster::{Request, RoleOption};
+use crate::reconcile::{ClusterSetting, RoleOption, Target};
 
 /// Register clusters: create one queue per cluster and allow its Karpenter controller to read it.
 #[derive(Debug, clap::Args)]
@@ -55,8 +55,7 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
         (None, Some(true)) => RoleOption::Unmanaged,
         (None, _) => RoleOption::Search,
     };
-    let request = Request {
-        names: args.names.into_iter().collect(),
+    let setting = ClusterSetting {
         role,
         options: ClusterOptions {
             tags: if args.tags.is_empty() {
@@ -68,5 +67,5 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
         },
         show_settings: hubs.verbose,
     };
-    change(hubs, request, args.consent).await
+    change(hubs, Target::add(args.names, &setting), args.consent).await
 }

@@ -10,8 +10,7 @@ use crate::error::Error;
 use crate::model::name::{KmsKey, PermissionsBoundary, QueuePrefix, RolePath};
 use crate::model::options::{HubOptions, LogRetention, Memory, OrNone, ReservedConcurrency, Retention, UserTags};
 use crate::model::resource::Architecture;
-use crate::reconcile::bootstrap_hub::Request;
-use crate::reconcile::{ArchiveNeed, OfferedRouter};
+use crate::reconcile::{HubSetting, OfferedRouter, Target};
 
 /// Create or update the hub of this account and Region.
 ///
@@ -95,25 +94,11 @@ impl Args {
 
 /// Runs the stages; the router is packaged once it is known which architecture it needs.
 pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
-    let request = Request {
+    let target = Target::bootstrap(HubSetting {
         options: args.options()?,
         router: OfferedRouter::of_version(env!("CARGO_PKG_VERSION")),
         allow_downgrade: args.allow_downgrade,
         drop_old_key: args.drop_old_key,
-    };
-    let (ui, file) = (hubs.ui, args.router);
-    change_with(hubs, request, args.consent, move |hub, request, survey| {
-        let _packaging = ui.spinner("packaging the router");
-        let need = match file.is_given() {
-            true => ArchiveNeed::Upload,
-            false => request.archive_need(survey),
-        };
-        let offer = file.offer(need, request.architecture(survey))?;
-        request.router = offer.router;
-        if let Some(archive) = offer.archive {
-            hub.cloud = hub.cloud.clone().with_archive(archive);
-        }
-        Ok(())
-    })
-    .await
+    });
+    change_with(hubs, target, args.consent, &args.router).await
 }

@@ -9,8 +9,8 @@ use crate::cli::{Ending, failure, stages};
 use crate::dead_letters::read as dead_letters;
 use crate::dead_letters::treat::{LetterOutcome, Treated, Treatment, treat};
 use crate::error::{Error, ErrorKind, Hint, Invocation};
-use crate::reconcile::dead_letters::{DeadLetterReport, Request, report};
-use crate::reconcile::{NextStep, Recipe};
+use crate::reconcile::NextStep;
+use crate::reconcile::dead_letters::{DeadLetterReport, check, needs, report};
 use crate::survey::Survey;
 use crate::ui::{Heading, HubReport, Output, text};
 
@@ -58,13 +58,11 @@ impl TreatmentOption {
 
 /// Shows the messages of each dead-letter queue, and redrives or deletes them if asked.
 pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
-    let request = Request {
-        redrive: args.action.redrive,
-    };
-    let surveys = stages::survey(&hubs, &request).await;
+    let redrive = args.action.redrive;
+    let surveys = stages::survey(&hubs, |survey| needs(redrive, survey)).await?;
     stages::report_each(&hubs, &surveys, async |hub, survey| {
         let mut report = HubReport::of(&hub.scope);
-        let ended = match read(&hubs, hub, request, survey).await {
+        let ended = match read(&hubs, hub, redrive, survey).await {
             Ok(letters) => {
                 let ended = one(&hubs, hub, &args, &letters, &mut report).await?;
                 report.warnings = letters.warnings.iter().map(Hint::text).collect();
@@ -82,14 +80,9 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
 }
 
 /// Reads the dead letters of a hub, and the router's log about them.
-async fn read(
-    hubs: &Hubs<'_>,
-    hub: &ConnectedHub,
-    request: Request,
-    survey: &Survey,
-) -> Result<DeadLetterReport, Error> {
+async fn read(hubs: &Hubs<'_>, hub: &ConnectedHub, redrive: bool, survey: &Survey) -> Result<DeadLetterReport, Error> {
     let place = hubs.place(hub);
-    let checked = request.intent(survey);
+    let checked = check(redrive, survey);
     checked.map_err(|blocked| hubs.complete(failure::blocked(&place, &blocked)))?;
     let _reading = hubs.ui.spinner("reading the dead letters");
     let seen = dead_letters::look(&hub.cloud, &hub.scope.dead_letter_queue()).await;

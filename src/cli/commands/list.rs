@@ -4,7 +4,7 @@ use crate::cli::hub::Hubs;
 use crate::cli::{Ending, failure, stages};
 use crate::cloud::Read;
 use crate::error::Error;
-use crate::reconcile::status::{StatusRequest, status};
+use crate::reconcile::status::{needs, status};
 use crate::ui::{Heading, HubReport, text};
 
 /// List the buses of this account and Region, and the clusters of each.
@@ -25,7 +25,7 @@ pub(in crate::cli) async fn run(_: Args, mut hubs: Hubs<'_>) -> Result<Ending, E
         hubs.complete(failure::call_failed(&place, "list the buses", &fault))
     })?;
     hubs.list = buses.into_iter().map(|bus| hubs.hub(bus)).collect();
-    let surveys = stages::survey(&hubs, &StatusRequest).await;
+    let surveys = stages::survey(&hubs, needs).await?;
     let (mut reports, mut found) = (Vec::new(), Vec::new());
     for (hub, survey) in hubs.list.iter().zip(&surveys) {
         let mut report = HubReport::of(&hub.scope);

@@ -8,7 +8,6 @@ use crate::cli::{Ending, failure, stages};
 use crate::error::Error;
 use crate::model::duration::parse_duration;
 use crate::model::name::ClusterName;
-use crate::reconcile::status::StatusRequest;
 use crate::survey::Survey;
 use crate::ui::{Heading, HubReport, text};
 
@@ -49,7 +48,7 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
 
 /// Surveys every hub and shows it.
 async fn show(hubs: &Hubs<'_>, names: &BTreeSet<ClusterName>, again: bool) -> Result<Ending, Error> {
-    let surveys = stages::survey(hubs, &StatusRequest).await;
+    let surveys = stages::survey(hubs, crate::reconcile::status::needs).await?;
     if again {
         hubs.ui.clear()?;
     }

@@ -10,13 +10,14 @@ use crate::cli::{Ending, failure, stages};
 use crate::error::Error;
 use crate::model::fact::Fact;
 use crate::model::name::{ClusterName, QueueName};
+use crate::model::probe::{BUS_LIMIT, ProbeResult, Probed, RESEND};
 use crate::model::self_test::LiveTest;
 use crate::model::status::Depth;
 use crate::probe::{self, counts};
-use crate::reconcile::probe::{BUS_LIMIT, ProbeResult, Probed, RESEND};
-use crate::reconcile::verify::Request;
-use crate::reconcile::{ArchiveNeed, Intent, OfferedRouter, Recipe};
-use crate::survey::Survey;
+use crate::reconcile::{
+    Intent, OfferedRouter, Others, Target, asks_live_router, checked_clusters, needs, queues_to_watch, reconcile,
+};
+use crate::survey::{Survey, Tried};
 use crate::ui::{Heading, HubReport, text};
 
 /// Check the hub and its clusters for drift; change nothing.
@@ -38,36 +39,33 @@ pub(in crate::cli) struct Args {
 }
 
 /// Surveys every hub, and reports instead of applying the plan that would fix it.
-pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
+pub(in crate::cli) async fn run(args: Args, mut hubs: Hubs<'_>) -> Result<Ending, Error> {
     let router = OfferedRouter::of_version(env!("CARGO_PKG_VERSION"));
-    let request = Request::new(router, args.names.into_iter().collect());
-    let surveys = stages::survey(&hubs, &request).await;
-    stages::report_each(&hubs, &surveys, async |hub, survey| {
-        let mut request = request.clone();
-        request.watched = args.probe;
-        if Request::compares_code(survey) {
-            let _packaging = hubs.ui.spinner("packaging the router");
-            let offer = args.router.offer(ArchiveNeed::Compare, Request::architecture(survey))?;
-            request.router = offer.router;
-        }
+    let target = Target::keep(router, args.names);
+    let surveys = stages::survey(&hubs, |survey| needs(&target, survey)).await?;
+    let mut cases = Vec::new();
+    for (at, mut survey) in surveys.into_iter().enumerate() {
+        let mut target = target.clone();
+        args.router
+            .complete(hubs.ui, &mut hubs.list[at], &mut target, &survey)?;
+        let hub = &hubs.list[at];
         // A probe deletes the message of a self-test that was sent before.
-        request.live = live(hub, survey).await;
-        let probes = OptionFuture::from(args.probe.then(|| probed(&hubs, hub, survey, &request)));
-        let (later, probed) = tokio::join!(samples(&hubs, hub, survey, args.probe), probes);
-        request.probed = probed.transpose()?.unwrap_or_default();
-        request.later = later;
-        check(&hubs, hub, survey, &request)
-    })
-    .await
+        let live = live(hub, &survey).await;
+        let probes = OptionFuture::from(args.probe.then(|| probed(&hubs, hub, &survey, &target)));
+        let (later, probed) = tokio::join!(samples(&hubs, hub, &survey, args.probe), probes);
+        survey.tried = Tried {
+            later,
+            watched: args.probe,
+            live,
+            probed: probed.transpose()?.unwrap_or_default(),
+        };
+        cases.push(check(&hubs, hub, &survey, &target)?);
+    }
+    stages::report_all(&hubs, cases)
 }
 
-fn check(
-    hubs: &Hubs<'_>,
-    hub: &ConnectedHub,
-    survey: &Survey,
-    request: &Request,
-) -> Result<(HubReport, Ending), Error> {
-    let intent = match request.intent(survey) {
+fn check(hubs: &Hubs<'_>, hub: &ConnectedHub, survey: &Survey, target: &Target) -> Result<(HubReport, Ending), Error> {
+    let intent = match reconcile(survey, target) {
         Ok(intent) => intent,
         Err(blocked) => {
             let error = hubs.complete(failure::blocked(&hubs.place(hub), &blocked));
@@ -79,7 +77,7 @@ fn check(
     hubs.ui.warn_of(&intent, &hubs.global_options);
     let error = failure::incomplete(intent.incomplete).map(|error| hubs.complete(error));
     let mut report = HubReport::new(&hub.scope, &intent);
-    report.probes = request.probed.clone();
+    report.probes = survey.tried.probed.clone();
     report.error = error.clone();
     show(hubs, hub, survey, &intent)?;
     let ending = match error {
@@ -113,7 +111,7 @@ fn show(hubs: &Hubs<'_>, hub: &ConnectedHub, survey: &Survey, intent: &Intent) -
 
 /// Reads the queues in which messages wait again: a message that is seen once may just have arrived.
 async fn samples(hubs: &Hubs<'_>, hub: &ConnectedHub, survey: &Survey, watch: bool) -> BTreeMap<QueueName, Vec<Depth>> {
-    let queues = Request::queues_to_watch(survey);
+    let queues = queues_to_watch(survey);
     if queues.is_empty() {
         return BTreeMap::new();
     }
@@ -129,16 +127,16 @@ async fn samples(hubs: &Hubs<'_>, hub: &ConnectedHub, survey: &Survey, watch: bo
 }
 
 async fn live(hub: &ConnectedHub, survey: &Survey) -> Fact<LiveTest> {
-    if Request::asks_live_router(survey) {
+    if asks_live_router(survey) {
         probe::live(&hub.cloud, &hub.scope).await
     } else {
         Fact::NotAsked
     }
 }
 
-async fn probed(hubs: &Hubs<'_>, hub: &ConnectedHub, survey: &Survey, request: &Request) -> Result<Vec<Probed>, Error> {
-    let clusters = request.clusters(survey);
-    let probed = if request.names.is_empty() {
+async fn probed(hubs: &Hubs<'_>, hub: &ConnectedHub, survey: &Survey, target: &Target) -> Result<Vec<Probed>, Error> {
+    let clusters = checked_clusters(survey, target);
+    let probed = if target.others == Others::Keep {
         let _waiting = hubs.ui.spinner(&format!(
             "waiting for a probe of the bus, sent every {}s for up to {}s: a new rule takes up to a minute",
             RESEND.as_secs(),
