@@ -178,11 +178,21 @@ pub async fn apply(
     run.end(stopped)
 }
 
+/// Whether a step continues what other steps have begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Begins {
+    /// It waited for others.
+    Later,
+    /// It waits for nothing.
+    AtOnce,
+}
+
 /// The state of a run.
 struct Run<'a> {
     plan: &'a Plan,
-    /// The steps that wait for nothing any more.
-    free: BTreeSet<usize>,
+    /// The steps that wait for nothing any more. Those that waited come first: else a thousand queues would be created
+    /// before the first policy is written, and the calls that AWS counts apart would follow each other.
+    free: BTreeSet<(Begins, usize)>,
     /// How many steps each step waits for.
     waits_for: Vec<usize>,
     /// How many of these have not begun.
@@ -211,7 +221,10 @@ impl<'a> Run<'a> {
         }
         Self {
             plan,
-            free: (0..plan.steps.len()).filter(|at| waits_for[*at] == 0).collect(),
+            free: (0..plan.steps.len())
+                .filter(|at| waits_for[*at] == 0)
+                .map(|at| (Begins::AtOnce, at))
+                .collect(),
             not_begun: waits_for.clone(),
             waits_for,
             ahead: BTreeSet::new(),
@@ -223,10 +236,10 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Takes the first step whose predecessors are finished. Only if there is none, one is prepared: then it waits for that
+    /// Takes a step whose predecessors are finished. Only if there is none, one is prepared: then it waits for that
     /// too.
     fn next(&mut self) -> Option<Turn> {
-        let Some(step) = self.free.pop_first() else {
+        let Some((_, step)) = self.free.pop_first() else {
             let step = self.ahead.pop_first()?;
             self.waits_for[step] += 1;
             return Some(Turn::Prepare(step));
@@ -255,7 +268,7 @@ impl<'a> Run<'a> {
         for follower in followers {
             self.waits_for[follower] -= 1;
             if self.waits_for[follower] == 0 {
-                self.free.insert(follower);
+                self.free.insert((Begins::Later, follower));
             }
         }
     }
