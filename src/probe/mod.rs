@@ -1,6 +1,7 @@
 //! Sends a probe event, and watches whether it is delivered and received.
 
 mod clock;
+mod consumer;
 pub mod counts;
 #[cfg(test)]
 mod fake;
@@ -12,11 +13,11 @@ use serde_json::{Value, json};
 use crate::cloud::Probe;
 use crate::model::fact::Fact;
 use crate::model::name::{ClusterName, QueueName};
-use crate::model::queue_consumer::{self, ConsumerVerdict, LONGEST, QueueSample};
 use crate::model::scope::{LIVE, Scope};
 use crate::model::self_test::LiveTest;
 use crate::model::signal::{PROBE_DETAIL_TYPE, PROBE_SOURCE};
 use clock::{Clock, WallClock};
+use consumer::{ConsumerVerdict, LONGEST, QueueSample};
 
 /// How long a probe of the bus may take: new rules take effect within a minute, and then the function starts and retries.
 pub const BUS_LIMIT: Duration = Duration::from_secs(120);
@@ -156,7 +157,7 @@ async fn watch(cloud: &impl Probe, queue: &QueueName, probe: &str, clock: &impl 
             }
         }
         samples.push(sample);
-        match queue_consumer::judge(&samples) {
+        match consumer::judge(&samples) {
             Some(ConsumerVerdict::Read) => return ProbeResult::Read,
             Some(ConsumerVerdict::NotRead) => return ProbeResult::NotRead,
             Some(ConsumerVerdict::Unknown) => {

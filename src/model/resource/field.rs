@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use super::document::Document;
-use super::resource::Code;
+use super::Code;
+use crate::model::document::Document;
 
 /// The fields of one kind of resource.
 pub trait FieldName: Copy + 'static {
