@@ -24,7 +24,6 @@ pub struct DeadLetter {
 /// What a dead letter says, as far as it can be read. The router reads it again, and decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LetterEvent {
-    /// Its detail-type.
     pub detail_type: String,
     /// Its kind, if Karpenter may act on it.
     pub signal: Option<Signal>,

@@ -32,7 +32,6 @@ const HIDDEN: u32 = 30;
 /// A dead letter that is hidden from other receivers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReceivedLetter {
-    /// The dead letter.
     pub letter: DeadLetter,
     /// What SQS needs to release or delete it.
     pub receipt: String,

@@ -23,7 +23,6 @@ const CONCURRENT: usize = 16;
 /// The dead letters that were seen, the oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SeenLetters {
-    /// The dead letters.
     pub letters: Vec<DeadLetter>,
     /// Whether reading ended at a limit, so there may be more.
     pub cut: bool,

@@ -11,7 +11,6 @@ use crate::model::name::QueueName;
 /// The dead letters of a hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadLetterReport {
-    /// The queue.
     pub queue: QueueName,
     /// How many messages it holds, as SQS counts, and at least those that were seen.
     pub about: u64,
@@ -24,7 +23,6 @@ pub struct DeadLetterReport {
 /// A dead letter and what is known of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportedLetter {
-    /// The dead letter.
     pub letter: DeadLetter,
     /// What it says; `None` if it is not an event.
     pub event: Option<LetterEvent>,

@@ -28,7 +28,6 @@ pub enum FaultKind {
     },
     /// No credentials were found.
     NoCredentials,
-    /// The credentials have expired.
     ExpiredCredentials,
     /// The credentials are not valid.
     BadCredentials,
@@ -66,7 +65,6 @@ pub enum FaultKind {
     Limit,
     /// Lambda can neither run nor update the function.
     FunctionFailed {
-        /// The function.
         function: FunctionName,
     },
     /// Lambda accepted an update of the function and did not apply it.

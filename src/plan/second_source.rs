@@ -16,7 +16,6 @@ use crate::model::resource::RolePolicy;
 pub struct Grant {
     /// The role of the controller.
     pub role: RoleName,
-    /// The kind of policy.
     pub kind: PolicyKind,
     /// The name of an inline policy, the ARN of a managed one.
     pub policy: String,

@@ -62,7 +62,6 @@ pub(super) use field_names;
 pub struct Field {
     /// The dotted path, like `redrive.max_receives`.
     pub path: String,
-    /// The value.
     pub value: FieldValue,
 }
 
@@ -71,7 +70,6 @@ pub struct Field {
 pub enum FieldValue {
     /// Not set.
     Unset,
-    /// Text.
     Text(String),
     /// A number; the path tells the unit.
     Number(u64),

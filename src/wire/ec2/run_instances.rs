@@ -14,7 +14,6 @@ pub struct Launch {
     pub instance_type: String,
     /// How many; EC2 launches all of them or none.
     pub count: u32,
-    /// Their tags.
     pub tags: Tags,
 }
 
