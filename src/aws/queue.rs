@@ -20,10 +20,10 @@ use super::deleted_queue::until_gone;
 use super::error::{if_present, rejected};
 use super::wait::{Tried, WaitReason, Waiting, accepted, pause, seen, settled};
 use crate::cloud::{Fault, FaultKind, Read};
+use crate::iam::grants::other_senders;
 use crate::model::cluster::TAGS_REMEMBERED;
 use crate::model::field::FieldValue;
 use crate::model::name::QueueName;
-use crate::model::queue_policy;
 use crate::model::resource::Queue;
 use crate::model::status::QueueState;
 use crate::model::tags::{BUS, CLUSTER, DELETING, Tags};
@@ -206,7 +206,7 @@ pub(super) async fn update(
 /// Whether a change takes a policy away that lets others send to the queue.
 fn stops_other_senders(change: &FieldChange) -> bool {
     change.path == Queue::POLICY
-        && matches!(&change.from, FieldValue::Document(policy) if !queue_policy::other_senders(policy).is_empty())
+        && matches!(&change.from, FieldValue::Document(policy) if !other_senders(policy).is_empty())
 }
 
 /// Marks a queue as being deleted, and requests the delete. Whoever reads the queue before it is gone knows that it does

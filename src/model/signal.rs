@@ -26,7 +26,6 @@ pub enum SubjectMember {
 /// A member of an event's detail, and the values that Karpenter acts on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DetailFilter {
-    /// The member.
     pub member: &'static str,
     /// Its accepted values.
     pub values: &'static [&'static str],

@@ -46,7 +46,6 @@ pub struct FieldChange {
 pub struct Change {
     /// The kind of the change.
     pub action: Action,
-    /// The resource.
     pub id: ResourceId,
     /// The part of the bus that the resource belongs to.
     pub owner: Owner,
@@ -153,7 +152,6 @@ pub enum Op {
         /// The fields that differ.
         fields: Vec<FieldChange>,
     },
-    /// Delete this resource.
     Delete(Resource),
 }
 

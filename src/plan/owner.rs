@@ -11,9 +11,7 @@ use crate::model::scope::Scope;
 /// The part of a bus that a resource belongs to. The hub sorts before every cluster.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Owner {
-    /// The hub.
     Hub,
-    /// A cluster.
     Cluster(ClusterName),
 }
 

@@ -1,6 +1,7 @@
 //! Sends a probe event, and watches whether it is delivered and received.
 
 mod clock;
+mod consumer;
 pub mod counts;
 #[cfg(test)]
 mod fake;
@@ -13,11 +14,11 @@ use crate::cloud::Probe;
 use crate::model::fact::Fact;
 use crate::model::name::{ClusterName, QueueName};
 use crate::model::probe::{BUS_LIMIT, ProbeResult, Probed, RESEND};
-use crate::model::queue_consumer::{self, ConsumerVerdict, LONGEST, QueueSample};
 use crate::model::scope::{LIVE, Scope};
 use crate::model::self_test::LiveTest;
 use crate::model::signal::{PROBE_DETAIL_TYPE, PROBE_SOURCE};
 use clock::{Clock, WallClock};
+use consumer::{ConsumerVerdict, LONGEST, QueueSample};
 
 /// How long late copies of a probe are waited for after the first has arrived.
 const TIDY: Duration = Duration::from_secs(4);
@@ -121,7 +122,7 @@ async fn watch(cloud: &impl Probe, queue: &QueueName, probe: &str, clock: &impl 
             }
         }
         samples.push(sample);
-        match queue_consumer::judge(&samples) {
+        match consumer::judge(&samples) {
             Some(ConsumerVerdict::Read) => return ProbeResult::Read,
             Some(ConsumerVerdict::NotRead) => return ProbeResult::NotRead,
             Some(ConsumerVerdict::Unknown) => {

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Blocked;
+use crate::iam::grants::queues_received_from;
 use crate::model::cluster::Cluster;
 use crate::model::fact::Fact;
 use crate::model::hub;
-use crate::model::inline_policy::{InlinePolicy, queues_received_from};
+use crate::model::inline_policy::InlinePolicy;
 use crate::model::inventory::{Observed, Reading};
 use crate::model::name::{ClusterName, QueueName, RoleName};
 use crate::model::options::HubOptions;

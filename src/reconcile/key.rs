@@ -3,8 +3,8 @@
 use super::inventory::roles_with_policy;
 use super::unconfirmed;
 use crate::error::{Hint, Invocation, listed, quoted};
+use crate::iam::key_policy::{LetsIn, lets_rules_in};
 use crate::model::fact::Fact;
-use crate::model::key_policy::{LetsIn, lets_rules_in};
 use crate::model::name::KmsKey;
 use crate::model::options::HubOptions;
 use crate::model::policy;

@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::target::{HubTarget, Target};
 use crate::error::{Hint, Invocation};
-use crate::model::dead_letter::time_text;
 use crate::model::inventory::{Desired, Observed};
 use crate::model::name::{KmsKey, QueueName};
 use crate::model::policy::{self, KeyUse};
 use crate::model::resource::{Encryption, Queue, Resource, RolePolicy};
+use crate::model::time::time_text;
 use crate::plan::{self, Refusal};
 use crate::survey::Survey;
 

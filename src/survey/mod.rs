@@ -51,7 +51,6 @@ pub struct Survey {
     pub role_names: Fact<BTreeSet<RoleName>>,
     /// The inline policies of roles; absent if the role does not exist.
     pub roles: BTreeMap<RoleName, Fact<RolePolicies>>,
-    /// The policies of KMS keys.
     pub key_policies: BTreeMap<KmsKey, Fact<Document>>,
     /// The queues that have a queue as their dead-letter queue, whoever manages them.
     pub dead_letter_sources: BTreeMap<QueueName, Fact<BTreeSet<QueueName>>>,

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::Heading;
 use super::text::{WIDTH, escape, indented, release_queues, second_sources};
+use crate::dead_letters::report::DeadLetterReport;
 use crate::dead_letters::treat::Treated;
 use crate::error::{Error, Hint, Invocation};
 use crate::model::field::FieldValue;
@@ -17,7 +18,6 @@ use crate::model::scope::Scope;
 use crate::model::slowdown::Slowdown;
 use crate::plan::finding::{Finding, Fix};
 use crate::plan::{Action, Change, Plan};
-use crate::reconcile::dead_letters::DeadLetterReport;
 use crate::reconcile::status::StatusReport;
 use crate::reconcile::{ClusterSummary, Intent};
 

@@ -4,11 +4,12 @@
 
 use std::collections::BTreeSet;
 
+use kibus::iam::operator_policy;
+use kibus::iam::pattern::matches_action;
 use kibus::model::document::Document;
-use kibus::model::inline_policy::matches_action;
 use kibus::model::options::{HubOptions, OrNone, UserTags};
+use kibus::model::policy;
 use kibus::model::scope::Scope;
-use kibus::model::{operator_policy, policy};
 use serde_json::Value;
 
 /// Actions, the types of their resources, and their condition keys, from the pages of SQS, EventBridge, Lambda, IAM,

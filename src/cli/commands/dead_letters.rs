@@ -7,10 +7,12 @@ use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::stages::{Consent, agree};
 use crate::cli::{Ending, failure, stages};
 use crate::dead_letters::read as dead_letters;
+use crate::dead_letters::report::{DeadLetterReport, report};
 use crate::dead_letters::treat::{LetterOutcome, Treated, Treatment, treat};
 use crate::error::{Error, ErrorKind, Hint, Invocation};
+use crate::model::status::Depth;
 use crate::reconcile::NextStep;
-use crate::reconcile::dead_letters::{DeadLetterReport, check, needs, report};
+use crate::reconcile::dead_letters::{check, needs};
 use crate::survey::Survey;
 use crate::ui::{Heading, HubReport, Output, text};
 
@@ -85,10 +87,12 @@ async fn read(hubs: &Hubs<'_>, hub: &ConnectedHub, redrive: bool, survey: &Surve
     let checked = check(redrive, survey);
     checked.map_err(|blocked| hubs.complete(failure::blocked(&place, &blocked)))?;
     let _reading = hubs.ui.spinner("reading the dead letters");
-    let seen = dead_letters::look(&hub.cloud, &hub.scope.dead_letter_queue()).await;
+    let queue = hub.scope.dead_letter_queue();
+    let seen = dead_letters::look(&hub.cloud, &queue).await;
     let seen = seen.map_err(|fault| hubs.complete(failure::call_failed(&place, "receive the dead letters", &fault)))?;
     let log = dead_letters::last_retries(&hub.cloud, &hub.scope, &seen.letters).await;
-    Ok(report(survey, seen, &log, now()))
+    let count = survey.depth(&queue).map_or(0, Depth::messages);
+    Ok(report(queue, count, seen, &log, now()))
 }
 
 /// Shows the dead letters of a hub, and redrives or deletes them if a person agrees.

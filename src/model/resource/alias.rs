@@ -25,7 +25,6 @@ field_names! {
 /// the number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alias {
-    /// The function.
     pub function: FunctionName,
     /// The alias's name.
     pub name: String,
@@ -129,9 +128,7 @@ impl Alias {
     None => "no version of the router is available for rollback".to_owned(),
 })]
 pub struct NoRollbackVersion {
-    /// The requested version.
     pub requested: Option<u64>,
-    /// The versions that are kept.
     pub kept: Vec<u64>,
 }
 

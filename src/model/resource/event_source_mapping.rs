@@ -25,7 +25,6 @@ pub struct EventSourceMapping {
     pub queue: QueueName,
     /// The function that is invoked.
     pub function: FunctionName,
-    /// The alias of it.
     pub alias: String,
     /// The maximum number of messages in one invocation.
     pub batch_size: u32,
@@ -52,7 +51,6 @@ pub struct FunctionMapping {
     pub source: String,
     /// The ARN of what it invokes: the function, an alias or a version.
     pub target: String,
-    /// Its UUID.
     pub uuid: String,
 }
 

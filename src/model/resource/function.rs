@@ -113,7 +113,6 @@ pub struct FunctionSettings {
     pub role: String,
     /// Lambda's name of the runtime.
     pub runtime: String,
-    /// Its architecture.
     pub architecture: Architecture,
     /// The handler. A custom runtime calls none, so it holds the settings of the router.
     pub handler: String,
@@ -123,7 +122,6 @@ pub struct FunctionSettings {
     pub timeout: u32,
     /// Its environment variables. Kibus sets none.
     pub environment: BTreeMap<String, String>,
-    /// Its code.
     pub code: Code,
     /// Its log group and format. Its metrics go to the same group.
     pub logging: Logging,
@@ -206,11 +204,9 @@ impl FunctionSettings {
 /// A function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// Its name.
     pub name: FunctionName,
     /// The settings of `$LATEST`, which are not published yet.
     pub settings: FunctionSettings,
-    /// The reserved concurrency, if it has one.
     pub reserved_concurrency: Option<u32>,
     /// Why Lambda did not apply the last update, if it failed. The settings may then be only partly in force.
     pub failed_update: Option<String>,

@@ -14,11 +14,9 @@ field_names! {
 /// A log group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogGroup {
-    /// Its name.
     pub name: LogGroupName,
     /// How long events are kept, in days; `None` means forever.
     pub retention_days: Option<u32>,
-    /// Its tags.
     pub tags: Tags,
 }
 

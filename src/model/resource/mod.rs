@@ -5,7 +5,9 @@
 
 mod alias;
 mod event_source_mapping;
+pub mod field;
 mod function;
+pub mod inventory;
 mod log_group;
 mod queue;
 mod role;
@@ -21,10 +23,10 @@ pub use queue::{Encryption, LARGEST_EVENT, MessageLimit, Queue, QueueField, Redr
 pub use role::{Role, RoleField, RolePolicy, RolePolicyField};
 pub use rule::{Rule, RuleField, Target};
 
-use super::field::Field;
-use super::inventory::Observed;
 use super::name::{FunctionName, LogGroupName, PolicyName, QueueName, RoleName, RuleName};
 use super::tags::Tags;
+use field::Field;
+use inventory::Observed;
 
 macro_rules! kinds {
     ($(

@@ -70,7 +70,6 @@ field_names! {
 /// A standard queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Queue {
-    /// Its name.
     pub name: QueueName,
     /// How long a message is kept, in seconds.
     pub retention: u32,
@@ -90,7 +89,6 @@ pub struct Queue {
     pub encryption: Encryption,
     /// The resource policy.
     pub policy: Option<Document>,
-    /// Its tags.
     pub tags: Tags,
 }
 

@@ -24,15 +24,12 @@ field_names! {
 /// A role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Role {
-    /// Its name.
     pub name: RoleName,
     /// Its path, which cannot change in place.
     pub path: RolePath,
     /// The trust policy.
     pub trust: Document,
-    /// The permissions boundary.
     pub permissions_boundary: Option<PermissionsBoundary>,
-    /// Its tags.
     pub tags: Tags,
 }
 
@@ -62,11 +59,9 @@ impl Role {
 /// An inline policy of a role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RolePolicy {
-    /// The role.
     pub role: RoleName,
     /// The policy's name.
     pub name: PolicyName,
-    /// The document.
     pub document: Document,
 }
 

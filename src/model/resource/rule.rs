@@ -47,9 +47,7 @@ pub struct Target {
 /// A rule on the default event bus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Its name.
     pub name: RuleName,
-    /// Its description.
     pub description: String,
     /// Its event pattern.
     pub pattern: Document,
@@ -59,7 +57,6 @@ pub struct Rule {
     pub target: Option<Target>,
     /// The ids of targets that kibus does not manage.
     pub foreign_targets: BTreeSet<String>,
-    /// Its tags.
     pub tags: Tags,
 }
 

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::{Finding, FindingCode, Fix, Subject};
+use crate::advice::explanation;
 use crate::error::{Hint, Invocation};
+use crate::iam::key_policy::LetsIn;
 use crate::model::fault::Fault;
 use crate::model::field::FieldValue;
-use crate::model::key_policy::LetsIn;
 use crate::model::name::{ClusterName, KmsKey, RoleName};
 use crate::model::policy;
 use crate::model::resource::{Alias, EventSourceMapping, Function, FunctionSettings, Resource, ResourceId, Rule};
@@ -93,7 +94,7 @@ pub fn unreadable(scope: &Scope, subject: Subject, fault: &Fault) -> Finding {
         true => FindingCode::Denied,
         false => FindingCode::Unreadable,
     };
-    let (notes, hint) = fault.explanation(scope);
+    let (notes, hint) = explanation(fault, scope);
     let finding = Finding::new(code, subject, notes.join("; "));
     match hint {
         Some(hint) => finding.fixed_by(Fix::Advice(hint)),

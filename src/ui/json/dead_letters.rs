@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
+use crate::dead_letters::report::{DeadLetterReport, ReportedLetter};
 use crate::dead_letters::treat::{LetterOutcome, Treated, Treatment};
-use crate::model::dead_letter::{DeadLetterCause, DeliveryError, Usefulness, time_text};
+use crate::dead_letters::{DeadLetterCause, DeliveryError, Usefulness};
 use crate::model::signal::Signal;
-use crate::reconcile::dead_letters::{DeadLetterReport, ReportedLetter};
+use crate::model::time::time_text;
 
 /// The dead letters of a hub, and what became of them if they were treated.
 pub(super) fn to_json(report: &DeadLetterReport, treated: Option<&Treated>) -> Value {

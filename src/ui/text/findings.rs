@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use console::measure_text_width;
 
 use super::Style;
+use super::columns::{NAME_COLUMN, NARROW};
 use super::escape::escape;
 use super::fold::fold;
-use super::plan::{NAME_COLUMN, NARROW, field_lines, sign};
+use super::plan::{field_lines, sign};
 use crate::error::{Hint, Invocation};
 use crate::plan::Plan;
 use crate::plan::finding::{Finding, Fix, Subject};

@@ -12,6 +12,7 @@ mod group;
 mod hostile;
 mod next_step;
 mod plan;
+mod queue_setting;
 mod second_source;
 mod status;
 mod summary;

@@ -15,12 +15,8 @@ use crate::ui::table::{Align, Table, gap};
 
 /// If more clusters than this are only created or only deleted, each is one line.
 const DETAILED_CLUSTERS: usize = 20;
-/// The widest name column. Longer names reach into the next column.
-pub(super) const NAME_COLUMN: usize = 48;
 /// The longest line for an old and a new value side by side, if the terminal width is unknown.
 const COMFORTABLE: usize = 120;
-/// The smallest width to which text is folded.
-pub(super) const NARROW: usize = 24;
 
 /// The first line of every text about a hub.
 #[must_use]

@@ -1,8 +1,8 @@
 //! The status of a hub and its clusters, as text.
 
+use super::columns::NARROW;
 use super::escape::escape;
 use super::fold::fold;
-use super::plan::NARROW;
 use super::{Style, by_count, name};
 use crate::error::Invocation;
 use crate::model::name::RoleName;

@@ -6,18 +6,17 @@ mod stage;
 
 use std::collections::BTreeSet;
 
-use super::sandbox::report_steps;
 use crate::cli::Ending;
 use crate::error::Error;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, SetupStep};
 use crate::ui::Ui;
 use event::{DemoEvents, Sent};
 use ledger::Ledger;
 use stage::Stage;
 
 /// Runs the demo. Fails at the first result that is not as expected.
-pub(in crate::cli) async fn run(ui: &Ui) -> Result<Ending, Error> {
-    let server = Sandbox::open()?.start_private(&[], &report_steps(ui)).await?;
+pub(in crate::cli) async fn run(ui: &Ui, report: &(dyn Fn(SetupStep) + Sync)) -> Result<Ending, Error> {
+    let server = Sandbox::open()?.start_private(&[], report).await?;
     let stage = Stage::set(ui, server.endpoint().clone()).await?;
 
     stage.say("Two clusters run in this account: base and tenant-1. Karpenter launched one instance in each.")?;

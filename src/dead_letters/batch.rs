@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::DeadLetter;
+use super::letter::DeadLetter;
 
 /// The longest payload of an invocation that is waited for, in bytes (Lambda developer guide, "Lambda quotas": 6 MB).
 const PAYLOAD: usize = 6_000_000;
@@ -27,8 +27,7 @@ fn record(letter: &DeadLetter) -> Value {
 
 /// How many of these messages, from the first, one invocation takes. It takes at least one: SQS has messages of at most
 /// 1 MiB, which JSON can double.
-#[must_use]
-pub fn fitting<'a>(letters: impl IntoIterator<Item = &'a DeadLetter>) -> usize {
+pub(super) fn fitting<'a>(letters: impl IntoIterator<Item = &'a DeadLetter>) -> usize {
     let mut length = batch_event(&[]).to_string().len();
     let fits = |letter: &&DeadLetter| {
         length += record(letter).to_string().len() + 1;
@@ -51,4 +50,24 @@ pub fn failed_messages<'a>(answer: &[u8], sent: &[&'a str]) -> Vec<&'a str> {
     };
     let failed: Option<Vec<&str>> = failures.iter().map(find).collect();
     failed.unwrap_or_else(|| sent.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dead_letters::DeadLetterCause;
+
+    /// A test of the router reads the same file.
+    #[test]
+    fn a_batch_is_what_the_router_reads() {
+        let letter = DeadLetter {
+            id: "m".to_owned(),
+            sent: 5,
+            receives: 1,
+            cause: DeadLetterCause::GivenUp,
+            body: "{}".to_owned(),
+        };
+        let expected: Value = serde_json::from_str(include_str!("batch.json")).unwrap();
+        assert_eq!(batch_event(&[&letter]), expected);
+    }
 }

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use super::document::Document;
-use super::resource::Code;
+use super::Code;
+use crate::model::document::Document;
 
 /// The fields of one kind of resource.
 pub trait FieldName: Copy + 'static {
@@ -62,7 +62,6 @@ pub(super) use field_names;
 pub struct Field {
     /// The dotted path, like `redrive.max_receives`.
     pub path: String,
-    /// The value.
     pub value: FieldValue,
 }
 
@@ -71,7 +70,6 @@ pub struct Field {
 pub enum FieldValue {
     /// Not set.
     Unset,
-    /// Text.
     Text(String),
     /// A number; the path tells the unit.
     Number(u64),

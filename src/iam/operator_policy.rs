@@ -7,7 +7,7 @@
 //! The conditions of each call, from the Service Authorization Reference:
 //!
 //! - `sqs:CreateQueue` and `sqs:TagQueue` have `aws:RequestTag`, queues have `aws:ResourceTag`, except in the Regions of
-//!   [`super::tag_conditions`]. Creating a queue with tags needs both permissions (API reference, CreateQueue), the
+//!   [`crate::model::tag_conditions`]. Creating a queue with tags needs both permissions (API reference, CreateQueue), the
 //!   second on a queue that has no tags yet, hence `IfExists`.
 //! - `events:PutTargets` has `events:TargetArn`, an array of ARNs without that of a target's dead-letter queue. An array
 //!   needs a set operator. `ForAllValues` holds for a request without the key too, but every target has an ARN (IAM
@@ -33,13 +33,13 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::document::Document;
-use super::options::{HubOptions, UserTags};
-use super::policy::{KeyUse, replace_statements, with_key};
-use super::scope::{LIVE, Scope};
-use super::signal::{PROBE_SOURCE, Signal};
-use super::tags::NAMESPACE;
-use super::template::Template;
+use crate::model::document::Document;
+use crate::model::options::{HubOptions, UserTags};
+use crate::model::policy::{KeyUse, replace_statements, with_key};
+use crate::model::scope::{LIVE, Scope};
+use crate::model::signal::{PROBE_SOURCE, Signal};
+use crate::model::tags::NAMESPACE;
+use crate::model::template::Template;
 
 pub use fit::{fitted, parts, too_long};
 

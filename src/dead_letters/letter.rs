@@ -1,18 +1,10 @@
-//! Dead letters: the messages of the dead-letter queue, why they are there, and whether they are still useful.
-
-mod batch;
-mod cause;
-mod retry_line;
-mod usefulness;
+//! One message of the dead-letter queue, and what it says.
 
 use serde_json::Value;
 
-use super::signal::{Signal, SubjectMember};
-
-pub use batch::{batch_event, failed_messages, fitting};
-pub use cause::{DeadLetterCause, DeliveryError};
-pub use retry_line::RetryLine;
-pub use usefulness::{Usefulness, time_text};
+use super::cause::DeadLetterCause;
+use super::usefulness::Usefulness;
+use crate::model::signal::{Signal, SubjectMember};
 
 /// A message in the dead-letter queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +24,6 @@ pub struct DeadLetter {
 /// What a dead letter says, as far as it can be read. The router reads it again, and decides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LetterEvent {
-    /// Its detail-type.
     pub detail_type: String,
     /// Its kind, if Karpenter may act on it.
     pub signal: Option<Signal>,
@@ -74,6 +65,3 @@ fn instance(value: &Value) -> Option<String> {
     let plain = id.starts_with("i-") && id.len() <= 34 && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
     plain.then(|| id.to_owned())
 }
-
-#[cfg(test)]
-mod tests;

@@ -4,9 +4,9 @@ use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
 use serde_json::value::RawValue;
 
-use super::decode::DecodedEvent;
-use super::json::{self, Edit, Members};
-use super::shape::Shape;
+use super::DecodedEvent;
+use crate::router::json::{self, Edit, Members};
+use crate::router::shape::Shape;
 
 /// A repaired shape, which Karpenter's parsers are known to discard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

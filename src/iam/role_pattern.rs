@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use super::name::{NameError, RoleName};
-use super::scope::Scope;
+use crate::model::name::{NameError, RoleName};
+use crate::model::scope::Scope;
 
 /// A role by its name, its path and name, or its ARN; or a pattern of these, with `*` and `?` as IAM reads them.
 #[derive(Clone, Debug, PartialEq, Eq)]

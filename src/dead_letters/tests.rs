@@ -5,6 +5,8 @@ use serde_json::json;
 use super::*;
 use crate::model::sample_event::sample_event;
 use crate::model::scope::tests::scope;
+use crate::model::signal::Signal;
+use crate::model::time::time_text;
 
 /// 2026-11-21T20:00:00Z.
 const NOW: i64 = 1_795_291_200_000;

@@ -63,10 +63,3 @@ fn http_date(value: &Value) -> Option<i64> {
     let time = DateTime::from_str(value.as_str()?, Format::HttpDate);
     time.ok()?.to_millis().ok()
 }
-
-/// Milliseconds of the Unix epoch as a time in UTC, without fractions of a second.
-#[must_use]
-pub fn time_text(millis: i64) -> String {
-    let time = DateTime::from_secs(millis.div_euclid(1000)).fmt(Format::DateTime);
-    time.unwrap_or_else(|_| "unknown".to_owned())
-}

@@ -261,7 +261,7 @@ fn a_pattern_of_actions_has_the_actions_of_the_document_that_it_stands_for() {
     let statements = document.statements().into_iter();
     let actions: BTreeSet<String> = statements.flat_map(|statement| texts(&statement["Action"])).collect();
     for (pattern, all) in fit::PATTERNS {
-        let has = |action: &&String| crate::model::inline_policy::matches_action(pattern, action);
+        let has = |action: &&String| crate::iam::pattern::matches_action(pattern, action);
         assert!(actions.iter().filter(has).eq(all), "{pattern}");
     }
 }

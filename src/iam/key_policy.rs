@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::document::{Document, texts};
-use super::inline_policy::{matches, matches_action};
-use super::name::AccountId;
+use super::pattern::{matches, matches_action};
+use crate::model::document::{Document, texts};
+use crate::model::name::AccountId;
 
 /// The service that delivers events.
 const EVENT_BRIDGE: &str = "events.amazonaws.com";

@@ -1,35 +1,72 @@
-//! The Karpenter setting for the name of its queue, as values from the files in `templates/karpenter`. The writers in
-//! `ui` add the explanations.
+//! The Karpenter setting for the name of its queue, as values from the files in `templates/karpenter`.
 
 use serde_json::Value;
 
-use super::document::Document;
-use super::karpenter::{KarpenterVersion, Setting};
-use super::name::QueueName;
-use super::template::Template;
+use crate::model::document::Document;
+use crate::model::karpenter::KarpenterVersion;
+use crate::model::name::QueueName;
+use crate::model::template::Template;
+
+/// The setting from which Karpenter reads the name of its queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Setting {
+    /// v0.19 to v0.31: `aws.interruptionQueueName` in the ConfigMap `karpenter-global-settings`, at its start.
+    ConfigMap,
+    /// v0.32: the ConfigMap, or what later versions read.
+    Both,
+    /// v0.33 and later: `INTERRUPTION_QUEUE`, from the Helm value `settings.interruptionQueue`. The older key is
+    /// ignored silently (eksctl #7697).
+    HelmValue,
+}
+
+impl Setting {
+    /// The setting of a version; the newest if the version is not known.
+    pub(super) fn of(version: Option<KarpenterVersion>) -> Self {
+        match version {
+            Some(version) if version.is_before(0, 32) => Self::ConfigMap,
+            Some(version) if version.is_before(0, 33) => Self::Both,
+            _ => Self::HelmValue,
+        }
+    }
+
+    /// The namespace that Karpenter's own guide installs it in (upgrade guide, "Upgrading to 0.33.0").
+    pub(super) fn namespace(self) -> &'static str {
+        match self {
+            Self::ConfigMap | Self::Both => "karpenter",
+            Self::HelmValue => "kube-system",
+        }
+    }
+}
+
+/// The version of the Helm chart that installs a version of Karpenter, if it is known to the patch. Charts before v0.35
+/// have a `v` as a prefix (Karpenter's upgrade guide, "Upgrading to 0.35.0").
+pub(super) fn chart_version(version: Option<KarpenterVersion>) -> Option<String> {
+    let version = version.filter(|version| version.has_patch())?;
+    let v = if version.is_before(0, 35) { "v" } else { "" };
+    Some(format!("{v}{version}"))
+}
 
 /// The setting that names the queue to read, or removes it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct QueueSetting {
+pub(super) struct QueueSetting {
     /// Helm values, for the values file of the release.
-    pub values: Document,
+    pub(super) values: Document,
     /// The commands that apply it now, in this order; each is a program and its arguments.
-    pub commands: Vec<Vec<String>>,
+    pub(super) commands: Vec<Vec<String>>,
 }
 
 impl QueueSetting {
     /// The setting of a version, the current one if the version is not known; without a queue Karpenter reads none.
-    #[must_use]
-    pub fn new(version: Option<KarpenterVersion>, queue: Option<&QueueName>) -> Self {
+    pub(super) fn new(version: Option<KarpenterVersion>, queue: Option<&QueueName>) -> Self {
         let queue = Value::from(queue.map_or("", QueueName::as_str));
-        let setting = version.map_or(Setting::HelmValue, KarpenterVersion::setting);
+        let setting = Setting::of(version);
         let values = match setting {
-            Setting::ConfigMap => include_str!("../../templates/karpenter/values-until-0.31.yaml"),
-            Setting::Both => include_str!("../../templates/karpenter/values-0.32.yaml"),
-            Setting::HelmValue => include_str!("../../templates/karpenter/values-from-0.33.yaml"),
+            Setting::ConfigMap => include_str!("../../../templates/karpenter/values-until-0.31.yaml"),
+            Setting::Both => include_str!("../../../templates/karpenter/values-0.32.yaml"),
+            Setting::HelmValue => include_str!("../../../templates/karpenter/values-from-0.33.yaml"),
         };
         let values = Template::builtin_yaml(values).fill(&[("queue", queue.clone())]);
-        let namespace = namespace(setting);
+        let namespace = setting.namespace();
         let commands = match setting {
             Setting::ConfigMap => vec![patch(namespace, queue), restart(namespace)],
             Setting::Both => vec![helm_upgrade(version, namespace, &values), restart(namespace)],
@@ -39,8 +76,7 @@ impl QueueSetting {
     }
 
     /// The Helm values as `--set` takes them, `settings.interruptionQueue=QUEUE`.
-    #[must_use]
-    pub fn settings(&self) -> Vec<String> {
+    pub(super) fn settings(&self) -> Vec<String> {
         let leaves = leaves("", self.values.value());
         leaves
             .into_iter()
@@ -49,21 +85,10 @@ impl QueueSetting {
     }
 }
 
-/// The namespace that Karpenter's own guide installs it in (upgrade guide, "Upgrading to 0.33.0").
-#[must_use]
-pub fn namespace(setting: Setting) -> &'static str {
-    match setting {
-        Setting::ConfigMap | Setting::Both => "karpenter",
-        Setting::HelmValue => "kube-system",
-    }
-}
-
 /// Upgrades the release to the version that it has, with nothing but the queue changed. A version that is not known
 /// to the patch has to be filled in: without one, Helm would take the newest.
 fn helm_upgrade(version: Option<KarpenterVersion>, namespace: &str, values: &Document) -> Vec<String> {
-    let chart = version
-        .and_then(KarpenterVersion::chart_version)
-        .unwrap_or_else(|| "VERSION".to_owned());
+    let chart = chart_version(version).unwrap_or_else(|| "VERSION".to_owned());
     let mut command = words(&[
         "helm",
         "upgrade",
@@ -83,7 +108,7 @@ fn helm_upgrade(version: Option<KarpenterVersion>, namespace: &str, values: &Doc
 }
 
 fn patch(namespace: &str, queue: Value) -> Vec<String> {
-    let patch = Template::builtin(include_str!("../../templates/karpenter/global-settings.json"))
+    let patch = Template::builtin(include_str!("../../../templates/karpenter/global-settings.json"))
         .fill(&[("queue", queue)])
         .compact();
     words(&[

@@ -6,26 +6,26 @@
 use std::time::Duration;
 
 /// How long a queue is watched at most before the verdict.
-pub const LONGEST: Duration = Duration::from_secs(90);
+pub(super) const LONGEST: Duration = Duration::from_secs(90);
 /// After this time without change, the counts of SQS are right (SQS developer guide: about a minute).
 const SETTLED: Duration = Duration::from_secs(60);
 
 /// A sample of a queue after a probe was delivered to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct QueueSample {
+pub(super) struct QueueSample {
     /// The time since the delivery.
-    pub at: Duration,
+    pub(super) at: Duration,
     /// The number of waiting messages.
-    pub waiting: u64,
+    pub(super) waiting: u64,
     /// The number of messages in flight.
-    pub in_flight: u64,
+    pub(super) in_flight: u64,
     /// Whether a receive showed the probe in the queue; `None` without a receive, or without a clear result.
-    pub there: Option<bool>,
+    pub(super) there: Option<bool>,
 }
 
 /// The verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConsumerVerdict {
+pub(super) enum ConsumerVerdict {
     /// A consumer received the probe.
     Read,
     /// No consumer received the probe.
@@ -35,8 +35,7 @@ pub enum ConsumerVerdict {
 }
 
 /// The verdict on these samples, in the order of time; `None` while a further sample can decide it.
-#[must_use]
-pub fn judge(samples: &[QueueSample]) -> Option<ConsumerVerdict> {
+pub(super) fn judge(samples: &[QueueSample]) -> Option<ConsumerVerdict> {
     let last = samples.last()?;
     let looks: Vec<bool> = samples.iter().filter_map(|sample| sample.there).collect();
     // One receive may come too early: a new message is not on all servers of SQS yet.

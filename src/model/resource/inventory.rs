@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::fault::Fault;
-use super::resource::{Resource, ResourceId};
+use super::{Resource, ResourceId};
+use crate::model::fault::Fault;
 
 /// Desired resources, by id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
