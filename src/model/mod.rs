@@ -9,6 +9,7 @@ pub mod duration;
 pub mod fact;
 pub mod fault;
 pub mod field;
+pub mod finding_code;
 pub mod hub;
 pub mod inline_policy;
 pub mod inventory;

@@ -5,8 +5,8 @@ use console::{measure_text_width, truncate_str};
 use super::Style;
 use super::escape::escape;
 use super::fold::fold;
+use super::name::short_name;
 use super::plan::{NAME_COLUMN, NARROW};
-use super::summary::short_name;
 use crate::plan::Plan;
 use crate::ui::table::gap;
 
