@@ -10,7 +10,7 @@ use super::{Resource, ResourceId};
 use crate::model::field::{Field, Unit, entry, field, field_names};
 use crate::model::finding_code::FindingCode;
 use crate::model::name::{FunctionName, NameError};
-use crate::model::scope::Scope;
+use crate::model::scope::{Scope, fixed};
 use crate::model::tags::Tags;
 
 /// The architecture of a function.
@@ -232,6 +232,14 @@ impl Function {
     pub fn lowers_reserved(&self, before: &Self) -> bool {
         let (old, new) = (before.reserved_concurrency, self.reserved_concurrency);
         new.is_some_and(|new| old.is_none_or(|old| new < old))
+    }
+}
+
+impl Scope {
+    /// The router function.
+    #[must_use]
+    pub fn router_function(&self) -> FunctionName {
+        fixed(format!("{}-router", self.bus))
     }
 }
 

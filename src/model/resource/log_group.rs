@@ -5,7 +5,7 @@ use super::particulars::Particulars;
 use crate::model::field::{Field, Unit, field, field_names};
 use crate::model::finding_code::FindingCode;
 use crate::model::name::LogGroupName;
-use crate::model::scope::Scope;
+use crate::model::scope::{Scope, fixed};
 use crate::model::tags::Tags;
 
 field_names! {
@@ -29,6 +29,14 @@ pub struct LogGroup {
 impl LogGroup {
     /// The path of the field with the retention.
     pub const RETENTION: &str = LogGroupField::RetentionDays.path();
+}
+
+impl Scope {
+    /// The log group that Lambda writes the router's output to.
+    #[must_use]
+    pub fn router_log_group(&self) -> LogGroupName {
+        fixed(format!("/aws/lambda/{}-router", self.bus))
+    }
 }
 
 impl Particulars for LogGroup {

@@ -11,9 +11,9 @@ use crate::model::document::{Document, texts};
 use crate::model::duration::duration_text;
 use crate::model::field::{Field, FieldValue, Unit, field, field_names};
 use crate::model::finding_code::FindingCode;
-use crate::model::name::{ClusterName, KmsKey, PolicyName, QueueName};
+use crate::model::name::{ClusterName, KmsKey, PolicyName, QueueName, QueuePrefix};
 use crate::model::queue_policy;
-use crate::model::scope::Scope;
+use crate::model::scope::{Scope, cut_with_hash, fixed};
 use crate::model::tags::{CONTROLLER_ROLE, Tags};
 
 /// The encryption of a queue.
@@ -112,6 +112,38 @@ impl Queue {
     pub const POLICY: &str = QueueField::Policy.path();
     /// The path of the field with the queues that may redrive into this one.
     pub const REDRIVE_ALLOW: &str = QueueField::RedriveAllow.path();
+}
+
+impl Scope {
+    /// The hub queue, which every rule delivers to.
+    #[must_use]
+    pub fn hub_queue(&self) -> QueueName {
+        fixed(format!("{}-hub", self.bus))
+    }
+
+    /// The dead-letter queue of the hub queue and of every rule's target.
+    #[must_use]
+    pub fn dead_letter_queue(&self) -> QueueName {
+        fixed(format!("{}-hub-dlq", self.bus))
+    }
+
+    /// The queue of the cluster that does not exist, for probes.
+    #[must_use]
+    pub fn probe_queue(&self) -> QueueName {
+        fixed(format!("{}-probe", self.bus))
+    }
+
+    /// The names that a cluster's queue must not have.
+    #[must_use]
+    pub fn hub_queues(&self) -> [QueueName; 3] {
+        [self.hub_queue(), self.dead_letter_queue(), self.probe_queue()]
+    }
+
+    /// The queue of a cluster: prefix and name, cut to the length that SQS allows, with a hash that keeps it unique.
+    #[must_use]
+    pub fn cluster_queue(&self, prefix: &QueuePrefix, cluster: &ClusterName) -> QueueName {
+        fixed(cut_with_hash(&format!("{prefix}{cluster}"), 80))
+    }
 }
 
 impl Particulars for Queue {

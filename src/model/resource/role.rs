@@ -11,7 +11,7 @@ use crate::model::document::{Document, texts};
 use crate::model::field::{Field, field, field_names};
 use crate::model::finding_code::FindingCode;
 use crate::model::name::{PermissionsBoundary, RoleName, RolePath};
-use crate::model::scope::Scope;
+use crate::model::scope::{Scope, fixed};
 use crate::model::tags::Tags;
 
 field_names! {
@@ -41,6 +41,14 @@ pub struct Role {
 impl Role {
     /// The field that cannot change without a new role.
     pub const PATH: &str = RoleField::Path.path();
+}
+
+impl Scope {
+    /// The role that the router function runs as. IAM is global, so the Region is part of the name.
+    #[must_use]
+    pub fn router_role(&self) -> RoleName {
+        fixed(format!("{}-router-{}", self.bus, self.region))
+    }
 }
 
 impl Particulars for Role {

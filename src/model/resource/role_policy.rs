@@ -10,7 +10,7 @@ use crate::model::field::{Field, field, field_names};
 use crate::model::finding_code::FindingCode;
 use crate::model::name::{ClusterName, PolicyName, RoleName};
 use crate::model::policy;
-use crate::model::scope::Scope;
+use crate::model::scope::{Scope, cut_with_hash, fixed};
 
 field_names! {
     /// The fields of an inline policy.
@@ -33,6 +33,34 @@ pub struct RolePolicy {
 impl RolePolicy {
     fn is_of_router(&self, scope: &Scope) -> bool {
         self.role == scope.router_role() && self.name == scope.router_policy()
+    }
+}
+
+impl Scope {
+    /// The inline policy of the router's role; it has the role's name.
+    #[must_use]
+    pub fn router_policy(&self) -> PolicyName {
+        fixed(format!("{}-router-{}", self.bus, self.region))
+    }
+
+    /// The prefix of the inline policies on controller roles.
+    #[must_use]
+    pub fn controller_policies_prefix(&self) -> String {
+        format!("{}-{}-", self.bus, self.region)
+    }
+
+    /// The inline policy on a cluster's controller role.
+    #[must_use]
+    pub fn controller_policy(&self, cluster: &ClusterName) -> PolicyName {
+        fixed(cut_with_hash(&format!("{}-{}-{cluster}", self.bus, self.region), 128))
+    }
+
+    /// The cluster in the name of an inline policy that [`Self::controller_policy`] made; `None` for other names. The
+    /// name of a policy that was cut gives a name that no cluster has.
+    #[must_use]
+    pub fn cluster_of_policy(&self, policy: &PolicyName) -> Option<ClusterName> {
+        let start = format!("{}-{}-", self.bus, self.region);
+        policy.as_str().strip_prefix(&start)?.parse().ok()
     }
 }
 

@@ -9,7 +9,8 @@ use crate::model::document::Document;
 use crate::model::field::{Field, Unit, field, field_names};
 use crate::model::finding_code::FindingCode;
 use crate::model::name::RuleName;
-use crate::model::scope::Scope;
+use crate::model::scope::{Scope, fixed};
+use crate::model::signal::Signal;
 use crate::model::tags::Tags;
 
 field_names! {
@@ -71,6 +72,14 @@ pub struct Rule {
 impl Rule {
     /// The id of the target that kibus manages.
     pub const TARGET_ID: &str = "kibus-hub";
+}
+
+impl Scope {
+    /// The rule of one kind of signal.
+    #[must_use]
+    pub fn rule(&self, signal: Signal) -> RuleName {
+        fixed(format!("{}-{}", self.bus, signal.slug()))
+    }
 }
 
 impl Particulars for Rule {
