@@ -15,7 +15,7 @@ use aws_sdk_sqs::config::SharedHttpClient;
 use aws_sdk_sqs::types::QueueAttributeName as Attribute;
 
 use super::AwsCloud;
-use super::changes::Changes;
+use super::changes::{Changes, Update};
 use super::deleted_queue::until_gone;
 use super::error::{if_present, rejected};
 use super::wait::{Tried, WaitReason, Waiting, accepted, pause, seen, settled};
@@ -165,8 +165,11 @@ async fn request(cloud: &AwsCloud, queue: &Queue, waiting: Waiting<'_>) -> Resul
 /// stop those who sent to it before.
 pub(super) async fn update(
     cloud: &AwsCloud,
-    queue: &Queue,
-    changes: &[FieldChange],
+    Update {
+        to: queue,
+        fields: changes,
+        ..
+    }: Update<'_, Queue>,
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
     let action = "sqs:SetQueueAttributes";
@@ -211,7 +214,7 @@ fn stops_other_senders(change: &FieldChange) -> bool {
 
 /// Marks a queue as being deleted, and requests the delete. Whoever reads the queue before it is gone knows that it does
 /// not stay, also if this process ends between the two calls.
-pub(super) async fn delete(cloud: &AwsCloud, name: &QueueName) -> Result<(), Fault> {
+pub(super) async fn delete(cloud: &AwsCloud, name: &QueueName, _: Waiting<'_>) -> Result<(), Fault> {
     let url = cloud.queue_url(name);
     let request = async {
         let mark = cloud.sqs.tag_queue().queue_url(&url);

@@ -15,7 +15,7 @@ use super::resource::{
 };
 use super::router_handler::RouterHandler;
 use super::scope::{LIVE, Scope};
-use super::signal::Signal;
+use super::signal::{OptIn, Signal};
 use super::tags::{CLUSTER, Tags};
 
 pub use queue::CLUSTER_RETENTION;
@@ -151,10 +151,9 @@ impl Hub {
     }
 
     fn signals(&self) -> impl Iterator<Item = Signal> {
-        let rebalance = self.options.rebalance.unwrap_or(false);
         Signal::ALL
             .into_iter()
-            .filter(move |signal| rebalance || !signal.is_opt_in())
+            .filter(|signal| has_rule(&self.options, *signal))
     }
 
     fn tags(&self) -> Tags {
@@ -256,6 +255,15 @@ impl Hub {
             foreign_targets: BTreeSet::new(),
             tags: self.tags(),
         }
+    }
+}
+
+/// Whether a hub with these options has the rule of a signal.
+#[must_use]
+pub fn has_rule(options: &HubOptions, signal: Signal) -> bool {
+    match signal.opt_in() {
+        None => true,
+        Some(OptIn::Rebalance) => options.rebalance == Some(true),
     }
 }
 

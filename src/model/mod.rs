@@ -7,6 +7,7 @@ pub mod document;
 pub mod duration;
 pub mod fact;
 pub mod fault;
+pub mod finding_code;
 pub mod hub;
 pub mod inline_policy;
 pub mod karpenter;

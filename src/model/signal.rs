@@ -43,6 +43,13 @@ impl DetailFilter {
     }
 }
 
+/// An option of the hub that asks for a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptIn {
+    /// `--rebalance`
+    Rebalance,
+}
+
 /// One row of the table.
 struct Facts {
     /// The end of its rule's name.
@@ -58,8 +65,8 @@ struct Facts {
     subject: SubjectMember,
     /// Whether the router retries it once before it drops it for tags or a queue that it does not see.
     urgent: bool,
-    /// Whether its rule exists only on request.
-    opt_in: bool,
+    /// The option that its rule exists by; without one it always exists.
+    opt_in: Option<OptIn>,
     /// Other members of its detail, for samples.
     sample: &'static [(&'static str, &'static str)],
 }
@@ -92,7 +99,7 @@ signals! {
         filters: &[],
         subject: SubjectMember::Instance,
         urgent: true,
-        opt_in: false,
+        opt_in: None,
         sample: &[("instance-action", "terminate")],
     };
     /// An instance is stopping, stopped, shutting down or terminated.
@@ -109,7 +116,7 @@ signals! {
         }],
         subject: SubjectMember::Instance,
         urgent: false,
-        opt_in: false,
+        opt_in: None,
         sample: &[],
     };
     /// AWS Health announces a change of instances.
@@ -125,7 +132,7 @@ signals! {
         ],
         subject: SubjectMember::Entities,
         urgent: true,
-        opt_in: false,
+        opt_in: None,
         sample: &[
             ("eventTypeCode", "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED"),
             ("eventScopeCode", "ACCOUNT_SPECIFIC"),
@@ -148,7 +155,7 @@ signals! {
         filters: &[],
         subject: SubjectMember::Instance,
         urgent: true,
-        opt_in: false,
+        opt_in: None,
         sample: &[("instance-action", "terminate")],
     };
     /// An instance has a higher risk of interruption; Karpenter only reports it.
@@ -161,7 +168,7 @@ signals! {
         filters: &[],
         subject: SubjectMember::Instance,
         urgent: false,
-        opt_in: true,
+        opt_in: Some(OptIn::Rebalance),
         sample: &[],
     };
     /// An event of kibus itself, to check that the bus works.
@@ -174,7 +181,7 @@ signals! {
         filters: &[],
         subject: SubjectMember::Cluster,
         urgent: false,
-        opt_in: false,
+        opt_in: None,
         sample: &[],
     };
 }
@@ -236,9 +243,9 @@ impl Signal {
         self.facts().urgent
     }
 
-    /// Whether the hub has its rule only on request.
+    /// The option of the hub that asks for its rule; `None` if the hub always has it.
     #[must_use]
-    pub fn is_opt_in(self) -> bool {
+    pub fn opt_in(self) -> Option<OptIn> {
         self.facts().opt_in
     }
 

@@ -1,6 +1,6 @@
 //! One change to one resource.
 
-use super::{Owner, replaces};
+use super::Owner;
 use crate::model::field::FieldValue;
 use crate::model::resource::{Resource, ResourceId};
 
@@ -41,6 +41,27 @@ pub struct FieldChange {
     pub to: FieldValue,
 }
 
+/// The beginning of the path of a tag; its key follows.
+const TAGS: &str = "tags.";
+
+impl FieldChange {
+    /// A change of a tag; `None` is no such tag.
+    #[must_use]
+    pub fn of_tag(key: &str, from: Option<&str>, to: Option<&str>) -> Self {
+        Self {
+            path: format!("{TAGS}{key}"),
+            from: from.into(),
+            to: to.into(),
+        }
+    }
+
+    /// The key, if a tag changes.
+    #[must_use]
+    pub fn tag(&self) -> Option<&str> {
+        self.path.strip_prefix(TAGS)
+    }
+}
+
 /// A change to one resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
@@ -61,19 +82,16 @@ impl Change {
     /// A create.
     #[must_use]
     pub fn create(owner: Owner, after: Resource) -> Self {
-        let fields = all_fields(&after)
-            .map(|(path, to)| FieldChange {
-                path,
-                from: FieldValue::Unset,
-                to,
-            })
-            .filter(|field| field.to != FieldValue::Unset)
-            .collect();
+        let fields = set_fields(&after).map(|(path, to)| FieldChange {
+            path,
+            from: FieldValue::Unset,
+            to,
+        });
         Self {
             action: Action::Create,
             id: after.id(),
             owner,
-            fields,
+            fields: fields.collect(),
             before: None,
             after: Some(after),
         }
@@ -82,19 +100,16 @@ impl Change {
     /// A delete.
     #[must_use]
     pub fn delete(owner: Owner, before: Resource) -> Self {
-        let fields = all_fields(&before)
-            .map(|(path, from)| FieldChange {
-                path,
-                from,
-                to: FieldValue::Unset,
-            })
-            .filter(|field| field.from != FieldValue::Unset)
-            .collect();
+        let fields = set_fields(&before).map(|(path, from)| FieldChange {
+            path,
+            from,
+            to: FieldValue::Unset,
+        });
         Self {
             action: Action::Delete,
             id: before.id(),
             owner,
-            fields,
+            fields: fields.collect(),
             before: Some(before),
             after: None,
         }
@@ -104,7 +119,8 @@ impl Change {
     #[must_use]
     pub fn between(owner: Owner, before: Resource, after: Resource, fields: Vec<FieldChange>) -> Self {
         let id = after.id();
-        let action = if fields.iter().any(|field| replaces(&id, &field.path)) {
+        let is_fixed = |field: &FieldChange| after.particulars().is_fixed(&field.path);
+        let action = if fields.iter().any(is_fixed) {
             Action::Replace
         } else {
             Action::Update
@@ -126,16 +142,13 @@ impl Change {
     }
 }
 
-fn all_fields(resource: &Resource) -> impl Iterator<Item = (String, FieldValue)> {
+fn set_fields(resource: &Resource) -> impl Iterator<Item = (String, FieldValue)> {
     let tags = resource.tags().map(|tags| tags.0.clone()).unwrap_or_default();
-    resource
-        .fields()
+    let tags = tags
         .into_iter()
-        .map(|field| (field.path, field.value))
-        .chain(
-            tags.into_iter()
-                .map(|(key, value)| (format!("tags.{key}"), value.into())),
-        )
+        .map(|(key, value)| (format!("{TAGS}{key}"), value.into()));
+    let fields = resource.fields().into_iter().map(|field| (field.path, field.value));
+    fields.chain(tags).filter(|(_, value)| *value != FieldValue::Unset)
 }
 
 /// One operation on a resource.

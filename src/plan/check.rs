@@ -8,15 +8,15 @@ use super::change::{Action, Change, FieldChange};
 use super::diff;
 use crate::iam::grants::queues_received_from;
 use crate::iam::pattern::matches;
-use crate::model::field::FieldValue;
+use crate::model::field::{FieldName, FieldValue};
 use crate::model::inventory::Observed;
 use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix};
 use crate::model::options::HubOptions;
-use crate::model::resource::{Alias, Function, FunctionSettings, Queue, Resource, ResourceId, RolePolicy, Rule};
+use crate::model::queue_policy;
+use crate::model::resource::{Alias, FunctionField, FunctionSettings, Ownership, Queue, Resource};
 use crate::model::router_handler::RouterHandler;
 use crate::model::scope::Scope;
 use crate::model::tags::{BUS, CLUSTER};
-use crate::model::{policy, queue_policy};
 
 /// What an operator allows that is refused otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -151,41 +151,43 @@ pub fn check_managed(scope: &Scope, resource: &Resource, observed: &Observed) ->
     })
 }
 
+/// Why a change is refused, or `None`.
+type Guard = fn(&Scope, &Change, &Observed) -> Option<Refusal>;
+
+/// The guards of a change. The first that refuses counts.
+const GUARDS: [Guard; 8] = [
+    router_role,
+    not_managed,
+    others_policy,
+    others_queue,
+    foreign_targets,
+    failed_function,
+    settings_rolled_back,
+    older_router,
+];
+
 fn check_change(scope: &Scope, change: &Change, observed: &Observed) -> Option<Refusal> {
-    if let Some(Resource::RolePolicy(policy)) = &change.after
-        && policy.role == scope.router_role()
-        && policy.name != scope.router_policy()
-    {
-        return Some(Refusal::RouterRole {
-            role: policy.role.clone(),
-            policy: policy.name.clone(),
-        });
-    }
-    let before = change.before.as_ref()?;
-    if let Err(refusal) = check_managed(scope, before, observed) {
-        return Some(refusal);
-    }
-    let after = change.after.as_ref();
-    match before {
-        Resource::RolePolicy(policy) => others_policy(scope, change, policy, observed),
-        Resource::Queue(queue) => others_queue(queue, after?),
-        Resource::Rule(rule) => foreign_targets(change, rule),
-        Resource::Function(live) => after.and_then(|_| failed_function(live)),
-        Resource::Alias(live) => {
-            let desired = after?.as_alias()?;
-            match desired.history.rolled_back_from {
-                Some(_) => other_settings(&change.fields, live, desired),
-                None => older_router(change, live, desired),
-            }
-        }
-        Resource::Role(_) | Resource::LogGroup(_) | Resource::EventSourceMapping(_) => None,
-    }
+    GUARDS.iter().find_map(|refuses| refuses(scope, change, observed))
+}
+
+/// Whether a controller would use the router role.
+fn router_role(scope: &Scope, change: &Change, _: &Observed) -> Option<Refusal> {
+    let policy = change.after.as_ref()?.as_role_policy()?;
+    (policy.role == scope.router_role() && policy.name != scope.router_policy()).then(|| Refusal::RouterRole {
+        role: policy.role.clone(),
+        policy: policy.name.clone(),
+    })
+}
+
+fn not_managed(scope: &Scope, change: &Change, observed: &Observed) -> Option<Refusal> {
+    check_managed(scope, change.before.as_ref()?, observed).err()
 }
 
 /// Whether the queue belongs to another cluster of the bus.
-fn others_queue(queue: &Queue, after: &Resource) -> Option<Refusal> {
+fn others_queue(_: &Scope, change: &Change, _: &Observed) -> Option<Refusal> {
+    let queue = change.before.as_ref()?.as_queue()?;
     let serves = queue.tags.get(CLUSTER)?;
-    let desired = after.tags().and_then(|tags| tags.get(CLUSTER));
+    let desired = change.after.as_ref()?.tags().and_then(|tags| tags.get(CLUSTER));
     (Some(serves) != desired).then(|| Refusal::OthersQueue {
         queue: queue.name.clone(),
         serves: serves.to_owned(),
@@ -193,7 +195,8 @@ fn others_queue(queue: &Queue, after: &Resource) -> Option<Refusal> {
 }
 
 /// Whether a rule that would be deleted has targets that kibus does not manage.
-fn foreign_targets(change: &Change, rule: &Rule) -> Option<Refusal> {
+fn foreign_targets(_: &Scope, change: &Change, _: &Observed) -> Option<Refusal> {
+    let rule = change.before.as_ref()?.as_rule()?;
     (change.action == Action::Delete && !rule.foreign_targets.is_empty()).then(|| Refusal::ForeignTargets {
         rule: rule.name.clone(),
         targets: rule.foreign_targets.clone(),
@@ -201,7 +204,8 @@ fn foreign_targets(change: &Change, rule: &Rule) -> Option<Refusal> {
 }
 
 /// Whether a cluster's policy grants queues, and none of them is the cluster's own.
-fn others_policy(scope: &Scope, change: &Change, policy: &RolePolicy, observed: &Observed) -> Option<Refusal> {
+fn others_policy(scope: &Scope, change: &Change, observed: &Observed) -> Option<Refusal> {
+    let policy = change.before.as_ref()?.as_role_policy()?;
     let own: BTreeSet<String> = match (&change.after, change.owner.cluster()) {
         (Some(Resource::RolePolicy(after)), Some(_)) => queues_received_from(&after.document),
         (_, Some(cluster)) => observed
@@ -221,15 +225,33 @@ fn others_policy(scope: &Scope, change: &Change, policy: &RolePolicy, observed: 
     })
 }
 
-fn failed_function(live: &Function) -> Option<Refusal> {
+/// Whether Lambda rejects every update of the function.
+fn failed_function(_: &Scope, change: &Change, _: &Observed) -> Option<Refusal> {
+    let live = change.before.as_ref()?.as_function()?;
+    change.after.as_ref()?;
     live.failed.as_ref().map(|reason| Refusal::FunctionFailed {
         function: live.name.clone(),
         reason: reason.clone(),
     })
 }
 
+/// The observed and the desired alias of a change.
+fn aliases(change: &Change) -> Option<(&Alias, &Alias)> {
+    Some((change.before.as_ref()?.as_alias()?, change.after.as_ref()?.as_alias()?))
+}
+
+fn settings_rolled_back(_: &Scope, change: &Change, _: &Observed) -> Option<Refusal> {
+    let (live, wanted) = aliases(change)?;
+    wanted.history.rolled_back_from?;
+    other_settings(&change.fields, live, wanted)
+}
+
 /// Whether an older router would replace the live one. What the function has besides was never live.
-fn older_router(change: &Change, live: &Alias, wanted: &Alias) -> Option<Refusal> {
+fn older_router(_: &Scope, change: &Change, _: &Observed) -> Option<Refusal> {
+    let (live, wanted) = aliases(change)?;
+    if wanted.history.rolled_back_from.is_some() {
+        return None;
+    }
     let (live, offered) = (&live.settings.code.version, &wanted.settings.code.version);
     (change.touches(FunctionSettings::CODE) && version(live) > version(offered)).then(|| Refusal::OlderRouter {
         live: live.clone(),
@@ -264,11 +286,25 @@ pub fn check_rollback(from: &Alias, to: &Alias) -> Result<(), Refusal> {
 fn other_settings(fields: &[FieldChange], live: &Alias, wanted: &Alias) -> Option<Refusal> {
     let serves = RouterHandler::of(&wanted.settings);
     let serves_the_same = serves.is_some() && serves == RouterHandler::of(&live.settings);
-    let decides = |field: &&FieldChange| match field.path.as_str() {
-        "role" => true,
-        path if RouterHandler::is_in(path) => !serves_the_same,
-        "layers" | "network" | "file_systems" | "kms_key" => field.to != FieldValue::Unset,
-        path => path.starts_with("environment.") || path.starts_with("logging."),
+    let decides = |change: &&FieldChange| match FunctionField::at(&change.path) {
+        Some(FunctionField::Role | FunctionField::LoggingGroup | FunctionField::LoggingFormat) => true,
+        Some(FunctionField::Handler | FunctionField::Environment) => {
+            !(serves_the_same && RouterHandler::is_in(&change.path))
+        }
+        Some(FunctionField::Layers | FunctionField::Network | FunctionField::FileSystems | FunctionField::KmsKey) => {
+            change.to != FieldValue::Unset
+        }
+        Some(
+            FunctionField::Runtime
+            | FunctionField::Architecture
+            | FunctionField::Memory
+            | FunctionField::Timeout
+            | FunctionField::Code
+            | FunctionField::ReservedConcurrency
+            | FunctionField::FailedUpdate
+            | FunctionField::Failed,
+        )
+        | None => false,
     };
     let fields = fields.iter().filter(decides);
     let fields: BTreeSet<String> = fields.map(|field| field.path.clone()).collect();
@@ -278,29 +314,13 @@ fn other_settings(fields: &[FieldChange], live: &Alias, wanted: &Alias) -> Optio
     })
 }
 
-/// Whether an observed resource belongs to this bus: by its tags, or by the resource that names it.
-///
-/// An inline policy belongs to the bus by its name, which has bus, Region and cluster, and by its statements. The tag
-/// of the cluster queue may not name the role if a change of role was interrupted.
+/// Whether an observed resource belongs to this bus, by what its kind says.
 #[must_use]
 pub fn is_ours(scope: &Scope, resource: &Resource, observed: &Observed) -> bool {
-    let tagged = |id: &ResourceId| {
-        observed
-            .resource(id)
-            .and_then(Resource::tags)
-            .is_some_and(|tags| tags.belong_to(&scope.bus))
-    };
-    match resource {
-        Resource::RolePolicy(policy) if policy.role == scope.router_role() && policy.name == scope.router_policy() => {
-            tagged(&ResourceId::Role(policy.role.clone()))
-        }
-        Resource::RolePolicy(policy) => policy::all_ours(&policy.document),
-        Resource::Alias(alias) => tagged(&ResourceId::Function(alias.function.clone())),
-        Resource::EventSourceMapping(mapping) => {
-            tagged(&ResourceId::Function(mapping.function.clone())) || tagged(&ResourceId::Queue(mapping.queue.clone()))
-        }
-        Resource::Queue(_) | Resource::Role(_) | Resource::LogGroup(_) | Resource::Function(_) | Resource::Rule(_) => {
-            resource.tags().is_some_and(|tags| tags.belong_to(&scope.bus))
-        }
+    let tagged = |resource: &Resource| resource.tags().is_some_and(|tags| tags.belong_to(&scope.bus));
+    match resource.particulars().ownership(scope) {
+        Ownership::Tags => tagged(resource),
+        Ownership::TagsOf(ids) => ids.iter().any(|id| observed.resource(id).is_some_and(tagged)),
+        Ownership::Content(ours) => ours,
     }
 }

@@ -29,7 +29,7 @@ pub use second_source::{Grant, PolicyKind, SecondSource, SecondSources, Unseen, 
 
 use crate::model::field::FieldValue;
 use crate::model::inventory::{Desired, Observed, Reading};
-use crate::model::resource::{Alias, AliasField, Resource, ResourceId, Role};
+use crate::model::resource::{Alias, AliasField, Resource, ResourceId};
 use crate::model::scope::Scope;
 
 /// Changes, and the steps that make them.
@@ -148,11 +148,6 @@ fn policies_go_with_their_role(
             });
         }
     }
-}
-
-/// Whether AWS can change this field only by replacing the resource.
-fn replaces(id: &ResourceId, path: &str) -> bool {
-    matches!(id, ResourceId::Role(_)) && path == Role::PATH
 }
 
 #[cfg(test)]

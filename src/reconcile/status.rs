@@ -24,6 +24,8 @@ pub struct StatusReport {
     pub mapping: Option<MappingState>,
     /// Every queue that could be counted, the hub's first, without the probe queue.
     pub queues: Vec<(QueueName, Depth)>,
+    /// The dead-letter queue.
+    pub dead_letter_queue: Option<QueueName>,
     /// Those of the queues that are being deleted.
     pub being_deleted: BTreeSet<QueueName>,
     /// The rules that exist, and whether each is enabled.
@@ -97,6 +99,7 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
     let deleted = survey.observed.resources().filter_map(Resource::as_queue);
     let deleted = deleted.filter(|queue| queue.tags.being_deleted(survey.now));
     let report = StatusReport {
+        dead_letter_queue: Some(scope.dead_letter_queue()),
         being_deleted: deleted.map(|queue| queue.name.clone()).collect(),
         router: router(survey),
         standing: live_version::reason(scope, &survey.observed),
@@ -118,13 +121,18 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
     Ok((report, clusters))
 }
 
-/// The missing resources of the hub. The optional rule counts only if its option is set.
+/// The missing resources of the hub. An optional rule counts only if its option is set.
 fn missing(survey: &Survey) -> Vec<ResourceId> {
-    let rebalance = ResourceId::Rule(survey.scope.rule(Signal::Rebalance));
-    let set = survey.saved.options().and_then(|options| options.rebalance) == Some(true);
+    let options = survey.saved.options().cloned().unwrap_or_default();
+    let optional = Signal::ALL
+        .into_iter()
+        .filter(|signal| !hub::has_rule(&options, *signal));
+    let unset: BTreeSet<ResourceId> = optional
+        .map(|signal| ResourceId::Rule(survey.scope.rule(signal)))
+        .collect();
     hub::ids(&survey.scope)
         .into_iter()
-        .filter(|id| survey.observed.get(id) == Some(&Reading::Absent) && (set || *id != rebalance))
+        .filter(|id| survey.observed.get(id) == Some(&Reading::Absent) && !unset.contains(id))
         .collect()
 }
 

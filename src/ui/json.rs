@@ -229,7 +229,7 @@ fn value_json(value: &FieldValue) -> Value {
     match value {
         FieldValue::Unset => Value::Null,
         FieldValue::Text(text) => json!(text),
-        FieldValue::Number(number) | FieldValue::AtLeast(number) => json!(number),
+        FieldValue::Number(number, _) | FieldValue::AtLeast(number, _) => json!(number),
         FieldValue::Flag(flag) => json!(flag),
         FieldValue::List(items) => json!(items),
         FieldValue::Document(document) => document.value().clone(),

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use super::Code;
 use crate::model::document::Document;
+use crate::model::duration::duration_text;
 
 /// The fields of one kind of resource.
 pub trait FieldName: Copy + 'static {
@@ -71,10 +72,10 @@ pub enum FieldValue {
     /// Not set.
     Unset,
     Text(String),
-    /// A number; the path tells the unit.
-    Number(u64),
+    /// A number.
+    Number(u64, Unit),
     /// Any number that is not smaller.
-    AtLeast(u64),
+    AtLeast(u64, Unit),
     /// On or off.
     Flag(bool),
     /// Texts in no order; an empty list is [`FieldValue::Unset`].
@@ -83,6 +84,39 @@ pub enum FieldValue {
     Document(Document),
     /// The function's code.
     Code(Code),
+}
+
+/// The unit of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A count of things.
+    Count,
+    /// Seconds.
+    Seconds,
+    /// Days.
+    Days,
+    /// Bytes.
+    Bytes,
+    /// MiB, which Lambda calls MB.
+    Megabytes,
+}
+
+impl Unit {
+    /// A number of this unit, in the largest unit that divides it: `1d`, `90s`, `256 KiB`.
+    #[must_use]
+    pub fn text(self, number: u64) -> String {
+        const KIB: u64 = 1_024;
+        const MIB: u64 = KIB * KIB;
+        match self {
+            Self::Count => number.to_string(),
+            Self::Seconds => duration_text(number),
+            Self::Days => format!("{number}d"),
+            Self::Bytes if number >= MIB && number.is_multiple_of(MIB) => format!("{} MiB", number / MIB),
+            Self::Bytes if number >= KIB && number.is_multiple_of(KIB) => format!("{} KiB", number / KIB),
+            Self::Bytes => format!("{number} bytes"),
+            Self::Megabytes => format!("{number} MB"),
+        }
+    }
 }
 
 /// Makes a field; `value` may be an `Option`, where `None` means not set.
@@ -115,7 +149,13 @@ impl From<String> for FieldValue {
 
 impl From<u32> for FieldValue {
     fn from(number: u32) -> Self {
-        Self::Number(number.into())
+        (number, Unit::Count).into()
+    }
+}
+
+impl From<(u32, Unit)> for FieldValue {
+    fn from((number, unit): (u32, Unit)) -> Self {
+        Self::Number(number.into(), unit)
     }
 }
 
@@ -153,6 +193,27 @@ impl<T: Into<Self>> From<Option<T>> for FieldValue {
 mod tests {
     use super::*;
     use crate::model::resource::{FunctionField, QueueField};
+
+    #[test]
+    fn numbers_have_the_unit_of_their_field() {
+        for (number, unit, text) in [
+            (1_209_600, Unit::Seconds, "14d"),
+            (86_400, Unit::Seconds, "1d"),
+            (7_200, Unit::Seconds, "2h"),
+            (300, Unit::Seconds, "5m"),
+            (90, Unit::Seconds, "90s"),
+            (86_401, Unit::Seconds, "86401s"),
+            (0, Unit::Seconds, "0s"),
+            (14, Unit::Days, "14d"),
+            (1_048_576, Unit::Bytes, "1 MiB"),
+            (262_144, Unit::Bytes, "256 KiB"),
+            (1_000, Unit::Bytes, "1000 bytes"),
+            (256, Unit::Megabytes, "256 MB"),
+            (100, Unit::Count, "100"),
+        ] {
+            assert_eq!(unit.text(number), text);
+        }
+    }
 
     #[test]
     fn a_path_names_its_field() {

@@ -1,13 +1,13 @@
 //! What `verify` reports: from a plan, its refusals and the message counts to findings, each with a stable code, its
 //! subject and a fix.
 
-mod code;
 mod delivery;
 mod drift;
 
-pub use code::{FindingCode, Severity};
 pub use delivery::{Traffic, foreign_mapping, redriven, traffic};
 pub use drift::{being_deleted, changed, key, not_registered, orphan, refused, unreadable};
+
+pub use crate::model::finding_code::{FindingCode, Severity};
 
 use crate::error::{Hint, Invocation};
 use crate::model::name::ClusterName;

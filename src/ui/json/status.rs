@@ -14,6 +14,7 @@ pub(super) fn to_json(status: &StatusReport) -> Value {
         standing,
         mapping,
         queues,
+        dead_letter_queue: _, // has its name
         being_deleted,
         rules,
         missing,

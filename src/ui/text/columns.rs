@@ -5,7 +5,7 @@ use console::{measure_text_width, truncate_str};
 use super::Style;
 use super::escape::escape;
 use super::fold::fold;
-use super::summary::short_name;
+use super::name::short_name;
 use crate::plan::Plan;
 use crate::ui::table::gap;
 

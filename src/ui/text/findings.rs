@@ -139,7 +139,7 @@ fn words(finding: &Finding) -> (String, String) {
 fn mark(finding: &Finding, plan: &Plan, style: Style) -> String {
     match finding.change.and_then(|place| plan.changes.get(place)) {
         Some(change) => sign(change.action, style.paint),
-        None if finding.code.as_str().starts_with("K4") => style.paint.yellow("?"),
+        None if finding.code.is_unknown_state() => style.paint.yellow("?"),
         None => style.paint.red("!"),
     }
 }

@@ -40,6 +40,9 @@ fn with_texts(text: &str, policy: &Document) -> Desired {
     all.extend(cluster_resources("base"));
     let change = |mut resource: Resource| {
         let text = text.to_owned();
+        if let Some(tags) = resource.tags_mut() {
+            tags.0.insert(format!("kibus:{text}"), text.clone());
+        }
         match &mut resource {
             Resource::Queue(queue) => {
                 queue.policy = Some(policy.clone());
@@ -49,14 +52,12 @@ fn with_texts(text: &str, policy: &Document) -> Desired {
                     dead_letters: text.clone(),
                     max_receives: 0,
                 });
-                queue.tags.0.insert(format!("kibus:{text}"), text);
             }
             Resource::Role(role) => role.trust = policy.clone(),
             Resource::RolePolicy(role_policy) => role_policy.document = policy.clone(),
             Resource::Rule(rule) => {
                 rule.pattern = policy.clone();
-                rule.description.clone_from(&text);
-                rule.tags.0.insert(format!("kibus:{text}"), text);
+                rule.description = text;
             }
             Resource::Function(function) => {
                 let settings = &mut function.settings;
@@ -67,8 +68,7 @@ fn with_texts(text: &str, policy: &Document) -> Desired {
                 settings.code.version.clone_from(&text);
                 settings.code.sha256 = text;
             }
-            Resource::LogGroup(group) => drop(group.tags.0.insert("kibus:x".to_owned(), text)),
-            Resource::Alias(_) | Resource::EventSourceMapping(_) => {}
+            _ => {}
         }
         resource
     };

@@ -4,7 +4,7 @@ use super::columns::{Columns, shortened};
 use super::escape::escape;
 use super::fold::fold;
 use super::group::{Group, groups};
-use super::summary::{name, rest_of_name, short_name, summary};
+use super::name::{name, rest_of_name, short_name};
 use super::{Style, document, value};
 use crate::model::field::FieldValue;
 use crate::model::name::ClusterName;
@@ -102,7 +102,7 @@ pub(super) fn sign(action: Action, paint: Paint) -> String {
 fn change_lines(change: &Change, columns: Columns, style: Style) -> Vec<String> {
     let shows_fields = shows_fields(change);
     let about = match change.after.as_ref().or(change.before.as_ref()) {
-        Some(resource) if !shows_fields => summary(resource),
+        Some(resource) if !shows_fields => escape(&resource.particulars().summary()).into_owned(),
         _ if change.fields.is_empty() => "unchanged, but deleted and created again with its role".to_owned(),
         _ => rest_of_name(&change.id),
     };
@@ -173,7 +173,7 @@ pub(super) fn field_lines(
     let path = escape(&field.path);
     let at = format!("      {path}{}  ", gap(&path, width));
     let line = match (from, to) {
-        (FieldValue::Unset, _) if field.path.starts_with("tags.") => format!("{at}{new}"),
+        (FieldValue::Unset, _) if field.tag().is_some() => format!("{at}{new}"),
         _ => format!("{at}{}", inline(&old, &new)),
     };
     if line.chars().count() <= style.width.unwrap_or(COMFORTABLE) {

@@ -29,12 +29,12 @@ impl Severity {
 }
 
 macro_rules! codes {
-    ($($(#[$doc:meta])* $name:ident = $code:literal, $severity:ident, $meaning:literal $(, $advice:literal $(=> $command:literal)?)?;)*) => {
+    ($($name:ident = $code:literal, $severity:ident, $meaning:literal $(, $advice:literal $(=> $command:literal)?)?;)*) => {
         /// The code of a finding. The hundreds are its family: 1 missing, 2 changed, 3 refused or not part of the
         /// configuration, 4 unreadable, 5 message flow.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum FindingCode {
-            $($(#[$doc])* $name,)*
+            $(#[doc = concat!($code, ": ", $meaning, ".")] $name,)*
         }
 
         impl FindingCode {
@@ -66,7 +66,7 @@ macro_rules! codes {
             }
 
             /// The fix, for findings that have no fix of their own. Plans and refusals have one.
-            pub(super) fn advice(self) -> Hint {
+            pub(crate) fn advice(self) -> Hint {
                 match self {
                     $(Self::$name => Hint {
                         text: concat!($($advice)?).to_owned(),
@@ -79,120 +79,71 @@ macro_rules! codes {
 }
 
 codes! {
-    /// A hub queue is missing.
     HubQueueMissing = "K101", Critical, "events cannot pass the hub, or are lost if they cannot be delivered";
-    /// The router role is missing.
     RoleMissing = "K102", Critical, "the router cannot run, and events pile up in the hub queue";
-    /// The router role has no policy.
     RouterPolicyMissing = "K103", Critical, "the router has no permissions, and events pile up in the hub queue";
-    /// The router's log group is missing.
     LogGroupMissing = "K104", Warning, "dropped events and their reasons are not logged, and the router's metrics stop";
-    /// The router function is missing.
     FunctionMissing = "K105", Critical, "no event is routed, and events pile up in the hub queue";
-    /// The alias that the mapping invokes is missing.
     AliasMissing = "K106", Critical, "no event is routed, and events pile up in the hub queue";
-    /// The event source mapping is missing.
     MappingMissing = "K107", Critical, "nothing reads the hub queue, and events pile up in it";
-    /// A rule is missing.
     RuleMissing = "K108", Critical, "events of this kind reach no cluster at all";
-    /// A requested cluster is not registered.
     ClusterNotRegistered = "K110", Critical, "its events are dropped, and its Karpenter receives no interruption";
-    /// A controller role has lost the policy for its queue.
     ControllerPolicyMissing = "K111", Critical, "this Karpenter cannot read its queue, and receives no interruption";
-    /// A queue is being deleted, or its delete was interrupted.
     QueueBeingDeleted = "K112", Critical, "its messages are lost when SQS deletes it; if it stays, its delete was interrupted";
-    /// A hub queue has other settings.
     HubQueueChanged = "K201", Critical, "events may be rejected or lost early, or others may read or forge them";
-    /// The router role has other settings.
     RoleChanged = "K202", Critical, "the router may not run, or other principals may assume its role";
-    /// The router role has another policy.
     RouterPolicyChanged = "K203", Critical, "the router may fail to deliver, or has permissions that it does not need";
-    /// The router's log group has other settings.
     LogGroupChanged = "K204", Info, "the router's log has another retention than configured";
-    /// The router function has other settings.
     FunctionChanged = "K205", Warning, "the router may be slow, fail, or route to the wrong place";
-    /// The live version has other settings.
     AliasChanged = "K206", Warning, "the live version has other settings than configured";
-    /// The event source mapping has other settings.
     MappingChanged = "K207", Warning, "events may be delivered late, or again if one event of a batch fails";
-    /// A rule has other settings.
     RuleChanged = "K208", Critical, "events that it no longer matches reach no cluster";
-    /// Only tags differ.
     TagsChanged = "K209", Warning, "routing is unchanged; kibus and its policies use tags to identify the resources of a bus";
-    /// A cluster queue has other settings.
     ClusterQueueChanged = "K210", Critical, "this cluster's events may be lost early, or others may read or forge them";
-    /// A controller role has another policy.
     ControllerPolicyChanged = "K211", Critical, "this Karpenter may not be able to read its queue, or has permissions that it does not need";
-    /// The function or its live version has other code than expected.
     CodeChanged = "K220", Critical, "unknown code routes events, or will once a version is published";
-    /// The mapping is disabled.
     MappingDisabled = "K222", Critical, "nothing reads the hub queue, and events pile up in it";
-    /// The last update of the function failed.
     UpdateFailed = "K224", Warning, "the change was not applied, and the live version still runs with the old settings";
-    /// The mapping has filters.
     MappingFiltered = "K225", Critical, "events that match none of the patterns are deleted silently, and reach no cluster";
-    /// A rule is disabled.
     RuleDisabled = "K223", Critical, "events of this kind reach no cluster at all";
-    /// The key policy does not allow EventBridge, or the key does not exist.
     KeyBlocksEventBridge = "K226", Critical, "EventBridge cannot send to the queues, and every event is lost silently";
-    /// A resource of the bus that is not part of the configuration.
     NotConfigured = "K301", Info, "it is not part of the current configuration";
-    /// A resource with a name that the bus needs is not managed by kibus.
     NotManaged = "K302", Critical, "kibus does not change it, and the bus lacks its own resource of this name";
-    /// A policy with a name of kibus has statements that kibus did not write.
     ForeignStatements = "K303", Critical, "kibus does not change the policy, so its permissions cannot be fixed";
-    /// A queue of the name has another use.
     QueueNameTaken = "K304", Critical, "two clusters would share one queue, and each would delete the other's events";
-    /// A rule to delete has targets that kibus does not manage.
     ForeignTargets = "K305", Info, "kibus does not delete a rule that another tool or person still uses";
-    /// There are several mappings of the hub queue.
     DuplicateMapping = "K306", Warning, "events are routed, but the duplicate uses the router's concurrency too";
-    /// The router is newer than this kibus.
     NewerRouter = "K307", Info, "the router works; this kibus is too old to judge or change it";
-    /// A controller role has no room for the policy of its cluster.
     NoRoleSpace = "K308", Critical, "the policy cannot be written, and this Karpenter cannot read its queue";
-    /// An option cannot be applied.
     OptionNotApplicable = "K309", Warning, "the hub does not change until another value is set";
-    /// Lambda can neither run nor update the function.
     FunctionFailed = "K310", Warning, "Lambda rejects every update; events are routed while the live version can run";
-    /// A controller would use the router role.
     RouterRole = "K311", Critical, "the router and a Karpenter controller would have each other's permissions";
-    /// A policy of kibus on a controller role whose cluster has no queue.
     OrphanedPolicy = "K312", Critical, "if its queue was deleted by mistake, this Karpenter receives no interruption; otherwise the permission is a leftover";
-    /// Access was denied.
     Denied = "K401", Warning, "its state is unknown";
-    /// A resource could not be read.
     Unreadable = "K402", Warning, "its state is unknown", "run it again; -vv shows every call" => "verify -vv";
-    /// The dead-letter queue has messages.
     DeadLetters = "K501", Critical, "these events reached no cluster; SQS keeps them for 14 days after they were sent";
-    /// No consumer reads a cluster queue.
     QueueUnread = "K502", Critical, "no Karpenter seems to read this queue, and each message expires after 300 seconds";
-    /// The hub queue does not drain.
     HubQueueNotDraining = "K503", Critical, "events arrive faster than they are routed, or are not routed at all";
-    /// The router has an event source mapping that kibus did not create.
     ForeignMapping = "K516", Critical, "messages that no rule of the bus sent reach the router, or code that is not live takes events of the hub";
-    /// The mapping is in transition.
     MappingInTransition = "K505", Warning, "Lambda may not read the hub queue until the transition ends", "wait a minute, then run again" => "verify";
-    /// The router cannot be invoked.
     RouterNotActive = "K506", Critical, "Lambda cannot run the router, and events pile up in the hub queue", "fix the reason that Lambda reports; until then, make the previous version live again" => "rollback";
-    /// Lambda may not use the key of the live version's environment variables.
     RouterKeyDenied = "K507", Critical, "Lambda cannot decrypt the environment variables of the live version, and events pile up in the hub queue", "publish a version without environment variables, which needs no key for them" => "bootstrap-hub";
-    /// Lambda cannot assume the role of the live version.
     RouterRoleUnusable = "K508", Critical, "Lambda cannot run the router, and events pile up in the hub queue", "check the role's trust policy and the policies of the organization; after a change, wait five minutes, then run again" => "verify";
-    /// No concurrency was left for the router.
     RouterThrottled = "K509", Warning, "the router has no concurrency left for more events, and they wait in the hub queue", "if it stays, raise --reserved-concurrency or the account's concurrency; run again" => "verify";
-    /// The live version does not pass its self-test.
     SelfTestFailed = "K514", Critical, "the router fails, and events return to the hub queue until they become dead letters", "fix what the router reports; if the router itself fails, make the previous version live again" => "rollback";
-    /// A probe of the bus did not arrive.
     ProbeLost = "K510", Critical, "events may not reach any cluster", "fix the other findings, or read the router's log, then send a probe again" => "verify --probe";
-    /// The router did not deliver a probe to a cluster's queue.
     ProbeNotDelivered = "K511", Critical, "the router would not deliver this cluster's events either", "add the cluster again, then repeat the probe";
-    /// No consumer received a probe from a cluster queue.
     QueueNotRead = "K512", Critical, "Karpenter is not reading this queue and misses every interruption", "check which queue this Karpenter reads, as printed above; after the change, repeat the probe";
-    /// Another queue has a queue of the bus as its dead-letter queue.
     ForeignRedrive = "K515", Critical, "anyone who can send to the other queue can send to this one, past its queue policy";
-    /// The result of a probe is unknown.
     ProbeUnknown = "K513", Warning, "the probe has no result, so the path of events is unknown", "repeat the probe when AWS answers the call" => "verify --probe";
+}
+
+impl FindingCode {
+    /// Whether it says that something could not be read.
+    #[must_use]
+    pub fn is_unknown_state(self) -> bool {
+        matches!(self, Self::Denied | Self::Unreadable)
+    }
 }
 
 impl fmt::Display for FindingCode {
@@ -207,7 +158,7 @@ mod tests {
 
     use super::*;
 
-    const PAGE: &str = include_str!("../../../docs/findings.md");
+    const PAGE: &str = include_str!("../../docs/findings.md");
 
     /// The sections of the page that are about a code, with the text below each heading.
     fn sections() -> BTreeMap<&'static str, &'static str> {
