@@ -7,8 +7,7 @@ use super::inventory::{none_being_deleted, of_cluster, readable, roles_with_poli
 use super::old_key::{self, Leaves};
 use super::role_search::{self, Found};
 use super::{
-    Blocked, ClusterSummary, Controller, Intent, NextStep, Recipe, controllers, saved_prefix, second_source, senders,
-    unconfirmed,
+    Blocked, ClusterSummary, Controller, Intent, NextStep, Recipe, confirm, controllers, key, second_source, senders,
 };
 use crate::model::cluster::Cluster;
 use crate::model::controller_role::{RoleTemplate, similar, usual_names};
@@ -94,12 +93,12 @@ impl Recipe for Request {
             return query;
         };
         // Only the hub queue says whether the bus was unlocked, or has its key, by the option or only in the tags.
-        if hub.lock_queues == Some(false) || unconfirmed::changes_key(survey, hub, &self.names) {
+        if hub.lock_queues == Some(false) || key::changes(survey, hub, &self.names) {
             query.resources.insert(ResourceId::Queue(survey.scope.hub_queue()));
         }
         // A queue that is missing may only have another prefix, and a function that was read anyway may show one.
         if self.is_small() || self.lacks_queue(survey) {
-            query.resources.extend(saved_prefix::to_read(survey));
+            query.resources.extend(confirm::prefix_to_read(survey));
         }
         for name in &self.names {
             match self.decide(survey, name) {
@@ -119,7 +118,7 @@ impl Recipe for Request {
             }
         }
         if self.role == RoleOption::Search {
-            let mut untagged = unconfirmed::rekeyed_without_role(survey, hub);
+            let mut untagged = key::rekeyed_without_role(survey, hub);
             untagged.retain(|name| self.names.contains(name));
             let untagged = role_search::of_untagged(survey, &untagged);
             query.role_names |= untagged.role_names || role_search::needs_names(survey, &self.names);
@@ -136,7 +135,7 @@ impl Recipe for Request {
         let scope = &survey.scope;
         none_being_deleted(survey, [scope.dead_letter_queue()])?;
         let hub = saved_options(survey)?;
-        saved_prefix::check(survey)?;
+        confirm::prefix(survey)?;
         none_being_deleted(survey, self.names.iter().map(|name| survey.cluster_queue(name)))?;
         let (mut desired, mut observed) = (Desired::default(), Observed::default());
         let mut clusters = Vec::new();
@@ -189,13 +188,13 @@ impl Recipe for Request {
         if self.role == RoleOption::Search {
             refusals.extend(role_search::check(survey, &plan));
         }
-        refusals.extend(unconfirmed::check_key_of_clusters(survey, hub, &plan));
-        refusals.extend(plan::check_locks(&plan, survey.observed.queue(scope.hub_queue())));
+        refusals.extend(confirm::key_of_clusters(survey, hub, &plan));
+        refusals.extend(confirm::locks(survey, &HubOptions::default(), &plan));
         let mut warnings = roles.warnings;
         warnings.extend(senders::stopped(scope, &plan));
         warnings.extend(old_keys.warnings);
         if self.lacks_queue(survey) {
-            warnings.extend(saved_prefix::unread(survey)?);
+            warnings.extend(confirm::unread_prefix(survey)?);
         }
         let controllers: Vec<Controller> = clusters.iter().map(Controller::of).collect();
         let next = if self.show_settings || self.changes_settings(&plan) {
@@ -240,7 +239,13 @@ impl Request {
     ) -> Result<Cluster, Blocked> {
         let saved = survey.saved_tags(name).map(ClusterOptions::saved).transpose()?;
         let options = self.options.clone().or(saved.unwrap_or_default());
-        Ok(Cluster::new(&survey.scope, &hub.prefix(), name.clone(), role, options))
+        Ok(Cluster::new(
+            &survey.scope,
+            &hub.queue_prefix(),
+            name.clone(),
+            role,
+            options,
+        ))
     }
 
     /// The controller role of a cluster: named now, or saved, or found.

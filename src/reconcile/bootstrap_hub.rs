@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::inventory::{none_being_deleted, of_clusters, of_hub, readable};
 use super::old_key::Leaves;
 use super::{
-    ArchiveNeed, Blocked, Intent, NextStep, OfferedRouter, Recipe, cluster, key, live_version, old_key, role_search,
-    router_code, senders, unconfirmed,
+    ArchiveNeed, Blocked, Intent, NextStep, OfferedRouter, Recipe, cluster, confirm, key, live_version, old_key,
+    role_search, router_code, senders,
 };
 use crate::error::{Hint, Invocation};
 use crate::model::duration::duration_text;
@@ -47,10 +47,7 @@ impl Request {
     /// The architecture that the router runs on.
     #[must_use]
     pub fn architecture(&self, survey: &Survey) -> Architecture {
-        let options = self.options(survey).ok();
-        options
-            .and_then(|options| options.architecture)
-            .unwrap_or(Architecture::X86_64)
+        self.options(survey).unwrap_or_default().architecture()
     }
 
     /// The options from the command line, else the saved ones.
@@ -91,7 +88,7 @@ impl Recipe for Request {
         let follow = before.as_ref().is_some_and(|before| clusters_follow(before, &after));
         let clusters = follow && matches!(survey.discovered, Fact::NotAsked);
         let (desired, live) = (after.reserved(), live_reserved(survey));
-        let untagged = role_search::of_untagged(survey, &unconfirmed::rekeyed_without_role(survey, &after));
+        let untagged = role_search::of_untagged(survey, &key::rekeyed_without_role(survey, &after));
         let needs_names = role_search::needs_names(survey, survey.registered().keys());
         Query {
             all_clusters: clusters,
@@ -110,7 +107,7 @@ impl Recipe for Request {
         none_being_deleted(survey, scope.hub_queues())?;
         let before = self.saved(survey)?;
         let after = self.options(survey)?;
-        plan::check_empty_prefix(scope, &after.prefix())?;
+        plan::check_empty_prefix(scope, &after.queue_prefix())?;
         let mut intent = Intent {
             unchanged: format!("No changes. Hub {} is up to date.", scope.bus),
             ..Intent::default()
@@ -148,17 +145,10 @@ impl Recipe for Request {
             .refusals
             .extend(plan::check_allowing(scope, &intent.plan, &observed, allowed));
         intent.refusals.extend(role_search::check(survey, &intent.plan));
-        if before.is_some() {
-            let refusals = unconfirmed::check(survey, &self.options, &after);
-            intent.refusals.extend(refusals);
-        }
-        if self.options.permissions_boundary.is_none() {
-            intent.refusals.extend(plan::check_boundary(&intent.plan).err());
-        }
-        if self.options.lock_queues.is_none() {
-            let hub_queue = survey.observed.queue(scope.hub_queue());
-            intent.refusals.extend(plan::check_locks(&intent.plan, hub_queue));
-        }
+        intent.refusals.extend(confirm::check(survey, &self.options, &after));
+        intent
+            .refusals
+            .extend(confirm::locks(survey, &self.options, &intent.plan));
         if before.is_none() {
             let add = Invocation::kibus("add-cluster NAME");
             intent.next.push(NextStep::Run(Hint::command("Next:", add)));
@@ -221,7 +211,7 @@ impl Request {
 /// Whether registered clusters are affected by a change of options: by the prefix that their queues are named after, or
 /// by a key that they are encrypted with.
 fn clusters_follow(before: &HubOptions, after: &HubOptions) -> bool {
-    before.prefix() != after.prefix() || before.kms_key.is_some() || after.kms_key.is_some()
+    before.queue_prefix() != after.queue_prefix() || before.kms_key.is_some() || after.kms_key.is_some()
 }
 
 fn with_clusters(

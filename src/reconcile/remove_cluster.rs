@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::inventory::{of_cluster, readable, roles_with_policy, saved_options};
 use super::names::{self, Evidence};
-use super::{Blocked, ClusterSummary, Intent, Recipe, cluster, saved_prefix};
+use super::{Blocked, ClusterSummary, Intent, Recipe, cluster, confirm};
 use crate::error::Hint;
 use crate::model::fact::Fact;
 use crate::model::inventory::{Desired, Observed};
@@ -39,13 +39,13 @@ impl Recipe for Request {
             Fact::NotAsked => names::query(survey, &self.names),
             _ => Query::default(),
         };
-        query.resources.extend(saved_prefix::to_read(survey));
+        query.resources.extend(confirm::prefix_to_read(survey));
         query
     }
 
     fn intent(&self, survey: &Survey) -> Result<Intent, Blocked> {
         saved_options(survey)?;
-        saved_prefix::check(survey)?;
+        confirm::prefix(survey)?;
         let mut unknown = Vec::new();
         let mut warnings = Vec::new();
         for name in names::unregistered(survey, &self.names) {
@@ -64,7 +64,7 @@ impl Recipe for Request {
         if !unknown.is_empty() {
             return Err(Blocked::UnknownClusters(unknown));
         }
-        warnings.extend(saved_prefix::unread(survey)?);
+        warnings.extend(confirm::unread_prefix(survey)?);
         let mut observed = Observed::default();
         for name in &self.names {
             let mut roles = roles_with_policy(survey, name, &survey.cluster_queue(name));

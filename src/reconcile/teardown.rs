@@ -2,7 +2,7 @@
 
 use super::inventory::{of_clusters, of_hub, readable};
 use super::orphan::{self, Stray};
-use super::{Blocked, Confirmation, Intent, Recipe, cluster, saved_prefix};
+use super::{Blocked, Confirmation, Intent, Recipe, cluster, confirm};
 use crate::error::Hint;
 use crate::model::fact::Fact;
 use crate::model::inventory::{Desired, Observed, Reading};
@@ -40,7 +40,7 @@ impl Recipe for Request {
             ));
         }
         readable(&survey.observed)?;
-        saved_prefix::check(survey)?;
+        confirm::prefix(survey)?;
         let clusters = survey.clusters();
         let mut all = of_hub(survey);
         all.extend(of_clusters(survey, &clusters));

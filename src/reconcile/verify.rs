@@ -8,8 +8,8 @@ use super::old_key::Leaves;
 use super::orphan::{self, Stray};
 use super::probe::Probed;
 use super::{
-    Blocked, Intent, OfferedRouter, Recipe, cluster, controllers, key, live_version, old_key, redrive, role_search,
-    router_code, saved_prefix, unconfirmed,
+    Blocked, Intent, OfferedRouter, Recipe, cluster, confirm, controllers, key, live_version, old_key, redrive,
+    role_search, router_code,
 };
 use crate::error::{Hint, Invocation};
 use crate::model::fact::Fact;
@@ -67,10 +67,8 @@ impl Request {
     /// The architecture that the router should run on.
     #[must_use]
     pub fn architecture(survey: &Survey) -> Architecture {
-        let options = options(survey).ok().flatten();
-        options
-            .and_then(|options| options.architecture)
-            .unwrap_or(Architecture::X86_64)
+        let options = options(survey).ok().flatten().cloned();
+        options.unwrap_or_default().architecture()
     }
 
     /// The queues that are read again: a message may just have arrived. What waits in the probe queue is kibus's own.
@@ -157,14 +155,12 @@ impl Recipe for Request {
         let roles = controllers::check(survey, &desired);
         let plan = plan::plan(scope, &desired, &observed);
         let mut refusals = plan::check(scope, &plan, &observed);
-        refusals.extend(plan::check_empty_prefix(scope, &hub.prefix()).err());
+        refusals.extend(plan::check_empty_prefix(scope, &hub.queue_prefix()).err());
         refusals.extend(roles.refusals);
         refusals.extend(role_search::check(survey, &plan));
-        if saved.is_some() {
-            refusals.extend(unconfirmed::check(survey, &HubOptions::default(), &hub));
-        }
-        refusals.extend(plan::check_boundary(&plan).err());
-        refusals.extend(plan::check_locks(&plan, survey.observed.queue(scope.hub_queue())));
+        let given = HubOptions::default();
+        refusals.extend(confirm::check(survey, &given, &hub));
+        refusals.extend(confirm::locks(survey, &given, &plan));
         findings.extend(finding::changed(
             scope,
             &plan,
@@ -176,7 +172,7 @@ impl Recipe for Request {
         findings.extend(finding::refused(scope, &refusals));
 
         let mut warnings = roles.warnings;
-        if self.names.is_empty() && saved_prefix::check(survey).is_ok() {
+        if self.names.is_empty() && confirm::prefix(survey).is_ok() {
             for stray in orphan::strays(survey) {
                 match stray.orphan {
                     Some(ref orphan) => findings.push(finding::orphan(orphan.resource.id(), orphan.cluster.clone())),
@@ -238,7 +234,7 @@ impl Recipe for Request {
 impl Request {
     /// Findings for clusters that are not registered, but of which some resource exists.
     fn missing(&self, survey: &Survey) -> Result<Vec<Finding>, Blocked> {
-        if survey.discovered.fault().is_some() || saved_prefix::check(survey).is_err() {
+        if survey.discovered.fault().is_some() || confirm::prefix(survey).is_err() {
             return Ok(Vec::new());
         }
         let (mut findings, mut unknown) = (Vec::new(), Vec::new());

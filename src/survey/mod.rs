@@ -17,6 +17,7 @@ use crate::model::document::Document;
 use crate::model::fact::Fact;
 use crate::model::inventory::{Observed, Reading};
 use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
+use crate::model::options::HubOptions;
 use crate::model::resource::{FunctionMapping, FunctionSettings, Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::status::{Depth, MappingState, QueueState, Status, VersionState};
@@ -93,7 +94,7 @@ impl Survey {
     pub fn queue_prefix(&self) -> QueuePrefix {
         self.saved
             .options()
-            .map_or_else(crate::model::hub::default_queue_prefix, |options| options.prefix())
+            .map_or_else(crate::model::hub::default_queue_prefix, HubOptions::queue_prefix)
     }
 
     /// The queue of a cluster on this hub.
