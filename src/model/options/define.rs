@@ -79,7 +79,7 @@ pub(super) fn recall<T: Value>(tags: &Tags, flag: &'static str) -> Result<Option
     tags.option(flag).map(read).transpose()
 }
 
-/// Makes the options of a table, which has a [`Row`] for each.
+/// Makes the options of a table.
 macro_rules! options {
     ($(#[$doc:meta])* $options:ident, $(#[$key_doc:meta])* $key:ident;
         $($name:ident, $field:ident: $type:ty $(= $default:literal)?, $flag:literal, $value:expr,

@@ -54,7 +54,7 @@ pub enum Words {
 pub enum ByTagAlone {
     /// It may. The option opens nothing, and the plan shows the change.
     Set,
-    /// It may not: one of these must say the same. The option could open this.
+    /// It may not: one of these must say the same; a message names the first that says something. The option could open this.
     RefusedUnless(&'static [Witness], Opens),
 }
 
