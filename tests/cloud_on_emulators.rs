@@ -127,13 +127,13 @@ fn all_options() -> HubOptions {
         retention: Some("7200".parse().unwrap()),
         permissions_boundary: Some(OrNone(Some(BOUNDARY.parse().unwrap()))),
         role_path: Some("/team/x/".parse().unwrap()),
-        queue_prefix: None,
         memory: Some("512".parse().unwrap()),
         architecture: Some(Architecture::Arm64),
         reserved_concurrency: Some(OrNone(Some("5".parse().unwrap()))),
         log_retention: Some("30".parse().unwrap()),
         rebalance: Some(true),
         lock_queues: Some(false),
+        ..HubOptions::default()
     }
 }
 

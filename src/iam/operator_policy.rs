@@ -47,7 +47,7 @@ pub use fit::{fitted, parts, too_long};
 /// patterns of ARNs. With a permissions boundary, the router role can have no other.
 #[must_use]
 pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet<String>) -> Document {
-    let prefix = options.prefix();
+    let prefix = options.queue_prefix();
     let hub = scope.queue_arn(&scope.hub_queue());
     // One pattern for the hub queue and its dead-letter queue is shorter. It has queues of other buses too, so it needs
     // conditions on tags.
@@ -81,7 +81,7 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
         ("log_group_arn", scope.log_group_arn(&scope.router_log_group()).into()),
         (
             "router_role_arn",
-            scope.role_arn(&options.path(), &scope.router_role()).into(),
+            scope.role_arn(&options.role_path(), &scope.router_role()).into(),
         ),
         ("controller_role_arns", controllers.into()),
     ];
@@ -92,11 +92,11 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
     let absent_role = scope.roles_arn(scope.router_role().as_str());
     values.push(("absent_role_arn", absent_role.into()));
     // IAM knows no path of a role that does not exist yet.
-    if options.path().as_str() != "/" {
+    if options.role_path().as_str() != "/" {
         let find = Template::builtin(include_str!("../../templates/policies/operator-role-at-path.json"));
         replace_statements(&mut policy, &[], &find.fill(&values));
     }
-    if let Some(boundary) = options.permissions_boundary.as_ref().and_then(|b| b.0.as_ref()) {
+    if let Some(boundary) = options.boundary() {
         values.extend([
             ("boundary", boundary.as_str().into()),
             ("tag_keys", tag_keys(options.tags.as_ref()).into()),

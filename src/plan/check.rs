@@ -12,7 +12,6 @@ use crate::model::field::{FieldName, FieldValue};
 use crate::model::inventory::Observed;
 use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix};
 use crate::model::options::HubOptions;
-use crate::model::queue_policy;
 use crate::model::resource::{Alias, FunctionField, FunctionSettings, Ownership, Queue, Resource};
 use crate::model::router_handler::RouterHandler;
 use crate::model::scope::Scope;
@@ -57,13 +56,7 @@ pub fn check_queue_name(scope: &Scope, cluster: &ClusterName, queue: &QueueName)
 /// # Errors
 /// When the prefix changes and a cluster is registered.
 pub fn check_prefix(before: &HubOptions, after: &HubOptions, registered: BTreeSet<ClusterName>) -> Result<(), Refusal> {
-    let prefix = |options: &HubOptions| {
-        options
-            .queue_prefix
-            .clone()
-            .unwrap_or_else(crate::model::hub::default_queue_prefix)
-    };
-    if prefix(before) != prefix(after) && !registered.is_empty() {
+    if before.queue_prefix() != after.queue_prefix() && !registered.is_empty() {
         return Err(Refusal::PrefixInUse { clusters: registered });
     }
     Ok(())
@@ -78,43 +71,6 @@ pub fn check_empty_prefix(scope: &Scope, prefix: &QueuePrefix) -> Result<(), Ref
         return Err(Refusal::EmptyPrefix(scope.region.clone()));
     }
     Ok(())
-}
-
-/// Refuses to remove or replace the permissions boundary of a role because of a saved option: someone who may
-/// only tag the dead-letter queue could remove the boundary of the router role.
-///
-/// # Errors
-/// When the plan takes the current boundary from a role.
-pub fn check_boundary(plan: &Plan) -> Result<(), Refusal> {
-    let refused = plan.changes.iter().find_map(|change| {
-        let (before, after) = (change.before.as_ref()?.as_role()?, change.after.as_ref()?.as_role()?);
-        let live = before.permissions_boundary.clone()?;
-        let saved = after.permissions_boundary.clone();
-        (saved.as_ref() != Some(&live)).then(|| Refusal::UnconfirmedBoundary {
-            role: before.name.clone(),
-            live,
-            saved,
-        })
-    });
-    refused.map_or(Ok(()), Err)
-}
-
-/// Refuses to unlock queues, or to create unlocked ones, because of a saved option, while the hub queue is locked: someone
-/// who may only tag the dead-letter queue could let others send.
-#[must_use]
-pub fn check_locks(plan: &Plan, hub_queue: Option<&Queue>) -> Vec<Refusal> {
-    let is_locked = |queue: &Queue| queue.policy.as_ref().is_some_and(queue_policy::is_locked);
-    if !hub_queue.is_some_and(is_locked) {
-        return Vec::new();
-    }
-    let unlocked = plan.changes.iter().filter_map(|change| {
-        let after = change.after.as_ref()?.as_queue()?;
-        let before = change.before.as_ref().and_then(Resource::as_queue);
-        let is_new = before.is_none() || change.action == Action::Replace;
-        (!is_locked(after) && (is_new || before.is_some_and(is_locked)))
-            .then(|| Refusal::UnconfirmedUnlock(after.name.clone()))
-    });
-    unlocked.collect()
 }
 
 /// Refuses a key of another Region or partition: SQS does not accept it (SQS developer guide, "Key management").

@@ -16,15 +16,15 @@ use std::collections::BTreeSet;
 
 pub use change::{Action, Change, FieldChange, Op};
 pub use check::{
-    Allowed, check, check_allowing, check_boundary, check_empty_prefix, check_key, check_locks, check_managed,
-    check_prefix, check_queue_name, check_rollback, is_ours,
+    Allowed, check, check_allowing, check_empty_prefix, check_key, check_managed, check_prefix, check_queue_name,
+    check_rollback, is_ours,
 };
 pub use concurrency::check_concurrency;
 pub use controller_role::{ROLE_SPACE, check_space};
 pub use diff::diff;
 pub use order::Step;
 pub use owner::Owner;
-pub use refusal::{Refusal, flags};
+pub use refusal::Refusal;
 pub use second_source::{Grant, PolicyKind, SecondSource, SecondSources, Unseen, other_queues};
 
 use crate::model::field::FieldValue;

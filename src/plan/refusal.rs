@@ -5,7 +5,7 @@ mod advice;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::finding::FindingCode;
-use crate::error::{listed, quoted};
+use crate::error::listed;
 use crate::model::name::{
     BusName, ClusterName, FunctionName, KmsKey, Partition, PermissionsBoundary, PolicyName, QueueName, Region,
     RoleName, RuleName,
@@ -266,13 +266,6 @@ impl Refusal {
             }
         }
     }
-}
-
-/// An option as one types it.
-#[must_use]
-pub fn flags(flag: &str, values: &[String]) -> String {
-    let one = |value: &String| format!("--{flag} {}", quoted(value));
-    values.iter().map(one).collect::<Vec<_>>().join(" ")
 }
 
 fn counts(queues: &BTreeMap<QueueName, u64>) -> String {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::names::{self, Evidence};
 use super::target::{HubTarget, Others, Target};
-use super::{Blocked, Case, Intent, clusters, key, orphan, redrive, router_code, saved_prefix};
+use super::{Blocked, Case, Intent, clusters, key, confirm, orphan, redrive, router_code};
 use crate::error::{Hint, Invocation};
 use crate::model::fact::Fact;
 use crate::model::fault::Fault;
@@ -55,7 +55,7 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
     ));
     router_code::fix_by_name(router, &mut findings);
     findings.extend(finding::refused(scope, refusals));
-    if target.others == Others::Keep && saved_prefix::check(survey).is_ok() {
+    if target.others == Others::Keep && confirm::prefix(survey).is_ok() {
         let orphans = orphan::strays(survey).into_iter().filter_map(|stray| stray.orphan);
         findings.extend(orphans.map(|orphan| finding::orphan(orphan.resource.id(), orphan.cluster)));
     }
@@ -93,7 +93,7 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
 
 /// Findings for clusters that are not registered, but of which some resource exists.
 fn missing(survey: &Survey, target: &Target) -> Result<Vec<Finding>, Blocked> {
-    if survey.discovered.fault().is_some() || saved_prefix::check(survey).is_err() {
+    if survey.discovered.fault().is_some() || confirm::prefix(survey).is_err() {
         return Ok(Vec::new());
     }
     let unregistered = names::unregistered(survey, &target.kept());

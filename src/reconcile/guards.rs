@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::target::{HubTarget, Others, RoleOption};
-use super::{Case, Request, hub, role_search, saved_prefix, unconfirmed};
+use super::{Case, Request, confirm, hub, role_search};
 use crate::model::fact::Fact;
 use crate::model::name::ClusterName;
 use crate::model::options::HubOptions;
@@ -27,7 +27,6 @@ const OF_PLAN: &[fn(&Case<'_>) -> Vec<Refusal>] = &[
     role_that_only_a_tag_names,
     option_that_only_a_tag_names,
     key_that_only_a_tag_names,
-    boundary_taken_by_a_tag,
     queues_unlocked_by_a_tag,
 ];
 
@@ -43,7 +42,7 @@ pub(super) fn of_plan(case: &Case<'_>) -> Vec<Refusal> {
 
 /// An empty prefix where a policy can name queues only by their prefix. Applies if the hub's policies are planned.
 fn empty_prefix(request: &Request<'_>) -> Vec<Refusal> {
-    let refused = plan::check_empty_prefix(&request.survey.scope, &request.after.prefix());
+    let refused = plan::check_empty_prefix(&request.survey.scope, &request.after.queue_prefix());
     refused
         .err()
         .filter(|_| request.target.plans_hub())
@@ -56,7 +55,7 @@ fn empty_prefix(request: &Request<'_>) -> Vec<Refusal> {
 fn prefix_that_only_a_tag_names(request: &Request<'_>) -> Vec<Refusal> {
     let target = request.target;
     let clusters = !target.set().is_empty() || !target.removed().is_empty() || target.others == Others::Remove;
-    let refused = (clusters && !target.plans_hub()).then(|| saved_prefix::check(request.survey).err());
+    let refused = (clusters && !target.plans_hub()).then(|| confirm::prefix(request.survey).err());
     refused.flatten().into_iter().collect()
 }
 
@@ -132,40 +131,29 @@ fn role_that_only_a_tag_names(case: &Case<'_>) -> Vec<Refusal> {
     })
 }
 
-/// Saved options that no resource confirms. Applies if the hub is planned and has saved some.
+/// Saved options that no resource confirms, as far as they are not given now. Applies if the hub is planned.
 fn option_that_only_a_tag_names(case: &Case<'_>) -> Vec<Refusal> {
-    if !case.target.plans_hub() || case.before.is_none() {
-        return Vec::new();
+    match case.target.plans_hub() {
+        true => confirm::check(case.survey, &given(case), &case.after),
+        false => Vec::new(),
     }
-    let none = HubOptions::default();
-    let given = case.target.setting().map_or(&none, |setting| &setting.options);
-    unconfirmed::check(case.survey, given, &case.after)
 }
 
 /// Another key for clusters than the hub queue has. Applies if the hub is left as it is.
 fn key_that_only_a_tag_names(case: &Case<'_>) -> Vec<Refusal> {
     match case.target.plans_hub() {
         true => Vec::new(),
-        false => unconfirmed::check_key_of_clusters(case.survey, &case.after, &case.plan),
+        false => confirm::key_of_clusters(case.survey, &case.after, &case.plan),
     }
-}
-
-/// A permissions boundary that a saved option takes from a role. Applies if no boundary is given.
-fn boundary_taken_by_a_tag(case: &Case<'_>) -> Vec<Refusal> {
-    let setting = case.target.setting();
-    let is_given = setting.is_some_and(|setting| setting.options.permissions_boundary.is_some());
-    let refused = plan::check_boundary(&case.plan).err();
-    refused.filter(|_| !is_given).into_iter().collect()
 }
 
 /// Queues that a saved option unlocks. Applies if the lock is not given.
 fn queues_unlocked_by_a_tag(case: &Case<'_>) -> Vec<Refusal> {
+    confirm::locks(case.survey, &given(case), &case.plan)
+}
+
+/// The options of the hub that are given.
+fn given(case: &Case<'_>) -> HubOptions {
     let setting = case.target.setting();
-    match setting.is_some_and(|setting| setting.options.lock_queues.is_some()) {
-        true => Vec::new(),
-        false => {
-            let hub_queue = case.survey.observed.queue(case.survey.scope.hub_queue());
-            plan::check_locks(&case.plan, hub_queue)
-        }
-    }
+    setting.map(|setting| setting.options.clone()).unwrap_or_default()
 }

@@ -51,15 +51,13 @@ fn saved(survey: &Survey, given: &HubOptions) -> Result<Option<HubOptions>, BadS
 /// by a key that they are encrypted with.
 pub(super) fn clusters_follow(before: Option<&HubOptions>, after: &HubOptions) -> bool {
     before
-        .is_some_and(|before| before.prefix() != after.prefix() || before.kms_key.is_some() || after.kms_key.is_some())
+        .is_some_and(|before| before.queue_prefix() != after.queue_prefix() || before.kms_key.is_some() || after.kms_key.is_some())
 }
 
 /// The architecture that the router of a target runs on.
 pub(super) fn architecture(survey: &Survey, target: &Target) -> Architecture {
     let options = options(survey, target).ok();
-    options
-        .and_then(|(_, after)| after.architecture)
-        .unwrap_or(Architecture::X86_64)
+    options.map(|(_, after)| after).unwrap_or_default().architecture()
 }
 
 /// The concurrency that is reserved for the router now.

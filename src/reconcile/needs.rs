@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::target::{HubTarget, Others, RoleOption, Target};
 use super::{
-    clusters, hub, key, live_version, names, orphan, redrive, role_search, saved_prefix, second_source, unconfirmed,
+    clusters, confirm, hub, key, live_version, names, orphan, redrive, role_search, second_source,
 };
 use crate::model::cluster::Cluster;
 use crate::model::controller_role::usual_names;
@@ -89,7 +89,7 @@ fn of_hub(target: &Target, survey: &Survey, before: Option<&HubOptions>, after: 
     match &target.hub {
         HubTarget::Set(_) => {
             let follow = hub::clusters_follow(before, after);
-            let untagged = role_search::of_untagged(survey, &unconfirmed::rekeyed_without_role(survey, after));
+            let untagged = role_search::of_untagged(survey, &key::rekeyed_without_role(survey, after));
             query.all_clusters |= follow && !survey.discovered.is_asked();
             if query.all_clusters {
                 query.controller_roles = Some(Policies::All);
@@ -120,12 +120,12 @@ fn of_set_clusters(target: &Target, survey: &Survey, hub: &HubOptions, query: &m
     }
     let names: BTreeSet<ClusterName> = set.keys().copied().cloned().collect();
     // Only the hub queue says whether the bus was unlocked, or has its key, by the option or only in the tags.
-    if hub.lock_queues == Some(false) || unconfirmed::changes_key(survey, hub, &names) {
+    if hub.lock_queues == Some(false) || key::changes(survey, hub, &names) {
         query.resources.insert(ResourceId::Queue(survey.scope.hub_queue()));
     }
     // A queue that is missing may only have another prefix, and a function that was read anyway may show one.
     if set.len() <= BY_NAME || clusters::lacks_queue(survey, &names) {
-        query.resources.extend(saved_prefix::to_read(survey));
+        query.resources.extend(confirm::prefix_to_read(survey));
     }
     for (name, setting) in &set {
         match clusters::decide(survey, name, setting) {
@@ -145,7 +145,7 @@ fn of_set_clusters(target: &Target, survey: &Survey, hub: &HubOptions, query: &m
         }
     }
     let searched = |name: &ClusterName| set.get(name).is_some_and(|setting| setting.role == RoleOption::Search);
-    let mut untagged = unconfirmed::rekeyed_without_role(survey, hub);
+    let mut untagged = key::rekeyed_without_role(survey, hub);
     untagged.retain(searched);
     let untagged = role_search::of_untagged(survey, &untagged);
     let confirmed = role_search::needs_names(survey, names.iter().filter(|name| searched(name)));
@@ -161,7 +161,7 @@ fn of_names(target: &Target, survey: &Survey, query: &mut Query) {
     let (kept, removed) = (target.kept(), target.removed().into_keys().cloned().collect());
     let unregistered = names::unregistered(survey, &removed);
     if !unregistered.is_empty() {
-        query.resources.extend(saved_prefix::to_read(survey));
+        query.resources.extend(confirm::prefix_to_read(survey));
     }
     let listed = survey.discovered.is_asked();
     let mut roles = names::roles(survey, &kept);

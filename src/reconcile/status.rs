@@ -72,7 +72,7 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
         SavedOptions::Absent if super::inventory::hub_exists(survey) => {}
         _ => drop(super::inventory::saved_options(survey)?),
     }
-    super::saved_prefix::check(survey)?;
+    super::confirm::prefix(survey)?;
     if survey.discovered.fault().is_none() {
         let unregistered = super::names::unregistered(survey, names);
         let unknown: Vec<_> = unregistered

@@ -1,7 +1,7 @@
 //! What a person should know before the changes are applied, or with the findings of a check. One list, as of the guards.
 
 use super::target::{HubTarget, Others};
-use super::{Blocked, Case, clusters, inventory, key, live_version, names, orphan, router_code, saved_prefix, senders};
+use super::{Blocked, Case, clusters, inventory, key, live_version, names, orphan, router_code, confirm, senders};
 use crate::error::{Hint, Invocation};
 use crate::model::duration::duration_text;
 use crate::model::options::HubOptions;
@@ -133,7 +133,7 @@ fn not_managed(case: &Case<'_>) -> Vec<Hint> {
 fn earlier_clusters(case: &Case<'_>) -> Vec<Hint> {
     let deletes = match case.target.others {
         Others::Remove => true,
-        Others::Keep if saved_prefix::check(case.survey).is_ok() => false,
+        Others::Keep if confirm::prefix(case.survey).is_ok() => false,
         Others::Keep | Others::Leave => return Vec::new(),
     };
     let strays = orphan::strays(case.survey)
@@ -192,7 +192,7 @@ fn unknown_prefix(case: &Case<'_>) -> Result<Option<Hint>, Blocked> {
     let set = case.target.set().into_keys().cloned().collect();
     let looks = !case.target.removed().is_empty() || clusters::lacks_queue(case.survey, &set);
     match looks && case.target.setting().is_none() {
-        true => saved_prefix::unread(case.survey),
+        true => confirm::unread_prefix(case.survey),
         false => Ok(None),
     }
 }

@@ -150,7 +150,7 @@ impl Survey {
     /// The prefix of cluster queues on this hub, as far as it is known.
     #[must_use]
     pub fn queue_prefix(&self) -> QueuePrefix {
-        let saved = self.saved.options().map(HubOptions::prefix);
+        let saved = self.saved.options().map(HubOptions::queue_prefix);
         let prefix = saved.or_else(|| self.new_prefix.clone());
         prefix.unwrap_or_else(crate::model::hub::default_queue_prefix)
     }

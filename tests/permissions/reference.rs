@@ -256,7 +256,7 @@ fn every_document_agrees_with_the_service_authorization_reference() {
         for options in [HubOptions::default(), with_key, bounded] {
             let queue = scope.probe_queue();
             let mut documents = vec![
-                policy::router(&scope, &options.prefix(), options.key()),
+                policy::router(&scope, &options.queue_prefix(), options.key()),
                 policy::controller(&scope, &queue, true, options.key()),
                 operator_policy::many_clusters(),
             ];

@@ -4,12 +4,12 @@ use clap::builder::BoolishValueParser;
 
 use crate::cli::Ending;
 use crate::cli::hub::Hubs;
+use crate::cli::options::Given;
 use crate::cli::stages::{Consent, change};
 use crate::error::Error;
 use crate::model::controller_role::RoleTemplate;
-use crate::model::karpenter::KarpenterVersion;
 use crate::model::name::ClusterName;
-use crate::model::options::{ClusterOptions, UserTags};
+use crate::model::options::ClusterOption;
 use crate::reconcile::{ClusterSetting, RoleOption, Target};
 
 /// Register clusters: create one queue per cluster and allow its Karpenter controller to read it.
@@ -31,13 +31,8 @@ pub(in crate::cli) struct Args {
         default_missing_value = "true", value_name = "BOOL", value_parser = BoolishValueParser::new(),
         hide_possible_values = true)]
     no_controller_role: Option<bool>,
-    /// Version of Karpenter in the cluster; it selects the setting to print.
-    #[arg(long, env = "KIBUS_KARPENTER_VERSION", value_name = "VERSION")]
-    karpenter_version: Option<KarpenterVersion>,
-    /// Tag for the queue; repeat for more. Replaces all saved tags; `none` removes them.
-    #[arg(long = "tag", env = "KIBUS_TAG", value_name = "KEY=VALUE", value_delimiter = ',',
-        value_parser = UserTags::checked)]
-    tags: Vec<String>,
+    #[command(flatten)]
+    given: Given<ClusterOption>,
     #[command(flatten)]
     consent: Consent,
 }
@@ -57,14 +52,7 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
     };
     let setting = ClusterSetting {
         role,
-        options: ClusterOptions {
-            tags: if args.tags.is_empty() {
-                None
-            } else {
-                Some(UserTags::parse(&args.tags)?)
-            },
-            karpenter_version: args.karpenter_version,
-        },
+        options: args.given.options()?,
         show_settings: hubs.verbose,
     };
     change(hubs, Target::add(args.names, &setting), args.consent).await

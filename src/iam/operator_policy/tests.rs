@@ -206,7 +206,7 @@ fn queues_are_changed_by_name_where_sqs_has_no_tag_conditions() {
         let patterns: BTreeSet<String> = resources
             .filter(|arn| arn.contains(":sqs:") && arn.contains('*'))
             .collect();
-        let clusters = scope_in("aws", region).queues_arn(&HubOptions::default().prefix());
+        let clusters = scope_in("aws", region).queues_arn(&HubOptions::default().queue_prefix());
         assert_eq!(
             patterns,
             [clusters].into(),
@@ -350,7 +350,7 @@ fn with_a_boundary_the_routers_role_has_that_one_and_keeps_its_trust_and_tags() 
     let options = with_boundary("routers");
     let bounded = operator(&scope(), &options, &roles(1));
     let condition = json!({"StringEquals": {"iam:PermissionsBoundary": boundary("routers").as_str()}});
-    let role = scope().role_arn(&options.path(), &scope().router_role());
+    let role = scope().role_arn(&options.role_path(), &scope().router_role());
     for action in ["iam:CreateRole", "iam:PutRolePermissionsBoundary", "iam:PutRolePolicy"] {
         let statements = that_name(&bounded, action);
         let of_router = statements.iter().filter(|s| texts(&s["Resource"]) == [role.clone()]);
@@ -408,7 +408,7 @@ fn no_role_is_named_by_a_pattern() {
         for arn in statements.iter().flat_map(|statement| texts(&statement["Resource"])) {
             assert!(!arn.contains(":iam:") || !arn.contains('*'), "{arn}");
         }
-        let role = scope().role_arn(&options.path(), &scope().router_role());
+        let role = scope().role_arn(&options.role_path(), &scope().router_role());
         let [passed] = &that_name(&document, "iam:PassRole")[..] else {
             panic!("one statement")
         };

@@ -29,6 +29,18 @@ pub enum Encryption {
     OtherKms(String),
 }
 
+impl Encryption {
+    /// The customer's key, by its ARN or however the queue names it.
+    #[must_use]
+    pub fn key(&self) -> Option<&str> {
+        match self {
+            Self::None | Self::SqsManaged => None,
+            Self::Kms(key) => Some(key.as_str()),
+            Self::OtherKms(key) => Some(key),
+        }
+    }
+}
+
 /// The redrive policy: where messages go after too many receives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Redrive {
