@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::join_all;
+use serde::Serialize;
 use tokio::sync::watch;
 
 use crate::cloud::{DeadLetters, Fault, FaultKind, ReceivedLetter};
@@ -16,7 +17,9 @@ const HIDDEN: u32 = 30;
 const STRANGERS: usize = 20;
 
 /// What is done with dead letters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Treatment {
     /// The router routes them, then they are deleted.
     Redrive,

@@ -39,6 +39,9 @@ macro_rules! kinds {
         }
 
         impl ResourceId {
+            /// Every kind, as JSON output names it.
+            pub const KINDS: &[&str] = &[$($word),*];
+
             /// The kind, as JSON output names it.
             #[must_use]
             pub fn kind(&self) -> &'static str {
