@@ -5,8 +5,12 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 /// The kind of an error, which has its own exit code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum ErrorKind {
     /// A call failed, or a resource could not be read.
     Failed,
@@ -36,20 +40,6 @@ impl ErrorKind {
             Self::Usage => 64,
             Self::Interrupted => 130,
             Self::Terminated => 143,
-        }
-    }
-
-    /// The word for it in JSON output.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Failed => "failed",
-            Self::Differences => "differences",
-            Self::NotConfirmed => "not-confirmed",
-            Self::Refused => "refused",
-            Self::Usage => "usage",
-            Self::Interrupted => "interrupted",
-            Self::Terminated => "terminated",
         }
     }
 }

@@ -47,14 +47,4 @@ impl DeadLetterCause {
             None => Self::Unknown,
         }
     }
-
-    /// The stable word for it.
-    #[must_use]
-    pub fn as_str(&self) -> &'static str {
-        match self {
-            Self::NotDelivered(_) => "not-delivered",
-            Self::GivenUp => "given-up",
-            Self::Unknown => "unknown",
-        }
-    }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::join_all;
+use serde::Serialize;
 use tokio::sync::watch;
 
 use super::batch::fitting;
@@ -14,7 +15,9 @@ use crate::model::scope::{LIVE, Scope};
 const STRANGERS: usize = 20;
 
 /// What is done with dead letters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Treatment {
     /// The router routes them, then they are deleted.
     Redrive,

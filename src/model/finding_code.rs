@@ -3,10 +3,14 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 use crate::error::{Hint, Invocation};
 
 /// How urgent a finding is; the most urgent sorts first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Severity {
     /// Events are lost or late, or someone has permissions that they should not have.
     Critical,
@@ -14,18 +18,6 @@ pub enum Severity {
     Warning,
     /// Not urgent.
     Info,
-}
-
-impl Severity {
-    /// The word that JSON output uses.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Critical => "critical",
-            Self::Warning => "warning",
-            Self::Info => "info",
-        }
-    }
 }
 
 macro_rules! codes {

@@ -1,11 +1,15 @@
 //! One change to one resource.
 
+use serde::Serialize;
+
 use super::Owner;
 use crate::model::field::FieldValue;
 use crate::model::resource::{Resource, ResourceId};
 
 /// The kind of a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Action {
     /// The resource is missing and is created.
     Create,
@@ -18,7 +22,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// The word that JSON output uses.
+    /// The word that text uses, as in "2 to create".
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

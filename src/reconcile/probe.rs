@@ -33,19 +33,6 @@ impl Probed {
         }
     }
 
-    /// The stable word for the result.
-    #[must_use]
-    pub fn verdict(&self) -> &'static str {
-        match self.result {
-            ProbeResult::Delivered => "delivered",
-            ProbeResult::Lost => "lost",
-            ProbeResult::NotDelivered(_) => "not-delivered",
-            ProbeResult::Read => "read",
-            ProbeResult::NotRead => "not-read",
-            ProbeResult::Unknown(_) => "unknown",
-        }
-    }
-
     /// The finding, if something is wrong.
     #[must_use]
     pub fn finding(&self) -> Option<Finding> {

@@ -67,6 +67,9 @@ macro_rules! kinds {
         }
 
         impl ResourceId {
+            /// Every kind, as JSON output names it.
+            pub const KINDS: &[&str] = &[$($word),*];
+
             /// Its kind.
             #[must_use]
             pub fn of_kind(&self) -> Kind {

@@ -1,5 +1,7 @@
 //! Each result of a dead letter, in words that the schema has.
 
+use serde_json::json;
+
 use super::*;
 use crate::dead_letters::DeadLetter;
 use crate::model::fault::{Fault, FaultKind};
