@@ -12,7 +12,7 @@ use crate::model::field::{FieldName, FieldValue};
 use crate::model::inventory::Observed;
 use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix};
 use crate::model::options::HubOptions;
-use crate::model::resource::{Alias, FunctionField, FunctionSettings, Ownership, Queue, Resource};
+use crate::model::resource::{Alias, FunctionField, FunctionSettings, Ownership, Resource};
 use crate::model::router_handler::RouterHandler;
 use crate::model::scope::Scope;
 use crate::model::tags::{BUS, CLUSTER};

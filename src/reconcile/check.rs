@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::names::{self, Evidence};
 use super::target::{HubTarget, Others, Target};
-use super::{Blocked, Case, Intent, clusters, key, confirm, orphan, redrive, router_code};
+use super::{Blocked, Case, Intent, clusters, confirm, key, orphan, redrive, router_code};
 use crate::error::{Hint, Invocation};
 use crate::model::fact::Fact;
 use crate::model::fault::Fault;

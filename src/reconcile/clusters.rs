@@ -125,7 +125,13 @@ pub(super) fn set(survey: &Survey, target: &Target, hub: &HubOptions) -> Result<
         };
         let saved = survey.saved_tags(name).map(ClusterOptions::saved).transpose()?;
         let options = setting.options.clone().or(saved.unwrap_or_default());
-        clusters.push(Cluster::new(&survey.scope, &hub.queue_prefix(), name.clone(), role, options));
+        clusters.push(Cluster::new(
+            &survey.scope,
+            &hub.queue_prefix(),
+            name.clone(),
+            role,
+            options,
+        ));
     }
     if !missing.is_empty() {
         return Err(Blocked::NoSuchRoles(missing));

@@ -50,8 +50,9 @@ fn saved(survey: &Survey, given: &HubOptions) -> Result<Option<HubOptions>, BadS
 /// Whether registered clusters are affected by a change of options: by the prefix that their queues are named after, or
 /// by a key that they are encrypted with.
 pub(super) fn clusters_follow(before: Option<&HubOptions>, after: &HubOptions) -> bool {
-    before
-        .is_some_and(|before| before.queue_prefix() != after.queue_prefix() || before.kms_key.is_some() || after.kms_key.is_some())
+    before.is_some_and(|before| {
+        before.queue_prefix() != after.queue_prefix() || before.kms_key.is_some() || after.kms_key.is_some()
+    })
 }
 
 /// The architecture that the router of a target runs on.

@@ -4,9 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::target::{HubTarget, Others, RoleOption, Target};
-use super::{
-    clusters, confirm, hub, key, live_version, names, orphan, redrive, role_search, second_source,
-};
+use super::{clusters, confirm, hub, key, live_version, names, orphan, redrive, role_search, second_source};
 use crate::model::cluster::Cluster;
 use crate::model::controller_role::usual_names;
 use crate::model::fact::Fact;

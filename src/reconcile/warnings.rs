@@ -1,7 +1,7 @@
 //! What a person should know before the changes are applied, or with the findings of a check. One list, as of the guards.
 
 use super::target::{HubTarget, Others};
-use super::{Blocked, Case, clusters, inventory, key, live_version, names, orphan, router_code, confirm, senders};
+use super::{Blocked, Case, clusters, confirm, inventory, key, live_version, names, orphan, router_code, senders};
 use crate::error::{Hint, Invocation};
 use crate::model::duration::duration_text;
 use crate::model::options::HubOptions;

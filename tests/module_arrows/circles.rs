@@ -6,8 +6,7 @@ use std::path::Path;
 use super::{read_all, tokens};
 
 /// Files that name each other in a circle. A module may name what it contains, and that may name the module.
-const CIRCLES: &[&[&str]] = &[
-];
+const CIRCLES: &[&[&str]] = &[];
 
 #[test]
 fn files_name_each_other_in_no_circle() {

@@ -114,9 +114,9 @@ impl Balance {
             let counted = usize::try_from(counted(metric)).unwrap_or(usize::MAX);
             match counted.checked_sub(expected) {
                 Some(more) => balance.ignored_again += more,
-                None => balance
-                    .wrong
-                    .push(format!("{expected} events must count as {metric}, but only {counted} did")),
+                None => balance.wrong.push(format!(
+                    "{expected} events must count as {metric}, but only {counted} did"
+                )),
             }
             *balance.dropped.entry(words(metric)).or_default() += expected;
         }

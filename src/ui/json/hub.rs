@@ -12,11 +12,11 @@ use super::status::StatusObject;
 use crate::error::{Error, ErrorKind, Hint, Invocation};
 use crate::model::field::FieldValue;
 use crate::model::name::{ClusterName, RoleName};
+use crate::model::probe::{ProbeResult, Probed};
 use crate::model::resource::Code;
 use crate::plan::finding::{Finding, Fix, Severity};
 use crate::plan::{Action, Change, FieldChange, Plan};
 use crate::reconcile::ClusterSummary;
-use crate::reconcile::probe::{ProbeResult, Probed};
 use crate::ui::Heading;
 use crate::ui::text::{escape, indented};
 
