@@ -37,15 +37,15 @@ use std::time::Instant;
 
 use hyper::Request;
 use hyper::body::Bytes;
-use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use serde_json::Value;
 
 use crate::recorded::Recording;
 use crate::scenario::all_together;
-use crate::scenario::wire::{Answer, Broken, forward};
+use crate::support::account::Account;
+use crate::support::proxy::{Answer, Broken, forward};
 pub(crate) use behavior::Behavior;
 use call::Call;
-pub(crate) use call::{Caller, Connection};
+pub(crate) use call::Caller;
 pub(crate) use playback::operation;
 pub(crate) use proxy::{FunctionProxy, Proxy};
 use reply::Reply;
@@ -178,7 +178,7 @@ impl AwsLike {
         if let Some(own) = own {
             return Ok(own.answer());
         }
-        let mut reply = Reply::read(forward(inner.server, request.clone()).await?).await;
+        let mut reply = Reply::from(forward(inner.server, request.clone()).await?);
         match call.service.as_str() {
             "sqs" => inner.sqs.after(&at, &mut reply).await,
             "events" => inner.events.after(&at, &mut reply),
@@ -238,44 +238,31 @@ impl At<'_> {
         }
     }
 
-    /// Asks the emulator in a JSON protocol, in the account and Region of this call.
+    /// The account and Region of this call, on the emulator.
+    fn account(&self) -> Account {
+        Account {
+            id: self.call.account.clone(),
+            server: self.like.0.server,
+            region: self.call.region.clone(),
+        }
+    }
+
+    /// Asks the emulator in a JSON protocol.
     async fn ask(&self, service: &str, operation: &str, body: &Value) -> Reply {
-        let target = match service {
-            "sqs" => "AmazonSQS",
-            "events" => "AWSEvents",
-            "kms" => "TrentService",
-            other => panic!("{other} has no target"),
-        };
-        let request = Request::post("/")
-            .header("x-amz-target", format!("{target}.{operation}"))
-            .header(CONTENT_TYPE, "application/x-amz-json-1.1");
-        self.send(service, request, body.to_string()).await
+        let account = self.account();
+        account.json_request(service, operation, body.to_string()).await.into()
     }
 
-    /// Asks IAM in the account of this call.
+    /// Asks IAM.
     async fn ask_iam(&self, form: String) -> Reply {
-        let request = Request::post("/").header(CONTENT_TYPE, "application/x-www-form-urlencoded");
-        self.send("iam", request, format!("{form}&Version=2010-05-08")).await
+        let form = format!("{form}&Version=2010-05-08");
+        self.account().form_request("iam", form).await.into()
     }
 
-    /// Gets something of Lambda, in the account and Region of this call.
+    /// Gets something of Lambda.
     async fn get_lambda(&self, path: &str) -> Reply {
         let request = Request::get(format!("/2015-03-31/{path}"));
-        self.send("lambda", request, String::new()).await
-    }
-
-    async fn send(&self, service: &str, request: hyper::http::request::Builder, body: String) -> Reply {
-        let scope = format!(
-            "{}/20260101/{}/{service}/aws4_request",
-            self.call.account, self.call.region
-        );
-        let credential = format!("AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=0");
-        let request = request
-            .header("host", format!("127.0.0.1:{}", self.like.0.server))
-            .header("authorization", credential)
-            .header(CONTENT_LENGTH, body.len());
-        let answer = forward(self.like.0.server, request.body(Bytes::from(body)).unwrap()).await;
-        Reply::read(answer.unwrap()).await
+        self.account().request("lambda", request, "").await.into()
     }
 }
 

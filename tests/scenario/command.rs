@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, Command};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::Scenario;
-use super::wire::Interference;
-use crate::workbench::sha256;
+use super::interference::Interference;
+use crate::support::proxy::{Held, hold};
+use crate::support::workbench::sha256;
 
 /// Longer than any wait of kibus in a scenario.
 const LONGEST: Duration = Duration::from_secs(150);
@@ -19,21 +20,15 @@ const LONGEST: Duration = Duration::from_secs(150);
 pub(super) struct Signals {
     what: String,
     /// The request that is held while they are sent. Without it, they are sent once the command is slowed down.
-    held: Option<(oneshot::Receiver<()>, oneshot::Sender<()>)>,
+    held: Option<Held>,
 }
 
 impl Signals {
     /// The signals, and the interference that holds the request.
     pub(super) fn when_held(what: &str) -> (Self, Interference) {
-        let (arrived, held) = oneshot::channel();
-        let (go_on, leave) = oneshot::channel();
-        (
-            Self {
-                what: what.to_owned(),
-                held: Some((held, go_on)),
-            },
-            Interference::Hold(arrived, leave),
-        )
+        let (hold, held) = hold();
+        let what = what.to_owned();
+        (Self { what, held: Some(held) }, Interference::Hold(hold))
     }
 
     /// The signals to send while the command waits for the rate of a service.
@@ -45,11 +40,10 @@ impl Signals {
     }
 
     /// Returns whether the command got the signals: it may end without the request.
-    async fn send(self, child: &mut Child, mut said: watch::Receiver<String>) -> bool {
-        let (mut held, go_on) = self.held.unzip();
+    async fn send(mut self, child: &mut Child, mut said: watch::Receiver<String>) -> bool {
         let begun = async {
-            match &mut held {
-                Some(held) => held.await.unwrap(),
+            match &mut self.held {
+                Some(held) => held.reached().await,
                 None => drop(said.wait_for(|said| said.contains("! slowed down by ")).await.unwrap()),
             }
         };
@@ -71,8 +65,9 @@ impl Signals {
                 }
             }
         }
-        // A killed command does not wait for it.
-        let _ = go_on.map(|go_on| go_on.send(()));
+        if let Some(held) = self.held {
+            held.release();
+        }
         true
     }
 }

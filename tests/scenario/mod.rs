@@ -39,10 +39,10 @@
 mod account;
 pub(crate) mod all_together;
 mod command;
+mod interference;
 mod normal;
 mod partition;
 mod step;
-pub(crate) mod wire;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -50,9 +50,10 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 use crate::aws_like::Server;
-use account::{Account, REGIONS};
+use crate::support::account::Account;
+use account::REGIONS;
 use command::Signals;
-use wire::Proxy;
+use interference::Proxy;
 
 /// The placeholder account in scenario files.
 const ACCOUNT: &str = "111122223333";
@@ -194,7 +195,7 @@ impl Scenario {
             account: Account {
                 id,
                 server: port,
-                region: REGIONS[0],
+                region: REGIONS[0].to_owned(),
             },
             proxy,
             directory: TempDir::new().unwrap(),

@@ -8,9 +8,9 @@ use kibus::model::tags::DELETING;
 use serde_json::json;
 
 use super::Scenario;
-use super::account::Account;
 use super::command::{self, Signals};
-use super::wire::Interference;
+use super::interference::Interference;
+use crate::support::account::Account;
 
 /// How long the router may take to make a call in which a behavior strikes.
 const LONGEST_STRIKE: Duration = Duration::from_secs(60);
