@@ -162,11 +162,7 @@ impl Hub {
 
     /// A call of the emulator.
     async fn call(&self, service: &str, request: Builder, body: String) -> Value {
-        let account = Account {
-            id: "test".to_owned(),
-            server: self.stage.port(),
-            region: "us-west-2".to_owned(),
-        };
+        let account = Account::new("test", self.stage.port(), "us-west-2");
         let answer = account.request(service, request, body).await;
         assert!(answer.status().is_success(), "{service}: {:?}", answer.body());
         document(&answer)

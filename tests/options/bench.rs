@@ -129,11 +129,7 @@ impl Bench {
     pub(super) async fn key(&self, allows_eventbridge: bool) -> String {
         let statement = policy::key_statement(self.cloud.scope()).value().clone();
         let policy = allows_eventbridge.then(|| json!({ "Version": "2012-10-17", "Statement": [statement] }));
-        let account = Account {
-            id: ACCOUNT.to_owned(),
-            server: self.server.endpoint().port,
-            region: REGION.to_owned(),
-        };
+        let account = Account::new(ACCOUNT, self.server.endpoint().port, REGION);
         kms_key::make(&account, policy.as_ref()).await
     }
 

@@ -172,11 +172,7 @@ impl Account {
                 "Resource": "*",
             }],
         });
-        let account = account::Account {
-            id: ACCOUNT.to_owned(),
-            server: self.server.endpoint().port,
-            region: self.region.to_owned(),
-        };
+        let account = account::Account::new(ACCOUNT, self.server.endpoint().port, self.region);
         kms_key::make(&account, Some(&policy)).await
     }
 

@@ -17,6 +17,14 @@ pub(crate) struct Account {
 }
 
 impl Account {
+    pub(crate) fn new(id: &str, server: u16, region: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            server,
+            region: region.to_owned(),
+        }
+    }
+
     /// Sends a request. Emulators take the account, the Region and the service from a signature that they do not check.
     pub(crate) async fn request(&self, service: &str, request: Builder, body: impl Into<Bytes>) -> Answer {
         let Self { id, server, region } = self;
