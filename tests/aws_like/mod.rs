@@ -240,11 +240,7 @@ impl At<'_> {
 
     /// The account and Region of this call, on the emulator.
     fn account(&self) -> Account {
-        Account {
-            id: self.call.account.clone(),
-            server: self.like.0.server,
-            region: self.call.region.clone(),
-        }
+        Account::new(&self.call.account, self.like.0.server, &self.call.region)
     }
 
     /// Asks the emulator in a JSON protocol.
@@ -337,7 +333,7 @@ fn ten_first_hubs() {
     let hubs: Vec<_> = hubs.into_iter().map(|hub| hub.join().unwrap()).collect();
     for step in 0..hubs[0].len() {
         let runs: Vec<_> = hubs.iter().map(|hub| &hub[step]).collect();
-        let good = runs.iter().filter(|run| run.came.ends_with("exit 0")).count();
+        let good = runs.iter().filter(|run| run.came.succeeded()).count();
         let mut took: Vec<_> = runs.iter().map(|run| run.took.as_secs_f64()).collect();
         took.sort_by(f64::total_cmp);
         println!(
@@ -345,7 +341,7 @@ fn ten_first_hubs() {
             runs[0].line, took[0], took[9], took[5]
         );
     }
-    let failed = hubs.iter().flatten().filter(|run| !run.came.ends_with("exit 0"));
+    let failed = hubs.iter().flatten().filter(|run| !run.came.succeeded());
     let failed: Vec<_> = failed.map(|run| format!("{}\n{}", run.line, run.came)).collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }

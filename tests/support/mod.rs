@@ -8,4 +8,5 @@ pub(crate) mod emulator;
 pub(crate) mod kms_key;
 pub(crate) mod proxy;
 pub(crate) mod stage;
+pub(crate) mod transcript;
 pub(crate) mod workbench;
