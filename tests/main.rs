@@ -30,6 +30,7 @@ mod role_details;
 mod sandbox;
 mod scenario;
 mod sessions;
+mod several_hubs;
 mod stage;
 mod storm;
 mod supply_chain;

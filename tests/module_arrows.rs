@@ -10,6 +10,7 @@ const ALL: &[&str] = &[
     "cli",
     "cloud",
     "dead_letters",
+    "demo",
     "model",
     "package",
     "plan",
@@ -21,11 +22,12 @@ const ALL: &[&str] = &[
     "ui",
     "wire",
 ];
-const ALL_BUT_ROUTER: &[&str] = &[
+/// The stages, and the rooms beside them. What reads, writes and probes through `cloud` is in one of these.
+const STAGES: &[&str] = &[
     "apply",
     "aws",
-    "cloud",
     "dead_letters",
+    "demo",
     "model",
     "package",
     "plan",
@@ -51,7 +53,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("dead_letters", &["cloud", "model"]),
     ("reconcile", &["dead_letters", "model", "plan", "probe", "survey"]),
     ("ui", &["apply", "dead_letters", "model", "plan", "reconcile"]),
-    ("cli", ALL_BUT_ROUTER),
+    ("cli", STAGES),
+    ("demo", &["aws", "cloud", "model", "plan", "ui", "wire"]),
     ("package", &["model"]),
     ("router", &["model", "wire"]),
     ("sandbox", &["wire"]),
@@ -142,6 +145,7 @@ fn violations_are_found() {
         ("router/deliver.rs", "use crate::cloud::Cloud;", &["router names cloud"]),
         ("cli/mod.rs", "use aws_sdk_iam::Client;", &["cli says aws_sdk_iam"]),
         ("cli/mod.rs", "use crate::router::decode;", &["cli names router"]),
+        ("cli/stages.rs", "use crate::cloud::Read;", &["cli names cloud"]),
         ("cli/mod.rs", "println!(\"x\");", &["cli says println!"]),
         ("ui/mod.rs", "println!(\"x\");", &[]),
         ("main.rs", "fn main() { kibus::cli::run() }", &[]),

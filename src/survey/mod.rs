@@ -16,7 +16,7 @@ use crate::cloud::{Fault, Read};
 use crate::model::document::Document;
 use crate::model::fact::Fact;
 use crate::model::inventory::{Observed, Reading};
-use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
+use crate::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
 use crate::model::resource::{FunctionMapping, FunctionSettings, Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::status::{Depth, MappingState, QueueState, Status, VersionState};
@@ -56,6 +56,22 @@ pub struct Survey {
     pub versions: BTreeMap<u64, Fact<FunctionSettings>>,
     /// The event source mappings of the router, its aliases and its versions, whoever created them.
     pub function_mappings: Fact<BTreeSet<FunctionMapping>>,
+}
+
+/// The buses of an account and Region, by the tags of their queues. A hint and never a proof.
+///
+/// # Errors
+/// When they cannot be listed.
+pub async fn buses(cloud: &impl Read) -> Result<BTreeSet<BusName>, Fault> {
+    cloud.buses().await
+}
+
+/// All roles of the account, with their ARNs, which contain their paths.
+///
+/// # Errors
+/// When they cannot be listed.
+pub async fn role_arns(cloud: &impl Read) -> Result<BTreeMap<RoleName, String>, Fault> {
+    cloud.role_arns().await
 }
 
 impl Survey {

@@ -11,8 +11,7 @@ use super::text::{WIDTH, escape, indented, release_queues, second_sources};
 use crate::dead_letters::treat::Treated;
 use crate::error::{Error, Hint, Invocation};
 use crate::model::field::FieldValue;
-use crate::model::name::{ClusterName, RoleName};
-use crate::model::scope::Scope;
+use crate::model::name::{AccountId, ClusterName, Region, RoleName};
 use crate::model::slowdown::Slowdown;
 use crate::plan::finding::{Finding, Fix};
 use crate::plan::{Action, Change, Plan};
@@ -26,11 +25,9 @@ const FORMAT_VERSION: u32 = 2;
 
 /// The report of a command about every hub.
 #[derive(Clone, Debug, Default)]
-pub struct Report<'a> {
+pub struct Report {
     /// The hubs.
     pub hubs: Vec<HubReport>,
-    /// The global options that a kibus command needs to reach the same account and Region.
-    pub global_options: &'a str,
     /// What AWS has throttled.
     pub slowdown: Slowdown,
 }
@@ -40,6 +37,8 @@ pub struct Report<'a> {
 pub struct HubReport {
     /// Its bus, account and Region.
     pub heading: Heading,
+    /// The global options that a kibus command needs to reach it.
+    pub global_options: String,
     /// The intent.
     pub plan: Plan,
     /// The clusters of the command.
@@ -65,15 +64,16 @@ pub struct HubReport {
 impl HubReport {
     /// An empty report.
     #[must_use]
-    pub fn of(scope: &Scope) -> Self {
-        Self::new(scope, &Intent::default())
+    pub fn of(heading: impl Into<Heading>) -> Self {
+        Self::new(heading, &Intent::default())
     }
 
     /// The report of an intent that was not applied.
     #[must_use]
-    pub fn new(scope: &Scope, intent: &Intent) -> Self {
+    pub fn new(heading: impl Into<Heading>, intent: &Intent) -> Self {
         Self {
-            heading: Heading::from(scope),
+            heading: heading.into(),
+            global_options: String::new(),
             plan: intent.plan.clone(),
             clusters: intent.clusters.clone(),
             findings: intent.findings.clone(),
@@ -92,11 +92,11 @@ impl HubReport {
     }
 }
 
-impl Report<'_> {
+impl Report {
     /// The document.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let hubs: Vec<Value> = self.hubs.iter().map(|hub| hub.to_json(self.global_options)).collect();
+        let hubs: Vec<Value> = self.hubs.iter().map(HubReport::to_json).collect();
         let mut document = json!({ "format_version": FORMAT_VERSION, "hubs": hubs });
         if !self.slowdown.throttled.is_empty() {
             document["throttled_calls"] = json!(self.slowdown.throttled);
@@ -112,9 +112,12 @@ pub fn error_document(error: &Error) -> Value {
 }
 
 impl HubReport {
-    fn to_json(&self, options: &str) -> Value {
+    fn to_json(&self) -> Value {
         let Self {
-            heading: Heading { bus, account, region },
+            heading: Heading {
+                bus, account, region, ..
+            },
+            global_options: options,
             plan,
             clusters,
             findings,
@@ -128,8 +131,8 @@ impl HubReport {
         } = self;
         let mut hub = json!({
             "bus": bus.as_str(),
-            "account": account.as_str(),
-            "region": region.as_str(),
+            "account": account.as_ref().map(AccountId::as_str),
+            "region": region.as_ref().map(Region::as_str),
             "changes": plan.changes.iter().map(change_json).collect::<Vec<_>>(),
             "clusters": clusters.iter().map(cluster_json).collect::<Vec<_>>(),
             "problems": findings.iter().map(|finding| finding_json(finding, options)).collect::<Vec<_>>(),

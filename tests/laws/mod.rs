@@ -5,3 +5,4 @@ mod account;
 mod command;
 mod interruption;
 mod rounds;
+mod several_hubs;

@@ -10,6 +10,7 @@ use tokio::time::timeout;
 
 use super::Scenario;
 use super::wire::Interference;
+use crate::several_hubs;
 use crate::workbench::sha256;
 
 /// Longer than any wait of kibus in a scenario.
@@ -93,16 +94,34 @@ async fn signal_to(child: &Child, signal: &str) {
 pub(super) async fn run(line: &str, scenario: &mut Scenario) -> String {
     let words = words(line);
     let begin = words.iter().position(|word| word == "kibus").unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kibus"));
+    let arguments: Vec<String> = words[begin + 1..].iter().map(|word| scenario.with_hash(word)).collect();
+    let has_several_hubs = words[..begin].iter().any(|pair| pair.starts_with(several_hubs::HUBS));
+    let mut command = match has_several_hubs {
+        true => Command::new(std::env::current_exe().unwrap()),
+        false => Command::new(env!("CARGO_BIN_EXE_kibus")),
+    };
+    match has_several_hubs {
+        true => command.args(several_hubs::PROGRAM),
+        false => command.args(&arguments),
+    };
     command
-        .args(words[begin + 1..].iter().map(|word| scenario.with_hash(word)))
         .env_clear()
+        .env(several_hubs::ARGUMENTS, arguments.join("\n"))
         .env("PATH", std::env::var_os("PATH").unwrap())
         .env("HOME", scenario.directory.path())
         .env("AWS_ACCESS_KEY_ID", &scenario.account.id)
         .env("AWS_SECRET_ACCESS_KEY", "test")
         .env("AWS_REGION", "us-west-2")
         .env("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{}", scenario.proxy.port))
+        // The test binary, which runs kibus for several hubs, is in another directory.
+        .env(
+            "KIBUS_ROUTER_BINARY",
+            if has_several_hubs {
+                env!("CARGO_BIN_EXE_kibus-router")
+            } else {
+                ""
+            },
+        )
         // Disables the instance metadata service.
         .env("AWS_EC2_METADATA_DISABLED", "true")
         .current_dir(scenario.directory.path())
@@ -142,6 +161,7 @@ pub(super) async fn run(line: &str, scenario: &mut Scenario) -> String {
     });
     let (was_sent, ending) = ending.await.unwrap_or_else(|_| panic!("`{line}` does not end"));
     let (stdout, stderr) = (stdout.await.unwrap(), stderr.await.unwrap());
+    let stdout = stdout.strip_prefix(several_hubs::PREAMBLE).unwrap_or(&stdout);
     match ending.code() {
         Some(code) if was_sent => format!("{stdout}{stderr}exit {code}"),
         Some(code) => format!("{stdout}{stderr}exit {code} before the signal"),

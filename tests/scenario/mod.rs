@@ -1,7 +1,8 @@
 //! Scenarios: scripts of commands with their whole output, in `tests/scenarios`, on the emulator with the real router.
 //!
 //! A line that begins with `#` is prose, with `$` a command, with `%` a directive. Its output follows; `!` precedes lines
-//! of standard error. In a command, `c{1..3}` stands for three words. `KIBUS_TEST_UPDATE=1` writes the actual output.
+//! of standard error. In a command, `c{1..3}` stands for three words, and `HUBS=REGION,REGION@PROFILE` before it makes it about
+//! these hubs (`tests/several_hubs.rs`). `KIBUS_TEST_UPDATE=1` writes the actual output.
 //!
 //! - `% sqs|iam|events|logs|lambda|ec2 OPERATION PARAMETERS`: a call by someone else
 //! - `% tries SERVICE OPERATION PARAMETERS`: the same where AWS behaves as `% aws-like` says, with its message if it fails
@@ -107,6 +108,7 @@ scenarios! {
     second_source
     self_test
     settling
+    several_hubs
     status
     teardown
     throttled

@@ -101,9 +101,9 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
         allow_downgrade: args.allow_downgrade,
         drop_old_key: args.drop_old_key,
     };
-    let (ui, file) = (hubs.ui, args.router);
-    change_with(hubs, request, args.consent, move |hub, request, survey| {
-        let _packaging = ui.spinner("packaging the router");
+    let (file, requests) = (args.router, vec![request; hubs.list.len()]);
+    change_with(hubs, requests, args.consent, move |hub, request, survey| {
+        let _packaging = hub.ui.spinner("packaging the router");
         let need = match file.is_given() {
             true => ArchiveNeed::Upload,
             false => request.archive_need(survey),

@@ -7,7 +7,7 @@ use futures_util::future::{OptionFuture, join_all};
 use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::router_file::RouterFile;
 use crate::cli::{Ending, failure, stages};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::model::fact::Fact;
 use crate::model::name::{ClusterName, QueueName};
 use crate::model::self_test::LiveTest;
@@ -17,7 +17,7 @@ use crate::reconcile::probe::{BUS_LIMIT, ProbeResult, Probed, RESEND};
 use crate::reconcile::verify::Request;
 use crate::reconcile::{ArchiveNeed, Intent, OfferedRouter, Recipe};
 use crate::survey::Survey;
-use crate::ui::{Heading, HubReport, text};
+use crate::ui::{HubReport, text};
 
 /// Check the hub and its clusters for drift; change nothing.
 ///
@@ -40,90 +40,116 @@ pub(in crate::cli) struct Args {
 /// Surveys every hub, and reports instead of applying the plan that would fix it.
 pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     let router = OfferedRouter::of_version(env!("CARGO_PKG_VERSION"));
-    let request = Request::new(router, args.names.into_iter().collect());
-    let surveys = stages::survey(&hubs, &request).await;
-    stages::report_each(&hubs, &surveys, async |hub, survey| {
-        let mut request = request.clone();
-        request.watched = args.probe;
-        if Request::compares_code(survey) {
-            let _packaging = hubs.ui.spinner("packaging the router");
-            let offer = args.router.offer(ArchiveNeed::Compare, Request::architecture(survey))?;
-            request.router = offer.router;
+    let request = Request::new(router, args.names.iter().cloned().collect());
+    let examined = hubs
+        .each(async |hub| examine(&hubs, hub, &args, request.clone()).await)
+        .await;
+    let (mut reports, mut ending) = (Vec::new(), Ending::Done);
+    for (hub, examined) in hubs.list.iter().zip(examined) {
+        let (survey, request) = examined?;
+        let report = check(&hubs, hub, &survey, &request)?;
+        if report.error.is_none() && !report.findings.is_empty() {
+            ending = Ending::With(ErrorKind::Differences);
         }
-        // A probe deletes the message of a self-test that was sent before.
-        request.live = live(hub, survey).await;
-        let probes = OptionFuture::from(args.probe.then(|| probed(&hubs, hub, survey, &request)));
-        let (later, probed) = tokio::join!(samples(&hubs, hub, survey, args.probe), probes);
-        request.probed = probed.transpose()?.unwrap_or_default();
-        request.later = later;
-        check(&hubs, hub, survey, &request)
-    })
-    .await
+        reports.push(report);
+    }
+    stages::finish(&hubs, reports, ending)
 }
 
-fn check(
+/// Reads what is needed to know of a hub. An error is about the command itself.
+async fn examine(
     hubs: &Hubs<'_>,
     hub: &ConnectedHub,
-    survey: &Survey,
-    request: &Request,
-) -> Result<(HubReport, Ending), Error> {
-    let intent = match request.intent(survey) {
-        Ok(intent) => intent,
-        Err(blocked) => {
-            let error = hubs.complete(failure::blocked(&hubs.place(hub), &blocked));
-            let mut report = HubReport::of(&hub.scope);
-            report.error = Some(error.clone());
-            return Ok((report, Ending::Failed(Box::new(error))));
-        }
-    };
-    hubs.ui.warn_of(&intent, &hubs.global_options);
-    let error = failure::incomplete(intent.incomplete).map(|error| hubs.complete(error));
-    let mut report = HubReport::new(&hub.scope, &intent);
-    report.probes = request.probed.clone();
-    report.error = error.clone();
-    show(hubs, hub, survey, &intent)?;
-    let ending = match error {
-        Some(error) => Ending::Failed(Box::new(error)),
-        None if intent.findings.is_empty() => Ending::Done,
-        None => Ending::Differences,
-    };
-    Ok((report, ending))
+    args: &Args,
+    mut request: Request,
+) -> Result<(Survey, Request), Error> {
+    let survey = stages::survey(hubs, hub, &request).await;
+    request.watched = args.probe;
+    if Request::compares_code(&survey) {
+        let _packaging = hub.ui.spinner("packaging the router");
+        let offer = args
+            .router
+            .offer(ArchiveNeed::Compare, Request::architecture(&survey))?;
+        request.router = offer.router;
+    }
+    // A probe deletes the message of a self-test that was sent before.
+    request.live = live(hub, &survey).await;
+    let probes = OptionFuture::from(args.probe.then(|| probed(hub, &survey, &request)));
+    let (later, probed) = tokio::join!(samples(hub, &survey, args.probe), probes);
+    request.probed = probed.unwrap_or_default();
+    request.later = later;
+    Ok((survey, request))
 }
 
-fn show(hubs: &Hubs<'_>, hub: &ConnectedHub, survey: &Survey, intent: &Intent) -> Result<(), Error> {
+fn check(hubs: &Hubs<'_>, hub: &ConnectedHub, survey: &Survey, request: &Request) -> Result<HubReport, Error> {
+    let intent = request.intent(survey);
+    if !request.probed.is_empty() {
+        hubs.part(hub, false)?;
+        show_probes(hub, survey, request)?;
+    } else if let Ok(intent) = &intent {
+        hubs.part(hub, !intent.findings.is_empty())?;
+    }
+    let intent = match intent {
+        Ok(intent) => intent,
+        Err(blocked) => {
+            return Ok(HubReport {
+                error: Some(hub.blocked(&blocked)),
+                ..hub.report(&Intent::default())
+            });
+        }
+    };
+    hub.ui.warn_of(&intent, &hub.options);
+    show(hub, survey, &intent)?;
+    Ok(HubReport {
+        probes: request.probed.clone(),
+        error: failure::incomplete(intent.incomplete).map(|error| hub.complete(error)),
+        ..hub.report(&intent)
+    })
+}
+
+fn show_probes(hub: &ConnectedHub, survey: &Survey, request: &Request) -> Result<(), Error> {
+    let clusters = request.clusters(survey);
+    for probed in &request.probed {
+        if probed.finding().is_none() {
+            hub.ui.result(&format!("  {}", probed.sentence()))?;
+        }
+        let tags = probed.cluster.as_ref().and_then(|name| clusters.get(name));
+        if let (ProbeResult::NotRead | ProbeResult::Unknown(_), Some(tags)) = (&probed.result, tags) {
+            hub.ui.result(&text::how_to_check(&probed.queue, tags))?;
+        }
+    }
+    Ok(())
+}
+
+fn show(hub: &ConnectedHub, survey: &Survey, intent: &Intent) -> Result<(), Error> {
     let clusters = match (intent.clusters.len(), survey.discovered.fault()) {
         (_, Some(_)) => "clusters unknown".to_owned(),
         (1, None) => "1 cluster".to_owned(),
         (count, None) => format!("{count} clusters"),
     };
+    let ConnectedHub {
+        ui, heading, options, ..
+    } = hub;
     if intent.findings.is_empty() {
-        let bus = &hub.scope.bus;
-        return hubs
-            .ui
-            .result(&format!("No findings. Hub {bus} and {clusters} are up to date."));
+        let bus = &heading.bus;
+        return ui.result(&format!("No findings. Hub {bus} and {clusters} are up to date."));
     }
-    hubs.ui.result(&text::findings(
-        &Heading::from(&hub.scope),
-        &clusters,
-        intent,
-        &hubs.global_options,
-        hubs.ui.result_style(),
-    ))
+    ui.result(&text::findings(heading, &clusters, intent, options, ui.result_style()))
 }
 
 /// Reads the queues in which messages wait again: a message that is seen once may just have arrived.
-async fn samples(hubs: &Hubs<'_>, hub: &ConnectedHub, survey: &Survey, watch: bool) -> BTreeMap<QueueName, Vec<Depth>> {
+async fn samples(hub: &ConnectedHub, survey: &Survey, watch: bool) -> BTreeMap<QueueName, Vec<Depth>> {
     let queues = Request::queues_to_watch(survey);
     if queues.is_empty() {
         return BTreeMap::new();
     }
     if watch {
-        let _waiting = hubs
+        let _waiting = hub
             .ui
             .spinner("messages wait: watching for a minute whether they are received");
         counts::watch(&hub.cloud, &queues).await
     } else {
-        let _waiting = hubs.ui.spinner("messages wait: checking whether they are received");
+        let _waiting = hub.ui.spinner("messages wait: checking whether they are received");
         counts::glance(&hub.cloud, &queues).await
     }
 }
@@ -136,31 +162,20 @@ async fn live(hub: &ConnectedHub, survey: &Survey) -> Fact<LiveTest> {
     }
 }
 
-async fn probed(hubs: &Hubs<'_>, hub: &ConnectedHub, survey: &Survey, request: &Request) -> Result<Vec<Probed>, Error> {
-    let clusters = request.clusters(survey);
-    let probed = if request.names.is_empty() {
-        let _waiting = hubs.ui.spinner(&format!(
+async fn probed(hub: &ConnectedHub, survey: &Survey, request: &Request) -> Vec<Probed> {
+    if request.names.is_empty() {
+        let _waiting = hub.ui.spinner(&format!(
             "waiting for a probe of the bus, sent every {}s for up to {}s: a new rule takes up to a minute",
             RESEND.as_secs(),
             BUS_LIMIT.as_secs()
         ));
-        vec![probe::bus(&hub.cloud, &hub.scope).await]
-    } else {
-        let _watching = hubs.ui.spinner("watching the queues of clusters, for up to 90s");
-        let probes = clusters.keys().map(|name| {
-            let queue = survey.cluster_queue(name);
-            probe::cluster(&hub.cloud, &hub.scope, name.clone(), queue)
-        });
-        join_all(probes).await
-    };
-    for probed in &probed {
-        if probed.finding().is_none() {
-            hubs.ui.result(&format!("  {}", probed.sentence()))?;
-        }
-        let tags = probed.cluster.as_ref().and_then(|name| clusters.get(name));
-        if let (ProbeResult::NotRead | ProbeResult::Unknown(_), Some(tags)) = (&probed.result, tags) {
-            hubs.ui.result(&text::how_to_check(&probed.queue, tags))?;
-        }
+        return vec![probe::bus(&hub.cloud, &hub.scope).await];
     }
-    Ok(probed)
+    let _watching = hub.ui.spinner("watching the queues of clusters, for up to 90s");
+    let clusters = request.clusters(survey);
+    let probes = clusters.keys().map(|name| {
+        let queue = survey.cluster_queue(name);
+        probe::cluster(&hub.cloud, &hub.scope, name.clone(), queue)
+    });
+    join_all(probes).await
 }

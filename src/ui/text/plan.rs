@@ -27,7 +27,9 @@ pub(super) const NARROW: usize = 24;
 pub fn heading(heading: &Heading, style: Style) -> String {
     style.paint.bold(&format!(
         "kibus · account {} · {} · hub {}",
-        heading.account, heading.region, heading.bus
+        heading.account(),
+        heading.region(),
+        heading.bus
     ))
 }
 

@@ -113,10 +113,8 @@ impl HubFlags {
         document: DocumentFor,
     ) -> Result<Known, Error> {
         let known = self.options(at, given, document).await?;
-        plan::check_empty_prefix(&at.hub.scope, &known.options.prefix()).map_err(|refusal| {
-            let place = at.hubs.place(at.hub);
-            at.hubs.complete(failure::refused(&place, &[refusal], false))
-        })?;
+        plan::check_empty_prefix(&at.hub.scope, &known.options.prefix())
+            .map_err(|refusal| at.hub.complete(failure::refused(&at.hub.place(), &[refusal], false)))?;
         Ok(known)
     }
 }
