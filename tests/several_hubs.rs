@@ -3,21 +3,33 @@
 use std::ffi::OsString;
 
 use kibus::cli::CommandLine;
+use tokio::process::Command;
 
 /// The environment variable with the hubs: `REGION` or `REGION@PROFILE`, separated by commas.
 pub(crate) const HUBS: &str = "HUBS";
 /// The environment variable with the arguments of kibus, a line each.
-pub(crate) const ARGUMENTS: &str = "ARGUMENTS";
-/// The arguments that make this program of the test binary.
-pub(crate) const PROGRAM: [&str; 5] = [
-    "--exact",
-    "several_hubs::program",
-    "--ignored",
-    "--nocapture",
-    "--quiet",
-];
+const ARGUMENTS: &str = "ARGUMENTS";
 /// What the test binary writes to standard output first.
 pub(crate) const PREAMBLE: &str = "\nrunning 1 test\n";
+
+/// The program.
+pub(crate) fn command() -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args([
+        "--exact",
+        "several_hubs::program",
+        "--ignored",
+        "--nocapture",
+        "--quiet",
+    ]);
+    command
+}
+
+/// Sets the arguments of kibus, which are no arguments of the test binary. The router is not beside it.
+pub(crate) fn set_arguments(command: &mut Command, arguments: &[String]) {
+    command.env(ARGUMENTS, arguments.join("\n"));
+    command.env("KIBUS_ROUTER_BINARY", env!("CARGO_BIN_EXE_kibus-router"));
+}
 
 #[test]
 #[ignore = "a program that scenarios run"]

@@ -97,31 +97,17 @@ pub(super) async fn run(line: &str, scenario: &mut Scenario) -> String {
     let arguments: Vec<String> = words[begin + 1..].iter().map(|word| scenario.with_hash(word)).collect();
     let has_several_hubs = words[..begin].iter().any(|pair| pair.starts_with(several_hubs::HUBS));
     let mut command = match has_several_hubs {
-        true => Command::new(std::env::current_exe().unwrap()),
+        true => several_hubs::command(),
         false => Command::new(env!("CARGO_BIN_EXE_kibus")),
-    };
-    match has_several_hubs {
-        true => command.args(several_hubs::PROGRAM),
-        false => command.args(&arguments),
     };
     command
         .env_clear()
-        .env(several_hubs::ARGUMENTS, arguments.join("\n"))
         .env("PATH", std::env::var_os("PATH").unwrap())
         .env("HOME", scenario.directory.path())
         .env("AWS_ACCESS_KEY_ID", &scenario.account.id)
         .env("AWS_SECRET_ACCESS_KEY", "test")
         .env("AWS_REGION", "us-west-2")
         .env("AWS_ENDPOINT_URL", format!("http://127.0.0.1:{}", scenario.proxy.port))
-        // The test binary, which runs kibus for several hubs, is in another directory.
-        .env(
-            "KIBUS_ROUTER_BINARY",
-            if has_several_hubs {
-                env!("CARGO_BIN_EXE_kibus-router")
-            } else {
-                ""
-            },
-        )
         // Disables the instance metadata service.
         .env("AWS_EC2_METADATA_DISABLED", "true")
         .current_dir(scenario.directory.path())
@@ -129,6 +115,10 @@ pub(super) async fn run(line: &str, scenario: &mut Scenario) -> String {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
+    match has_several_hubs {
+        true => several_hubs::set_arguments(&mut command, &arguments),
+        false => drop(command.args(&arguments)),
+    }
     for pair in &words[..begin] {
         match pair.split_once('=').unwrap() {
             (name, "") => command.env_remove(name),
