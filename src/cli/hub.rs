@@ -175,7 +175,7 @@ impl<'a> Hubs<'a> {
         let reached = self.list.iter_mut().map(|hub| &mut hub.heading);
         Heading::tell_apart(reached.chain(self.unreached.iter_mut().map(|report| &mut report.heading)));
         for hub in &mut self.list {
-            hub.ui = self.ui.labelled(&hub.heading.label);
+            hub.ui = self.ui.labeled(&hub.heading.label);
         }
     }
 

@@ -182,7 +182,7 @@ fn show(hubs: &Hubs<'_>, results: &[Planned], consent: Consent) -> Result<(), Er
         let unreached = unreached.filter_map(|report| Some((&report.heading, report.error.as_ref()?)));
         for (heading, error) in unplanned.chain(unreached) {
             hubs.ui
-                .labelled(&heading.label)
+                .labeled(&heading.label)
                 .note(&format!("not planned: {error}"), &[]);
         }
     }
@@ -305,7 +305,7 @@ pub(super) fn finish(hubs: &Hubs<'_>, mut reports: Vec<HubReport>, ending: Endin
         }
     }
     for (error, labels) in &errors {
-        hubs.ui.labelled(&labels.join(", ")).show_error(error);
+        hubs.ui.labeled(&labels.join(", ")).show_error(error);
     }
     let kinds = errors.iter().map(|(error, _)| Ending::With(error.kind));
     Ok(kinds.fold(ending, Ending::max))

@@ -64,7 +64,7 @@ mod tests {
     use crate::model::scope::tests::scope;
 
     #[test]
-    fn hubs_are_told_apart_by_what_differs() {
+    fn labels_are_what_differs() {
         let one = Heading::from(&scope());
         let elsewhere = Heading {
             region: Some("eu-west-1".parse().unwrap()),

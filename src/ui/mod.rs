@@ -86,7 +86,7 @@ impl Ui {
 
     /// The same for what is about one of several hubs: its messages on stderr begin with this label, unless it is empty.
     #[must_use]
-    pub fn labelled(&self, label: &str) -> Self {
+    pub fn labeled(&self, label: &str) -> Self {
         let label = match label {
             "" => String::new(),
             label => format!("{label}: "),

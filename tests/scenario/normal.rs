@@ -101,10 +101,10 @@ fn sorted_progress(lines: Vec<String>) -> Vec<String> {
         "! slowed down by ",
     ];
     let is_progress = |line: &String| {
-        let labelled = REGIONS
+        let labeled = REGIONS
             .iter()
             .find_map(|region| line.split_once(&format!("{region}: ")));
-        let line = labelled.map_or_else(|| line.clone(), |(_, text)| format!("! {text}"));
+        let line = labeled.map_or_else(|| line.clone(), |(_, text)| format!("! {text}"));
         PROGRESS.iter().any(|beginning| line.starts_with(beginning))
     };
     let mut done: Vec<String> = Vec::new();
