@@ -1,5 +1,5 @@
-//! The seam to AWS: what can be asked ([`Read`]), what can be changed ([`Write`]), what a probe needs ([`Probe`]), and what
-//! dead letters need ([`DeadLetters`]).
+//! The seam to AWS: what can be asked ([`Read`]), what can be changed ([`Write`]), and what a probe needs ([`Probe`]). What
+//! dead letters need is in their own room.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -8,10 +8,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::model::dead_letter::DeadLetter;
 use crate::model::document::Document;
 use crate::model::inline_policy::InlinePolicy;
-use crate::model::name::{BusName, FunctionName, KmsKey, LogGroupName, QueueName, QueuePrefix, RoleName};
+use crate::model::name::{BusName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName};
 use crate::model::resource::{FunctionMapping, FunctionSettings, Resource, ResourceId};
 use crate::model::self_test::LiveTest;
 use crate::model::status::{Depth, Status};
@@ -223,46 +222,4 @@ pub trait Probe: Send + Sync {
 
     /// How many messages a queue holds; `None` if it is absent.
     fn depth(&self, queue: &QueueName) -> impl Future<Output = Result<Option<Depth>, Fault>> + Send;
-}
-
-/// A dead letter that is hidden from other receivers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReceivedLetter {
-    /// The dead letter.
-    pub letter: DeadLetter,
-    /// What SQS needs to release or delete it.
-    pub receipt: String,
-}
-
-/// What `dead-letters` needs: the messages of the dead-letter queue, the router, and its log about them.
-pub trait DeadLetters: Send + Sync {
-    /// Receives up to ten messages, and hides each for this many seconds. Waits for a second if there is none.
-    fn receive(
-        &self,
-        queue: &QueueName,
-        hidden: u32,
-    ) -> impl Future<Output = Result<Vec<ReceivedLetter>, Fault>> + Send;
-
-    /// Makes a message visible again.
-    fn release(&self, queue: &QueueName, receipt: &str) -> impl Future<Output = Result<(), Fault>> + Send;
-
-    /// Deletes a message.
-    fn delete(&self, queue: &QueueName, receipt: &str) -> impl Future<Output = Result<(), Fault>> + Send;
-
-    /// Invokes a function's alias with these messages and waits until they are routed. Gives the ids of those that the
-    /// router returns; a failed invocation is a fault.
-    fn route(
-        &self,
-        function: &FunctionName,
-        alias: &str,
-        letters: Vec<&DeadLetter>,
-    ) -> impl Future<Output = Result<BTreeSet<String>, Fault>> + Send;
-
-    /// The lines of a log group about messages that the router returned to their queue, since a time in milliseconds of
-    /// the Unix epoch, in the order of time; and whether that is all of them.
-    fn retry_lines(
-        &self,
-        group: &LogGroupName,
-        since: i64,
-    ) -> impl Future<Output = Result<(Vec<String>, bool), Fault>> + Send;
 }

@@ -5,11 +5,13 @@
 
 use std::fmt;
 
-/// The kind of an error, which has its own exit code. A later kind is worse, and a command about several hubs ends with the
-/// worst: one exit code must be that which leaves most unknown. After a signal it is unknown what the rest would have
-/// been; after a failure, changes may be made. Invalid input, a refusal, and a plan that nobody confirmed changed nothing;
-/// differences are a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+use serde::Serialize;
+
+/// The kind of an error, which has its own exit code.
+// A later kind is worse, for the reason that `Ending` has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum ErrorKind {
     /// A check has findings.
     Differences,
@@ -27,7 +29,10 @@ pub enum ErrorKind {
     Interrupted,
 }
 
-/// How a command ends. That of a command about several hubs is the worst of theirs, which is the greatest.
+/// How a command ends. A command about several hubs ends with the worst of their endings, which is the greatest: one exit
+/// code must be that which leaves most unknown. After a signal it is unknown what the rest would have been; after a
+/// failure, changes may be made. Invalid input, a refusal, and a plan that nobody confirmed changed nothing; differences are
+/// a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ending {
     /// Done, or nothing to do.
@@ -59,20 +64,6 @@ impl ErrorKind {
             Self::Usage => 64,
             Self::Interrupted => 130,
             Self::Terminated => 143,
-        }
-    }
-
-    /// The word for it in JSON output.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Failed => "failed",
-            Self::Differences => "differences",
-            Self::NotConfirmed => "not-confirmed",
-            Self::Refused => "refused",
-            Self::Usage => "usage",
-            Self::Interrupted => "interrupted",
-            Self::Terminated => "terminated",
         }
     }
 }

@@ -13,13 +13,15 @@
 //! survey → recipe → plan → show → confirm → apply → report
 //! ```
 //!
-//! In reading order: [`model`] has names, resources and options; [`plan`] compares desired and observed resources and
+//! In reading order: [`model`] has names, resources and options; [`iam`] evaluates policies; [`plan`] compares desired and observed resources and
 //! orders the changes; [`cloud`] is the interface to AWS; [`survey`] reads through it; [`reconcile`] turns a survey and a
 //! request into an intent; [`apply`] runs plans; [`aws`] implements the interface on the AWS SDK; [`ui`] turns values and
 //! events into text and JSON; and [`cli`] has the commands and joins the stages. [`router`] is the Lambda function. It
 //! uses [`wire`], and `package` packs it. [`sandbox`] runs a local AWS emulator, and `demo` fills it.
 
+pub mod advice;
 pub mod error;
+pub mod iam;
 pub mod model;
 pub mod plan;
 

@@ -127,13 +127,13 @@ fn all_options() -> HubOptions {
         retention: Some("7200".parse().unwrap()),
         permissions_boundary: Some(OrNone(Some(BOUNDARY.parse().unwrap()))),
         role_path: Some("/team/x/".parse().unwrap()),
-        queue_prefix: None,
         memory: Some("512".parse().unwrap()),
         architecture: Some(Architecture::Arm64),
         reserved_concurrency: Some(OrNone(Some("5".parse().unwrap()))),
         log_retention: Some("30".parse().unwrap()),
         rebalance: Some(true),
         lock_queues: Some(false),
+        ..HubOptions::default()
     }
 }
 
@@ -226,12 +226,15 @@ fn variants(resource: &Resource) -> Vec<(String, Resource)> {
     }
     if resource.tags().is_some() {
         variants.change("tag of the user", |r| {
-            tags(r).insert("team/1".to_owned(), "a b".to_owned());
+            r.tags_mut().unwrap().0.insert("team/1".to_owned(), "a b".to_owned());
         });
         variants.change("value of a tag", |r| {
-            tags(r).insert("kibus:bus".to_owned(), "other".to_owned());
+            r.tags_mut()
+                .unwrap()
+                .0
+                .insert("kibus:bus".to_owned(), "other".to_owned());
         });
-        variants.change("tags than any", |r| tags(r).clear());
+        variants.change("tags than any", |r| r.tags_mut().unwrap().0.clear());
     }
     variants.1
 }
@@ -258,17 +261,6 @@ impl Variants {
         if variant != self.0 {
             self.1.push((field.to_owned(), variant));
         }
-    }
-}
-
-fn tags(resource: &mut Resource) -> &mut std::collections::BTreeMap<String, String> {
-    match resource {
-        Resource::Queue(r) => &mut r.tags.0,
-        Resource::Role(r) => &mut r.tags.0,
-        Resource::LogGroup(r) => &mut r.tags.0,
-        Resource::Function(r) => &mut r.tags.0,
-        Resource::Rule(r) => &mut r.tags.0,
-        other => panic!("{} has no tags", other.id()),
     }
 }
 

@@ -7,6 +7,7 @@ mod cost;
 mod create_tags;
 mod deleted_queue;
 mod demo;
+mod documented;
 mod drift;
 mod emulator;
 mod errors;

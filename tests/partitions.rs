@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 
 use aws_sdk_sqs::config::endpoint::{DefaultResolver, Params, ResolveEndpoint};
 use kibus::cloud::Read;
+use kibus::iam::operator_policy;
 use kibus::model::cluster::Cluster;
 use kibus::model::document::Document;
 use kibus::model::hub::{self, Hub};
 use kibus::model::inventory::{Desired, Observed, Reading};
 use kibus::model::name::{KmsKey, Partition, Region};
 use kibus::model::options::{ClusterOptions, HubOptions, OrNone};
+use kibus::model::policy;
 use kibus::model::resource::Code;
 use kibus::model::scope::Scope;
-use kibus::model::{operator_policy, policy};
 use kibus::plan::{Plan, plan};
 use kibus::reconcile::ClusterSummary;
 use kibus::ui::{Heading, text};

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use kibus::iam::pattern::{matches, matches_action};
 use kibus::model::cluster::Cluster;
 use kibus::model::document::{Document, texts};
 use kibus::model::hub::Hub;
-use kibus::model::inline_policy::{matches, matches_action};
 use kibus::model::name::QueueName;
 use kibus::model::options::{ClusterOptions, HubOptions};
 use kibus::model::resource::{Code, Resource};

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use aws_sdk_lambda::types::{AliasRoutingConfiguration, State};
 
 use super::AwsCloud;
+use super::changes::Update;
 use super::error::if_present;
 use super::function;
 use super::self_test;
@@ -87,7 +88,11 @@ pub(super) async fn create(cloud: &AwsCloud, alias: &Alias, waiting: Waiting<'_>
 }
 
 /// Points the alias to what the function is now, or to the older version that the plan names.
-pub(super) async fn update(cloud: &AwsCloud, from: &Alias, to: &Alias, waiting: Waiting<'_>) -> Result<(), Fault> {
+pub(super) async fn update(
+    cloud: &AwsCloud,
+    Update { from, to, .. }: Update<'_, Alias>,
+    waiting: Waiting<'_>,
+) -> Result<(), Fault> {
     if let (Some(version), Some(_)) = (to.version, to.history.rolled_back_from) {
         self_test::pass(cloud, to, version, from.version, waiting).await?;
         // Newer versions stay, so that a later upgrade can use them.
@@ -134,7 +139,7 @@ async fn point(
 }
 
 /// Its versions stay until the function is deleted.
-pub(super) async fn delete(cloud: &AwsCloud, name: &FunctionName, alias: &str) -> Result<(), Fault> {
+pub(super) async fn delete(cloud: &AwsCloud, name: &FunctionName, alias: &str, _: Waiting<'_>) -> Result<(), Fault> {
     let call = cloud.lambda.delete_alias().function_name(name.as_str()).name(alias);
     if_present(cloud.call("lambda:DeleteAlias", || call.clone().send()).await).map(drop)
 }

@@ -7,6 +7,17 @@ use crate::cloud::Fault;
 use crate::model::field::{FieldName, FieldValue};
 use crate::plan::FieldChange;
 
+/// An update of a resource.
+#[derive(Clone, Copy)]
+pub(super) struct Update<'a, K> {
+    /// The observed resource.
+    pub(super) from: &'a K,
+    /// The desired one.
+    pub(super) to: &'a K,
+    /// The fields that differ.
+    pub(super) fields: &'a [FieldChange],
+}
+
 /// What an update changes of a resource whose fields are `F`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Changes<F> {
@@ -26,8 +37,9 @@ impl<F: FieldName> Changes<F> {
             fields: Vec::new(),
             tags: TagChanges::default(),
         };
-        for FieldChange { path, to, from: _ } in changes {
-            match (path.strip_prefix("tags."), to) {
+        for change in changes {
+            let FieldChange { path, to, from: _ } = change;
+            match (change.tag(), to) {
                 (Some(key), FieldValue::Text(value)) => {
                     sorted.tags.set.insert(key.to_owned(), value.clone());
                 }

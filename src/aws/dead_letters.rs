@@ -8,8 +8,8 @@ use super::AwsCloud;
 use super::error::rejected;
 use super::invoke::{INVOKE, Invoked, invoke_once};
 use super::log_lines::lines;
-use crate::cloud::{DeadLetters, Fault, ReceivedLetter};
-use crate::model::dead_letter::{DeadLetter, DeadLetterCause, batch_event, failed_messages};
+use crate::cloud::Fault;
+use crate::dead_letters::{DeadLetter, DeadLetterCause, DeadLetters, ReceivedLetter, batch_event, failed_messages};
 use crate::model::name::{FunctionName, LogGroupName, QueueName};
 
 /// The most messages that one receive returns.

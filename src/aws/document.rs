@@ -16,23 +16,7 @@ pub(super) fn read_encoded(text: &str) -> Document {
 
 /// Percent-decoded text.
 pub(super) fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let escaped = match tail {
-            [a, b, ..] if *first == b'%' => hex(*a).zip(hex(*b)).map(|(a, b)| a << 4 | b),
-            _ => None,
-        };
-        bytes.push(escaped.unwrap_or(*first));
-        rest = if escaped.is_some() { &tail[2..] } else { tail };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-fn hex(digit: u8) -> Option<u8> {
-    char::from(digit)
-        .to_digit(16)
-        .and_then(|digit| u8::try_from(digit).ok())
+    String::from_utf8_lossy(&urlencoding::decode_binary(text.as_bytes())).into_owned()
 }
 
 #[cfg(test)]

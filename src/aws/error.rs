@@ -8,8 +8,6 @@ use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 
 use super::empty_answer::EMPTY;
-use super::invoke::INVOKE;
-use super::wait::WaitReason;
 use crate::cloud::{Fault, FaultKind};
 use crate::error::excerpt;
 use crate::wire::answer_limit::AnswerTooLong;
@@ -137,7 +135,7 @@ fn kind(action: &str, code: &str, message: &str) -> FaultKind {
 }
 
 /// Whether AWS denies Lambda what it does with the role of a function. Some of these have the code of a denial.
-fn is_service_denial(code: &str, message: &str) -> bool {
+pub(super) fn is_service_denial(code: &str, message: &str) -> bool {
     let of_the_role = message.contains(NOT_ASSUMABLE) || message.contains(ROLE_PERMISSIONS);
     aws_code::is_service_denied(code)
         || of_the_role && (aws_code::is_denied(code) || aws_code::is_invalid_parameter(code))
@@ -169,67 +167,12 @@ pub(super) fn session_role(principal: &str) -> Option<&str> {
 }
 
 /// What Lambda says of a role that it cannot use.
-const NOT_ASSUMABLE: &str = "cannot be assumed";
+pub(super) const NOT_ASSUMABLE: &str = "cannot be assumed";
 /// What Lambda says of a role that lacks permissions.
-const ROLE_PERMISSIONS: &str = "does not have permissions to call";
-
-/// What SQS says of a redrive policy whose dead-letter queue it does not find (serverless, issue 5215).
-const NO_DEAD_LETTER_QUEUE: &str = "Dead letter target does not exist";
-
-/// Why a retry can succeed soon, if it can: AWS has not finished an earlier change.
-pub(super) fn settling(fault: &Fault) -> Option<WaitReason> {
-    let says = |text: &str| fault.message.contains(text);
-    let code = fault.code.as_deref()?;
-    let invokes = fault.action == INVOKE;
-    let service_denial = is_service_denial(code, &fault.message);
-    let (parameter, policy) = (
-        aws_code::is_invalid_parameter(code),
-        aws_code::is_malformed_policy(code),
-    );
-    [
-        (aws_code::is_deleted_recently(code), WaitReason::QueueDeletedRecently),
-        (
-            service_denial && invokes && says(NOT_ASSUMABLE),
-            WaitReason::VersionWithoutRole,
-        ),
-        (service_denial && says(NOT_ASSUMABLE), WaitReason::RoleNotAssumable),
-        (service_denial && says(ROLE_PERMISSIONS), WaitReason::RolePermissions),
-        (aws_code::is_service_denied(code), WaitReason::VersionWithoutKey),
-        (
-            parameter && (says("invalid for CreateGrant") || says("does not refer to a valid principal")),
-            WaitReason::RoleWithoutGrant,
-        ),
-        (parameter && says("NonExistentQueue"), WaitReason::SourceUnknown),
-        (
-            (aws_code::is_invalid_attribute(code) || aws_code::is_absent(code)) && says(NO_DEAD_LETTER_QUEUE),
-            WaitReason::DeadLetterQueueUnknown,
-        ),
-        (
-            (parameter || policy) && says("nvalid principal"),
-            WaitReason::PrincipalUnknown,
-        ),
-        (
-            aws_code::is_delete_conflict(code) && says("must delete policies first"),
-            WaitReason::PoliciesLeaving,
-        ),
-        (
-            aws_code::is_conflict(code) && is_busy(&fault.message),
-            WaitReason::FunctionBusy,
-        ),
-        (aws_code::is_not_ready(code), WaitReason::FunctionBusy),
-        (aws_code::is_in_use(code), WaitReason::MappingInUse),
-        (
-            aws_code::is_invalid(code) && says("since it has targets"),
-            WaitReason::TargetsLeaving,
-        ),
-        (aws_code::is_concurrent_change(code), WaitReason::ConcurrentChange),
-    ]
-    .into_iter()
-    .find_map(|(applies, reason)| applies.then_some(reason))
-}
+pub(super) const ROLE_PERMISSIONS: &str = "does not have permissions to call";
 
 /// Whether Lambda refuses because an earlier change is not finished.
-fn is_busy(message: &str) -> bool {
+pub(super) fn is_busy(message: &str) -> bool {
     [
         "in progress",
         "state: Pending",

@@ -9,7 +9,7 @@ use aws_sdk_lambda::operation::list_event_source_mappings::builders::ListEventSo
 use aws_sdk_lambda::types::{EventSourceMappingConfiguration, FilterCriteria, FunctionResponseType, ScalingConfig};
 
 use super::AwsCloud;
-use super::changes::Changes;
+use super::changes::{Changes, Update};
 use super::error::{if_present, rejected};
 use super::pages;
 use super::wait::{Tried, WaitReason, Waiting, accepted, settled};
@@ -17,7 +17,6 @@ use crate::cloud::{Fault, FaultKind};
 use crate::model::name::{FunctionName, QueueName};
 use crate::model::resource::{EventSourceMapping, FunctionMapping, MappingField};
 use crate::model::status::MappingState;
-use crate::plan::FieldChange;
 
 /// Which mapping: from which queue, to which alias of which function.
 pub(super) type MappingKey<'a> = (&'a QueueName, &'a FunctionName, &'a str);
@@ -27,9 +26,11 @@ const GET: &str = "lambda:GetEventSourceMapping";
 /// The mapping and its state.
 pub(super) async fn read(
     cloud: &AwsCloud,
-    key: MappingKey<'_>,
+    queue: &QueueName,
+    function: &FunctionName,
+    alias: &str,
 ) -> Result<Option<(EventSourceMapping, MappingState)>, Fault> {
-    let mut mappings = list(cloud, key).await?;
+    let mut mappings = list(cloud, (queue, function, alias)).await?;
     mappings.retain(|mapping| mapping.state() != Some("Deleting"));
     let Some((first, others)) = mappings.split_first() else {
         return Ok(None);
@@ -40,9 +41,9 @@ pub(super) async fn read(
         reason: first.state_transition_reason().map(str::to_owned),
     };
     let mapping = EventSourceMapping {
-        queue: key.0.clone(),
-        function: key.1.clone(),
-        alias: key.2.to_owned(),
+        queue: queue.clone(),
+        function: function.clone(),
+        alias: alias.to_owned(),
         batch_size: unsigned(first.batch_size()).unwrap_or_default(),
         window: unsigned(first.maximum_batching_window_in_seconds()).unwrap_or_default(),
         maximum_concurrency: unsigned(first.scaling_config().and_then(ScalingConfig::maximum_concurrency)),
@@ -106,9 +107,11 @@ pub(super) async fn create(cloud: &AwsCloud, mapping: &EventSourceMapping, waiti
 
 pub(super) async fn update(
     cloud: &AwsCloud,
-    from: &EventSourceMapping,
-    mapping: &EventSourceMapping,
-    fields: &[FieldChange],
+    Update {
+        from,
+        to: mapping,
+        fields,
+    }: Update<'_, EventSourceMapping>,
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
     let action = "lambda:UpdateEventSourceMapping";
@@ -158,8 +161,14 @@ pub(super) async fn update(
     Ok(())
 }
 
-pub(super) async fn delete(cloud: &AwsCloud, key: MappingKey<'_>, waiting: Waiting<'_>) -> Result<(), Fault> {
-    for mapping in list(cloud, key).await? {
+pub(super) async fn delete(
+    cloud: &AwsCloud,
+    queue: &QueueName,
+    function: &FunctionName,
+    alias: &str,
+    waiting: Waiting<'_>,
+) -> Result<(), Fault> {
+    for mapping in list(cloud, (queue, function, alias)).await? {
         if let Some(uuid) = mapping.uuid() {
             remove(cloud, uuid, waiting).await?;
         }

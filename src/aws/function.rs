@@ -21,14 +21,13 @@ use ready::gone;
 pub(super) use ready::ready;
 
 use super::AwsCloud;
-use super::changes::Changes;
+use super::changes::{Changes, Update};
 use super::error::{if_present, refusal};
 use super::wait::{Waiting, accepted};
 use crate::cloud::Fault;
 use crate::model::name::FunctionName;
 use crate::model::resource::{Code, Function, FunctionField, FunctionSettings, Logging};
 use crate::model::tags::{ROUTER_SHA256, ROUTER_VERSION, Tags};
-use crate::plan::FieldChange;
 
 pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName) -> Result<Option<Function>, Fault> {
     let call = cloud.lambda.get_function().function_name(name.as_str());
@@ -115,8 +114,9 @@ pub(super) async fn create(cloud: &AwsCloud, function: &Function, waiting: Waiti
 
 pub(super) async fn update(
     cloud: &AwsCloud,
-    function: &Function,
-    fields: &[FieldChange],
+    Update {
+        to: function, fields, ..
+    }: Update<'_, Function>,
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
     let settings = &function.settings;

@@ -3,14 +3,13 @@
 use aws_sdk_cloudwatchlogs::types::LogGroup as AwsLogGroup;
 
 use super::AwsCloud;
-use super::changes::Changes;
+use super::changes::{Changes, Update};
 use super::error::if_present;
 use super::pages;
 use super::wait::{Waiting, accepted};
 use crate::cloud::Fault;
 use crate::model::name::LogGroupName;
 use crate::model::resource::{LogGroup, LogGroupField};
-use crate::plan::FieldChange;
 
 pub(super) async fn read(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option<LogGroup>, Fault> {
     let tags = async {
@@ -62,8 +61,7 @@ pub(super) async fn create(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<
 
 pub(super) async fn update(
     cloud: &AwsCloud,
-    group: &LogGroup,
-    fields: &[FieldChange],
+    Update { to: group, fields, .. }: Update<'_, LogGroup>,
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
     let Changes { fields, tags } = Changes::among("logs:PutRetentionPolicy", fields)?;

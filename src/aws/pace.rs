@@ -170,7 +170,6 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
     use crate::aws::error::refusal;
-    use crate::model::scope::tests::scope;
 
     fn throttle(action: &str) -> Fault {
         refusal(action, Some("Throttling"), "Rate exceeded")
@@ -189,13 +188,7 @@ mod tests {
         assert_eq!(throttled(), Ok(()));
         let fault = throttled().unwrap_err();
         assert_eq!(fault.kind, FaultKind::Throttled);
-        let (notes, hint) = fault.explanation(&scope());
-        assert_eq!(notes, ["iam:GetRole: IAM has throttled every call for 10m"]);
-        let hint = hint.unwrap();
-        assert_eq!(
-            hint.text,
-            "other programs of this account may use up the rate: wait, or stop them, and run again"
-        );
+        assert_eq!(fault.to_string(), "iam:GetRole: IAM has throttled every call for 10m");
     }
 
     #[tokio::test]

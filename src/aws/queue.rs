@@ -15,15 +15,15 @@ use aws_sdk_sqs::config::SharedHttpClient;
 use aws_sdk_sqs::types::QueueAttributeName as Attribute;
 
 use super::AwsCloud;
-use super::changes::Changes;
+use super::changes::{Changes, Update};
 use super::deleted_queue::until_gone;
 use super::error::{if_present, rejected};
 use super::wait::{Tried, WaitReason, Waiting, accepted, pause, seen, settled};
 use crate::cloud::{Fault, FaultKind, Read};
+use crate::iam::grants::other_senders;
 use crate::model::cluster::TAGS_REMEMBERED;
 use crate::model::field::FieldValue;
 use crate::model::name::QueueName;
-use crate::model::queue_policy;
 use crate::model::resource::Queue;
 use crate::model::status::QueueState;
 use crate::model::tags::{BUS, CLUSTER, DELETING, Tags};
@@ -165,8 +165,11 @@ async fn request(cloud: &AwsCloud, queue: &Queue, waiting: Waiting<'_>) -> Resul
 /// stop those who sent to it before.
 pub(super) async fn update(
     cloud: &AwsCloud,
-    queue: &Queue,
-    changes: &[FieldChange],
+    Update {
+        to: queue,
+        fields: changes,
+        ..
+    }: Update<'_, Queue>,
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
     let action = "sqs:SetQueueAttributes";
@@ -206,12 +209,12 @@ pub(super) async fn update(
 /// Whether a change takes a policy away that lets others send to the queue.
 fn stops_other_senders(change: &FieldChange) -> bool {
     change.path == Queue::POLICY
-        && matches!(&change.from, FieldValue::Document(policy) if !queue_policy::other_senders(policy).is_empty())
+        && matches!(&change.from, FieldValue::Document(policy) if !other_senders(policy).is_empty())
 }
 
 /// Marks a queue as being deleted, and requests the delete. Whoever reads the queue before it is gone knows that it does
 /// not stay, also if this process ends between the two calls.
-pub(super) async fn delete(cloud: &AwsCloud, name: &QueueName) -> Result<(), Fault> {
+pub(super) async fn delete(cloud: &AwsCloud, name: &QueueName, _: Waiting<'_>) -> Result<(), Fault> {
     let url = cloud.queue_url(name);
     let request = async {
         let mark = cloud.sqs.tag_queue().queue_url(&url);

@@ -6,14 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use aws_sdk_iam::types::Tag;
 
 use super::AwsCloud;
-use super::changes::Changes;
+use super::changes::{Changes, Update};
 use super::document;
 use super::error::{if_present, rejected};
 use super::wait::{WaitReason, Waiting, accepted, found};
 use crate::cloud::Fault;
 use crate::model::name::RoleName;
 use crate::model::resource::{Role, RoleField};
-use crate::plan::FieldChange;
 
 /// The roles that this run has given a permissions boundary. Changes of IAM are eventually consistent (IAM user guide,
 /// "Troubleshoot IAM"), so a condition on `iam:PermissionsBoundary` may still deny the next call.
@@ -103,8 +102,7 @@ pub(super) async fn create(cloud: &AwsCloud, role: &Role, waiting: Waiting<'_>) 
 
 pub(super) async fn update(
     cloud: &AwsCloud,
-    role: &Role,
-    fields: &[FieldChange],
+    Update { to: role, fields, .. }: Update<'_, Role>,
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
     let name = role.name.as_str();

@@ -1,6 +1,7 @@
 //! Inline policies of IAM roles.
 
 use super::AwsCloud;
+use super::changes::Update;
 use super::document;
 use super::error::if_present;
 use super::still_absent;
@@ -28,11 +29,19 @@ pub(super) async fn read(cloud: &AwsCloud, role: &RoleName, name: &PolicyName) -
 pub(super) async fn create(cloud: &AwsCloud, policy: &RolePolicy, waiting: Waiting<'_>) -> Result<(), Fault> {
     let id = ResourceId::RolePolicy(policy.role.clone(), policy.name.clone());
     still_absent::check(cloud, PUT, &id).await?;
-    update(cloud, policy, waiting).await
+    write(cloud, policy, waiting).await
+}
+
+pub(super) async fn update(
+    cloud: &AwsCloud,
+    Update { to, .. }: Update<'_, RolePolicy>,
+    waiting: Waiting<'_>,
+) -> Result<(), Fault> {
+    write(cloud, to, waiting).await
 }
 
 /// IAM may not find a role yet that is new too, nor a condition its boundary.
-pub(super) async fn update(cloud: &AwsCloud, policy: &RolePolicy, waiting: Waiting<'_>) -> Result<(), Fault> {
+async fn write(cloud: &AwsCloud, policy: &RolePolicy, waiting: Waiting<'_>) -> Result<(), Fault> {
     seen(PUT, cloud.bounded.unseen(&policy.role), waiting, || put(cloud, policy)).await
 }
 

@@ -8,17 +8,16 @@ use aws_sdk_eventbridge::types::{RuleState, Tag, Target as AwsTarget};
 use serde_json::Value;
 
 use super::AwsCloud;
-use super::changes::Changes;
+use super::changes::{Changes, Update};
 use super::document;
-use super::error::{if_present, rejected, settling};
+use super::error::{if_present, rejected};
 use super::still_absent;
-use super::wait::{Tried, WaitReason, Waiting, accepted, found, settled};
+use super::wait::{Tried, WaitReason, Waiting, accepted, found, settled, settling};
 use crate::cloud::Fault;
 use crate::error::listed;
 use crate::model::document::Document;
 use crate::model::name::RuleName;
 use crate::model::resource::{ResourceId, Rule, RuleField};
-use crate::plan::FieldChange;
 
 pub(super) async fn read(cloud: &AwsCloud, name: &RuleName) -> Result<Option<Rule>, Fault> {
     let rule = async {
@@ -68,8 +67,7 @@ pub(super) async fn create(cloud: &AwsCloud, rule: &Rule, waiting: Waiting<'_>) 
 
 pub(super) async fn update(
     cloud: &AwsCloud,
-    rule: &Rule,
-    fields: &[FieldChange],
+    Update { to: rule, fields, .. }: Update<'_, Rule>,
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
     let changes = Changes::among("events:PutRule", fields)?;

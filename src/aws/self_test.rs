@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::AwsCloud;
-use super::error::{rejected, settling};
+use super::error::rejected;
 use super::invoke::{INVOKE, Invoked, invoke, invoke_once};
-use super::wait::{WaitReason, Waiting, pause};
+use super::wait::{WaitReason, Waiting, pause, settling};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::FunctionName;
 use crate::model::resource::{Alias, FunctionSettings};

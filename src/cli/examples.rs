@@ -16,131 +16,25 @@ pub(super) const EXIT_CODES: [(&str, &str); 7] = [
     ("130, 143", "Interrupted by Ctrl-C, or terminated by SIGTERM"),
 ];
 
+/// For each command a line `[command]`, then for each example a line `# what it does` and the command line.
+const EXAMPLES: &str = include_str!("examples.txt");
+
 /// The examples of a command; none for a subcommand of another command.
-pub(super) fn examples(command: &str) -> &'static [Example] {
-    match command {
-        "kibus" => &[
-            ("Create the hub of this account and Region", "kibus bootstrap-hub"),
-            ("Register two clusters", "kibus add-cluster base tenant-1"),
-            ("Check the hub and all clusters", "kibus verify"),
-        ],
-        "bootstrap-hub" => &[
-            (
-                "Show the plan for a hub and change nothing",
-                "kibus bootstrap-hub --dry-run",
-            ),
-            ("Create or update the hub", "kibus bootstrap-hub"),
-            (
-                "Encrypt the queues with a KMS key",
-                "kibus bootstrap-hub --kms-key arn:aws:kms:us-west-2:111122223333:key/1234abcd",
-            ),
-            (
-                "In a pipeline, fail with exit code 2 if the hub is not up to date",
-                "kibus bootstrap-hub --dry-run --detailed-exitcode",
-            ),
-        ],
-        "add-cluster" => &[
-            ("Register two clusters", "kibus add-cluster base tenant-1"),
-            (
-                "Register a cluster whose controller role has an unusual name",
-                "kibus add-cluster base --controller-role base-karpenter",
-            ),
-            (
-                "Do not change IAM; print the statement that the controller role needs",
-                "kibus add-cluster base --no-controller-role",
-            ),
-            (
-                "Print the Helm values for this version of Karpenter",
-                "kibus add-cluster base --karpenter-version 1.8.1",
-            ),
-        ],
-        "remove-cluster" => &[
-            ("Show what would be deleted", "kibus remove-cluster tenant-1 --dry-run"),
-            (
-                "Remove two clusters without confirmation",
-                "kibus remove-cluster tenant-1 tenant-2 --yes",
-            ),
-        ],
-        "verify" => &[
-            ("Check the hub and all clusters", "kibus verify"),
-            ("Check the hub and one cluster", "kibus verify base"),
-            ("Send a probe through the bus", "kibus verify --probe"),
-            ("Write the findings as JSON", "kibus verify --output json"),
-        ],
-        "status" => &[
-            ("Show the hub, its queues and its clusters", "kibus status"),
-            ("Show the hub of another Region", "kibus status --region eu-west-1"),
-            ("Write the status as JSON", "kibus status --output json"),
-        ],
-        "dead-letters" => &[
-            ("Show the events that reached no cluster", "kibus dead-letters"),
-            ("Route them again through the router", "kibus dead-letters --redrive"),
-            ("Delete what is shown", "kibus dead-letters --purge"),
-        ],
-        "teardown" => &[
-            ("Show what would be deleted", "kibus teardown --dry-run"),
-            ("Delete the bus `blue` with its clusters", "kibus teardown --bus blue"),
-        ],
-        "rollback" => &[
-            ("Show the previous version of the router", "kibus rollback --dry-run"),
-            ("Roll back to the previous version", "kibus rollback"),
-            ("Roll back to version 3 of the function", "kibus rollback 3"),
-        ],
-        "list" => &[
-            ("List the buses and clusters in this account and Region", "kibus list"),
-            ("Write the list as JSON", "kibus list --output json"),
-        ],
-        "policy" => &[
-            ("Print the IAM policy of an operator", "kibus policy operator"),
-            (
-                "Print the IAM policy of a pipeline that only verifies",
-                "kibus policy operator --read-only",
-            ),
-            ("Print the IAM policy of a controller", "kibus policy controller base"),
-            (
-                "Save the policy of the router",
-                "kibus policy router > router-policy.json",
-            ),
-        ],
-        "explain" => &[
-            ("Explain a finding", "kibus explain K206"),
-            ("Read the explanation page by page", "kibus explain K512 | less"),
-        ],
-        "sandbox" => &[
-            ("Run the demo", "kibus sandbox demo"),
-            (
-                "Start the sandbox and create a hub in it",
-                "kibus sandbox up && kibus bootstrap-hub --sandbox",
-            ),
-            ("Point AWS tools at the sandbox", "eval \"$(kibus sandbox env)\""),
-            ("Stop the sandbox and delete everything in it", "kibus sandbox down"),
-        ],
-        "completions" => &[
-            (
-                "Complete commands in this bash session",
-                "source <(kibus completions bash)",
-            ),
-            (
-                "Install completion for fish",
-                "kibus completions fish > ~/.config/fish/completions/kibus.fish",
-            ),
-        ],
-        "man" => &[
-            ("Read the manual page of a command", "kibus man add-cluster | man -l -"),
-            ("Write all manual pages to a directory", "kibus man --directory ./man1"),
-        ],
-        "version" => &[
-            ("Print version, commit and target", "kibus version"),
-            ("Print them as JSON", "kibus version --output json"),
-        ],
-        _ => &[],
+pub(super) fn examples(command: &str) -> Vec<Example> {
+    let heading = format!("[{command}]");
+    let section = EXAMPLES.lines().skip_while(|line| *line != heading).skip(1);
+    let mut lines = section.take_while(|line| !line.is_empty());
+    let mut examples = Vec::new();
+    while let (Some(about), Some(line)) = (lines.next(), lines.next()) {
+        examples.push((about.trim_start_matches("# "), line));
     }
+    examples
 }
 
 /// Adds examples and exit codes to the `--help` of every command.
 pub(super) fn add_to_help(kibus: Command) -> Command {
     fn add(command: Command) -> Command {
-        let after = after_help(examples(command.get_name()));
+        let after = after_help(&examples(command.get_name()));
         command.after_help(SHORT).after_long_help(after)
     }
     add(kibus).mut_subcommands(|command| add(command).mut_subcommands(add))

@@ -6,6 +6,7 @@ mod blocked;
 pub(super) use apply::{cut_short, failed_change, stopped};
 pub(super) use blocked::{blocked, no_single_role};
 
+use crate::advice::explanation;
 use crate::error::{Error, Invocation};
 use crate::model::fault::{Fault, FaultKind};
 use crate::model::scope::Scope;
@@ -67,7 +68,7 @@ pub(super) fn refused(place: &Place, refusals: &[Refusal], removes: bool) -> Err
 
 /// Adds why a call failed, and what helps.
 pub(super) fn because(place: &Place, mut error: Error, fault: &Fault) -> Error {
-    let (notes, hint) = fault.explanation(&place.scope);
+    let (notes, hint) = explanation(fault, &place.scope);
     error.notes.extend(notes);
     error.hints.extend(hint);
     error

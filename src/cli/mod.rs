@@ -6,6 +6,7 @@ mod examples;
 mod failure;
 mod global;
 mod hub;
+mod options;
 mod parse;
 mod router_file;
 mod stages;

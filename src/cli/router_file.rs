@@ -6,10 +6,12 @@ use std::path::PathBuf;
 use crate::error::{Error, quoted};
 use crate::model::resource::Architecture;
 use crate::package::{self, BinaryHash, Incompatible, Package, PackageError};
-use crate::reconcile::{ArchiveNeed, OfferedRouter};
+use crate::reconcile::{ArchiveNeed, OfferedRouter, Target, architecture, archive_need};
+use crate::survey::Survey;
+use crate::ui::Ui;
 
 /// Which router binary to use.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(super) struct RouterFile {
     /// Router binary [default: kibus-router next to kibus].
     #[arg(long, env = "KIBUS_ROUTER_BINARY", value_name = "FILE")]
@@ -20,16 +22,33 @@ pub(super) struct RouterFile {
 }
 
 /// A router, with its archive if that is at hand.
-pub(super) struct Offer {
-    /// The router.
-    pub(super) router: OfferedRouter,
-    /// The archive to upload.
-    pub(super) archive: Option<Vec<u8>>,
+struct Offer {
+    router: OfferedRouter,
+    archive: Option<Vec<u8>>,
 }
 
 impl RouterFile {
+    /// Gives a target its router, as far as a survey shows that it needs one. Returns the archive that may be uploaded.
+    ///
+    /// # Errors
+    /// As [`RouterFile::offer`].
+    pub(super) fn complete(&self, ui: &Ui, target: &mut Target, survey: &Survey) -> Result<Option<Vec<u8>>, Error> {
+        let Some(need) = archive_need(survey, target) else {
+            return Ok(None);
+        };
+        let _packaging = ui.spinner("packaging the router");
+        let uploads = !target.is_check();
+        let need = match uploads && self.is_given() {
+            true => ArchiveNeed::Upload,
+            false => need,
+        };
+        let offer = self.offer(need, architecture(survey, target))?;
+        target.offer(offer.router);
+        Ok(offer.archive.filter(|_| uploads))
+    }
+
     /// Whether an option names the router.
-    pub(super) fn is_given(&self) -> bool {
+    fn is_given(&self) -> bool {
         self.router_binary.is_some() || self.router_sha256.is_some()
     }
 
@@ -38,7 +57,7 @@ impl RouterFile {
     ///
     /// # Errors
     /// The binary is needed or named, and is missing, not the named one, or no router that Lambda can run.
-    pub(super) fn offer(&self, need: ArchiveNeed, architecture: Architecture) -> Result<Offer, Error> {
+    fn offer(&self, need: ArchiveNeed, architecture: Architecture) -> Result<Offer, Error> {
         let compares = need == ArchiveNeed::Compare;
         match self.package(architecture) {
             Ok(Package { archive, code }) => Ok(Offer {

@@ -1,4 +1,4 @@
-//! The stages of every command that changes something, for a list of hubs: survey, recipe, plan, show, confirm, apply,
+//! The stages of every command that changes something, for a list of hubs: survey, reconcile, show, confirm, apply,
 //! report. All hubs are surveyed at the same time and planned before the first is changed; then all plans are applied at
 //! the same time. A hub that fails does not stop the others.
 
@@ -10,12 +10,13 @@ use tokio::sync::watch;
 use super::Ending;
 use super::failure;
 use super::hub::{ConnectedHub, Hubs};
+use super::router_file::RouterFile;
 use crate::apply::{self, Outcome};
 use crate::error::{Error, ErrorKind};
 use crate::model::tags::{DELETING, MARK_COUNTS};
 use crate::plan::{Action, Plan};
-use crate::reconcile::{Blocked, Confirmation, Intent, Recipe};
-use crate::survey::Survey;
+use crate::reconcile::{Blocked, Confirmation, Intent, Target, needs, reconcile};
+use crate::survey::{self, Query, Survey};
 use crate::ui::{HubReport, Report};
 
 /// How a person agrees to changes.
@@ -42,9 +43,6 @@ impl Consent {
     }
 }
 
-/// A survey asks at most this often: each time a recipe asks for more, it knows more.
-const ROUNDS: usize = 8;
-
 /// What became of one hub.
 struct Planned {
     intent: Intent,
@@ -54,38 +52,40 @@ struct Planned {
 }
 
 impl Planned {
+    fn failed(error: Error) -> Self {
+        Self {
+            intent: Intent::default(),
+            took: None,
+            error: Some(error),
+        }
+    }
+
     fn is_pending(&self) -> bool {
         !self.intent.plan.is_empty()
     }
 }
 
-/// Reads what a recipe needs to know about a hub.
-pub(super) async fn survey(hubs: &Hubs<'_>, hub: &ConnectedHub, recipe: &impl Recipe) -> Survey {
+/// Reads what `needs` asks for about a hub.
+pub(super) async fn survey(
+    hubs: &Hubs<'_>,
+    hub: &ConnectedHub,
+    needs: impl Fn(&Survey) -> Query,
+) -> Result<Survey, Error> {
     let reading = hub.ui.spinner("reading the hub and its clusters");
-    let survey = async {
-        let mut survey = Survey::new(hub.scope.clone());
-        let mut query = recipe.query();
-        for _ in 0..ROUNDS {
-            survey.extend(&hub.cloud, &query, hubs.limit).await;
-            query = recipe.more(&survey);
-            if query.is_empty() {
-                break;
-            }
-        }
-        survey
-    };
-    hubs.slowed(hub, |reason| reading.slowed(reason), survey).await
+    let survey = survey::survey(&hub.cloud, hub.scope.clone(), hubs.limit, needs);
+    let survey = hubs.slowed(hub, |reason| reading.slowed(reason), survey).await;
+    survey.map_err(|endless| Error::failed("this is a bug of kibus; nothing was changed").note(endless.to_string()))
 }
 
-/// The same, again and again until no queue that the recipe wants is being deleted. Marks that are set anew do not hold it
-/// up without end: what is still marked then is an error of the recipe.
-async fn settled_survey(hubs: &Hubs<'_>, hub: &ConnectedHub, recipe: &impl Recipe) -> Survey {
+/// The same for a target, again and again until no queue that it wants is being deleted. Marks that are set anew do not
+/// hold it up without end: what is still marked then is an error of the plan.
+async fn settled_survey(hubs: &Hubs<'_>, hub: &ConnectedHub, target: &Target) -> Result<Survey, Error> {
     let began = Instant::now();
     loop {
-        let survey = survey(hubs, hub, recipe).await;
-        let queues = match recipe.intent(&survey) {
+        let survey = survey(hubs, hub, |survey| needs(target, survey)).await?;
+        let queues = match reconcile(&survey, target) {
             Err(Blocked::BeingDeleted(queues)) if began.elapsed() < MARK_COUNTS => queues,
-            _ => return survey,
+            _ => return Ok(survey),
         };
         let _waiting = hub.ui.spinner("waiting for queues that are being deleted");
         for queue in queues.keys() {
@@ -99,26 +99,33 @@ async fn settled_survey(hubs: &Hubs<'_>, hub: &ConnectedHub, recipe: &impl Recip
     }
 }
 
-/// Runs the stages with the same recipe for all hubs.
-pub(super) async fn change(hubs: Hubs<'_>, recipe: impl Recipe + Clone, consent: Consent) -> Result<Ending, Error> {
-    let recipes = vec![recipe; hubs.list.len()];
-    change_with(hubs, recipes, consent, |_, _, _| Ok(())).await
+/// Runs the stages with the same target for all hubs.
+pub(super) async fn change(hubs: Hubs<'_>, target: Target, consent: Consent) -> Result<Ending, Error> {
+    let targets = vec![target; hubs.list.len()];
+    change_with(hubs, targets, consent, &RouterFile::default()).await
 }
 
-/// The same with a recipe for each hub, which `complete` completes once its hub is surveyed. An error of that is about the
-/// command itself, and ends it.
-pub(super) async fn change_with<R: Recipe>(
+/// The same with a target for each hub, and this router for those that need one. A router that cannot be used ends the
+/// command, because it is not about a hub.
+pub(super) async fn change_with(
     mut hubs: Hubs<'_>,
-    recipes: Vec<R>,
+    targets: Vec<Target>,
     consent: Consent,
-    complete: impl Fn(&mut ConnectedHub, &mut R, &Survey) -> Result<(), Error>,
+    router: &RouterFile,
 ) -> Result<Ending, Error> {
-    let asked = hubs.list.iter().zip(&recipes);
-    let surveys = join_all(asked.map(|(hub, recipe)| settled_survey(&hubs, hub, recipe))).await;
+    let asked = hubs.list.iter().zip(&targets);
+    let surveys = join_all(asked.map(|(hub, target)| settled_survey(&hubs, hub, target))).await;
     let mut results = Vec::new();
-    for ((hub, mut recipe), survey) in hubs.list.iter_mut().zip(recipes).zip(&surveys) {
-        complete(hub, &mut recipe, survey)?;
-        results.push(planned(hub, &recipe, survey));
+    for ((hub, mut target), survey) in hubs.list.iter_mut().zip(targets).zip(surveys) {
+        results.push(match survey {
+            Ok(survey) => {
+                if let Some(archive) = router.complete(&hub.ui, &mut target, &survey)? {
+                    hub.cloud = hub.cloud.clone().with_archive(archive);
+                }
+                planned(hub, &target, &survey)
+            }
+            Err(error) => Planned::failed(error),
+        });
     }
     show(&hubs, &results, consent)?;
     let pending = results.iter().any(Planned::is_pending);
@@ -145,9 +152,9 @@ pub(super) async fn change_with<R: Recipe>(
     finish(&hubs, reports, shown.unwrap_or(Ending::Done))
 }
 
-fn planned(hub: &ConnectedHub, recipe: &impl Recipe, survey: &Survey) -> Planned {
-    let (intent, error) = match recipe.intent(survey) {
-        Err(blocked) => (Intent::default(), Some(hub.blocked(&blocked))),
+fn planned(hub: &ConnectedHub, target: &Target, survey: &Survey) -> Planned {
+    let (intent, error) = match reconcile(survey, target) {
+        Err(blocked) => return Planned::failed(hub.blocked(&blocked)),
         Ok(intent) if intent.refusals.is_empty() => (intent, None),
         Ok(intent) => {
             let removes = intent.plan.changes.iter().all(|change| change.after.is_none());

@@ -4,15 +4,12 @@ use std::collections::BTreeMap;
 
 use futures_util::{StreamExt, stream};
 
-use crate::cloud::{DeadLetters, Fault, ReceivedLetter};
-use crate::model::dead_letter::{DeadLetter, RetryLine};
+use super::{DeadLetter, DeadLetters, HIDDEN, ReceivedLetter, RetryLine};
 use crate::model::fact::Fact;
+use crate::model::fault::Fault;
 use crate::model::name::QueueName;
 use crate::model::scope::Scope;
 
-/// How long a received message is hidden, in seconds: longer than the router takes for a batch. A message that a killed
-/// command received is visible again after this time.
-pub const HIDDEN: u32 = 30;
 /// How many dead letters are read at most.
 pub const MOST: usize = 1_000;
 /// How many bytes their texts have at most, before the last receive: most events have less than 2 KB, and SQS takes 1 MiB.
@@ -26,7 +23,6 @@ const CONCURRENT: usize = 16;
 /// The dead letters that were seen, the oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SeenLetters {
-    /// The dead letters.
     pub letters: Vec<DeadLetter>,
     /// Whether reading ended at a limit, so there may be more.
     pub cut: bool,
@@ -108,7 +104,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
-    use crate::model::dead_letter::DeadLetterCause;
+    use crate::dead_letters::DeadLetterCause;
     use crate::model::name::{FunctionName, LogGroupName};
 
     /// A queue of which each message is visible again as soon as all others were received.

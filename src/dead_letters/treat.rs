@@ -3,20 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::join_all;
+use serde::Serialize;
 use tokio::sync::watch;
 
-use crate::cloud::{DeadLetters, Fault, FaultKind, ReceivedLetter};
-use crate::model::dead_letter::fitting;
+use super::batch::fitting;
+use super::{DeadLetters, HIDDEN, ReceivedLetter};
+use crate::model::fault::{Fault, FaultKind};
 use crate::model::scope::{LIVE, Scope};
 
-/// How long a received message is hidden, in seconds: longer than the router takes for a batch. A message that a killed
-/// command received is visible again after this time.
-const HIDDEN: u32 = 30;
 /// How many receives in a row may return only other messages: someone else sends them faster than these are found.
 const STRANGERS: usize = 20;
 
 /// What is done with dead letters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Treatment {
     /// The router routes them, then they are deleted.
     Redrive,

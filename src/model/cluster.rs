@@ -18,9 +18,7 @@ pub const TAGS_REMEMBERED: Duration = Duration::from_secs(30);
 /// A cluster with every option decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cluster {
-    /// Its name.
     pub name: ClusterName,
-    /// Its queue.
     pub queue: QueueName,
     /// The role that its Karpenter controller runs as; `None` if kibus does not manage a policy on it.
     pub controller_role: Option<RoleName>,

@@ -5,17 +5,17 @@ mod queue;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::inventory::Desired;
-use super::name::{KmsKey, QueuePrefix, RuleName};
-use super::options::{Bounded, HubOptions, LogRetention, Retention};
+use super::name::{QueuePrefix, RuleName};
+use super::options::HubOptions;
 use super::policy;
 use super::queue_policy;
 use super::resource::{
-    Alias, Architecture, Code, EventSourceMapping, Extras, Function, FunctionSettings, History, LogGroup, Logging,
-    Queue, Redrive, Resource, ResourceId, Role, RolePolicy, Rule, Target,
+    Alias, Code, EventSourceMapping, Extras, Function, FunctionSettings, History, LogGroup, Logging, Queue, Redrive,
+    Resource, ResourceId, Role, RolePolicy, Rule, Target,
 };
 use super::router_handler::RouterHandler;
 use super::scope::{LIVE, Scope};
-use super::signal::Signal;
+use super::signal::{OptIn, Signal};
 use super::tags::{CLUSTER, Tags};
 
 pub use queue::CLUSTER_RETENTION;
@@ -65,19 +65,7 @@ impl Hub {
     /// The prefix of cluster queues.
     #[must_use]
     pub fn queue_prefix(&self) -> QueuePrefix {
-        self.options.queue_prefix.clone().unwrap_or_else(default_queue_prefix)
-    }
-
-    /// The customer key of every queue, if one is set.
-    #[must_use]
-    pub fn kms_key(&self) -> Option<&KmsKey> {
-        self.options.kms_key.as_ref()?.0.as_ref()
-    }
-
-    /// The architecture of the function.
-    #[must_use]
-    pub fn architecture(&self) -> Architecture {
-        self.options.architecture.unwrap_or(Architecture::X86_64)
+        self.options.queue_prefix()
     }
 
     /// Its desired resources.
@@ -97,11 +85,11 @@ impl Hub {
             Resource::RolePolicy(RolePolicy {
                 role: self.scope.router_role(),
                 name: self.scope.router_policy(),
-                document: policy::router(&self.scope, &self.queue_prefix(), self.kms_key()),
+                document: policy::router(&self.scope, &self.queue_prefix(), self.options.key()),
             }),
             Resource::LogGroup(LogGroup {
                 name: self.scope.router_log_group(),
-                retention_days: Some(self.options.log_retention.map_or(14, LogRetention::days)),
+                retention_days: Some(self.options.log_retention().days()),
                 tags: self.tags(),
             }),
             Resource::Function(Function {
@@ -151,10 +139,9 @@ impl Hub {
     }
 
     fn signals(&self) -> impl Iterator<Item = Signal> {
-        let rebalance = self.options.rebalance.unwrap_or(false);
         Signal::ALL
             .into_iter()
-            .filter(move |signal| rebalance || !signal.is_opt_in())
+            .filter(|signal| has_rule(&self.options, *signal))
     }
 
     fn tags(&self) -> Tags {
@@ -178,7 +165,7 @@ impl Hub {
             )),
             ..queue(
                 self.scope.dead_letter_queue(),
-                self.kms_key(),
+                self.options.key(),
                 self.tags().with_all(&self.options.saved_tags()),
             )
         }
@@ -186,7 +173,7 @@ impl Hub {
 
     fn hub_queue(&self) -> Queue {
         Queue {
-            retention: self.options.retention.map_or(86_400, Retention::seconds),
+            retention: self.options.retention().seconds(),
             visibility: 6 * FUNCTION_TIMEOUT,
             redrive: Some(Redrive {
                 dead_letters: self.scope.queue_arn(&self.scope.dead_letter_queue()),
@@ -198,7 +185,7 @@ impl Hub {
                 self.rules().iter(),
                 self.options.senders(),
             )),
-            ..queue(self.scope.hub_queue(), self.kms_key(), self.tags())
+            ..queue(self.scope.hub_queue(), self.options.key(), self.tags())
         }
     }
 
@@ -209,24 +196,26 @@ impl Hub {
     fn role(&self) -> Role {
         Role {
             name: self.scope.router_role(),
-            path: self.options.path(),
+            path: self.options.role_path(),
             trust: policy::router_trust(),
-            permissions_boundary: self.options.permissions_boundary.as_ref().and_then(|b| b.0.clone()),
+            permissions_boundary: self.options.boundary().cloned(),
             tags: self.tags(),
         }
     }
 
     fn function_settings(&self) -> FunctionSettings {
         FunctionSettings {
-            role: self.scope.role_arn(&self.options.path(), &self.scope.router_role()),
+            role: self
+                .scope
+                .role_arn(&self.options.role_path(), &self.scope.router_role()),
             runtime: "provided.al2023".to_owned(),
-            architecture: self.architecture(),
+            architecture: self.options.architecture(),
             handler: RouterHandler {
                 bus: self.scope.bus.clone(),
                 prefix: self.queue_prefix(),
             }
             .to_string(),
-            memory: self.options.memory.map_or(256, Bounded::get),
+            memory: self.options.memory().get(),
             timeout: FUNCTION_TIMEOUT,
             environment: BTreeMap::new(),
             code: self.code.clone(),
@@ -259,6 +248,15 @@ impl Hub {
     }
 }
 
+/// Whether a hub with these options has the rule of a signal.
+#[must_use]
+pub fn has_rule(options: &HubOptions, signal: Signal) -> bool {
+    match signal.opt_in() {
+        None => true,
+        Some(OptIn::Rebalance) => options.rebalance == Some(true),
+    }
+}
+
 /// Every id that a hub can have with any options. All must be read to know what exists.
 #[must_use]
 pub fn ids(scope: &Scope) -> Vec<ResourceId> {
@@ -284,8 +282,7 @@ pub fn ids(scope: &Scope) -> Vec<ResourceId> {
 /// The default prefix of cluster queues.
 #[must_use]
 pub fn default_queue_prefix() -> QueuePrefix {
-    #[expect(clippy::expect_used, reason = "a constant that the tests parse")]
-    "karpenter-".parse().expect("the default prefix")
+    HubOptions::default().queue_prefix()
 }
 
 #[cfg(test)]

@@ -17,45 +17,26 @@ impl KarpenterVersion {
     /// Whether its controller calls `GetQueueAttributes`, which those before v0.33 do.
     #[must_use]
     pub fn asks_queue_attributes(self) -> bool {
-        (self.major, self.minor) < (0, 33)
+        self.is_before(0, 33)
     }
 
     /// Whether it panics at start if its queue is missing: v0.33 to v1.3.
     #[must_use]
     pub fn panics_without_queue(self) -> bool {
-        ((0, 33)..(1, 4)).contains(&(self.major, self.minor))
+        !self.is_before(0, 33) && self.is_before(1, 4)
     }
 
-    /// The setting from which it reads the name of its queue.
+    /// Whether its major and minor version are lower than these.
     #[must_use]
-    pub fn setting(self) -> Setting {
-        match (self.major, self.minor) {
-            (0, ..=31) => Setting::ConfigMap,
-            (0, 32) => Setting::Both,
-            _ => Setting::HelmValue,
-        }
+    pub fn is_before(self, major: u32, minor: u32) -> bool {
+        (self.major, self.minor) < (major, minor)
     }
 
-    /// The version of the Helm chart that installs it, if it is known to the patch. Charts before v0.35 have a `v`
-    /// as a prefix (Karpenter's upgrade guide, "Upgrading to 0.35.0").
+    /// Whether it is known to the patch.
     #[must_use]
-    pub fn chart_version(self) -> Option<String> {
-        self.patch?;
-        let v = if (self.major, self.minor) < (0, 35) { "v" } else { "" };
-        Some(format!("{v}{self}"))
+    pub fn has_patch(self) -> bool {
+        self.patch.is_some()
     }
-}
-
-/// The setting from which Karpenter reads the name of its queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Setting {
-    /// v0.19 to v0.31: `aws.interruptionQueueName` in the ConfigMap `karpenter-global-settings`, at its start.
-    ConfigMap,
-    /// v0.32: the ConfigMap, or what later versions read.
-    Both,
-    /// v0.33 and later: `INTERRUPTION_QUEUE`, from the Helm value `settings.interruptionQueue`. The older key is
-    /// ignored silently (eksctl #7697).
-    HelmValue,
 }
 
 impl FromStr for KarpenterVersion {
@@ -92,25 +73,20 @@ mod tests {
 
     #[test]
     fn versions_decide() {
-        for (version, asks, panics, setting, chart) in [
-            ("0.19.0", true, false, Setting::ConfigMap, Some("v0.19.0")),
-            ("v0.31.4", true, false, Setting::ConfigMap, Some("v0.31.4")),
-            ("0.32.1", true, false, Setting::Both, Some("v0.32.1")),
-            ("0.33.0", false, true, Setting::HelmValue, Some("v0.33.0")),
-            ("0.35.0", false, true, Setting::HelmValue, Some("0.35.0")),
-            ("1.3.9", false, true, Setting::HelmValue, Some("1.3.9")),
-            ("1.4", false, false, Setting::HelmValue, None),
-            ("1.14.1", false, false, Setting::HelmValue, Some("1.14.1")),
+        for (version, asks, panics) in [
+            ("0.19.0", true, false),
+            ("v0.31.4", true, false),
+            ("0.32.1", true, false),
+            ("0.33.0", false, true),
+            ("0.35.0", false, true),
+            ("1.3.9", false, true),
+            ("1.4", false, false),
+            ("1.14.1", false, false),
         ] {
             let v: KarpenterVersion = version.parse().unwrap();
             assert_eq!(
-                (
-                    v.asks_queue_attributes(),
-                    v.panics_without_queue(),
-                    v.setting(),
-                    v.chart_version().as_deref()
-                ),
-                (asks, panics, setting, chart),
+                (v.asks_queue_attributes(), v.panics_without_queue()),
+                (asks, panics),
                 "{version}"
             );
         }

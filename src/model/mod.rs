@@ -1,32 +1,25 @@
-//! Names, documents, resources, options, and the desired resources of a hub and a cluster. Pure: nothing here is
+//! Values: names, documents, resources, options, and the desired resources of a hub and a cluster. Pure: nothing here is
 //! `async`, and nothing takes a client.
 
 pub mod cluster;
 pub mod controller_role;
-pub mod dead_letter;
 pub mod document;
 pub mod duration;
 pub mod fact;
 pub mod fault;
-pub mod field;
+pub mod finding_code;
 pub mod hub;
 pub mod inline_policy;
-pub mod inventory;
 pub mod karpenter;
-pub mod key_policy;
 pub mod name;
-pub mod operator_policy;
 pub mod options;
 pub mod other_setup;
 pub mod policy;
-pub mod queue_consumer;
+pub mod probe;
 pub mod queue_policy;
-#[cfg(feature = "cli")]
-pub mod queue_setting;
 #[cfg(test)]
 pub(crate) mod readings;
 pub mod resource;
-pub mod role_pattern;
 pub mod router_build;
 pub mod router_handler;
 pub mod sample_event;
@@ -39,3 +32,6 @@ pub mod status;
 pub mod tag_conditions;
 pub mod tags;
 pub mod template;
+pub mod time;
+
+pub use resource::{field, inventory};

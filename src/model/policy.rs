@@ -106,7 +106,7 @@ pub fn key_statement(scope: &Scope) -> Document {
 }
 
 /// Whether kibus wrote a statement, by its `Sid`.
-pub(super) fn is_ours(statement: &Value) -> bool {
+pub(crate) fn is_ours(statement: &Value) -> bool {
     let sid = statement.get("Sid").and_then(Value::as_str);
     sid.is_some_and(|sid| sid.starts_with(SID_PREFIX))
 }
@@ -139,7 +139,7 @@ fn keys_of<'a>(policy: &'a Document, sids: &'a [&str]) -> impl Iterator<Item = &
 }
 
 /// The policy, with a statement for the customer key of the queues if they have one.
-pub(super) fn with_key(policy: Document, key_use: KeyUse, scope: &Scope, key: Option<&KmsKey>) -> Document {
+pub(crate) fn with_key(policy: Document, key_use: KeyUse, scope: &Scope, key: Option<&KmsKey>) -> Document {
     allowing(policy, key_use, scope, CURRENT_KEY, key)
 }
 
@@ -176,7 +176,7 @@ fn allowing<'a>(
 }
 
 /// Replaces the statements with these Sids.
-pub(super) fn replace_statements(policy: &mut Document, sids: &[&str], by: &Document) {
+pub(crate) fn replace_statements(policy: &mut Document, sids: &[&str], by: &Document) {
     if let (Some(Value::Array(statements)), Value::Array(by)) = (policy.value_mut().get_mut("Statement"), by.value()) {
         statements.retain(|statement| !sids.iter().any(|sid| statement["Sid"] == *sid));
         statements.extend(by.iter().cloned());

@@ -1,13 +1,10 @@
 //! The policies of queues, from the files in `templates/policies`: who may send.
 
-use std::collections::BTreeSet;
-
 use serde_json::{Value, json};
 
-use super::document::{Document, texts};
-use super::inline_policy::matches_action;
+use super::document::Document;
 use super::name::{QueueName, RuleName};
-use super::policy::{is_ours, replace_statements};
+use super::policy::replace_statements;
 use super::scope::Scope;
 use super::template::Template;
 
@@ -93,33 +90,6 @@ fn with_lock(mut policy: Document, lock: &str, values: &[(&str, Value)], senders
     policy
 }
 
-/// Whom the policy of a queue allows to send, in statements that kibus did not write. A statement for all but some
-/// actions may allow it too.
-#[must_use]
-pub fn other_senders(policy: &Document) -> BTreeSet<String> {
-    let allows = |statement: &&Value| {
-        let actions = texts(statement.get("Action"));
-        let sends = actions.iter().any(|action| matches_action(action, "sqs:SendMessage"));
-        statement.get("Effect").and_then(Value::as_str) == Some("Allow")
-            && (sends || statement.get("NotAction").is_some())
-            && !is_ours(statement)
-    };
-    let names = |principal: &Value| match principal {
-        Value::Object(kinds) => kinds
-            .values()
-            .flat_map(|of| texts(Some(of)))
-            .map(str::to_owned)
-            .collect(),
-        one => texts(Some(one)).into_iter().map(str::to_owned).collect::<Vec<_>>(),
-    };
-    policy
-        .statements()
-        .into_iter()
-        .filter(allows)
-        .flat_map(|statement| names(statement.get("Principal").unwrap_or(&Value::Null)))
-        .collect()
-}
-
 /// The redrive allow policy of the dead-letter queue: only the hub queue.
 #[must_use]
 pub fn redrive_from(scope: &Scope, source: &QueueName) -> Document {
@@ -131,51 +101,4 @@ pub fn redrive_from(scope: &Scope, source: &QueueName) -> Document {
 #[must_use]
 pub fn no_redrive() -> Document {
     Document::new(json!({ "redrivePermission": "denyAll" }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn senders_that_kibus_did_not_mean_are_found() {
-        let all = json!({"Service": ["events.amazonaws.com", "sqs.amazonaws.com"]});
-        let allow = |principal: &Value, actions: Value| json!({"Effect": "Allow", "Principal": principal, "Action": actions, "Resource": "*"});
-        let both: &[&str] = &["events.amazonaws.com", "sqs.amazonaws.com"];
-        let with = |mut statement: Value, member: &str, value: Value| {
-            statement[member] = value;
-            statement
-        };
-        let official = allow(&all, json!("sqs:SendMessage"));
-        for (case, statements, senders) in [
-            ("Karpenter's template", json!([official]), both),
-            ("no list", official.clone(), both),
-            ("every action", json!([allow(&all, json!(["SQS:*"]))]), both),
-            (
-                "everyone",
-                json!([allow(&json!("*"), json!("sqs:sendmessage"))]),
-                &["*"],
-            ),
-            (
-                "all but some actions",
-                json!([{"Effect": "Allow", "Principal": {"AWS": "1"}, "NotAction": "sqs:DeleteQueue"}]),
-                &["1"],
-            ),
-            ("another action", json!([allow(&all, json!("sqs:ReceiveMessage"))]), &[]),
-            (
-                "a denial",
-                json!([with(official.clone(), "Effect", json!("Deny"))]),
-                &[],
-            ),
-            (
-                "kibus's own",
-                json!([with(official.clone(), "Sid", json!("KibusRulesSend"))]),
-                &[],
-            ),
-            ("nothing", json!([]), &[]),
-        ] {
-            let found = other_senders(&Document::new(json!({ "Statement": statements })));
-            assert!(found.iter().eq(senders), "{case}: {found:?}");
-        }
-    }
 }

@@ -3,18 +3,13 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::dead_letter::{DeadLetter, DeadLetterCause, RetryLine, batch_event, failed_messages, time_text};
 use super::document::Document;
-use super::inline_policy::{InlinePolicy, queues_received_from, space};
-use super::key_policy::lets_rules_in;
+use super::inline_policy::{InlinePolicy, space};
 use super::options::{ClusterOptions, HubOptions, UserTags};
 use super::policy;
-use super::role_pattern::RolePattern;
 use super::router_handler::RouterHandler;
-use super::sample_event::sample_event;
 use super::scope::tests::scope;
 use super::self_test::{LiveTest, SelfTestReport};
-use super::signal::Signal;
 use super::tags::{BUS, CLUSTER, CONTROLLER_ROLE, Tags};
 
 /// Text of any characters, with those that control a terminal or a reader more often.
@@ -87,7 +82,7 @@ pub(crate) fn any_policy() -> impl Strategy<Value = Value> {
 }
 
 /// JSON, almost JSON, and JSON that is nested deeply.
-fn any_json_text() -> impl Strategy<Value = String> {
+pub(crate) fn any_json_text() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => any_json().prop_map(|value| value.to_string()),
         2 => (any_json(), any::<prop::sample::Index>()).prop_map(|(value, at)| {
@@ -123,49 +118,6 @@ fn any_tags() -> impl Strategy<Value = Tags> {
         .prop_map(|tags| tags.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
 }
 
-/// A dead letter with any text.
-pub(crate) fn any_letter() -> impl Strategy<Value = DeadLetter> {
-    let event =
-        (any_json(), prop::sample::select(Signal::ALL.to_vec()), any_text()).prop_map(|(detail, signal, time)| {
-            let mut event = sample_event(&scope(), signal, &["i-1"]);
-            event["detail"] = detail;
-            event["time"] = time.into();
-            event.to_string()
-        });
-    let body = prop_oneof![any_json_text(), event];
-    let attributes = prop::collection::vec(any_text(), 6);
-    (
-        any_text(),
-        any::<i64>(),
-        any::<u32>(),
-        any::<Option<bool>>(),
-        attributes,
-        body,
-    )
-        .prop_map(|(id, sent, receives, moved, attributes, body)| {
-            let names = [
-                "ERROR_CODE",
-                "ERROR_MESSAGE",
-                "RULE_ARN",
-                "TARGET_ARN",
-                "RETRY_ATTEMPTS",
-                "EXHAUSTED_RETRY_CONDITION",
-            ];
-            let attribute = |name: &str| {
-                let place = names.iter().position(|known| *known == name)?;
-                moved.is_none().then(|| attributes[place].as_str())
-            };
-            let cause = DeadLetterCause::of(attribute, moved.filter(|moved| *moved).map(|_| "arn"));
-            DeadLetter {
-                id,
-                sent,
-                receives,
-                cause,
-                body,
-            }
-        })
-}
-
 proptest! {
     #[test]
     fn tags_are_options_or_an_error_that_names_the_tag(tags in any_tags()) {
@@ -180,19 +132,16 @@ proptest! {
         let given: Vec<String> = tags.0.iter().map(|(key, value)| format!("{key}={value}")).collect();
         let _ = UserTags::parse(&given);
         for value in tags.0.values() {
-            let _ = (value.parse::<RouterHandler>(), value.parse::<RolePattern>());
+            let _ = value.parse::<RouterHandler>();
         }
     }
 
     #[test]
-    fn any_policy_can_be_judged_and_compared(value in any_policy(), other in any_policy()) {
+    fn any_policy_can_be_read_and_compared(value in any_policy(), other in any_policy()) {
         let (policy, other) = (Document::new(value), Document::new(other));
         prop_assert_eq!(policy == other, other == policy);
         prop_assert!(Document::parse(&policy.pretty()).unwrap() == policy);
-        let rules = [scope().rule_arn(&scope().rule(Signal::Probe))];
         let _ = (
-            lets_rules_in(&policy, &scope().account, &rules),
-            queues_received_from(&policy),
             policy::all_ours(&policy),
             policy::current_keys(&policy),
             policy::with_old_keys(policy.clone(), policy::KeyUse::Route, &scope(), &policy::keys(&other)),
@@ -208,24 +157,12 @@ proptest! {
     }
 
     #[test]
-    fn any_dead_letter_can_be_read_and_passed_on(letter in any_letter(), now in any::<i64>(), line in any_json_text()) {
-        let _ = (letter.event(now), time_text(letter.sent), RetryLine::read(&line));
-        let passed: Value = serde_json::from_str(&batch_event(&[&letter]).to_string()).unwrap();
-        prop_assert_eq!(passed["Records"][0]["body"].as_str(), Some(letter.body.as_str()));
-    }
-
-    #[test]
     fn any_answer_of_the_function_is_a_result(answer in prop_oneof![
         any_json_text().prop_map(String::into_bytes),
         any::<Vec<u8>>(),
         any_json().prop_map(|value| json!({"ok": true, "version": value, "problems": value}).to_string().into_bytes()),
         any_text().prop_map(|text| json!({"ok": false, "version": text, "problems": [text]}).to_string().into_bytes()),
-        any_json().prop_map(|value| json!({ "batchItemFailures": value }).to_string().into_bytes()),
-        any_json().prop_map(|value| json!({"batchItemFailures": [{ "itemIdentifier": value }]}).to_string().into_bytes()),
     ]) {
         let _ = (LiveTest::of_payload(&answer), SelfTestReport::read(&answer).map(|report| report.refusals().is_some()));
-        let failed = failed_messages(&answer, &["a", "b"]);
-        let cleared = serde_json::from_slice::<Value>(&answer).is_ok_and(|answer| answer["batchItemFailures"] == json!([]));
-        prop_assert_eq!(failed.is_empty(), cleared);
     }
 }

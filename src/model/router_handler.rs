@@ -20,7 +20,6 @@ const VARIABLES_0_1: [&str; 2] = ["KIBUS_BUS", "KIBUS_QUEUE_PREFIX"];
 /// The settings of a router, as text `<bus>/<prefix>`. The prefix may be empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouterHandler {
-    /// The bus.
     pub bus: BusName,
     /// The prefix of the cluster queues.
     pub prefix: QueuePrefix,

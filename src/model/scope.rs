@@ -1,4 +1,4 @@
-//! The account and Region of a bus, and every name and ARN that kibus computes. No other module makes names.
+//! The account and Region of a bus, and every ARN that kibus computes. Each kind of resource makes its names.
 
 mod arn;
 
@@ -6,11 +6,7 @@ use std::str::FromStr;
 
 use sha2::{Digest, Sha256};
 
-use super::name::{
-    AccountId, BusName, ClusterName, FunctionName, LogGroupName, NameError, Partition, PolicyName, QueueName,
-    QueuePrefix, Region, RoleName, RuleName,
-};
-use super::signal::Signal;
+use super::name::{AccountId, BusName, NameError, Partition, Region};
 
 pub(crate) use arn::dns_suffix;
 
@@ -30,90 +26,8 @@ pub struct Scope {
     pub partition: Partition,
 }
 
-impl Scope {
-    /// The hub queue, which every rule delivers to.
-    #[must_use]
-    pub fn hub_queue(&self) -> QueueName {
-        fixed(format!("{}-hub", self.bus))
-    }
-
-    /// The dead-letter queue of the hub queue and of every rule's target.
-    #[must_use]
-    pub fn dead_letter_queue(&self) -> QueueName {
-        fixed(format!("{}-hub-dlq", self.bus))
-    }
-
-    /// The queue of the cluster that does not exist, for probes.
-    #[must_use]
-    pub fn probe_queue(&self) -> QueueName {
-        fixed(format!("{}-probe", self.bus))
-    }
-
-    /// The role that the router function runs as. IAM is global, so the Region is part of the name.
-    #[must_use]
-    pub fn router_role(&self) -> RoleName {
-        fixed(format!("{}-router-{}", self.bus, self.region))
-    }
-
-    /// The inline policy of the router's role; it has the role's name.
-    #[must_use]
-    pub fn router_policy(&self) -> PolicyName {
-        fixed(format!("{}-router-{}", self.bus, self.region))
-    }
-
-    /// The router function.
-    #[must_use]
-    pub fn router_function(&self) -> FunctionName {
-        fixed(format!("{}-router", self.bus))
-    }
-
-    /// The log group that Lambda writes the router's output to.
-    #[must_use]
-    pub fn router_log_group(&self) -> LogGroupName {
-        fixed(format!("/aws/lambda/{}-router", self.bus))
-    }
-
-    /// The rule of one kind of signal.
-    #[must_use]
-    pub fn rule(&self, signal: Signal) -> RuleName {
-        fixed(format!("{}-{}", self.bus, signal.slug()))
-    }
-
-    /// The names that a cluster's queue must not have.
-    #[must_use]
-    pub fn hub_queues(&self) -> [QueueName; 3] {
-        [self.hub_queue(), self.dead_letter_queue(), self.probe_queue()]
-    }
-
-    /// The queue of a cluster: prefix and name, cut to the length that SQS allows, with a hash that keeps it unique.
-    #[must_use]
-    pub fn cluster_queue(&self, prefix: &QueuePrefix, cluster: &ClusterName) -> QueueName {
-        fixed(cut_with_hash(&format!("{prefix}{cluster}"), 80))
-    }
-
-    /// The prefix of the inline policies on controller roles.
-    #[must_use]
-    pub fn controller_policies_prefix(&self) -> String {
-        format!("{}-{}-", self.bus, self.region)
-    }
-
-    /// The inline policy on a cluster's controller role.
-    #[must_use]
-    pub fn controller_policy(&self, cluster: &ClusterName) -> PolicyName {
-        fixed(cut_with_hash(&format!("{}-{}-{cluster}", self.bus, self.region), 128))
-    }
-
-    /// The cluster in the name of an inline policy that [`Self::controller_policy`] made; `None` for other names. The
-    /// name of a policy that was cut gives a name that no cluster has.
-    #[must_use]
-    pub fn cluster_of_policy(&self, policy: &PolicyName) -> Option<ClusterName> {
-        let start = format!("{}-{}-", self.bus, self.region);
-        policy.as_str().strip_prefix(&start)?.parse().ok()
-    }
-}
-
 /// Parses a name that is valid because its parts are checked.
-fn fixed<T: FromStr<Err = NameError>>(name: String) -> T {
+pub(super) fn fixed<T: FromStr<Err = NameError>>(name: String) -> T {
     #[expect(
         clippy::expect_used,
         reason = "every part was checked, and the tests hold the longest combination"
@@ -122,7 +36,7 @@ fn fixed<T: FromStr<Err = NameError>>(name: String) -> T {
 }
 
 /// Cuts a name that is too long and ends it with `-` and 8 hex digits of the whole name's SHA-256.
-fn cut_with_hash(name: &str, limit: usize) -> String {
+pub(super) fn cut_with_hash(name: &str, limit: usize) -> String {
     if name.len() <= limit {
         return name.to_owned();
     }
@@ -134,6 +48,8 @@ fn cut_with_hash(name: &str, limit: usize) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::model::name::{ClusterName, QueuePrefix};
+    use crate::model::signal::Signal;
 
     /// A scope for unit tests that need any.
     pub(crate) fn scope() -> Scope {

@@ -26,7 +26,6 @@ pub enum SubjectMember {
 /// A member of an event's detail, and the values that Karpenter acts on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DetailFilter {
-    /// The member.
     pub member: &'static str,
     /// Its accepted values.
     pub values: &'static [&'static str],
@@ -44,6 +43,13 @@ impl DetailFilter {
     }
 }
 
+/// An option of the hub that asks for a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptIn {
+    /// `--rebalance`
+    Rebalance,
+}
+
 /// One row of the table.
 struct Facts {
     /// The end of its rule's name.
@@ -59,8 +65,8 @@ struct Facts {
     subject: SubjectMember,
     /// Whether the router retries it once before it drops it for tags or a queue that it does not see.
     urgent: bool,
-    /// Whether its rule exists only on request.
-    opt_in: bool,
+    /// The option that its rule exists by; without one it always exists.
+    opt_in: Option<OptIn>,
     /// Other members of its detail, for samples.
     sample: &'static [(&'static str, &'static str)],
 }
@@ -93,7 +99,7 @@ signals! {
         filters: &[],
         subject: SubjectMember::Instance,
         urgent: true,
-        opt_in: false,
+        opt_in: None,
         sample: &[("instance-action", "terminate")],
     };
     /// An instance is stopping, stopped, shutting down or terminated.
@@ -110,7 +116,7 @@ signals! {
         }],
         subject: SubjectMember::Instance,
         urgent: false,
-        opt_in: false,
+        opt_in: None,
         sample: &[],
     };
     /// AWS Health announces a change of instances.
@@ -126,7 +132,7 @@ signals! {
         ],
         subject: SubjectMember::Entities,
         urgent: true,
-        opt_in: false,
+        opt_in: None,
         sample: &[
             ("eventTypeCode", "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED"),
             ("eventScopeCode", "ACCOUNT_SPECIFIC"),
@@ -149,7 +155,7 @@ signals! {
         filters: &[],
         subject: SubjectMember::Instance,
         urgent: true,
-        opt_in: false,
+        opt_in: None,
         sample: &[("instance-action", "terminate")],
     };
     /// An instance has a higher risk of interruption; Karpenter only reports it.
@@ -162,7 +168,7 @@ signals! {
         filters: &[],
         subject: SubjectMember::Instance,
         urgent: false,
-        opt_in: true,
+        opt_in: Some(OptIn::Rebalance),
         sample: &[],
     };
     /// An event of kibus itself, to check that the bus works.
@@ -175,7 +181,7 @@ signals! {
         filters: &[],
         subject: SubjectMember::Cluster,
         urgent: false,
-        opt_in: false,
+        opt_in: None,
         sample: &[],
     };
 }
@@ -237,9 +243,9 @@ impl Signal {
         self.facts().urgent
     }
 
-    /// Whether the hub has its rule only on request.
+    /// The option of the hub that asks for its rule; `None` if the hub always has it.
     #[must_use]
-    pub fn is_opt_in(self) -> bool {
+    pub fn opt_in(self) -> Option<OptIn> {
         self.facts().opt_in
     }
 

@@ -3,7 +3,6 @@
 /// The status of a resource at the moment of a read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// Of a queue.
     Queue(QueueState),
     /// Of an event source mapping.
     Mapping(MappingState),

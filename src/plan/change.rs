@@ -1,11 +1,15 @@
 //! One change to one resource.
 
-use super::{Owner, replaces};
+use serde::Serialize;
+
+use super::Owner;
 use crate::model::field::FieldValue;
 use crate::model::resource::{Resource, ResourceId};
 
 /// The kind of a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Action {
     /// The resource is missing and is created.
     Create,
@@ -18,7 +22,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// The word that JSON output uses.
+    /// The word that text uses, as in "2 to create".
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -41,12 +45,32 @@ pub struct FieldChange {
     pub to: FieldValue,
 }
 
+/// The beginning of the path of a tag; its key follows.
+const TAGS: &str = "tags.";
+
+impl FieldChange {
+    /// A change of a tag; `None` is no such tag.
+    #[must_use]
+    pub fn of_tag(key: &str, from: Option<&str>, to: Option<&str>) -> Self {
+        Self {
+            path: format!("{TAGS}{key}"),
+            from: from.into(),
+            to: to.into(),
+        }
+    }
+
+    /// The key, if a tag changes.
+    #[must_use]
+    pub fn tag(&self) -> Option<&str> {
+        self.path.strip_prefix(TAGS)
+    }
+}
+
 /// A change to one resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The kind of the change.
     pub action: Action,
-    /// The resource.
     pub id: ResourceId,
     /// The part of the bus that the resource belongs to.
     pub owner: Owner,
@@ -62,19 +86,16 @@ impl Change {
     /// A create.
     #[must_use]
     pub fn create(owner: Owner, after: Resource) -> Self {
-        let fields = all_fields(&after)
-            .map(|(path, to)| FieldChange {
-                path,
-                from: FieldValue::Unset,
-                to,
-            })
-            .filter(|field| field.to != FieldValue::Unset)
-            .collect();
+        let fields = set_fields(&after).map(|(path, to)| FieldChange {
+            path,
+            from: FieldValue::Unset,
+            to,
+        });
         Self {
             action: Action::Create,
             id: after.id(),
             owner,
-            fields,
+            fields: fields.collect(),
             before: None,
             after: Some(after),
         }
@@ -83,19 +104,16 @@ impl Change {
     /// A delete.
     #[must_use]
     pub fn delete(owner: Owner, before: Resource) -> Self {
-        let fields = all_fields(&before)
-            .map(|(path, from)| FieldChange {
-                path,
-                from,
-                to: FieldValue::Unset,
-            })
-            .filter(|field| field.from != FieldValue::Unset)
-            .collect();
+        let fields = set_fields(&before).map(|(path, from)| FieldChange {
+            path,
+            from,
+            to: FieldValue::Unset,
+        });
         Self {
             action: Action::Delete,
             id: before.id(),
             owner,
-            fields,
+            fields: fields.collect(),
             before: Some(before),
             after: None,
         }
@@ -105,7 +123,8 @@ impl Change {
     #[must_use]
     pub fn between(owner: Owner, before: Resource, after: Resource, fields: Vec<FieldChange>) -> Self {
         let id = after.id();
-        let action = if fields.iter().any(|field| replaces(&id, &field.path)) {
+        let is_fixed = |field: &FieldChange| after.particulars().is_fixed(&field.path);
+        let action = if fields.iter().any(is_fixed) {
             Action::Replace
         } else {
             Action::Update
@@ -127,16 +146,13 @@ impl Change {
     }
 }
 
-fn all_fields(resource: &Resource) -> impl Iterator<Item = (String, FieldValue)> {
+fn set_fields(resource: &Resource) -> impl Iterator<Item = (String, FieldValue)> {
     let tags = resource.tags().map(|tags| tags.0.clone()).unwrap_or_default();
-    resource
-        .fields()
+    let tags = tags
         .into_iter()
-        .map(|field| (field.path, field.value))
-        .chain(
-            tags.into_iter()
-                .map(|(key, value)| (format!("tags.{key}"), value.into())),
-        )
+        .map(|(key, value)| (format!("{TAGS}{key}"), value.into()));
+    let fields = resource.fields().into_iter().map(|field| (field.path, field.value));
+    fields.chain(tags).filter(|(_, value)| *value != FieldValue::Unset)
 }
 
 /// One operation on a resource.
@@ -153,7 +169,6 @@ pub enum Op {
         /// The fields that differ.
         fields: Vec<FieldChange>,
     },
-    /// Delete this resource.
     Delete(Resource),
 }
 

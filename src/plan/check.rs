@@ -6,16 +6,16 @@ use super::Plan;
 use super::Refusal;
 use super::change::{Action, Change, FieldChange};
 use super::diff;
-use crate::model::field::FieldValue;
-use crate::model::inline_policy::{matches, queues_received_from};
+use crate::iam::grants::queues_received_from;
+use crate::iam::pattern::matches;
+use crate::model::field::{FieldName, FieldValue};
 use crate::model::inventory::Observed;
 use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix};
 use crate::model::options::HubOptions;
-use crate::model::resource::{Alias, Function, FunctionSettings, Queue, Resource, ResourceId, RolePolicy, Rule};
+use crate::model::resource::{Alias, FunctionField, FunctionSettings, Ownership, Resource};
 use crate::model::router_handler::RouterHandler;
 use crate::model::scope::Scope;
 use crate::model::tags::{BUS, CLUSTER};
-use crate::model::{policy, queue_policy};
 
 /// What an operator allows that is refused otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,13 +56,7 @@ pub fn check_queue_name(scope: &Scope, cluster: &ClusterName, queue: &QueueName)
 /// # Errors
 /// When the prefix changes and a cluster is registered.
 pub fn check_prefix(before: &HubOptions, after: &HubOptions, registered: BTreeSet<ClusterName>) -> Result<(), Refusal> {
-    let prefix = |options: &HubOptions| {
-        options
-            .queue_prefix
-            .clone()
-            .unwrap_or_else(crate::model::hub::default_queue_prefix)
-    };
-    if prefix(before) != prefix(after) && !registered.is_empty() {
+    if before.queue_prefix() != after.queue_prefix() && !registered.is_empty() {
         return Err(Refusal::PrefixInUse { clusters: registered });
     }
     Ok(())
@@ -77,43 +71,6 @@ pub fn check_empty_prefix(scope: &Scope, prefix: &QueuePrefix) -> Result<(), Ref
         return Err(Refusal::EmptyPrefix(scope.region.clone()));
     }
     Ok(())
-}
-
-/// Refuses to remove or replace the permissions boundary of a role because of a saved option: someone who may
-/// only tag the dead-letter queue could remove the boundary of the router role.
-///
-/// # Errors
-/// When the plan takes the current boundary from a role.
-pub fn check_boundary(plan: &Plan) -> Result<(), Refusal> {
-    let refused = plan.changes.iter().find_map(|change| {
-        let (before, after) = (change.before.as_ref()?.as_role()?, change.after.as_ref()?.as_role()?);
-        let live = before.permissions_boundary.clone()?;
-        let saved = after.permissions_boundary.clone();
-        (saved.as_ref() != Some(&live)).then(|| Refusal::UnconfirmedBoundary {
-            role: before.name.clone(),
-            live,
-            saved,
-        })
-    });
-    refused.map_or(Ok(()), Err)
-}
-
-/// Refuses to unlock queues, or to create unlocked ones, because of a saved option, while the hub queue is locked: someone
-/// who may only tag the dead-letter queue could let others send.
-#[must_use]
-pub fn check_locks(plan: &Plan, hub_queue: Option<&Queue>) -> Vec<Refusal> {
-    let is_locked = |queue: &Queue| queue.policy.as_ref().is_some_and(queue_policy::is_locked);
-    if !hub_queue.is_some_and(is_locked) {
-        return Vec::new();
-    }
-    let unlocked = plan.changes.iter().filter_map(|change| {
-        let after = change.after.as_ref()?.as_queue()?;
-        let before = change.before.as_ref().and_then(Resource::as_queue);
-        let is_new = before.is_none() || change.action == Action::Replace;
-        (!is_locked(after) && (is_new || before.is_some_and(is_locked)))
-            .then(|| Refusal::UnconfirmedUnlock(after.name.clone()))
-    });
-    unlocked.collect()
 }
 
 /// Refuses a key of another Region or partition: SQS does not accept it (SQS developer guide, "Key management").
@@ -150,41 +107,43 @@ pub fn check_managed(scope: &Scope, resource: &Resource, observed: &Observed) ->
     })
 }
 
+/// Why a change is refused, or `None`.
+type Guard = fn(&Scope, &Change, &Observed) -> Option<Refusal>;
+
+/// The guards of a change. The first that refuses counts.
+const GUARDS: [Guard; 8] = [
+    router_role,
+    not_managed,
+    others_policy,
+    others_queue,
+    foreign_targets,
+    failed_function,
+    settings_rolled_back,
+    older_router,
+];
+
 fn check_change(scope: &Scope, change: &Change, observed: &Observed) -> Option<Refusal> {
-    if let Some(Resource::RolePolicy(policy)) = &change.after
-        && policy.role == scope.router_role()
-        && policy.name != scope.router_policy()
-    {
-        return Some(Refusal::RouterRole {
-            role: policy.role.clone(),
-            policy: policy.name.clone(),
-        });
-    }
-    let before = change.before.as_ref()?;
-    if let Err(refusal) = check_managed(scope, before, observed) {
-        return Some(refusal);
-    }
-    let after = change.after.as_ref();
-    match before {
-        Resource::RolePolicy(policy) => others_policy(scope, change, policy, observed),
-        Resource::Queue(queue) => others_queue(queue, after?),
-        Resource::Rule(rule) => foreign_targets(change, rule),
-        Resource::Function(live) => after.and_then(|_| failed_function(live)),
-        Resource::Alias(live) => {
-            let desired = after?.as_alias()?;
-            match desired.history.rolled_back_from {
-                Some(_) => other_settings(&change.fields, live, desired),
-                None => older_router(change, live, desired),
-            }
-        }
-        Resource::Role(_) | Resource::LogGroup(_) | Resource::EventSourceMapping(_) => None,
-    }
+    GUARDS.iter().find_map(|refuses| refuses(scope, change, observed))
+}
+
+/// Whether a controller would use the router role.
+fn router_role(scope: &Scope, change: &Change, _: &Observed) -> Option<Refusal> {
+    let policy = change.after.as_ref()?.as_role_policy()?;
+    (policy.role == scope.router_role() && policy.name != scope.router_policy()).then(|| Refusal::RouterRole {
+        role: policy.role.clone(),
+        policy: policy.name.clone(),
+    })
+}
+
+fn not_managed(scope: &Scope, change: &Change, observed: &Observed) -> Option<Refusal> {
+    check_managed(scope, change.before.as_ref()?, observed).err()
 }
 
 /// Whether the queue belongs to another cluster of the bus.
-fn others_queue(queue: &Queue, after: &Resource) -> Option<Refusal> {
+fn others_queue(_: &Scope, change: &Change, _: &Observed) -> Option<Refusal> {
+    let queue = change.before.as_ref()?.as_queue()?;
     let serves = queue.tags.get(CLUSTER)?;
-    let desired = after.tags().and_then(|tags| tags.get(CLUSTER));
+    let desired = change.after.as_ref()?.tags().and_then(|tags| tags.get(CLUSTER));
     (Some(serves) != desired).then(|| Refusal::OthersQueue {
         queue: queue.name.clone(),
         serves: serves.to_owned(),
@@ -192,7 +151,8 @@ fn others_queue(queue: &Queue, after: &Resource) -> Option<Refusal> {
 }
 
 /// Whether a rule that would be deleted has targets that kibus does not manage.
-fn foreign_targets(change: &Change, rule: &Rule) -> Option<Refusal> {
+fn foreign_targets(_: &Scope, change: &Change, _: &Observed) -> Option<Refusal> {
+    let rule = change.before.as_ref()?.as_rule()?;
     (change.action == Action::Delete && !rule.foreign_targets.is_empty()).then(|| Refusal::ForeignTargets {
         rule: rule.name.clone(),
         targets: rule.foreign_targets.clone(),
@@ -200,7 +160,8 @@ fn foreign_targets(change: &Change, rule: &Rule) -> Option<Refusal> {
 }
 
 /// Whether a cluster's policy grants queues, and none of them is the cluster's own.
-fn others_policy(scope: &Scope, change: &Change, policy: &RolePolicy, observed: &Observed) -> Option<Refusal> {
+fn others_policy(scope: &Scope, change: &Change, observed: &Observed) -> Option<Refusal> {
+    let policy = change.before.as_ref()?.as_role_policy()?;
     let own: BTreeSet<String> = match (&change.after, change.owner.cluster()) {
         (Some(Resource::RolePolicy(after)), Some(_)) => queues_received_from(&after.document),
         (_, Some(cluster)) => observed
@@ -220,15 +181,33 @@ fn others_policy(scope: &Scope, change: &Change, policy: &RolePolicy, observed: 
     })
 }
 
-fn failed_function(live: &Function) -> Option<Refusal> {
+/// Whether Lambda rejects every update of the function.
+fn failed_function(_: &Scope, change: &Change, _: &Observed) -> Option<Refusal> {
+    let live = change.before.as_ref()?.as_function()?;
+    change.after.as_ref()?;
     live.failed.as_ref().map(|reason| Refusal::FunctionFailed {
         function: live.name.clone(),
         reason: reason.clone(),
     })
 }
 
+/// The observed and the desired alias of a change.
+fn aliases(change: &Change) -> Option<(&Alias, &Alias)> {
+    Some((change.before.as_ref()?.as_alias()?, change.after.as_ref()?.as_alias()?))
+}
+
+fn settings_rolled_back(_: &Scope, change: &Change, _: &Observed) -> Option<Refusal> {
+    let (live, wanted) = aliases(change)?;
+    wanted.history.rolled_back_from?;
+    other_settings(&change.fields, live, wanted)
+}
+
 /// Whether an older router would replace the live one. What the function has besides was never live.
-fn older_router(change: &Change, live: &Alias, wanted: &Alias) -> Option<Refusal> {
+fn older_router(_: &Scope, change: &Change, _: &Observed) -> Option<Refusal> {
+    let (live, wanted) = aliases(change)?;
+    if wanted.history.rolled_back_from.is_some() {
+        return None;
+    }
     let (live, offered) = (&live.settings.code.version, &wanted.settings.code.version);
     (change.touches(FunctionSettings::CODE) && version(live) > version(offered)).then(|| Refusal::OlderRouter {
         live: live.clone(),
@@ -263,11 +242,25 @@ pub fn check_rollback(from: &Alias, to: &Alias) -> Result<(), Refusal> {
 fn other_settings(fields: &[FieldChange], live: &Alias, wanted: &Alias) -> Option<Refusal> {
     let serves = RouterHandler::of(&wanted.settings);
     let serves_the_same = serves.is_some() && serves == RouterHandler::of(&live.settings);
-    let decides = |field: &&FieldChange| match field.path.as_str() {
-        "role" => true,
-        path if RouterHandler::is_in(path) => !serves_the_same,
-        "layers" | "network" | "file_systems" | "kms_key" => field.to != FieldValue::Unset,
-        path => path.starts_with("environment.") || path.starts_with("logging."),
+    let decides = |change: &&FieldChange| match FunctionField::at(&change.path) {
+        Some(FunctionField::Role | FunctionField::LoggingGroup | FunctionField::LoggingFormat) => true,
+        Some(FunctionField::Handler | FunctionField::Environment) => {
+            !(serves_the_same && RouterHandler::is_in(&change.path))
+        }
+        Some(FunctionField::Layers | FunctionField::Network | FunctionField::FileSystems | FunctionField::KmsKey) => {
+            change.to != FieldValue::Unset
+        }
+        Some(
+            FunctionField::Runtime
+            | FunctionField::Architecture
+            | FunctionField::Memory
+            | FunctionField::Timeout
+            | FunctionField::Code
+            | FunctionField::ReservedConcurrency
+            | FunctionField::FailedUpdate
+            | FunctionField::Failed,
+        )
+        | None => false,
     };
     let fields = fields.iter().filter(decides);
     let fields: BTreeSet<String> = fields.map(|field| field.path.clone()).collect();
@@ -277,29 +270,13 @@ fn other_settings(fields: &[FieldChange], live: &Alias, wanted: &Alias) -> Optio
     })
 }
 
-/// Whether an observed resource belongs to this bus: by its tags, or by the resource that names it.
-///
-/// An inline policy belongs to the bus by its name, which has bus, Region and cluster, and by its statements. The tag
-/// of the cluster queue may not name the role if a change of role was interrupted.
+/// Whether an observed resource belongs to this bus, by what its kind says.
 #[must_use]
 pub fn is_ours(scope: &Scope, resource: &Resource, observed: &Observed) -> bool {
-    let tagged = |id: &ResourceId| {
-        observed
-            .resource(id)
-            .and_then(Resource::tags)
-            .is_some_and(|tags| tags.belong_to(&scope.bus))
-    };
-    match resource {
-        Resource::RolePolicy(policy) if policy.role == scope.router_role() && policy.name == scope.router_policy() => {
-            tagged(&ResourceId::Role(policy.role.clone()))
-        }
-        Resource::RolePolicy(policy) => policy::all_ours(&policy.document),
-        Resource::Alias(alias) => tagged(&ResourceId::Function(alias.function.clone())),
-        Resource::EventSourceMapping(mapping) => {
-            tagged(&ResourceId::Function(mapping.function.clone())) || tagged(&ResourceId::Queue(mapping.queue.clone()))
-        }
-        Resource::Queue(_) | Resource::Role(_) | Resource::LogGroup(_) | Resource::Function(_) | Resource::Rule(_) => {
-            resource.tags().is_some_and(|tags| tags.belong_to(&scope.bus))
-        }
+    let tagged = |resource: &Resource| resource.tags().is_some_and(|tags| tags.belong_to(&scope.bus));
+    match resource.particulars().ownership(scope) {
+        Ownership::Tags => tagged(resource),
+        Ownership::TagsOf(ids) => ids.iter().any(|id| observed.resource(id).is_some_and(tagged)),
+        Ownership::Content(ours) => ours,
     }
 }

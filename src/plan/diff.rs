@@ -42,7 +42,6 @@ pub fn diff(wanted: &Resource, observed: &Resource) -> Vec<FieldChange> {
 /// Desired tags that differ, and tags to remove: those of kibus, and those that are saved as the user's. Kibus does not
 /// change other tags.
 fn tag_changes(wanted: &Tags, observed: &Tags) -> Vec<FieldChange> {
-    let value = |tags: &Tags, key: &str| tags.get(key).into();
     let chosen: BTreeSet<&str> = observed.option("tag").unwrap_or_default().split_whitespace().collect();
     let ours = |key: &str| key.starts_with(NAMESPACE) || chosen.contains(key);
     let stray = observed
@@ -54,10 +53,6 @@ fn tag_changes(wanted: &Tags, observed: &Tags) -> Vec<FieldChange> {
         .keys()
         .chain(stray)
         .filter(|key| wanted.get(key) != observed.get(key))
-        .map(|key| FieldChange {
-            path: format!("tags.{key}"),
-            from: value(observed, key),
-            to: value(wanted, key),
-        })
+        .map(|key| FieldChange::of_tag(key, observed.get(key), wanted.get(key)))
         .collect()
 }

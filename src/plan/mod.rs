@@ -16,20 +16,20 @@ use std::collections::BTreeSet;
 
 pub use change::{Action, Change, FieldChange, Op};
 pub use check::{
-    Allowed, check, check_allowing, check_boundary, check_empty_prefix, check_key, check_locks, check_managed,
-    check_prefix, check_queue_name, check_rollback, is_ours,
+    Allowed, check, check_allowing, check_empty_prefix, check_key, check_managed, check_prefix, check_queue_name,
+    check_rollback, is_ours,
 };
 pub use concurrency::check_concurrency;
 pub use controller_role::{ROLE_SPACE, check_space};
 pub use diff::diff;
 pub use order::Step;
 pub use owner::Owner;
-pub use refusal::{Refusal, flags};
+pub use refusal::Refusal;
 pub use second_source::{Grant, PolicyKind, SecondSource, SecondSources, Unseen, other_queues};
 
 use crate::model::field::FieldValue;
 use crate::model::inventory::{Desired, Observed, Reading};
-use crate::model::resource::{Alias, AliasField, Resource, ResourceId, Role};
+use crate::model::resource::{Alias, AliasField, Resource, ResourceId};
 use crate::model::scope::Scope;
 
 /// Changes, and the steps that make them.
@@ -148,11 +148,6 @@ fn policies_go_with_their_role(
             });
         }
     }
-}
-
-/// Whether AWS can change this field only by replacing the resource.
-fn replaces(id: &ResourceId, path: &str) -> bool {
-    matches!(id, ResourceId::Role(_)) && path == Role::PATH
 }
 
 #[cfg(test)]

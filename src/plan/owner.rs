@@ -11,9 +11,7 @@ use crate::model::scope::Scope;
 /// The part of a bus that a resource belongs to. The hub sorts before every cluster.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Owner {
-    /// The hub.
     Hub,
-    /// A cluster.
     Cluster(ClusterName),
 }
 
@@ -55,23 +53,8 @@ impl<'a> Owners<'a> {
         }
     }
 
-    /// The owner of a resource: the cluster in the tags of a queue, or in the name of a controller policy.
     pub(super) fn of(&self, resource: &Resource) -> Owner {
-        let cluster = match resource {
-            // The hub's probe queue has the tag too, with a value that is no cluster's name.
-            Resource::Queue(queue) => queue.tags.cluster_of(&self.scope.bus),
-            Resource::RolePolicy(policy) if policy.name == self.scope.router_policy() => None,
-            Resource::RolePolicy(policy) => {
-                let known = self.policies.get(&policy.name).cloned();
-                known.or_else(|| self.scope.cluster_of_policy(&policy.name))
-            }
-            Resource::Role(_)
-            | Resource::LogGroup(_)
-            | Resource::Function(_)
-            | Resource::Alias(_)
-            | Resource::EventSourceMapping(_)
-            | Resource::Rule(_) => None,
-        };
+        let cluster = resource.particulars().cluster(self.scope, &self.policies);
         cluster.map_or(Owner::Hub, Owner::Cluster)
     }
 }

@@ -5,7 +5,7 @@ mod advice;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::finding::FindingCode;
-use crate::error::{listed, quoted};
+use crate::error::listed;
 use crate::model::name::{
     BusName, ClusterName, FunctionName, KmsKey, Partition, PermissionsBoundary, PolicyName, QueueName, Region,
     RoleName, RuleName,
@@ -19,7 +19,6 @@ pub enum Refusal {
     /// A resource of this name exists and is not managed by kibus for this bus.
     #[error("{id} exists and is not part of bus `{bus}`")]
     NotManaged {
-        /// The resource.
         id: ResourceId,
         /// The current bus.
         bus: BusName,
@@ -41,7 +40,6 @@ pub enum Refusal {
     /// The queue serves another cluster.
     #[error("queue `{queue}` serves cluster `{serves}`")]
     OthersQueue {
-        /// The queue.
         queue: QueueName,
         /// The cluster that it serves.
         serves: String,
@@ -51,10 +49,7 @@ pub enum Refusal {
     HubQueue(ClusterName, QueueName),
     /// Queue names begin with the prefix, so it cannot change while there are clusters.
     #[error("the queue prefix cannot change while clusters are registered: {}", listed(.clusters))]
-    PrefixInUse {
-        /// The clusters.
-        clusters: BTreeSet<ClusterName>,
-    },
+    PrefixInUse { clusters: BTreeSet<ClusterName> },
     /// In this Region only the prefix tells the queues of the bus from other queues.
     #[error(
         "the queue prefix cannot be empty in {0}: SQS has no tag conditions there, so the policies would cover every queue \
@@ -64,7 +59,6 @@ pub enum Refusal {
     /// A rule to delete has targets that kibus does not manage.
     #[error("rule `{rule}` has targets that kibus does not manage: {}", listed(.targets))]
     ForeignTargets {
-        /// The rule.
         rule: RuleName,
         /// The ids of the targets.
         targets: BTreeSet<String>,
@@ -75,7 +69,6 @@ pub enum Refusal {
         super::ROLE_SPACE
     )]
     NoRoleSpace {
-        /// The role.
         role: RoleName,
         /// The characters that the desired policies take together.
         needed: usize,
@@ -95,7 +88,6 @@ pub enum Refusal {
         "KMS key `{key}` is not in {region} of partition {partition}: a queue and its key must be in the same Region"
     )]
     KeyElsewhere {
-        /// The key.
         key: KmsKey,
         /// The partition of the queues.
         partition: Partition,
@@ -113,10 +105,7 @@ pub enum Refusal {
         "an old key may still encrypt messages in {}, whose settings change now or changed in the last two minutes",
         listed(.queues)
     )]
-    OldKeyInUse {
-        /// The queues.
-        queues: BTreeSet<QueueName>,
-    },
+    OldKeyInUse { queues: BTreeSet<QueueName> },
     /// The live router is newer than the one that would replace it.
     #[error("router {live} is live, which is newer than {offered}")]
     OlderRouter {
@@ -128,7 +117,6 @@ pub enum Refusal {
     /// Lambda can neither run nor update the function.
     #[error("function `{function}` failed in Lambda and cannot be updated: {reason}")]
     FunctionFailed {
-        /// The function.
         function: FunctionName,
         /// The reason, in Lambda's words.
         reason: String,
@@ -136,7 +124,6 @@ pub enum Refusal {
     /// A controller would run with the router's role.
     #[error("role `{role}` is the router's role: a controller with this role could read the hub queue")]
     RouterRole {
-        /// The role.
         role: RoleName,
         /// The policy that would be attached to it.
         policy: PolicyName,
@@ -147,7 +134,6 @@ pub enum Refusal {
         ResourceId::RolePolicy(.role.clone(), .policy.clone())
     )]
     UnconfirmedRole {
-        /// The cluster.
         cluster: ClusterName,
         /// The role that the tag names.
         role: RoleName,
@@ -162,11 +148,9 @@ pub enum Refusal {
         ResourceId::RolePolicy(.role.clone(), .policy.clone())
     )]
     UnconfirmedRemoval {
-        /// The cluster.
         cluster: ClusterName,
         /// The role that has the policy.
         role: RoleName,
-        /// The policy.
         policy: PolicyName,
     },
     /// The saved option would take a role's permissions boundary from it.
@@ -175,17 +159,13 @@ pub enum Refusal {
         .saved.as_ref().map_or_else(|| "none".to_owned(), |saved| format!("`{saved}`"))
     )]
     UnconfirmedBoundary {
-        /// The role.
         role: RoleName,
-        /// Its boundary.
         live: PermissionsBoundary,
-        /// The saved boundary.
         saved: Option<PermissionsBoundary>,
     },
     /// A role is missing, and tags do not agree on its permissions boundary, or only one tag names it.
     #[error("role `{role}` is missing, and {}", boundary_of_tags(.saved.as_ref(), .copy.as_ref()))]
     UnconfirmedNewRole {
-        /// The role.
         role: RoleName,
         /// The boundary that the dead-letter queue has saved.
         saved: Option<PermissionsBoundary>,
@@ -199,7 +179,6 @@ pub enum Refusal {
         saved: String,
         /// The option as the resource has it.
         live: String,
-        /// The resource.
         of: Box<ResourceId>,
         /// What the next command sets: this option and all others that a resource contradicts, as the resources have them,
         /// and what the command line has set of these options.
@@ -287,13 +266,6 @@ impl Refusal {
             }
         }
     }
-}
-
-/// An option as one types it.
-#[must_use]
-pub fn flags(flag: &str, values: &[String]) -> String {
-    let one = |value: &String| format!("--{flag} {}", quoted(value));
-    values.iter().map(one).collect::<Vec<_>>().join(" ")
 }
 
 fn counts(queues: &BTreeMap<QueueName, u64>) -> String {

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::iam::grants::queues_received_from;
+use crate::iam::pattern::matches;
 use crate::model::document::Document;
 use crate::model::fault::Fault;
-use crate::model::inline_policy::{InlinePolicy, matches, queues_received_from};
+use crate::model::inline_policy::InlinePolicy;
 use crate::model::name::{ClusterName, RoleName};
 use crate::model::policy;
 use crate::model::resource::RolePolicy;
@@ -14,7 +16,6 @@ use crate::model::resource::RolePolicy;
 pub struct Grant {
     /// The role of the controller.
     pub role: RoleName,
-    /// The kind of policy.
     pub kind: PolicyKind,
     /// The name of an inline policy, the ARN of a managed one.
     pub policy: String,

@@ -1,6 +1,7 @@
 //! Sends a probe event, and watches whether it is delivered and received.
 
 mod clock;
+mod consumer;
 pub mod counts;
 #[cfg(test)]
 mod fake;
@@ -12,54 +13,19 @@ use serde_json::{Value, json};
 use crate::cloud::Probe;
 use crate::model::fact::Fact;
 use crate::model::name::{ClusterName, QueueName};
-use crate::model::queue_consumer::{self, ConsumerVerdict, LONGEST, QueueSample};
+use crate::model::probe::{BUS_LIMIT, ProbeResult, Probed, RESEND};
 use crate::model::scope::{LIVE, Scope};
 use crate::model::self_test::LiveTest;
 use crate::model::signal::{PROBE_DETAIL_TYPE, PROBE_SOURCE};
 use clock::{Clock, WallClock};
+use consumer::{ConsumerVerdict, LONGEST, QueueSample};
 
-/// How long a probe of the bus may take: new rules take effect within a minute, and then the function starts and retries.
-pub const BUS_LIMIT: Duration = Duration::from_secs(120);
-/// The pause before a probe of the bus is sent again: a new rule misses the first events.
-pub const RESEND: Duration = Duration::from_secs(10);
 /// How long late copies of a probe are waited for after the first has arrived.
 const TIDY: Duration = Duration::from_secs(4);
 /// The pause between two samples of a queue.
 const PAUSE: Duration = Duration::from_secs(1);
 /// The prefix of the router's metrics for dropped events.
 const DROPPED: &str = "Dropped";
-
-/// A probe and its result.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Probed {
-    /// The cluster that was probed; `None` for the bus itself.
-    pub cluster: Option<ClusterName>,
-    /// The queue that the probe was sent to.
-    pub queue: QueueName,
-    /// How long it took.
-    pub took: Duration,
-    /// How often it was sent.
-    pub sent: u32,
-    /// Its result.
-    pub result: ProbeResult,
-}
-
-/// The result of a probe.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ProbeResult {
-    /// It arrived in the probe queue.
-    Delivered,
-    /// It did not arrive in time.
-    Lost,
-    /// The router did not deliver it; its reason.
-    NotDelivered(String),
-    /// A consumer received it.
-    Read,
-    /// No consumer received it.
-    NotRead,
-    /// The result is unknown; why.
-    Unknown(String),
-}
 
 /// Asks the live router for its self-test.
 pub async fn live(cloud: &impl Probe, scope: &Scope) -> Fact<LiveTest> {
@@ -156,7 +122,7 @@ async fn watch(cloud: &impl Probe, queue: &QueueName, probe: &str, clock: &impl 
             }
         }
         samples.push(sample);
-        match queue_consumer::judge(&samples) {
+        match consumer::judge(&samples) {
             Some(ConsumerVerdict::Read) => return ProbeResult::Read,
             Some(ConsumerVerdict::NotRead) => return ProbeResult::NotRead,
             Some(ConsumerVerdict::Unknown) => {

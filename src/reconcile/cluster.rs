@@ -105,7 +105,7 @@ pub(super) fn desired(
     for (name, tags) in clusters {
         let cluster = Cluster::new(
             &survey.scope,
-            &hub.prefix(),
+            &hub.queue_prefix(),
             name.clone(),
             tags.controller_role(),
             ClusterOptions::saved(tags)?,

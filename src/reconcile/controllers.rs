@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::second_source;
+use super::target::Target;
 use crate::error::Hint;
+use crate::model::cluster::Cluster;
 use crate::model::fact::Fact;
 use crate::model::inventory::Desired;
 use crate::model::name::RoleName;
@@ -22,8 +24,9 @@ pub(super) struct RoleCheck {
     pub(super) second_sources: SecondSources,
 }
 
-/// Checks the role of every controller policy in a desired inventory.
-pub(super) fn check(survey: &Survey, desired: &Desired) -> RoleCheck {
+/// Checks the role of every controller policy in a desired inventory. Of clusters that are neither set nor checked, only
+/// the space is.
+pub(super) fn check(survey: &Survey, target: &Target, set: &[Cluster], desired: &Desired) -> RoleCheck {
     let mut by_role: BTreeMap<&RoleName, Vec<&RolePolicy>> = BTreeMap::new();
     let router = survey.scope.router_role();
     for resource in desired.resources() {
@@ -46,11 +49,18 @@ pub(super) fn check(survey: &Survey, desired: &Desired) -> RoleCheck {
             ))),
             Some(Fact::Present(live)) => {
                 second_source::by_policies(&mut check.second_sources, role, &policies, live);
-                let inline: Vec<_> = live.documents.values().cloned().collect();
-                check.refusals.extend(check_space(role, &policies, &inline).err());
+                let space = live.all().map(|inline| check_space(role, &policies, &inline));
+                check.refusals.extend(space.and_then(Result::err));
             }
             Some(Fact::Absent | Fact::NotAsked) | None => {}
         }
     }
+    if set.is_empty() && !target.is_check() {
+        return RoleCheck {
+            refusals: check.refusals,
+            ..RoleCheck::default()
+        };
+    }
+    second_source::by_name(&mut check.second_sources, survey, set);
     check
 }

@@ -3,15 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Blocked;
+use crate::iam::grants::queues_received_from;
 use crate::model::cluster::Cluster;
 use crate::model::fact::Fact;
 use crate::model::hub;
-use crate::model::inline_policy::{InlinePolicy, queues_received_from};
+use crate::model::inline_policy::InlinePolicy;
 use crate::model::inventory::{Observed, Reading};
 use crate::model::name::{ClusterName, QueueName, RoleName};
 use crate::model::options::HubOptions;
 use crate::model::policy;
 use crate::model::resource::{Resource, ResourceId, RolePolicy};
+use crate::model::scope::Scope;
 use crate::model::tags::Tags;
 use crate::plan;
 use crate::survey::{SavedOptions, Survey};
@@ -132,20 +134,6 @@ pub(super) fn roles_with_policy(survey: &Survey, cluster: &ClusterName, queue: &
     roles.map(|(role, _)| role.clone()).collect()
 }
 
-/// Fails if SQS may be deleting one of these queues, which are wanted: whether it exists is known only once it is gone or
-/// its mark is old.
-pub(super) fn none_being_deleted(survey: &Survey, queues: impl IntoIterator<Item = QueueName>) -> Result<(), Blocked> {
-    let marked = queues.into_iter().filter_map(|queue| {
-        let left = survey.observed.queue(queue.clone())?.tags.mark_counts_for(survey.now)?;
-        Some((queue, left))
-    });
-    let marked: BTreeMap<_, _> = marked.collect();
-    match marked.is_empty() {
-        true => Ok(()),
-        false => Err(Blocked::BeingDeleted(marked)),
-    }
-}
-
 /// The first reading that failed among these.
 pub(super) fn readable(observed: &Observed) -> Result<(), Blocked> {
     let unreadable = observed.iter().find_map(|(id, reading)| match reading {
@@ -153,4 +141,15 @@ pub(super) fn readable(observed: &Observed) -> Result<(), Blocked> {
         Reading::Absent | Reading::Present(_) => None,
     });
     unreadable.map_or(Ok(()), Err)
+}
+
+/// Takes what this bus does not manage from the readings, and gives it.
+pub(super) fn take_not_managed(scope: &Scope, observed: &mut Observed) -> Vec<ResourceId> {
+    let foreign = observed
+        .resources()
+        .filter(|resource| !plan::is_ours(scope, resource, observed));
+    let foreign: Vec<ResourceId> = foreign.map(Resource::id).collect();
+    let kept = observed.iter().filter(|(id, _)| !foreign.contains(id));
+    *observed = kept.map(|(id, reading)| (id.clone(), reading.clone())).collect();
+    foreign
 }

@@ -1,11 +1,13 @@
-//! The customer key of a hub's queues: whether EventBridge may use it, and controllers that kibus gives no permission for it.
+//! The customer key of a hub's queues: whether EventBridge may use it, clusters that it changes for, and controllers that
+//! kibus gives no permission for it.
+
+use std::collections::BTreeSet;
 
 use super::inventory::roles_with_policy;
-use super::unconfirmed;
 use crate::error::{Hint, Invocation, listed, quoted};
+use crate::iam::key_policy::{LetsIn, lets_rules_in};
 use crate::model::fact::Fact;
-use crate::model::key_policy::{LetsIn, lets_rules_in};
-use crate::model::name::KmsKey;
+use crate::model::name::{ClusterName, KmsKey};
 use crate::model::options::HubOptions;
 use crate::model::policy;
 use crate::model::scope::Scope;
@@ -64,10 +66,31 @@ pub(super) fn check(survey: &Survey, key: Option<&KmsKey>) -> KeyCheck {
     }
 }
 
+/// Whether these clusters have or would have a key of the customer that the hub queue may not have: then the hub queue
+/// must be read.
+pub(super) fn changes(survey: &Survey, hub: &HubOptions, clusters: &BTreeSet<ClusterName>) -> bool {
+    let has_key = |cluster| {
+        let queue = survey.observed.queue(survey.cluster_queue(cluster));
+        queue.is_some_and(|queue| queue.encryption.key().is_some())
+    };
+    hub.key().is_some() || clusters.iter().any(has_key)
+}
+
+/// The registered clusters whose queues name no controller role and do not have the key of these options yet.
+pub(super) fn rekeyed_without_role(survey: &Survey, hub: &HubOptions) -> BTreeSet<ClusterName> {
+    let mut clusters = survey.registered();
+    clusters.retain(|cluster, tags| {
+        let queue = survey.observed.queue(survey.cluster_queue(cluster));
+        let rekeyed = queue.is_some_and(|queue| queue.encryption.key() != hub.key().map(KmsKey::as_str));
+        rekeyed && tags.controller_role().is_none()
+    });
+    clusters.into_keys().collect()
+}
+
 /// A warning for clusters whose queues get a key, and whose controllers have no policy of kibus that would change too.
 pub(super) fn without_role(survey: &Survey, after: &HubOptions) -> Option<Hint> {
     let key = after.key()?;
-    let mut clusters = unconfirmed::rekeyed_without_role(survey, after);
+    let mut clusters = rekeyed_without_role(survey, after);
     clusters.retain(|cluster| roles_with_policy(survey, cluster, &survey.cluster_queue(cluster)).is_empty());
     let first = clusters.first()?;
     let show = format!("policy controller {first} --kms-key {}", quoted(key.as_str()));

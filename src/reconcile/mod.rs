@@ -1,64 +1,182 @@
-//! Reconciliation: a pure function from a survey and a request to an intent, one file per command.
-//!
-//! A recipe states what it needs to read ([`Recipe::query`]), then what it needs after that ([`Recipe::more`]), and then
-//! returns the intent. It reads nothing, changes nothing and prints nothing.
+//! Reconciliation: from what was read and what should be, the target, to an intent. This is the only place where desired
+//! state is made and guarded. Pure: it reads nothing, changes nothing and prints nothing.
 
-pub mod add_cluster;
 mod blocked;
-pub mod bootstrap_hub;
+mod check;
 mod cluster;
+mod clusters;
+mod confirm;
 mod controllers;
 pub mod dead_letters;
+mod guards;
+mod hub;
 mod inventory;
 mod key;
+mod known;
 mod live_version;
 mod names;
+mod needs;
 mod old_key;
 mod orphan;
-pub mod probe;
+mod outcome;
+mod probe;
 mod redrive;
-pub mod remove_cluster;
 mod role_search;
-pub mod rollback;
 mod router_code;
-mod saved_options;
-mod saved_prefix;
 mod second_source;
 mod senders;
 pub mod status;
-pub mod teardown;
-mod unconfirmed;
-pub mod verify;
+mod target;
+mod warnings;
 
 pub use blocked::{Blocked, MissingRole, RoleSearch, UnknownCluster};
+pub use check::{asks_live_router, queues_to_watch};
 pub use cluster::{ClusterSummary, Controller};
+pub use clusters::kept as checked_clusters;
+pub use confirm::{Comparison, Difference};
+pub use needs::needs;
 pub use old_key::{of_controller as old_keys_of_controller, of_router as old_keys_of_router};
 pub use role_search::SavedRoles;
-pub use router_code::{ArchiveNeed, OfferedRouter};
-pub use saved_options::{Comparison, Difference, DocumentFor, SavedOption};
+pub use router_code::{ArchiveNeed, OfferedRouter, archive_need};
+pub use target::{ClusterSetting, ClusterTarget, HubSetting, HubTarget, Others, RoleOption, Target};
 
 use crate::error::Hint;
+use crate::model::cluster::Cluster;
 use crate::model::document::Document;
+use crate::model::inventory::{Desired, Observed};
+use crate::model::options::HubOptions;
+use crate::model::resource::{Architecture, ResourceId};
 use crate::plan::finding::Finding;
-use crate::plan::{Plan, Refusal, SecondSources};
-use crate::survey::{Query, Survey};
+use crate::plan::{self, Plan, Refusal, SecondSources};
+use crate::survey::Survey;
+use controllers::RoleCheck;
+use old_key::{Leaves, OldKeys};
 
-/// The recipe of a command, with the request that its arguments make.
-pub trait Recipe: Send + Sync {
-    /// The first query.
-    fn query(&self) -> Query;
-
-    /// The next query, given the survey so far. An empty query ends the survey.
-    fn more(&self, survey: &Survey) -> Query {
-        let _ = survey;
-        Query::default()
+/// What a command will do to one hub and its clusters, or has found out about them.
+///
+/// # Errors
+/// When nothing can be planned: no hub, an unreadable resource, a name that nothing has.
+pub fn reconcile(survey: &Survey, target: &Target) -> Result<Intent, Blocked> {
+    known::of_hub(survey, target)?;
+    let (before, after) = hub::options(survey, target)?;
+    let follow = target.setting().is_some() && hub::clusters_follow(before.as_ref(), &after);
+    known::of_clusters(survey, target, follow)?;
+    let request = Request {
+        survey,
+        target,
+        before,
+        after,
+        follow,
+    };
+    let mut refusals = guards::of_request(&request);
+    if !refusals.is_empty() && !target.is_check() {
+        return Err(Blocked::Refused(refusals));
     }
+    names::known(survey, target)?;
+    let case = Case::of(request)?;
+    refusals.extend(guards::of_plan(&case));
+    let mut intent = Intent {
+        warnings: warnings::of_plan(&case)?,
+        release: outcome::release(&case),
+        unchanged: outcome::unchanged(&case)?,
+        next: outcome::next(&case),
+        clusters: outcome::clusters(&case),
+        confirmation: outcome::confirmation(&case),
+        ..Intent::default()
+    };
+    check::findings(&case, &refusals, &mut intent)?;
+    // The refusals of a check are findings.
+    let refusals = refusals.into_iter().filter(|_| !target.is_check());
+    Ok(Intent {
+        refusals: refusals.collect(),
+        plan: case.plan,
+        second_sources: case.roles.second_sources,
+        ..intent
+    })
+}
 
-    /// The intent of the command.
-    ///
-    /// # Errors
-    /// When nothing can be planned: no hub, an unreadable resource, a name that nothing has.
-    fn intent(&self, survey: &Survey) -> Result<Intent, Blocked>;
+/// The architecture that the router of a target should run on.
+#[must_use]
+pub fn architecture(survey: &Survey, target: &Target) -> Architecture {
+    hub::architecture(survey, target)
+}
+
+/// What is asked of one hub.
+struct Request<'a> {
+    survey: &'a Survey,
+    target: &'a Target,
+    /// The options that the hub has saved, if there are any.
+    before: Option<HubOptions>,
+    /// The options that it has afterwards.
+    after: HubOptions,
+    /// Whether the clusters that are not named follow a change of these options.
+    follow: bool,
+}
+
+/// The desired resources, and the readings that they are compared with.
+#[derive(Default)]
+struct Compared {
+    desired: Desired,
+    observed: Observed,
+}
+
+/// A request with its plan.
+struct Case<'a> {
+    survey: &'a Survey,
+    target: &'a Target,
+    before: Option<HubOptions>,
+    after: HubOptions,
+    follow: bool,
+    /// The clusters that are set.
+    set: Vec<Cluster>,
+    desired: Desired,
+    observed: Observed,
+    /// What has a name of a bus that is removed, and is managed by something else.
+    not_managed: Vec<ResourceId>,
+    old_keys: OldKeys,
+    roles: RoleCheck,
+    plan: Plan,
+}
+
+impl<'a> Case<'a> {
+    fn of(request: Request<'a>) -> Result<Self, Blocked> {
+        let Request {
+            survey,
+            target,
+            before,
+            after,
+            follow,
+        } = request;
+        let set = clusters::set(survey, target, &after)?;
+        let Compared {
+            mut desired,
+            mut observed,
+        } = hub::compared(survey, target, &after)?;
+        let clusters = clusters::compared(survey, target, &after, &set, follow)?;
+        desired.extend(clusters.desired);
+        observed.extend(clusters.observed);
+        known::of_plan(target, &observed)?;
+        let not_managed = match target.hub {
+            HubTarget::Remove => inventory::take_not_managed(&survey.scope, &mut observed),
+            _ => Vec::new(),
+        };
+        let old_keys = old_key::keep(survey, &observed, &mut desired, Leaves::of(target));
+        let roles = controllers::check(survey, target, &set, &desired);
+        Ok(Self {
+            plan: plan::plan(&survey.scope, &desired, &observed),
+            survey,
+            target,
+            before,
+            after,
+            follow,
+            set,
+            desired,
+            observed,
+            not_managed,
+            old_keys,
+            roles,
+        })
+    }
 }
 
 /// The intent of a command for one hub.
@@ -82,7 +200,7 @@ pub struct Intent {
     pub next: Vec<NextStep>,
     /// How many resources could not be read, if that does not stop the command.
     pub incomplete: usize,
-    /// The clusters of the command.
+    /// The clusters that the command is about.
     pub clusters: Vec<ClusterSummary>,
     /// How the plan is confirmed.
     pub confirmation: Confirmation,

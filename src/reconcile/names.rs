@@ -1,13 +1,14 @@
 //! Names of clusters that are not registered: already removed, mistyped, or unknown.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::blocked::UnknownCluster;
+use super::blocked::{Blocked, UnknownCluster};
 use super::inventory;
+use super::target::Target;
 use crate::model::controller_role::{RoleCandidates, usual_names};
 use crate::model::fact::Fact;
-use crate::model::name::ClusterName;
-use crate::survey::{Policies, Query, Survey};
+use crate::model::name::{ClusterName, RoleName};
+use crate::survey::{Policies, Survey};
 
 /// A name is close to another if it differs in one edit, or in one edit for this many letters.
 const LETTERS_PER_EDIT: usize = 4;
@@ -21,19 +22,32 @@ pub(super) enum Evidence {
     Nothing,
 }
 
-/// The query for names that are not registered: their usual roles, and the registered clusters.
-pub(super) fn query(survey: &Survey, names: &BTreeSet<ClusterName>) -> Query {
+/// What tells whether those of the names that are not registered are of earlier clusters: their usual roles.
+pub(super) fn roles(survey: &Survey, names: &BTreeSet<ClusterName>) -> BTreeMap<RoleName, Policies> {
     let unregistered = unregistered(survey, names);
-    if unregistered.is_empty() {
-        return Query::default();
-    }
     let roles = unregistered.iter().flat_map(usual_names);
-    Query {
-        roles: roles.map(|role| (role, Policies::OfBus)).collect(),
-        all_clusters: true,
-        orphans: true,
-        ..Query::default()
+    roles.map(|role| (role, Policies::OfBus)).collect()
+}
+
+/// Fails if a cluster is to be removed that never existed, and its name is close to another.
+pub(super) fn known(survey: &Survey, target: &Target) -> Result<(), Blocked> {
+    let never = never_existed(survey, target).into_iter();
+    let unknown = never
+        .map(|name| unknown(survey, &name))
+        .filter(|name| !name.similar.is_empty());
+    let unknown: Vec<UnknownCluster> = unknown.collect();
+    match unknown.is_empty() {
+        true => Ok(()),
+        false => Err(Blocked::UnknownClusters(unknown)),
     }
+}
+
+/// The clusters to be removed of which nothing exists, unless that is ignored.
+pub(super) fn never_existed(survey: &Survey, target: &Target) -> BTreeSet<ClusterName> {
+    let removed = target.removed().into_iter().filter(|(_, ignored)| !ignored);
+    let mut names = unregistered(survey, &removed.map(|(name, _)| name.clone()).collect());
+    names.retain(|name| evidence(survey, name) == Evidence::Nothing);
+    names
 }
 
 /// Those of the names that have no queue.

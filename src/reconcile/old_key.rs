@@ -4,12 +4,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::target::{HubTarget, Target};
 use crate::error::{Hint, Invocation};
-use crate::model::dead_letter::time_text;
 use crate::model::inventory::{Desired, Observed};
 use crate::model::name::{KmsKey, QueueName};
 use crate::model::policy::{self, KeyUse};
 use crate::model::resource::{Encryption, Queue, Resource, RolePolicy};
+use crate::model::time::time_text;
 use crate::plan::{self, Refusal};
 use crate::survey::Survey;
 
@@ -27,6 +28,16 @@ pub(super) enum Leaves {
     WhenUnused,
     /// Now, which is refused while messages wait.
     Now,
+}
+
+impl Leaves {
+    pub(super) fn of(target: &Target) -> Self {
+        match &target.hub {
+            HubTarget::Keep(_) => Self::Never,
+            HubTarget::Set(setting) if setting.drop_old_key => Self::Now,
+            HubTarget::Set(_) | HubTarget::Leave | HubTarget::RollBack(_) | HubTarget::Remove => Self::WhenUnused,
+        }
+    }
 }
 
 /// What was decided about old keys.

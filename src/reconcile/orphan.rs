@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use super::inventory::roles_with_policy;
 use crate::error::Hint;
+use crate::iam::grants::queues_received_from;
 use crate::model::fact::Fact;
 use crate::model::fault::Fault;
-use crate::model::inline_policy::{InlinePolicy, queues_received_from};
+use crate::model::inline_policy::InlinePolicy;
 use crate::model::inventory::Reading;
 use crate::model::name::{ClusterName, QueueName, RoleName};
 use crate::model::policy;

@@ -1,8 +1,8 @@
 //! The result of a probe, and its finding.
 
 use crate::error::Invocation;
+use crate::model::probe::{BUS_LIMIT, ProbeResult, Probed};
 use crate::plan::finding::{Finding, FindingCode, Fix, Subject};
-pub use crate::probe::{BUS_LIMIT, ProbeResult, Probed, RESEND};
 
 impl Probed {
     /// The result as a sentence without a full stop.
@@ -30,19 +30,6 @@ impl Probed {
                 format!("unknown whether the bus delivers probes: {why}")
             }
             ProbeResult::Unknown(why) => format!("unknown whether queue `{queue}` is read: {why}"),
-        }
-    }
-
-    /// The stable word for the result.
-    #[must_use]
-    pub fn verdict(&self) -> &'static str {
-        match self.result {
-            ProbeResult::Delivered => "delivered",
-            ProbeResult::Lost => "lost",
-            ProbeResult::NotDelivered(_) => "not-delivered",
-            ProbeResult::Read => "read",
-            ProbeResult::NotRead => "not-read",
-            ProbeResult::Unknown(_) => "unknown",
         }
     }
 

@@ -98,10 +98,11 @@ pub(super) fn of_untagged(survey: &Survey, clusters: &BTreeSet<ClusterName>) -> 
 
 /// Refuses to grant a queue to a role that only a tag names: someone who may tag the queue could choose the role. A role
 /// that has the policy keeps it, so that it can be repaired, also if the tag is missing. A role that the search finds needs
-/// no tag.
-pub(super) fn check(survey: &Survey, plan: &Plan) -> Vec<Refusal> {
+/// no tag. Only clusters for which `applies` holds are judged.
+pub(super) fn check(survey: &Survey, plan: &Plan, applies: impl Fn(&ClusterName) -> bool) -> Vec<Refusal> {
     plan.changes
         .iter()
+        .filter(|change| change.owner.cluster().is_some_and(&applies))
         .filter_map(|change| unconfirmed(survey, change).or_else(|| unconfirmed_removal(survey, change)))
         .collect()
 }

@@ -1,8 +1,8 @@
 //! Who may send to a queue before a plan, and not after it.
 
 use crate::error::Hint;
+use crate::iam::grants::other_senders;
 use crate::model::name::QueueName;
-use crate::model::queue_policy;
 use crate::model::resource::Queue;
 use crate::model::scope::Scope;
 use crate::plan::{Change, Plan};
@@ -11,7 +11,7 @@ use crate::plan::{Change, Plan};
 pub(super) fn stopped(scope: &Scope, plan: &Plan) -> Vec<Hint> {
     let warning = |change: &Change| {
         let (before, after) = (change.before.as_ref()?.as_queue()?, change.after.as_ref()?.as_queue()?);
-        let senders = queue_policy::other_senders(before.policy.as_ref()?);
+        let senders = other_senders(before.policy.as_ref()?);
         if senders.is_empty() || !change.touches(Queue::POLICY) {
             return None;
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Blocked, ClusterSummary, Intent, Recipe, cluster, live_version};
+use super::{Blocked, ClusterSummary, cluster, live_version};
 use crate::model::fact::Fact;
 use crate::model::fault::Fault;
 use crate::model::hub;
@@ -24,6 +24,8 @@ pub struct StatusReport {
     pub mapping: Option<MappingState>,
     /// Every queue that could be counted, the hub's first, without the probe queue.
     pub queues: Vec<(QueueName, Depth)>,
+    /// The dead-letter queue.
+    pub dead_letter_queue: Option<QueueName>,
     /// Those of the queues that are being deleted.
     pub being_deleted: BTreeSet<QueueName>,
     /// The rules that exist, and whether each is enabled.
@@ -51,21 +53,13 @@ pub struct RouterReport {
     pub rolled_back_from: Option<u64>,
 }
 
-/// The query of a status.
-#[derive(Clone, Copy, Debug)]
-pub struct StatusRequest;
-
-impl Recipe for StatusRequest {
-    fn query(&self) -> Query {
-        Query {
-            hub: true,
-            all_clusters: true,
-            ..Query::default()
-        }
-    }
-
-    fn intent(&self, _: &Survey) -> Result<Intent, Blocked> {
-        Ok(Intent::default())
+/// What must be read next for the status of a hub and its clusters; an empty query ends the survey.
+#[must_use]
+pub fn needs(survey: &Survey) -> Query {
+    Query {
+        hub: !survey.began(),
+        all_clusters: !survey.began(),
+        ..Query::default()
     }
 }
 
@@ -78,7 +72,7 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
         SavedOptions::Absent if super::inventory::hub_exists(survey) => {}
         _ => drop(super::inventory::saved_options(survey)?),
     }
-    super::saved_prefix::check(survey)?;
+    super::confirm::prefix(survey)?;
     if survey.discovered.fault().is_none() {
         let unregistered = super::names::unregistered(survey, names);
         let unknown: Vec<_> = unregistered
@@ -105,6 +99,7 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
     let deleted = survey.observed.resources().filter_map(Resource::as_queue);
     let deleted = deleted.filter(|queue| queue.tags.being_deleted(survey.now));
     let report = StatusReport {
+        dead_letter_queue: Some(scope.dead_letter_queue()),
         being_deleted: deleted.map(|queue| queue.name.clone()).collect(),
         router: router(survey),
         standing: live_version::reason(scope, &survey.observed),
@@ -126,13 +121,18 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
     Ok((report, clusters))
 }
 
-/// The missing resources of the hub. The optional rule counts only if its option is set.
+/// The missing resources of the hub. An optional rule counts only if its option is set.
 fn missing(survey: &Survey) -> Vec<ResourceId> {
-    let rebalance = ResourceId::Rule(survey.scope.rule(Signal::Rebalance));
-    let set = survey.saved.options().and_then(|options| options.rebalance) == Some(true);
+    let options = survey.saved.options().cloned().unwrap_or_default();
+    let optional = Signal::ALL
+        .into_iter()
+        .filter(|signal| !hub::has_rule(&options, *signal));
+    let unset: BTreeSet<ResourceId> = optional
+        .map(|signal| ResourceId::Rule(survey.scope.rule(signal)))
+        .collect();
     hub::ids(&survey.scope)
         .into_iter()
-        .filter(|id| survey.observed.get(id) == Some(&Reading::Absent) && (set || *id != rebalance))
+        .filter(|id| survey.observed.get(id) == Some(&Reading::Absent) && !unset.contains(id))
         .collect()
 }
 

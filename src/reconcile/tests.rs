@@ -17,11 +17,11 @@ use crate::model::tags::DELETING;
 use crate::plan::Op;
 use crate::survey::{RolePolicies, SavedOptions};
 
-/// A name, a recipe, the queues with the mark of a delete, and the changes of queues that follow if the marks are young
-/// and if they are old. `None`: the recipe waits for all these queues.
+/// A name, a target, the queues with the mark of a delete, and the changes of queues that follow if the marks are young
+/// and if they are old. `None`: the plan waits for all these queues.
 type Row = (
     &'static str,
-    Box<dyn Recipe>,
+    Target,
     &'static [&'static str],
     Option<&'static [&'static str]>,
     &'static [&'static str],
@@ -87,8 +87,8 @@ fn code() -> Code {
     Code::of_archive("0.2.0", "aa")
 }
 
-fn bootstrap(options: HubOptions) -> bootstrap_hub::Request {
-    bootstrap_hub::Request {
+fn setting(options: HubOptions) -> HubSetting {
+    HubSetting {
         options,
         router: OfferedRouter::Packaged(code()),
         allow_downgrade: false,
@@ -96,20 +96,29 @@ fn bootstrap(options: HubOptions) -> bootstrap_hub::Request {
     }
 }
 
-fn add() -> add_cluster::Request {
-    add_cluster::Request {
-        names: ["base".parse().unwrap()].into(),
-        role: add_cluster::RoleOption::Named(ROLE.parse().unwrap()),
-        options: Default::default(),
-        show_settings: false,
-    }
+fn bootstrap(options: HubOptions) -> Target {
+    Target::bootstrap(setting(options))
 }
 
-fn remove() -> remove_cluster::Request {
-    remove_cluster::Request {
-        names: ["base".parse().unwrap()].into(),
-        ignore_missing: false,
-    }
+fn add() -> Target {
+    add_with(RoleOption::Named(ROLE.parse().unwrap()))
+}
+
+fn add_with(role: RoleOption) -> Target {
+    let setting = ClusterSetting {
+        role,
+        options: Default::default(),
+        show_settings: false,
+    };
+    Target::add(["base".parse().unwrap()], &setting)
+}
+
+fn remove() -> Target {
+    Target::remove(["base".parse().unwrap()], false)
+}
+
+fn verify(router: OfferedRouter) -> Target {
+    Target::keep(router, [])
 }
 
 /// The changes of queues, as `action name`.
@@ -138,25 +147,25 @@ fn s9_a_wanted_queue_with_a_young_mark_is_waited_for_and_an_old_mark_goes() {
         "delete kibus-probe",
     ];
     let rows: [Row; 8] = [
-        ("bootstrap, no mark", Box::new(up_to_date()), &[], Some(&[]), &[]),
+        ("bootstrap, no mark", up_to_date(), &[], Some(&[]), &[]),
         (
             "bootstrap, the hub queue",
-            Box::new(up_to_date()),
+            up_to_date(),
             &["kibus-hub"],
             None,
             &["update kibus-hub"],
         ),
         (
             "bootstrap, all",
-            Box::new(up_to_date()),
+            up_to_date(),
             hub,
             None,
             &["update kibus-hub", "update kibus-hub-dlq", "update kibus-probe"],
         ),
-        ("bootstrap, a cluster", Box::new(up_to_date()), base, Some(&[]), &[]),
+        ("bootstrap, a cluster", up_to_date(), base, Some(&[]), &[]),
         (
             "another key, a cluster",
-            Box::new(bootstrap(key())),
+            bootstrap(key()),
             base,
             None,
             &[
@@ -166,25 +175,25 @@ fn s9_a_wanted_queue_with_a_young_mark_is_waited_for_and_an_old_mark_goes() {
                 "update kibus-probe",
             ],
         ),
-        ("add", Box::new(add()), base, None, &["update karpenter-base"]),
+        ("add", add(), base, None, &["update karpenter-base"]),
         (
             "remove",
-            Box::new(remove()),
+            remove(),
             base,
             Some(&["delete karpenter-base"]),
             &["delete karpenter-base"],
         ),
         (
             "teardown",
-            Box::new(teardown::Request),
+            Target::teardown(),
             &["karpenter-base", "kibus-hub-dlq"],
             Some(everything),
             everything,
         ),
     ];
-    for (name, recipe, marked, young, old) in rows {
+    for (name, target, marked, young, old) in rows {
         for (since, expected) in [(YOUNG, young), (OLD, Some(old)), (NOW + 1, Some(old))] {
-            let intent = recipe.intent(&survey_marked(options(Some("512")), marked, since));
+            let intent = reconcile(&survey_marked(options(Some("512")), marked, since), &target);
             let Some(expected) = expected else {
                 let wait = std::time::Duration::from_secs(since + 180 - NOW);
                 let queues = marked.iter().map(|queue| (queue.parse().unwrap(), wait));
@@ -224,7 +233,7 @@ fn s9_a_cluster_that_is_being_deleted_is_not_registered_and_forgets_its_role() {
         queue_prefix: Some("x-".parse().unwrap()),
         ..HubOptions::default()
     };
-    let blocked = bootstrap(prefix).intent(&survey).unwrap_err();
+    let blocked = reconcile(&survey, &bootstrap(prefix)).unwrap_err();
     assert!(
         matches!(blocked, Blocked::BeingDeleted(_)),
         "its queue would not be found again: {blocked:?}"
@@ -234,8 +243,7 @@ fn s9_a_cluster_that_is_being_deleted_is_not_registered_and_forgets_its_role() {
 #[test]
 fn s9_verify_and_status_name_a_queue_that_is_being_deleted() {
     let survey = survey(&["kibus-hub", "karpenter-base"]);
-    let request = verify::Request::new(OfferedRouter::Packaged(code()), Default::default());
-    let intent = request.intent(&survey).unwrap();
+    let intent = reconcile(&survey, &verify(OfferedRouter::Packaged(code()))).unwrap();
     let findings: Vec<_> = intent
         .findings
         .iter()
@@ -278,7 +286,7 @@ fn s4_a_lower_retention_warns_of_the_messages_that_wait() {
             changed: None,
         });
         survey.status.insert(ResourceId::Queue(scope().hub_queue()), depth);
-        let intent = bootstrap(options.clone()).intent(&survey).unwrap();
+        let intent = reconcile(&survey, &bootstrap(options.clone())).unwrap();
         let warnings: Vec<_> = intent.warnings.iter().map(|hint| hint.text.as_str()).collect();
         assert_eq!(warnings, warns.into_iter().collect::<Vec<_>>(), "{name}");
     }
@@ -311,16 +319,12 @@ fn an_old_permission_for_a_key_is_narrowed_in_one_call() {
     let [controller, router] = current.as_slice() else {
         panic!("the policies of base and of the router: {current:?}")
     };
-    let rows: [(&str, Box<dyn Recipe>, &[&Resource]); 2] = [
-        (
-            "bootstrap",
-            Box::new(bootstrap(HubOptions::default())),
-            &[controller, router],
-        ),
-        ("add", Box::new(add()), &[controller]),
+    let rows: [(&str, Target, &[&Resource]); 2] = [
+        ("bootstrap", bootstrap(HubOptions::default()), &[controller, router]),
+        ("add", add(), &[controller]),
     ];
-    for (name, recipe, expected) in rows {
-        let intent = recipe.intent(&survey).unwrap();
+    for (name, target, expected) in rows {
+        let intent = reconcile(&survey, &target).unwrap();
         assert_eq!(intent.refusals, [], "{name}");
         let mut written: Vec<_> = intent
             .plan

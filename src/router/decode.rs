@@ -1,22 +1,23 @@
 //! Bytes to signals: which kind of event a message is, which instances it names, what must be repaired.
 //! Pure: nothing here depends on an answer of a service.
 
+mod repair;
+
 use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::decision::DropReason;
-use super::event_text::EventText;
+use super::event_text::{EventText, LARGEST};
 use super::health::Entities;
 use super::instance::InstanceId;
 use super::json::{self, Edit, Members};
-use super::repair::Repair;
 use super::shape;
 use crate::model::name::ClusterName;
 use crate::model::scope::Scope;
 use crate::model::signal::{Signal, SubjectMember};
 
-/// The largest message that SQS takes, in bytes.
-pub(super) const LARGEST: usize = 1024 * 1024;
+pub use repair::Repair;
+
 /// The most entities of one event. Each may take a share of a call and a decision of its own, so more could use up the
 /// memory and the time of the other messages in the batch.
 const MOST_ENTITIES: usize = 10_000;

@@ -9,20 +9,12 @@ use tokio::task::JoinSet;
 use super::InvocationContext;
 use super::clock::{Backoff, Clock};
 use super::decision::{Decision, DropReason, RetryReason};
-use super::decode::LARGEST;
-use super::registry::Registration;
+use super::event_text::LARGEST;
+use super::registry::{Destination, Registration};
 use super::services::{CallFailure, InstanceTags, Queues};
-use crate::model::name::{ClusterName, QueueName};
 
 /// How many messages one call takes.
 const BATCH: usize = 10;
-
-/// A queue and its cluster. The probe queue has no cluster.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Destination {
-    pub(super) queue: QueueName,
-    pub(super) cluster: Option<ClusterName>,
-}
 
 /// One message to one queue.
 #[derive(Clone, Debug)]

@@ -7,10 +7,12 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::decode::LARGEST;
 use super::json::{self, Members};
 use super::shape::{self, Shape};
 use crate::model::signal::Signal;
+
+/// The largest message that SQS takes, in bytes.
+pub(super) const LARGEST: usize = 1024 * 1024;
 
 /// The text of an event that has only one reading.
 #[derive(Debug)]

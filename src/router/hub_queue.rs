@@ -7,8 +7,8 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 
 use super::InvocationContext;
+use super::batch::{Message, Origin};
 use super::clock::{Clock, Deadline};
-use super::route::{Message, Origin};
 use super::services::{InstanceTags, Queues};
 use crate::model::hub::{BATCH_SIZE, RECEIVES};
 use crate::wire::ec2::describe_tags::MAX_IDS;

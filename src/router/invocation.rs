@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::batch::{Message, Origin, RoutedBatch};
 use super::clock::{Clock, Deadline, visibility};
 use super::hub_queue::Received;
 use super::report::InvocationReport;
-use super::route::{Message, Origin, RoutedBatch, route};
+use super::route::route;
 use super::services::{InstanceTags, Queues};
 use super::{InvocationContext, Router, hub_queue};
 

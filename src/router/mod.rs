@@ -5,6 +5,7 @@
 //! for a reason that is named and counted, or returned to the hub queue for a retry.
 
 mod access_test;
+mod batch;
 mod cache;
 mod call_counts;
 mod clock;
@@ -27,7 +28,6 @@ mod owner;
 mod payload;
 mod queues;
 mod registry;
-mod repair;
 mod report;
 mod route;
 mod self_test;
@@ -42,18 +42,16 @@ use std::time::Instant;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 pub use decision::DropReason;
-pub use decode::{DecodedEvent, EventSubject, decode};
+pub use decode::{DecodedEvent, EventSubject, Repair, decode};
 pub use event_text::EventText;
 pub use instance::InstanceId;
-pub use repair::Repair;
 pub use start::run;
 
 use cache::Cache;
 use call_counts::CallCounts;
 use clock::Clock;
-use deliver::Destination;
 use owner::InstanceOwner;
-use registry::Registry;
+use registry::{Destination, Registry};
 
 use crate::model::name::{ClusterName, QueuePrefix};
 use crate::model::scope::Scope;

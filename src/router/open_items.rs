@@ -5,14 +5,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 use super::Router;
+use super::batch::{Delivery, Item, Message, Origin, RoutedBatch};
 use super::decision::{Decision, DropReason, RetryReason};
 use super::decode::{DecodedEvent, EventSubject, decode};
-use super::deliver::{Destination, Outgoing, SendResult};
+use super::deliver::{Outgoing, SendResult};
 use super::event_text::EventText;
 use super::instance::InstanceId;
 use super::locate::InstanceOwners;
 use super::owner::InstanceOwner;
-use super::route::{Delivery, Item, Message, Origin, RoutedBatch};
+use super::registry::Destination;
 use crate::model::scope::Scope;
 use crate::model::signal::Signal;
 

@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
+use super::batch::{Message, Origin};
 use super::json::Members;
-use super::route::{Message, Origin};
 use crate::model::self_test;
 
 /// What an invocation asks for.
@@ -97,7 +97,6 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::model::dead_letter::{DeadLetter, DeadLetterCause, batch_event};
     use crate::model::self_test::{DETAIL_TYPE, SOURCE, question};
     use crate::model::signal::PROBE_SOURCE;
 
@@ -172,13 +171,6 @@ mod tests {
     /// The receipt of a dead letter is of another queue than the hub's, so a redrive must name none.
     #[test]
     fn a_redrive_comes_from_no_queue() {
-        let letter = DeadLetter {
-            id: "m".to_owned(),
-            sent: 5,
-            receives: 1,
-            cause: DeadLetterCause::GivenUp,
-            body: "{}".to_owned(),
-        };
         let message = Message {
             id: "m".to_owned(),
             origin: Origin::Invocation,
@@ -186,7 +178,7 @@ mod tests {
             receives: Some(2),
             arrived: 5,
         };
-        let payload = parse(&batch_event(&[&letter]).to_string()).unwrap();
+        let payload = parse(include_str!("../dead_letters/batch.json")).unwrap();
         assert_eq!(payload, Payload::Batch(vec![message]));
     }
 

@@ -11,8 +11,8 @@ use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 
+use super::batch::{Message, Origin};
 use super::decision::RetryReason;
-use super::route::{Message, Origin};
 use super::services::{CallFailure, Queues};
 use crate::model::name::QueueName;
 use crate::model::scope::Scope;

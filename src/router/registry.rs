@@ -8,10 +8,9 @@ use std::time::{Duration, Instant};
 use super::InvocationContext;
 use super::clock::Clock;
 use super::decision::RetryReason;
-use super::deliver::Destination;
 use super::services::{CallFailure, InstanceTags, Queues};
 use crate::model::cluster::TAGS_REMEMBERED;
-use crate::model::name::{BusName, QueueName};
+use crate::model::name::{BusName, ClusterName, QueueName};
 use crate::model::tags::Tags;
 
 /// How long an answer is valid for which events are dropped or nothing is known: the queue may be created at any moment.
@@ -24,6 +23,13 @@ const GENERATION: usize = 500;
 /// so that unknown clusters neither hold the invocation nor use up the calls of the account. It is far more than a batch
 /// names in a migration: an event is finished only if all its queues are known in the same invocation.
 const TAG_CALLS: u32 = 100;
+
+/// A queue and its cluster. The probe queue has no cluster.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Destination {
+    pub(super) queue: QueueName,
+    pub(super) cluster: Option<ClusterName>,
+}
 
 /// What a queue's tags say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use super::Router;
 use super::access_test::{self, TestedCalls};
+use super::batch::Message;
 use super::call_counts::CallCounts;
 use super::clock::{Clock, Deadline};
 use super::instance::InstanceId;
 use super::invocation::route_batch;
 use super::payload::Payload;
-use super::route::Message;
 use super::services::{CallFailure, InstanceTags, Queues};
 use crate::model::name::{ClusterName, NameError, QueueName, QueuePrefix};
 use crate::model::router_build::{MARK, version_in};

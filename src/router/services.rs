@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 
+use super::batch::Message;
 use super::call_counts::CallCounts;
 use super::decision::RetryReason;
 use super::instance::InstanceId;
-use super::route::Message;
 use crate::model::name::QueueName;
 use crate::model::tags::Tags;
 

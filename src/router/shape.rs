@@ -5,7 +5,7 @@
 use serde_json::value::RawValue;
 
 use super::json::{self, Members};
-use crate::model::signal::{Signal, SubjectMember};
+use crate::model::signal::Signal;
 
 /// The shape of a value. Karpenter discards an event in which a value has another shape.
 #[derive(Clone, Copy, Debug)]
@@ -40,12 +40,14 @@ const HEALTH: &[(&str, Shape<'_>)] = &[
 
 /// The members of `detail`.
 pub(super) fn detail(signal: Signal) -> &'static [(&'static str, Shape<'static>)] {
-    match (signal.subject(), signal) {
-        (SubjectMember::Entities, _) => HEALTH,
-        (SubjectMember::Cluster, _) => &[("cluster", Shape::Judged)],
-        (SubjectMember::Instance, Signal::StateChange) => &[("instance-id", Shape::Judged), ("state", Shape::Judged)],
-        (SubjectMember::Instance, Signal::Rebalance) => &[("instance-id", Shape::Judged)],
-        (SubjectMember::Instance, _) => &[("instance-id", Shape::Judged), ("instance-action", Shape::Text)],
+    match signal {
+        Signal::SpotInterruption | Signal::CapacityReservation => {
+            &[("instance-id", Shape::Judged), ("instance-action", Shape::Text)]
+        }
+        Signal::StateChange => &[("instance-id", Shape::Judged), ("state", Shape::Judged)],
+        Signal::ScheduledChange => HEALTH,
+        Signal::Rebalance => &[("instance-id", Shape::Judged)],
+        Signal::Probe => &[("cluster", Shape::Judged)],
     }
 }
 

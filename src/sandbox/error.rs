@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::python::PythonVersion;
+use super::python_version::PythonVersion;
 use crate::error::{Error, quoted};
 
 /// Why an operation on the sandbox failed.

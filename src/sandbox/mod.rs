@@ -16,6 +16,7 @@ mod isolated;
 mod private;
 mod process;
 mod python;
+mod python_version;
 mod secret;
 mod server;
 mod server_record;
@@ -30,7 +31,7 @@ use tokio::time::{Instant, sleep};
 pub use environment::{DEFAULT_REGION, Endpoint, ShellVariables};
 pub use error::SandboxError;
 pub use private::PrivateServer;
-pub use python::PythonVersion;
+pub use python_version::PythonVersion;
 pub use secret::Secret;
 pub use server_record::ServerRecord;
 

@@ -1,10 +1,10 @@
 //! Finds a Python that can run the emulator.
 
-use std::fmt;
 use std::path::Path;
 
 use super::error::SandboxError;
 use super::isolated::isolated;
+use super::python_version::PythonVersion;
 
 /// The oldest Python that the emulator runs on.
 const OLDEST: PythonVersion = PythonVersion { major: 3, minor: 10 };
@@ -22,21 +22,6 @@ const PROGRAMS: [&str; 6] = [
 /// Prints the version, then checks for the modules of virtual environments: Debian packages `ensurepip` separately.
 const CHECK: &str =
     "import sys; print('%d.%d' % sys.version_info[:2], flush=True); import venv, ensurepip; print('venv')";
-
-/// The major and minor version of a Python.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PythonVersion {
-    /// The 3 of 3.10.
-    pub major: u32,
-    /// The 10 of 3.10.
-    pub minor: u32,
-}
-
-impl fmt::Display for PythonVersion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.major, self.minor)
-    }
-}
 
 /// Whether a program can run the emulator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
 //! All reading: the resources of one hub, its clusters and their controller roles, as one value. A survey decides
-//! nothing and prints nothing. Recipes ask for what they need with a [`Query`].
+//! nothing and prints nothing. What is read follows from the target, as a [`Query`].
 
 mod query;
 mod reader;
@@ -17,8 +17,11 @@ use crate::model::document::Document;
 use crate::model::fact::Fact;
 use crate::model::inventory::{Observed, Reading};
 use crate::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
+use crate::model::options::HubOptions;
+use crate::model::probe::Probed;
 use crate::model::resource::{FunctionMapping, FunctionSettings, Resource, ResourceId};
 use crate::model::scope::Scope;
+use crate::model::self_test::LiveTest;
 use crate::model::status::{Depth, MappingState, QueueState, Status, VersionState};
 use crate::model::tags::Tags;
 use reader::Reader;
@@ -30,8 +33,10 @@ pub struct Survey {
     pub scope: Scope,
     /// The role that the caller has assumed, if it is one.
     pub caller_role: Option<RoleName>,
-    /// When it was last extended, by the local clock in Unix seconds.
+    /// When it was last extended, by the local clock in Unix seconds; 0 if nothing was read yet.
     pub now: u64,
+    /// The prefix of cluster queues, if the hub has saved none.
+    new_prefix: Option<QueuePrefix>,
     /// The resources, by id: of the hub, of clusters, and controllers' policies that kibus wrote or would write.
     pub observed: Observed,
     /// The statuses of resources that have one.
@@ -46,7 +51,6 @@ pub struct Survey {
     pub role_names: Fact<BTreeSet<RoleName>>,
     /// The inline policies of roles; absent if the role does not exist.
     pub roles: BTreeMap<RoleName, Fact<RolePolicies>>,
-    /// The policies of KMS keys.
     pub key_policies: BTreeMap<KmsKey, Fact<Document>>,
     /// The queues that have a queue as their dead-letter queue, whoever manages them.
     pub dead_letter_sources: BTreeMap<QueueName, Fact<BTreeSet<QueueName>>>,
@@ -56,6 +60,52 @@ pub struct Survey {
     pub versions: BTreeMap<u64, Fact<FunctionSettings>>,
     /// The event source mappings of the router, its aliases and its versions, whoever created them.
     pub function_mappings: Fact<BTreeSet<FunctionMapping>>,
+    /// What was tried on the bus.
+    pub tried: Tried,
+}
+
+/// What was tried on a bus, besides reading it once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tried {
+    /// Further samples of queues with waiting messages.
+    pub later: BTreeMap<QueueName, Vec<Depth>>,
+    /// Whether these samples cover a minute.
+    pub watched: bool,
+    /// What became of a self-test of the live router.
+    pub live: Fact<LiveTest>,
+    /// The results of probes.
+    pub probed: Vec<Probed>,
+}
+
+/// A survey asks at most this often: each time it asks, it knows more.
+const ROUNDS: usize = 8;
+
+/// The questions did not end.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("after {ROUNDS} rounds of reads, kibus still asks for {0:?}")]
+pub struct Endless(Box<Query>);
+
+/// Reads what `needs` asks for, with at most `limit` calls at once. It is asked first about a survey in which nothing is
+/// read, and ends the survey with an empty query.
+///
+/// # Errors
+/// When it does not end. This is a bug of kibus.
+pub async fn survey(
+    cloud: &impl Read,
+    scope: Scope,
+    limit: usize,
+    needs: impl Fn(&Survey) -> Query,
+) -> Result<Survey, Endless> {
+    let mut survey = Survey::new(scope);
+    let mut query = needs(&survey);
+    for _ in 0..ROUNDS {
+        survey.extend(cloud, &query, limit).await;
+        query = needs(&survey);
+        if query.is_empty() {
+            return Ok(survey);
+        }
+    }
+    Err(Endless(Box::new(query)))
 }
 
 /// The buses of an account and Region, by the tags of their queues. A hint and never a proof.
@@ -82,6 +132,7 @@ impl Survey {
             scope,
             caller_role: None,
             now: 0,
+            new_prefix: None,
             observed: Observed::default(),
             status: BTreeMap::new(),
             saved: SavedOptions::Absent,
@@ -94,22 +145,30 @@ impl Survey {
             unreserved_concurrency: Fact::NotAsked,
             versions: BTreeMap::new(),
             function_mappings: Fact::NotAsked,
+            tried: Tried::default(),
         }
     }
 
     /// Reads what a query asks for and was not read yet, with at most `limit` calls at once.
     pub async fn extend(&mut self, cloud: &impl Read, query: &Query, limit: usize) {
+        self.new_prefix = query.new_prefix.clone().or(self.new_prefix.take());
         self.caller_role = cloud.caller_role();
         Reader::new(cloud, limit).answer(self, query).await;
         self.now = cloud.now();
     }
 
+    /// Whether something was read.
+    #[must_use]
+    pub fn began(&self) -> bool {
+        self.now > 0
+    }
+
     /// The prefix of cluster queues on this hub, as far as it is known.
     #[must_use]
     pub fn queue_prefix(&self) -> QueuePrefix {
-        self.saved
-            .options()
-            .map_or_else(crate::model::hub::default_queue_prefix, |options| options.prefix())
+        let saved = self.saved.options().map(HubOptions::queue_prefix);
+        let prefix = saved.or_else(|| self.new_prefix.clone());
+        prefix.unwrap_or_else(crate::model::hub::default_queue_prefix)
     }
 
     /// The queue of a cluster on this hub.

@@ -1,8 +1,8 @@
-//! What a recipe needs to read.
+//! What a survey reads next.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::name::{ClusterName, KmsKey, QueueName, RoleName};
+use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
 use crate::model::resource::ResourceId;
 
 /// Which inline policies of a role are read.
@@ -23,6 +23,8 @@ pub struct Query {
     pub hub: bool,
     /// The router function.
     pub function: bool,
+    /// The prefix of cluster queues, if the hub has saved none.
+    pub new_prefix: Option<QueuePrefix>,
     /// The queues of these clusters.
     pub clusters: BTreeSet<ClusterName>,
     /// Which queues with a usual name of these clusters' interruption queues exist.

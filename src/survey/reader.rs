@@ -99,29 +99,35 @@ impl<'a, R: Read> Reader<'a, R> {
             survey.function_mappings = Fact::of(mappings);
         }
         self.saved_options(survey).await;
-        let prefix = survey.queue_prefix();
-        if prefix == guess {
-            survey.take_discovered(found);
-        } else {
-            // Queues under the default prefix are not those of the clusters that were asked about.
-            for id in &guessed {
-                survey.forget(id);
-            }
-            if let Some((names, mut read)) = found {
-                read.retain(|(_, answer)| answer.is_ok());
-                survey.take_discovered(Some((names, read)));
-            }
-            let unread = not_read(survey, queues(survey, &prefix, &query.clusters));
-            let (read, found) = tokio::join!(
-                self.snapshots(unread.clone()),
-                OptionFuture::from(discover.then(|| self.discover(survey, &prefix, &unread))),
-            );
-            survey.take(read);
-            survey.take_discovered(found);
-        }
+        self.clusters(survey, query, &guess, found).await;
         if let Some(policies) = query.controller_roles {
             self.controller_roles(survey, policies).await;
         }
+    }
+
+    /// Takes what discovery found under the guessed prefix. If the hub has another one, reads the clusters again.
+    async fn clusters(&self, survey: &mut Survey, query: &Query, guess: &QueuePrefix, found: Option<Discovered>) {
+        let prefix = survey.queue_prefix();
+        if prefix == *guess {
+            survey.take_discovered(found);
+            return;
+        }
+        // Queues under the default prefix are not those of the clusters that were asked about.
+        for id in queues(survey, guess, &query.clusters) {
+            survey.forget(&id);
+        }
+        let discover = found.is_some();
+        if let Some((names, mut read)) = found {
+            read.retain(|(_, answer)| answer.is_ok());
+            survey.take_discovered(Some((names, read)));
+        }
+        let unread = not_read(survey, queues(survey, &prefix, &query.clusters));
+        let (read, found) = tokio::join!(
+            self.snapshots(unread.clone()),
+            OptionFuture::from(discover.then(|| self.discover(survey, &prefix, &unread))),
+        );
+        survey.take(read);
+        survey.take_discovered(found);
     }
 
     /// Makes a call when there is room for it. What waits for room takes little memory.

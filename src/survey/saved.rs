@@ -21,9 +21,7 @@ pub enum SavedOptions {
     Unreadable(Fault),
     /// A tag has a value that its option does not accept. The tags are those of the resource that saved them.
     Damaged(BadSavedOption, Tags),
-    /// The options.
     Kept {
-        /// The options.
         options: HubOptions,
         /// Whether they are the function's copy, because the dead-letter queue is missing or being deleted.
         copy: bool,

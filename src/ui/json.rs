@@ -1,24 +1,28 @@
-//! The one JSON document that a command writes to stdout, for one hub and for many.
-//! `docs/plan.schema.json` describes it.
+//! The one JSON document that a command writes to stdout, for one hub and for many. `docs/plan.schema.json` describes it,
+//! and is made from the same types: `KIBUS_TEST_UPDATE=1` and the tests of this module write it.
 
 mod dead_letters;
+mod hub;
+mod object;
 mod status;
 
-use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
 
 use super::Heading;
-use super::text::{WIDTH, escape, indented, release_queues, second_sources};
+use super::text::{WIDTH, release_queues, second_sources};
+use crate::dead_letters::report::DeadLetterReport;
 use crate::dead_letters::treat::Treated;
-use crate::error::{Error, Hint, Invocation};
-use crate::model::field::FieldValue;
-use crate::model::name::{AccountId, ClusterName, Region, RoleName};
+use crate::error::{Error, Hint};
+use crate::model::probe::Probed;
 use crate::model::slowdown::Slowdown;
-use crate::plan::finding::{Finding, Fix};
-use crate::plan::{Action, Change, Plan};
-use crate::reconcile::dead_letters::DeadLetterReport;
-use crate::reconcile::probe::Probed;
+use crate::plan::Plan;
+use crate::plan::finding::Finding;
 use crate::reconcile::status::StatusReport;
 use crate::reconcile::{ClusterSummary, Intent};
+use hub::{ErrorObject, HubObject};
+use object::objects;
 
 /// The version of the document's shape. Members may be added under the same number. Existing members keep their meaning.
 const FORMAT_VERSION: u32 = 2;
@@ -96,166 +100,34 @@ impl Report {
     /// The document.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let hubs: Vec<Value> = self.hubs.iter().map(HubReport::to_json).collect();
-        let mut document = json!({ "format_version": FORMAT_VERSION, "hubs": hubs });
-        if !self.slowdown.throttled.is_empty() {
-            document["throttled_calls"] = json!(self.slowdown.throttled);
-        }
-        document
+        json!(DocumentObject::of(self, None))
     }
 }
 
 /// The document of an error from before any hub was known: no hubs, and the error.
 #[must_use]
 pub fn error_document(error: &Error) -> Value {
-    json!({ "format_version": FORMAT_VERSION, "hubs": [], "error": error_json(error) })
+    json!(DocumentObject::of(&Report::default(), Some(error)))
 }
 
-impl HubReport {
-    fn to_json(&self) -> Value {
-        let Self {
-            heading: Heading {
-                bus, account, region, ..
-            },
-            global_options: options,
-            plan,
-            clusters,
-            findings,
-            probes,
-            warnings,
-            status,
-            dead_letters,
-            treated,
-            applied,
-            error,
-        } = self;
-        let mut hub = json!({
-            "bus": bus.as_str(),
-            "account": account.as_ref().map(AccountId::as_str),
-            "region": region.as_ref().map(Region::as_str),
-            "changes": plan.changes.iter().map(change_json).collect::<Vec<_>>(),
-            "clusters": clusters.iter().map(cluster_json).collect::<Vec<_>>(),
-            "problems": findings.iter().map(|finding| finding_json(finding, options)).collect::<Vec<_>>(),
-            "warnings": warnings.iter().map(|hint| hint_lines(hint, options)).collect::<Vec<_>>(),
-            "summary": summary_json(plan),
-            "applied": applied,
-        });
-        if !probes.is_empty() {
-            hub["probes"] = probes.iter().map(probe_json).collect();
-        }
-        if let Some(status) = status {
-            hub["status"] = status::to_json(status);
-        }
-        if let Some(letters) = dead_letters {
-            hub["dead_letters"] = dead_letters::to_json(letters, treated.as_ref());
-        }
-        if let Some(error) = error {
-            hub["error"] = error_json(error);
-        }
-        hub
+objects! {
+    /// One document on standard output. The shape is the same for one hub and for several, on success and on failure.
+    /// Within one format_version, members may be added but never removed or redefined. This schema describes exactly the
+    /// output of the kibus version that it ships with.
+    #[cfg_attr(test, schemars(title = "Document of kibus --output json", extend("$id" = "plan.schema.json")))]
+    DocumentObject<'a>(Report { hubs, slowdown } in &'a Report, error in Option<&'a Error>) {
+        #[cfg_attr(test, schemars(extend("const" = FORMAT_VERSION)))]
+        format_version: u32 = FORMAT_VERSION,
+        /// One entry per hub. Empty if the command failed before any hub was known; `error` then has the reason.
+        hubs: Vec<HubObject<'a>> = hubs.iter().map(HubObject::of).collect(),
+    } optional {
+        /// Present only if AWS throttled calls, which were repeated: how many, by service.
+        #[cfg_attr(test, schemars(with = "BTreeMap<String, std::num::NonZeroU64>"))]
+        throttled_calls: &'a BTreeMap<&'static str, u64> =
+            (!slowdown.throttled.is_empty()).then_some(&slowdown.throttled),
+        /// Present only if the command failed before any hub was known. Later errors are in their hub.
+        error: ErrorObject<'a> = error.map(ErrorObject::of),
     }
-}
-
-fn cluster_json(cluster: &ClusterSummary) -> Value {
-    let mut object = json!({
-        "name": cluster.name.as_str(),
-        "queue_name": cluster.queue.as_str(),
-        "queue_arn": cluster.queue_arn,
-        "controller_role": cluster.controller_role.as_ref().map(RoleName::as_str),
-    });
-    if cluster.being_deleted {
-        object["being_deleted"] = json!(true);
-    }
-    object
-}
-
-fn probe_json(probed: &Probed) -> Value {
-    json!({
-        "cluster": probed.cluster.as_ref().map(ClusterName::as_str),
-        "queue_name": probed.queue.as_str(),
-        "verdict": probed.verdict(),
-        "milliseconds": u64::try_from(probed.took.as_millis()).unwrap_or(u64::MAX),
-    })
-}
-
-fn finding_json(finding: &Finding, options: &str) -> Value {
-    let (text, command) = match &finding.fix {
-        Fix::BootstrapHub => (None, Some(Invocation::kibus("bootstrap-hub"))),
-        Fix::AddCluster(name) => (None, Some(Invocation::kibus(format!("add-cluster {name}")))),
-        Fix::Command(command) => (None, Some(command.clone())),
-        Fix::Advice(hint) => (Some(hint.text.as_str()), hint.command.clone()),
-    };
-    json!({
-        "code": finding.code.as_str(),
-        "severity": finding.severity.as_str(),
-        "cluster": finding.cluster.as_ref().map(ClusterName::as_str),
-        "kind": finding.kind(),
-        "name": finding.name(),
-        "message": finding.message,
-        "fix": { "text": text, "command": command.map(|command| command.line(options)) },
-    })
-}
-
-/// A hint as lines: the sentence, then its command.
-fn hint_lines(hint: &Hint, options: &str) -> String {
-    match &hint.command {
-        None => escape(&hint.text).into_owned(),
-        Some(command) => format!("{}\n{}", escape(&hint.text), indented(&command.line(options))),
-    }
-}
-
-fn summary_json(plan: &Plan) -> Value {
-    let count = |action| plan.count(action);
-    json!({
-        "create": count(Action::Create),
-        "update": count(Action::Update),
-        "delete": count(Action::Delete),
-        "replace": count(Action::Replace),
-    })
-}
-
-fn change_json(change: &Change) -> Value {
-    let fields: Vec<Value> = change
-        .fields
-        .iter()
-        .map(|field| json!({ "path": field.path, "from": value_json(&field.from), "to": value_json(&field.to) }))
-        .collect();
-    json!({
-        "action": change.action.as_str(),
-        "kind": change.id.kind(),
-        "name": change.id.name(),
-        "fields": fields,
-    })
-}
-
-fn value_json(value: &FieldValue) -> Value {
-    match value {
-        FieldValue::Unset => Value::Null,
-        FieldValue::Text(text) => json!(text),
-        FieldValue::Number(number) | FieldValue::AtLeast(number) => json!(number),
-        FieldValue::Flag(flag) => json!(flag),
-        FieldValue::List(items) => json!(items),
-        FieldValue::Document(document) => document.value().clone(),
-        FieldValue::Code(code) => {
-            let version = code.has_version().then_some(&code.version);
-            json!({ "version": version, "sha256": code.sha256 })
-        }
-    }
-}
-
-fn error_json(error: &Error) -> Value {
-    let hint = |Hint { text, command }: &Hint| json!({ "text": text, "command": command.as_ref().map(|command| command.line("")) });
-    let mut object = Map::new();
-    object.insert("kind".to_owned(), json!(error.kind.as_str()));
-    object.insert("message".to_owned(), json!(error.message));
-    object.insert("notes".to_owned(), json!(error.notes));
-    object.insert("hints".to_owned(), error.hints.iter().map(hint).collect());
-    if let Some(progress) = error.progress {
-        object.insert("done".to_owned(), json!(progress.done));
-        object.insert("failed".to_owned(), json!(progress.failed));
-        object.insert("not_tried".to_owned(), json!(progress.not_tried));
-    }
-    Value::Object(object)
 }
 
 #[cfg(test)]

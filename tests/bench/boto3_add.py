@@ -15,8 +15,8 @@ REGION = os.environ["AWS_REGION"]
 ACCOUNT = os.environ["AWS_ACCESS_KEY_ID"]
 
 
-def policy(statement, arn):
-    return {"Version": "2012-10-17", "Statement": [{**statement, "Resource": arn}]}
+def policy(statements, arn):
+    return {"Version": "2012-10-17", "Statement": [{**statement, "Resource": arn} for statement in statements]}
 
 
 def ensure_queue(cluster, name, arn):
@@ -27,6 +27,18 @@ def ensure_queue(cluster, name, arn):
         "Action": "sqs:*",
         "Condition": {"Bool": {"aws:SecureTransport": "false"}},
     }
+    router = f"arn:aws:iam::{ACCOUNT}:role"
+    router_only = {
+        "Sid": "KibusRouterOnly",
+        "Effect": "Deny",
+        "Principal": "*",
+        "Action": "sqs:SendMessage",
+        "Condition": {
+            "ArnNotLike": {
+                "aws:PrincipalArn": [f"{router}/kibus-router-{REGION}", f"{router}/*/kibus-router-{REGION}"]
+            }
+        },
+    }
     attributes = {
         "MessageRetentionPeriod": "300",
         "VisibilityTimeout": "30",
@@ -34,7 +46,8 @@ def ensure_queue(cluster, name, arn):
         "ReceiveMessageWaitTimeSeconds": "0",
         "MaximumMessageSize": "1048576",
         "SqsManagedSseEnabled": "true",
-        "Policy": json.dumps(policy(tls_only, arn)),
+        "Policy": json.dumps(policy([tls_only, router_only], arn)),
+        "RedriveAllowPolicy": json.dumps({"redrivePermission": "denyAll"}),
     }
     tags = {
         "kibus:bus": "kibus",
@@ -62,7 +75,7 @@ def ensure_policy(cluster, arn):
         "Effect": "Allow",
         "Action": ["sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"],
     }
-    document = policy(read, arn)
+    document = policy([read], arn)
     try:
         if IAM.get_role_policy(RoleName=role, PolicyName=name)["PolicyDocument"] == document:
             return

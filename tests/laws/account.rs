@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use effect::{half, marked, take};
 use rules::{MessageKeys, allowed, can_use, locked_out, note_keys};
 
-pub(super) use effect::{halves, tags_mut};
+pub(super) use effect::halves;
 
 /// The roles of the account that kibus does not manage.
 const ROLES: &[&str] = &["KarpenterServiceAccount-base", "a", "b", "r-base", "r-two"];

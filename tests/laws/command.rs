@@ -1,11 +1,12 @@
-//! The product's own recipes, run against an account in memory.
+//! The product's own stages, run against an account in memory.
 
 use kibus::apply::{Event, Listener, Outcome, apply};
 use kibus::model::name::ClusterName;
 use kibus::model::options::{ClusterOptions, HubOptions};
+use kibus::model::resource::Code;
 use kibus::model::scope::Scope;
 use kibus::plan::{Change, Plan};
-use kibus::reconcile::{Blocked, Recipe, add_cluster, bootstrap_hub, remove_cluster, teardown};
+use kibus::reconcile::{Blocked, ClusterSetting, HubSetting, OfferedRouter, RoleOption, Target, needs, reconcile};
 use kibus::survey::Survey;
 
 use super::account::{Account, Interruption};
@@ -42,14 +43,14 @@ pub(super) struct Run {
     pub outcome: Outcome,
 }
 
-struct Nobody;
+pub(super) struct Nobody;
 
 impl Listener for Nobody {
     fn event(&self, _: usize, _: &Change, _: Event) {}
 }
 
 impl Command {
-    /// Runs the command: survey, recipe, show, apply.
+    /// Runs the command: survey, reconcile, show, apply.
     pub(super) async fn run(
         &self,
         scope: &Scope,
@@ -65,52 +66,53 @@ impl Command {
 
     /// The plan of the command.
     pub(super) async fn plan(&self, scope: &Scope, account: &Account) -> Plan {
+        plan(scope, account, &self.target()).await
+    }
+
+    /// The target that the command makes.
+    fn target(&self) -> Target {
         match self {
-            Self::BootstrapHub(options, version) => {
-                let request = bootstrap_hub::Request {
-                    options: options.clone(),
-                    router: kibus::reconcile::OfferedRouter::Packaged(kibus::model::resource::Code::of_archive(
-                        *version, *version,
-                    )),
-                    allow_downgrade: false,
-                    drop_old_key: false,
-                };
-                plan(scope, account, request).await
-            }
-            Self::AddCluster(clusters, role) => {
-                let request = add_cluster::Request {
-                    names: names(clusters),
-                    role: match role {
-                        RoleFlag::NotGiven => add_cluster::RoleOption::Search,
-                        RoleFlag::Role(role) => add_cluster::RoleOption::Named(role.parse().unwrap()),
-                        RoleFlag::None => add_cluster::RoleOption::Unmanaged,
-                    },
-                    options: ClusterOptions::default(),
-                    show_settings: false,
-                };
-                plan(scope, account, request).await
-            }
-            Self::RemoveCluster(clusters) => {
-                let request = remove_cluster::Request {
-                    names: names(clusters),
-                    ignore_missing: true,
-                };
-                plan(scope, account, request).await
-            }
-            Self::Teardown => plan(scope, account, teardown::Request).await,
+            Self::BootstrapHub(options, version) => Target::bootstrap(hub(options, version)),
+            Self::AddCluster(clusters, role) => Target::add(names(clusters), &cluster(*role)),
+            Self::RemoveCluster(clusters) => Target::remove(names(clusters), true),
+            Self::Teardown => Target::teardown(),
         }
     }
 }
 
-fn names(clusters: &[&str]) -> std::collections::BTreeSet<ClusterName> {
+/// A hub with these options, and this version of the router.
+pub(super) fn hub(options: &HubOptions, version: &str) -> HubSetting {
+    HubSetting {
+        options: options.clone(),
+        router: OfferedRouter::Packaged(Code::of_archive(version, version)),
+        allow_downgrade: false,
+        drop_old_key: false,
+    }
+}
+
+/// A cluster with this option for its role.
+pub(super) fn cluster(role: RoleFlag) -> ClusterSetting {
+    ClusterSetting {
+        role: match role {
+            RoleFlag::NotGiven => RoleOption::Search,
+            RoleFlag::Role(role) => RoleOption::Named(role.parse().unwrap()),
+            RoleFlag::None => RoleOption::Unmanaged,
+        },
+        options: ClusterOptions::default(),
+        show_settings: false,
+    }
+}
+
+pub(super) fn names(clusters: &[&str]) -> std::collections::BTreeSet<ClusterName> {
     clusters.iter().map(|name| name.parse().unwrap()).collect()
 }
 
-async fn plan(scope: &Scope, account: &Account, recipe: impl Recipe) -> Plan {
-    let mut intent = recipe.intent(&survey(scope, account, &recipe, 4).await);
+/// The plan for a target. A queue that is being deleted is waited for.
+pub(super) async fn plan(scope: &Scope, account: &Account, target: &Target) -> Plan {
+    let mut intent = reconcile(&survey(scope, account, target, 4).await, target);
     if let Err(Blocked::BeingDeleted(_)) = &intent {
         account.three_minutes_pass();
-        intent = recipe.intent(&survey(scope, account, &recipe, 4).await);
+        intent = reconcile(&survey(scope, account, target, 4).await, target);
     }
     match intent {
         Ok(intent) => {
@@ -123,15 +125,10 @@ async fn plan(scope: &Scope, account: &Account, recipe: impl Recipe) -> Plan {
     }
 }
 
-/// What a recipe reads, with this many calls at once.
-pub(super) async fn survey(scope: &Scope, account: &Account, recipe: &impl Recipe, limit: usize) -> Survey {
-    let mut survey = Survey::new(scope.clone());
-    let mut query = recipe.query();
-    loop {
-        survey.extend(account, &query, limit).await;
-        query = recipe.more(&survey);
-        if query.is_empty() {
-            return survey;
-        }
-    }
+/// What is read for a target, with this many calls at once.
+pub(super) async fn survey(scope: &Scope, account: &Account, target: &Target, limit: usize) -> Survey {
+    let needs = |survey: &Survey| needs(target, survey);
+    kibus::survey::survey(account, scope.clone(), limit, needs)
+        .await
+        .unwrap()
 }

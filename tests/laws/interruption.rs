@@ -10,7 +10,7 @@ use kibus::model::tags::{DELETING, Tags};
 use kibus::plan::{Op, Step};
 use proptest::prelude::*;
 
-use super::account::{Account, Interruption, Trouble, halves, tags_mut};
+use super::account::{Account, Interruption, Trouble, halves};
 use super::command::{Command, RoleFlag};
 use Command::{AddCluster, BootstrapHub, RemoveCluster, Teardown};
 use RoleFlag::{NotGiven, Role};
@@ -154,7 +154,7 @@ pub(super) fn account_after(history: &[Command]) -> Desired {
     }
     assert_eq!(account.breaches(), [""; 0], "{history:?}");
     let mut desired = account.resources();
-    for tags in desired.values_mut().filter_map(tags_mut) {
+    for tags in desired.values_mut().filter_map(Resource::tags_mut) {
         tags.0.insert("cost-center".to_owned(), "7".to_owned());
     }
     desired

@@ -6,3 +6,4 @@ mod command;
 mod interruption;
 mod rounds;
 mod several_hubs;
+mod whole;

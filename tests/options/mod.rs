@@ -10,6 +10,7 @@ use std::path::Path;
 
 use kibus::cloud::Read;
 use kibus::model::hub;
+use kibus::model::options::{HubOption, HubOptions, Opens, OptionKey, UserTags};
 use kibus::model::resource::Resource;
 use serde_json::{Value, json};
 
@@ -17,11 +18,14 @@ use bench::{Bench, planned};
 
 /// An option, the field that shows its value, and the value for each way to set it.
 struct Case {
+    option: HubOption,
     flag: &'static str,
     shows: (&'static str, &'static str, &'static str),
     default: Value,
     environment: (&'static str, Value),
     given: (&'static str, Value),
+    /// What a tag alone could open; nothing if it may set the option.
+    opens: Option<Opens>,
 }
 
 fn cases() -> Vec<Case> {
@@ -31,17 +35,20 @@ fn cases() -> Vec<Case> {
     const OTHER_KEY: &str = "arn:aws:kms:us-west-2:111122223333:key/b";
     let role = ("role", "kibus-router-us-west-2");
     let function = ("function", "kibus-router");
-    let case = |flag, (kind, name): (_, _), path, default, environment, given| Case {
-        flag,
+    let case = |option: HubOption, opens, (kind, name): (_, _), path, default, environment, given| Case {
+        option,
+        flag: option.row().flag,
         shows: (kind, name, path),
         default,
         environment,
         given,
+        opens,
     };
     let hub = ("queue", "kibus-hub");
     vec![
         case(
-            "tag",
+            HubOption::Tag,
+            Some(Opens::TaggedResources),
             hub,
             "tags.team",
             Value::Null,
@@ -49,7 +56,8 @@ fn cases() -> Vec<Case> {
             ("team=b", json!("b")),
         ),
         case(
-            "kms-key",
+            HubOption::KmsKey,
+            Some(Opens::Messages),
             hub,
             "encryption",
             json!("SSE-SQS"),
@@ -57,7 +65,8 @@ fn cases() -> Vec<Case> {
             (OTHER_KEY, json!(OTHER_KEY)),
         ),
         case(
-            "retention",
+            HubOption::Retention,
+            None,
             hub,
             "retention",
             json!(86400),
@@ -65,7 +74,8 @@ fn cases() -> Vec<Case> {
             ("90m", json!(5400)),
         ),
         case(
-            "permissions-boundary",
+            HubOption::PermissionsBoundary,
+            Some(Opens::Permissions),
             role,
             "permissions_boundary",
             Value::Null,
@@ -73,7 +83,8 @@ fn cases() -> Vec<Case> {
             (OTHER_BOUNDARY, json!(OTHER_BOUNDARY)),
         ),
         case(
-            "role-path",
+            HubOption::RolePath,
+            Some(Opens::RolesAtPath),
             role,
             "path",
             json!("/"),
@@ -81,7 +92,8 @@ fn cases() -> Vec<Case> {
             ("/b/", json!("/b/")),
         ),
         case(
-            "queue-prefix",
+            HubOption::QueuePrefix,
+            Some(Opens::Queues),
             function,
             "handler",
             json!("kibus/karpenter-"),
@@ -89,7 +101,8 @@ fn cases() -> Vec<Case> {
             ("", json!("kibus/")),
         ),
         case(
-            "memory",
+            HubOption::Memory,
+            None,
             function,
             "memory",
             json!(256),
@@ -97,7 +110,8 @@ fn cases() -> Vec<Case> {
             ("128", json!(128)),
         ),
         case(
-            "reserved-concurrency",
+            HubOption::ReservedConcurrency,
+            None,
             function,
             "reserved_concurrency",
             Value::Null,
@@ -105,7 +119,8 @@ fn cases() -> Vec<Case> {
             ("7", json!(7)),
         ),
         case(
-            "log-retention",
+            HubOption::LogRetention,
+            None,
             ("log-group", "/aws/lambda/kibus-router"),
             "retention_days",
             json!(14),
@@ -113,7 +128,8 @@ fn cases() -> Vec<Case> {
             ("7d", json!(7)),
         ),
         case(
-            "rebalance",
+            HubOption::Rebalance,
+            None,
             ("rule", "kibus-rebalance-recommendation"),
             "enabled",
             Value::Null,
@@ -121,6 +137,65 @@ fn cases() -> Vec<Case> {
             ("0", Value::Null),
         ),
     ]
+}
+
+/// The options that have no case: the architecture needs a router of its own, and a lock has no value in the plan but a policy.
+/// They have tests of their own: below, and `scenario::retagged_hub`.
+const WITHOUT_CASE: [HubOption; 2] = [HubOption::Architecture, HubOption::LockQueues];
+
+#[test]
+fn every_option_has_a_case() {
+    let cases = cases();
+    for option in HubOption::ALL {
+        let has_case = cases.iter().any(|case| case.option == *option);
+        assert_ne!(has_case, WITHOUT_CASE.contains(option), "--{}", option.row().flag);
+    }
+}
+
+/// The tags that save an option with a value of the command line.
+fn saved(option: HubOption, value: &str) -> Vec<(String, String)> {
+    let value = match value {
+        "yes" => "true",
+        "0" => "false",
+        value => value,
+    };
+    let mut options = HubOptions::default();
+    option.set(&mut options, &[value.to_owned()]).unwrap();
+    let user = options.tags.as_ref().map(UserTags::tags).unwrap_or_default();
+    options.saved_tags().with_all(&user).0.into_iter().collect()
+}
+
+#[tokio::test]
+async fn a_tag_alone_sets_only_what_opens_nothing() {
+    let bench = Bench::new().await;
+    let cases = cases();
+    let flags = cases.iter().map(|case| format!("--{}={}", case.flag, case.given.0));
+    let flags: Vec<String> = flags.collect();
+    let set_up = ["bootstrap-hub", "--yes"]
+        .into_iter()
+        .chain(flags.iter().map(String::as_str));
+    bench.done(&set_up.collect::<Vec<_>>());
+    for case in &cases {
+        for (tag, value) in saved(case.option, case.environment.0) {
+            bench.remember(&tag, &value).await;
+        }
+        let (document, code) = bench.json(&["bootstrap-hub", "--dry-run"], &[]);
+        let opens = case.option.row().opens();
+        assert_eq!(opens, case.opens, "--{}", case.flag);
+        assert_eq!(
+            code,
+            Some(if opens.is_some() { 4 } else { 0 }),
+            "--{}: {document}",
+            case.flag
+        );
+        for (tag, value) in saved(case.option, case.given.0) {
+            bench.remember(&tag, &value).await;
+        }
+    }
+    assert_eq!(
+        planned(&bench.json(&["bootstrap-hub", "--dry-run"], &[]).0),
+        BTreeMap::new()
+    );
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use aws_sdk_iam::Client as Iam;
 
 use super::account::{Account, REGION};
 use super::denied::{Tried, not_denied};
-use super::{ASSUME_NOBODY, Operator, ROUTER_ROLE, arn, attach_to_router, emulators_own, everything, percent_decoded};
+use super::{ASSUME_NOBODY, Operator, ROUTER_ROLE, arn, attach_to_router, emulators_own, everything};
 
 #[tokio::test]
 async fn the_bounded_document_is_enough_and_keeps_the_router_role() {
@@ -68,7 +68,7 @@ async fn the_bounded_document_is_enough_and_keeps_the_router_role() {
 
     let trust = iam.get_role().role_name(ROUTER_ROLE).send().await.unwrap();
     let trust = trust.role.unwrap().assume_role_policy_document.unwrap();
-    let trust = percent_decoded(&trust);
+    let trust = urlencoding::decode(&trust).unwrap().into_owned();
     let assume = |document: String| {
         let call = iam.update_assume_role_policy().role_name(ROUTER_ROLE);
         call.policy_document(document).send()

@@ -308,18 +308,8 @@ async fn drift_is_fixed(operator: &mut Operator<'_>) {
 async fn role_document(iam: &Iam) -> Value {
     let call = iam.get_role_policy().role_name(ROUTER_ROLE).policy_name(ROUTER_ROLE);
     let encoded = call.send().await.unwrap().policy_document;
-    let decoded = percent_decoded(&encoded);
+    let decoded = urlencoding::decode(&encoded).unwrap();
     serde_json::from_str(&decoded).unwrap_or_else(|e| panic!("{e}: {decoded}"))
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut parts = text.split('%');
-    let mut bytes = parts.next().unwrap().as_bytes().to_vec();
-    for part in parts {
-        bytes.push(u8::from_str_radix(&part[..2], 16).unwrap());
-        bytes.extend(part[2..].bytes());
-    }
-    String::from_utf8(bytes).unwrap()
 }
 
 /// The names of all resources in the account that kibus could create.

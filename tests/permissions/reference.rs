@@ -4,11 +4,12 @@
 
 use std::collections::BTreeSet;
 
+use kibus::iam::operator_policy;
+use kibus::iam::pattern::matches_action;
 use kibus::model::document::Document;
-use kibus::model::inline_policy::matches_action;
 use kibus::model::options::{HubOptions, OrNone, UserTags};
+use kibus::model::policy;
 use kibus::model::scope::Scope;
-use kibus::model::{operator_policy, policy};
 use serde_json::Value;
 
 /// Actions, the types of their resources, and their condition keys, from the pages of SQS, EventBridge, Lambda, IAM,
@@ -255,7 +256,7 @@ fn every_document_agrees_with_the_service_authorization_reference() {
         for options in [HubOptions::default(), with_key, bounded] {
             let queue = scope.probe_queue();
             let mut documents = vec![
-                policy::router(&scope, &options.prefix(), options.key()),
+                policy::router(&scope, &options.queue_prefix(), options.key()),
                 policy::controller(&scope, &queue, true, options.key()),
                 operator_policy::many_clusters(),
             ];

@@ -163,21 +163,10 @@ pub(super) async fn order_of_a_policy(run: &Run) -> Seen {
     } else {
         "not encoded"
     };
-    let same = if decoded(&read) == sent {
+    let same = if urlencoding::decode(&read).is_ok_and(|read| read == sent) {
         "as sent, with its white space"
     } else {
         "changed"
     };
     Ok(format!("{encoded}, {same}"))
-}
-
-fn decoded(text: &str) -> String {
-    let mut parts = text.split('%');
-    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
-    for part in parts {
-        let (hex, rest) = part.split_at(2);
-        bytes.push(u8::from_str_radix(hex, 16).unwrap_or(b'?'));
-        bytes.extend(rest.as_bytes());
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }

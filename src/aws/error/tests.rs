@@ -7,6 +7,7 @@ use aws_smithy_types::body::SdkBody;
 use aws_smithy_types::error::metadata::ErrorMetadata;
 
 use super::*;
+use crate::aws::wait::{INVOKE, WaitReason, settling};
 
 fn denied(principal: Option<&str>, resource: Option<&str>) -> FaultKind {
     FaultKind::Denied {
@@ -455,23 +456,6 @@ fn a_caller_may_be_a_role_session() {
         ("arn:aws:sts::111122223333:federated-user/ops", None),
     ] {
         assert_eq!(session_role(caller), role, "{caller}");
-    }
-}
-
-/// The tagging API has no FIPS endpoint in any partition.
-#[test]
-fn a_service_without_an_answer_may_have_no_fips_endpoint() {
-    for (action, mentions) in [("tag:GetResources", true), ("sqs:ListQueues", false)] {
-        let fault = Fault {
-            kind: FaultKind::Unreachable,
-            ..rejected(action, "dns error")
-        };
-        let (_, hint) = fault.explanation(&crate::model::scope::tests::scope());
-        assert_eq!(
-            hint.unwrap().text.contains("AWS_USE_FIPS_ENDPOINT"),
-            mentions,
-            "{action}"
-        );
     }
 }
 

@@ -127,7 +127,7 @@ pub(super) fn read(target: &AwsTarget) -> Target {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aws::error::settling;
+    use crate::aws::wait::settling;
     use crate::cloud::FaultKind;
 
     /// E5.

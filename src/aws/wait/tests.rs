@@ -6,7 +6,6 @@ use tokio::sync::watch;
 
 use super::*;
 use crate::aws::error::refusal;
-use crate::model::scope::Scope;
 
 const EVERY: [WaitReason; 24] = [
     WaitReason::QueueDeletedRecently,
@@ -185,25 +184,14 @@ fn iam_has_two_minutes() {
 #[tokio::test]
 async fn a_role_that_is_never_assumable_is_one_clear_error() {
     let fault = run(None, vec![Err(not_assumable())]).await.result.unwrap_err();
-    let scope = Scope {
-        bus: "kibus".parse().unwrap(),
-        account: "111122223333".parse().unwrap(),
-        region: "us-west-2".parse().unwrap(),
-        partition: "aws".parse().unwrap(),
-    };
-    let (notes, hint) = fault.explanation(&scope);
     assert_eq!(
-        notes,
-        [
-            "lambda:CreateFunction: Lambda cannot assume the new role yet, after 15m: The role defined for the \
-             function cannot be assumed by Lambda."
-        ]
+        fault.to_string(),
+        "lambda:CreateFunction: Lambda cannot assume the new role yet, after 15m: The role defined for the function cannot \
+         be assumed by Lambda."
     );
-    assert_eq!(
-        hint.unwrap().text,
-        "check that the role's trust policy allows `lambda.amazonaws.com` to assume it, and that no policy of the \
-         organization denies this"
-    );
+    let advice = WaitReason::RoleNotAssumable.advice();
+    assert!(advice.is_some());
+    assert_eq!(fault.kind, FaultKind::Unsettled { advice });
 }
 
 #[tokio::test]

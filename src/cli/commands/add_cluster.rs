@@ -4,13 +4,13 @@ use clap::builder::BoolishValueParser;
 
 use crate::cli::Ending;
 use crate::cli::hub::Hubs;
+use crate::cli::options::Given;
 use crate::cli::stages::{Consent, change};
 use crate::error::Error;
 use crate::model::controller_role::RoleTemplate;
-use crate::model::karpenter::KarpenterVersion;
 use crate::model::name::ClusterName;
-use crate::model::options::{ClusterOptions, UserTags};
-use crate::reconcile::add_cluster::{Request, RoleOption};
+use crate::model::options::ClusterOption;
+use crate::reconcile::{ClusterSetting, RoleOption, Target};
 
 /// Register clusters: create one queue per cluster and allow its Karpenter controller to read it.
 #[derive(Debug, clap::Args)]
@@ -31,13 +31,8 @@ pub(in crate::cli) struct Args {
         default_missing_value = "true", value_name = "BOOL", value_parser = BoolishValueParser::new(),
         hide_possible_values = true)]
     no_controller_role: Option<bool>,
-    /// Version of Karpenter in the cluster; it selects the setting to print.
-    #[arg(long, env = "KIBUS_KARPENTER_VERSION", value_name = "VERSION")]
-    karpenter_version: Option<KarpenterVersion>,
-    /// Tag for the queue; repeat for more. Replaces all saved tags; `none` removes them.
-    #[arg(long = "tag", env = "KIBUS_TAG", value_name = "KEY=VALUE", value_delimiter = ',',
-        value_parser = UserTags::checked)]
-    tags: Vec<String>,
+    #[command(flatten)]
+    given: Given<ClusterOption>,
     #[command(flatten)]
     consent: Consent,
 }
@@ -55,18 +50,10 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
         (None, Some(true)) => RoleOption::Unmanaged,
         (None, _) => RoleOption::Search,
     };
-    let request = Request {
-        names: args.names.into_iter().collect(),
+    let setting = ClusterSetting {
         role,
-        options: ClusterOptions {
-            tags: if args.tags.is_empty() {
-                None
-            } else {
-                Some(UserTags::parse(&args.tags)?)
-            },
-            karpenter_version: args.karpenter_version,
-        },
+        options: args.given.options()?,
         show_settings: hubs.verbose,
     };
-    change(hubs, request, args.consent).await
+    change(hubs, Target::add(args.names, &setting), args.consent).await
 }

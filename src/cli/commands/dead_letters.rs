@@ -9,10 +9,12 @@ use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::stages::{Consent, agree};
 use crate::cli::{Ending, failure, stages};
 use crate::dead_letters::read as dead_letters;
+use crate::dead_letters::report::{DeadLetterReport, report};
 use crate::dead_letters::treat::{LetterOutcome, Treated, Treatment, treat};
 use crate::error::{Error, ErrorKind, Hint, Invocation};
-use crate::reconcile::dead_letters::{DeadLetterReport, Request, report};
-use crate::reconcile::{Intent, NextStep, Recipe};
+use crate::model::status::Depth;
+use crate::reconcile::dead_letters::{check, needs};
+use crate::reconcile::{Intent, NextStep};
 use crate::ui::{HubReport, Output, text};
 
 /// Show the events that reached no cluster; route them again, or delete them.
@@ -66,10 +68,8 @@ struct Shown<'a> {
 
 /// Shows the messages of each dead-letter queue, and redrives or deletes them if asked.
 pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
-    let request = Request {
-        redrive: args.action.redrive,
-    };
-    let read = hubs.each(async |hub| read(&hubs, hub, request).await).await;
+    let redrive = args.action.redrive;
+    let read = hubs.each(async |hub| read(&hubs, hub, redrive).await).await;
     let treatment = args.action.treatment();
     let mut shown = Vec::new();
     for (hub, read) in hubs.list.iter().zip(read) {
@@ -95,15 +95,17 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
 }
 
 /// Reads the dead letters of a hub, and the router's log about them.
-async fn read(hubs: &Hubs<'_>, hub: &ConnectedHub, request: Request) -> Result<DeadLetterReport, Error> {
-    let survey = stages::survey(hubs, hub, &request).await;
-    request.intent(&survey).map_err(|blocked| hub.blocked(&blocked))?;
+async fn read(hubs: &Hubs<'_>, hub: &ConnectedHub, redrive: bool) -> Result<DeadLetterReport, Error> {
+    let survey = stages::survey(hubs, hub, |survey| needs(redrive, survey)).await?;
+    check(redrive, &survey).map_err(|blocked| hub.blocked(&blocked))?;
     let _reading = hub.ui.spinner("reading the dead letters");
-    let seen = dead_letters::look(&hub.cloud, &hub.scope.dead_letter_queue()).await;
+    let queue = hub.scope.dead_letter_queue();
+    let seen = dead_letters::look(&hub.cloud, &queue).await;
     let failed = |fault| failure::call_failed(&hub.place(), "receive the dead letters", &fault);
     let seen = seen.map_err(|fault| hub.complete(failed(fault)))?;
     let log = dead_letters::last_retries(&hub.cloud, &hub.scope, &seen.letters).await;
-    Ok(report(&survey, seen, &log, now()))
+    let count = survey.depth(&queue).map_or(0, Depth::messages);
+    Ok(report(queue, count, seen, &log, now()))
 }
 
 /// Shows the dead letters of a hub. Gives the ids of those that are to be treated.

@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 
-use super::sandbox::report_steps;
 use crate::cli::stop::Stop;
 use crate::cli::{CommandLine, Ending};
 use crate::demo::{DemoAccount, DemoEvents, Ledger, Sent};
 use crate::error::Error;
-use crate::sandbox::{Endpoint, Sandbox};
+use crate::sandbox::{Endpoint, Sandbox, SetupStep};
 use crate::ui::Ui;
 
 /// What a person would see who types the commands.
@@ -18,8 +17,8 @@ struct Screen<'a> {
 }
 
 /// Runs the demo. Fails at the first result that is not as expected.
-pub(in crate::cli) async fn run(ui: &Ui) -> Result<Ending, Error> {
-    let server = Sandbox::open()?.start_private(&[], &report_steps(ui)).await?;
+pub(in crate::cli) async fn run(ui: &Ui, report: &(dyn Fn(SetupStep) + Sync)) -> Result<Ending, Error> {
+    let server = Sandbox::open()?.start_private(&[], report).await?;
     let screen = Screen {
         ui,
         endpoint: server.endpoint(),

@@ -7,7 +7,7 @@ use crate::cli::hub::Hubs;
 use crate::cli::{Ending, failure, stages};
 use crate::error::Error;
 use crate::reconcile::Blocked;
-use crate::reconcile::status::{StatusRequest, status};
+use crate::reconcile::status::{needs, status};
 use crate::survey;
 use crate::ui::text;
 
@@ -33,22 +33,19 @@ pub(in crate::cli) async fn run(_: Args, mut hubs: Hubs<'_>) -> Result<Ending, E
         }
     }
     let hubs = hubs.with(list);
-    let surveys = hubs
-        .each(async |hub| stages::survey(&hubs, hub, &StatusRequest).await)
-        .await;
+    let surveys = hubs.each(async |hub| stages::survey(&hubs, hub, needs).await).await;
     let (mut reports, mut buses) = (Vec::new(), Vec::new());
-    for (hub, survey) in hubs.list.iter().zip(&surveys) {
-        match status(survey, &BTreeSet::new()) {
+    for (hub, survey) in hubs.list.iter().zip(surveys) {
+        let report = match survey.map(|survey| status(&survey, &BTreeSet::new())) {
             // A bus without a hub: only other resources have its tag.
-            Err(Blocked::NoHub) => {}
-            found => {
-                let report = report_of(hub, found);
-                if report.status.is_some() {
-                    buses.push((report.heading.clone(), report.clusters.clone()));
-                }
-                reports.push(report);
-            }
+            Ok(Err(Blocked::NoHub)) => continue,
+            Ok(found) => report_of(hub, found),
+            Err(error) => hub.left_out(error)?,
+        };
+        if report.status.is_some() {
+            buses.push((report.heading.clone(), report.clusters.clone()));
         }
+        reports.push(report);
     }
     // A bus that could not be read is not "no bus".
     if !buses.is_empty() || reports.is_empty() && hubs.unreached.is_empty() {

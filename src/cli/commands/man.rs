@@ -83,7 +83,7 @@ fn page(man: &Man, command: &Command) -> io::Result<Vec<u8>> {
         roff.control("PP", []);
         roff.control("RS", ["4"]);
         roff.control("nf", []);
-        roff.text([bold(*command)]);
+        roff.text([bold(command)]);
         roff.control("fi", []);
         roff.control("RE", []);
     }

@@ -8,21 +8,21 @@ use std::num::NonZeroUsize;
 
 use clap::Subcommand;
 use controller_roles::RoleFlags;
-use hub_options::{HubFlags, Known};
+use hub_options::Known;
 
 use crate::cli::Ending;
 use crate::cli::hub::{ConnectedHub, Hubs};
+use crate::cli::options::{ForOperator, ForReader, Given};
 use crate::error::{Error, Hint};
+use crate::iam::operator_policy;
 use crate::model::cluster::Cluster;
 use crate::model::document::Document;
 use crate::model::inventory::Reading;
-use crate::model::karpenter::KarpenterVersion;
-use crate::model::name::{ClusterName, PermissionsBoundary, RolePath};
-use crate::model::operator_policy;
-use crate::model::options::{ClusterOptions, HubOptions, OrNone, UserTags};
+use crate::model::name::ClusterName;
+use crate::model::options::{ClusterOption, ClusterOptions, DocumentFor, HubOption};
 use crate::model::policy::{self, KeyUse};
 use crate::model::resource::ResourceId;
-use crate::reconcile::{DocumentFor, old_keys_of_controller, old_keys_of_router};
+use crate::reconcile::{old_keys_of_controller, old_keys_of_router};
 use crate::survey::Query;
 use crate::ui::Ui;
 
@@ -52,34 +52,23 @@ enum Party {
         part: Option<NonZeroUsize>,
         #[command(flatten)]
         roles: RoleFlags,
-        /// Permissions boundary that the router role must have, or `none` [default: the saved option, else none].
-        #[arg(long, env = "KIBUS_PERMISSIONS_BOUNDARY", value_name = "ARN")]
-        permissions_boundary: Option<OrNone<PermissionsBoundary>>,
-        /// Path of the router role [default: the saved option, else /].
-        #[arg(long, env = "KIBUS_ROLE_PATH", value_name = "PATH")]
-        role_path: Option<RolePath>,
-        /// Tag that the router role may have if a boundary is required; repeat for more [default: the saved tags].
-        #[arg(long = "tag", env = "KIBUS_TAG", value_name = "KEY=VALUE", value_delimiter = ',',
-            value_parser = UserTags::checked)]
-        tags: Vec<String>,
         #[command(flatten)]
-        hub: HubFlags,
+        hub: Given<HubOption, ForOperator>,
     },
     /// Policy for the router function.
     Router {
         #[command(flatten)]
-        hub: HubFlags,
+        hub: Given<HubOption, ForReader>,
     },
     /// Policy for the Karpenter controller of a cluster, registered or not.
     Controller {
         /// Name of the EKS cluster.
         #[arg(value_name = "CLUSTER")]
         cluster: ClusterName,
-        /// Version of Karpenter in the cluster; versions before 0.33 need one more permission.
-        #[arg(long, env = "KIBUS_KARPENTER_VERSION", value_name = "VERSION")]
-        karpenter_version: Option<KarpenterVersion>,
         #[command(flatten)]
-        hub: HubFlags,
+        options: Given<ClusterOption, ForReader>,
+        #[command(flatten)]
+        hub: Given<HubOption, ForReader>,
     },
 }
 
@@ -124,22 +113,13 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
             read_only,
             part,
             roles,
-            permissions_boundary,
-            role_path,
-            tags,
             hub,
         } => {
-            let given = HubOptions {
-                permissions_boundary,
-                role_path,
-                tags: match tags.as_slice() {
-                    [] => None,
-                    tags => Some(UserTags::parse(tags)?),
-                },
-                ..HubOptions::default()
+            let document = match read_only {
+                true => DocumentFor::ReadingOperator,
+                false => DocumentFor::Operator,
             };
-            let known = hub.options_for_queues(&at, given, DocumentFor::Operator { writes: !read_only });
-            let known = known.await?;
+            let known = Known::for_queues(&at, hub.options()?, document).await?;
             let document = operator_policy::operator(&at.hub.scope, &known.options, &roles.arns(&at).await?);
             let document = if read_only {
                 operator_policy::reads(document)
@@ -153,21 +133,15 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
             }
         }
         Party::Router { hub } => {
-            let known = hub
-                .options_for_queues(&at, HubOptions::default(), DocumentFor::Reader)
-                .await?;
+            let known = Known::for_queues(&at, hub.options()?, DocumentFor::Reader).await?;
             let key = known.options.key();
-            let document = policy::router(&at.hub.scope, &known.options.prefix(), key);
+            let document = policy::router(&at.hub.scope, &known.options.queue_prefix(), key);
             let keys = old_keys_of_router(&known.survey, key);
             known.with_old_keys(&at, KeyUse::Route, &keys, document)
         }
-        Party::Controller {
-            cluster,
-            karpenter_version,
-            hub,
-        } => {
-            let known = hub.options(&at, HubOptions::default(), DocumentFor::Reader).await?;
-            controller(&at, known, cluster, karpenter_version).await?
+        Party::Controller { cluster, options, hub } => {
+            let known = Known::read(&at, hub.options()?, DocumentFor::Reader).await?;
+            controller(&at, known, cluster, options.options()?).await?
         }
     };
     at.ui.out(&document.pretty())?;
@@ -205,13 +179,9 @@ async fn controller(
     at: &At<'_>,
     mut known: Known,
     cluster: ClusterName,
-    karpenter_version: Option<KarpenterVersion>,
+    given: ClusterOptions,
 ) -> Result<Document, Error> {
-    let prefix = known.options.prefix();
-    let given = ClusterOptions {
-        tags: None,
-        karpenter_version,
-    };
+    let prefix = known.options.queue_prefix();
     let queue = at.hub.scope.cluster_queue(&prefix, &cluster);
     let id = ResourceId::Queue(queue.clone());
     let query = Query {

@@ -5,7 +5,7 @@ use crate::cli::hub::Hubs;
 use crate::cli::stages::{Consent, change};
 use crate::error::Error;
 use crate::model::name::ClusterName;
-use crate::reconcile::remove_cluster::Request;
+use crate::reconcile::Target;
 
 /// Remove clusters from the bus: the policy on the controller role, then the queue.
 #[derive(Debug, clap::Args)]
@@ -22,9 +22,5 @@ pub(in crate::cli) struct Args {
 
 /// Runs the stages.
 pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
-    let request = Request {
-        names: args.names.into_iter().collect(),
-        ignore_missing: args.ignore_missing,
-    };
-    change(hubs, request, args.consent).await
+    change(hubs, Target::remove(args.names, args.ignore_missing), args.consent).await
 }

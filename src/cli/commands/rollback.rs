@@ -4,7 +4,7 @@ use crate::cli::Ending;
 use crate::cli::hub::Hubs;
 use crate::cli::stages::{Consent, change};
 use crate::error::Error;
-use crate::reconcile::rollback::Request;
+use crate::reconcile::Target;
 
 /// Roll back the router to an earlier version; change nothing else.
 ///
@@ -20,6 +20,5 @@ pub(in crate::cli) struct Args {
 
 /// Runs the stages.
 pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
-    let request = Request { version: args.to };
-    change(hubs, request, args.consent).await
+    change(hubs, Target::rollback(args.to), args.consent).await
 }

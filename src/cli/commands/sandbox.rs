@@ -41,7 +41,7 @@ pub(in crate::cli) async fn run(args: Args, ui: &Ui) -> Result<Ending, Error> {
         },
         SandboxCommand::Env => env(ui).await?,
         SandboxCommand::Status => status(ui).await?,
-        SandboxCommand::Demo => return demo::run(ui).await,
+        SandboxCommand::Demo => return demo::run(ui, &report_steps(ui)).await,
     }
     Ok(Ending::Done)
 }

@@ -8,7 +8,7 @@ use crate::cli::{Ending, failure, stages};
 use crate::error::Error;
 use crate::model::duration::parse_duration;
 use crate::model::name::ClusterName;
-use crate::reconcile::status::{StatusReport, StatusRequest, status};
+use crate::reconcile::status::{StatusReport, needs, status};
 use crate::reconcile::{Blocked, ClusterSummary, Intent};
 use crate::ui::{HubReport, text};
 
@@ -59,15 +59,16 @@ pub(super) fn report_of(hub: &ConnectedHub, status: Result<(StatusReport, Vec<Cl
 
 /// Surveys every hub and shows it.
 async fn show(hubs: &Hubs<'_>, names: &BTreeSet<ClusterName>, again: bool) -> Result<Ending, Error> {
-    let surveys = hubs
-        .each(async |hub| stages::survey(hubs, hub, &StatusRequest).await)
-        .await;
+    let surveys = hubs.each(async |hub| stages::survey(hubs, hub, needs).await).await;
     if again {
         hubs.ui.clear()?;
     }
     let mut reports = Vec::new();
-    for (hub, survey) in hubs.list.iter().zip(&surveys) {
-        let mut report = report_of(hub, status(survey, names));
+    for (hub, survey) in hubs.list.iter().zip(surveys) {
+        let mut report = match survey {
+            Ok(survey) => report_of(hub, status(&survey, names)),
+            Err(error) => hub.left_out(error)?,
+        };
         if let Some(status) = &report.status {
             for (id, fault) in &status.unreadable {
                 hub.ui.warn_text(&format!("{id} could not be read: {fault}"));

@@ -4,7 +4,7 @@ use crate::cli::Ending;
 use crate::cli::hub::Hubs;
 use crate::cli::stages::{Consent, change};
 use crate::error::Error;
-use crate::reconcile::teardown::Request;
+use crate::reconcile::Target;
 
 /// Delete the hub and all resources that kibus manages for its clusters.
 #[derive(Debug, clap::Args)]
@@ -15,5 +15,5 @@ pub(in crate::cli) struct Args {
 
 /// Runs the stages.
 pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
-    change(hubs, Request, args.consent).await
+    change(hubs, Target::teardown(), args.consent).await
 }

@@ -10,13 +10,14 @@ use crate::cli::{Ending, failure, stages};
 use crate::error::{Error, ErrorKind};
 use crate::model::fact::Fact;
 use crate::model::name::{ClusterName, QueueName};
+use crate::model::probe::{BUS_LIMIT, ProbeResult, Probed, RESEND};
 use crate::model::self_test::LiveTest;
 use crate::model::status::Depth;
 use crate::probe::{self, counts};
-use crate::reconcile::probe::{BUS_LIMIT, ProbeResult, Probed, RESEND};
-use crate::reconcile::verify::Request;
-use crate::reconcile::{ArchiveNeed, Intent, OfferedRouter, Recipe};
-use crate::survey::Survey;
+use crate::reconcile::{
+    Intent, OfferedRouter, Others, Target, asks_live_router, checked_clusters, needs, queues_to_watch, reconcile,
+};
+use crate::survey::{Survey, Tried};
 use crate::ui::{HubReport, text};
 
 /// Check the hub and its clusters for drift; change nothing.
@@ -40,14 +41,16 @@ pub(in crate::cli) struct Args {
 /// Surveys every hub, and reports instead of applying the plan that would fix it.
 pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     let router = OfferedRouter::of_version(env!("CARGO_PKG_VERSION"));
-    let request = Request::new(router, args.names.iter().cloned().collect());
+    let target = Target::keep(router, args.names.iter().cloned());
     let examined = hubs
-        .each(async |hub| examine(&hubs, hub, &args, request.clone()).await)
+        .each(async |hub| examine(&hubs, hub, &args, target.clone()).await)
         .await;
     let (mut reports, mut ending) = (Vec::new(), Ending::Done);
     for (hub, examined) in hubs.list.iter().zip(examined) {
-        let (survey, request) = examined?;
-        let report = check(&hubs, hub, &survey, &request)?;
+        let report = match examined {
+            Ok((survey, target)) => check(&hubs, hub, &survey, &target)?,
+            Err(error) => hub.left_out(error)?,
+        };
         if report.error.is_none() && !report.findings.is_empty() {
             ending = Ending::With(ErrorKind::Differences);
         }
@@ -56,36 +59,33 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
     stages::finish(&hubs, reports, ending)
 }
 
-/// Reads what is needed to know of a hub. An error is about the command itself.
+/// Reads what is needed to know of a hub, and tries what can be tried on it.
 async fn examine(
     hubs: &Hubs<'_>,
     hub: &ConnectedHub,
     args: &Args,
-    mut request: Request,
-) -> Result<(Survey, Request), Error> {
-    let survey = stages::survey(hubs, hub, &request).await;
-    request.watched = args.probe;
-    if Request::compares_code(&survey) {
-        let _packaging = hub.ui.spinner("packaging the router");
-        let offer = args
-            .router
-            .offer(ArchiveNeed::Compare, Request::architecture(&survey))?;
-        request.router = offer.router;
-    }
+    mut target: Target,
+) -> Result<(Survey, Target), Error> {
+    let mut survey = stages::survey(hubs, hub, |survey| needs(&target, survey)).await?;
+    args.router.complete(&hub.ui, &mut target, &survey)?;
     // A probe deletes the message of a self-test that was sent before.
-    request.live = live(hub, &survey).await;
-    let probes = OptionFuture::from(args.probe.then(|| probed(hub, &survey, &request)));
+    let live = live(hub, &survey).await;
+    let probes = OptionFuture::from(args.probe.then(|| probed(hub, &survey, &target)));
     let (later, probed) = tokio::join!(samples(hub, &survey, args.probe), probes);
-    request.probed = probed.unwrap_or_default();
-    request.later = later;
-    Ok((survey, request))
+    survey.tried = Tried {
+        later,
+        watched: args.probe,
+        live,
+        probed: probed.unwrap_or_default(),
+    };
+    Ok((survey, target))
 }
 
-fn check(hubs: &Hubs<'_>, hub: &ConnectedHub, survey: &Survey, request: &Request) -> Result<HubReport, Error> {
-    let intent = request.intent(survey);
-    if !request.probed.is_empty() {
+fn check(hubs: &Hubs<'_>, hub: &ConnectedHub, survey: &Survey, target: &Target) -> Result<HubReport, Error> {
+    let intent = reconcile(survey, target);
+    if !survey.tried.probed.is_empty() {
         hubs.part(hub, false)?;
-        show_probes(hub, survey, request)?;
+        show_probes(hub, survey, target)?;
     } else if let Ok(intent) = &intent {
         hubs.part(hub, !intent.findings.is_empty())?;
     }
@@ -101,15 +101,15 @@ fn check(hubs: &Hubs<'_>, hub: &ConnectedHub, survey: &Survey, request: &Request
     hub.ui.warn_of(&intent, &hub.options);
     show(hub, survey, &intent)?;
     Ok(HubReport {
-        probes: request.probed.clone(),
+        probes: survey.tried.probed.clone(),
         error: failure::incomplete(intent.incomplete).map(|error| hub.complete(error)),
         ..hub.report(&intent)
     })
 }
 
-fn show_probes(hub: &ConnectedHub, survey: &Survey, request: &Request) -> Result<(), Error> {
-    let clusters = request.clusters(survey);
-    for probed in &request.probed {
+fn show_probes(hub: &ConnectedHub, survey: &Survey, target: &Target) -> Result<(), Error> {
+    let clusters = checked_clusters(survey, target);
+    for probed in &survey.tried.probed {
         if probed.finding().is_none() {
             hub.ui.result(&format!("  {}", probed.sentence()))?;
         }
@@ -139,7 +139,7 @@ fn show(hub: &ConnectedHub, survey: &Survey, intent: &Intent) -> Result<(), Erro
 
 /// Reads the queues in which messages wait again: a message that is seen once may just have arrived.
 async fn samples(hub: &ConnectedHub, survey: &Survey, watch: bool) -> BTreeMap<QueueName, Vec<Depth>> {
-    let queues = Request::queues_to_watch(survey);
+    let queues = queues_to_watch(survey);
     if queues.is_empty() {
         return BTreeMap::new();
     }
@@ -155,15 +155,15 @@ async fn samples(hub: &ConnectedHub, survey: &Survey, watch: bool) -> BTreeMap<Q
 }
 
 async fn live(hub: &ConnectedHub, survey: &Survey) -> Fact<LiveTest> {
-    if Request::asks_live_router(survey) {
+    if asks_live_router(survey) {
         probe::live(&hub.cloud, &hub.scope).await
     } else {
         Fact::NotAsked
     }
 }
 
-async fn probed(hub: &ConnectedHub, survey: &Survey, request: &Request) -> Vec<Probed> {
-    if request.names.is_empty() {
+async fn probed(hub: &ConnectedHub, survey: &Survey, target: &Target) -> Vec<Probed> {
+    if target.others == Others::Keep {
         let _waiting = hub.ui.spinner(&format!(
             "waiting for a probe of the bus, sent every {}s for up to {}s: a new rule takes up to a minute",
             RESEND.as_secs(),
@@ -172,7 +172,7 @@ async fn probed(hub: &ConnectedHub, survey: &Survey, request: &Request) -> Vec<P
         return vec![probe::bus(&hub.cloud, &hub.scope).await];
     }
     let _watching = hub.ui.spinner("watching the queues of clusters, for up to 90s");
-    let clusters = request.clusters(survey);
+    let clusters = checked_clusters(survey, target);
     let probes = clusters.keys().map(|name| {
         let queue = survey.cluster_queue(name);
         probe::cluster(&hub.cloud, &hub.scope, name.clone(), queue)

@@ -3,8 +3,7 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::cloud::FaultKind;
-use crate::model::dead_letter::{DeadLetter, DeadLetterCause, batch_event};
+use crate::dead_letters::{DeadLetter, DeadLetterCause, batch_event};
 use crate::model::name::{FunctionName, LogGroupName, QueueName};
 use crate::model::scope::tests::scope;
 

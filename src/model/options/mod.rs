@@ -1,21 +1,20 @@
 //! Options and how they are saved.
 //!
 //! There is no state file: an option is saved in the tag `kibus:option:FLAG` of the resource that is created first and
-//! deleted last. An option that was never set has no tag and takes the default.
+//! deleted last. An option that was never set has no tag and takes the default. All that is known of an option is in
+//! `table.rs`.
 
-mod cluster;
-mod hub;
-mod saved;
+mod define;
+mod table;
 mod user_tags;
 mod value;
+mod witness;
 
-pub use cluster::ClusterOptions;
-pub use hub::HubOptions;
-pub use saved::BadSavedOption;
+pub use define::{BadSavedOption, BadValue};
+pub use table::*;
 pub use user_tags::UserTags;
-pub use value::{
-    Bounded, DurationOutOfBounds, LogRetention, Memory, OrNone, OutOfBounds, ReservedConcurrency, Retention,
-};
+pub use value::{Bounded, BoundedDuration, DurationOutOfBounds, LogRetention, OrNone, OutOfBounds};
+pub use witness::{KEY_OF_QUEUE, Says, Witness};
 
 #[cfg(test)]
 mod tests {
@@ -23,29 +22,59 @@ mod tests {
     use crate::model::resource::Architecture;
     use crate::model::tags::Tags;
 
-    fn every_option() -> HubOptions {
+    /// An option of each type of value.
+    fn some_options() -> HubOptions {
         HubOptions {
             tags: Some(UserTags::parse(&["team=a b".to_owned(), "env=x=y".to_owned()]).unwrap()),
             kms_key: Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap()),
             retention: Some("7200".parse().unwrap()),
             permissions_boundary: Some(OrNone(None)),
-            role_path: Some("/x/".parse().unwrap()),
             queue_prefix: Some("".parse().unwrap()),
             memory: Some("512".parse().unwrap()),
             architecture: Some(Architecture::Arm64),
-            reserved_concurrency: Some("none".parse().unwrap()),
             log_retention: Some("30".parse().unwrap()),
             rebalance: Some(false),
-            lock_queues: Some(false),
+            ..HubOptions::default()
         }
     }
 
     #[test]
     fn options_are_saved() {
-        let options = every_option();
+        let options = some_options();
         let tags = options.saved_tags().with_all(&options.tags.as_ref().unwrap().tags());
         assert_eq!(HubOptions::saved(&tags), Ok(options));
         assert_eq!(HubOptions::saved(&Tags::default()), Ok(HubOptions::default()));
+    }
+
+    #[test]
+    fn every_default_is_a_value_and_is_what_help_names() {
+        fn check<K: OptionKey>(defaults: impl Fn(K) -> Option<Vec<String>>) {
+            for option in K::ALL {
+                let row = option.row();
+                let mut options = K::Options::default();
+                let default = row.default.map(str::to_owned);
+                let read = default.map(|default| option.set(&mut options, &[default]));
+                assert!(read.is_none_or(|read| read.is_ok()), "--{}", row.flag);
+                assert_eq!(defaults(*option).is_some(), row.default.is_some(), "--{}", row.flag);
+            }
+        }
+        check(|option| HubOptions::default().words_or_default(option));
+        check(|option| ClusterOptions::default().words_or_default(option));
+    }
+
+    #[test]
+    fn an_option_is_typed_as_it_is_read() {
+        for (option, words, typed) in [
+            (HubOption::Tag, &["a=b c", "d=e"][..], "--tag 'a=b c' --tag d=e"),
+            (HubOption::QueuePrefix, &[""], "--queue-prefix ''"),
+            (HubOption::LockQueues, &["false"], "--lock-queues=false"),
+        ] {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            let mut options = HubOptions::default();
+            option.set(&mut options, &words).unwrap();
+            assert_eq!(options.words(option), Some(words.clone()));
+            assert_eq!(option.row().typed(&words), typed);
+        }
     }
 
     #[test]
@@ -54,12 +83,12 @@ mod tests {
             memory: Some("128".parse().unwrap()),
             ..HubOptions::default()
         };
-        let both = now.or(every_option());
+        let both = now.or(some_options());
         assert_eq!(
             both,
             HubOptions {
                 memory: Some("128".parse().unwrap()),
-                ..every_option()
+                ..some_options()
             }
         );
     }

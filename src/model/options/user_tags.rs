@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::saved::memo;
+use super::define::{BadValue, Value};
+use super::witness::or_none;
 use crate::model::name::NameError;
-use crate::model::tags::{NAMESPACE, Tags};
+use crate::model::tags::{NAMESPACE, OPTION, Tags};
 
 /// Maximum length of a tag value.
 const MEMORY: usize = 256;
@@ -46,7 +47,7 @@ impl UserTags {
             })
             .collect::<Result<_, _>>()
             .map(Self)
-            .and_then(|tags| match tags.keys() {
+            .and_then(|tags| match tags.memo() {
                 keys if keys.len() <= MEMORY => Ok(tags),
                 keys => Err(NameError {
                     kind: "set of tags",
@@ -56,34 +57,35 @@ impl UserTags {
             })
     }
 
-    /// Checks one `--tag` and returns it unchanged.
-    ///
-    /// # Errors
-    /// As [`UserTags::parse`].
-    pub fn checked(given: &str) -> Result<String, NameError> {
-        let given = given.to_owned();
-        Self::parse(std::slice::from_ref(&given)).map(|_| given)
-    }
-
     /// The tags for a resource.
     #[must_use]
     pub fn tags(&self) -> Tags {
         self.0.clone().into_iter().collect()
     }
 
-    /// The keys as one tag saves them, separated by spaces. A key contains no space.
-    pub(super) fn keys(&self) -> String {
-        self.0.keys().map(String::as_str).collect::<Vec<_>>().join(" ")
-    }
-
     /// The tag that saves which tags are the user's, so that they can be removed later.
     #[must_use]
     pub fn memory(&self) -> Tags {
-        memo("tag", Some(self.keys())).into_iter().collect()
+        Tags::default().with(format!("{OPTION}tag"), self.memo())
+    }
+}
+
+impl Value for UserTags {
+    fn given(words: &[String]) -> Result<Self, BadValue> {
+        Ok(Self::parse(words)?)
     }
 
-    pub(super) fn saved(keys: &str, tags: &Tags) -> Self {
+    fn words(&self) -> Vec<String> {
+        or_none(self.0.iter().map(|(key, value)| format!("{key}={value}")))
+    }
+
+    fn recall(keys: &str, tags: &Tags) -> Result<Self, BadValue> {
         let tag = |key: &str| tags.get(key).map(|value| (key.to_owned(), value.to_owned()));
-        Self(keys.split_whitespace().filter_map(tag).collect())
+        Ok(Self(keys.split_whitespace().filter_map(tag).collect()))
+    }
+
+    /// The keys, separated by spaces. A key contains no space, and the values are in the tags themselves.
+    fn memo(&self) -> String {
+        self.0.keys().map(String::as_str).collect::<Vec<_>>().join(" ")
     }
 }

@@ -73,15 +73,11 @@ pub struct OutOfBounds {
     max: u32,
 }
 
-/// Retention of the hub queue. At most what SQS takes; at least an hour, because a message that expires is lost
-/// silently.
+/// A duration from `MIN` to `MAX` seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Retention(u32);
+pub struct BoundedDuration<const MIN: u32, const MAX: u32>(u32);
 
-impl Retention {
-    const MIN: u64 = 3_600;
-    const MAX: u64 = 1_209_600;
-
+impl<const MIN: u32, const MAX: u32> BoundedDuration<MIN, MAX> {
     /// The number of seconds.
     #[must_use]
     pub fn seconds(self) -> u32 {
@@ -89,26 +85,26 @@ impl Retention {
     }
 }
 
-impl FromStr for Retention {
+impl<const MIN: u32, const MAX: u32> FromStr for BoundedDuration<MIN, MAX> {
     type Err = DurationOutOfBounds;
 
     /// Takes a duration with a unit, or seconds.
     fn from_str(s: &str) -> Result<Self, DurationOutOfBounds> {
         let seconds = parse_duration(s).or_else(|| s.parse().ok());
         seconds
-            .filter(|seconds| (Self::MIN..=Self::MAX).contains(seconds))
             .and_then(|seconds| seconds.try_into().ok())
+            .filter(|seconds| (MIN..=MAX).contains(seconds))
             .map(Self)
             .ok_or_else(|| DurationOutOfBounds {
                 value: s.to_owned(),
-                min: duration_text(Self::MIN),
-                max: duration_text(Self::MAX),
+                min: duration_text(MIN.into()),
+                max: duration_text(MAX.into()),
             })
     }
 }
 
 /// Plain seconds, as the tag of the saved option stores them.
-impl fmt::Display for Retention {
+impl<const MIN: u32, const MAX: u32> fmt::Display for BoundedDuration<MIN, MAX> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
@@ -122,11 +118,6 @@ pub struct DurationOutOfBounds {
     min: String,
     max: String,
 }
-
-/// Memory of the router function, in MB, within the bounds of Lambda.
-pub type Memory = Bounded<128, 10_240>;
-/// Reserved concurrency of the router. The event source mapping requires at least 2.
-pub type ReservedConcurrency = Bounded<2, 1_000_000>;
 
 /// Retention of the router log, in days: one of the values that CloudWatch Logs takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,10 +4,8 @@ use serde_json::json;
 
 use super::*;
 use crate::model::hub::default_queue_prefix;
-use crate::model::inline_policy::matches;
 use crate::model::queue_policy::{self, Senders};
 use crate::model::scope::tests::{scope, scope_in};
-use crate::model::tag_conditions::WITHOUT_QUEUE_TAG_CONDITIONS;
 
 fn key() -> KmsKey {
     "arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap()
@@ -143,72 +141,4 @@ fn a_controller_reads_and_nothing_else() {
             "sqs:ReceiveMessage"
         ])
     );
-}
-
-/// Whether the router may send to a queue without tags: no statement with a condition counts.
-fn sends_by_name(policy: &Document, arn: &str) -> bool {
-    let sends = |effect: &str| {
-        policy.statements().iter().any(|statement| {
-            statement["Effect"] == effect
-                && statement.get("Condition").is_none()
-                && texts(statement.get("Action")).contains(&"sqs:SendMessage")
-                && texts(statement.get("Resource"))
-                    .iter()
-                    .any(|pattern| matches(pattern, arn))
-        })
-    };
-    sends("Allow") && !sends("Deny")
-}
-
-/// S14: in these Regions a condition on a tag would turn every event into a dead letter.
-#[test]
-fn the_router_sends_by_name_where_sqs_has_no_tag_conditions() {
-    let longest = "c".repeat(100).parse().unwrap();
-    for prefix in ["karpenter-", "kibus-", "k"] {
-        let prefix: QueuePrefix = prefix.parse().unwrap();
-        for region in WITHOUT_QUEUE_TAG_CONDITIONS
-            .into_iter()
-            .chain(["us-west-2", "eu-west-1"])
-        {
-            let scope = scope_in("aws", region);
-            let policy = router(&scope, &prefix, None);
-            let may_send = |queue: &QueueName| sends_by_name(&policy, &scope.queue_arn(queue));
-            let by_name = WITHOUT_QUEUE_TAG_CONDITIONS.contains(&region);
-            for queue in [
-                scope.cluster_queue(&prefix, &"base".parse().unwrap()),
-                scope.cluster_queue(&prefix, &longest),
-                scope.probe_queue(),
-            ] {
-                assert_eq!(may_send(&queue), by_name, "{region} {queue}");
-            }
-            for queue in [scope.hub_queue(), scope.dead_letter_queue(), "orders".parse().unwrap()] {
-                assert!(!may_send(&queue), "{region} {queue}");
-            }
-            assert_eq!(policy.compact().contains("aws:ResourceTag"), !by_name, "{region}");
-        }
-    }
-}
-
-/// The next bootstrap of a hub from before the prefix was in the policy replaces it in one call: every cluster queue
-/// must be in both, or events are lost until the clusters are added again.
-#[test]
-fn the_policy_by_prefix_has_every_queue_of_the_bus() {
-    let longest = "c".repeat(100).parse().unwrap();
-    for prefix in ["karpenter-", ""] {
-        let prefix: QueuePrefix = prefix.parse().unwrap();
-        let policy = router(&scope(), &prefix, None);
-        for queue in [
-            scope().cluster_queue(&prefix, &"base".parse().unwrap()),
-            scope().cluster_queue(&prefix, &longest),
-            scope().probe_queue(),
-        ] {
-            for sid in ["KibusSendToClusters", "KibusAskWhoseQueue"] {
-                let statements = policy.statements();
-                let statement = statements.iter().find(|s| s["Sid"] == sid).unwrap();
-                let arn = scope().queue_arn(&queue);
-                let has = texts(statement.get("Resource")).iter().any(|p| matches(p, &arn));
-                assert!(has, "{sid} {queue}");
-            }
-        }
-    }
 }

@@ -6,9 +6,14 @@ use std::collections::BTreeSet;
 
 pub use history::{History, KEPT};
 
+use super::ResourceId;
+use super::edge::{Edge, Effect, Tie};
 use super::function::FunctionSettings;
+use super::particulars::{Ownership, Particulars};
 use crate::model::field::{Field, field, field_names};
+use crate::model::finding_code::FindingCode;
 use crate::model::name::FunctionName;
+use crate::model::scope::Scope;
 
 field_names! {
     /// The fields of an alias beside those of the version that it points to.
@@ -25,7 +30,6 @@ field_names! {
 /// the number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alias {
-    /// The function.
     pub function: FunctionName,
     /// The alias's name.
     pub name: String,
@@ -46,29 +50,6 @@ impl Alias {
     pub const ROLLBACK: &str = AliasField::Rollback.path();
     /// The path of the field that lists the versions that kibus published. Only a plan that moves the alias has it.
     pub const VERSIONS: &str = AliasField::Versions.path();
-
-    pub(super) fn fields(&self) -> Vec<Field> {
-        let Self {
-            function: _, // names the resource
-            name: _,     // names the resource
-            settings,
-            version,
-            shares,
-            history: History {
-                before: _,
-                rolled_back_from,
-            }, // earlier versions are no difference
-            versions: _, // a plan that moves the alias decides on them
-        } = self;
-        let mut fields = settings.fields();
-        fields.push(field(AliasField::Shares, shares.clone()));
-        let rollback = rolled_back_from.map(|from| match version {
-            Some(version) => format!("from version {from} to version {version}"),
-            None => format!("from version {from}"),
-        });
-        fields.push(field(AliasField::Rollback, rollback));
-        fields
-    }
 
     /// The versions to keep when the alias moves from this state, the latest first: those that kibus published and
     /// that were live. `publishes` says that the settings change, so that a new version is published and one fewer is
@@ -122,6 +103,65 @@ impl Alias {
     }
 }
 
+impl Particulars for Alias {
+    fn fields(&self) -> Vec<Field> {
+        let Self {
+            function: _, // names the resource
+            name: _,     // names the resource
+            settings,
+            version,
+            shares,
+            history: History {
+                before: _,
+                rolled_back_from,
+            }, // earlier versions are no difference
+            versions: _, // a plan that moves the alias decides on them
+        } = self;
+        let mut fields = settings.fields();
+        fields.push(field(AliasField::Shares, shares.clone()));
+        let rollback = rolled_back_from.map(|from| match version {
+            Some(version) => format!("from version {from} to version {version}"),
+            None => format!("from version {from}"),
+        });
+        fields.push(field(AliasField::Rollback, rollback));
+        fields
+    }
+
+    fn ownership(&self, _scope: &Scope) -> Ownership {
+        Ownership::TagsOf(vec![ResourceId::Function(self.function.clone())])
+    }
+
+    fn edges(&self, scope: &Scope) -> Vec<Edge> {
+        let function = || ResourceId::Function(self.function.clone());
+        let tested = |with| {
+            Edge::new(
+                with,
+                Tie::UsesWhenWritten,
+                "a version runs its self-test before it is live",
+            )
+        };
+        vec![
+            Edge::new(function(), Tie::Needs, "an alias points to a version of its function"),
+            Edge::new(function(), Tie::Free, "reserved concurrency limits mappings only")
+                .when(None, Effect::LowersReserved),
+            tested(ResourceId::Queue(scope.probe_queue())),
+            tested(ResourceId::Role(scope.router_role())),
+            tested(ResourceId::RolePolicy(scope.router_role(), scope.router_policy())),
+        ]
+    }
+
+    fn codes(&self, _of_cluster: bool) -> (FindingCode, FindingCode) {
+        (FindingCode::AliasMissing, FindingCode::AliasChanged)
+    }
+
+    fn summary(&self) -> String {
+        match self.version {
+            Some(version) => format!("version {version}"),
+            None => format!("router {}", self.settings.code.version),
+        }
+    }
+}
+
 /// There is no version to roll back to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", match .requested {
@@ -129,9 +169,7 @@ impl Alias {
     None => "no version of the router is available for rollback".to_owned(),
 })]
 pub struct NoRollbackVersion {
-    /// The requested version.
     pub requested: Option<u64>,
-    /// The versions that are kept.
     pub kept: Vec<u64>,
 }
 

@@ -2,8 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::field::{Field, field, field_names};
+use super::ResourceId;
+use super::edge::{Edge, Effect, Tie};
+use super::particulars::{Ownership, Particulars};
+use crate::model::duration::duration_text;
+use crate::model::field::{Field, Unit, field, field_names};
+use crate::model::finding_code::FindingCode;
 use crate::model::name::{FunctionName, QueueName};
+use crate::model::scope::Scope;
 
 field_names! {
     /// The fields of an event source mapping.
@@ -25,7 +31,6 @@ pub struct EventSourceMapping {
     pub queue: QueueName,
     /// The function that is invoked.
     pub function: FunctionName,
-    /// The alias of it.
     pub alias: String,
     /// The maximum number of messages in one invocation.
     pub batch_size: u32,
@@ -52,19 +57,11 @@ pub struct FunctionMapping {
     pub source: String,
     /// The ARN of what it invokes: the function, an alias or a version.
     pub target: String,
-    /// Its UUID.
     pub uuid: String,
 }
 
-impl EventSourceMapping {
-    /// The path of the field that says whether it is enabled.
-    pub const ENABLED: &str = MappingField::Enabled.path();
-    /// The path of the field with the filter patterns.
-    pub const FILTERS: &str = MappingField::Filters.path();
-    /// The path of the field that lists duplicates.
-    pub const DUPLICATES: &str = MappingField::Duplicates.path();
-
-    pub(super) fn fields(&self) -> Vec<Field> {
+impl Particulars for EventSourceMapping {
+    fn fields(&self) -> Vec<Field> {
         let Self {
             queue: _,    // names the resource
             function: _, // names the resource
@@ -79,7 +76,7 @@ impl EventSourceMapping {
         } = self;
         vec![
             field(MappingField::BatchSize, *batch_size),
-            field(MappingField::Window, *window),
+            field(MappingField::Window, (*window, Unit::Seconds)),
             field(MappingField::MaximumConcurrency, *maximum_concurrency),
             field(MappingField::ReportBatchItemFailures, *report_batch_item_failures),
             field(MappingField::Enabled, *enabled),
@@ -89,5 +86,69 @@ impl EventSourceMapping {
                 duplicates.iter().cloned().collect::<BTreeSet<_>>(),
             ),
         ]
+    }
+
+    fn ownership(&self, _scope: &Scope) -> Ownership {
+        Ownership::TagsOf(vec![
+            ResourceId::Function(self.function.clone()),
+            ResourceId::Queue(self.queue.clone()),
+        ])
+    }
+
+    fn edges(&self, scope: &Scope) -> Vec<Edge> {
+        let function = || ResourceId::Function(self.function.clone());
+        let policy = ResourceId::RolePolicy(scope.router_role(), scope.router_policy());
+        let alias = ResourceId::Alias(self.function.clone(), self.alias.clone());
+        vec![
+            Edge::new(
+                ResourceId::Queue(scope.hub_queue()),
+                Tie::Needs,
+                "a mapping reads the hub queue",
+            ),
+            Edge::new(
+                policy,
+                Tie::Needs,
+                "Lambda rejects a mapping of a function whose role may not read the queue",
+            ),
+            Edge::new(alias, Tie::Needs, "a mapping invokes an alias"),
+            Edge::new(function(), Tie::Needs, "a mapping is part of its function"),
+            Edge::new(
+                function(),
+                Tie::Precedes,
+                "a mapping never runs more invocations than its function has reserved",
+            )
+            .when(None, Effect::LowersReserved),
+        ]
+    }
+
+    fn codes(&self, _of_cluster: bool) -> (FindingCode, FindingCode) {
+        (FindingCode::MappingMissing, FindingCode::MappingChanged)
+    }
+
+    fn trouble(&self, _now: u64) -> Option<(FindingCode, String)> {
+        let (code, message) = if !self.enabled {
+            (FindingCode::MappingDisabled, "disabled")
+        } else if !self.filters.is_empty() {
+            (FindingCode::MappingFiltered, "lets only some messages through")
+        } else if !self.duplicates.is_empty() {
+            (FindingCode::DuplicateMapping, "exists more than once")
+        } else {
+            return None;
+        };
+        Some((code, message.to_owned()))
+    }
+
+    fn summary(&self) -> String {
+        let mut text = format!("batch {}", self.batch_size);
+        if self.window > 0 {
+            text.push_str(&format!(", window {}", duration_text(self.window.into())));
+        }
+        if let Some(maximum) = self.maximum_concurrency {
+            text.push_str(&format!(", concurrency {maximum}"));
+        }
+        if !self.enabled {
+            text.push_str(", disabled");
+        }
+        text
     }
 }

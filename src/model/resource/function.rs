@@ -4,8 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
-use crate::model::field::{Field, entry, field, field_names};
+use super::edge::{Edge, Effect, Tie};
+use super::particulars::Particulars;
+use super::{Resource, ResourceId};
+use crate::model::field::{Field, Unit, entry, field, field_names};
+use crate::model::finding_code::FindingCode;
 use crate::model::name::{FunctionName, NameError};
+use crate::model::scope::{Scope, fixed};
 use crate::model::tags::Tags;
 
 /// The architecture of a function.
@@ -113,7 +118,6 @@ pub struct FunctionSettings {
     pub role: String,
     /// Lambda's name of the runtime.
     pub runtime: String,
-    /// Its architecture.
     pub architecture: Architecture,
     /// The handler. A custom runtime calls none, so it holds the settings of the router.
     pub handler: String,
@@ -123,7 +127,6 @@ pub struct FunctionSettings {
     pub timeout: u32,
     /// Its environment variables. Kibus sets none.
     pub environment: BTreeMap<String, String>,
-    /// Its code.
     pub code: Code,
     /// Its log group and format. Its metrics go to the same group.
     pub logging: Logging,
@@ -182,8 +185,8 @@ impl FunctionSettings {
             field(FunctionField::Runtime, runtime.clone()),
             field(FunctionField::Architecture, architecture.as_str()),
             field(FunctionField::Handler, handler.clone()),
-            field(FunctionField::Memory, *memory),
-            field(FunctionField::Timeout, *timeout),
+            field(FunctionField::Memory, (*memory, Unit::Megabytes)),
+            field(FunctionField::Timeout, (*timeout, Unit::Seconds)),
             field(FunctionField::Code, code.clone()),
         ];
         fields.extend(
@@ -206,11 +209,9 @@ impl FunctionSettings {
 /// A function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// Its name.
     pub name: FunctionName,
     /// The settings of `$LATEST`, which are not published yet.
     pub settings: FunctionSettings,
-    /// The reserved concurrency, if it has one.
     pub reserved_concurrency: Option<u32>,
     /// Why Lambda did not apply the last update, if it failed. The settings may then be only partly in force.
     pub failed_update: Option<String>,
@@ -221,10 +222,25 @@ pub struct Function {
 }
 
 impl Function {
-    /// The path of the field that says that the last update failed.
-    pub const FAILED_UPDATE: &str = FunctionField::FailedUpdate.path();
+    /// Whether this function has less reserved concurrency than the one before. One without a reservation has all that the
+    /// account has.
+    #[must_use]
+    pub fn lowers_reserved(&self, before: &Self) -> bool {
+        let (old, new) = (before.reserved_concurrency, self.reserved_concurrency);
+        new.is_some_and(|new| old.is_none_or(|old| new < old))
+    }
+}
 
-    pub(super) fn fields(&self) -> Vec<Field> {
+impl Scope {
+    /// The router function.
+    #[must_use]
+    pub fn router_function(&self) -> FunctionName {
+        fixed(format!("{}-router", self.bus))
+    }
+}
+
+impl Particulars for Function {
+    fn fields(&self) -> Vec<Field> {
         let Self {
             name: _, // names the resource
             settings,
@@ -244,5 +260,57 @@ impl Function {
         // Only deleting the function changes this, so a check refuses updates.
         fields.push(field(FunctionField::Failed, failed.clone()));
         fields
+    }
+
+    fn edges(&self, scope: &Scope) -> Vec<Edge> {
+        let policy = ResourceId::RolePolicy(scope.router_role(), scope.router_policy());
+        let log_group = ResourceId::LogGroup(scope.router_log_group());
+        vec![
+            Edge::new(
+                ResourceId::Role(scope.router_role()),
+                Tie::Needs,
+                "a function runs as its role",
+            ),
+            Edge::new(policy, Tie::Needs, "a function runs with the permissions of its role"),
+            Edge::new(
+                log_group,
+                Tie::Needs,
+                "Lambda creates a log group without tags if a function runs before one exists",
+            ),
+        ]
+    }
+
+    fn effects(&self, before: Option<&Resource>) -> Vec<Effect> {
+        let lowers = before
+            .and_then(Resource::as_function)
+            .is_some_and(|before| self.lowers_reserved(before));
+        lowers.then_some(Effect::LowersReserved).into_iter().collect()
+    }
+
+    fn codes(&self, _of_cluster: bool) -> (FindingCode, FindingCode) {
+        (FindingCode::FunctionMissing, FindingCode::FunctionChanged)
+    }
+
+    fn trouble(&self, _now: u64) -> Option<(FindingCode, String)> {
+        let reason = self.failed_update.as_ref()?;
+        Some((FindingCode::UpdateFailed, format!("the last update failed: {reason}")))
+    }
+
+    fn summary(&self) -> String {
+        let FunctionSettings {
+            runtime,
+            architecture,
+            memory,
+            code,
+            ..
+        } = &self.settings;
+        let mut text = format!("{runtime}, {architecture}, {memory} MB");
+        if code.has_version() {
+            text = format!("{}, {text}", code.version);
+        }
+        if let Some(reserved) = self.reserved_concurrency {
+            text.push_str(&format!(", reserved concurrency {reserved}"));
+        }
+        text
     }
 }

@@ -1,7 +1,11 @@
 //! CloudWatch log groups.
 
-use crate::model::field::{Field, field, field_names};
+use super::edge::Edge;
+use super::particulars::Particulars;
+use crate::model::field::{Field, Unit, field, field_names};
+use crate::model::finding_code::FindingCode;
 use crate::model::name::LogGroupName;
+use crate::model::scope::{Scope, fixed};
 use crate::model::tags::Tags;
 
 field_names! {
@@ -14,21 +18,50 @@ field_names! {
 /// A log group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogGroup {
-    /// Its name.
     pub name: LogGroupName,
     /// How long events are kept, in days; `None` means forever.
     pub retention_days: Option<u32>,
-    /// Its tags.
     pub tags: Tags,
 }
 
 impl LogGroup {
-    pub(super) fn fields(&self) -> Vec<Field> {
+    /// The path of the field with the retention.
+    pub const RETENTION: &str = LogGroupField::RetentionDays.path();
+}
+
+impl Scope {
+    /// The log group that Lambda writes the router's output to.
+    #[must_use]
+    pub fn router_log_group(&self) -> LogGroupName {
+        fixed(format!("/aws/lambda/{}-router", self.bus))
+    }
+}
+
+impl Particulars for LogGroup {
+    fn fields(&self) -> Vec<Field> {
         let Self {
             name: _, // names the resource
             retention_days,
             tags: _, // compared key by key
         } = self;
-        vec![field(LogGroupField::RetentionDays, *retention_days)]
+        vec![field(
+            LogGroupField::RetentionDays,
+            retention_days.map(|days| (days, Unit::Days)),
+        )]
+    }
+
+    fn edges(&self, _scope: &Scope) -> Vec<Edge> {
+        Vec::new()
+    }
+
+    fn codes(&self, _of_cluster: bool) -> (FindingCode, FindingCode) {
+        (FindingCode::LogGroupMissing, FindingCode::LogGroupChanged)
+    }
+
+    fn summary(&self) -> String {
+        match self.retention_days {
+            Some(days) => Unit::Days.text(days.into()),
+            None => "unlimited retention".to_owned(),
+        }
     }
 }

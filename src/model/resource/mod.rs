@@ -4,27 +4,36 @@
 //! compile until it is decided whether it is compared.
 
 mod alias;
+mod edge;
 mod event_source_mapping;
+pub mod field;
 mod function;
+pub mod inventory;
 mod log_group;
+mod particulars;
 mod queue;
 mod role;
+mod role_policy;
 mod rule;
 
 use std::fmt;
 
 pub use alias::{Alias, AliasField, History, KEPT, NoRollbackVersion};
+pub use edge::{Edge, Effect, Other, Tie};
 pub use event_source_mapping::{EventSourceMapping, FunctionMapping, MappingField};
 pub use function::{Architecture, Code, Extras, Function, FunctionField, FunctionSettings, Logging};
 pub use log_group::{LogGroup, LogGroupField};
+pub use particulars::{Ownership, Particulars};
 pub use queue::{Encryption, LARGEST_EVENT, MessageLimit, Queue, QueueField, Redrive};
-pub use role::{Role, RoleField, RolePolicy, RolePolicyField};
+pub use role::{Role, RoleField};
+pub use role_policy::{RolePolicy, RolePolicyField};
 pub use rule::{Rule, RuleField, Target};
 
-use super::field::Field;
-use super::inventory::Observed;
 use super::name::{FunctionName, LogGroupName, PolicyName, QueueName, RoleName, RuleName};
+use super::scope::Scope;
 use super::tags::Tags;
+use field::Field;
+use inventory::Observed;
 
 macro_rules! kinds {
     ($(
@@ -32,6 +41,25 @@ macro_rules! kinds {
         $kind:ident($($key:ident: $type:ty),+), $accessor:ident, $as:ident, $word:literal, $label:literal, $name:expr
         $(, $tags:ident)?;
     )*) => {
+        /// A kind of resource.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Kind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        impl Kind {
+            /// All kinds.
+            pub const ALL: &[Self] = &[$(Self::$kind),*];
+
+            /// The word of JSON output.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $word,)*
+                }
+            }
+        }
+
         /// Which resource: its kind and name.
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum ResourceId {
@@ -39,11 +67,14 @@ macro_rules! kinds {
         }
 
         impl ResourceId {
-            /// The kind, as JSON output names it.
+            /// Every kind, as JSON output names it.
+            pub const KINDS: &[&str] = &[$($word),*];
+
+            /// Its kind.
             #[must_use]
-            pub fn kind(&self) -> &'static str {
+            pub fn of_kind(&self) -> Kind {
                 match self {
-                    $(Self::$kind(..) => $word,)*
+                    $(Self::$kind(..) => Kind::$kind,)*
                 }
             }
 
@@ -87,11 +118,18 @@ macro_rules! kinds {
                 }
             }
 
-            /// All that is compared and shown, without the name and the tags.
-            #[must_use]
-            pub fn fields(&self) -> Vec<Field> {
+            /// Its tags, to change them; nothing for a kind that kibus does not tag.
+            pub fn tags_mut(&mut self) -> Option<&mut Tags> {
                 match self {
-                    $(Self::$kind(r) => r.fields(),)*
+                    $(Self::$kind($kind { $($tags,)? .. }) => None$(.or(Some($tags)))?,)*
+                }
+            }
+
+            /// What its kind says about it.
+            #[must_use]
+            pub fn particulars(&self) -> &dyn Particulars {
+                match self {
+                    $(Self::$kind(r) => r,)*
                 }
             }
 
@@ -143,6 +181,43 @@ kinds! {
         "event-source-mapping", "mapping", format!("{queue} -> {function}:{alias}");
     /// An EventBridge rule on the default bus, with its one target.
     Rule(name: RuleName), rule, as_rule, "rule", "rule", name.to_string(), tags;
+}
+
+impl Resource {
+    /// All that is compared and shown, without the name and the tags.
+    #[must_use]
+    pub fn fields(&self) -> Vec<Field> {
+        self.particulars().fields()
+    }
+
+    /// What its steps have an order with, on the bus of this scope.
+    #[must_use]
+    pub fn edges(&self, scope: &Scope) -> Vec<Edge> {
+        let memory = ResourceId::Queue(scope.dead_letter_queue());
+        if self.id() == memory {
+            return Vec::new();
+        }
+        let mut edges = self.particulars().edges(scope);
+        edges.push(Edge::new(
+            memory,
+            Tie::FollowsFrom,
+            "the dead-letter queue saves the options",
+        ));
+        edges
+    }
+}
+
+/// The text after the last separator.
+fn last(text: &str, separator: char) -> &str {
+    text.rsplit(separator).next().unwrap_or(text)
+}
+
+impl ResourceId {
+    /// The kind, as JSON output names it.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        self.of_kind().as_str()
+    }
 }
 
 impl fmt::Display for ResourceId {

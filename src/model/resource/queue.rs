@@ -1,9 +1,20 @@
 //! SQS queues.
 
-use crate::model::document::Document;
-use crate::model::field::{Field, FieldValue, field, field_names};
-use crate::model::name::{KmsKey, QueueName};
-use crate::model::tags::Tags;
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::edge::{Edge, Effect, Tie};
+use super::particulars::Particulars;
+use super::{Resource, ResourceId, last};
+use crate::model::document::{Document, texts};
+use crate::model::duration::duration_text;
+use crate::model::field::{Field, FieldValue, Unit, field, field_names};
+use crate::model::finding_code::FindingCode;
+use crate::model::name::{ClusterName, KmsKey, PolicyName, QueueName, QueuePrefix};
+use crate::model::queue_policy;
+use crate::model::scope::{Scope, cut_with_hash, fixed};
+use crate::model::tags::{CONTROLLER_ROLE, Tags};
 
 /// The encryption of a queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +27,18 @@ pub enum Encryption {
     Kms(KmsKey),
     /// With a key that is named in a way that kibus never sets, like an alias.
     OtherKms(String),
+}
+
+impl Encryption {
+    /// The customer's key, by its ARN or however the queue names it.
+    #[must_use]
+    pub fn key(&self) -> Option<&str> {
+        match self {
+            Self::None | Self::SqsManaged => None,
+            Self::Kms(key) => Some(key.as_str()),
+            Self::OtherKms(key) => Some(key),
+        }
+    }
 }
 
 /// The redrive policy: where messages go after too many receives.
@@ -70,7 +93,6 @@ field_names! {
 /// A standard queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Queue {
-    /// Its name.
     pub name: QueueName,
     /// How long a message is kept, in seconds.
     pub retention: u32,
@@ -90,7 +112,6 @@ pub struct Queue {
     pub encryption: Encryption,
     /// The resource policy.
     pub policy: Option<Document>,
-    /// Its tags.
     pub tags: Tags,
 }
 
@@ -101,8 +122,42 @@ impl Queue {
     pub const POLICY: &str = QueueField::Policy.path();
     /// The path of the field with the queues that may redrive into this one.
     pub const REDRIVE_ALLOW: &str = QueueField::RedriveAllow.path();
+}
 
-    pub(super) fn fields(&self) -> Vec<Field> {
+impl Scope {
+    /// The hub queue, which every rule delivers to.
+    #[must_use]
+    pub fn hub_queue(&self) -> QueueName {
+        fixed(format!("{}-hub", self.bus))
+    }
+
+    /// The dead-letter queue of the hub queue and of every rule's target.
+    #[must_use]
+    pub fn dead_letter_queue(&self) -> QueueName {
+        fixed(format!("{}-hub-dlq", self.bus))
+    }
+
+    /// The queue of the cluster that does not exist, for probes.
+    #[must_use]
+    pub fn probe_queue(&self) -> QueueName {
+        fixed(format!("{}-probe", self.bus))
+    }
+
+    /// The names that a cluster's queue must not have.
+    #[must_use]
+    pub fn hub_queues(&self) -> [QueueName; 3] {
+        [self.hub_queue(), self.dead_letter_queue(), self.probe_queue()]
+    }
+
+    /// The queue of a cluster: prefix and name, cut to the length that SQS allows, with a hash that keeps it unique.
+    #[must_use]
+    pub fn cluster_queue(&self, prefix: &QueuePrefix, cluster: &ClusterName) -> QueueName {
+        fixed(cut_with_hash(&format!("{prefix}{cluster}"), 80))
+    }
+}
+
+impl Particulars for Queue {
+    fn fields(&self) -> Vec<Field> {
         let Self {
             name: _, // names the resource
             retention,
@@ -117,15 +172,15 @@ impl Queue {
             tags: _, // compared key by key
         } = self;
         vec![
-            field(QueueField::Retention, *retention),
-            field(QueueField::Visibility, *visibility),
-            field(QueueField::Delay, *delay),
-            field(QueueField::ReceiveWait, *receive_wait),
+            field(QueueField::Retention, (*retention, Unit::Seconds)),
+            field(QueueField::Visibility, (*visibility, Unit::Seconds)),
+            field(QueueField::Delay, (*delay, Unit::Seconds)),
+            field(QueueField::ReceiveWait, (*receive_wait, Unit::Seconds)),
             field(
                 QueueField::MaxMessageSize,
                 match max_message_size {
-                    MessageLimit::AnyEvent => FieldValue::AtLeast(LARGEST_EVENT.into()),
-                    MessageLimit::Bytes(bytes) => (*bytes).into(),
+                    MessageLimit::AnyEvent => FieldValue::AtLeast(LARGEST_EVENT.into(), Unit::Bytes),
+                    MessageLimit::Bytes(bytes) => (*bytes, Unit::Bytes).into(),
                 },
             ),
             field(
@@ -146,4 +201,82 @@ impl Queue {
             field(QueueField::Policy, policy.clone()),
         ]
     }
+    /// The hub's probe queue has the tag too, with a value that is no cluster's name.
+    fn cluster(&self, scope: &Scope, _policies: &BTreeMap<PolicyName, ClusterName>) -> Option<ClusterName> {
+        self.tags.cluster_of(&scope.bus)
+    }
+
+    fn edges(&self, scope: &Scope) -> Vec<Edge> {
+        let router_policy = ResourceId::RolePolicy(scope.router_role(), scope.router_policy());
+        let because = "the router may use a key before its queues do";
+        vec![Edge::new(router_policy, Tie::UsesWhenWritten, because).when(Effect::Encrypts, Effect::AllowsKey)]
+    }
+
+    fn effects(&self, before: Option<&Resource>) -> Vec<Effect> {
+        let Some(before) = before.and_then(Resource::as_queue) else {
+            return vec![Effect::Encrypts];
+        };
+        let mut effects = Vec::new();
+        if before.encryption != self.encryption {
+            effects.extend([Effect::Encrypts, Effect::Reencrypts]);
+        }
+        let role = |queue: &Self| queue.tags.get(CONTROLLER_ROLE).map(str::to_owned);
+        if role(before).is_some() && role(before) != role(self) {
+            effects.push(Effect::ForgetsRole);
+        }
+        if let (Some(from), Some(to)) = (&before.policy, &self.policy)
+            && queue_policy::only_locks(from, to)
+        {
+            effects.push(Effect::Locks);
+        }
+        effects
+    }
+
+    fn codes(&self, of_cluster: bool) -> (FindingCode, FindingCode) {
+        match of_cluster {
+            true => (FindingCode::ClusterNotRegistered, FindingCode::ClusterQueueChanged),
+            false => (FindingCode::HubQueueMissing, FindingCode::HubQueueChanged),
+        }
+    }
+
+    fn trouble(&self, now: u64) -> Option<(FindingCode, String)> {
+        let leaves = self.tags.being_deleted(now);
+        leaves.then(|| (FindingCode::QueueBeingDeleted, "being deleted".to_owned()))
+    }
+
+    fn summary(&self) -> String {
+        let encryption = match &self.encryption {
+            Encryption::None => "not encrypted".to_owned(),
+            Encryption::SqsManaged => "SSE-SQS".to_owned(),
+            Encryption::Kms(key) => format!("KMS {}", last(key.as_str(), ':')),
+            Encryption::OtherKms(key) => format!("KMS {key}"),
+        };
+        let mut parts = vec![duration_text(self.retention.into()), encryption];
+        let policy = self.policy.as_ref();
+        if let Some(redrive) = &self.redrive {
+            parts.push(format!("dead letters after {} receives", redrive.max_receives));
+        } else if let Some(sources) = self.redrive_allow.as_ref().and_then(dead_letters_of) {
+            parts.push(sources);
+        } else if policy.is_some_and(queue_policy::is_locked) {
+            parts.push("from the router only".to_owned());
+        } else if policy.is_some_and(is_tls_only) {
+            parts.push("TLS only".to_owned());
+        }
+        parts.join(", ")
+    }
+}
+
+/// The queues that may redrive into a dead-letter queue, if it names them.
+fn dead_letters_of(allow: &Document) -> Option<String> {
+    let sources = texts(allow.value().get("sourceQueueArns"));
+    let names: Vec<_> = sources.iter().map(|arn| last(arn, ':')).collect();
+    (!names.is_empty()).then(|| format!("from {} only", names.join(", ")))
+}
+
+fn is_tls_only(policy: &Document) -> bool {
+    policy.statements().iter().any(|statement| {
+        let secure = statement.pointer("/Condition/Bool/aws:SecureTransport");
+        statement.get("Effect").and_then(Value::as_str) == Some("Deny")
+            && (secure == Some(&Value::Bool(false)) || texts(secure).first() == Some(&"false"))
+    })
 }

@@ -1,8 +1,17 @@
-//! IAM roles and their inline policies.
+//! IAM roles.
 
-use crate::model::document::Document;
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::edge::Edge;
+use super::last;
+use super::particulars::Particulars;
+use crate::model::document::{Document, texts};
 use crate::model::field::{Field, field, field_names};
-use crate::model::name::{PermissionsBoundary, PolicyName, RoleName, RolePath};
+use crate::model::finding_code::FindingCode;
+use crate::model::name::{PermissionsBoundary, RoleName, RolePath};
+use crate::model::scope::{Scope, fixed};
 use crate::model::tags::Tags;
 
 field_names! {
@@ -14,33 +23,33 @@ field_names! {
     }
 }
 
-field_names! {
-    /// The fields of an inline policy.
-    RolePolicyField {
-        Document = "document",
-    }
-}
-
 /// A role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Role {
-    /// Its name.
     pub name: RoleName,
     /// Its path, which cannot change in place.
     pub path: RolePath,
     /// The trust policy.
     pub trust: Document,
-    /// The permissions boundary.
     pub permissions_boundary: Option<PermissionsBoundary>,
-    /// Its tags.
     pub tags: Tags,
 }
 
 impl Role {
     /// The field that cannot change without a new role.
     pub const PATH: &str = RoleField::Path.path();
+}
 
-    pub(super) fn fields(&self) -> Vec<Field> {
+impl Scope {
+    /// The role that the router function runs as. IAM is global, so the Region is part of the name.
+    #[must_use]
+    pub fn router_role(&self) -> RoleName {
+        fixed(format!("{}-router-{}", self.bus, self.region))
+    }
+}
+
+impl Particulars for Role {
+    fn fields(&self) -> Vec<Field> {
         let Self {
             name: _, // names the resource
             path,
@@ -57,26 +66,35 @@ impl Role {
             ),
         ]
     }
-}
 
-/// An inline policy of a role.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RolePolicy {
-    /// The role.
-    pub role: RoleName,
-    /// The policy's name.
-    pub name: PolicyName,
-    /// The document.
-    pub document: Document,
-}
+    fn is_fixed(&self, path: &str) -> bool {
+        path == Self::PATH
+    }
 
-impl RolePolicy {
-    pub(super) fn fields(&self) -> Vec<Field> {
-        let Self {
-            role: _, // names the resource
-            name: _, // names the resource
-            document,
-        } = self;
-        vec![field(RolePolicyField::Document, document.clone())]
+    fn edges(&self, _scope: &Scope) -> Vec<Edge> {
+        Vec::new()
+    }
+
+    fn codes(&self, _of_cluster: bool) -> (FindingCode, FindingCode) {
+        (FindingCode::RoleMissing, FindingCode::RoleChanged)
+    }
+
+    fn summary(&self) -> String {
+        let statements = self.trust.statements();
+        let principals = statements.iter().filter_map(|statement| statement.get("Principal"));
+        let principals: BTreeSet<&str> = principals
+            .flat_map(|principal| match principal {
+                Value::Object(kinds) => kinds.values().flat_map(|who| texts(Some(who))).collect(),
+                other => texts(Some(other)),
+            })
+            .collect();
+        let mut parts: Vec<String> = principals.into_iter().map(str::to_owned).collect();
+        if self.path.as_str() != "/" {
+            parts.push(format!("path {}", self.path));
+        }
+        if let Some(boundary) = &self.permissions_boundary {
+            parts.push(format!("boundary {}", last(boundary.as_str(), '/')));
+        }
+        parts.join(", ")
     }
 }

@@ -2,9 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use super::edge::{Edge, Effect, Tie};
+use super::particulars::Particulars;
+use super::{Resource, ResourceId, last};
 use crate::model::document::Document;
-use crate::model::field::{Field, field, field_names};
+use crate::model::field::{Field, Unit, field, field_names};
+use crate::model::finding_code::FindingCode;
 use crate::model::name::RuleName;
+use crate::model::scope::{Scope, fixed};
+use crate::model::signal::Signal;
 use crate::model::tags::Tags;
 
 field_names! {
@@ -47,9 +53,7 @@ pub struct Target {
 /// A rule on the default event bus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Its name.
     pub name: RuleName,
-    /// Its description.
     pub description: String,
     /// Its event pattern.
     pub pattern: Document,
@@ -59,17 +63,24 @@ pub struct Rule {
     pub target: Option<Target>,
     /// The ids of targets that kibus does not manage.
     pub foreign_targets: BTreeSet<String>,
-    /// Its tags.
     pub tags: Tags,
 }
 
 impl Rule {
     /// The id of the target that kibus manages.
     pub const TARGET_ID: &str = "kibus-hub";
-    /// The path of the field that says whether it is enabled.
-    pub const ENABLED: &str = RuleField::Enabled.path();
+}
 
-    pub(super) fn fields(&self) -> Vec<Field> {
+impl Scope {
+    /// The rule of one kind of signal.
+    #[must_use]
+    pub fn rule(&self, signal: Signal) -> RuleName {
+        fixed(format!("{}-{}", self.bus, signal.slug()))
+    }
+}
+
+impl Particulars for Rule {
+    fn fields(&self) -> Vec<Field> {
         let Self {
             name: _, // names the resource
             description,
@@ -85,7 +96,7 @@ impl Rule {
             field(RuleField::Pattern, pattern.clone()),
             field(RuleField::Enabled, *enabled),
             field(RuleField::TargetArn, target.map(|t| t.arn.clone())),
-            field(RuleField::TargetRetryAge, target.map(|t| t.retry_age)),
+            field(RuleField::TargetRetryAge, target.map(|t| (t.retry_age, Unit::Seconds))),
             field(RuleField::TargetRetries, target.map(|t| t.retries)),
             field(
                 RuleField::TargetDeadLetters,
@@ -98,5 +109,45 @@ impl Rule {
                 target.and_then(|t| t.message_group.clone()),
             ),
         ]
+    }
+
+    fn edges(&self, scope: &Scope) -> Vec<Edge> {
+        let hub_queue = || ResourceId::Queue(scope.hub_queue());
+        vec![
+            Edge::new(hub_queue(), Tie::Needs, "a rule without its target loses every event"),
+            Edge::new(
+                hub_queue(),
+                Tie::Precedes,
+                "a locked queue denies a rule that sends as a role",
+            )
+            .when(Effect::DropsRole, Effect::Locks),
+        ]
+    }
+
+    fn effects(&self, before: Option<&Resource>) -> Vec<Effect> {
+        let before = before.and_then(Resource::as_rule).and_then(|rule| rule.target.as_ref());
+        let drops_role = match (before, &self.target) {
+            (Some(from), Some(to)) => from.arn == to.arn && from.role.is_some() && to.role.is_none(),
+            _ => false,
+        };
+        drops_role.then_some(Effect::DropsRole).into_iter().collect()
+    }
+
+    fn codes(&self, _of_cluster: bool) -> (FindingCode, FindingCode) {
+        (FindingCode::RuleMissing, FindingCode::RuleChanged)
+    }
+
+    fn trouble(&self, _now: u64) -> Option<(FindingCode, String)> {
+        (!self.enabled).then(|| (FindingCode::RuleDisabled, "disabled".to_owned()))
+    }
+
+    fn summary(&self) -> String {
+        let target = match &self.target {
+            Some(target) => format!("→ {}", last(&target.arn, ':')),
+            None => "no target".to_owned(),
+        };
+        let about = self.description.strip_prefix("Kibus: ").unwrap_or(&self.description);
+        let disabled = if self.enabled { "" } else { ", disabled" };
+        format!("{target}, {about}{disabled}")
     }
 }

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use super::{Finding, FindingCode, Fix, Subject};
+use crate::advice::explanation;
 use crate::error::{Hint, Invocation};
+use crate::iam::key_policy::LetsIn;
 use crate::model::fault::Fault;
 use crate::model::field::FieldValue;
-use crate::model::key_policy::LetsIn;
 use crate::model::name::{ClusterName, KmsKey, RoleName};
 use crate::model::policy;
-use crate::model::resource::{Alias, EventSourceMapping, Function, FunctionSettings, Resource, ResourceId, Rule};
+use crate::model::resource::{Alias, FunctionSettings, Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::plan::{Action, Change, Plan, Refusal};
 
@@ -93,7 +94,7 @@ pub fn unreadable(scope: &Scope, subject: Subject, fault: &Fault) -> Finding {
         true => FindingCode::Denied,
         false => FindingCode::Unreadable,
     };
-    let (notes, hint) = fault.explanation(scope);
+    let (notes, hint) = explanation(fault, scope);
     let finding = Finding::new(code, subject, notes.join("; "));
     match hint {
         Some(hint) => finding.fixed_by(Fix::Advice(hint)),
@@ -156,79 +157,23 @@ pub fn being_deleted(queue: ResourceId, cluster: ClusterName) -> Finding {
 }
 
 fn judge(change: &Change, of_cluster: bool, now: u64) -> (FindingCode, String) {
-    match change.action {
-        Action::Create => (codes(&change.id, of_cluster).0, "missing".to_owned()),
-        Action::Delete => (FindingCode::NotConfigured, "not part of the configuration".to_owned()),
-        Action::Update | Action::Replace => different(change, of_cluster, now),
+    match (change.action, &change.before, &change.after) {
+        (Action::Create, _, Some(after)) => (after.particulars().codes(of_cluster).0, "missing".to_owned()),
+        (Action::Update | Action::Replace, Some(before), _) => different(change, before, of_cluster, now),
+        _ => (FindingCode::NotConfigured, "not part of the configuration".to_owned()),
     }
 }
 
-/// The codes of each kind of resource: missing, and changed.
-fn codes(id: &ResourceId, of_cluster: bool) -> (FindingCode, FindingCode) {
-    use FindingCode as Code;
-    match id {
-        ResourceId::Queue(_) if of_cluster => (Code::ClusterNotRegistered, Code::ClusterQueueChanged),
-        ResourceId::Queue(_) => (Code::HubQueueMissing, Code::HubQueueChanged),
-        ResourceId::Role(_) => (Code::RoleMissing, Code::RoleChanged),
-        ResourceId::RolePolicy(..) if of_cluster => (Code::ControllerPolicyMissing, Code::ControllerPolicyChanged),
-        ResourceId::RolePolicy(..) => (Code::RouterPolicyMissing, Code::RouterPolicyChanged),
-        ResourceId::LogGroup(_) => (Code::LogGroupMissing, Code::LogGroupChanged),
-        ResourceId::Function(_) => (Code::FunctionMissing, Code::FunctionChanged),
-        ResourceId::Alias(..) => (Code::AliasMissing, Code::AliasChanged),
-        ResourceId::EventSourceMapping(..) => (Code::MappingMissing, Code::MappingChanged),
-        ResourceId::Rule(_) => (Code::RuleMissing, Code::RuleChanged),
-    }
-}
-
-/// The most urgent difference: a disabled resource, then the code, then other fields, then tags.
-fn different(change: &Change, of_cluster: bool, now: u64) -> (FindingCode, String) {
-    let turned_off = |path: &str| {
-        let off = FieldValue::Flag(false);
-        change
-            .fields
-            .iter()
-            .any(|field| field.path == path && field.from == off)
-    };
-    let urgent = match &change.id {
-        ResourceId::Rule(_) => turned_off(Rule::ENABLED).then(|| (FindingCode::RuleDisabled, "disabled".to_owned())),
-        ResourceId::EventSourceMapping(..) => mapping_changed(change, turned_off(EventSourceMapping::ENABLED)),
-        ResourceId::Function(_) => {
-            let failed = change.fields.iter().find(|field| field.path == Function::FAILED_UPDATE);
-            match failed.map(|field| &field.from) {
-                Some(FieldValue::Text(reason)) => {
-                    Some((FindingCode::UpdateFailed, format!("the last update failed: {reason}")))
-                }
-                _ => None,
-            }
-        }
-        ResourceId::Queue(_) => {
-            let tags = change.before.as_ref().and_then(Resource::tags);
-            let leaves = tags.is_some_and(|tags| tags.being_deleted(now));
-            leaves.then(|| (FindingCode::QueueBeingDeleted, BEING_DELETED.to_owned()))
-        }
-        ResourceId::Role(_) | ResourceId::RolePolicy(..) | ResourceId::LogGroup(_) | ResourceId::Alias(..) => None,
-    };
-    if let Some(found) = urgent.or_else(|| code_changed(change)) {
+/// The most urgent difference: what the kind finds, then the code, then other fields, then tags.
+fn different(change: &Change, before: &Resource, of_cluster: bool, now: u64) -> (FindingCode, String) {
+    if let Some(found) = before.particulars().trouble(now).or_else(|| code_changed(change)) {
         return found;
     }
-    let code = match change.fields.iter().all(|field| field.path.starts_with("tags.")) {
+    let code = match change.fields.iter().all(|field| field.tag().is_some()) {
         true => FindingCode::TagsChanged,
-        false => codes(&change.id, of_cluster).1,
+        false => before.particulars().codes(of_cluster).1,
     };
     (code, format!("{} changed", fields(change)))
-}
-
-fn mapping_changed(change: &Change, disabled: bool) -> Option<(FindingCode, String)> {
-    let (code, message) = if disabled {
-        (FindingCode::MappingDisabled, "disabled")
-    } else if change.touches(EventSourceMapping::FILTERS) {
-        (FindingCode::MappingFiltered, "lets only some messages through")
-    } else if change.touches(EventSourceMapping::DUPLICATES) {
-        (FindingCode::DuplicateMapping, "exists more than once")
-    } else {
-        return None;
-    };
-    Some((code, message.to_owned()))
 }
 
 fn code_changed(change: &Change) -> Option<(FindingCode, String)> {
@@ -255,7 +200,7 @@ fn fields(change: &Change) -> String {
         if field.path == Alias::VERSIONS || same_code {
             continue;
         }
-        let word = match field.path.strip_prefix("tags.") {
+        let word = match field.tag() {
             Some(key) => format!("tag {key}"),
             // An environment variable keeps its name.
             None => match field.path.split_once('.') {

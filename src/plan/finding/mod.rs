@@ -1,13 +1,13 @@
 //! What `verify` reports: from a plan, its refusals and the message counts to findings, each with a stable code, its
 //! subject and a fix.
 
-mod code;
 mod delivery;
 mod drift;
 
-pub use code::{FindingCode, Severity};
 pub use delivery::{Traffic, foreign_mapping, redriven, traffic};
 pub use drift::{being_deleted, changed, key, not_registered, orphan, refused, unreadable};
+
+pub use crate::model::finding_code::{FindingCode, Severity};
 
 use crate::error::{Hint, Invocation};
 use crate::model::name::ClusterName;
@@ -18,13 +18,11 @@ use crate::model::resource::ResourceId;
 pub struct Finding {
     /// The stable code.
     pub code: FindingCode,
-    /// The subject.
     pub subject: Subject,
     /// The cluster that it concerns; `None` for the hub.
     pub cluster: Option<ClusterName>,
     /// The problem, in a few words without a full stop.
     pub message: String,
-    /// The fix.
     pub fix: Fix,
     /// The change of the plan that would fix it, by its index.
     pub change: Option<usize>,
@@ -108,7 +106,6 @@ pub fn sort(findings: &mut [Finding]) {
 /// The subject of a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// A resource.
     Resource(ResourceId),
     /// A cluster that has no resource.
     Cluster(ClusterName),
@@ -123,7 +120,6 @@ pub enum Fix {
     BootstrapHub,
     /// Running add-cluster for this cluster.
     AddCluster(ClusterName),
-    /// A command.
     Command(Invocation),
     /// A step that needs a person, who may then need a command.
     Advice(Hint),

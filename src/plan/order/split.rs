@@ -42,7 +42,7 @@ fn reserved_last(change: &Change, before: &Resource, after: &Resource) -> Option
         .fields
         .iter()
         .any(|field| field.path != FunctionField::ReservedConcurrency.path());
-    (more && lowers_reserved(old, new)).then(|| {
+    (more && new.lowers_reserved(old)).then(|| {
         Resource::Function(Function {
             reserved_concurrency: old.reserved_concurrency,
             // With tags that kibus did not set. The last step removes the others.
@@ -50,10 +50,4 @@ fn reserved_last(change: &Change, before: &Resource, after: &Resource) -> Option
             ..new.clone()
         })
     })
-}
-
-/// Whether the second function has less reserved concurrency. One without a reservation has all that the account has.
-pub(super) fn lowers_reserved(old: &Function, new: &Function) -> bool {
-    let (old, new) = (old.reserved_concurrency, new.reserved_concurrency);
-    new.is_some_and(|new| old.is_none_or(|old| new < old))
 }

@@ -1,9 +1,12 @@
 //! What an operator can do about a refusal.
 
+use std::collections::BTreeSet;
+
 use super::Refusal;
+use crate::advice::recreate_function;
 use crate::error::{Hint, Invocation, quoted};
-use crate::model::fault::recreate_function;
 use crate::model::hub::default_queue_prefix;
+use crate::model::name::{BusName, ClusterName, RoleName};
 use crate::model::resource::ResourceId;
 use crate::model::scope::Scope;
 
@@ -12,29 +15,7 @@ impl Refusal {
     #[must_use]
     pub fn advice(&self, scope: &Scope, removes: bool) -> Hint {
         match self {
-            Self::NotManaged { other: Some(other), .. } if removes => Hint::text(format!(
-                "it belongs to bus `{other}`: to delete it, run this command with --bus {other}"
-            )),
-            Self::NotManaged { .. } if removes => {
-                Hint::text("kibus does not delete it; delete it with the tool that created it")
-            }
-            Self::NotManaged {
-                id: ResourceId::Queue(queue),
-                bus,
-                other: Some(other),
-            } if !scope.hub_queues().contains(queue) => Hint::command(
-                format!(
-                    "it belongs to bus `{other}`: use that bus with --bus {other}, or give bus `{bus}` its own queue names"
-                ),
-                Invocation::kibus(format!("bootstrap-hub --queue-prefix {bus}-{}", default_queue_prefix())),
-            ),
-            Self::NotManaged { bus, other: None, .. } => Hint::text(format!(
-                "if it is part of this bus and has lost its tags, add the tag `kibus:bus={bus}` again; otherwise rename or \
-                 delete it, or use another bus with --bus"
-            )),
-            Self::NotManaged { other: Some(other), .. } => Hint::text(format!(
-                "it belongs to bus `{other}`; use that bus with --bus {other}, or another name"
-            )),
+            Self::NotManaged { id, bus, other } => not_managed(scope, id, bus, other.as_ref(), removes),
             Self::ForeignStatements(_) => Hint::text("move the other statements to a policy with another name"),
             Self::OthersPolicy { .. } => {
                 Hint::text("use another controller role for this cluster, or another bus name")
@@ -43,13 +24,7 @@ impl Refusal {
                 Hint::text(format!("use another queue prefix, or remove cluster `{serves}` first"))
             }
             Self::HubQueue(..) => Hint::text("use another queue prefix or another bus"),
-            Self::PrefixInUse { clusters } => Hint::command(
-                "queue names begin with the prefix; to change it, remove the clusters, and add them again afterwards",
-                Invocation::kibus(format!(
-                    "remove-cluster {}",
-                    clusters.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
-                )),
-            ),
+            Self::PrefixInUse { clusters } => prefix_in_use(clusters),
             Self::EmptyPrefix(_) => Hint::command(
                 "set a prefix that no other queue of the account has:",
                 Invocation::kibus(format!("bootstrap-hub --queue-prefix {}", default_queue_prefix())),
@@ -59,14 +34,7 @@ impl Refusal {
                 "remove inline policies that the role does not need, or replace them with managed policies, which do \
                  not count; white space does not count either",
             ),
-            Self::TooMuchReserved { most: 0, .. } => Hint::text(
-                "Lambda keeps 100 unreserved; request more concurrency in Service Quotas, or omit \
-                 --reserved-concurrency",
-            ),
-            Self::TooMuchReserved { most, .. } => Hint::command(
-                "Lambda keeps 100 unreserved; request more concurrency in Service Quotas, or reserve less",
-                Invocation::kibus(format!("bootstrap-hub --reserved-concurrency {most}")),
-            ),
+            Self::TooMuchReserved { most, .. } => too_much_reserved(*most),
             Self::KeyElsewhere { .. } => Hint::text("use a key of this Region, or `--kms-key none` for SSE-SQS"),
             Self::MessagesUnderOldKey { queues } if queues.contains_key(&scope.dead_letter_queue()) => Hint::command(
                 "redrive or purge the dead letters first; to show them:",
@@ -88,19 +56,7 @@ impl Refusal {
             Self::RouterRole { .. } => Hint::text("pass the role that Karpenter runs as with --controller-role"),
             Self::UnconfirmedRole {
                 cluster, role, found, ..
-            } => {
-                let which = match found {
-                    None => format!("if the controller of `{cluster}` runs as `{role}`, confirm it"),
-                    Some(_) => format!(
-                        "the usual search finds another role; name the one that the controller of `{cluster}` runs as"
-                    ),
-                };
-                let role = quoted(found.as_ref().unwrap_or(role).as_str());
-                Hint::command(
-                    format!("a tag alone grants nothing; {which}"),
-                    Invocation::kibus(format!("add-cluster {cluster} --controller-role {role}")),
-                )
-            }
+            } => unconfirmed_role(cluster, role, found.as_ref()),
             Self::UnconfirmedRemoval { cluster, role, .. } => Hint::command(
                 format!(
                     "a tag alone takes no policy from a role; to restore the tag (if `{role}` should lose the policy, \
@@ -133,4 +89,60 @@ impl Refusal {
             Self::OtherSettings { .. } => Hint::text("restore those settings first, or fix the newer router instead"),
         }
     }
+}
+
+fn not_managed(scope: &Scope, id: &ResourceId, bus: &BusName, other: Option<&BusName>, removes: bool) -> Hint {
+    match (other, id) {
+        (Some(other), _) if removes => Hint::text(format!(
+            "it belongs to bus `{other}`: to delete it, run this command with --bus {other}"
+        )),
+        (None, _) if removes => Hint::text("kibus does not delete it; delete it with the tool that created it"),
+        (Some(other), ResourceId::Queue(queue)) if !scope.hub_queues().contains(queue) => Hint::command(
+            format!(
+                "it belongs to bus `{other}`: use that bus with --bus {other}, or give bus `{bus}` its own queue names"
+            ),
+            Invocation::kibus(format!("bootstrap-hub --queue-prefix {bus}-{}", default_queue_prefix())),
+        ),
+        (Some(other), _) => Hint::text(format!(
+            "it belongs to bus `{other}`; use that bus with --bus {other}, or another name"
+        )),
+        (None, _) => Hint::text(format!(
+            "if it is part of this bus and has lost its tags, add the tag `kibus:bus={bus}` again; otherwise rename or \
+             delete it, or use another bus with --bus"
+        )),
+    }
+}
+
+fn prefix_in_use(clusters: &BTreeSet<ClusterName>) -> Hint {
+    let clusters: Vec<&str> = clusters.iter().map(ClusterName::as_str).collect();
+    Hint::command(
+        "queue names begin with the prefix; to change it, remove the clusters, and add them again afterwards",
+        Invocation::kibus(format!("remove-cluster {}", clusters.join(" "))),
+    )
+}
+
+fn too_much_reserved(most: u32) -> Hint {
+    let quota = "Lambda keeps 100 unreserved; request more concurrency in Service Quotas, or";
+    match most {
+        0 => Hint::text(format!("{quota} omit --reserved-concurrency")),
+        most => Hint::command(
+            format!("{quota} reserve less"),
+            Invocation::kibus(format!("bootstrap-hub --reserved-concurrency {most}")),
+        ),
+    }
+}
+
+/// `found` is another role, which the search found.
+fn unconfirmed_role(cluster: &ClusterName, role: &RoleName, found: Option<&RoleName>) -> Hint {
+    let which = match found {
+        None => format!("if the controller of `{cluster}` runs as `{role}`, confirm it"),
+        Some(_) => {
+            format!("the usual search finds another role; name the one that the controller of `{cluster}` runs as")
+        }
+    };
+    let role = quoted(found.unwrap_or(role).as_str());
+    Hint::command(
+        format!("a tag alone grants nothing; {which}"),
+        Invocation::kibus(format!("add-cluster {cluster} --controller-role {role}")),
+    )
 }

@@ -156,9 +156,9 @@ fn the_most_urgent_finding_comes_first() {
         .iter()
         .map(|finding| {
             let cluster = finding.cluster.as_ref().map_or("hub", |name| name.as_str());
-            let severity = finding.severity.as_str();
             format!(
-                "{severity} {} {cluster} {} {}",
+                "{:?} {} {cluster} {} {}",
+                finding.severity,
                 finding.code,
                 finding.kind(),
                 finding.name()
@@ -168,10 +168,10 @@ fn the_most_urgent_finding_comes_first() {
     assert_eq!(
         found,
         [
-            "critical K210 base queue karpenter-base",
-            "critical K223 hub rule kibus-spot-interruption",
-            "warning K209 hub queue kibus-hub",
-            "info K204 hub log-group /aws/lambda/kibus-router",
+            "Critical K210 base queue karpenter-base",
+            "Critical K223 hub rule kibus-spot-interruption",
+            "Warning K209 hub queue kibus-hub",
+            "Info K204 hub log-group /aws/lambda/kibus-router",
         ]
     );
 }

@@ -203,7 +203,7 @@ fn s25_an_old_key_stays_while_a_message_may_be_under_it() {
     ];
     for (name, edits, options, expected) in rows {
         let survey = survey_after(&edits);
-        let intent = bootstrap(options).intent(&survey).unwrap();
+        let intent = reconcile(&survey, &bootstrap(options)).unwrap();
         assert_eq!(intent.refusals, [], "{name}");
         assert_eq!(left(&survey, &intent), expected, "{name}");
         let warned = format!("{:?}", intent.warnings).contains("is still allowed for");
@@ -231,8 +231,7 @@ fn s25_a_check_reports_old_keys_and_no_drift() {
         ),
     ] {
         let survey = survey_after(&edits);
-        let request = verify::Request::new(OfferedRouter::Packaged(code()), Default::default());
-        let intent = request.intent(&survey).unwrap();
+        let intent = reconcile(&survey, &verify(OfferedRouter::Packaged(code()))).unwrap();
         assert!(intent.plan.is_empty(), "{name}: {:?}", intent.plan.changes);
         assert!(
             format!("{:?}", intent.warnings).contains(says),
@@ -304,11 +303,11 @@ fn s25_an_old_key_leaves_at_once_if_no_message_waits() {
     ];
     for (name, edits, options, refusals) in rows {
         let survey = survey_after(&edits);
-        let request = bootstrap_hub::Request {
+        let setting = HubSetting {
             drop_old_key: true,
-            ..bootstrap(options)
+            ..setting(options)
         };
-        let intent = request.intent(&survey).unwrap();
+        let intent = reconcile(&survey, &Target::bootstrap(setting)).unwrap();
         assert_eq!(intent.refusals, refusals, "{name}");
         if refusals.is_empty() {
             assert_eq!(left(&survey, &intent), [[""; 0]; 2], "{name}");
@@ -335,7 +334,7 @@ fn s25_a_cluster_keeps_its_own_old_key_and_a_new_one_has_none() {
         ),
     ] {
         let survey = survey_after(&edits);
-        let intent = add().intent(&survey).unwrap();
+        let intent = reconcile(&survey, &add()).unwrap();
         assert_eq!(intent.refusals, [], "{name}");
         assert_eq!(left(&survey, &intent)[1], expected, "{name}");
         let document = old_keys_of_controller(&survey, "karpenter-base".parse().unwrap(), Some(&key(2)));

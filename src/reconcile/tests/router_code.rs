@@ -229,7 +229,7 @@ fn codes(intent: &Intent) -> String {
 }
 
 fn verified(survey: &Survey, router: OfferedRouter) -> Intent {
-    verify::Request::new(router, Default::default()).intent(survey).unwrap()
+    reconcile(survey, &verify(router)).unwrap()
 }
 
 fn found(intent: &Intent) -> Vec<String> {
@@ -248,11 +248,11 @@ fn warned(intent: &Intent) -> String {
 fn hashes_decide_which_code_is_deployed_kept_and_reported() {
     for (name, latest, live, router, planned, findings, says) in rows() {
         let survey = deployed(latest, live);
-        let request = bootstrap_hub::Request {
+        let setting = HubSetting {
             router: router.clone(),
-            ..bootstrap(HubOptions::default())
+            ..setting(HubOptions::default())
         };
-        let bootstrap = request.intent(&survey).unwrap();
+        let bootstrap = reconcile(&survey, &Target::bootstrap(setting)).unwrap();
         assert_eq!(codes(&bootstrap), planned, "{name}");
         assert_eq!(bootstrap.refusals, [], "{name}");
         let verified = verified(&survey, router);
@@ -305,9 +305,11 @@ fn a_version_that_is_published_for_another_reason_shows_its_code() {
             "function: sha256 ee → sha256 aa",
         ),
     ] {
-        let intent = bootstrap(options(Some("1024")))
-            .intent(&deployed(latest, Some(("0.2.0", live))))
-            .unwrap();
+        let intent = reconcile(
+            &deployed(latest, Some(("0.2.0", live))),
+            &bootstrap(options(Some("1024"))),
+        )
+        .unwrap();
         let changed: Vec<&str> = intent.plan.changes.iter().map(|change| change.id.kind()).collect();
         assert!(changed.contains(&"alias"), "{name}: {changed:?}");
         assert_eq!(codes(&intent), planned, "{name}");
@@ -324,20 +326,22 @@ fn the_archive_is_needed_where_code_may_be_uploaded() {
         ("aa", Some(("", "aa")), ArchiveNeed::Upload),
         ("aa", None, ArchiveNeed::Upload),
     ] {
-        let request = bootstrap_hub::Request {
+        let setting = HubSetting {
             router: OfferedRouter::of_version("0.2.0"),
-            ..bootstrap(HubOptions::default())
+            ..setting(HubOptions::default())
         };
-        assert_eq!(request.archive_need(&deployed(latest, live)), need, "{latest} {live:?}");
+        let survey = deployed(latest, live);
+        let target = Target::bootstrap(setting.clone());
+        assert_eq!(archive_need(&survey, &target), Some(need), "{latest} {live:?}");
         let arm = HubOptions {
             architecture: Some("arm64".parse().unwrap()),
             ..HubOptions::default()
         };
-        let request = bootstrap_hub::Request {
+        let target = Target::bootstrap(HubSetting {
             options: arm,
-            ..request
-        };
-        assert_eq!(request.archive_need(&deployed(latest, live)), ArchiveNeed::Upload);
+            ..setting
+        });
+        assert_eq!(archive_need(&survey, &target), Some(ArchiveNeed::Upload));
     }
 }
 
@@ -396,12 +400,12 @@ fn an_older_router_replaces_a_live_one_only_if_allowed() {
     let survey = deployed("cc", Some(("0.3.0", "cc")));
     for router in [Packaged(ours()), named()] {
         for allow_downgrade in [false, true] {
-            let request = bootstrap_hub::Request {
+            let setting = HubSetting {
                 router: router.clone(),
                 allow_downgrade,
-                ..bootstrap(HubOptions::default())
+                ..setting(HubOptions::default())
             };
-            let refusals = request.intent(&survey).unwrap().refusals;
+            let refusals = reconcile(&survey, &Target::bootstrap(setting)).unwrap().refusals;
             assert_eq!(refusals.is_empty(), allow_downgrade, "{refusals:?}");
         }
     }

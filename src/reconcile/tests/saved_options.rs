@@ -1,4 +1,4 @@
-//! Saved options that only a tag names: what the recipes make of them (decisions 29 and 31).
+//! Saved options that only a tag names: what becomes of them (decisions 29 and 31).
 
 use super::*;
 use crate::model::fault::{Fault, FaultKind};
@@ -10,11 +10,8 @@ use crate::model::tags::{OPTION, Tags};
 /// What someone who may only tag can change, and what the plans make of it.
 #[test]
 fn a_tag_alone_grants_no_queue_and_takes_no_boundary() {
-    let intent = |request: &dyn Recipe, survey: &Survey| request.intent(survey).unwrap().refusals.len();
-    let search = add_cluster::Request {
-        role: add_cluster::RoleOption::Search,
-        ..add()
-    };
+    let refused = |target: &Target, survey: &Survey| reconcile(survey, target).unwrap().refusals.len();
+    let search = add_with(RoleOption::Search);
     let (usual, other) = ("KarpenterControllerRole-base", ROLE);
     for (name, role, has_policy, others, request, refusals) in [
         ("a role that only the tag names", other, false, vec![], &search, 1),
@@ -45,7 +42,7 @@ fn a_tag_alone_grants_no_queue_and_takes_no_boundary() {
         survey.role_names = Fact::Present(all.collect());
         let present = Fact::Present(RolePolicies::default());
         survey.roles = [(role.parse().unwrap(), present)].into();
-        assert_eq!(intent(request, &survey), refusals, "{name}");
+        assert_eq!(refused(request, &survey), refusals, "{name}");
     }
     let (a, b) = (
         "arn:aws:iam::111122223333:policy/a",
@@ -69,7 +66,7 @@ fn a_tag_alone_grants_no_queue_and_takes_no_boundary() {
         let role = Resource::Role(role);
         survey.observed.insert(role.id(), Reading::Present(Box::new(role)));
         let request = bootstrap(given.map(boundary).unwrap_or_default());
-        assert_eq!(intent(&request, &survey), refusals, "{name}");
+        assert_eq!(refused(&request, &survey), refusals, "{name}");
     }
 }
 
@@ -260,7 +257,7 @@ fn a_saved_option_that_nothing_else_confirms_is_refused() {
         let mut survey = survey_of(live, &[]);
         edit(&mut survey);
         survey.saved = SavedOptions::of(&survey.scope, &survey.observed, survey.now);
-        let intent = bootstrap(given).intent(&survey).unwrap();
+        let intent = reconcile(&survey, &bootstrap(given)).unwrap();
         assert_eq!(intent.refusals.len(), refusals, "{name}: {:?}", intent.refusals);
     }
 }
@@ -314,14 +311,18 @@ fn a_saved_prefix_that_the_router_does_not_serve_is_refused() {
         edits.iter().for_each(|edit| edit(&mut survey));
         survey.saved = SavedOptions::of(&survey.scope, &survey.observed, survey.now);
         let is_refused = |blocked: Blocked| matches!(&blocked, Blocked::Refused(all) if matches!(all[..], [Refusal::UnconfirmedOption { .. }]));
-        let torn_down = teardown::Request.intent(&survey);
+        let torn_down = reconcile(&survey, &Target::teardown());
         assert_eq!(torn_down.is_err_and(is_refused), refused, "{name}: teardown");
         if survey.saved.options().is_none() {
             continue;
         }
-        assert_eq!(add().intent(&survey).is_err_and(is_refused), refused, "{name}: add");
         assert_eq!(
-            remove().intent(&survey).is_err_and(is_refused),
+            reconcile(&survey, &add()).is_err_and(is_refused),
+            refused,
+            "{name}: add"
+        );
+        assert_eq!(
+            reconcile(&survey, &remove()).is_err_and(is_refused),
             refused,
             "{name}: remove"
         );
@@ -357,12 +358,15 @@ fn only_a_denied_read_of_the_function_leaves_the_prefix_unconfirmed() {
             let policy = ResourceId::RolePolicy(scope().router_role(), scope().router_policy());
             survey.observed.insert(policy, Reading::Unreadable(fault));
         }
-        let known = add().intent(&survey).unwrap();
+        let known = reconcile(&survey, &add()).unwrap();
         assert_eq!(known.warnings, [], "{kind:?}");
         let mut without = survey.clone();
         let queue = ResourceId::Queue(survey.cluster_queue(&"base".parse().unwrap()));
         without.observed.insert(queue, Reading::Absent);
-        for (name, intent) in [("add", add().intent(&without)), ("remove", remove().intent(&survey))] {
+        for (name, intent) in [
+            ("add", reconcile(&without, &add())),
+            ("remove", reconcile(&survey, &remove())),
+        ] {
             let warned = match intent {
                 Ok(intent) => format!("{:?}", intent.warnings).contains("unknown whether the router serves"),
                 Err(blocked) => !matches!(blocked, Blocked::Unreadable(..)),

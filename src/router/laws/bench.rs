@@ -13,8 +13,9 @@ use crate::model::sample_event::sample_event;
 use crate::model::scope::tests::scope;
 use crate::model::signal::Signal;
 use crate::model::tags::Tags;
+use crate::router::batch::{Message, Origin, RoutedBatch};
 use crate::router::instance::InstanceId;
-use crate::router::route::{Message, Origin, RoutedBatch, route};
+use crate::router::route::route;
 use crate::router::services::CallFailure;
 use crate::router::{InvocationContext, Router};
 

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use super::hub_queue::FakeHub;
 use crate::model::name::QueueName;
 use crate::model::tags::Tags;
+use crate::router::batch::Message;
 use crate::router::call_counts::CallCounts;
 use crate::router::clock::Clock;
 use crate::router::instance::InstanceId;
-use crate::router::route::Message;
 use crate::router::services::{CallFailure, InstanceTags, Queues};
 
 /// A clock that moves only with waits and calls.

@@ -15,8 +15,8 @@ use answers::{any_queue_tags, any_send, any_tag_answer};
 use bench::{cluster_of, healthy, id, message, router, router_with_cache, run, run_with, sent, tags_of, taken};
 use fakes::{FakeClock, SendAnswer, TagAnswer};
 
+use super::batch::{Message, Origin};
 use super::decision::{Decision, RetryReason};
-use super::route::{Message, Origin};
 use super::services::CallFailure;
 use super::*;
 use crate::model::sample_event::sample_event;

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::bench::TestRouter;
 use super::*;
-use crate::router::route::RoutedBatch;
+use crate::router::batch::RoutedBatch;
 
 /// A member with a key in some case, and its value as text.
 type Written = (String, String);

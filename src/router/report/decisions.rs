@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use crate::model::signal::Signal;
+use crate::router::batch::{Item, Message};
 use crate::router::decision::Decision;
 use crate::router::instance::InstanceId;
-use crate::router::route::{Item, Message};
 
 /// How many instances a line names at most.
 const NAMED: usize = 10;

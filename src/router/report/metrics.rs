@@ -6,7 +6,7 @@ use std::iter;
 use serde_json::{Map, Value, json};
 
 use crate::model::name::{BusName, ClusterName};
-use crate::router::route::RoutedBatch;
+use crate::router::batch::RoutedBatch;
 
 /// The namespace of the metrics.
 const NAMESPACE: &str = "Kibus";

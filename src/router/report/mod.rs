@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::batch::{Item, Message, RoutedBatch};
 use super::call_counts::CallCounts;
 use super::decision::Decision;
-use super::route::{Item, Message, RoutedBatch};
 use crate::model::name::BusName;
 
 /// The log lines and metrics of one invocation.
@@ -72,9 +72,9 @@ fn counts(messages: &[Message], routed: &RoutedBatch, calls: &CallCounts) -> BTr
 
 #[cfg(test)]
 mod tests {
+    use super::super::batch::{Delivery, Origin};
     use super::super::decision::{DropReason, RetryReason};
     use super::super::instance::InstanceId;
-    use super::super::route::{Delivery, Origin};
     use super::*;
     use crate::model::signal::Signal;
     use std::collections::BTreeSet;

@@ -1,101 +1,155 @@
 //! The member that `dead-letters` adds to the document.
 
-use serde_json::{Value, json};
-
+use super::object::{objects, words};
+use crate::dead_letters::report::{DeadLetterReport, ReportedLetter};
 use crate::dead_letters::treat::{LetterOutcome, Treated, Treatment};
-use crate::model::dead_letter::{DeadLetterCause, DeliveryError, Usefulness, time_text};
+use crate::dead_letters::{DeadLetterCause, DeliveryError, LetterEvent, RetryLine, Usefulness};
 use crate::model::signal::Signal;
-use crate::reconcile::dead_letters::{DeadLetterReport, ReportedLetter};
+use crate::model::time::time_text;
 
-/// The dead letters of a hub, and what became of them if they were treated.
-pub(super) fn to_json(report: &DeadLetterReport, treated: Option<&Treated>) -> Value {
-    let DeadLetterReport {
-        queue,
-        about,
-        letters,
-        warnings: _, // among the warnings of the hub
-    } = report;
-    json!({
-        "queue_name": queue.as_str(),
-        "seen": letters.len(),
-        "about": about,
-        "action": treated.map(|treated| match treated.treatment {
-            Treatment::Redrive => "redrive",
-            Treatment::Purge => "purge",
-        }),
-        "messages": letters.iter().map(|letter| letter_json(letter, treated)).collect::<Vec<_>>(),
-    })
-}
+objects! {
+    /// What lies in the dead-letter queue, as far as it was seen.
+    DeadLettersObject<'a>(
+        DeadLetterReport {
+            queue, about, letters,
+            warnings: _, // among the warnings of the hub
+        } in &'a DeadLetterReport,
+        treated in Option<&'a Treated>
+    ) {
+        queue_name: &'a str = queue.as_str(),
+        /// How many messages were seen.
+        seen: usize = letters.len(),
+        /// How many messages there are, as SQS counts.
+        about: u64 = *about,
+        /// What was done with the messages; null if they were only shown.
+        action: Option<Treatment> = treated.map(|treated| treated.treatment),
+        messages: Vec<LetterObject<'a>> = letters.iter().map(|letter| LetterObject::of(letter, treated)).collect(),
+    }
 
-fn letter_json(reported: &ReportedLetter, treated: Option<&Treated>) -> Value {
-    let ReportedLetter { letter, event, retry } = reported;
-    json!({
-        "message_id": letter.id,
-        "sent": time_text(letter.sent),
-        "receives": letter.receives,
-        "cause": letter.cause.as_str(),
-        "delivery_error": match &letter.cause {
-            DeadLetterCause::NotDelivered(error) => delivery_error(error),
-            DeadLetterCause::GivenUp | DeadLetterCause::Unknown => Value::Null,
+    /// A message of the dead-letter queue.
+    LetterObject<'a>(reported in &'a ReportedLetter, treated in Option<&'a Treated>) {
+        message_id: &'a str = &reported.letter.id,
+        /// When SQS first took the message, in UTC.
+        sent: String = time_text(reported.letter.sent),
+        /// Receives from both queues.
+        receives: u32 = reported.letter.receives,
+        cause: Cause = Cause::of(&reported.letter.cause),
+        /// What EventBridge recorded; empty strings for what it did not.
+        delivery_error: Option<DeliveryErrorObject<'a>> = match &reported.letter.cause {
+            DeadLetterCause::NotDelivered(error) => Some(DeliveryErrorObject::of(error)),
+            DeadLetterCause::GivenUp | DeadLetterCause::Unknown => None,
         },
-        "last_retry": retry.as_ref().map(|retry| json!({ "reason": retry.reason, "cluster": retry.cluster })),
-        "event": event.as_ref().map(|event| {
-            let (useful, until, reason) = match &event.usefulness {
-                Usefulness::Until(end) => ("until", Some(time_text(*end)), None),
-                Usefulness::Little(why) => ("little", None, Some(why)),
-                Usefulness::Unknown(why) => ("unknown", None, Some(why)),
-            };
-            json!({
-                "detail_type": event.detail_type,
-                "signal": event.signal.map(Signal::slug),
-                "instances": event.instances,
-                "useful": useful,
-                "useful_until": until,
-                "useful_reason": reason,
-            })
-        }),
-        "result": treated.map(|treated| result(reported, treated)),
-    })
+        /// The last line of the router's log about the message, if it was found.
+        last_retry: Option<RetryObject<'a>> = reported.retry.as_ref().map(RetryObject::of),
+        /// What the message says; null if it is not an event.
+        event: Option<EventObject<'a>> = reported.event.as_ref().map(EventObject::of),
+        /// What became of the message; null if it was only shown.
+        result: Option<ResultObject> = treated.map(|treated| result(reported, treated)),
+    }
+
+    /// What EventBridge recorded with an event that it could not deliver.
+    DeliveryErrorObject<'a>(DeliveryError { code, message, rule, target, attempts, exhausted } in &'a DeliveryError) {
+        code: &'a str = code,
+        message: &'a str = message,
+        rule_arn: &'a str = rule,
+        target_arn: &'a str = target,
+        retry_attempts: &'a str = attempts,
+        exhausted_retry_condition: &'a str = exhausted,
+    }
+
+    /// A line of the router's log about a message that returned to its queue.
+    RetryObject<'a>(RetryLine { id: _, reason, cluster } in &'a RetryLine) {
+        reason: &'a str = reason,
+        cluster: Option<&'a str> = cluster.as_deref(),
+    }
+
+    /// What a message says.
+    EventObject<'a>(LetterEvent { detail_type, signal, instances, usefulness } in &'a LetterEvent) {
+        detail_type: &'a str = detail_type,
+        /// The kind of event; null if Karpenter does not act on it.
+        #[cfg_attr(test, schemars(schema_with = "super::tests::signal"))]
+        signal: Option<&'static str> = signal.map(Signal::slug),
+        instances: &'a [String] = instances,
+        useful: Useful = Useful::of(usefulness),
+        /// Until when it is useful, in UTC.
+        useful_until: Option<String> = match usefulness {
+            Usefulness::Until(end) => Some(time_text(*end)),
+            Usefulness::Little(_) | Usefulness::Unknown(_) => None,
+        },
+        /// Why it is hardly useful, or why that is unknown.
+        useful_reason: Option<&'static str> = match usefulness {
+            Usefulness::Until(_) => None,
+            Usefulness::Little(why) | Usefulness::Unknown(why) => Some(why),
+        },
+    }
+
+    /// What became of a message.
+    ResultObject(outcome in Outcome, reason in Option<String>) {
+        status: Outcome = outcome,
+        /// Why it failed, is left or is unknown.
+        reason: Option<String> = reason,
+    }
 }
 
-/// What became of a dead letter: one of four words, and the reason.
-fn result(reported: &ReportedLetter, treated: &Treated) -> Value {
-    let (status, reason) = match (treated.treatment, treated.letters.get(&reported.letter.id)) {
-        (Treatment::Redrive, Some(LetterOutcome::Done)) => ("routed-and-deleted", None),
-        (Treatment::Purge, Some(LetterOutcome::Done)) => ("deleted", None),
-        (_, Some(LetterOutcome::Returned)) => ("failed", Some("the router returned it".to_owned())),
-        (_, Some(LetterOutcome::NotRouted(fault))) => ("failed", Some(fault.to_string())),
+words! {
+    /// Why a message is in the dead-letter queue.
+    Cause(&DeadLetterCause) {
+        /// EventBridge could not deliver the event to the hub queue.
+        NotDelivered = DeadLetterCause::NotDelivered(_),
+        /// The hub queue gave up.
+        GivenUp = DeadLetterCause::GivenUp,
+        /// Neither is recorded.
+        Unknown = DeadLetterCause::Unknown,
+    }
+
+    /// Whether an event is still useful to Karpenter.
+    Useful(&Usefulness) {
+        /// It is, until `useful_until`.
+        Until = Usefulness::Until(_),
+        /// Hardly, or no longer.
+        Little = Usefulness::Little(_),
+        /// That is unknown.
+        Unknown = Usefulness::Unknown(_),
+    }
+}
+
+/// What became of a message.
+#[derive(serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) enum Outcome {
+    RoutedAndDeleted,
+    Deleted,
+    /// It stays in the queue.
+    Failed,
+    /// It was not touched and stays in the queue.
+    Left,
+    /// The command was stopped during its calls.
+    Unknown,
+}
+
+/// What became of a dead letter, and why.
+fn result(reported: &ReportedLetter, treated: &Treated) -> ResultObject {
+    let (outcome, reason) = match (treated.treatment, treated.letters.get(&reported.letter.id)) {
+        (Treatment::Redrive, Some(LetterOutcome::Done)) => (Outcome::RoutedAndDeleted, None),
+        (Treatment::Purge, Some(LetterOutcome::Done)) => (Outcome::Deleted, None),
+        (_, Some(LetterOutcome::Returned)) => (Outcome::Failed, Some("the router returned it".to_owned())),
+        (_, Some(LetterOutcome::NotRouted(fault))) => (Outcome::Failed, Some(fault.to_string())),
         (Treatment::Redrive, Some(LetterOutcome::NotDeleted(fault))) => {
-            ("failed", Some(format!("routed and not deleted: {fault}")))
+            (Outcome::Failed, Some(format!("routed and not deleted: {fault}")))
         }
-        (Treatment::Purge, Some(LetterOutcome::NotDeleted(fault))) => ("failed", Some(fault.to_string())),
+        (Treatment::Purge, Some(LetterOutcome::NotDeleted(fault))) => (Outcome::Failed, Some(fault.to_string())),
         (_, Some(LetterOutcome::Left)) if treated.stopped || treated.fault.is_some() => {
-            ("left", Some("not tried".to_owned()))
+            (Outcome::Left, Some("not tried".to_owned()))
         }
-        (_, Some(LetterOutcome::Left)) => ("left", Some("no longer found".to_owned())),
-        (Treatment::Redrive, None) if reported.event.is_none() => ("left", Some("not an event".to_owned())),
-        (_, None) => ("unknown", Some("the command was stopped during its calls".to_owned())),
+        (_, Some(LetterOutcome::Left)) => (Outcome::Left, Some("no longer found".to_owned())),
+        (Treatment::Redrive, None) if reported.event.is_none() => (Outcome::Left, Some("not an event".to_owned())),
+        (_, None) => (
+            Outcome::Unknown,
+            Some("the command was stopped during its calls".to_owned()),
+        ),
     };
-    json!({ "status": status, "reason": reason })
-}
-
-fn delivery_error(error: &DeliveryError) -> Value {
-    let DeliveryError {
-        code,
-        message,
-        rule,
-        target,
-        attempts,
-        exhausted,
-    } = error;
-    json!({
-        "code": code,
-        "message": message,
-        "rule_arn": rule,
-        "target_arn": target,
-        "retry_attempts": attempts,
-        "exhausted_retry_condition": exhausted,
-    })
+    ResultObject::of(outcome, reason)
 }
 
 #[cfg(test)]

@@ -1,50 +1,70 @@
-//! The members that `status` adds to the document.
+//! The member that `status` adds to the document.
 
-use serde_json::{Value, json};
-
-use crate::model::name::QueueName;
+use super::object::objects;
+use crate::model::name::{QueueName, RuleName};
 use crate::model::resource::ResourceId;
-use crate::model::status::Depth;
-use crate::reconcile::status::StatusReport;
+use crate::model::status::{Depth, MappingState};
+use crate::reconcile::status::{RouterReport, StatusReport};
 
-/// The status of a hub and its clusters.
-pub(super) fn to_json(status: &StatusReport) -> Value {
-    let StatusReport {
-        router,
-        standing,
-        mapping,
-        queues,
-        being_deleted,
-        rules,
-        missing,
-        unreadable,
-        undiscovered: _, // the document has an error then
-    } = status;
-    let ids = |ids: &mut dyn Iterator<Item = &ResourceId>| -> Vec<Value> {
-        ids.map(|id| json!({ "kind": id.kind(), "name": id.name() })).collect()
-    };
-    let queue = |(name, depth): &(QueueName, Depth)| {
-        let mut queue = json!({ "name": name.as_str(), "waiting": depth.waiting, "in_flight": depth.in_flight });
-        if being_deleted.contains(name) {
-            queue["being_deleted"] = json!(true);
-        }
-        queue
-    };
-    json!({
-        "router": router.as_ref().map(|router| json!({
-            "version": router.version,
-            "published": router.published,
-            "architecture": router.architecture.as_str(),
-            "state": router.state,
-            "rolled_back_from": router.rolled_back_from,
-        })),
-        "standing": standing,
-        "mapping": mapping.as_ref().map(|mapping| json!({
-            "state": mapping.state,
-        })),
-        "queues": queues.iter().map(queue).collect::<Vec<_>>(),
-        "rules": rules.iter().map(|(name, enabled)| json!({ "name": name.as_str(), "enabled": enabled })).collect::<Vec<_>>(),
-        "missing": ids(&mut missing.iter()),
-        "unreadable": ids(&mut unreadable.iter().map(|(id, _)| id)),
-    })
+objects! {
+    /// The state of the hub and its clusters.
+    StatusObject<'a>(
+        StatusReport {
+            router, standing, mapping, queues, being_deleted, rules, missing, unreadable,
+            dead_letter_queue: _, // has its name
+            undiscovered: _, // the document has an error then
+        } in &'a StatusReport
+    ) {
+        router: Option<RouterObject<'a>> = router.as_ref().map(RouterObject::of),
+        /// An explanation if the live router is not the newest one.
+        standing: Option<&'a str> = standing.as_deref(),
+        mapping: Option<MappingObject<'a>> = mapping.as_ref().map(MappingObject::of),
+        queues: Vec<QueueObject<'a>> = queues
+            .iter()
+            .map(|(name, depth)| QueueObject::of(name, *depth, being_deleted.contains(name)))
+            .collect(),
+        rules: Vec<RuleObject<'a>> = rules.iter().map(RuleObject::of).collect(),
+        missing: Vec<ResourceObject> = missing.iter().map(ResourceObject::of).collect(),
+        unreadable: Vec<ResourceObject> = unreadable.iter().map(|(id, _)| ResourceObject::of(id)).collect(),
+    }
+
+    /// The live router.
+    RouterObject<'a>(RouterReport { version, published, architecture, state, rolled_back_from } in &'a RouterReport) {
+        version: &'a str = version,
+        /// The version number that Lambda assigned.
+        published: Option<u64> = *published,
+        architecture: &'static str = architecture.as_str(),
+        state: Option<&'a str> = state.as_deref(),
+        /// The version that was live before `kibus rollback`.
+        rolled_back_from: Option<u64> = *rolled_back_from,
+    }
+
+    /// The event source mapping.
+    MappingObject<'a>(MappingState { state, reason: _ } in &'a MappingState) {
+        state: &'a str = state,
+    }
+
+    /// A queue and the number of its messages.
+    QueueObject<'a>(name in &'a QueueName, Depth { waiting, in_flight } in Depth, being_deleted in bool) {
+        name: &'a str = name.as_str(),
+        waiting: u64 = waiting,
+        in_flight: u64 = in_flight,
+    } optional {
+        /// Present only if the queue is being deleted.
+        #[cfg_attr(test, schemars(extend("const" = true)))]
+        being_deleted: bool = being_deleted.then_some(true),
+    }
+
+    /// A rule.
+    RuleObject<'a>((name, enabled) in &'a (RuleName, bool)) {
+        name: &'a str = name.as_str(),
+        enabled: bool = *enabled,
+    }
+
+    /// A resource.
+    ResourceObject(id in &ResourceId) {
+        #[cfg_attr(test, schemars(schema_with = "super::tests::kind"))]
+        kind: &'static str = id.kind(),
+        name: String = id.name(),
+    }
 }

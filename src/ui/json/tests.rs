@@ -1,17 +1,58 @@
 //! The document as it is written, and the schema that describes it.
 
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use schemars::{Schema, SchemaGenerator, json_schema};
+
 use super::*;
 use crate::error::Progress;
 use crate::model::inventory::Desired;
 use crate::model::options::HubOptions;
+use crate::model::resource::ResourceId;
 use crate::model::scope::tests::scope;
-use crate::ui::text::tests::{assert_snapshot, between, cluster_resources, drifted_resources, hub_resources};
+use crate::model::signal::Signal;
+use crate::plan::finding::FindingCode;
+use crate::ui::text::tests::{
+    assert_file, assert_snapshot, between, cluster_resources, drifted_resources, hub_resources,
+};
+
+/// A schema of these words. They are in tables, which say more than serde needs.
+fn words<T: serde::Serialize>(words: impl IntoIterator<Item = T>) -> Schema {
+    json_schema!({ "enum": (words.into_iter().collect::<Vec<_>>()) })
+}
+
+pub(super) fn kind(_: &mut SchemaGenerator) -> Schema {
+    words(ResourceId::KINDS)
+}
+
+pub(super) fn subject(_: &mut SchemaGenerator) -> Schema {
+    words(ResourceId::KINDS.iter().chain(&["cluster", ""]))
+}
+
+pub(super) fn code(_: &mut SchemaGenerator) -> Schema {
+    words(FindingCode::ALL.iter().map(|code| code.as_str()))
+}
+
+pub(super) fn signal(_: &mut SchemaGenerator) -> Schema {
+    words(Signal::ALL.map(Signal::slug).into_iter().map(Some).chain([None]))
+}
+
+/// The schema of the document. A description is on one line, and a number has no format: those of Rust are no standard.
+fn schema() -> Schema {
+    let plain = RecursiveTransform(|schema: &mut Schema| {
+        schema.remove("format");
+        if let Some(Value::String(text)) = schema.get_mut("description") {
+            *text = text.replace('\n', " ");
+        }
+    });
+    let settings = SchemaSettings::draft2020_12().for_serialize().with_transform(plain);
+    settings.into_generator().into_root_schema_for::<DocumentObject<'_>>()
+}
 
 /// Why a document does not match the schema; `None` if it does.
 pub(super) fn objection(document: &Value) -> Option<String> {
-    let schema = serde_json::from_str(include_str!("../../../docs/plan.schema.json")).unwrap();
     let mut compiler = boon::Compiler::new();
-    compiler.add_resource("plan.schema.json", schema).unwrap();
+    compiler.add_resource("plan.schema.json", schema().to_value()).unwrap();
     let mut schemas = boon::Schemas::new();
     let index = compiler.compile("plan.schema.json", &mut schemas).unwrap();
     schemas.validate(document, index).err().map(|e| e.to_string())
@@ -57,6 +98,14 @@ fn failure() -> Error {
         not_tried: 10,
     });
     error
+}
+
+#[test]
+fn the_schema_is_up_to_date() {
+    assert_file(
+        "docs/plan.schema.json",
+        &serde_json::to_string_pretty(&schema()).unwrap(),
+    );
 }
 
 #[test]
@@ -106,6 +155,22 @@ fn the_schema_refuses_what_is_not_written() {
         ("/hubs/0/error/kind", json!("bad")),
         ("/hubs/0/error/hints/0", json!("a text")),
         ("/hubs/0/clusters/0", json!({"name": "base"})),
+        ("/hubs/0/clusters/1/being_deleted", json!(false)),
+        ("/hubs/0/bus", json!("Kibus")),
+        ("/hubs/0/problems/0/code", json!("K000")),
+        ("/hubs/0/problems/0/kind", json!("bucket")),
+        ("/hubs/0/problems/0/severity", json!("high")),
+        (
+            "/hubs/0/problems/0/fix",
+            json!({"text": null, "command": null, "url": null}),
+        ),
+        ("/hubs/0/status", Value::Null),
+        ("/hubs/0/error", Value::Null),
+        ("/hubs/0/error/done", Value::Null),
+        (
+            "/hubs/0/error",
+            json!({"kind": "failed", "message": "m", "notes": [], "hints": [], "done": 1}),
+        ),
     ] {
         let mut document = document.clone();
         *document.pointer_mut(at).unwrap() = wrong;

@@ -5,11 +5,14 @@ use console::{measure_text_width, truncate_str};
 use super::Style;
 use super::escape::escape;
 use super::fold::fold;
-use super::plan::{NAME_COLUMN, NARROW};
-use super::summary::short_name;
+use super::name::short_name;
 use crate::plan::Plan;
 use crate::ui::table::gap;
 
+/// The widest name column. Longer names reach into the next column.
+pub(super) const NAME_COLUMN: usize = 48;
+/// The smallest width to which text is folded.
+pub(super) const NARROW: usize = 24;
 /// The indentation of text below a row.
 const BELOW: usize = 6;
 

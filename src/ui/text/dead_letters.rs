@@ -2,9 +2,10 @@
 
 use super::Style;
 use super::escape::escape;
+use crate::dead_letters::report::{DeadLetterReport, ReportedLetter};
 use crate::dead_letters::treat::{LetterOutcome, Treated, Treatment};
-use crate::model::dead_letter::{DeadLetterCause, DeliveryError, LetterEvent, Usefulness, time_text};
-use crate::reconcile::dead_letters::{DeadLetterReport, ReportedLetter};
+use crate::dead_letters::{DeadLetterCause, DeliveryError, LetterEvent, Usefulness};
+use crate::model::time::time_text;
 use crate::ui::Heading;
 
 /// How many instances a line names at most.

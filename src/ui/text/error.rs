@@ -1,9 +1,9 @@
 //! Errors, warnings and messages as text.
 
 use super::Style;
+use super::columns::NARROW;
 use super::escape::escape;
 use super::fold::fold;
-use super::plan::NARROW;
 use crate::error::{Error, Hint};
 
 /// What failed, why, the current state, and the next step. Each command has its own line. Nothing else has: text from

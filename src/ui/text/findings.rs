@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use console::measure_text_width;
 
 use super::Style;
+use super::columns::{NAME_COLUMN, NARROW};
 use super::escape::escape;
 use super::fold::fold;
-use super::plan::{NAME_COLUMN, NARROW, field_lines, sign};
+use super::plan::{field_lines, sign};
 use crate::error::{Hint, Invocation};
 use crate::plan::Plan;
 use crate::plan::finding::{Finding, Fix, Subject};
@@ -138,7 +139,7 @@ fn words(finding: &Finding) -> (String, String) {
 fn mark(finding: &Finding, plan: &Plan, style: Style) -> String {
     match finding.change.and_then(|place| plan.changes.get(place)) {
         Some(change) => sign(change.action, style.paint),
-        None if finding.code.as_str().starts_with("K4") => style.paint.yellow("?"),
+        None if finding.code.is_unknown_state() => style.paint.yellow("?"),
         None => style.paint.red("!"),
     }
 }

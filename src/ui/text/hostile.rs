@@ -5,16 +5,17 @@ use proptest::prelude::*;
 use super::escape::at_the_edge;
 use super::tests::{between, cluster_resources, hub_resources};
 use super::*;
+use crate::dead_letters::RetryLine;
+use crate::dead_letters::readings::any_letter;
+use crate::dead_letters::report::{DeadLetterReport, ReportedLetter};
 use crate::error::{Error, Hint};
-use crate::model::dead_letter::RetryLine;
 use crate::model::document::Document;
 use crate::model::inventory::Desired;
 use crate::model::options::HubOptions;
-use crate::model::readings::{any_json, any_letter, any_policy, any_text};
+use crate::model::readings::{any_json, any_policy, any_text};
 use crate::model::resource::{Encryption, Redrive, Resource};
 use crate::model::scope::tests::scope;
 use crate::reconcile::NextStep;
-use crate::reconcile::dead_letters::{DeadLetterReport, ReportedLetter};
 use crate::ui::Heading;
 use crate::ui::json::HubReport;
 use crate::ui::paint::Paint;
@@ -39,6 +40,9 @@ fn with_texts(text: &str, policy: &Document) -> Desired {
     all.extend(cluster_resources("base"));
     let change = |mut resource: Resource| {
         let text = text.to_owned();
+        if let Some(tags) = resource.tags_mut() {
+            tags.0.insert(format!("kibus:{text}"), text.clone());
+        }
         match &mut resource {
             Resource::Queue(queue) => {
                 queue.policy = Some(policy.clone());
@@ -48,14 +52,12 @@ fn with_texts(text: &str, policy: &Document) -> Desired {
                     dead_letters: text.clone(),
                     max_receives: 0,
                 });
-                queue.tags.0.insert(format!("kibus:{text}"), text);
             }
             Resource::Role(role) => role.trust = policy.clone(),
             Resource::RolePolicy(role_policy) => role_policy.document = policy.clone(),
             Resource::Rule(rule) => {
                 rule.pattern = policy.clone();
-                rule.description.clone_from(&text);
-                rule.tags.0.insert(format!("kibus:{text}"), text);
+                rule.description = text;
             }
             Resource::Function(function) => {
                 let settings = &mut function.settings;
@@ -66,8 +68,7 @@ fn with_texts(text: &str, policy: &Document) -> Desired {
                 settings.code.version.clone_from(&text);
                 settings.code.sha256 = text;
             }
-            Resource::LogGroup(group) => drop(group.tags.0.insert("kibus:x".to_owned(), text)),
-            Resource::Alias(_) | Resource::EventSourceMapping(_) => {}
+            _ => {}
         }
         resource
     };

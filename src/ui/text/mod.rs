@@ -10,11 +10,12 @@ mod fold;
 mod group;
 #[cfg(test)]
 mod hostile;
+mod name;
 mod next_step;
 mod plan;
+mod queue_setting;
 mod second_source;
 mod status;
-mod summary;
 #[cfg(test)]
 pub(crate) mod tests;
 mod value;
@@ -26,12 +27,12 @@ pub use escape::{escape, json_text};
 pub use findings::findings;
 pub use fold::fold;
 pub use group::by_count;
+pub use name::name;
 pub use next_step::{WIDTH, how_to_check, indented, next_steps, release_queues};
 pub use plan::{counts, heading, plan};
 pub use second_source::second_sources;
 pub use status::{buses, status};
-pub use summary::{name, summary};
-pub use value::{bytes, days, seconds, value};
+pub use value::value;
 
 use super::paint::Paint;
 

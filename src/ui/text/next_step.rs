@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use super::queue_setting::{QueueSetting, Setting, chart_version};
 use super::{Style, by_count, escape};
 use crate::error::{Hint, Invocation, quoted};
 use crate::model::document::Document;
-use crate::model::karpenter::{KarpenterVersion, Setting};
+use crate::model::karpenter::KarpenterVersion;
 use crate::model::name::{ClusterName, QueueName};
 use crate::model::options::ClusterOptions;
-use crate::model::queue_setting::{QueueSetting, namespace};
 use crate::model::tags::Tags;
 use crate::reconcile::{Controller, NextStep};
 use crate::ui::{Align, Table};
@@ -107,7 +107,7 @@ fn configure_version(
     command: impl Fn(&str) -> String,
 ) -> String {
     let karpenter = name(version);
-    let setting = version.map_or(Setting::HelmValue, KarpenterVersion::setting);
+    let setting = Setting::of(version);
     let any = ANY_QUEUE.parse().ok();
     let (whom, queue) = match group {
         [one] => (format!("{karpenter} in {}", one.cluster), Some(&one.queue)),
@@ -116,15 +116,15 @@ fn configure_version(
     let setting_of = QueueSetting::new(version, queue);
     let mut lines = vec![format!("Set the queue of {whom} in its Helm values:")];
     lines.extend(yaml(&setting_of).lines().map(|line| format!("    {line}")));
-    lines.push(match (setting, version.and_then(KarpenterVersion::chart_version)) {
+    lines.push(match (setting, chart_version(version)) {
         (Setting::ConfigMap, _) => "To apply it now, without an upgrade of the release:".to_owned(),
         (_, Some(_)) => format!(
             "To apply it now, if its release is karpenter in {}:",
-            namespace(setting)
+            setting.namespace()
         ),
         (_, None) => format!(
             "To apply it now, if its release is karpenter in {}, with the installed VERSION:",
-            namespace(setting)
+            setting.namespace()
         ),
     });
     lines.extend(setting_of.commands.iter().map(|command| shell(command, width)));
@@ -204,7 +204,7 @@ pub fn how_to_check(queue: &QueueName, tags: &Tags) -> String {
     let version = ClusterOptions::saved(tags)
         .ok()
         .and_then(|options| options.karpenter_version);
-    let setting = version.map_or(Setting::HelmValue, KarpenterVersion::setting);
+    let setting = Setting::of(version);
     let (key, shows) = if setting == Setting::HelmValue {
         (
             "settings.interruptionQueue",
@@ -216,7 +216,7 @@ pub fn how_to_check(queue: &QueueName, tags: &Tags) -> String {
             r"get configmap karpenter-global-settings -o jsonpath='{.data.aws\.interruptionQueueName}'",
         )
     };
-    let kubectl = format!("kubectl -n {}", namespace(setting));
+    let kubectl = format!("kubectl -n {}", setting.namespace());
     format!(
         "  In that cluster, this prints the queue that Karpenter reads; it should be {queue} (the Helm value is {key}; a \
          wrong key is ignored silently):\n      {kubectl} {shows}\n  This prints whether Karpenter runs, and its errors \

@@ -4,7 +4,7 @@ use super::columns::{Columns, shortened};
 use super::escape::escape;
 use super::fold::fold;
 use super::group::{Group, groups};
-use super::summary::{name, rest_of_name, short_name, summary};
+use super::name::{name, rest_of_name, short_name};
 use super::{Style, document, value};
 use crate::model::field::FieldValue;
 use crate::model::name::ClusterName;
@@ -15,12 +15,8 @@ use crate::ui::table::{Align, Table, gap};
 
 /// If more clusters than this are only created or only deleted, each is one line.
 const DETAILED_CLUSTERS: usize = 20;
-/// The widest name column. Longer names reach into the next column.
-pub(super) const NAME_COLUMN: usize = 48;
 /// The longest line for an old and a new value side by side, if the terminal width is unknown.
 const COMFORTABLE: usize = 120;
-/// The smallest width to which text is folded.
-pub(super) const NARROW: usize = 24;
 
 /// The first line of every text about a hub.
 #[must_use]
@@ -108,7 +104,7 @@ pub(super) fn sign(action: Action, paint: Paint) -> String {
 fn change_lines(change: &Change, columns: Columns, style: Style) -> Vec<String> {
     let shows_fields = shows_fields(change);
     let about = match change.after.as_ref().or(change.before.as_ref()) {
-        Some(resource) if !shows_fields => summary(resource),
+        Some(resource) if !shows_fields => escape(&resource.particulars().summary()).into_owned(),
         _ if change.fields.is_empty() => "unchanged, but deleted and created again with its role".to_owned(),
         _ => rest_of_name(&change.id),
     };
@@ -179,7 +175,7 @@ pub(super) fn field_lines(
     let path = escape(&field.path);
     let at = format!("      {path}{}  ", gap(&path, width));
     let line = match (from, to) {
-        (FieldValue::Unset, _) if field.path.starts_with("tags.") => format!("{at}{new}"),
+        (FieldValue::Unset, _) if field.tag().is_some() => format!("{at}{new}"),
         _ => format!("{at}{}", inline(&old, &new)),
     };
     if line.chars().count() <= style.width.unwrap_or(COMFORTABLE) {

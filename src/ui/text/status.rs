@@ -1,8 +1,8 @@
 //! The status of a hub and its clusters, as text.
 
+use super::columns::NARROW;
 use super::escape::escape;
 use super::fold::fold;
-use super::plan::NARROW;
 use super::{Style, by_count, name};
 use crate::error::Invocation;
 use crate::model::name::RoleName;
@@ -48,8 +48,8 @@ pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterSumma
     let mut queues = Table::new([Align::Left, Align::Right, Align::Right]);
     queues.row(["queue", "waiting", "in flight"].map(|title| paint.dim(title)));
     let hub = status.queues.iter().filter(|(queue, _)| !of_cluster(queue));
-    for (place, (queue, depth)) in hub.enumerate() {
-        let dead = place > 0 && queue.as_str().ends_with("-hub-dlq");
+    for (queue, depth) in hub {
+        let dead = status.dead_letter_queue.as_ref() == Some(queue);
         let after = if dead { "dead letters" } else { "" };
         queues.row([
             queue.to_string(),

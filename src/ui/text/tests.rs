@@ -108,14 +108,21 @@ fn shown(plan: &Plan, style: Style) -> String {
 
 /// Compares a text with the snapshot of this name.
 pub(crate) fn assert_snapshot(name: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("src/ui/snapshots")
-        .join(name);
+    assert_file(&format!("src/ui/snapshots/{name}"), text);
+}
+
+/// Compares a text with this file of the package.
+pub(crate) fn assert_file(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
     if std::env::var_os("KIBUS_TEST_UPDATE").is_some() {
         std::fs::write(&path, format!("{text}\n")).unwrap();
     }
     let expected = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(format!("{text}\n"), expected, "{name} differs");
+    assert_eq!(
+        format!("{text}\n"),
+        expected,
+        "{name} differs; `KIBUS_TEST_UPDATE=1` writes it"
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Field values as text with units. Different values never have the same text.
 
 use crate::model::field::FieldValue;
-use crate::model::resource::Code;
+use crate::model::resource::{Code, LogGroup};
 
 use super::escape::escape;
 
@@ -9,12 +9,12 @@ use super::escape::escape;
 #[must_use]
 pub fn value(path: &str, value: &FieldValue) -> String {
     match value {
-        FieldValue::Unset if path == "retention_days" => "unlimited".to_owned(),
+        FieldValue::Unset if path == LogGroup::RETENTION => "unlimited".to_owned(),
         FieldValue::Unset => "not set".to_owned(),
         FieldValue::Text(text) if text.is_empty() => "empty".to_owned(),
         FieldValue::Text(text) => escape(text).into_owned(),
-        FieldValue::Number(number) => number_of(path, *number),
-        FieldValue::AtLeast(number) => format!("at least {}", number_of(path, *number)),
+        FieldValue::Number(number, unit) => unit.text(*number),
+        FieldValue::AtLeast(number, unit) => format!("at least {}", unit.text(*number)),
         FieldValue::Flag(flag) => if *flag { "yes" } else { "no" }.to_owned(),
         FieldValue::List(items) if items.is_empty() => "none".to_owned(),
         FieldValue::List(items) => {
@@ -23,47 +23,6 @@ pub fn value(path: &str, value: &FieldValue) -> String {
         }
         FieldValue::Document(_) => "a document".to_owned(),
         FieldValue::Code(code) => code_of(code),
-    }
-}
-
-fn number_of(path: &str, number: u64) -> String {
-    match path {
-        "retention" | "visibility" | "delay" | "receive_wait" | "window" | "timeout" | "target.retry_age" => {
-            seconds(number)
-        }
-        "retention_days" => days(number),
-        "max_message_size" => bytes(number),
-        "memory" => format!("{number} MB"),
-        _ => number.to_string(),
-    }
-}
-
-/// A duration in the largest unit that divides it: `1d`, `2h`, `5m`, `90s`.
-#[must_use]
-pub fn seconds(seconds: u64) -> String {
-    match seconds {
-        0 => "0s".to_owned(),
-        s if s.is_multiple_of(86_400) => days(s / 86_400),
-        s if s.is_multiple_of(3_600) => format!("{}h", s / 3_600),
-        s if s.is_multiple_of(60) => format!("{}m", s / 60),
-        s => format!("{s}s"),
-    }
-}
-
-/// A number of days.
-#[must_use]
-pub fn days(days: u64) -> String {
-    format!("{days}d")
-}
-
-/// A size: whole MiB or KiB where it is some, otherwise bytes.
-#[must_use]
-pub fn bytes(bytes: u64) -> String {
-    const KIB: u64 = 1_024;
-    match bytes {
-        b if b >= KIB * KIB && b.is_multiple_of(KIB * KIB) => format!("{} MiB", b / (KIB * KIB)),
-        b if b >= KIB && b.is_multiple_of(KIB) => format!("{} KiB", b / KIB),
-        b => format!("{b} bytes"),
     }
 }
 
@@ -85,27 +44,7 @@ fn short(hash: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_have_the_unit_of_their_field() {
-        for (path, number, shown) in [
-            ("retention", 1_209_600, "14d"),
-            ("retention", 86_400, "1d"),
-            ("retention", 7_200, "2h"),
-            ("retention", 300, "5m"),
-            ("visibility", 90, "90s"),
-            ("retention", 86_401, "86401s"),
-            ("delay", 0, "0s"),
-            ("retention_days", 14, "14d"),
-            ("max_message_size", 1_048_576, "1 MiB"),
-            ("max_message_size", 262_144, "256 KiB"),
-            ("max_message_size", 1_000, "1000 bytes"),
-            ("memory", 256, "256 MB"),
-            ("batch_size", 100, "100"),
-        ] {
-            assert_eq!(value(path, &FieldValue::Number(number)), shown, "{path} {number}");
-        }
-    }
+    use crate::model::field::Unit;
 
     #[test]
     fn other_values_are_words() {
@@ -113,7 +52,12 @@ mod tests {
         for (path, given, shown) in [
             ("permissions_boundary", FieldValue::Unset, "not set"),
             ("retention_days", FieldValue::Unset, "unlimited"),
-            ("max_message_size", FieldValue::AtLeast(262_144), "at least 256 KiB"),
+            ("retention", FieldValue::Number(90, Unit::Seconds), "90s"),
+            (
+                "max_message_size",
+                FieldValue::AtLeast(262_144, Unit::Bytes),
+                "at least 256 KiB",
+            ),
             ("enabled", FieldValue::Flag(false), "no"),
             ("duplicates", list(&[]), "none"),
             ("duplicates", list(&["a", "b"]), "a, b"),

@@ -4,6 +4,7 @@ use aws_smithy_runtime::client::orchestrator::operation::Operation;
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse, OrchestratorError};
 use aws_smithy_types::body::SdkBody;
 use aws_types::SdkConfig;
+use roxmltree::Node;
 
 use super::error::{Ec2Error, ErrorResponse};
 use super::form::Params;
@@ -42,14 +43,18 @@ impl Client {
         }
     }
 
-    /// Makes a call and gives EC2's answer, a complete document with the root `<action>Response`.
+    /// Makes a call and reads EC2's answer: the root element of a complete document, `<action>Response`.
     ///
     /// # Errors
     /// When EC2 refuses, does not answer, or the answer is another document.
-    pub async fn call(&self, action: &str, params: &Params) -> Result<String, Ec2Error> {
+    pub async fn call<T>(
+        &self,
+        action: &str,
+        params: &Params,
+        read: impl FnOnce(Node<'_, '_>) -> Result<T, Ec2Error>,
+    ) -> Result<T, Ec2Error> {
         let answer = self.operation.invoke(params.body(action, VERSION)).await?;
-        xml::whole(&answer, &format!("{action}Response"))?;
-        Ok(answer)
+        xml::read(&answer, &format!("{action}Response"), read)
     }
 }
 
@@ -149,7 +154,7 @@ mod tests {
         let result = "<DoResponse><a/></DoResponse>".to_owned();
         let throttled = (503, error("RequestLimitExceeded"));
         let also_throttled = (400, error("Throttling"));
-        type Case = (&'static str, Vec<(u16, String)>, fn(&Result<String, Ec2Error>) -> bool);
+        type Case = (&'static str, Vec<(u16, String)>, fn(&Result<(), Ec2Error>) -> bool);
         let cases: [Case; 7] = [
             ("a result", vec![(200, result.clone())], |answer| answer.is_ok()),
             (
@@ -189,7 +194,7 @@ mod tests {
             let expected = answers.len();
             let server = std::thread::spawn(move || serve(&listener, &answers));
             let client = Client::new(&config(&endpoint));
-            let answer = runtime.block_on(client.call("Do", &Params::new().with("A", "b c")));
+            let answer = runtime.block_on(client.call("Do", &Params::new().with("A", "b c"), |_| Ok(())));
             assert!(is_expected(&answer), "{what}: {answer:?}");
             let requests = server.join().unwrap();
             assert_eq!(requests.len(), expected, "{what}");

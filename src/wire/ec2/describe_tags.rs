@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use aws_smithy_xml::decode::Document;
+use roxmltree::Node;
 
 use super::{Client, Ec2Error, Params, xml};
 use crate::model::tags::Tags;
@@ -34,7 +34,9 @@ pub async fn describe_tags(
             None => base.clone(),
         };
         on_call();
-        token = read(&client.call("DescribeTags", &params).await?, &mut found)?;
+        token = client
+            .call("DescribeTags", &params, |page| read(page, &mut found))
+            .await?;
         if token.is_none() {
             return Ok(found);
         }
@@ -42,43 +44,27 @@ pub async fn describe_tags(
 }
 
 /// Adds the tags of a page, and gives the token of the next page if there is one.
-fn read(answer: &str, found: &mut HashMap<String, Tags>) -> Result<Option<String>, Ec2Error> {
-    let mut token = None;
-    let mut document = Document::new(answer);
-    let mut root = document.root_element()?;
-    while let Some(mut element) = root.next_tag() {
-        if element.start_el().matches("nextToken") {
-            token = Some(xml::text(&mut element)?);
-        } else if element.start_el().matches("tagSet") {
-            while let Some(mut item) = element.next_tag() {
-                let (mut id, mut key, mut value) = (None, None, String::new());
-                while let Some(mut field) = item.next_tag() {
-                    if field.start_el().matches("resourceId") {
-                        id = Some(xml::text(&mut field)?);
-                    } else if field.start_el().matches("key") {
-                        key = Some(xml::text(&mut field)?);
-                    } else if field.start_el().matches("value") {
-                        value = xml::text(&mut field)?;
-                    }
-                }
-                let (Some(id), Some(key)) = (id, key) else {
-                    return Err(Ec2Error::Unreadable("a tag without a resource or a key".to_owned()));
-                };
-                found.entry(id).or_default().0.insert(key, value);
-            }
-        }
+fn read(answer: Node<'_, '_>, found: &mut HashMap<String, Tags>) -> Result<Option<String>, Ec2Error> {
+    for item in xml::items(answer, "tagSet") {
+        let (Some(id), Some(key)) = (xml::text(item, "resourceId"), xml::text(item, "key")) else {
+            return Err(Ec2Error::Unreadable("a tag without a resource or a key".to_owned()));
+        };
+        let value = xml::text(item, "value").unwrap_or_default();
+        let tags = found.entry(id.to_owned()).or_default();
+        tags.0.insert(key.to_owned(), value.to_owned());
     }
-    Ok(token.filter(|token| !token.is_empty()))
+    let token = xml::text(answer, "nextToken").filter(|token| !token.is_empty());
+    Ok(token.map(str::to_owned))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn page(inside: &str) -> String {
-        format!(
-            "<DescribeTagsResponse xmlns=\"http://ec2.amazonaws.com/doc/2016-11-15/\"><requestId>x</requestId>{inside}</DescribeTagsResponse>"
-        )
+    fn read_page(inside: &str, found: &mut HashMap<String, Tags>) -> Result<Option<String>, Ec2Error> {
+        let xmlns = "http://ec2.amazonaws.com/doc/2016-11-15/";
+        let page = format!("<Answer xmlns=\"{xmlns}\"><requestId>x</requestId>{inside}</Answer>");
+        xml::read(&page, "Answer", |page| read(page, found))
     }
 
     fn item(id: &str, key: &str, value: &str) -> String {
@@ -90,14 +76,14 @@ mod tests {
     #[test]
     fn pages_add_up() {
         let mut found = HashMap::new();
-        let first = page(&format!(
+        let first = format!(
             "<tagSet>{}{}</tagSet><nextToken>more</nextToken>",
             item("i-1", "a", "<value>1</value>"),
             item("i-2", "b&amp;c", "<value/>")
-        ));
-        assert_eq!(read(&first, &mut found), Ok(Some("more".to_owned())));
-        let last = page(&format!("<tagSet>{}</tagSet><nextToken/>", item("i-1", "d", "")));
-        assert_eq!(read(&last, &mut found), Ok(None));
+        );
+        assert_eq!(read_page(&first, &mut found), Ok(Some("more".to_owned())));
+        let last = format!("<tagSet>{}</tagSet><nextToken/>", item("i-1", "d", ""));
+        assert_eq!(read_page(&last, &mut found), Ok(None));
         assert_eq!(
             found,
             HashMap::from([
@@ -111,14 +97,14 @@ mod tests {
     fn no_tags_are_not_an_error() {
         for inside in ["<tagSet/>", "<tagSet></tagSet>", ""] {
             let mut found = HashMap::new();
-            assert_eq!(read(&page(inside), &mut found), Ok(None), "{inside}");
+            assert_eq!(read_page(inside, &mut found), Ok(None), "{inside}");
             assert!(found.is_empty());
         }
     }
 
     #[test]
     fn a_tag_without_a_resource_is_an_error() {
-        let broken = page("<tagSet><item><key>a</key></item></tagSet>");
-        assert!(read(&broken, &mut HashMap::new()).is_err());
+        let broken = "<tagSet><item><key>a</key></item></tagSet>";
+        assert!(read_page(broken, &mut HashMap::new()).is_err());
     }
 }

@@ -1,5 +1,7 @@
 //! The form in a query request: `Action=...&Version=...&Key.1=...`.
 
+use urlencoding::encode;
+
 /// The parameters of a call, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Params(Vec<(String, String)>);
@@ -39,28 +41,11 @@ impl Params {
 
     /// The body of the request for an action.
     pub(super) fn body(&self, action: &str, version: &str) -> String {
-        let mut body = format!("Action={action}&Version={version}");
-        for (key, value) in &self.0 {
-            body.push('&');
-            encode(key, &mut body);
-            body.push('=');
-            encode(value, &mut body);
-        }
-        body
-    }
-}
-
-/// Percent-encodes everything except the unreserved characters of RFC 3986.
-fn encode(text: &str, into: &mut String) {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-            into.push(byte as char);
-        } else {
-            into.push('%');
-            into.push(HEX[usize::from(byte >> 4)] as char);
-            into.push(HEX[usize::from(byte & 15)] as char);
-        }
+        let parameters = self
+            .0
+            .iter()
+            .map(|(key, value)| format!("&{}={}", encode(key), encode(value)));
+        format!("Action={action}&Version={version}{}", parameters.collect::<String>())
     }
 }
 

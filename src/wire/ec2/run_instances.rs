@@ -1,6 +1,6 @@
 //! `RunInstances`: launches instances with their tags.
 
-use aws_smithy_xml::decode::Document;
+use roxmltree::Node;
 
 use super::{Client, Ec2Error, Params, xml};
 use crate::model::tags::Tags;
@@ -14,7 +14,6 @@ pub struct Launch {
     pub instance_type: String,
     /// How many; EC2 launches all of them or none.
     pub count: u32,
-    /// Their tags.
     pub tags: Tags,
 }
 
@@ -39,26 +38,12 @@ pub async fn run_instances(client: &Client, launch: &Launch) -> Result<Vec<Strin
             .with("TagSpecification.1.ResourceType", "instance")
             .with_tags("TagSpecification.1.Tag", tags);
     }
-    read(&client.call("RunInstances", &params).await?)
+    client.call("RunInstances", &params, read).await
 }
 
-fn read(answer: &str) -> Result<Vec<String>, Ec2Error> {
-    let mut ids = Vec::new();
-    let mut document = Document::new(answer);
-    let mut root = document.root_element()?;
-    while let Some(mut element) = root.next_tag() {
-        if !element.start_el().matches("instancesSet") {
-            continue;
-        }
-        while let Some(mut instance) = element.next_tag() {
-            while let Some(mut field) = instance.next_tag() {
-                if field.start_el().matches("instanceId") {
-                    ids.push(xml::text(&mut field)?);
-                }
-            }
-        }
-    }
-    Ok(ids)
+fn read(answer: Node<'_, '_>) -> Result<Vec<String>, Ec2Error> {
+    let ids = xml::items(answer, "instancesSet").filter_map(|instance| xml::text(instance, "instanceId"));
+    Ok(ids.map(str::to_owned).collect())
 }
 
 #[cfg(test)]
@@ -70,6 +55,9 @@ mod tests {
         let answer = "<RunInstancesResponse><reservationId>r-1</reservationId><instancesSet>\
                       <item><instanceId>i-1</instanceId><monitoring><instanceId>no</instanceId></monitoring></item>\
                       <item><instanceId>i-2</instanceId></item></instancesSet></RunInstancesResponse>";
-        assert_eq!(read(answer), Ok(vec!["i-1".to_owned(), "i-2".to_owned()]));
+        assert_eq!(
+            xml::read(answer, "RunInstancesResponse", read),
+            Ok(vec!["i-1".to_owned(), "i-2".to_owned()])
+        );
     }
 }

@@ -1,60 +1,48 @@
 //! Reading EC2's XML.
 
 use aws_smithy_types::error::metadata::ErrorMetadata;
-use aws_smithy_xml::decode::{Document, ScopedDecoder, XmlDecodeError, try_data};
+use roxmltree::{Document, Node};
 
 use super::Ec2Error;
 
-impl From<XmlDecodeError> for Ec2Error {
-    fn from(e: XmlDecodeError) -> Self {
-        Self::Unreadable(e.to_string())
+/// Reads a document with this root. A text that is cut off is no document: half a list of tags must not look complete.
+pub(super) fn read<T>(
+    xml: &str,
+    root: &str,
+    read: impl FnOnce(Node<'_, '_>) -> Result<T, Ec2Error>,
+) -> Result<T, Ec2Error> {
+    let document = Document::parse(xml).map_err(|e| Ec2Error::Unreadable(e.to_string()))?;
+    let element = document.root_element();
+    if !element.has_tag_name(root) {
+        let name = element.tag_name().name();
+        return Err(Ec2Error::Unreadable(format!("`{name}` where `{root}` was expected")));
     }
+    read(element)
 }
 
-/// Checks that a text is one complete document with this root. The decoder itself ends silently where a text is cut
-/// off, and half a list of tags must not look complete.
-pub(super) fn whole(xml: &str, root: &str) -> Result<(), Ec2Error> {
-    let mut last = None;
-    for token in Document::new(xml) {
-        last = Some(token?.1);
-    }
-    let mut document = Document::new(xml);
-    match document.next_start_element() {
-        Some(element) if element.local() == root && last == Some(0) => Ok(()),
-        Some(element) if last == Some(0) => Err(Ec2Error::Unreadable(format!(
-            "`{}` where `{root}` was expected",
-            element.local()
-        ))),
-        _ => Err(Ec2Error::Unreadable("the document is cut off".to_owned())),
-    }
+/// The elements of every list of this name in an element.
+pub(super) fn items<'a>(element: Node<'a, 'a>, list: &str) -> impl Iterator<Item = Node<'a, 'a>> {
+    let lists = element.children().filter(move |child| child.has_tag_name(list));
+    lists.flat_map(|list| list.children()).filter(Node::is_element)
 }
 
-/// The text of an element.
-pub(super) fn text(element: &mut ScopedDecoder<'_, '_>) -> Result<String, Ec2Error> {
-    Ok(try_data(element)?.into_owned())
+/// The text of the first element of this name in an element; `None` if there is no such element.
+pub(super) fn text<'a>(element: Node<'a, '_>, name: &str) -> Option<&'a str> {
+    let child = element.children().find(|child| child.has_tag_name(name))?;
+    Some(child.text().unwrap_or_default())
 }
 
-/// The code and the message of an error document: `<Response><Errors><Error><Code/><Message/>`, the first of
-/// each in the document.
+/// The code and the message of an error document: `<Response><Errors><Error><Code/><Message/>`, the first of each in the
+/// document.
 pub(super) fn error(xml: &str) -> ErrorMetadata {
     let mut metadata = ErrorMetadata::builder();
-    let (mut code, mut message) = (false, false);
-    let mut document = Document::new(xml);
-    while let Some(element) = document.next_start_element() {
-        let is_code = element.matches("Code") && !code;
-        let is_message = element.matches("Message") && !message;
-        if !is_code && !is_message {
-            continue;
+    if let Ok(document) = Document::parse(xml) {
+        let first = |name: &'static str| document.descendants().find(|one| one.has_tag_name(name))?.text();
+        if let Some(code) = first("Code") {
+            metadata = metadata.code(code);
         }
-        let Ok(text) = try_data(&mut document.scoped_to(element)) else {
-            continue;
-        };
-        if is_code {
-            code = true;
-            metadata = metadata.code(text);
-        } else {
-            message = true;
-            metadata = metadata.message(text);
+        if let Some(message) = first("Message") {
+            metadata = metadata.message(message);
         }
     }
     metadata.build()
@@ -69,13 +57,16 @@ mod tests {
         for (xml, ok) in [
             ("<A><b>x</b></A>", true),
             ("<?xml version=\"1.0\"?>\n<A/>\n", true),
+            ("<A xmlns=\"http://ec2.amazonaws.com/doc/2016-11-15/\"/>", true),
             ("<A><b>x</b>", false),
             ("<A><b>x</b></A", false),
+            ("<A/><A/>", false),
+            ("<!DOCTYPE A [<!ENTITY x \"x\">]><A>&x;</A>", false),
             ("<B/>", false),
             ("", false),
             ("{\"not\": \"XML\"}", false),
         ] {
-            assert_eq!(whole(xml, "A").is_ok(), ok, "{xml}");
+            assert_eq!(read(xml, "A", |_| Ok(())).is_ok(), ok, "{xml}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use kibus::model::field::FieldValue;
 use kibus::model::resource::{Resource, ResourceId};
-use kibus::model::tags::{DELETING, Tags};
+use kibus::model::tags::DELETING;
 use kibus::plan::{FieldChange, Op};
 
 use super::{Desired, Trouble};
@@ -44,7 +44,7 @@ pub(super) fn take(resources: &mut Desired, op: &Op) {
 fn updated(from: &Resource, to: &Resource, fields: &[FieldChange]) -> Resource {
     let named = |path: &str| fields.iter().any(|field| field.path == path);
     let mut after = to.clone();
-    if let (Some(tags), Some(before)) = (tags_mut(&mut after), from.tags()) {
+    if let (Some(tags), Some(before)) = (after.tags_mut(), from.tags()) {
         let wanted = std::mem::replace(tags, before.clone());
         for (key, _) in before.0.iter().filter(|(key, _)| named(&format!("tags.{key}"))) {
             tags.0.remove(key);
@@ -100,7 +100,7 @@ pub(super) fn half(op: &Op, trouble: Trouble, now: u64) -> Option<Resource> {
                 }
                 _ => (after, from.tags().cloned()),
             };
-            if let (Some(place), Some(tags)) = (tags_mut(&mut half), tags) {
+            if let (Some(place), Some(tags)) = (half.tags_mut(), tags) {
                 *place = tags;
             }
             Some(half)
@@ -122,17 +122,5 @@ pub(super) fn half(op: &Op, trouble: Trouble, now: u64) -> Option<Resource> {
             Some(Resource::Function(function))
         }
         Op::Create(_) | Op::Delete(_) => None,
-    }
-}
-
-/// The tags of a resource, to change.
-pub(in crate::laws) fn tags_mut(resource: &mut Resource) -> Option<&mut Tags> {
-    match resource {
-        Resource::Queue(r) => Some(&mut r.tags),
-        Resource::Role(r) => Some(&mut r.tags),
-        Resource::LogGroup(r) => Some(&mut r.tags),
-        Resource::Function(r) => Some(&mut r.tags),
-        Resource::Rule(r) => Some(&mut r.tags),
-        Resource::RolePolicy(_) | Resource::Alias(_) | Resource::EventSourceMapping(_) => None,
     }
 }

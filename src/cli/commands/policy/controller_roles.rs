@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::At;
 use crate::cli::failure;
 use crate::error::{Error, Hint, Invocation, listed, quoted};
+use crate::iam::role_pattern::RolePattern;
 use crate::model::controller_role::RoleCandidates;
 use crate::model::fact::Fact;
 use crate::model::name::{ClusterName, RoleName};
 use crate::model::resource::ResourceId;
-use crate::model::role_pattern::RolePattern;
 use crate::reconcile::SavedRoles;
 use crate::survey::{Policies, Query, Survey, role_arns};
 

@@ -8,25 +8,14 @@ use crate::cli::failure;
 use crate::error::Error;
 use crate::model::document::Document;
 use crate::model::inventory::Reading;
-use crate::model::name::{KmsKey, QueuePrefix};
-use crate::model::options::{HubOptions, OrNone};
+use crate::model::name::KmsKey;
+use crate::model::options::{DocumentFor, HubOptions};
 use crate::model::policy::{self, KeyUse};
 use crate::model::resource::ResourceId;
 use crate::model::scope::Scope;
 use crate::plan;
-use crate::reconcile::{Comparison, Difference, DocumentFor, SavedOption};
+use crate::reconcile::{Comparison, Difference};
 use crate::survey::{Query, SavedOptions, Survey};
-
-/// Options of the hub that a document depends on.
-#[derive(Debug, clap::Args)]
-pub(super) struct HubFlags {
-    /// Prefix of cluster queue names [default: the saved option, else karpenter-].
-    #[arg(long, env = "KIBUS_QUEUE_PREFIX", value_name = "PREFIX")]
-    queue_prefix: Option<QueuePrefix>,
-    /// KMS key of the queues, or `none` [default: the saved option, else none].
-    #[arg(long, env = "KIBUS_KMS_KEY", value_name = "ARN")]
-    kms_key: Option<OrNone<KmsKey>>,
-}
 
 /// The options for a document, and what was read of the hub.
 pub(super) struct Known {
@@ -35,6 +24,57 @@ pub(super) struct Known {
 }
 
 impl Known {
+    /// The given options, else the saved ones, which are printed.
+    pub(super) async fn read(at: &At<'_>, given: HubOptions, document: DocumentFor) -> Result<Self, Error> {
+        let scope = &at.hub.scope;
+        let mut survey = Survey::new(scope.clone());
+        survey.extend(&at.hub.cloud, &Query::default(), at.hubs.limit).await;
+        let queue = ResourceId::Queue(scope.dead_letter_queue());
+        let (saved, source) = match &survey.saved {
+            SavedOptions::Unreadable(_) => {
+                at.not_read(&queue);
+                return Ok(Self { options: given, survey });
+            }
+            SavedOptions::Damaged(bad, _) => return Err(bad.clone().into()),
+            SavedOptions::Kept { options, copy: true } => {
+                (options.clone(), ResourceId::Function(scope.router_function()))
+            }
+            SavedOptions::Kept { options, .. } => (options.clone(), queue),
+            SavedOptions::Absent | SavedOptions::Foreign => (HubOptions::default(), queue),
+        };
+        let mut query = Comparison::query(scope, document);
+        if saved.kms_key.is_some() && document != DocumentFor::ReadingOperator {
+            query.resources.insert(router_policy(scope));
+        }
+        survey.extend(&at.hub.cloud, &query, at.hubs.limit).await;
+        let comparison = Comparison::of(&survey, &given, document);
+        if !comparison.differences.is_empty() {
+            return Err(different(at, &comparison.differences));
+        }
+        if !comparison.used.is_empty() {
+            let text = format!("Saved options in this document, from the tags of {source}:");
+            at.ui.note(&text, &comparison.used);
+        }
+        for (id, flags) in &comparison.unread {
+            at.ui.warn_text(&format!(
+                "{id} could not be read, so it is unknown whether these saved options are in use: --{}",
+                flags.join(", --")
+            ));
+        }
+        Ok(Self {
+            options: given.or(saved),
+            survey,
+        })
+    }
+
+    /// The same for a document about all cluster queues.
+    pub(super) async fn for_queues(at: &At<'_>, given: HubOptions, document: DocumentFor) -> Result<Self, Error> {
+        let known = Self::read(at, given, document).await?;
+        plan::check_empty_prefix(&at.hub.scope, &known.options.queue_prefix())
+            .map_err(|refusal| at.hub.complete(failure::refused(&at.hub.place(), &[refusal], false)))?;
+        Ok(known)
+    }
+
     /// The document, with a statement for these old keys, which are printed. They come from the policy of the router.
     pub(super) fn with_old_keys(&self, at: &At<'_>, of: KeyUse, keys: &BTreeSet<KmsKey>, to: Document) -> Document {
         let policy = router_policy(&at.hub.scope);
@@ -55,84 +95,15 @@ fn router_policy(scope: &Scope) -> ResourceId {
     ResourceId::RolePolicy(scope.router_role(), scope.router_policy())
 }
 
-impl HubFlags {
-    /// The given options, else the saved ones, which are printed.
-    pub(super) async fn options(self, at: &At<'_>, given: HubOptions, document: DocumentFor) -> Result<Known, Error> {
-        let given = HubOptions {
-            queue_prefix: self.queue_prefix,
-            kms_key: self.kms_key,
-            ..given
-        };
-        let scope = &at.hub.scope;
-        let mut survey = Survey::new(scope.clone());
-        survey.extend(&at.hub.cloud, &Query::default(), at.hubs.limit).await;
-        let queue = ResourceId::Queue(scope.dead_letter_queue());
-        let (saved, source) = match &survey.saved {
-            SavedOptions::Unreadable(_) => {
-                at.not_read(&queue);
-                return Ok(Known { options: given, survey });
-            }
-            SavedOptions::Damaged(bad, _) => return Err(bad.clone().into()),
-            SavedOptions::Kept { options, copy: true } => {
-                (options.clone(), ResourceId::Function(scope.router_function()))
-            }
-            SavedOptions::Kept { options, .. } => (options.clone(), queue),
-            SavedOptions::Absent | SavedOptions::Foreign => (HubOptions::default(), queue),
-        };
-        let mut query = Comparison::query(scope, document);
-        if saved.kms_key.is_some() && document != (DocumentFor::Operator { writes: false }) {
-            query.resources.insert(router_policy(scope));
-        }
-        survey.extend(&at.hub.cloud, &query, at.hubs.limit).await;
-        let comparison = Comparison::of(&survey, &given, document);
-        if !comparison.differences.is_empty() {
-            return Err(different(at, &comparison.differences));
-        }
-        if !comparison.used.is_empty() {
-            let options: Vec<String> = comparison.used.iter().map(flags).collect();
-            let text = format!("Saved options in this document, from the tags of {source}:");
-            at.ui.note(&text, &options);
-        }
-        for (id, flags) in &comparison.unread {
-            at.ui.warn_text(&format!(
-                "{id} could not be read, so it is unknown whether these saved options are in use: --{}",
-                flags.join(", --")
-            ));
-        }
-        Ok(Known {
-            options: given.or(saved),
-            survey,
-        })
-    }
-
-    /// The same for a document about all cluster queues.
-    pub(super) async fn options_for_queues(
-        self,
-        at: &At<'_>,
-        given: HubOptions,
-        document: DocumentFor,
-    ) -> Result<Known, Error> {
-        let known = self.options(at, given, document).await?;
-        plan::check_empty_prefix(&at.hub.scope, &known.options.prefix())
-            .map_err(|refusal| at.hub.complete(failure::refused(&at.hub.place(), &[refusal], false)))?;
-        Ok(known)
-    }
-}
-
 /// Resources contradict saved options, so a document with these options could allow more than intended.
 fn different(at: &At<'_>, differences: &[Difference]) -> Error {
     let mut error = Error::refused("saved options differ from the resources of the hub, so no document is printed");
     for Difference { saved, live, of } in differences {
-        error = error.note(format!("saved: {}; {of} has {}", flags(saved), flags(live)));
+        error = error.note(format!("saved: {saved}; {of} has {live}"));
     }
-    let options: Vec<String> = differences.iter().map(|difference| flags(&difference.live)).collect();
+    let options: Vec<&str> = differences.iter().map(|difference| difference.live.as_str()).collect();
     error.hint_command(
         "a tag alone does not change what a document allows; to print it with the options of the resources:",
         format!("{} {}", at.hubs.command_line, options.join(" ")),
     )
-}
-
-/// An option as one types it.
-fn flags(option: &SavedOption) -> String {
-    plan::flags(option.flag, &option.values)
 }

@@ -64,14 +64,8 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 fn with_tag(mut resource: Resource, key: &str, value: &str) -> Resource {
-    let tags = match &mut resource {
-        Resource::Queue(r) => &mut r.tags,
-        Resource::Role(r) => &mut r.tags,
-        Resource::LogGroup(r) => &mut r.tags,
-        Resource::Function(r) => &mut r.tags,
-        Resource::Rule(r) => &mut r.tags,
-        Resource::RolePolicy(_) | Resource::Alias(_) | Resource::EventSourceMapping(_) => return resource,
-    };
-    tags.0.insert(key.to_owned(), value.to_owned());
+    if let Some(tags) = resource.tags_mut() {
+        tags.0.insert(key.to_owned(), value.to_owned());
+    }
     resource
 }

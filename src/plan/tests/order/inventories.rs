@@ -129,11 +129,11 @@ fn changed(mut resource: Resource) -> Resource {
         Resource::Queue(r) => r.delay += 1,
         Resource::Role(r) => r.trust = Document::new(serde_json::json!({})),
         Resource::RolePolicy(r) => r.document = Document::new(serde_json::json!({})),
-        Resource::LogGroup(r) => r.retention_days = None,
         Resource::Function(r) => r.settings.role.push('x'),
         Resource::Alias(r) => r.settings.memory += 1,
         Resource::EventSourceMapping(r) => r.batch_size += 1,
         Resource::Rule(r) => r.target = None,
+        other => drop(other.tags_mut().unwrap().0.insert("kibus:x".to_owned(), String::new())),
     }
     resource
 }

@@ -1,7 +1,9 @@
 //! Each result of a dead letter, in words that the schema has.
 
+use serde_json::json;
+
 use super::*;
-use crate::model::dead_letter::DeadLetter;
+use crate::dead_letters::DeadLetter;
 use crate::model::fault::{Fault, FaultKind};
 use crate::model::sample_event::sample_event;
 use crate::model::scope::tests::scope;

@@ -1,4 +1,4 @@
-//! The floor: a bare client that makes the calls that kibus made, 16 at once, on open connections.
+//! The floor: a bare client that makes the calls that kibus made, 32 at once, on open connections.
 
 use std::collections::VecDeque;
 use std::error::Error;
@@ -14,7 +14,7 @@ use hyper::header::HeaderValue;
 use super::proxy::{Call, connect};
 
 /// How many calls are made at once.
-pub const AT_ONCE: usize = 16;
+pub const AT_ONCE: usize = 32;
 
 /// Makes the calls in another account, in the order in which kibus made them. Gives how long that took.
 pub async fn replay(

@@ -1,0 +1,73 @@
+//! Dead letters as a batch that Lambda would pass to the router, and the router's answer.
+
+use serde_json::{Value, json};
+
+use super::letter::DeadLetter;
+
+/// The longest payload of an invocation that is waited for, in bytes (Lambda developer guide, "Lambda quotas": 6 MB).
+const PAYLOAD: usize = 6_000_000;
+
+/// The event with which Lambda would pass these messages to the router. It names no queue, so the router changes the
+/// visibility of none. A dead letter was received before: the router must not wait for the tags of a new instance.
+#[must_use]
+pub fn batch_event(letters: &[&DeadLetter]) -> Value {
+    json!({ "Records": letters.iter().map(|letter| record(letter)).collect::<Vec<_>>() })
+}
+
+fn record(letter: &DeadLetter) -> Value {
+    json!({
+        "messageId": letter.id,
+        "body": letter.body,
+        "attributes": {
+            "ApproximateReceiveCount": letter.receives.max(2).to_string(),
+            "SentTimestamp": letter.sent.to_string(),
+        },
+    })
+}
+
+/// How many of these messages, from the first, one invocation takes. It takes at least one: SQS has messages of at most
+/// 1 MiB, which JSON can double.
+pub(super) fn fitting<'a>(letters: impl IntoIterator<Item = &'a DeadLetter>) -> usize {
+    let mut length = batch_event(&[]).to_string().len();
+    let fits = |letter: &&DeadLetter| {
+        length += record(letter).to_string().len() + 1;
+        length <= PAYLOAD
+    };
+    letters.into_iter().take_while(fits).count().max(1)
+}
+
+/// The messages that the router's answer to a batch returns to the queue, read as Lambda reads it: an answer that is not
+/// about these messages fails all of them.
+#[must_use]
+pub fn failed_messages<'a>(answer: &[u8], sent: &[&'a str]) -> Vec<&'a str> {
+    let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
+    let Some(failures) = answer["batchItemFailures"].as_array() else {
+        return sent.to_vec();
+    };
+    let find = |failure: &Value| {
+        let id = failure["itemIdentifier"].as_str()?;
+        sent.iter().copied().find(|sent| *sent == id)
+    };
+    let failed: Option<Vec<&str>> = failures.iter().map(find).collect();
+    failed.unwrap_or_else(|| sent.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dead_letters::DeadLetterCause;
+
+    /// A test of the router reads the same file.
+    #[test]
+    fn a_batch_is_what_the_router_reads() {
+        let letter = DeadLetter {
+            id: "m".to_owned(),
+            sent: 5,
+            receives: 1,
+            cause: DeadLetterCause::GivenUp,
+            body: "{}".to_owned(),
+        };
+        let expected: Value = serde_json::from_str(include_str!("batch.json")).unwrap();
+        assert_eq!(batch_event(&[&letter]), expected);
+    }
+}

@@ -1,0 +1,50 @@
+//! Why a message is in the dead-letter queue.
+
+/// Why a message is in the dead-letter queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DeadLetterCause {
+    /// EventBridge could not deliver the event to the hub queue.
+    NotDelivered(DeliveryError),
+    /// It was received from the hub queue as often as the queue allows, without success.
+    GivenUp,
+    /// Neither is recorded.
+    Unknown,
+}
+
+/// What EventBridge records with an event that it could not deliver (EventBridge user guide, "Using dead-letter queues to
+/// process undelivered events"). Members that are missing are empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeliveryError {
+    /// `ERROR_CODE`.
+    pub code: String,
+    /// `ERROR_MESSAGE`.
+    pub message: String,
+    /// `RULE_ARN`.
+    pub rule: String,
+    /// `TARGET_ARN`.
+    pub target: String,
+    /// `RETRY_ATTEMPTS`.
+    pub attempts: String,
+    /// `EXHAUSTED_RETRY_CONDITION`.
+    pub exhausted: String,
+}
+
+impl DeadLetterCause {
+    /// The cause, from the attributes of a message and the ARN of the queue that SQS moved it from, if it did.
+    pub fn of<'a>(attribute: impl Fn(&str) -> Option<&'a str>, moved_from: Option<&str>) -> Self {
+        let text = |name| attribute(name).unwrap_or_default().to_owned();
+        let error = DeliveryError {
+            code: text("ERROR_CODE"),
+            message: text("ERROR_MESSAGE"),
+            rule: text("RULE_ARN"),
+            target: text("TARGET_ARN"),
+            attempts: text("RETRY_ATTEMPTS"),
+            exhausted: text("EXHAUSTED_RETRY_CONDITION"),
+        };
+        match moved_from {
+            _ if !error.code.is_empty() || !error.rule.is_empty() => Self::NotDelivered(error),
+            Some(_) => Self::GivenUp,
+            None => Self::Unknown,
+        }
+    }
+}

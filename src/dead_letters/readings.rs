@@ -1,0 +1,76 @@
+//! A property: whatever is in the dead-letter queue or comes back from the router, reading it does not panic.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::batch::{batch_event, failed_messages};
+use super::{DeadLetter, DeadLetterCause, RetryLine};
+use crate::model::readings::{any_json, any_json_text, any_text};
+use crate::model::sample_event::sample_event;
+use crate::model::scope::tests::scope;
+use crate::model::signal::Signal;
+use crate::model::time::time_text;
+
+/// A dead letter with any text.
+pub(crate) fn any_letter() -> impl Strategy<Value = DeadLetter> {
+    let event =
+        (any_json(), prop::sample::select(Signal::ALL.to_vec()), any_text()).prop_map(|(detail, signal, time)| {
+            let mut event = sample_event(&scope(), signal, &["i-1"]);
+            event["detail"] = detail;
+            event["time"] = time.into();
+            event.to_string()
+        });
+    let body = prop_oneof![any_json_text(), event];
+    let attributes = prop::collection::vec(any_text(), 6);
+    (
+        any_text(),
+        any::<i64>(),
+        any::<u32>(),
+        any::<Option<bool>>(),
+        attributes,
+        body,
+    )
+        .prop_map(|(id, sent, receives, moved, attributes, body)| {
+            let names = [
+                "ERROR_CODE",
+                "ERROR_MESSAGE",
+                "RULE_ARN",
+                "TARGET_ARN",
+                "RETRY_ATTEMPTS",
+                "EXHAUSTED_RETRY_CONDITION",
+            ];
+            let attribute = |name: &str| {
+                let place = names.iter().position(|known| *known == name)?;
+                moved.is_none().then(|| attributes[place].as_str())
+            };
+            let cause = DeadLetterCause::of(attribute, moved.filter(|moved| *moved).map(|_| "arn"));
+            DeadLetter {
+                id,
+                sent,
+                receives,
+                cause,
+                body,
+            }
+        })
+}
+
+proptest! {
+    #[test]
+    fn any_dead_letter_can_be_read_and_passed_on(letter in any_letter(), now in any::<i64>(), line in any_json_text()) {
+        let _ = (letter.event(now), time_text(letter.sent), RetryLine::read(&line));
+        let passed: Value = serde_json::from_str(&batch_event(&[&letter]).to_string()).unwrap();
+        prop_assert_eq!(passed["Records"][0]["body"].as_str(), Some(letter.body.as_str()));
+    }
+
+    #[test]
+    fn any_answer_to_a_batch_clears_messages_or_fails_them(answer in prop_oneof![
+        any_json_text().prop_map(String::into_bytes),
+        any::<Vec<u8>>(),
+        any_json().prop_map(|value| json!({ "batchItemFailures": value }).to_string().into_bytes()),
+        any_json().prop_map(|value| json!({"batchItemFailures": [{ "itemIdentifier": value }]}).to_string().into_bytes()),
+    ]) {
+        let failed = failed_messages(&answer, &["a", "b"]);
+        let cleared = serde_json::from_slice::<Value>(&answer).is_ok_and(|answer| answer["batchItemFailures"] == json!([]));
+        prop_assert_eq!(failed.is_empty(), cleared);
+    }
+}

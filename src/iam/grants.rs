@@ -1,0 +1,159 @@
+//! What a policy allows, as far as kibus asks: who may send to a queue, and which queues may be received from.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::pattern::matches_action;
+use crate::model::document::{Document, texts};
+use crate::model::policy::is_ours;
+
+/// The ARNs of the queues that a policy allows to receive from, as they are written, with wildcards. A statement with
+/// `*` as its resource names no queue.
+#[must_use]
+pub fn queues_received_from(policy: &Document) -> BTreeSet<String> {
+    let allows = |statement: &&Value| {
+        statement.get("Effect").and_then(Value::as_str) == Some("Allow")
+            && texts(statement.get("Action"))
+                .into_iter()
+                .any(|action| matches_action(action, "sqs:ReceiveMessage"))
+    };
+    policy
+        .statements()
+        .into_iter()
+        .filter(allows)
+        .flat_map(|statement| texts(statement.get("Resource")))
+        .filter(|arn| arn.split(':').nth(2) == Some("sqs"))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Whom the policy of a queue allows to send, in statements that kibus did not write. A statement for all but some
+/// actions may allow it too.
+#[must_use]
+pub fn other_senders(policy: &Document) -> BTreeSet<String> {
+    let allows = |statement: &&Value| {
+        let actions = texts(statement.get("Action"));
+        let sends = actions.iter().any(|action| matches_action(action, "sqs:SendMessage"));
+        statement.get("Effect").and_then(Value::as_str) == Some("Allow")
+            && (sends || statement.get("NotAction").is_some())
+            && !is_ours(statement)
+    };
+    let names = |principal: &Value| match principal {
+        Value::Object(kinds) => kinds
+            .values()
+            .flat_map(|of| texts(Some(of)))
+            .map(str::to_owned)
+            .collect(),
+        one => texts(Some(one)).into_iter().map(str::to_owned).collect::<Vec<_>>(),
+    };
+    policy
+        .statements()
+        .into_iter()
+        .filter(allows)
+        .flat_map(|statement| names(statement.get("Principal").unwrap_or(&Value::Null)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_policy_names_the_queues_that_it_opens() {
+        const Q: &str = "arn:aws:sqs:us-west-2:111122223333:q";
+        for (name, statement, named) in [
+            (
+                "one action",
+                json!({"Effect": "Allow", "Action": "sqs:ReceiveMessage", "Resource": Q}),
+                true,
+            ),
+            (
+                "a list",
+                json!({"Effect": "Allow", "Action": ["x:y", "SQS:receivemessage"], "Resource": [Q]}),
+                true,
+            ),
+            (
+                "a wildcard",
+                json!({"Effect": "Allow", "Action": "sqs:Rec*", "Resource": Q}),
+                true,
+            ),
+            (
+                "every action",
+                json!({"Effect": "Allow", "Action": "*", "Resource": Q}),
+                true,
+            ),
+            (
+                "another action",
+                json!({"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": Q}),
+                false,
+            ),
+            (
+                "a denial",
+                json!({"Effect": "Deny", "Action": "sqs:ReceiveMessage", "Resource": Q}),
+                false,
+            ),
+            (
+                "everything",
+                json!({"Effect": "Allow", "Action": "sqs:*", "Resource": "*"}),
+                false,
+            ),
+            (
+                "no queue",
+                json!({"Effect": "Allow", "Action": "*", "Resource": "arn:aws:s3:::bucket"}),
+                false,
+            ),
+            (
+                "no resource",
+                json!({"Effect": "Allow", "Action": "*", "NotResource": Q}),
+                false,
+            ),
+        ] {
+            let queues = queues_received_from(&Document::new(json!({"Statement": [statement]})));
+            assert_eq!(queues.contains(Q), named, "{name}");
+        }
+    }
+
+    #[test]
+    fn senders_that_kibus_did_not_mean_are_found() {
+        let all = json!({"Service": ["events.amazonaws.com", "sqs.amazonaws.com"]});
+        let allow = |principal: &Value, actions: Value| json!({"Effect": "Allow", "Principal": principal, "Action": actions, "Resource": "*"});
+        let both: &[&str] = &["events.amazonaws.com", "sqs.amazonaws.com"];
+        let with = |mut statement: Value, member: &str, value: Value| {
+            statement[member] = value;
+            statement
+        };
+        let official = allow(&all, json!("sqs:SendMessage"));
+        for (case, statements, senders) in [
+            ("Karpenter's template", json!([official]), both),
+            ("no list", official.clone(), both),
+            ("every action", json!([allow(&all, json!(["SQS:*"]))]), both),
+            (
+                "everyone",
+                json!([allow(&json!("*"), json!("sqs:sendmessage"))]),
+                &["*"],
+            ),
+            (
+                "all but some actions",
+                json!([{"Effect": "Allow", "Principal": {"AWS": "1"}, "NotAction": "sqs:DeleteQueue"}]),
+                &["1"],
+            ),
+            ("another action", json!([allow(&all, json!("sqs:ReceiveMessage"))]), &[]),
+            (
+                "a denial",
+                json!([with(official.clone(), "Effect", json!("Deny"))]),
+                &[],
+            ),
+            (
+                "kibus's own",
+                json!([with(official.clone(), "Sid", json!("KibusRulesSend"))]),
+                &[],
+            ),
+            ("nothing", json!([]), &[]),
+        ] {
+            let found = other_senders(&Document::new(json!({ "Statement": statements })));
+            assert!(found.iter().eq(senders), "{case}: {found:?}");
+        }
+    }
+}

@@ -1,0 +1,445 @@
+//! What an operator may do: what kibus calls, and nothing else.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::fit::shorten;
+use super::*;
+use crate::model::document;
+use crate::model::inline_policy::space;
+use crate::model::name::{KmsKey, PermissionsBoundary};
+use crate::model::options::OrNone;
+use crate::model::scope::tests::{scope, scope_in};
+use crate::model::tag_conditions::WITHOUT_QUEUE_TAG_CONDITIONS;
+
+/// Actions that an operator does not need: the first requires no permission, the next is for the demo, which is
+/// root in its own sandbox, and no command removes the retention of a log.
+const WITHOUT: [&str; 3] = ["sts:GetCallerIdentity", "sqs:SendMessage", "logs:DeleteRetentionPolicy"];
+/// Not called, but required by AWS: to pass a role to Lambda, and to receive messages under a customer key.
+const BESIDES: [&str; 2] = ["iam:PassRole", "kms:Decrypt"];
+
+/// The document of a hub with a key and a controller role.
+fn document() -> Document {
+    operator(&scope(), &with_key(), &roles(1))
+}
+
+fn with_key() -> HubOptions {
+    HubOptions {
+        kms_key: Some(OrNone(Some(key()))),
+        ..HubOptions::default()
+    }
+}
+
+fn with_boundary(name: &str) -> HubOptions {
+    HubOptions {
+        permissions_boundary: Some(OrNone(Some(boundary(name)))),
+        tags: Some(UserTags::parse(&["team=a".to_owned()]).unwrap()),
+        ..with_key()
+    }
+}
+
+fn key() -> KmsKey {
+    "arn:aws-us-gov:kms:us-gov-west-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+        .parse()
+        .unwrap()
+}
+
+fn roles(count: usize) -> BTreeSet<String> {
+    (0..count)
+        .map(|number| format!("arn:aws-us-gov:iam::111122223333:role/KarpenterControllerRole-prod-{number}"))
+        .collect()
+}
+
+fn boundary(name: &str) -> PermissionsBoundary {
+    format!("arn:aws-us-gov:iam::111122223333:policy/{name}")
+        .parse()
+        .unwrap()
+}
+
+fn texts(value: &Value) -> Vec<String> {
+    document::texts(Some(value)).into_iter().map(str::to_owned).collect()
+}
+
+fn allowed(document: &Document) -> BTreeSet<String> {
+    let statements = document.statements();
+    statements
+        .iter()
+        .flat_map(|statement| texts(&statement["Action"]))
+        .collect()
+}
+
+/// Every call that the sources of the cloud name, as IAM does.
+fn called() -> BTreeSet<String> {
+    let mut calls = BTreeSet::new();
+    let mut paths = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src/aws")];
+    while let Some(path) = paths.pop() {
+        if path.is_dir() {
+            paths.extend(std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if path.file_name().is_some_and(|name| name != "tests.rs") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let code = text.split("#[cfg(test)]").next().unwrap();
+            calls.extend(code.split('"').filter(|word| is_call(word)).map(str::to_owned));
+        }
+    }
+    calls
+}
+
+fn is_call(word: &str) -> bool {
+    let services = ["sqs", "iam", "logs", "lambda", "events", "tag", "sts", "kms"];
+    word.split_once(':').is_some_and(|(service, name)| {
+        services.contains(&service)
+            && name.starts_with(|c: char| c.is_ascii_uppercase())
+            && name.chars().all(|c| c.is_ascii_alphabetic())
+    })
+}
+
+#[test]
+fn an_operator_may_call_what_kibus_calls_and_nothing_else() {
+    let mut needed = called();
+    assert!(needed.len() > 50, "the sources were not understood");
+    needed.retain(|call| !WITHOUT.contains(&call.as_str()));
+    needed.extend(BESIDES.map(str::to_owned));
+    let allowed = allowed(&document());
+    let besides = self::allowed(&many_clusters());
+    needed.retain(|call| !besides.contains(call));
+    let lacking: Vec<_> = needed.difference(&allowed).collect();
+    let idle: Vec<_> = allowed.difference(&needed).collect();
+    assert!(
+        lacking.is_empty(),
+        "kibus calls what templates/policies/operator.json does not allow: {lacking:?}"
+    );
+    assert!(
+        idle.is_empty(),
+        "templates/policies/operator.json allows what kibus never calls: {idle:?}"
+    );
+}
+
+/// It reads all of IAM, so it is in a document of its own.
+#[test]
+fn only_the_document_for_many_clusters_reads_all_roles_at_once() {
+    let all_roles = "iam:GetAccountAuthorizationDetails";
+    let besides = many_clusters();
+    assert_eq!(allowed(&besides), BTreeSet::from([all_roles.to_owned()]));
+    assert!(called().contains(all_roles), "kibus calls it");
+    for options in [HubOptions::default(), with_key(), with_boundary("routers")] {
+        let ordinary = operator(&scope(), &options, &roles(40));
+        for document in [reads(ordinary.clone()), fitted(ordinary.clone()), ordinary] {
+            assert_eq!(that_name(&document, all_roles), Vec::<Value>::new());
+        }
+    }
+}
+
+#[test]
+fn a_read_only_document_has_every_read_and_no_write() {
+    const WRITES: [&str; 15] = [
+        "Change", "Create", "Decrypt", "Delete", "Filter", "Invoke", "Pass", "Publish", "Put", "Receive", "Remove",
+        "Set", "Tag", "Untag", "Update",
+    ];
+    for options in [HubOptions::default(), with_key(), with_boundary("routers")] {
+        let full = operator(&scope(), &options, &roles(1));
+        let read_only = reads(full.clone());
+        let (all, kept) = (allowed(&full), allowed(&read_only));
+        for action in &all {
+            let (_, name) = action.split_once(':').unwrap();
+            let writes = WRITES.iter().any(|write| name.starts_with(write));
+            let of_changes = READS_OF_CHANGES.contains(&action.as_str());
+            assert_eq!(kept.contains(action), !writes && !of_changes, "{action}");
+        }
+        assert!(kept.is_subset(&all) && kept.len() > 15, "{kept:?}");
+        let resources = |document: &Document, action: &str| -> BTreeSet<String> {
+            let statements = document.statements();
+            let with = statements
+                .iter()
+                .filter(|s| texts(&s["Action"]).iter().any(|a| a == action));
+            with.flat_map(|statement| texts(&statement["Resource"])).collect()
+        };
+        for action in &kept {
+            assert_eq!(resources(&read_only, action), resources(&full, action), "{action}");
+        }
+    }
+}
+
+#[test]
+fn only_what_has_no_name_is_allowed_on_everything() {
+    let document = document();
+    let on_everything = |statement: &&Value| texts(&statement["Resource"]).iter().any(|resource| resource == "*");
+    let statements = document.statements();
+    let sids: Vec<&Value> = statements
+        .into_iter()
+        .filter(on_everything)
+        .map(|s| &s["Sid"])
+        .collect();
+    assert_eq!(sids, ["KibusFind", "KibusMap"]);
+}
+
+/// A request without the key meets such a condition, so it may stand only where AWS always sends the key, or where its
+/// absence has a meaning: a queue without a tag.
+#[test]
+fn few_conditions_hold_for_a_request_without_their_key() {
+    let mut keys = BTreeSet::new();
+    for options in [with_key(), with_boundary("routers")] {
+        for statement in operator(&scope(), &options, &roles(1)).statements() {
+            let conditions = statement["Condition"].as_object().into_iter().flatten();
+            let lenient =
+                conditions.filter(|(operator, _)| operator.contains("IfExists") || operator.contains("ForAll"));
+            keys.extend(lenient.flat_map(|(_, keys)| keys.as_object().unwrap().keys().cloned()));
+        }
+    }
+    let known = [
+        "aws:ResourceTag/kibus:bus",
+        "aws:TagKeys",
+        "events:TargetArn",
+        "events:source",
+    ];
+    assert_eq!(keys, known.map(str::to_owned).into());
+}
+
+/// S14: with a condition on a tag, the operator could create no queue in these Regions.
+#[test]
+fn queues_are_changed_by_name_where_sqs_has_no_tag_conditions() {
+    for region in WITHOUT_QUEUE_TAG_CONDITIONS {
+        let by_name = operator(&scope_in("aws", region), &with_key(), &roles(1));
+        assert!(!by_name.compact().contains("Tag/"), "{region}: {by_name:?}");
+        assert_eq!(allowed(&by_name), allowed(&document()), "{region}");
+        let statements = by_name.statements();
+        let resources = statements.iter().flat_map(|statement| texts(&statement["Resource"]));
+        let patterns: BTreeSet<String> = resources
+            .filter(|arn| arn.contains(":sqs:") && arn.contains('*'))
+            .collect();
+        let clusters = scope_in("aws", region).queues_arn(&HubOptions::default().queue_prefix());
+        assert_eq!(
+            patterns,
+            [clusters].into(),
+            "`kibus-hub*` has the queues of the bus `kibus-hub`"
+        );
+    }
+}
+
+#[test]
+fn a_document_for_ten_controller_roles_fits_into_a_managed_policy() {
+    let of = |bus: &str, region: &str, options: &HubOptions, roles: &BTreeSet<String>| {
+        let scope = Scope {
+            bus: bus.parse().unwrap(),
+            ..scope_in("aws-us-gov", region)
+        };
+        too_long(&fitted(operator(&scope, options, roles)))
+    };
+    let without_key = HubOptions {
+        kms_key: None,
+        ..with_boundary("platform-boundary")
+    };
+    for (bus, options, count) in [
+        ("a2345678901234567890", HubOptions::default(), 10),
+        // With the longest names, a boundary takes the space of one role.
+        ("a2345678901234567890", without_key, 9),
+        ("kibus", with_key(), 10),
+        ("kibus", with_boundary("platform-boundary"), 10),
+    ] {
+        for region in ["us-gov-west-1", "ap-southeast-4"] {
+            assert_eq!(
+                of(bus, region, &options, &roles(count)),
+                None,
+                "{bus} {region} {options:?}"
+            );
+        }
+    }
+    let over = of("kibus", "us-gov-west-1", &HubOptions::default(), &roles(50));
+    assert!(over.is_some_and(|over| over > 100), "{over:?}");
+}
+
+/// The actions of a pattern, or the one that it names.
+fn actions_of(action: &str) -> Vec<String> {
+    let all = fit::PATTERNS.iter().find(|(pattern, _)| *pattern == action);
+    all.map_or(vec![action.to_owned()], |(_, all)| {
+        all.iter().map(ToString::to_string).collect()
+    })
+}
+
+#[test]
+fn a_pattern_of_actions_has_the_actions_of_the_document_that_it_stands_for() {
+    let document = document();
+    let statements = document.statements().into_iter();
+    let actions: BTreeSet<String> = statements.flat_map(|statement| texts(&statement["Action"])).collect();
+    for (pattern, all) in fit::PATTERNS {
+        let has = |action: &&String| crate::iam::pattern::matches_action(pattern, action);
+        assert!(actions.iter().filter(has).eq(all), "{pattern}");
+    }
+}
+
+#[test]
+fn a_shortened_document_allows_the_same() {
+    // An action has no effect on resources of another service, but on `*`.
+    let allows = |document: &Document| -> BTreeSet<(String, String, String, String)> {
+        let mut allowed = BTreeSet::new();
+        for statement in document.statements() {
+            let actions = texts(&statement["Action"]).into_iter();
+            for action in actions.flat_map(|action| actions_of(&action)) {
+                let (service, _) = action.split_once(':').unwrap();
+                for resource in texts(&statement["Resource"]) {
+                    if resource == "*" || resource.split(':').nth(2) == Some(service) {
+                        let condition = statement["Condition"].to_string();
+                        let effect = statement["Effect"].to_string();
+                        allowed.insert((effect, action.clone(), resource, condition));
+                    }
+                }
+            }
+        }
+        allowed
+    };
+    for full in [
+        document(),
+        reads(document()),
+        operator(&scope(), &with_boundary("routers"), &roles(60)),
+        reads(operator(&scope(), &with_boundary("routers"), &roles(60))),
+    ] {
+        let mut short = full.clone();
+        shorten(&mut short);
+        assert!(space(&short.compact()) < space(&full.compact()));
+        assert_eq!(allows(&short), allows(&full));
+    }
+}
+
+#[test]
+fn parts_of_a_document_fit_and_allow_the_same() {
+    let scope = Scope {
+        bus: "a2345678901234567890".parse().unwrap(),
+        ..scope()
+    };
+    let longest = |count: usize| -> BTreeSet<String> {
+        let names = (0..count).map(|number| format!("{number:064}"));
+        names.map(|name| scope.roles_arn(&name)).collect()
+    };
+    let pieces = |documents: &[Document]| -> BTreeSet<String> {
+        let statements = documents.iter().flat_map(|document| document.statements());
+        statements
+            .flat_map(|statement| {
+                let of_one = |resource: String| {
+                    let mut piece = statement.clone();
+                    piece["Resource"] = resource.into();
+                    piece.to_string()
+                };
+                texts(&statement["Resource"])
+                    .into_iter()
+                    .map(of_one)
+                    .collect::<Vec<_>>()
+            })
+            .collect()
+    };
+    for (roles, count) in [(1, 2), (10, 2), (60, 3), (200, 6)] {
+        let whole = operator(&scope, &with_boundary("platform-boundary"), &longest(roles));
+        let parts = parts(&whole);
+        assert_eq!(parts.len(), count, "{roles} roles");
+        for part in &parts {
+            assert_eq!(too_long(part), None, "{roles} roles");
+            assert_eq!(part.value()["Version"], "2012-10-17");
+        }
+        assert_eq!(pieces(&parts), pieces(&[whole]), "{roles} roles");
+    }
+    let short = document();
+    assert_eq!(parts(&short), [short]);
+}
+
+/// The statements that name an action.
+fn that_name(document: &Document, action: &str) -> Vec<Value> {
+    let names = |statement: &&Value| texts(&statement["Action"]).iter().any(|a| a == action);
+    document.statements().into_iter().filter(names).cloned().collect()
+}
+
+#[test]
+fn with_a_boundary_the_routers_role_has_that_one_and_keeps_its_trust_and_tags() {
+    let options = with_boundary("routers");
+    let bounded = operator(&scope(), &options, &roles(1));
+    let condition = json!({"StringEquals": {"iam:PermissionsBoundary": boundary("routers").as_str()}});
+    let role = scope().role_arn(&options.role_path(), &scope().router_role());
+    for action in ["iam:CreateRole", "iam:PutRolePermissionsBoundary", "iam:PutRolePolicy"] {
+        let statements = that_name(&bounded, action);
+        let of_router = statements.iter().filter(|s| texts(&s["Resource"]) == [role.clone()]);
+        let conditions: Vec<_> = of_router.map(|statement| &statement["Condition"]).collect();
+        assert_eq!(conditions, [&condition], "{action}");
+    }
+    for action in ["iam:TagRole", "iam:UntagRole"] {
+        for statement in that_name(&bounded, action) {
+            let keys = texts(&statement["Condition"]["ForAllValues:StringLike"]["aws:TagKeys"]);
+            assert_eq!(keys, ["kibus:*", "team"], "{action}");
+        }
+    }
+    let without = allowed(&document());
+    let lost: Vec<_> = without.difference(&allowed(&bounded)).cloned().collect();
+    assert_eq!(
+        lost,
+        ["iam:DeleteRolePermissionsBoundary", "iam:UpdateAssumeRolePolicy"]
+    );
+    assert!(allowed(&bounded).is_subset(&without));
+}
+
+/// M13: what the condition key holds for a mapping to an alias is documented nowhere.
+#[test]
+fn a_mapping_may_be_changed_whichever_arn_of_its_function_aws_compares() {
+    let function = scope().function_arn(&scope().router_function());
+    for action in ["Create", "Update", "Delete"] {
+        let statements = that_name(&document(), &format!("lambda:{action}EventSourceMapping"));
+        let [allow] = &statements[..] else {
+            panic!("one statement allows {action}")
+        };
+        let accepted = texts(&allow["Condition"]["ArnLike"]["lambda:FunctionArn"]);
+        assert!(!accepted.iter().any(|arn| arn.contains(['*', '?'])), "{accepted:?}");
+        for (arn, is_allowed) in [
+            (function.clone(), true),
+            (format!("{function}:live"), true),
+            (format!("{function}:1"), false),
+            (format!("{function}-2"), false),
+            (format!("{function}-2:live"), false),
+        ] {
+            assert_eq!(accepted.contains(&arn), is_allowed, "{action} {arn}");
+        }
+    }
+}
+
+/// A pattern may match a role that is no controller.
+#[test]
+fn no_role_is_named_by_a_pattern() {
+    let at_path = HubOptions {
+        role_path: "/team/".parse().ok(),
+        ..with_key()
+    };
+    for options in [at_path, with_boundary("routers")] {
+        let document = operator(&scope(), &options, &roles(2));
+        let statements = document.statements();
+        for arn in statements.iter().flat_map(|statement| texts(&statement["Resource"])) {
+            assert!(!arn.contains(":iam:") || !arn.contains('*'), "{arn}");
+        }
+        let role = scope().role_arn(&options.role_path(), &scope().router_role());
+        let [passed] = &that_name(&document, "iam:PassRole")[..] else {
+            panic!("one statement")
+        };
+        assert_eq!(texts(&passed["Action"]), ["iam:PassRole"]);
+        assert_eq!(texts(&passed["Resource"]), [role]);
+        let condition = json!({"StringEquals": {"iam:PassedToService": "lambda.amazonaws.com"}});
+        assert_eq!(passed["Condition"], condition);
+    }
+    let none = operator(&scope(), &HubOptions::default(), &BTreeSet::new());
+    assert_eq!(that_name(&none, "iam:ListRolePolicies"), Vec::<Value>::new());
+}
+
+/// `rule/kibus-*` has the rules of the bus `kibus-prod` too.
+#[test]
+fn every_rule_is_named_and_reads_no_other_source() {
+    let rules: BTreeSet<String> = Signal::ALL
+        .into_iter()
+        .map(|signal| scope().rule_arn(&scope().rule(signal)))
+        .collect();
+    let document = document();
+    for statement in document.statements() {
+        let resources: BTreeSet<String> = texts(&statement["Resource"]).into_iter().collect();
+        if statement["Effect"] == "Allow" && resources.iter().any(|arn| arn.contains(":rule/")) {
+            assert_eq!(resources, rules, "{}", statement["Sid"]);
+        }
+    }
+    let [allow, deny] = &that_name(&document, "events:PutRule")[..] else {
+        panic!("an Allow and a Deny")
+    };
+    let sources = texts(&allow["Condition"]["ForAllValues:StringEquals"]["events:source"]);
+    assert_eq!(sources, ["aws.ec2", "aws.health", "kibus.probe"]);
+    assert_eq!(deny["Effect"], "Deny");
+    assert_eq!(deny["Condition"]["Null"]["events:source"], "true");
+}

@@ -1,0 +1,194 @@
+//! The codes of findings, in one table: severity, meaning and advice. A code never changes its meaning and is never used
+//! for another finding; `docs/findings.md` has a section for each.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::error::{Hint, Invocation};
+
+/// How urgent a finding is; the most urgent sorts first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub enum Severity {
+    /// Events are lost or late, or someone has permissions that they should not have.
+    Critical,
+    /// Events are delivered; something can fail, or is unknown.
+    Warning,
+    /// Not urgent.
+    Info,
+}
+
+macro_rules! codes {
+    ($($name:ident = $code:literal, $severity:ident, $meaning:literal $(, $advice:literal $(=> $command:literal)?)?;)*) => {
+        /// The code of a finding. The hundreds are its family: 1 missing, 2 changed, 3 refused or not part of the
+        /// configuration, 4 unreadable, 5 message flow.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum FindingCode {
+            $(#[doc = concat!($code, ": ", $meaning, ".")] $name,)*
+        }
+
+        impl FindingCode {
+            /// All codes.
+            pub const ALL: &[Self] = &[$(Self::$name),*];
+
+            /// The code, which never changes.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$name => $code,)*
+                }
+            }
+
+            /// How urgent it is.
+            #[must_use]
+            pub fn severity(self) -> Severity {
+                match self {
+                    $(Self::$name => Severity::$severity,)*
+                }
+            }
+
+            /// What it means for events, in one sentence without a full stop.
+            #[must_use]
+            pub fn meaning(self) -> &'static str {
+                match self {
+                    $(Self::$name => $meaning,)*
+                }
+            }
+
+            /// The fix, for findings that have no fix of their own. Plans and refusals have one.
+            pub(crate) fn advice(self) -> Hint {
+                match self {
+                    $(Self::$name => Hint {
+                        text: concat!($($advice)?).to_owned(),
+                        command: None$($(.or(Some(Invocation::kibus($command))))?)?,
+                    },)*
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    HubQueueMissing = "K101", Critical, "events cannot pass the hub, or are lost if they cannot be delivered";
+    RoleMissing = "K102", Critical, "the router cannot run, and events pile up in the hub queue";
+    RouterPolicyMissing = "K103", Critical, "the router has no permissions, and events pile up in the hub queue";
+    LogGroupMissing = "K104", Warning, "dropped events and their reasons are not logged, and the router's metrics stop";
+    FunctionMissing = "K105", Critical, "no event is routed, and events pile up in the hub queue";
+    AliasMissing = "K106", Critical, "no event is routed, and events pile up in the hub queue";
+    MappingMissing = "K107", Critical, "nothing reads the hub queue, and events pile up in it";
+    RuleMissing = "K108", Critical, "events of this kind reach no cluster at all";
+    ClusterNotRegistered = "K110", Critical, "its events are dropped, and its Karpenter receives no interruption";
+    ControllerPolicyMissing = "K111", Critical, "this Karpenter cannot read its queue, and receives no interruption";
+    QueueBeingDeleted = "K112", Critical, "its messages are lost when SQS deletes it; if it stays, its delete was interrupted";
+    HubQueueChanged = "K201", Critical, "events may be rejected or lost early, or others may read or forge them";
+    RoleChanged = "K202", Critical, "the router may not run, or other principals may assume its role";
+    RouterPolicyChanged = "K203", Critical, "the router may fail to deliver, or has permissions that it does not need";
+    LogGroupChanged = "K204", Info, "the router's log has another retention than configured";
+    FunctionChanged = "K205", Warning, "the router may be slow, fail, or route to the wrong place";
+    AliasChanged = "K206", Warning, "the live version has other settings than configured";
+    MappingChanged = "K207", Warning, "events may be delivered late, or again if one event of a batch fails";
+    RuleChanged = "K208", Critical, "events that it no longer matches reach no cluster";
+    TagsChanged = "K209", Warning, "routing is unchanged; kibus and its policies use tags to identify the resources of a bus";
+    ClusterQueueChanged = "K210", Critical, "this cluster's events may be lost early, or others may read or forge them";
+    ControllerPolicyChanged = "K211", Critical, "this Karpenter may not be able to read its queue, or has permissions that it does not need";
+    CodeChanged = "K220", Critical, "unknown code routes events, or will once a version is published";
+    MappingDisabled = "K222", Critical, "nothing reads the hub queue, and events pile up in it";
+    UpdateFailed = "K224", Warning, "the change was not applied, and the live version still runs with the old settings";
+    MappingFiltered = "K225", Critical, "events that match none of the patterns are deleted silently, and reach no cluster";
+    RuleDisabled = "K223", Critical, "events of this kind reach no cluster at all";
+    KeyBlocksEventBridge = "K226", Critical, "EventBridge cannot send to the queues, and every event is lost silently";
+    NotConfigured = "K301", Info, "it is not part of the current configuration";
+    NotManaged = "K302", Critical, "kibus does not change it, and the bus lacks its own resource of this name";
+    ForeignStatements = "K303", Critical, "kibus does not change the policy, so its permissions cannot be fixed";
+    QueueNameTaken = "K304", Critical, "two clusters would share one queue, and each would delete the other's events";
+    ForeignTargets = "K305", Info, "kibus does not delete a rule that another tool or person still uses";
+    DuplicateMapping = "K306", Warning, "events are routed, but the duplicate uses the router's concurrency too";
+    NewerRouter = "K307", Info, "the router works; this kibus is too old to judge or change it";
+    NoRoleSpace = "K308", Critical, "the policy cannot be written, and this Karpenter cannot read its queue";
+    OptionNotApplicable = "K309", Warning, "the hub does not change until another value is set";
+    FunctionFailed = "K310", Warning, "Lambda rejects every update; events are routed while the live version can run";
+    RouterRole = "K311", Critical, "the router and a Karpenter controller would have each other's permissions";
+    OrphanedPolicy = "K312", Critical, "if its queue was deleted by mistake, this Karpenter receives no interruption; otherwise the permission is a leftover";
+    Denied = "K401", Warning, "its state is unknown";
+    Unreadable = "K402", Warning, "its state is unknown", "run it again; -vv shows every call" => "verify -vv";
+    DeadLetters = "K501", Critical, "these events reached no cluster; SQS keeps them for 14 days after they were sent";
+    QueueUnread = "K502", Critical, "no Karpenter seems to read this queue, and each message expires after 300 seconds";
+    HubQueueNotDraining = "K503", Critical, "events arrive faster than they are routed, or are not routed at all";
+    ForeignMapping = "K516", Critical, "messages that no rule of the bus sent reach the router, or code that is not live takes events of the hub";
+    MappingInTransition = "K505", Warning, "Lambda may not read the hub queue until the transition ends", "wait a minute, then run again" => "verify";
+    RouterNotActive = "K506", Critical, "Lambda cannot run the router, and events pile up in the hub queue", "fix the reason that Lambda reports; until then, make the previous version live again" => "rollback";
+    RouterKeyDenied = "K507", Critical, "Lambda cannot decrypt the environment variables of the live version, and events pile up in the hub queue", "publish a version without environment variables, which needs no key for them" => "bootstrap-hub";
+    RouterRoleUnusable = "K508", Critical, "Lambda cannot run the router, and events pile up in the hub queue", "check the role's trust policy and the policies of the organization; after a change, wait five minutes, then run again" => "verify";
+    RouterThrottled = "K509", Warning, "the router has no concurrency left for more events, and they wait in the hub queue", "if it stays, raise --reserved-concurrency or the account's concurrency; run again" => "verify";
+    SelfTestFailed = "K514", Critical, "the router fails, and events return to the hub queue until they become dead letters", "fix what the router reports; if the router itself fails, make the previous version live again" => "rollback";
+    ProbeLost = "K510", Critical, "events may not reach any cluster", "fix the other findings, or read the router's log, then send a probe again" => "verify --probe";
+    ProbeNotDelivered = "K511", Critical, "the router would not deliver this cluster's events either", "add the cluster again, then repeat the probe";
+    QueueNotRead = "K512", Critical, "Karpenter is not reading this queue and misses every interruption", "check which queue this Karpenter reads, as printed above; after the change, repeat the probe";
+    ForeignRedrive = "K515", Critical, "anyone who can send to the other queue can send to this one, past its queue policy";
+    ProbeUnknown = "K513", Warning, "the probe has no result, so the path of events is unknown", "repeat the probe when AWS answers the call" => "verify --probe";
+}
+
+impl FindingCode {
+    /// Whether it says that something could not be read.
+    #[must_use]
+    pub fn is_unknown_state(self) -> bool {
+        matches!(self, Self::Denied | Self::Unreadable)
+    }
+}
+
+impl fmt::Display for FindingCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use super::*;
+
+    const PAGE: &str = include_str!("../../docs/findings.md");
+
+    /// The sections of the page that are about a code, with the text below each heading.
+    fn sections() -> BTreeMap<&'static str, &'static str> {
+        PAGE.split("\n### ")
+            .skip(1)
+            .filter_map(|section| section.split_once('\n'))
+            .map(|(heading, text)| (heading.split(' ').next().unwrap(), text))
+            .collect()
+    }
+
+    #[test]
+    fn every_code_has_a_section_and_every_section_a_code() {
+        let codes: BTreeSet<&str> = FindingCode::ALL.iter().map(|code| code.as_str()).collect();
+        let written: BTreeSet<&str> = sections().into_keys().collect();
+        assert_eq!(codes.len(), FindingCode::ALL.len(), "two meanings share a code");
+        assert_eq!(codes, written, "docs/findings.md and the codes of findings differ");
+        assert_eq!(
+            PAGE.matches("\n### ").count(),
+            written.len(),
+            "a section is there twice"
+        );
+    }
+
+    #[test]
+    fn every_section_says_what_a_finding_says() {
+        for code in FindingCode::ALL {
+            let text = sections()[code.as_str()]
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ");
+            let meaning = code.meaning();
+            let rest = meaning.split_at(1).1;
+            assert!(text.contains(rest), "{code} says `{meaning}`, its section does not");
+            assert!(
+                text.contains("**If you are paged:**"),
+                "{code} lacks `If you are paged`"
+            );
+            assert!(text.contains("**Fix:**"), "{code} does not say what fixes it");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Desired resources, and the answers to reading resources.
+
+use std::collections::BTreeMap;
+
+use super::{Resource, ResourceId};
+use crate::model::fault::Fault;
+
+/// Desired resources, by id.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Desired(BTreeMap<ResourceId, Resource>);
+
+impl Desired {
+    /// Adds a resource, replacing one of the same id.
+    pub fn insert(&mut self, resource: Resource) {
+        self.0.insert(resource.id(), resource);
+    }
+
+    /// Adds all resources of another inventory.
+    pub fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
+    /// The resource of this id, if it is desired.
+    #[must_use]
+    pub fn get(&self, id: &ResourceId) -> Option<&Resource> {
+        self.0.get(id)
+    }
+
+    /// All ids, in order.
+    pub fn ids(&self) -> impl Iterator<Item = &ResourceId> {
+        self.0.keys()
+    }
+
+    /// All resources, in the order of their ids.
+    pub fn resources(&self) -> impl Iterator<Item = &Resource> {
+        self.0.values()
+    }
+}
+
+impl FromIterator<Resource> for Desired {
+    fn from_iter<I: IntoIterator<Item = Resource>>(iter: I) -> Self {
+        Self(iter.into_iter().map(|r| (r.id(), r)).collect())
+    }
+}
+
+/// The answer to reading one resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// It certainly does not exist.
+    Absent,
+    /// It exists, with this state.
+    Present(Box<Resource>),
+    /// It could not be read, so its state is unknown.
+    Unreadable(Fault),
+}
+
+/// The resources that were read, with the answer for each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Observed(BTreeMap<ResourceId, Reading>);
+
+impl Observed {
+    /// Records the answer for one id.
+    pub fn insert(&mut self, id: ResourceId, reading: Reading) {
+        self.0.insert(id, reading);
+    }
+
+    /// Removes an answer.
+    pub fn remove(&mut self, id: &ResourceId) {
+        self.0.remove(id);
+    }
+
+    /// Adds all answers of another one.
+    pub fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
+    /// The answer for one id; `None` if it was never read.
+    #[must_use]
+    pub fn get(&self, id: &ResourceId) -> Option<&Reading> {
+        self.0.get(id)
+    }
+
+    /// The resource of this id, if it was read and exists.
+    #[must_use]
+    pub fn resource(&self, id: &ResourceId) -> Option<&Resource> {
+        match self.0.get(id) {
+            Some(Reading::Present(resource)) => Some(resource),
+            Some(Reading::Absent | Reading::Unreadable(_)) | None => None,
+        }
+    }
+
+    /// Every resource that exists.
+    pub fn resources(&self) -> impl Iterator<Item = &Resource> {
+        self.0.values().filter_map(|reading| match reading {
+            Reading::Present(resource) => Some(resource.as_ref()),
+            Reading::Absent | Reading::Unreadable(_) => None,
+        })
+    }
+
+    /// Every id that was read, with its answer.
+    pub fn iter(&self) -> impl Iterator<Item = (&ResourceId, &Reading)> {
+        self.0.iter()
+    }
+}
+
+impl FromIterator<(ResourceId, Reading)> for Observed {
+    fn from_iter<I: IntoIterator<Item = (ResourceId, Reading)>>(iter: I) -> Self {
+        Self(iter.into_iter().collect())
+    }
+}

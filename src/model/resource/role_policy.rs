@@ -1,0 +1,156 @@
+//! Inline policies of IAM roles.
+
+use std::collections::BTreeMap;
+
+use super::edge::{Edge, Effect, Tie};
+use super::particulars::{Ownership, Particulars};
+use super::{Kind, Resource, ResourceId};
+use crate::model::document::{Document, texts};
+use crate::model::field::{Field, field, field_names};
+use crate::model::finding_code::FindingCode;
+use crate::model::name::{ClusterName, PolicyName, RoleName};
+use crate::model::policy;
+use crate::model::scope::{Scope, cut_with_hash, fixed};
+
+field_names! {
+    /// The fields of an inline policy.
+    RolePolicyField {
+        Document = "document",
+    }
+}
+
+/// An inline policy of a role.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RolePolicy {
+    /// The role.
+    pub role: RoleName,
+    /// The policy's name.
+    pub name: PolicyName,
+    /// The document.
+    pub document: Document,
+}
+
+impl RolePolicy {
+    fn is_of_router(&self, scope: &Scope) -> bool {
+        self.role == scope.router_role() && self.name == scope.router_policy()
+    }
+}
+
+impl Scope {
+    /// The inline policy of the router's role; it has the role's name.
+    #[must_use]
+    pub fn router_policy(&self) -> PolicyName {
+        fixed(format!("{}-router-{}", self.bus, self.region))
+    }
+
+    /// The prefix of the inline policies on controller roles.
+    #[must_use]
+    pub fn controller_policies_prefix(&self) -> String {
+        format!("{}-{}-", self.bus, self.region)
+    }
+
+    /// The inline policy on a cluster's controller role.
+    #[must_use]
+    pub fn controller_policy(&self, cluster: &ClusterName) -> PolicyName {
+        fixed(cut_with_hash(&format!("{}-{}-{cluster}", self.bus, self.region), 128))
+    }
+
+    /// The cluster in the name of an inline policy that [`Self::controller_policy`] made; `None` for other names. The
+    /// name of a policy that was cut gives a name that no cluster has.
+    #[must_use]
+    pub fn cluster_of_policy(&self, policy: &PolicyName) -> Option<ClusterName> {
+        let start = format!("{}-{}-", self.bus, self.region);
+        policy.as_str().strip_prefix(&start)?.parse().ok()
+    }
+}
+
+impl Particulars for RolePolicy {
+    fn fields(&self) -> Vec<Field> {
+        let Self {
+            role: _, // names the resource
+            name: _, // names the resource
+            document,
+        } = self;
+        vec![field(RolePolicyField::Document, document.clone())]
+    }
+
+    /// A controller's policy belongs to the bus by its name, which has bus, Region and cluster, and by its statements. The
+    /// tag of the cluster queue may not name the role if a change of role was interrupted.
+    fn ownership(&self, scope: &Scope) -> Ownership {
+        match self.is_of_router(scope) {
+            true => Ownership::TagsOf(vec![ResourceId::Role(self.role.clone())]),
+            false => Ownership::Content(policy::all_ours(&self.document)),
+        }
+    }
+
+    fn cluster(&self, scope: &Scope, policies: &BTreeMap<PolicyName, ClusterName>) -> Option<ClusterName> {
+        if self.name == scope.router_policy() {
+            return None;
+        }
+        let known = policies.get(&self.name).cloned();
+        known.or_else(|| scope.cluster_of_policy(&self.name))
+    }
+
+    fn edges(&self, scope: &Scope) -> Vec<Edge> {
+        if self.is_of_router(scope) {
+            let role = ResourceId::Role(self.role.clone());
+            return vec![Edge::new(role, Tie::Needs, "an inline policy is part of its role")];
+        }
+        let queue = |tie, because| Edge::new(Kind::Queue, tie, because);
+        vec![
+            queue(Tie::SavedIn, "the queue saves which role has the policy"),
+            queue(Tie::Precedes, "the queue forgets a role last").when(None, Effect::ForgetsRole),
+            queue(Tie::Precedes, "the controller may use a key before its queue does")
+                .when(Effect::AllowsKey, Effect::Reencrypts),
+            Edge::new(
+                Kind::RolePolicy,
+                Tie::TakesOver,
+                "a controller always has a role that can read its queue",
+            ),
+        ]
+    }
+
+    /// A recreated policy continues from the one before.
+    fn effects(&self, before: Option<&Resource>) -> Vec<Effect> {
+        let opens = before.and_then(Resource::as_role_policy).is_some_and(|before| {
+            let (keys, had) = (policy::keys(&self.document), policy::keys(&before.document));
+            !keys.is_subset(&had)
+        });
+        opens.then_some(Effect::AllowsKey).into_iter().collect()
+    }
+
+    fn codes(&self, of_cluster: bool) -> (FindingCode, FindingCode) {
+        match of_cluster {
+            true => (
+                FindingCode::ControllerPolicyMissing,
+                FindingCode::ControllerPolicyChanged,
+            ),
+            false => (FindingCode::RouterPolicyMissing, FindingCode::RouterPolicyChanged),
+        }
+    }
+
+    fn summary(&self) -> String {
+        let statements = self.document.statements();
+        if self.role.as_str() == self.name.as_str() {
+            return match statements.len() {
+                1 => "1 statement".to_owned(),
+                count => format!("{count} statements"),
+            };
+        }
+        let actions = statements.iter().flat_map(|statement| texts(statement.get("Action")));
+        let actions: Vec<&str> = actions.map(short_action).collect();
+        format!("{}: {}", self.name, actions.join(", "))
+    }
+}
+
+/// The short word for an action of a controller.
+fn short_action(action: &str) -> &str {
+    match action {
+        "sqs:ReceiveMessage" => "receive",
+        "sqs:DeleteMessage" => "delete",
+        "sqs:GetQueueUrl" => "get URL",
+        "sqs:GetQueueAttributes" => "get attributes",
+        "kms:Decrypt" => "decrypt",
+        other => other,
+    }
+}

@@ -1,0 +1,144 @@
+//! Whether a consumer reads a queue, judged without receiving from it.
+//!
+//! SQS reports how many messages wait and how many are in flight, both approximately and up to a minute late. A receive
+//! with a visibility timeout of zero hides no message, and shows at once whether a message is still in the queue.
+
+use std::time::Duration;
+
+/// How long a queue is watched at most before the verdict.
+pub(super) const LONGEST: Duration = Duration::from_secs(90);
+/// After this time without change, the counts of SQS are right (SQS developer guide: about a minute).
+const SETTLED: Duration = Duration::from_secs(60);
+
+/// A sample of a queue after a probe was delivered to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct QueueSample {
+    /// The time since the delivery.
+    pub(super) at: Duration,
+    /// The number of waiting messages.
+    pub(super) waiting: u64,
+    /// The number of messages in flight.
+    pub(super) in_flight: u64,
+    /// Whether a receive showed the probe in the queue; `None` without a receive, or without a clear result.
+    pub(super) there: Option<bool>,
+}
+
+/// The verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ConsumerVerdict {
+    /// A consumer received the probe.
+    Read,
+    /// No consumer received the probe.
+    NotRead,
+    /// The samples do not decide it.
+    Unknown,
+}
+
+/// The verdict on these samples, in the order of time; `None` while a further sample can decide it.
+pub(super) fn judge(samples: &[QueueSample]) -> Option<ConsumerVerdict> {
+    let last = samples.last()?;
+    let looks: Vec<bool> = samples.iter().filter_map(|sample| sample.there).collect();
+    // One receive may come too early: a new message is not on all servers of SQS yet.
+    if looks.ends_with(&[false, false]) {
+        return Some(ConsumerVerdict::Read);
+    }
+    // A receive by a consumer puts a message in flight. The receive of kibus does not, but this is not guaranteed.
+    let seen = samples.iter().position(|sample| sample.there == Some(true));
+    let before_any_look_succeeded = &samples[..seen.unwrap_or(samples.len())];
+    if before_any_look_succeeded.iter().any(|sample| sample.in_flight > 0) {
+        return Some(ConsumerVerdict::Read);
+    }
+    if last.at < LONGEST {
+        return None;
+    }
+    let mut settled = samples.iter().filter(|sample| sample.at >= SETTLED).peekable();
+    Some(match last.there {
+        Some(true) => ConsumerVerdict::NotRead,
+        Some(false) => ConsumerVerdict::Unknown,
+        None if settled.peek().is_none() => ConsumerVerdict::Unknown,
+        None if settled.clone().all(|sample| sample.waiting > 0) => ConsumerVerdict::NotRead,
+        None if looks.is_empty() && settled.all(|sample| sample.waiting == 0) => ConsumerVerdict::Read,
+        None => ConsumerVerdict::Unknown,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GONE: Option<bool> = Some(false);
+    const THERE: Option<bool> = Some(true);
+
+    #[test]
+    fn what_was_seen_decides() {
+        type Row = (
+            &'static str,
+            &'static [(u64, u64, u64, Option<bool>)],
+            Option<ConsumerVerdict>,
+        );
+        let rows: &[Row] = &[
+            ("nothing yet", &[], None),
+            ("one look in vain", &[(1, 0, 0, GONE)], None),
+            (
+                "two looks in vain",
+                &[(1, 0, 0, GONE), (4, 0, 0, GONE)],
+                Some(ConsumerVerdict::Read),
+            ),
+            (
+                "there at first, then gone",
+                &[(1, 0, 0, THERE), (4, 0, 0, GONE), (7, 0, 0, GONE)],
+                Some(ConsumerVerdict::Read),
+            ),
+            ("gone, then there after all", &[(1, 0, 0, GONE), (4, 0, 0, THERE)], None),
+            ("in flight", &[(1, 0, 1, None)], Some(ConsumerVerdict::Read)),
+            (
+                "in flight after a look of ours",
+                &[(1, 0, 0, THERE), (4, 0, 1, None)],
+                None,
+            ),
+            ("waiting, and time is left", &[(1, 1, 0, None), (60, 1, 0, None)], None),
+            (
+                "waiting to the end",
+                &[(1, 0, 0, THERE), (30, 1, 0, None), (90, 1, 0, THERE)],
+                Some(ConsumerVerdict::NotRead),
+            ),
+            (
+                "waiting to the end, without a look",
+                &[(1, 1, 0, None), (60, 1, 0, None), (90, 1, 0, None)],
+                Some(ConsumerVerdict::NotRead),
+            ),
+            (
+                "never counted, without a look",
+                &[(1, 0, 0, None), (60, 0, 0, None), (90, 0, 0, None)],
+                Some(ConsumerVerdict::Read),
+            ),
+            (
+                "counted late and to no end",
+                &[(1, 0, 0, None), (60, 0, 0, None), (75, 3, 0, None), (90, 0, 0, None)],
+                Some(ConsumerVerdict::Unknown),
+            ),
+            (
+                "a look in vain at the very end",
+                &[(1, 1, 0, None), (60, 1, 0, None), (90, 1, 0, GONE)],
+                Some(ConsumerVerdict::Unknown),
+            ),
+            (
+                "one answer too late",
+                &[(95, 0, 0, GONE)],
+                Some(ConsumerVerdict::Unknown),
+            ),
+        ];
+        for (name, samples, verdict) in rows {
+            let samples: Vec<QueueSample> = samples
+                .iter()
+                .map(|(at, waiting, in_flight, there)| QueueSample {
+                    at: Duration::from_secs(*at),
+                    waiting: *waiting,
+                    in_flight: *in_flight,
+                    there: *there,
+                })
+                .collect();
+            assert_eq!(judge(&samples), *verdict, "{name}");
+        }
+    }
+}

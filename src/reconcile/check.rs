@@ -1,0 +1,181 @@
+//! The findings of a check: what differs from the saved options, what blocks events, and what could not be read.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::names::{self, Evidence};
+use super::target::{HubTarget, Others, Target};
+use super::{Blocked, Case, Intent, clusters, confirm, key, orphan, redrive, router_code};
+use crate::error::{Hint, Invocation};
+use crate::model::fact::Fact;
+use crate::model::fault::Fault;
+use crate::model::inventory::{Observed, Reading};
+use crate::model::name::{ClusterName, QueueName, RoleName};
+use crate::model::probe::Probed;
+use crate::model::resource::ResourceId;
+use crate::model::scope::LIVE;
+use crate::model::status::{Status, VersionState};
+use crate::plan::Refusal;
+use crate::plan::finding::{self, Finding, FindingCode, Subject, Traffic};
+use crate::survey::Survey;
+
+/// The queues that are read again: a message may just have arrived. What waits in the probe queue is kibus's own.
+#[must_use]
+pub fn queues_to_watch(survey: &Survey) -> Vec<QueueName> {
+    let waiting = survey.status.iter().filter_map(|(id, status)| match (id, status) {
+        (ResourceId::Queue(queue), Status::Queue(state)) if state.depth.waiting > 0 => Some(queue.clone()),
+        _ => None,
+    });
+    waiting.filter(|queue| *queue != survey.scope.probe_queue()).collect()
+}
+
+/// Whether there is a live router that can be asked for its self-test. If it cannot run, its state says why.
+#[must_use]
+pub fn asks_live_router(survey: &Survey) -> bool {
+    survey.live_version().is_some_and(VersionState::can_run)
+}
+
+/// Adds the findings to the intent of a check, and the warnings about them.
+///
+/// # Errors
+/// When nothing has one of the names.
+pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Intent) -> Result<(), Blocked> {
+    let Case { survey, target, .. } = case;
+    let HubTarget::Keep(router) = &target.hub else {
+        return Ok(());
+    };
+    let scope = &survey.scope;
+    let by_queue = clusters::by_queue(survey, clusters::kept(survey, target).into_keys());
+    let mut findings = missing(survey, target)?;
+    findings.extend(finding::changed(
+        scope,
+        &case.plan,
+        refusals,
+        &absent_roles(survey),
+        survey.now,
+    ));
+    router_code::fix_by_name(router, &mut findings);
+    findings.extend(finding::refused(scope, refusals));
+    if target.others == Others::Keep && confirm::prefix(survey).is_ok() {
+        let orphans = orphan::strays(survey).into_iter().filter_map(|stray| stray.orphan);
+        findings.extend(orphans.map(|orphan| finding::orphan(orphan.resource.id(), orphan.cluster)));
+    }
+    let deleted = survey.being_deleted().into_keys().filter(|name| target.checks(name));
+    findings.extend(deleted.map(|name| {
+        let queue = ResourceId::Queue(survey.cluster_queue(&name));
+        finding::being_deleted(queue, name)
+    }));
+    let mappings = survey.function_mappings.present().into_iter().flatten();
+    findings.extend(mappings.filter_map(|mapping| finding::foreign_mapping(scope, mapping)));
+    let mut unreadable = unreadable(survey, &case.observed);
+    match survey.tried.live.fault() {
+        Some(fault) if fault.is_denied() => intent.warnings.push(not_asked()),
+        Some(fault) => {
+            let id = ResourceId::Alias(scope.router_function(), LIVE.to_owned());
+            unreadable.push(finding::unreadable(scope, Subject::Resource(id), fault));
+        }
+        None => {}
+    }
+    let redrive = redrive::check(survey, &by_queue);
+    findings.extend(redrive.findings);
+    intent.warnings.extend(redrive.denied);
+    unreadable.extend(redrive.unreadable);
+    intent.incomplete = unreadable.len();
+    let traffic = traffic(survey, &by_queue);
+    intent.warnings.extend(stale_counts(survey, &traffic));
+    findings.extend(traffic);
+    findings.extend(unreadable);
+    findings.extend(survey.tried.probed.iter().filter_map(Probed::finding));
+    findings.extend(key::check(survey, case.after.key()).finding);
+    finding::sort(&mut findings);
+    intent.findings = findings;
+    Ok(())
+}
+
+/// Findings for clusters that are not registered, but of which some resource exists.
+fn missing(survey: &Survey, target: &Target) -> Result<Vec<Finding>, Blocked> {
+    if survey.discovered.fault().is_some() || confirm::prefix(survey).is_err() {
+        return Ok(Vec::new());
+    }
+    let unregistered = names::unregistered(survey, &target.kept());
+    let (exist, unknown): (Vec<_>, Vec<_>) = unregistered
+        .into_iter()
+        .partition(|name| names::evidence(survey, name) == Evidence::Exists);
+    if !unknown.is_empty() {
+        let unknown = unknown.iter().map(|name| names::unknown(survey, name));
+        return Err(Blocked::UnknownClusters(unknown.collect()));
+    }
+    Ok(exist.into_iter().map(finding::not_registered).collect())
+}
+
+fn traffic(survey: &Survey, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<Finding> {
+    let hub = survey.scope.hub_queues().into_iter();
+    let queues = hub.chain(by_queue.keys().cloned()).filter_map(|queue| {
+        let first = survey.depth(&queue)?;
+        let later = survey.tried.later.get(&queue).into_iter().flatten();
+        let samples = std::iter::once(first).chain(later.copied()).collect();
+        Some((queue, samples))
+    });
+    let traffic = Traffic {
+        queues: queues.collect(),
+        watched: survey.tried.watched,
+        mapping: survey.mapping().cloned(),
+        version: survey.live_version().cloned(),
+        live: survey.tried.live.present().cloned(),
+    };
+    finding::traffic(&survey.scope, &traffic, by_queue)
+}
+
+/// How to judge counts that may be stale, if a finding rests on them.
+fn stale_counts(survey: &Survey, traffic: &[Finding]) -> Option<Hint> {
+    let counted = [
+        FindingCode::DeadLetters,
+        FindingCode::QueueUnread,
+        FindingCode::HubQueueNotDraining,
+    ];
+    let rests = |finding: &Finding| counted.contains(&finding.code);
+    (!survey.tried.watched && traffic.iter().any(rests)).then(|| {
+        Hint::command(
+            "SQS counts messages up to a minute late; to watch the counts for a minute:",
+            Invocation::kibus("verify --probe"),
+        )
+    })
+}
+
+/// Not a finding: a caller who only reads may not invoke the router, which would also route any event.
+fn not_asked() -> Hint {
+    Hint::text(
+        "the live router was not asked for its self-test: AWS denied lambda:InvokeFunction, which the read-only policy does \
+         not contain",
+    )
+}
+
+/// The controller roles that certainly do not exist.
+fn absent_roles(survey: &Survey) -> BTreeSet<RoleName> {
+    let absent = survey.roles.iter().filter(|(_, policies)| **policies == Fact::Absent);
+    absent.map(|(role, _)| role.clone()).collect()
+}
+
+/// Everything that could not be read, each once.
+fn unreadable(survey: &Survey, observed: &Observed) -> Vec<Finding> {
+    let direct = survey.faults().map(|(id, fault)| (id.clone(), fault));
+    let derived = observed.iter().filter_map(|(id, reading)| match reading {
+        Reading::Unreadable(fault) => Some((id.clone(), fault)),
+        Reading::Absent | Reading::Present(_) => None,
+    });
+    let resources: BTreeMap<ResourceId, &Fault> = direct.chain(derived).collect();
+    let resources = resources.into_iter().map(|(id, fault)| (Subject::Resource(id), fault));
+    let versions = survey.versions.iter().filter_map(|(number, version)| {
+        let subject = Subject::Other(format!("version {number} of the router"));
+        Some((subject, version.fault()?))
+    });
+    let lists = [
+        ("clusters", survey.discovered.fault()),
+        ("mappings of the router", survey.function_mappings.fault()),
+    ];
+    let lists = lists
+        .into_iter()
+        .filter_map(|(what, fault)| Some((Subject::Other(what.to_owned()), fault?)));
+    let all = resources.chain(versions).chain(lists);
+    all.map(|(subject, fault)| finding::unreadable(&survey.scope, subject, fault))
+        .collect()
+}

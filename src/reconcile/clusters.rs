@@ -1,0 +1,191 @@
+//! The clusters of a target: the controller role of each, and their desired resources beside those that were read.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::blocked::{MissingRole, RoleSearch};
+use super::inventory::{of_cluster, of_clusters, roles_with_policy};
+use super::role_search::{self, Found};
+use super::target::{ClusterSetting, Others, RoleOption, Target};
+use super::{Blocked, Compared, cluster, orphan};
+use crate::model::cluster::Cluster;
+use crate::model::controller_role::similar;
+use crate::model::fact::Fact;
+use crate::model::inventory::Reading;
+use crate::model::name::{ClusterName, QueueName, RoleName};
+use crate::model::options::{ClusterOptions, HubOptions};
+use crate::model::resource::ResourceId;
+use crate::model::tags::Tags;
+use crate::survey::Survey;
+
+/// Which role a cluster's controller runs as.
+pub(super) enum RoleDecision {
+    Role(RoleName),
+    /// Kibus does not manage a policy on it.
+    Unmanaged,
+    /// Unknown until more is read.
+    Open,
+    /// No role is certainly the one.
+    NotFound(RoleSearch),
+    /// The role does not exist.
+    Missing(MissingRole),
+}
+
+/// The controller role of a cluster that is set: named now, or saved, or found.
+pub(super) fn decide(survey: &Survey, name: &ClusterName, setting: &ClusterSetting) -> RoleDecision {
+    let tags = survey.saved_tags(name);
+    let saved = tags.and_then(Tags::controller_role);
+    match (&setting.role, saved) {
+        (RoleOption::Unmanaged, _) => RoleDecision::Unmanaged,
+        (RoleOption::Named(template), saved) => match template.role(name) {
+            Ok(role) => existing(survey, name, role, saved),
+            Err(_) => RoleDecision::NotFound(RoleSearch::nothing(name)),
+        },
+        (RoleOption::Search, Some(role)) => existing(survey, name, role.clone(), Some(role)),
+        // A cluster that is registered without a role stays without one until a role is named.
+        (RoleOption::Search, None) if tags.is_some_and(|tags| tags.belong_to(&survey.scope.bus)) => {
+            RoleDecision::Unmanaged
+        }
+        (RoleOption::Search, None) => match role_search::find(survey, name) {
+            Found::One(role) => RoleDecision::Role(role),
+            Found::NotOne(search) => RoleDecision::NotFound(search),
+            Found::Open => RoleDecision::Open,
+        },
+    }
+}
+
+/// The decision for a named or saved role, which may not exist.
+fn existing(survey: &Survey, cluster: &ClusterName, role: RoleName, saved: Option<RoleName>) -> RoleDecision {
+    let absent = match survey.roles.get(&role) {
+        Some(Fact::Absent) => true,
+        Some(Fact::Unreadable(_)) => survey.observed.get(&ResourceId::Role(role.clone())) == Some(&Reading::Absent),
+        _ => false,
+    };
+    if !absent {
+        return RoleDecision::Role(role);
+    }
+    let similar = survey.role_names.present().map(|all| similar(cluster, all));
+    RoleDecision::Missing(MissingRole {
+        cluster: cluster.clone(),
+        saved: saved.as_ref() == Some(&role),
+        role,
+        similar: similar.unwrap_or_default().into_iter().cloned().collect(),
+    })
+}
+
+/// Whether a cluster of these has no queue.
+pub(super) fn lacks_queue(survey: &Survey, names: &BTreeSet<ClusterName>) -> bool {
+    names.iter().any(|name| survey.queue_tags(name).is_none())
+}
+
+/// The registered clusters that a target keeps as they are saved, with the tags of their queues.
+#[must_use]
+pub fn kept<'a>(survey: &'a Survey, target: &Target) -> BTreeMap<ClusterName, &'a Tags> {
+    let mut kept = match target.is_check() {
+        true => survey.registered(),
+        false => BTreeMap::new(),
+    };
+    kept.retain(|name, _| target.checks(name));
+    kept
+}
+
+/// These clusters by their queues.
+pub(super) fn by_queue(
+    survey: &Survey,
+    clusters: impl IntoIterator<Item = ClusterName>,
+) -> BTreeMap<QueueName, ClusterName> {
+    let clusters = clusters.into_iter();
+    clusters.map(|name| (survey.cluster_queue(&name), name)).collect()
+}
+
+/// The clusters that are set, each with its decided role.
+///
+/// # Errors
+/// When a role is missing or not found.
+pub(super) fn set(survey: &Survey, target: &Target, hub: &HubOptions) -> Result<Vec<Cluster>, Blocked> {
+    let (mut clusters, mut missing, mut not_found) = (Vec::new(), Vec::new(), Vec::new());
+    for (name, setting) in target.set() {
+        let role = match decide(survey, name, setting) {
+            RoleDecision::Role(role) => Some(role),
+            RoleDecision::Unmanaged => None,
+            RoleDecision::NotFound(search) => {
+                not_found.push(search);
+                continue;
+            }
+            RoleDecision::Missing(role) => {
+                missing.push(role);
+                continue;
+            }
+            RoleDecision::Open => match survey.role_names.fault() {
+                Some(fault) => return Err(Blocked::CallFailed("list the roles", Box::new(fault.clone()))),
+                None => {
+                    not_found.push(RoleSearch::nothing(name));
+                    continue;
+                }
+            },
+        };
+        let saved = survey.saved_tags(name).map(ClusterOptions::saved).transpose()?;
+        let options = setting.options.clone().or(saved.unwrap_or_default());
+        clusters.push(Cluster::new(
+            &survey.scope,
+            &hub.queue_prefix(),
+            name.clone(),
+            role,
+            options,
+        ));
+    }
+    if !missing.is_empty() {
+        return Err(Blocked::NoSuchRoles(missing));
+    }
+    if !not_found.is_empty() {
+        return Err(Blocked::RolesNotFound(not_found));
+    }
+    Ok(clusters)
+}
+
+/// What is compared of the clusters: those that are set, as decided, and all others that the target is about. `follow` says
+/// that all clusters follow a change of the hub.
+///
+/// # Errors
+/// When a saved option is invalid.
+pub(super) fn compared(
+    survey: &Survey,
+    target: &Target,
+    hub: &HubOptions,
+    set: &[Cluster],
+    follow: bool,
+) -> Result<Compared, Blocked> {
+    let mut compared = Compared::default();
+    let mut saved = match follow || target.others == Others::Remove {
+        true => survey.clusters(),
+        false => kept(survey, target),
+    };
+    saved.retain(|name, _| !target.clusters.contains_key(name) || target.is_check());
+    compared.observed.extend(of_clusters(survey, &saved));
+    if target.others == Others::Remove {
+        for orphan in orphan::strays(survey).into_iter().filter_map(|stray| stray.orphan) {
+            let reading = Reading::Present(Box::new(orphan.resource.clone()));
+            compared.observed.insert(orphan.resource.id(), reading);
+        }
+    } else {
+        compared.desired.extend(cluster::desired(survey, &saved, hub)?);
+    }
+    for name in target.removed().into_keys() {
+        compared
+            .observed
+            .extend(of_cluster(survey, name, &roles_of(survey, name, None)));
+    }
+    for cluster in set {
+        let roles = roles_of(survey, &cluster.name, cluster.controller_role.clone());
+        compared.observed.extend(of_cluster(survey, &cluster.name, &roles));
+        compared.desired.extend(cluster.desired(&survey.scope, hub));
+    }
+    Ok(compared)
+}
+
+/// The roles that may have the policy of a cluster.
+fn roles_of(survey: &Survey, name: &ClusterName, decided: Option<RoleName>) -> BTreeSet<RoleName> {
+    let mut roles = roles_with_policy(survey, name, &survey.cluster_queue(name));
+    roles.extend(decided);
+    roles.extend(survey.queue_tags(name).and_then(Tags::controller_role));
+    roles
+}

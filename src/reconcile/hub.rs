@@ -1,0 +1,130 @@
+//! The hub of a target: its options, and its desired resources beside those that were read.
+
+use super::inventory::{hub_exists, of_hub, saved_options};
+use super::target::{HubTarget, Target};
+use super::{Blocked, Compared, live_version, router_code};
+use crate::model::fact::Fact;
+use crate::model::hub::Hub;
+use crate::model::inventory::{Desired, Observed};
+use crate::model::options::{BadSavedOption, HubOptions};
+use crate::model::resource::{Architecture, Resource, ResourceId};
+use crate::model::scope::LIVE;
+use crate::model::tags::OPTION;
+use crate::survey::{SavedOptions, Survey};
+
+/// The saved options, if there are any, and those that the hub has afterwards.
+///
+/// # Errors
+/// When a target that needs a hub finds none, or its saved options are unknown or invalid.
+pub(super) fn options(survey: &Survey, target: &Target) -> Result<(Option<HubOptions>, HubOptions), Blocked> {
+    let before = match &target.hub {
+        HubTarget::Set(setting) => saved(survey, &setting.options)?,
+        HubTarget::Remove => survey.saved.options().cloned(),
+        // The queue that saves them is missing, and is a finding.
+        HubTarget::Keep(_) if survey.saved == SavedOptions::Absent && hub_exists(survey) => None,
+        HubTarget::Keep(_) | HubTarget::Leave | HubTarget::RollBack(_) => Some(saved_options(survey)?.clone()),
+    };
+    let after = before.clone().unwrap_or_default();
+    Ok(match target.setting() {
+        Some(setting) => (before, setting.options.clone().or(after)),
+        None => (before, after),
+    })
+}
+
+/// The saved options, if there are any. An invalid one is ignored if it is set again.
+fn saved(survey: &Survey, given: &HubOptions) -> Result<Option<HubOptions>, BadSavedOption> {
+    let SavedOptions::Damaged(_, tags) = &survey.saved else {
+        return Ok(survey.saved.options().cloned());
+    };
+    let (given, mut tags) = (given.saved_tags(), tags.clone());
+    loop {
+        match HubOptions::saved(&tags) {
+            Err(BadSavedOption { flag, .. }) if given.option(flag).is_some() => {
+                tags.0.remove(&format!("{OPTION}{flag}"));
+            }
+            other => return other.map(Some),
+        }
+    }
+}
+
+/// Whether registered clusters are affected by a change of options: by the prefix that their queues are named after, or
+/// by a key that they are encrypted with.
+pub(super) fn clusters_follow(before: Option<&HubOptions>, after: &HubOptions) -> bool {
+    before.is_some_and(|before| {
+        before.queue_prefix() != after.queue_prefix() || before.kms_key.is_some() || after.kms_key.is_some()
+    })
+}
+
+/// The architecture that the router of a target runs on.
+pub(super) fn architecture(survey: &Survey, target: &Target) -> Architecture {
+    let options = options(survey, target).ok();
+    options.map(|(_, after)| after).unwrap_or_default().architecture()
+}
+
+/// The concurrency that is reserved for the router now.
+pub(super) fn live_reserved(survey: &Survey) -> Option<u32> {
+    let function = survey.observed.function(survey.scope.router_function())?;
+    function.reserved_concurrency
+}
+
+/// The version to roll back to, if it must be read.
+pub(super) fn unread_version(survey: &Survey, version: Option<u64>) -> Option<u64> {
+    let live = live_version::alias(&survey.scope, &survey.observed)?;
+    let goal = live.rollback_target(version).ok()??;
+    (!survey.versions.contains_key(&goal)).then_some(goal)
+}
+
+/// What is compared of the hub.
+///
+/// # Errors
+/// When there is no version to roll back to.
+pub(super) fn compared(survey: &Survey, target: &Target, after: &HubOptions) -> Result<Compared, Blocked> {
+    let hub = |code| Hub::new(&survey.scope, after.clone(), code).desired();
+    let desired = match &target.hub {
+        HubTarget::Leave => return Ok(Compared::default()),
+        HubTarget::RollBack(version) => return rolled_back(survey, *version),
+        HubTarget::Remove => Desired::default(),
+        HubTarget::Set(setting) => {
+            let architecture = architecture(survey, target);
+            let mut desired = hub(router_code::to_deploy(&setting.router, survey, architecture));
+            router_code::keep_build(&setting.router, survey, architecture, &mut desired);
+            desired
+        }
+        HubTarget::Keep(router) => {
+            let mut desired = hub(router_code::expected(router, survey));
+            router_code::expect_live(router, survey, &mut desired);
+            desired
+        }
+    };
+    Ok(Compared {
+        desired,
+        observed: of_hub(survey),
+    })
+}
+
+/// The alias, on the version to roll back to. Nothing else is compared.
+fn rolled_back(survey: &Survey, version: Option<u64>) -> Result<Compared, Blocked> {
+    let live = live_version::alias(&survey.scope, &survey.observed).ok_or(Blocked::NoHub)?;
+    let Some(goal) = live.rollback_target(version).map_err(Blocked::NoVersion)? else {
+        return Ok(Compared::default());
+    };
+    let settings = match survey.versions.get(&goal) {
+        Some(Fact::Present(settings)) => settings.clone(),
+        Some(Fact::Unreadable(fault)) => {
+            return Err(Blocked::CallFailed(
+                "read the version of the router",
+                Box::new(fault.clone()),
+            ));
+        }
+        Some(Fact::Absent | Fact::NotAsked) | None => return Err(Blocked::VersionGone(goal)),
+    };
+    let desired = Desired::from_iter([Resource::Alias(live.rolled_back(goal, settings))]);
+    let alias = survey.observed.get(&live_id(survey)).cloned();
+    let observed: Observed = alias.map(|reading| (live_id(survey), reading)).into_iter().collect();
+    Ok(Compared { desired, observed })
+}
+
+/// The live alias, whose id is known before it exists.
+fn live_id(survey: &Survey) -> ResourceId {
+    ResourceId::Alias(survey.scope.router_function(), LIVE.to_owned())
+}

@@ -1,0 +1,173 @@
+//! What must be read for a target. The first query asks for all that no answer is needed for; each further one depends on
+//! the survey so far.
+
+use std::collections::BTreeSet;
+
+use super::target::{HubTarget, Others, RoleOption, Target};
+use super::{clusters, confirm, hub, key, live_version, names, orphan, redrive, role_search, second_source};
+use crate::model::cluster::Cluster;
+use crate::model::controller_role::usual_names;
+use crate::model::fact::Fact;
+use crate::model::name::ClusterName;
+use crate::model::options::HubOptions;
+use crate::model::resource::ResourceId;
+use crate::survey::{Policies, Query, Survey};
+use clusters::RoleDecision;
+
+/// Up to this many clusters, the usual roles are read by name, and the function in the same round, in case a queue is
+/// missing. For more clusters, one list of all roles needs fewer calls.
+const BY_NAME: usize = 10;
+
+/// What must be read next for a target; an empty query ends the survey.
+#[must_use]
+pub fn needs(target: &Target, survey: &Survey) -> Query {
+    let mut query = match survey.began() {
+        false => return first(target),
+        true => Query::default(),
+    };
+    // Without valid options there is no plan.
+    let Ok((before, after)) = hub::options(survey, target) else {
+        return query;
+    };
+    of_hub(target, survey, before.as_ref(), &after, &mut query);
+    of_set_clusters(target, survey, &after, &mut query);
+    of_names(target, survey, &mut query);
+    if target.others == Others::Remove || target.is_check() {
+        query.clusters.extend(orphan::not_read(survey));
+    }
+    query.role_names &= !survey.role_names.is_asked();
+    query.resources.retain(|id| survey.observed.get(id).is_none());
+    query.clusters.retain(|name| {
+        let queue = ResourceId::Queue(survey.cluster_queue(name));
+        survey.observed.get(&queue).is_none()
+    });
+    query
+}
+
+fn first(target: &Target) -> Query {
+    let (set, removed) = (target.set(), target.removed());
+    let all = target.is_check() || target.others == Others::Remove;
+    let controller_roles = [
+        (!set.is_empty()).then_some(Policies::AllAndManaged),
+        target.is_check().then_some(Policies::All),
+        (all || !removed.is_empty()).then_some(Policies::OfBus),
+    ];
+    let mut query = Query {
+        hub: !matches!(target.hub, HubTarget::Leave),
+        function: !set.is_empty() && set.len() <= BY_NAME,
+        clusters: set.keys().chain(removed.keys()).copied().cloned().collect(),
+        usual_queues: set.keys().copied().cloned().collect(),
+        all_clusters: all,
+        orphans: all,
+        controller_roles: controller_roles.into_iter().flatten().next(),
+        function_mappings: target.is_check(),
+        new_prefix: target
+            .setting()
+            .and_then(|setting| setting.options.queue_prefix.clone()),
+        ..Query::default()
+    };
+    for (name, setting) in &set {
+        match &setting.role {
+            RoleOption::Unmanaged => {}
+            RoleOption::Named(template) => {
+                let role = template.role(name).ok();
+                query.roles.extend(role.map(|role| (role, Policies::AllAndManaged)));
+            }
+            RoleOption::Search if set.len() <= BY_NAME => {
+                let roles = usual_names(name).into_iter();
+                query.roles.extend(roles.map(|role| (role, Policies::AllAndManaged)));
+            }
+            RoleOption::Search => query.role_names = true,
+        }
+    }
+    query
+}
+
+fn of_hub(target: &Target, survey: &Survey, before: Option<&HubOptions>, after: &HubOptions, query: &mut Query) {
+    match &target.hub {
+        HubTarget::Set(_) => {
+            let follow = hub::clusters_follow(before, after);
+            let untagged = role_search::of_untagged(survey, &key::rekeyed_without_role(survey, after));
+            query.all_clusters |= follow && !survey.discovered.is_asked();
+            if query.all_clusters {
+                query.controller_roles = Some(Policies::All);
+            }
+            query.roles.extend(untagged.roles);
+            query.role_names |=
+                follow && (untagged.role_names || role_search::needs_names(survey, survey.registered().keys()));
+        }
+        HubTarget::Keep(_) => {
+            let checked = clusters::kept(survey, target);
+            query.dead_letter_sources = redrive::to_read(survey, &clusters::by_queue(survey, checked.into_keys()));
+            query.versions = live_version::rolled_back(survey);
+        }
+        HubTarget::RollBack(version) => query.versions.extend(hub::unread_version(survey, *version)),
+        HubTarget::Leave | HubTarget::Remove => {}
+    }
+    if target.plans_hub() {
+        query.key = key::to_read(survey, after.key()).cloned();
+        let more = after.reserved() > hub::live_reserved(survey);
+        query.concurrency = more && !survey.unreserved_concurrency.is_asked();
+    }
+}
+
+fn of_set_clusters(target: &Target, survey: &Survey, hub: &HubOptions, query: &mut Query) {
+    let set = target.set();
+    if set.is_empty() {
+        return;
+    }
+    let names: BTreeSet<ClusterName> = set.keys().copied().cloned().collect();
+    // Only the hub queue says whether the bus was unlocked, or has its key, by the option or only in the tags.
+    if hub.lock_queues == Some(false) || key::changes(survey, hub, &names) {
+        query.resources.insert(ResourceId::Queue(survey.scope.hub_queue()));
+    }
+    // A queue that is missing may only have another prefix, and a function that was read anyway may show one.
+    if set.len() <= BY_NAME || clusters::lacks_queue(survey, &names) {
+        query.resources.extend(confirm::prefix_to_read(survey));
+    }
+    for (name, setting) in &set {
+        match clusters::decide(survey, name, setting) {
+            RoleDecision::Role(role) => match survey.roles.get(&role) {
+                None => drop(query.roles.insert(role, Policies::AllAndManaged)),
+                // Who may not list the policies of a role may still be allowed to read the one of kibus.
+                Some(Fact::Unreadable(_)) => {
+                    query.resources.insert(Cluster::policy_id(&survey.scope, name, &role));
+                    query.resources.insert(ResourceId::Role(role));
+                }
+                Some(_) => {}
+            },
+            RoleDecision::Open => query.role_names = true,
+            RoleDecision::Missing(_) => query.role_names |= !survey.role_names.is_asked(),
+            RoleDecision::NotFound(search) => query.roles.extend(role_search::unread(survey, &search)),
+            RoleDecision::Unmanaged => {}
+        }
+    }
+    let searched = |name: &ClusterName| set.get(name).is_some_and(|setting| setting.role == RoleOption::Search);
+    let mut untagged = key::rekeyed_without_role(survey, hub);
+    untagged.retain(searched);
+    let untagged = role_search::of_untagged(survey, &untagged);
+    let confirmed = role_search::needs_names(survey, names.iter().filter(|name| searched(name)));
+    query.role_names |= untagged.role_names || confirmed;
+    for (role, policies) in untagged.roles {
+        query.roles.entry(role).or_insert(policies);
+    }
+    query.resources.extend(second_source::to_read(survey));
+}
+
+/// What tells whether names that are not registered are of earlier clusters.
+fn of_names(target: &Target, survey: &Survey, query: &mut Query) {
+    let (kept, removed) = (target.kept(), target.removed().into_keys().cloned().collect());
+    let unregistered = names::unregistered(survey, &removed);
+    if !unregistered.is_empty() {
+        query.resources.extend(confirm::prefix_to_read(survey));
+    }
+    let listed = survey.discovered.is_asked();
+    let mut roles = names::roles(survey, &kept);
+    if !listed && !unregistered.is_empty() {
+        roles.extend(names::roles(survey, &removed));
+        (query.all_clusters, query.orphans) = (true, true);
+    }
+    roles.retain(|role, _| !survey.roles.contains_key(role));
+    query.roles.extend(roles);
+    query.clusters.extend(kept);
+}

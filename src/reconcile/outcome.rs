@@ -1,0 +1,167 @@
+//! What an intent says besides its changes: the message if there are none, the steps before and after, the clusters.
+
+use std::collections::BTreeMap;
+
+use super::target::{ClusterSetting, HubTarget, Others, RoleOption};
+use super::{Blocked, Case, ClusterSummary, Confirmation, Controller, NextStep, cluster, live_version};
+use crate::error::{Hint, Invocation};
+use crate::model::cluster::Cluster;
+use crate::model::karpenter::KarpenterVersion;
+use crate::model::name::ClusterName;
+use crate::model::policy;
+use crate::model::resource::{Queue, ResourceId};
+use crate::model::tags::Tags;
+use crate::plan::{Action, Change};
+
+/// The message if nothing changes; empty for a check.
+///
+/// # Errors
+/// When there is no router to roll back.
+pub(super) fn unchanged(case: &Case<'_>) -> Result<String, Blocked> {
+    let scope = &case.survey.scope;
+    let names: Vec<&str> = case.target.clusters.keys().map(ClusterName::as_str).collect();
+    Ok(match &case.target.hub {
+        HubTarget::Keep(_) => String::new(),
+        HubTarget::Set(_) => format!("No changes. Hub {} is up to date.", scope.bus),
+        HubTarget::Remove => format!("Nothing to delete: bus `{}` does not exist.", scope.bus),
+        HubTarget::RollBack(_) => {
+            let live = live_version::alias(scope, &case.survey.observed).ok_or(Blocked::NoHub)?;
+            let warning = live_version::warning(scope, &case.survey.observed);
+            format!(
+                "No changes. {}.",
+                warning.unwrap_or_else(|| live_version::sentence(live))
+            )
+        }
+        HubTarget::Leave if case.target.set().is_empty() => {
+            let are = if names.len() == 1 { "is" } else { "are" };
+            format!(
+                "No changes. {} {are} not registered on bus {}.",
+                names.join(", "),
+                scope.bus
+            )
+        }
+        HubTarget::Leave => match names.as_slice() {
+            [one] => format!("No changes. {one} is up to date."),
+            several => format!("No changes. {} clusters are up to date.", several.len()),
+        },
+    })
+}
+
+/// The steps after the changes.
+pub(super) fn next(case: &Case<'_>) -> Vec<NextStep> {
+    let mut next: Vec<NextStep> = after_hub(case).map(NextStep::Run).into_iter().collect();
+    let settings = case.target.set();
+    if settings.is_empty() {
+        return next;
+    }
+    let controllers: Vec<Controller> = case.set.iter().map(Controller::of).collect();
+    if settings.values().any(|setting| changes_settings(case, setting)) {
+        next.extend(policies_to_attach(case));
+        next.push(NextStep::ConfigureKarpenter(controllers));
+    } else {
+        next.push(NextStep::RemindOfSettings(controllers));
+    }
+    next
+}
+
+fn after_hub(case: &Case<'_>) -> Option<Hint> {
+    match &case.target.hub {
+        HubTarget::Set(_) if case.before.is_none() && case.set.is_empty() => {
+            Some(Hint::command("Next:", Invocation::kibus("add-cluster NAME")))
+        }
+        HubTarget::Set(_) if case.before.is_some() && changes_cluster_queues(case) => Some(Hint::command(
+            "The queues of clusters do not have this policy change yet; add-cluster applies it. To find these clusters:",
+            Invocation::kibus("verify"),
+        )),
+        HubTarget::RollBack(_) => Some(Hint::command(
+            "It stays live until the next bootstrap-hub, which upgrades again:",
+            Invocation::kibus("bootstrap-hub"),
+        )),
+        HubTarget::Set(_) | HubTarget::Leave | HubTarget::Keep(_) | HubTarget::Remove => None,
+    }
+}
+
+/// Whether the policies of cluster queues change too, as that of the probe queue does.
+fn changes_cluster_queues(case: &Case<'_>) -> bool {
+    let probe = ResourceId::Queue(case.survey.scope.probe_queue());
+    let mut updates = case
+        .plan
+        .changes
+        .iter()
+        .filter(|change| change.action == Action::Update);
+    let policies = [Queue::POLICY, Queue::REDRIVE_ALLOW];
+    updates.any(|change| change.id == probe && policies.iter().any(|path| change.touches(path)))
+}
+
+/// Whether the Karpenter settings are shown: for a new queue, another version, or if that is asked for.
+fn changes_settings(case: &Case<'_>, setting: &ClusterSetting) -> bool {
+    let new_queue = |change: &Change| {
+        matches!(change.action, Action::Create | Action::Replace)
+            && matches!(change.id, ResourceId::Queue(_))
+            && change.owner.cluster().is_some()
+    };
+    setting.show_settings
+        || setting.options.karpenter_version.is_some()
+        || setting.role == RoleOption::Unmanaged
+        || case.plan.changes.iter().any(new_queue)
+}
+
+/// The policies that controller roles need where kibus does not manage one. Clusters with the same policy share it.
+fn policies_to_attach(case: &Case<'_>) -> Vec<NextStep> {
+    let mut alike: BTreeMap<bool, Vec<&Cluster>> = BTreeMap::new();
+    for cluster in case.set.iter().filter(|cluster| cluster.controller_role.is_none()) {
+        let version = cluster.options.karpenter_version;
+        let asks = version.is_some_and(KarpenterVersion::asks_queue_attributes);
+        alike.entry(asks).or_default().push(cluster);
+    }
+    alike
+        .into_iter()
+        .filter_map(|(asks, clusters)| {
+            let first = clusters.first()?;
+            Some(NextStep::AttachPolicy {
+                policy: policy::controller(&case.survey.scope, &first.queue, asks, case.after.key()),
+                clusters: clusters.into_iter().map(Controller::of).collect(),
+            })
+        })
+        .collect()
+}
+
+/// The controllers that must stop using their queues first: of the clusters that are removed.
+pub(super) fn release(case: &Case<'_>) -> Vec<Controller> {
+    let clusters = case.survey.clusters();
+    let removed = clusters.iter().filter(|(name, _)| !case.target.wants(name));
+    cluster::controllers(case.survey, removed.map(|(name, tags)| (name, *tags)))
+}
+
+/// The clusters of a target, as lists show them.
+pub(super) fn clusters(case: &Case<'_>) -> Vec<ClusterSummary> {
+    let survey = case.survey;
+    let set = case
+        .set
+        .iter()
+        .map(|cluster| ClusterSummary::of(&survey.scope, cluster));
+    let removed = case.target.removed().into_keys().map(|name| {
+        let role = survey.queue_tags(name).and_then(Tags::controller_role);
+        ClusterSummary::new(&survey.scope, name, &survey.cluster_queue(name), role.as_ref())
+    });
+    let mut others = match case.follow || case.target.others == Others::Remove || case.target.is_check() {
+        true => cluster::summaries(survey),
+        false => Vec::new(),
+    };
+    let is_registered = |name: &ClusterName| survey.registered().contains_key(name);
+    others.retain(|cluster| match case.target.is_check() {
+        true => case.target.checks(&cluster.name) && is_registered(&cluster.name),
+        false => !case.target.clusters.contains_key(&cluster.name),
+    });
+    let mut all: Vec<ClusterSummary> = set.chain(removed).chain(others).collect();
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all
+}
+
+/// How the plan is confirmed: the deletion of a bus by its name.
+pub(super) fn confirmation(case: &Case<'_>) -> Confirmation {
+    match case.target.hub {
+        HubTarget::Remove => Confirmation::Typed(case.survey.scope.bus.to_string()),
+        _ => Confirmation::YesNo,
+    }
+}

@@ -1,0 +1,236 @@
+//! What should be true of a hub and its clusters afterwards. Each command makes a target from its arguments; the commands
+//! that change something, and `verify`, differ in nothing else.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::OfferedRouter;
+use crate::model::controller_role::RoleTemplate;
+use crate::model::name::ClusterName;
+use crate::model::options::{ClusterOptions, HubOptions};
+
+/// A target for one hub.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// The hub.
+    pub hub: HubTarget,
+    /// The clusters that are named.
+    pub clusters: BTreeMap<ClusterName, ClusterTarget>,
+    /// The clusters that are not named.
+    pub others: Others,
+}
+
+/// The target for a hub.
+#[derive(Clone, Debug)]
+pub enum HubTarget {
+    /// It stays as it is, and is read as far as the clusters need.
+    Leave,
+    /// As its saved options say, with this router. Differences are findings.
+    Keep(OfferedRouter),
+    /// By these options, else the saved ones, else the defaults.
+    Set(Box<HubSetting>),
+    /// This version of the router is live, else the one before.
+    RollBack(Option<u64>),
+    /// It does not exist.
+    Remove,
+}
+
+/// A hub that is set.
+#[derive(Clone, Debug)]
+pub struct HubSetting {
+    /// The options that are given.
+    pub options: HubOptions,
+    /// The router of this kibus.
+    pub router: OfferedRouter,
+    /// Whether an older router may replace a newer one.
+    pub allow_downgrade: bool,
+    /// Whether the policies stop to allow old keys now.
+    pub drop_old_key: bool,
+}
+
+/// The target for a named cluster.
+#[derive(Clone, Debug)]
+pub enum ClusterTarget {
+    /// As its queue has saved. Differences are findings.
+    Keep,
+    /// Registered.
+    Set(ClusterSetting),
+    /// Not registered.
+    Remove {
+        /// Whether a cluster that does not exist is skipped without an error or a warning.
+        ignore_missing: bool,
+    },
+}
+
+/// A cluster that is set.
+#[derive(Clone, Debug)]
+pub struct ClusterSetting {
+    /// The option for its controller role.
+    pub role: RoleOption,
+    /// The options that are given.
+    pub options: ClusterOptions,
+    /// Whether the Karpenter settings are shown even if they have not changed.
+    pub show_settings: bool,
+}
+
+/// The option for a controller role.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RoleOption {
+    /// Not set: the saved role, else the one with a usual name.
+    Search,
+    /// This role, or this pattern of names.
+    Named(RoleTemplate),
+    /// Kibus does not manage a policy on the controller role.
+    Unmanaged,
+}
+
+/// The target for the clusters that are not named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Others {
+    /// They stay as they are, and follow the key and the prefix of a hub that is set.
+    Leave,
+    /// As their queues have saved. Differences are findings.
+    Keep,
+    /// They do not exist.
+    Remove,
+}
+
+impl Target {
+    /// A hub by these options.
+    #[must_use]
+    pub fn bootstrap(setting: HubSetting) -> Self {
+        Self::of_hub(HubTarget::Set(Box::new(setting)), Others::Leave)
+    }
+
+    /// A router that is rolled back to this version, else to the one before.
+    #[must_use]
+    pub fn rollback(version: Option<u64>) -> Self {
+        Self::of_hub(HubTarget::RollBack(version), Others::Leave)
+    }
+
+    /// Nothing of the hub and its clusters.
+    #[must_use]
+    pub fn teardown() -> Self {
+        Self::of_hub(HubTarget::Remove, Others::Remove)
+    }
+
+    /// Clusters that are registered, all by the same setting.
+    #[must_use]
+    pub fn add(names: impl IntoIterator<Item = ClusterName>, setting: &ClusterSetting) -> Self {
+        Self::of_clusters(names, &ClusterTarget::Set(setting.clone()))
+    }
+
+    /// Clusters that are not registered.
+    #[must_use]
+    pub fn remove(names: impl IntoIterator<Item = ClusterName>, ignore_missing: bool) -> Self {
+        Self::of_clusters(names, &ClusterTarget::Remove { ignore_missing })
+    }
+
+    /// The hub as it has saved, with this router, and these clusters, or all if there are none.
+    #[must_use]
+    pub fn keep(router: OfferedRouter, names: impl IntoIterator<Item = ClusterName>) -> Self {
+        let named = Self::of_clusters(names, &ClusterTarget::Keep);
+        Self {
+            hub: HubTarget::Keep(router),
+            others: if named.clusters.is_empty() {
+                Others::Keep
+            } else {
+                Others::Leave
+            },
+            ..named
+        }
+    }
+
+    /// Whether the target says what should be as it is, so that differences are findings and nothing is changed.
+    #[must_use]
+    pub fn is_check(&self) -> bool {
+        matches!(self.hub, HubTarget::Keep(_))
+    }
+
+    /// The router, for a hub that is set or kept.
+    #[must_use]
+    pub fn router(&self) -> Option<&OfferedRouter> {
+        match &self.hub {
+            HubTarget::Set(setting) => Some(&setting.router),
+            HubTarget::Keep(router) => Some(router),
+            HubTarget::Leave | HubTarget::RollBack(_) | HubTarget::Remove => None,
+        }
+    }
+
+    /// The same with this router.
+    pub fn offer(&mut self, offered: OfferedRouter) {
+        match &mut self.hub {
+            HubTarget::Set(setting) => setting.router = offered,
+            HubTarget::Keep(router) => *router = offered,
+            HubTarget::Leave | HubTarget::RollBack(_) | HubTarget::Remove => {}
+        }
+    }
+
+    fn of_hub(hub: HubTarget, others: Others) -> Self {
+        Self {
+            hub,
+            clusters: BTreeMap::new(),
+            others,
+        }
+    }
+
+    fn of_clusters(names: impl IntoIterator<Item = ClusterName>, each: &ClusterTarget) -> Self {
+        Self {
+            hub: HubTarget::Leave,
+            clusters: names.into_iter().map(|name| (name, each.clone())).collect(),
+            others: Others::Leave,
+        }
+    }
+
+    /// The setting of a hub that is set.
+    pub(super) fn setting(&self) -> Option<&HubSetting> {
+        match &self.hub {
+            HubTarget::Set(setting) => Some(setting),
+            _ => None,
+        }
+    }
+
+    /// Whether the options of the hub decide what is planned for the hub itself.
+    pub(super) fn plans_hub(&self) -> bool {
+        matches!(self.hub, HubTarget::Set(_) | HubTarget::Keep(_))
+    }
+
+    /// The clusters that are set.
+    pub(super) fn set(&self) -> BTreeMap<&ClusterName, &ClusterSetting> {
+        let set = self.clusters.iter().filter_map(|(name, target)| match target {
+            ClusterTarget::Set(setting) => Some((name, setting)),
+            ClusterTarget::Keep | ClusterTarget::Remove { .. } => None,
+        });
+        set.collect()
+    }
+
+    /// The clusters that are removed, and whether a missing one is ignored.
+    pub(super) fn removed(&self) -> BTreeMap<&ClusterName, bool> {
+        let removed = self.clusters.iter().filter_map(|(name, target)| match target {
+            ClusterTarget::Remove { ignore_missing } => Some((name, *ignore_missing)),
+            ClusterTarget::Keep | ClusterTarget::Set(_) => None,
+        });
+        removed.collect()
+    }
+
+    /// The clusters that are named to be kept.
+    pub(super) fn kept(&self) -> BTreeSet<ClusterName> {
+        let kept = self
+            .clusters
+            .iter()
+            .filter(|(_, target)| matches!(target, ClusterTarget::Keep));
+        kept.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Whether a registered cluster is checked.
+    pub(super) fn checks(&self, cluster: &ClusterName) -> bool {
+        self.others == Others::Keep || matches!(self.clusters.get(cluster), Some(ClusterTarget::Keep))
+    }
+
+    /// Whether a cluster that exists is wanted afterwards.
+    pub(super) fn wants(&self, cluster: &ClusterName) -> bool {
+        match self.clusters.get(cluster) {
+            Some(target) => !matches!(target, ClusterTarget::Remove { .. }),
+            None => self.others != Others::Remove,
+        }
+    }
+}

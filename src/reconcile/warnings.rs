@@ -1,0 +1,198 @@
+//! What a person should know before the changes are applied, or with the findings of a check. One list, as of the guards.
+
+use super::target::{HubTarget, Others};
+use super::{Blocked, Case, clusters, confirm, inventory, key, live_version, names, orphan, router_code, senders};
+use crate::error::{Hint, Invocation};
+use crate::model::duration::duration_text;
+use crate::model::options::HubOptions;
+use crate::plan::Action;
+use crate::survey::SavedOptions;
+
+const WARNINGS: &[fn(&Case<'_>) -> Vec<Hint>] = &[
+    lost_options,
+    older_live_version,
+    unlocked_queues,
+    unknown_concurrency,
+    key_of_the_queues,
+    skipped_clusters,
+    controller_roles,
+    not_managed,
+    earlier_clusters,
+    old_keys,
+    expiring_messages,
+    stopped_senders,
+    other_build,
+];
+
+/// The warnings of a plan.
+///
+/// # Errors
+/// When it is unknown whether the router serves the clusters' queues.
+pub(super) fn of_plan(case: &Case<'_>) -> Result<Vec<Hint>, Blocked> {
+    let mut warnings: Vec<Hint> = WARNINGS.iter().flat_map(|warning| warning(case)).collect();
+    warnings.extend(unknown_prefix(case)?);
+    Ok(warnings)
+}
+
+/// Applies to a hub that is set and has parts, but no saved options.
+fn lost_options(case: &Case<'_>) -> Vec<Hint> {
+    let is_set = matches!(case.target.hub, HubTarget::Set(_)) && case.before.is_none();
+    if !is_set || case.survey.saved != SavedOptions::Absent || !inventory::hub_stays(case.survey) {
+        return Vec::new();
+    }
+    vec![Hint::text(
+        "the saved options of this hub are lost with its dead-letter queue and its function: options that are not given \
+         now are reset to their defaults",
+    )]
+}
+
+/// Applies if the hub is planned.
+fn older_live_version(case: &Case<'_>) -> Vec<Hint> {
+    let live = live_version::warning(&case.survey.scope, &case.survey.observed);
+    let live = live.filter(|_| case.target.plans_hub());
+    live.map(Hint::text).into_iter().collect()
+}
+
+/// Applies to a hub that is set.
+fn unlocked_queues(case: &Case<'_>) -> Vec<Hint> {
+    if case.target.setting().is_none() || case.after.lock_queues != Some(false) {
+        return Vec::new();
+    }
+    vec![Hint::command(
+        "the queues of this hub are not locked: anyone with sqs:SendMessage on them can make Karpenter drain nodes. To lock \
+         them:",
+        Invocation::kibus("bootstrap-hub --lock-queues"),
+    )]
+}
+
+fn unknown_concurrency(case: &Case<'_>) -> Vec<Hint> {
+    let fault = case.survey.unreserved_concurrency.fault();
+    let unknown = fault.map(|fault| {
+        Hint::text(format!(
+            "unknown whether the account has this much concurrency left: {fault}"
+        ))
+    });
+    unknown.into_iter().collect()
+}
+
+/// A key that blocks EventBridge is a warning if the hub is set, and a finding of a check.
+fn key_of_the_queues(case: &Case<'_>) -> Vec<Hint> {
+    let (survey, new) = (case.survey, case.after.key());
+    let check = match case.target.plans_hub() {
+        true => key::check(survey, new),
+        false => return Vec::new(),
+    };
+    if case.target.is_check() {
+        return check.unclear.into_iter().collect();
+    }
+    let blocks = check.finding.map(|finding| {
+        let text = format!(
+            "{}: {}: {}; {}. Use another key, or add this statement to its policy:",
+            finding.code,
+            finding.name(),
+            finding.message,
+            finding.code.meaning()
+        );
+        Hint::command(text, key::statement(&survey.scope))
+    });
+    let is_new = case.before.as_ref().and_then(HubOptions::key) != new;
+    let unclear = check.unclear.filter(|_| is_new);
+    let without_role = key::without_role(survey, &case.after);
+    blocks.into_iter().chain(unclear).chain(without_role).collect()
+}
+
+/// Applies to clusters that are removed and do not exist.
+fn skipped_clusters(case: &Case<'_>) -> Vec<Hint> {
+    let skipped = names::never_existed(case.survey, case.target);
+    let warning = |name| {
+        Hint::text(format!(
+            "cluster `{name}` is not registered on bus `{}` and is skipped",
+            case.survey.scope.bus
+        ))
+    };
+    skipped.iter().map(warning).collect()
+}
+
+/// Applies to clusters that are set or checked.
+fn controller_roles(case: &Case<'_>) -> Vec<Hint> {
+    case.roles.warnings.clone()
+}
+
+/// Applies to what is removed: what has a name of the bus, and is managed by something else, stays.
+fn not_managed(case: &Case<'_>) -> Vec<Hint> {
+    let warning = |id| {
+        Hint::text(format!(
+            "{id} is not managed by bus `{}` and is not deleted",
+            case.survey.scope.bus
+        ))
+    };
+    case.not_managed.iter().map(warning).collect()
+}
+
+/// Policies that no cluster explains. Applies if all clusters are removed or checked.
+fn earlier_clusters(case: &Case<'_>) -> Vec<Hint> {
+    let deletes = match case.target.others {
+        Others::Remove => true,
+        Others::Keep if confirm::prefix(case.survey).is_ok() => false,
+        Others::Keep | Others::Leave => return Vec::new(),
+    };
+    let strays = orphan::strays(case.survey)
+        .into_iter()
+        .filter(|stray| stray.orphan.is_none());
+    let unknown = strays.map(|stray| {
+        let (role, policy) = (stray.role, stray.policy);
+        let ending = if deletes { "; it is not deleted" } else { "" };
+        Hint::text(format!(
+            "role `{role}` has an inline policy `{policy}` with a name of this bus that belongs to no cluster of it{ending}"
+        ))
+    });
+    orphan::unread(case.survey).into_iter().chain(unknown).collect()
+}
+
+fn old_keys(case: &Case<'_>) -> Vec<Hint> {
+    case.old_keys.warnings.clone()
+}
+
+/// A queue with messages whose retention is lowered: SQS then deletes those that are older (SQS API reference,
+/// `SetQueueAttributes`). Applies if something is changed.
+fn expiring_messages(case: &Case<'_>) -> Vec<Hint> {
+    let changes = case.plan.changes.iter().filter(|_| !case.target.is_check());
+    let updates = changes.filter(|change| change.action == Action::Update);
+    let lowered = updates.filter_map(|change| {
+        let (before, after) = (change.before.as_ref()?.as_queue()?, change.after.as_ref()?.as_queue()?);
+        let count = case.survey.depth(&before.name)?.messages();
+        (after.retention < before.retention && count > 0).then(|| {
+            let (name, kept) = (&after.name, duration_text(after.retention.into()));
+            Hint::text(format!(
+                "messages wait in queue `{name}` (about {count}; the count may be stale): SQS deletes those older than \
+                 {kept} when the retention is lowered"
+            ))
+        })
+    });
+    lowered.collect()
+}
+
+/// Applies if something is changed.
+fn stopped_senders(case: &Case<'_>) -> Vec<Hint> {
+    match case.target.is_check() {
+        true => Vec::new(),
+        false => senders::stopped(&case.survey.scope, &case.plan),
+    }
+}
+
+/// Applies if the hub is planned.
+fn other_build(case: &Case<'_>) -> Vec<Hint> {
+    let router = case.target.router();
+    let warning = router.and_then(|router| router_code::warning(router, case.survey, &case.desired));
+    warning.into_iter().collect()
+}
+
+/// Applies to clusters that are removed, or are set and have no queue.
+fn unknown_prefix(case: &Case<'_>) -> Result<Option<Hint>, Blocked> {
+    let set = case.target.set().into_keys().cloned().collect();
+    let looks = !case.target.removed().is_empty() || clusters::lacks_queue(case.survey, &set);
+    match looks && case.target.setting().is_none() {
+        true => confirm::unread_prefix(case.survey),
+        false => Ok(None),
+    }
+}

@@ -1,0 +1,88 @@
+//! A batch: its messages as they arrived, and what became of them.
+
+use std::collections::{BTreeSet, HashSet};
+
+use super::decision::Decision;
+use super::decode::Repair;
+use super::instance::InstanceId;
+use crate::model::name::ClusterName;
+use crate::model::signal::Signal;
+
+/// A message as it arrived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Message {
+    /// Its id, by which Lambda returns it to the queue.
+    pub(super) id: String,
+    /// Where it came from.
+    pub(super) origin: Origin,
+    /// One EventBridge event.
+    pub(super) body: String,
+    /// How often it has been received, including this time; none if it came from no queue.
+    pub(super) receives: Option<u32>,
+    /// When the queue took it, in milliseconds of the Unix epoch.
+    pub(super) arrived: i64,
+}
+
+/// Where a message came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The hub queue.
+    HubQueue {
+        /// The receipt handle of this receive.
+        receipt: String,
+    },
+    /// No queue: an operator invoked the function with an event, or with dead letters.
+    Invocation,
+    /// A queue that the bus does not have. Anyone who may map a queue to the function can send to it, so nothing in its
+    /// messages is read.
+    OtherQueue,
+}
+
+/// The smallest thing that has a decision of its own: a message, or one entity of a message that names several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Item {
+    /// The number of its message in the batch.
+    pub(super) message: usize,
+    /// The kind of the event, if it was decoded.
+    pub(super) signal: Option<Signal>,
+    /// The instance, if there is one.
+    pub(super) instance: Option<InstanceId>,
+    /// The cluster, if it was found.
+    pub(super) cluster: Option<ClusterName>,
+    /// What became of it.
+    pub(super) decision: Decision,
+}
+
+/// An outgoing message that a queue took.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Delivery {
+    /// The cluster of the queue; none for a probe of the bus.
+    pub(super) cluster: Option<ClusterName>,
+    /// From the event's `time` to its delivery, in milliseconds, if it has a time.
+    pub(super) delay: Option<i64>,
+}
+
+/// What became of a batch.
+#[derive(Debug, Default)]
+pub(super) struct RoutedBatch {
+    /// Everything that arrived: at least one item for every message.
+    pub(super) items: Vec<Item>,
+    /// The outgoing messages that queues took.
+    pub(super) delivered: Vec<Delivery>,
+    /// What was repaired in events.
+    pub(super) repairs: Vec<Repair>,
+    /// The instances whose tags contradict the one that only AWS can write.
+    pub(super) contradictions: BTreeSet<InstanceId>,
+}
+
+impl RoutedBatch {
+    /// The numbers of the messages that return to the queue. A message returns whole: the part of it that was
+    /// delivered is delivered again, which does no harm in Karpenter.
+    pub(super) fn retried(&self) -> HashSet<usize> {
+        self.items
+            .iter()
+            .filter(|item| matches!(item.decision, Decision::Retried(_)))
+            .map(|item| item.message)
+            .collect()
+    }
+}

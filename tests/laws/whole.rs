@@ -1,0 +1,39 @@
+//! A hub that does not exist yet and its clusters are one plan.
+
+use kibus::apply::apply;
+use kibus::model::options::HubOptions;
+use kibus::reconcile::{ClusterTarget, Target};
+
+use super::account::Account;
+use super::command::{self, Nobody, RoleFlag};
+use super::interruption::{account_after, scope, wait};
+
+#[test]
+fn a_new_hub_and_its_clusters_are_one_plan() {
+    let options = |prefix: Option<&str>| HubOptions {
+        queue_prefix: prefix.map(|prefix| prefix.parse().unwrap()),
+        ..HubOptions::default()
+    };
+    for prefix in [None, Some("fleet-")] {
+        let account = Account::new(&scope(), account_after(&[]));
+        let mut target = Target::bootstrap(command::hub(&options(prefix), "0.1.0"));
+        for name in command::names(&["base", "tenant-1"]) {
+            target
+                .clusters
+                .insert(name, ClusterTarget::Set(command::cluster(RoleFlag::Role("a"))));
+        }
+        let plan = wait(command::plan(&scope(), &account, &target));
+        let queue = format!("{}base", prefix.unwrap_or("karpenter-"));
+        assert!(
+            plan.changes.iter().any(|change| change.id.name() == queue),
+            "{prefix:?}"
+        );
+        let stop = account.show(&plan, None);
+        assert!(
+            wait(apply(&plan, &account, 4, stop, &Nobody)).is_complete(),
+            "{prefix:?}"
+        );
+        let again = wait(command::plan(&scope(), &account, &target));
+        assert!(again.is_empty(), "{prefix:?}: {again:?}");
+    }
+}
