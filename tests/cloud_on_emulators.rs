@@ -11,8 +11,8 @@ use kibus::model::signal::Signal;
 use kibus::plan::{Op, diff};
 use serde_json::json;
 
-use crate::emulator::{Emulator, Kind};
-use crate::workbench::{ARCHIVES, Bench, sha256};
+use crate::support::emulator::{Emulator, Kind};
+use crate::support::workbench::{ARCHIVES, Bench, sha256};
 
 const KEY: &str = "arn:aws:kms:us-west-2:111122223333:key/1";
 const BOUNDARY: &str = "arn:aws:iam::111122223333:policy/boundary";

@@ -4,7 +4,6 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use kibus::aws::{AwsCloud, Connect};
 use kibus::cloud::{FaultKind, Waiting, Write};
 use kibus::model::hub::Hub;
 use kibus::model::options::HubOptions;
@@ -12,40 +11,27 @@ use kibus::model::resource::{Code, Resource, ResourceId};
 use kibus::plan::Op;
 use tokio::sync::watch;
 
-use crate::aws_like::{Behavior, Proxy, Server};
+use crate::aws_like::{Behavior, Server};
+use crate::support::behaving_cloud::BehavingCloud;
 
 const STILL_ANSWERS: &str = "SQS still answers for the deleted queue";
 
 /// The probe queue of a hub in an account of its own, created, behind a proxy.
 struct Bench {
-    proxy: Proxy,
-    cloud: AwsCloud,
+    behaving: BehavingCloud,
     sqs: aws_sdk_sqs::Client,
     queue: Resource,
 }
 
 impl Bench {
     async fn of(account: &str) -> Self {
-        let proxy = Proxy::start(Server::shared().port(), "none").await;
-        let connect = Connect {
-            region: Some("us-west-2".parse().unwrap()),
-            endpoint_url: Some(proxy.url.clone()),
-            account: Some(account.parse().unwrap()),
-            isolated: true,
-            ..Connect::default()
-        };
-        let session = connect.connect().await.unwrap();
-        let cloud = AwsCloud::new(&session, "kibus".parse().unwrap());
-        let hub = Hub::new(cloud.scope(), HubOptions::default(), Code::of_archive("0.1.0", "aa"));
-        let id = ResourceId::Queue(cloud.scope().probe_queue());
+        let behaving = BehavingCloud::of(account).await;
+        let scope = behaving.cloud.scope();
+        let hub = Hub::new(scope, HubOptions::default(), Code::of_archive("0.1.0", "aa"));
+        let id = ResourceId::Queue(scope.probe_queue());
         let queue = hub.desired().get(&id).unwrap().clone();
-        let sqs = aws_sdk_sqs::Client::new(session.config());
-        let bench = Self {
-            proxy,
-            cloud,
-            sqs,
-            queue,
-        };
+        let sqs = aws_sdk_sqs::Client::new(behaving.session.config());
+        let bench = Self { behaving, sqs, queue };
         bench.write(&bench.create(), Waiting::unattended()).await.unwrap();
         bench
     }
@@ -55,7 +41,7 @@ impl Bench {
     }
 
     async fn write(&self, op: &Op, waiting: Waiting<'_>) -> Result<(), FaultKind> {
-        self.cloud.write(op, waiting).await.map_err(|fault| fault.kind)
+        self.behaving.cloud.write(op, waiting).await.map_err(|fault| fault.kind)
     }
 
     /// Deletes the queue without the mark, as the console does.
@@ -84,17 +70,17 @@ async fn until_seen(run: impl AsyncFnOnce(Waiting<'_>) -> Result<(), FaultKind>)
 fn s22_a_queue_that_any_connection_finds_is_not_gone() {
     Server::shared().runtime.block_on(async {
         let bench = Bench::of("200000000201").await;
-        bench.proxy.like.switch("held S22");
+        bench.behaving.proxy.like.switch("held S22");
         let delete = Op::Delete(bench.queue.clone());
         bench.write(&delete, Waiting::unattended()).await.unwrap();
         let gone = async |waiting: Waiting<'_>| {
-            let gone = bench.cloud.gone(&bench.queue.id(), waiting).await;
+            let gone = bench.behaving.cloud.gone(&bench.queue.id(), waiting).await;
             gone.map_err(|fault| fault.kind)
         };
         until_seen(gone).await;
         // Each call has a connection of its own: five are not the first that asks.
-        assert!(bench.proxy.like.strikes(Behavior::S22) >= 6);
-        bench.proxy.like.settle().await;
+        assert!(bench.behaving.proxy.like.strikes(Behavior::S22) >= 6);
+        bench.behaving.proxy.like.settle().await;
         gone(Waiting::unattended()).await.unwrap();
     });
 }
@@ -106,10 +92,10 @@ fn s9_a_create_does_not_take_the_deleted_queue_for_the_new_one() {
         let bench = Bench::of("200000000202").await;
         // SQS gives whole seconds, so a queue that is deleted at once could be the new one.
         tokio::time::sleep(Duration::from_secs(8)).await;
-        bench.proxy.like.switch("held S2 S9");
+        bench.behaving.proxy.like.switch("held S2 S9");
         bench.delete_elsewhere().await;
         until_seen(async |waiting| bench.write(&bench.create(), waiting).await).await;
-        bench.proxy.like.settle().await;
+        bench.behaving.proxy.like.settle().await;
         bench.write(&bench.create(), Waiting::unattended()).await.unwrap();
     });
 }

@@ -53,7 +53,7 @@ fn undocumented(text: &str) -> Vec<usize> {
         // Only attributes are between an item and its comment.
         let mut above =
             above.take_while(|line| !line.is_empty() && (line.starts_with("#[") || !line.ends_with(['{', '}'])));
-        is_item(lines[*at]) && !above.any(|line| ["///", "#[doc", "$(#[$doc])"].iter().any(|doc| line.starts_with(doc)))
+        is_item(lines[*at]) && !above.any(|line| ["///", "#[doc", "$(#[$"].iter().any(|doc| line.starts_with(doc)))
     };
     (0..lines.len()).filter(is_undocumented).map(|at| at + 1).collect()
 }

@@ -18,8 +18,8 @@ use kibus::model::signal::Signal;
 use kibus::plan::{Op, diff};
 
 use crate::aws_like::Proxy;
-use crate::emulator::{Emulator, Kind};
-use crate::workbench::{ARCHIVES, Bench, sha256};
+use crate::support::emulator::{Emulator, Kind};
+use crate::support::workbench::{ARCHIVES, Bench, sha256};
 
 async fn hub_on_ministack() -> (Emulator, Bench, Desired) {
     let emulator = Emulator::start(Kind::Ministack).await;

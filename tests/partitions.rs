@@ -19,8 +19,8 @@ use kibus::reconcile::ClusterSummary;
 use kibus::ui::{Heading, text};
 use kibus::ui::{HubReport, Report};
 
-use crate::emulator::{Emulator, Kind};
-use crate::workbench::{ARCHIVES, Bench, sha256};
+use crate::support::emulator::{Emulator, Kind};
+use crate::support::workbench::{ARCHIVES, Bench, sha256};
 
 /// One Region of every partition with a public endpoint.
 const PLACES: [(&str, &str); 8] = [

@@ -13,8 +13,8 @@ use kibus::model::scope::Scope;
 use kibus::model::signal::Signal;
 use serde_json::Value;
 
-use crate::emulator::{ACCOUNT, Emulator, Kind};
-use crate::workbench::Bench;
+use crate::support::emulator::{ACCOUNT, Emulator, Kind};
+use crate::support::workbench::Bench;
 
 /// Each sample, and the signal whose rule matches it. Karpenter acts on no other events, and an event that it discards
 /// would distort its latency metric.

@@ -15,7 +15,7 @@ use kibus::plan::Op;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::stage::Stage;
+use crate::support::stage::Stage;
 
 /// The version of the router that is built with this test.
 const OURS: &str = env!("CARGO_PKG_VERSION");

@@ -1,20 +1,15 @@
 //! I11: IAM's report about all roles of an account agrees with its answers about each role.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
 
-use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
-use hyper::service::service_fn;
+use hyper::body::Bytes;
 use hyper::{Request, Response};
-use hyper_util::rt::TokioIo;
 use kibus::aws::{AwsCloud, Connect};
 use kibus::cloud::{Read, RoleDetails};
 use kibus::model::name::RoleName;
-use tokio::net::TcpListener;
 
-use crate::emulator::{Emulator, Kind};
-use crate::scenario::wire::{Answer, Broken, forward};
+use crate::support::emulator::{Emulator, Kind};
+use crate::support::proxy::{Answer, Broken, Port, forward};
 
 const NOBODY: &str = r#"{"Version": "2012-10-17", "Statement": []}"#;
 const DENIAL: &str = r#"{"Version": "2012-10-17", "Statement": {"Effect": "Deny", "Action": "*", "Resource": "*"}}"#;
@@ -112,25 +107,13 @@ async fn one_by_one(cloud: &AwsCloud, role: &RoleName) -> Option<Policies> {
 
 /// Starts a proxy to the emulator on this port that has a report of two pages; gives its URL.
 async fn with_two_pages(server: u16) -> String {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            let connection = hyper::server::conn::http1::Builder::new();
-            let connection =
-                connection.serve_connection(TokioIo::new(stream), service_fn(move |call| page(server, call)));
-            tokio::spawn(async move { drop(connection.await) });
-        }
-    });
-    url
+    Port::open().await.serve(move |request| page(server, request))
 }
 
-async fn page(server: u16, request: Request<Incoming>) -> Result<Answer, Broken> {
-    let (parts, body) = request.into_parts();
-    let body = body.collect().await?.to_bytes();
-    let form = String::from_utf8_lossy(&body);
+async fn page(server: u16, request: Request<Bytes>) -> Result<Answer, Broken> {
+    let form = String::from_utf8_lossy(request.body());
     if !form.contains("Action=GetAccountAuthorizationDetails") {
-        return forward(server, Request::from_parts(parts, body)).await;
+        return forward(server, request).await;
     }
     assert!(form.contains("Filter.member.1=Role"), "only roles: {form}");
     let (role, next) = if form.contains("Marker=next") {
@@ -140,7 +123,7 @@ async fn page(server: u16, request: Request<Incoming>) -> Result<Answer, Broken>
     };
     let roles = ["of-others", role].map(|name| format!("<member><RoleName>{name}</RoleName></member>"));
     let roles = format!("<RoleDetailList>{}</RoleDetailList>", roles.concat());
-    Ok(Response::new(Full::from(format!(
+    Ok(Response::new(Bytes::from(format!(
         "<GetAccountAuthorizationDetailsResponse><GetAccountAuthorizationDetailsResult>{roles}{next}\
          </GetAccountAuthorizationDetailsResult></GetAccountAuthorizationDetailsResponse>"
     ))))

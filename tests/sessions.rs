@@ -3,7 +3,8 @@
 use kibus::aws::{Connect, ConnectError};
 use kibus::error::{Error, ErrorKind};
 
-use crate::emulator::{ACCOUNT, Emulator, Kind};
+use crate::support::emulator::{ACCOUNT, Emulator, Kind};
+use crate::support::proxy::Port;
 
 #[tokio::test]
 async fn a_session_knows_account_region_and_partition() {
@@ -23,11 +24,7 @@ async fn a_session_knows_account_region_and_partition() {
 #[tokio::test]
 async fn the_endpoint_does_not_respond() {
     // A port on which nothing listens.
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
+    let port = Port::open().await.number();
     let connect = Connect {
         region: Some("us-west-2".parse().unwrap()),
         endpoint_url: Some(format!("http://127.0.0.1:{port}")),

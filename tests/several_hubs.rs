@@ -5,12 +5,12 @@ use std::ffi::OsString;
 use kibus::cli::CommandLine;
 use tokio::process::Command;
 
+use crate::support::transcript::Line;
+
 /// The environment variable with the hubs: `REGION` or `REGION@PROFILE`, separated by commas.
 pub(crate) const HUBS: &str = "HUBS";
 /// The environment variable with the arguments of kibus, a line each.
 const ARGUMENTS: &str = "ARGUMENTS";
-/// What the test binary writes to standard output first.
-pub(crate) const PREAMBLE: &str = "\nrunning 1 test\n";
 
 /// The program.
 pub(crate) fn command() -> Command {
@@ -29,6 +29,18 @@ pub(crate) fn command() -> Command {
 pub(crate) fn set_arguments(command: &mut Command, arguments: &[String]) {
     command.env(ARGUMENTS, arguments.join("\n"));
     command.env("KIBUS_ROUTER_BINARY", env!("CARGO_BIN_EXE_kibus-router"));
+}
+
+/// Removes what the test binary writes to standard output first.
+pub(crate) fn remove_preamble(lines: &mut Vec<Line>) {
+    if lines
+        .iter()
+        .map(|line| line.text.as_str())
+        .take(2)
+        .eq(["", "running 1 test"])
+    {
+        lines.drain(..2);
+    }
 }
 
 #[test]

@@ -1,18 +1,17 @@
 //! A list whose second page is throttled.
 
-use kibus::aws::{AwsCloud, Connect};
 use kibus::cloud::Read;
 use serde_json::{Value, json};
 
-use crate::aws_like::{Proxy, Server};
+use crate::aws_like::Server;
+use crate::support::behaving_cloud::BehavingCloud;
 
 /// The n-th call receives the n-th answer, so a first page that is asked for again would be missing.
 #[test]
 fn a_throttled_page_is_asked_for_again_and_the_pages_before_it_are_not() {
-    let server = Server::shared();
-    server.runtime.block_on(async {
+    Server::shared().runtime.block_on(async {
         let account = "320000000001";
-        let proxy = Proxy::start(server.port(), "none").await;
+        let BehavingCloud { proxy, cloud, .. } = BehavingCloud::of(account).await;
         let page = |queue: &str, next: Value| json!({"QueueUrls": [format!("http://x/{account}/{queue}")], "NextToken": next});
         let throttle = json!({"__type": "com.amazonaws.sqs#RequestThrottled", "message": "Rate exceeded"});
         let answers = [
@@ -28,15 +27,6 @@ fn a_throttled_page_is_asked_for_again_and_the_pages_before_it_are_not() {
         });
         let recording = json!({"format": 1, "rows": ["S27"], "place": "a test", "seen": [], "answers": answers});
         proxy.like.play(serde_json::from_value(recording).unwrap());
-        let connect = Connect {
-            region: Some("us-west-2".parse().unwrap()),
-            endpoint_url: Some(proxy.url.clone()),
-            account: Some(account.parse().unwrap()),
-            isolated: true,
-            ..Connect::default()
-        };
-        let session = connect.connect().await.unwrap();
-        let cloud = AwsCloud::new(&session, "kibus".parse().unwrap());
         let queues = cloud.queues("").await.unwrap();
         let names: Vec<_> = queues.iter().map(|queue| queue.as_str()).collect();
         assert_eq!(names, ["one", "three", "two"]);

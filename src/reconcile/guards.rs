@@ -22,7 +22,7 @@ const OF_PLAN: &[fn(&Case<'_>) -> Vec<Refusal>] = &[
     key_of_another_region,
     too_little_concurrency,
     old_key_in_use,
-    not_ours,
+    unsafe_changes,
     full_role,
     role_that_only_a_tag_names,
     option_that_only_a_tag_names,
@@ -102,7 +102,7 @@ fn old_key_in_use(case: &Case<'_>) -> Vec<Refusal> {
 }
 
 /// What this bus does not manage, another cluster's resource, a failed function, an older router, other settings.
-fn not_ours(case: &Case<'_>) -> Vec<Refusal> {
+fn unsafe_changes(case: &Case<'_>) -> Vec<Refusal> {
     let allowed = Allowed {
         downgrade: case.target.setting().is_some_and(|setting| setting.allow_downgrade),
     };

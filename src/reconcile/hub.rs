@@ -2,7 +2,7 @@
 
 use super::inventory::{hub_exists, of_hub, saved_options};
 use super::target::{HubTarget, Target};
-use super::{Blocked, Compared, live_version, router_code};
+use super::{ArchiveNeed, Blocked, Compared, live_version, router_code};
 use crate::model::fact::Fact;
 use crate::model::hub::Hub;
 use crate::model::inventory::{Desired, Observed};
@@ -56,9 +56,31 @@ pub(super) fn clusters_follow(before: Option<&HubOptions>, after: &HubOptions) -
 }
 
 /// The architecture that the router of a target runs on.
-pub(super) fn architecture(survey: &Survey, target: &Target) -> Architecture {
+#[must_use]
+pub fn architecture(survey: &Survey, target: &Target) -> Architecture {
     let options = options(survey, target).ok();
     options.map(|(_, after)| after).unwrap_or_default().architecture()
+}
+
+/// Why a target needs the archive of the router; `None` if it does not: nothing is deployed, or nothing that was deployed
+/// can be compared.
+#[must_use]
+pub fn archive_need(survey: &Survey, target: &Target) -> Option<ArchiveNeed> {
+    match &target.hub {
+        HubTarget::Leave | HubTarget::RollBack(_) | HubTarget::Remove => None,
+        HubTarget::Keep(_) => {
+            let deployed = survey.observed.function(survey.scope.router_function());
+            deployed.map(|_| ArchiveNeed::Compare)
+        }
+        HubTarget::Set(setting) => {
+            let stays = || router_code::staying(&setting.router, survey, architecture(survey, target)).is_some();
+            // With a damaged option there is no plan.
+            Some(match options(survey, target).is_err() || stays() {
+                true => ArchiveNeed::Compare,
+                false => ArchiveNeed::Upload,
+            })
+        }
+    }
 }
 
 /// The concurrency that is reserved for the router now.

@@ -34,10 +34,11 @@ pub use check::{asks_live_router, queues_to_watch};
 pub use cluster::{ClusterSummary, Controller};
 pub use clusters::kept as checked_clusters;
 pub use confirm::{Comparison, Difference};
+pub use hub::{architecture, archive_need};
 pub use needs::needs;
 pub use old_key::{of_controller as old_keys_of_controller, of_router as old_keys_of_router};
 pub use role_search::SavedRoles;
-pub use router_code::{ArchiveNeed, OfferedRouter, archive_need};
+pub use router_code::{ArchiveNeed, OfferedRouter};
 pub use target::{ClusterSetting, ClusterTarget, HubSetting, HubTarget, Others, RoleOption, Target};
 
 use crate::error::Hint;
@@ -45,7 +46,7 @@ use crate::model::cluster::Cluster;
 use crate::model::document::Document;
 use crate::model::inventory::{Desired, Observed};
 use crate::model::options::HubOptions;
-use crate::model::resource::{Architecture, ResourceId};
+use crate::model::resource::ResourceId;
 use crate::plan::finding::Finding;
 use crate::plan::{self, Plan, Refusal, SecondSources};
 use crate::survey::Survey;
@@ -93,12 +94,6 @@ pub fn reconcile(survey: &Survey, target: &Target) -> Result<Intent, Blocked> {
         second_sources: case.roles.second_sources,
         ..intent
     })
-}
-
-/// The architecture that the router of a target should run on.
-#[must_use]
-pub fn architecture(survey: &Survey, target: &Target) -> Architecture {
-    hub::architecture(survey, target)
 }
 
 /// What is asked of one hub.

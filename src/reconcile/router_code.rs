@@ -1,8 +1,7 @@
 //! Which code the router should have. Tags have no say in it: the function's code counts if it has the hash of the live
 //! version or of the router that kibus offers, and the live code if kibus published it as that version of the router.
 
-use super::target::{HubTarget, Target};
-use super::{hub, live_version};
+use super::live_version;
 use crate::error::{Hint, Invocation};
 use crate::model::fact::Fact;
 use crate::model::inventory::Desired;
@@ -54,26 +53,6 @@ pub(super) fn to_deploy(router: &OfferedRouter, survey: &Survey, architecture: A
     match router {
         OfferedRouter::Named(code, _) => code.clone(),
         _ => staying(router, survey, architecture).unwrap_or_else(|| router.code()),
-    }
-}
-
-/// Why a target needs the archive of the router; `None` if it does not: nothing is deployed, or nothing that was deployed
-/// can be compared.
-#[must_use]
-pub fn archive_need(survey: &Survey, target: &Target) -> Option<ArchiveNeed> {
-    match &target.hub {
-        HubTarget::Leave | HubTarget::RollBack(_) | HubTarget::Remove => None,
-        HubTarget::Keep(_) => {
-            let deployed = survey.observed.function(survey.scope.router_function());
-            deployed.map(|_| ArchiveNeed::Compare)
-        }
-        // With a damaged option there is no plan.
-        HubTarget::Set(setting) => Some(match hub::options(survey, target) {
-            Ok(_) if staying(&setting.router, survey, hub::architecture(survey, target)).is_none() => {
-                ArchiveNeed::Upload
-            }
-            Ok(_) | Err(_) => ArchiveNeed::Compare,
-        }),
     }
 }
 
@@ -183,7 +162,7 @@ pub(super) fn warning(router: &OfferedRouter, survey: &Survey, desired: &Desired
 }
 
 /// The live code, if it stays: it is of the offered version, and the function has no other.
-fn staying(router: &OfferedRouter, survey: &Survey, architecture: Architecture) -> Option<Code> {
+pub(super) fn staying(router: &OfferedRouter, survey: &Survey, architecture: Architecture) -> Option<Code> {
     let function = survey.observed.function(survey.scope.router_function())?;
     let live = same_version(router, survey, architecture)?;
     let is_alone = function.settings.code.sha256 == live.sha256 && function.settings.architecture == architecture;

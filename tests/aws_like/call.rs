@@ -6,6 +6,8 @@ use hyper::Request;
 use hyper::body::Bytes;
 use serde_json::Value;
 
+use crate::support::proxy::Connection;
+
 /// Who makes a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Caller {
@@ -14,10 +16,6 @@ pub(crate) enum Caller {
     /// A function of the emulator.
     Function,
 }
-
-/// The number of the connection that a call comes over, as an extension of its request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Connection(pub(crate) usize);
 
 /// One call, with its parameters decoded.
 pub(super) struct Call {

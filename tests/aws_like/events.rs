@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::Behavior::{E1, E4, E6, E12};
 use super::reply::Reply;
 use super::{At, Moments};
-use crate::scenario::wire::forward;
+use crate::support::proxy::forward;
 
 #[derive(Default)]
 pub(super) struct Events {

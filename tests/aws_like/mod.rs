@@ -37,15 +37,15 @@ use std::time::Instant;
 
 use hyper::Request;
 use hyper::body::Bytes;
-use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use serde_json::Value;
 
 use crate::recorded::Recording;
 use crate::scenario::all_together;
-use crate::scenario::wire::{Answer, Broken, forward};
+use crate::support::account::Account;
+use crate::support::proxy::{Answer, Broken, forward};
 pub(crate) use behavior::Behavior;
 use call::Call;
-pub(crate) use call::{Caller, Connection};
+pub(crate) use call::Caller;
 pub(crate) use playback::operation;
 pub(crate) use proxy::{FunctionProxy, Proxy};
 use reply::Reply;
@@ -178,7 +178,7 @@ impl AwsLike {
         if let Some(own) = own {
             return Ok(own.answer());
         }
-        let mut reply = Reply::read(forward(inner.server, request.clone()).await?).await;
+        let mut reply = Reply::from(forward(inner.server, request.clone()).await?);
         match call.service.as_str() {
             "sqs" => inner.sqs.after(&at, &mut reply).await,
             "events" => inner.events.after(&at, &mut reply),
@@ -238,44 +238,27 @@ impl At<'_> {
         }
     }
 
-    /// Asks the emulator in a JSON protocol, in the account and Region of this call.
+    /// The account and Region of this call, on the emulator.
+    fn account(&self) -> Account {
+        Account::new(&self.call.account, self.like.0.server, &self.call.region)
+    }
+
+    /// Asks the emulator in a JSON protocol.
     async fn ask(&self, service: &str, operation: &str, body: &Value) -> Reply {
-        let target = match service {
-            "sqs" => "AmazonSQS",
-            "events" => "AWSEvents",
-            "kms" => "TrentService",
-            other => panic!("{other} has no target"),
-        };
-        let request = Request::post("/")
-            .header("x-amz-target", format!("{target}.{operation}"))
-            .header(CONTENT_TYPE, "application/x-amz-json-1.1");
-        self.send(service, request, body.to_string()).await
+        let account = self.account();
+        account.json_request(service, operation, body.to_string()).await.into()
     }
 
-    /// Asks IAM in the account of this call.
+    /// Asks IAM.
     async fn ask_iam(&self, form: String) -> Reply {
-        let request = Request::post("/").header(CONTENT_TYPE, "application/x-www-form-urlencoded");
-        self.send("iam", request, format!("{form}&Version=2010-05-08")).await
+        let form = format!("{form}&Version=2010-05-08");
+        self.account().form_request("iam", form).await.into()
     }
 
-    /// Gets something of Lambda, in the account and Region of this call.
+    /// Gets something of Lambda.
     async fn get_lambda(&self, path: &str) -> Reply {
         let request = Request::get(format!("/2015-03-31/{path}"));
-        self.send("lambda", request, String::new()).await
-    }
-
-    async fn send(&self, service: &str, request: hyper::http::request::Builder, body: String) -> Reply {
-        let scope = format!(
-            "{}/20260101/{}/{service}/aws4_request",
-            self.call.account, self.call.region
-        );
-        let credential = format!("AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=0");
-        let request = request
-            .header("host", format!("127.0.0.1:{}", self.like.0.server))
-            .header("authorization", credential)
-            .header(CONTENT_LENGTH, body.len());
-        let answer = forward(self.like.0.server, request.body(Bytes::from(body)).unwrap()).await;
-        Reply::read(answer.unwrap()).await
+        self.account().request("lambda", request, "").await.into()
     }
 }
 
@@ -350,7 +333,7 @@ fn ten_first_hubs() {
     let hubs: Vec<_> = hubs.into_iter().map(|hub| hub.join().unwrap()).collect();
     for step in 0..hubs[0].len() {
         let runs: Vec<_> = hubs.iter().map(|hub| &hub[step]).collect();
-        let good = runs.iter().filter(|run| run.came.ends_with("exit 0")).count();
+        let good = runs.iter().filter(|run| run.came.succeeded()).count();
         let mut took: Vec<_> = runs.iter().map(|run| run.took.as_secs_f64()).collect();
         took.sort_by(f64::total_cmp);
         println!(
@@ -358,7 +341,7 @@ fn ten_first_hubs() {
             runs[0].line, took[0], took[9], took[5]
         );
     }
-    let failed = hubs.iter().flatten().filter(|run| !run.came.ends_with("exit 0"));
+    let failed = hubs.iter().flatten().filter(|run| !run.came.succeeded());
     let failed: Vec<_> = failed.map(|run| format!("{}\n{}", run.line, run.came)).collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }

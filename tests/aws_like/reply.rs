@@ -1,13 +1,12 @@
 //! An answer that behaviors make or change.
 
-use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
-use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName};
+use hyper::header::{HeaderMap, HeaderName};
 use hyper::{Response, StatusCode};
 use serde_json::{Value, json};
 
 use crate::recorded::RecordedAnswer;
-use crate::scenario::wire::Answer;
+use crate::support::proxy::{Answer, JSON, answer};
 
 /// A whole answer.
 pub(super) struct Reply {
@@ -16,17 +15,18 @@ pub(super) struct Reply {
     pub(super) body: Bytes,
 }
 
-impl Reply {
-    pub(super) async fn read(answer: Answer) -> Self {
+impl From<Answer> for Reply {
+    fn from(answer: Answer) -> Self {
         let (parts, body) = answer.into_parts();
-        let Ok(body) = body.collect().await;
         Self {
             status: parts.status,
             headers: parts.headers,
-            body: body.to_bytes(),
+            body,
         }
     }
+}
 
+impl Reply {
     /// An answer that was recorded.
     pub(super) fn recorded(answer: RecordedAnswer) -> Self {
         let header = |(name, value): (String, String)| Some((name.parse::<HeaderName>().ok()?, value.parse().ok()?));
@@ -39,13 +39,13 @@ impl Reply {
 
     /// A success of a JSON protocol.
     pub(super) fn success(body: &Value) -> Self {
-        Self::new(200, "application/x-amz-json-1.0", body.to_string())
+        Self::new(200, JSON, body.to_string())
     }
 
     /// An error of a JSON protocol.
     pub(super) fn error(status: u16, code: &str, message: &str) -> Self {
         let body = json!({"__type": code, "message": message, "Message": message});
-        Self::new(status, "application/x-amz-json-1.0", body.to_string()).with("x-amzn-errortype", code)
+        Self::new(status, JSON, body.to_string()).with("x-amzn-errortype", code)
     }
 
     /// A throttled invocation, with Lambda's reason.
@@ -78,12 +78,7 @@ impl Reply {
     }
 
     fn new(status: u16, kind: &str, body: String) -> Self {
-        let reply = Self {
-            status: StatusCode::from_u16(status).unwrap(),
-            headers: HeaderMap::new(),
-            body: body.into(),
-        };
-        reply.with(CONTENT_TYPE.as_str(), kind)
+        answer(status, kind, body).into()
     }
 
     fn with(mut self, name: &'static str, value: &str) -> Self {
@@ -101,10 +96,9 @@ impl Reply {
     }
 
     pub(super) fn answer(self) -> Answer {
-        let mut answer = Response::new(Full::new(self.body.clone()));
+        let mut answer = Response::new(self.body);
         *answer.status_mut() = self.status;
         *answer.headers_mut() = self.headers;
-        answer.headers_mut().insert(CONTENT_LENGTH, self.body.len().into());
         answer
     }
 }

@@ -6,7 +6,7 @@ use kibus::sandbox::PrivateServer;
 use tokio::runtime::Runtime;
 
 use super::{AwsLike, FunctionProxy};
-use crate::emulator::private_server;
+use crate::support::emulator::private_server;
 
 /// The one server of this process, which stops with it.
 pub(crate) struct Server {

@@ -7,14 +7,14 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::Behavior::{M2, S1, S2, S3, S4, S9, S12, S15, S22, S23, T1};
-use super::call::{Caller, Connection};
+use super::call::Caller;
 use super::kms::unusable_key;
 use super::message_size;
 use super::permission::denied;
 use super::redrive::Dropped;
 use super::reply::Reply;
 use super::{At, Denials, Moments};
-use crate::scenario::wire::forward;
+use crate::support::proxy::{Connection, forward};
 
 #[derive(Default)]
 pub(super) struct Sqs {

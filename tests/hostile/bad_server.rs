@@ -1,23 +1,18 @@
 //! A proxy that answers for one service what AWS never would.
 
 use std::convert::Infallible;
-use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use futures_util::stream;
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full, StreamBody};
-use hyper::body::{Bytes, Frame, Incoming};
-use hyper::header::CONTENT_TYPE;
-use hyper::service::service_fn;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::{Bytes, Frame};
 use hyper::{Request, Response};
-use hyper_util::rt::TokioIo;
 use serde_json::json;
-use tokio::net::TcpListener;
 
 use crate::aws_like::{AwsLike, Caller};
-use crate::scenario::wire::{Answer, Broken, asks_live_router, is_reading, operation, refusal};
+use crate::support::proxy::{Answer, Broken, Operation, Port, answer, asks_live_router, refusal, with_length};
 
 /// A text that no output may contain.
 pub(super) const MARK: &str = "sign-in-page";
@@ -48,20 +43,20 @@ pub(super) enum Bad {
 impl Bad {
     pub(super) const ALL: [Self; 5] = [Self::Empty, Self::Html, Self::Forbidden, Self::Huge, Self::HugeError];
 
-    fn answer(self, operation: &str) -> Answer {
+    fn answer(self, operation: &Operation) -> Answer {
         let page = format!("<html><title>{MARK}</title>\u{1b}[31m</html>");
-        let html = |status, body: String| {
-            let answer = Response::builder().status(status).header(CONTENT_TYPE, "text/html");
-            answer.body(Full::from(body)).unwrap()
-        };
+        let html = |status, body: String| answer(status, "text/html", body);
         match self {
             Self::Empty => html(200, String::new()),
             Self::Html => html(200, page),
             Self::Forbidden => html(403, page),
             Self::Huge | Self::Stream => html(200, MARK.repeat(HUGE / MARK.len())),
             Self::HugeError => refusal(operation, 400, "Odd", &"a ".repeat(HUGE / 2)),
-            Self::Endless => html(200, page_of_nothing(operation, PAGES.fetch_add(1, Ordering::Relaxed))),
-            Self::Repeated => html(200, page_of_nothing(operation, 1)),
+            Self::Endless => html(
+                200,
+                page_of_nothing(&operation.name, PAGES.fetch_add(1, Ordering::Relaxed)),
+            ),
+            Self::Repeated => html(200, page_of_nothing(&operation.name, 1)),
         }
     }
 }
@@ -115,19 +110,11 @@ struct State {
 impl BadServer {
     /// Starts a proxy to an emulator.
     pub(super) async fn start(like: &AwsLike, service: &'static str, bad: Bad, calls: Calls) -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
         let state = Arc::<Mutex<State>>::default();
         let (shared, like) = (Arc::clone(&state), like.clone());
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let (state, like) = (Arc::clone(&shared), like.clone());
-                let answer =
-                    service_fn(move |request| pass(Arc::clone(&state), like.clone(), (service, bad, calls), request));
-                let connection = hyper::server::conn::http1::Builder::new();
-                tokio::spawn(async move { drop(connection.serve_connection(TokioIo::new(stream), answer).await) });
-            }
-        });
+        let url = Port::open()
+            .await
+            .stream(move |request| pass(Arc::clone(&shared), like.clone(), (service, bad, calls), request));
         Self { url, state }
     }
 
@@ -169,19 +156,17 @@ async fn pass(
     state: Arc<Mutex<State>>,
     like: AwsLike,
     (service, bad, calls): (&'static str, Bad, Calls),
-    request: Request<Incoming>,
+    request: Request<Bytes>,
 ) -> Result<Streamed, Broken> {
-    let (parts, body) = request.into_parts();
-    let request = Request::from_parts(parts, body.collect().await?.to_bytes());
-    let (operation, _) = operation(&request);
-    let reads = is_reading(&operation) || asks_live_router(&request) || operation == "sqs:ReceiveMessage";
-    let is_bad = !matches!(bad, Bad::Endless | Bad::Repeated) || has_pages(&operation);
-    let is_meant = is_bad && operation.starts_with(&format!("{service}:")) && reads == (calls == Calls::Reads);
+    let operation = Operation::of(&request);
+    let reads = operation.is_reading() || asks_live_router(&request) || operation.name == "sqs:ReceiveMessage";
+    let is_bad = !matches!(bad, Bad::Endless | Bad::Repeated) || has_pages(&operation.name);
+    let is_meant = is_bad && operation.service() == service && reads == (calls == Calls::Reads);
     {
         let mut state = state.lock().unwrap();
         state.struck += usize::from(is_meant);
         if !reads {
-            state.writes.push(operation.clone());
+            state.writes.push(operation.name.clone());
         }
     }
     let answer = match calls {
@@ -199,5 +184,5 @@ async fn pass(
         }
         _ => like.pass(request, Caller::Client).await,
     };
-    Ok(answer?.map(BodyExt::boxed_unsync))
+    Ok(with_length(answer?).map(BodyExt::boxed_unsync))
 }

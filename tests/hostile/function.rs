@@ -1,21 +1,17 @@
 //! The real router as a process, with a local server in place of Lambda's Runtime API, EC2 and SQS.
 
-use std::net::Ipv4Addr;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use http_body_util::{BodyExt, Full};
-use hyper::body::{Bytes, Incoming};
-use hyper::service::service_fn;
+use hyper::body::Bytes;
 use hyper::{Request, Response};
-use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 
 use super::hub::{Hub, HubAnswer};
+use crate::support::proxy::{Answer, Broken, Port, json_answer};
 
 /// The cluster that owns every instance.
 pub(super) const CLUSTER: &str = "base";
@@ -48,8 +44,6 @@ struct Services {
 impl Function {
     /// Starts the router with these further variables.
     pub(super) async fn start(variables: &[(&str, &str)]) -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-        let address = listener.local_addr().unwrap().to_string();
         let (events, waiting) = mpsc::unbounded_channel();
         let (done, ended) = mpsc::unbounded_channel();
         let (sent, hub) = (Arc::default(), Arc::default());
@@ -59,21 +53,15 @@ impl Function {
             sent: Arc::clone(&sent),
             hub: Arc::clone(&hub),
         });
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let services = Arc::clone(&services);
-                tokio::spawn(async move {
-                    let service = service_fn(|request| services.answer(request));
-                    let connection = hyper::server::conn::http1::Builder::new();
-                    drop(connection.serve_connection(TokioIo::new(stream), service).await);
-                });
-            }
+        let url = Port::open().await.serve(move |request| {
+            let services = Arc::clone(&services);
+            async move { services.answer(request).await }
         });
         let process = Command::new(env!("CARGO_BIN_EXE_kibus-router"))
             .env_clear()
             .envs([
-                ("AWS_ENDPOINT_URL", format!("http://{address}").as_str()),
-                ("AWS_LAMBDA_RUNTIME_API", address.as_str()),
+                ("AWS_ENDPOINT_URL", url.as_str()),
+                ("AWS_LAMBDA_RUNTIME_API", url.trim_start_matches("http://")),
                 ("AWS_ACCESS_KEY_ID", "key"),
                 ("AWS_SECRET_ACCESS_KEY", "secret"),
                 ("AWS_REGION", "us-east-2"),
@@ -140,11 +128,11 @@ impl Function {
 }
 
 impl Services {
-    async fn answer(&self, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, hyper::Error> {
+    async fn answer(&self, request: Request<Bytes>) -> Result<Answer, Broken> {
         let path = request.uri().path().to_owned();
         if path.ends_with("/next") {
             let Some(event) = self.events.lock().await.recv().await else {
-                return Ok(Response::builder().status(410).body(Full::default()).unwrap());
+                return Ok(Response::builder().status(410).body(Bytes::new())?);
             };
             // Longer than on AWS: this is a debug build, on a machine that runs other tests.
             let deadline = (SystemTime::now() + Duration::from_secs(60)).duration_since(UNIX_EPOCH);
@@ -155,39 +143,32 @@ impl Services {
                     "lambda-runtime-invoked-function-arn",
                     "arn:aws:lambda:us-east-2:111122223333:function:kibus-router:live",
                 )
-                .body(Full::new(event))
-                .unwrap());
+                .body(event)?);
         }
-        let target = request.headers().get("x-amz-target").cloned();
-        let body = request.into_body().collect().await?.to_bytes();
+        let (target, body) = (request.headers().get("x-amz-target"), request.body());
         let text = match (path.rsplit('/').next(), target) {
             (Some("response"), _) => {
-                drop(self.ended.send(Ended::Answered(serde_json::from_slice(&body).unwrap())));
+                drop(self.ended.send(Ended::Answered(serde_json::from_slice(body).unwrap())));
                 String::new()
             }
             (Some("error"), _) => {
-                let error: Value = serde_json::from_slice(&body).unwrap();
+                let error: Value = serde_json::from_slice(body).unwrap();
                 let kind = error["errorType"].as_str().unwrap().to_owned();
                 drop(self.ended.send(Ended::Failed(kind)));
                 String::new()
             }
             (_, Some(target)) => {
-                let (target, input) = (target.to_str().unwrap(), serde_json::from_slice(&body).unwrap());
+                let (target, input) = (target.to_str().unwrap(), serde_json::from_slice(body).unwrap());
                 let own = self.hub.lock().unwrap().answer(target, &input);
                 match own {
-                    Some(HubAnswer::Given(status, answer)) => {
-                        let answer = Response::builder()
-                            .status(status)
-                            .body(Full::new(answer.to_string().into()));
-                        return Ok(answer.unwrap());
-                    }
+                    Some(HubAnswer::Given(status, answer)) => return Ok(json_answer(status, &answer)),
                     Some(HubAnswer::Never) => std::future::pending().await,
                     None => self.sqs(target, &input),
                 }
             }
-            _ => tags(&String::from_utf8_lossy(&body)),
+            _ => tags(&String::from_utf8_lossy(body)),
         };
-        Ok(Response::new(Full::new(text.into())))
+        Ok(Response::new(text.into()))
     }
 
     fn sqs(&self, target: &str, input: &Value) -> String {

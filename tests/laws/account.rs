@@ -64,6 +64,8 @@ struct State {
     resources: Desired,
     shown: Vec<Op>,
     writes: usize,
+    /// Which of them create what.
+    creates: Vec<(usize, ResourceId)>,
     interruption: Option<Interruption>,
     breaches: Vec<String>,
     /// The resource that was answered to exist: the rest of it may be written, as it was shown.
@@ -145,10 +147,16 @@ impl Account {
         let mut state = self.state();
         state.shown = plan.steps.iter().map(|step| step.op.clone()).collect();
         state.writes = 0;
+        state.creates.clear();
         state.interruption = interruption;
         state.unfinished = None;
         self.stop.send_replace(false);
         self.stop.subscribe()
+    }
+
+    /// The creates of the last run, with their places among its writes.
+    pub(super) fn creates(&self) -> Vec<(usize, ResourceId)> {
+        self.state().creates.clone()
     }
 
     /// The writes that broke a law.
@@ -369,6 +377,9 @@ impl Account {
     fn answer(&self, state: &mut State, op: &Op) -> Result<(), Fault> {
         let at = state.writes;
         state.writes += 1;
+        if matches!(op, Op::Create(_)) {
+            state.creates.push((at, op.id()));
+        }
         let now = state.interruption.filter(|now| now.at <= at);
         if now.is_some_and(|earlier| earlier.at < at && earlier.killed) {
             return Err(fault("killed"));

@@ -17,7 +17,7 @@ fn a_new_hub_and_its_clusters_are_one_plan() {
     for prefix in [None, Some("fleet-")] {
         let account = Account::new(&scope(), account_after(&[]));
         let mut target = Target::bootstrap(command::hub(&options(prefix), "0.1.0"));
-        for name in command::names(&["base", "tenant-1"]) {
+        for name in command::names(&["base", "two"]) {
             target
                 .clusters
                 .insert(name, ClusterTarget::Set(command::cluster(RoleFlag::Role("a"))));
@@ -29,10 +29,8 @@ fn a_new_hub_and_its_clusters_are_one_plan() {
             "{prefix:?}"
         );
         let stop = account.show(&plan, None);
-        assert!(
-            wait(apply(&plan, &account, 4, stop, &Nobody)).is_complete(),
-            "{prefix:?}"
-        );
+        let outcome = wait(apply(&plan, &account, 4, stop, &Nobody));
+        assert!(outcome.is_complete(), "{prefix:?}: {:?}", outcome.failed);
         let again = wait(command::plan(&scope(), &account, &target));
         assert!(again.is_empty(), "{prefix:?}: {again:?}");
     }

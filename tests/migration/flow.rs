@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use hyper::Request;
 use kibus::model::name::QueueName;
 use kibus::model::sample_event::sample_event;
 use kibus::model::signal::Signal;
@@ -104,11 +105,9 @@ impl Hub {
         let (port, account) = (self.stage.port(), &self.stage.cloud.scope().account);
         let url = format!("http://127.0.0.1:{port}/{account}/{queue}");
         let call = |name: &str, body: Value| {
-            let (target, body) = (format!("AmazonSQS.{name}"), body.to_string());
-            async move {
-                self.call("sqs", "POST", "/", Some(&target), "application/x-amz-json-1.0", body)
-                    .await
-            }
+            let request = Request::post("/").header("x-amz-target", format!("AmazonSQS.{name}"));
+            let request = request.header("content-type", "application/x-amz-json-1.0");
+            self.call("sqs", request, body.to_string())
         };
         let receive = json!({"QueueUrl": url, "MaxNumberOfMessages": 10, "WaitTimeSeconds": 1});
         let received = call("ReceiveMessage", receive).await;
@@ -126,10 +125,9 @@ impl Hub {
         let detail = json!({"test": name}).to_string();
         let entry = json!({"Source": "kibus.probe", "DetailType": "Kibus Probe", "Detail": detail});
         let body = json!({"Entries": [entry]}).to_string();
-        let target = Some("AWSEvents.PutEvents");
-        let answer = self
-            .call("events", "POST", "/", target, "application/x-amz-json-1.1", body)
-            .await;
+        let request = Request::post("/").header("x-amz-target", "AWSEvents.PutEvents");
+        let request = request.header("content-type", "application/x-amz-json-1.1");
+        let answer = self.call("events", request, body).await;
         assert_eq!(answer["FailedEntryCount"], 0, "{answer}");
         name
     }

@@ -1,22 +1,16 @@
 //! A proxy that holds one write of a command, so that the command can be killed there.
 
-use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 
-use http_body_util::BodyExt;
-use hyper::body::{Bytes, Incoming};
-use hyper::service::service_fn;
-use hyper::{Method, Request};
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpListener;
-use tokio::sync::Notify;
+use hyper::Request;
+use hyper::body::Bytes;
 
-use crate::scenario::wire::{Answer, Broken, forward};
+use crate::support::proxy::{Answer, Broken, Held, Hold, Operation, Port, forward, hold};
 
-/// A write whose answer is held: how many writes come before its end, and who waits for it.
+/// How many writes come before the end of the held one; no later write is answered.
 struct HeldWrite {
     left: usize,
-    reached: Arc<Notify>,
+    hold: Option<Hold>,
 }
 
 /// A proxy that holds one write of a command.
@@ -27,34 +21,22 @@ pub(super) struct Proxy {
 
 impl Proxy {
     pub(super) async fn start(server: u16) -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
         let held: Arc<Mutex<Option<HeldWrite>>> = Arc::default();
-        let proxy = Self {
-            url,
-            held: Arc::clone(&held),
-        };
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let held = Arc::clone(&held);
-                let service = service_fn(move |request| pass(Arc::clone(&held), server, request));
-                let connection =
-                    hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
-                // It breaks when the client is killed.
-                tokio::spawn(async move { drop(connection.await) });
-            }
-        });
-        proxy
+        let holds = Arc::clone(&held);
+        let url = Port::open()
+            .await
+            .serve(move |request| pass(Arc::clone(&holds), server, request));
+        Self { url, held }
     }
 
     /// Holds the answer to the write with this number, counted from 1; every later one is held too.
-    pub(super) fn hold(&self, write: usize) -> Arc<Notify> {
-        let reached = Arc::new(Notify::new());
+    pub(super) fn hold(&self, write: usize) -> Held {
+        let (hold, held) = hold();
         *self.held.lock().unwrap() = Some(HeldWrite {
             left: write,
-            reached: Arc::clone(&reached),
+            hold: Some(hold),
         });
-        reached
+        held
     }
 
     pub(super) fn release(&self) {
@@ -62,33 +44,21 @@ impl Proxy {
     }
 }
 
-async fn pass(held: Arc<Mutex<Option<HeldWrite>>>, server: u16, request: Request<Incoming>) -> Result<Answer, Broken> {
-    let (parts, body) = request.into_parts();
-    let request = Request::from_parts(parts, body.collect().await?.to_bytes());
-    let writes = is_write(&request);
+async fn pass(held: Arc<Mutex<Option<HeldWrite>>>, server: u16, request: Request<Bytes>) -> Result<Answer, Broken> {
+    // A router that is asked for its self-test changes nothing.
+    let writes = !Operation::of(&request).is_reading() && !request.uri().path().ends_with("/invocations");
     let answer = forward(server, request).await?;
-    let reached = match held.lock().unwrap().as_mut().filter(|_| writes) {
+    let here = match held.lock().unwrap().as_mut().filter(|_| writes) {
         Some(write) => {
             write.left = write.left.saturating_sub(1);
-            (write.left == 0).then(|| Arc::clone(&write.reached))
+            (write.left == 0).then(|| write.hold.take())
         }
         None => None,
     };
-    if let Some(reached) = reached {
-        reached.notify_one();
-        std::future::pending::<()>().await;
+    match here {
+        None => {}
+        Some(Some(hold)) => hold.here().await,
+        Some(None) => std::future::pending().await,
     }
     Ok(answer)
-}
-
-fn is_write(request: &Request<Bytes>) -> bool {
-    let reads = |name: &str| ["Get", "List", "Describe"].iter().any(|verb| name.starts_with(verb));
-    if let Some(target) = request.headers().get("x-amz-target") {
-        return !reads(target.to_str().unwrap().rsplit('.').next().unwrap());
-    }
-    let form = String::from_utf8_lossy(request.body());
-    match form.strip_prefix("Action=") {
-        Some(action) => !reads(action),
-        None => request.method() != Method::GET && !request.uri().path().ends_with("/invocations"),
-    }
 }

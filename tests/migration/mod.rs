@@ -12,9 +12,8 @@ use std::io::{Cursor, Write};
 use std::process::Output;
 use std::sync::Arc;
 
-use http_body_util::BodyExt;
 use hyper::Request;
-use hyper::body::Bytes;
+use hyper::http::request::Builder;
 use kibus::cloud::Read;
 use kibus::model::resource::{Alias, EventSourceMapping, ResourceId};
 use kibus::model::scope::LIVE;
@@ -24,8 +23,9 @@ use tokio::process::Command;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-use crate::scenario::wire::forward;
-use crate::stage::Stage;
+use crate::support::account::Account;
+use crate::support::proxy::document;
+use crate::support::stage::Stage;
 use flow::Flow;
 use held_write::Proxy;
 
@@ -127,8 +127,8 @@ impl Hub {
             "Action=CreateTags&Version=2016-11-15&ResourceId.1={INSTANCE}{}",
             tags.collect::<String>()
         );
-        hub.call("ec2", "POST", "/", None, "application/x-www-form-urlencoded", form)
-            .await;
+        let request = Request::post("/").header("content-type", "application/x-www-form-urlencoded");
+        hub.call("ec2", request, form).await;
         hub
     }
 
@@ -151,48 +151,21 @@ impl Hub {
                 Value::String(form) => form.clone(),
                 body => body.to_string(),
             };
-            let target = write["target"].as_str();
-            self.call(
-                text("service"),
-                text("method"),
-                text("path"),
-                target,
-                text("type"),
-                body,
-            )
-            .await;
+            let request = Request::builder().method(text("method")).uri(text("path"));
+            let mut request = request.header("content-type", text("type"));
+            if let Some(target) = write["target"].as_str() {
+                request = request.header("x-amz-target", target);
+            }
+            self.call(text("service"), request, body).await;
         }
     }
 
-    /// A call of the emulator, which takes the service and the Region from the signature and does not check it.
-    async fn call(
-        &self,
-        service: &str,
-        method: &str,
-        path: &str,
-        target: Option<&str>,
-        kind: &str,
-        body: String,
-    ) -> Value {
-        let scope = format!("test/20260101/us-west-2/{service}/aws4_request");
-        let mut request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header("host", "127.0.0.1")
-            .header("content-type", kind)
-            .header(
-                "authorization",
-                format!("AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=0"),
-            );
-        if let Some(target) = target {
-            request = request.header("x-amz-target", target);
-        }
-        let request = request.body(Bytes::from(body)).unwrap();
-        let answer = forward(self.stage.port(), request).await.unwrap();
-        let status = answer.status();
-        let body = answer.into_body().collect().await.unwrap().to_bytes();
-        assert!(status.is_success(), "{service} {path} {target:?}: {body:?}");
-        serde_json::from_slice(&body).unwrap_or_default()
+    /// A call of the emulator.
+    async fn call(&self, service: &str, request: Builder, body: String) -> Value {
+        let account = Account::new("test", self.stage.port(), "us-west-2");
+        let answer = account.request(service, request, body).await;
+        assert!(answer.status().is_success(), "{service}: {:?}", answer.body());
+        document(&answer)
     }
 
     fn command(&self, arguments: &str) -> Command {
@@ -216,10 +189,10 @@ impl Hub {
     /// Runs a command, kills it when its write with this number was executed and not answered, and returns whether
     /// that write came.
     async fn killed_at(&self, arguments: &str, write: usize) -> bool {
-        let reached = self.proxy.hold(write);
+        let mut held = self.proxy.hold(write);
         let mut child = self.command(arguments).spawn().unwrap();
         let killed = tokio::select! {
-            () = reached.notified() => true,
+            () = held.reached() => true,
             _ = child.wait() => false,
         };
         child.kill().await.unwrap();

@@ -14,8 +14,9 @@ use kibus::plan::{Op, diff};
 use kibus::sandbox::PrivateServer;
 use serde_json::{Value, json};
 
-use crate::emulator::{ACCOUNT, private_server};
-use crate::kms_key;
+use crate::support::account::Account;
+use crate::support::emulator::{ACCOUNT, private_server};
+use crate::support::kms_key;
 
 const REGION: &str = "us-west-2";
 
@@ -128,7 +129,8 @@ impl Bench {
     pub(super) async fn key(&self, allows_eventbridge: bool) -> String {
         let statement = policy::key_statement(self.cloud.scope()).value().clone();
         let policy = allows_eventbridge.then(|| json!({ "Version": "2012-10-17", "Statement": [statement] }));
-        kms_key::make(self.server.endpoint().port, ACCOUNT, REGION, policy.as_ref()).await
+        let account = Account::new(ACCOUNT, self.server.endpoint().port, REGION);
+        kms_key::make(&account, policy.as_ref()).await
     }
 
     /// How many of the hub's resources exist.

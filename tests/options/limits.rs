@@ -4,7 +4,7 @@ use kibus::model::document::Document;
 use serde_json::json;
 
 use super::bench::Bench;
-use crate::emulator::ACCOUNT;
+use crate::support::emulator::ACCOUNT;
 
 #[tokio::test]
 async fn every_command_reports_a_key_that_denies_eventbridge() {

@@ -1,28 +1,23 @@
 //! An account with users on an emulator that checks signatures and policies.
 
 use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
 use std::process::Stdio;
-use std::sync::{Arc, OnceLock};
 
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_eventbridge::types::{PutEventsRequestEntry, Target};
 use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
-use http_body_util::BodyExt;
 use hyper::Request;
-use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
+use hyper::body::Bytes;
 use kibus::sandbox::PrivateServer;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
-use tokio::net::TcpListener;
 use tokio::process::Command;
 
 use super::queue_locks;
-use crate::emulator::{ACCOUNT, private_server};
-use crate::kms_key;
-use crate::scenario::wire::{Answer, Broken, forward};
+use crate::support::account;
+use crate::support::emulator::{ACCOUNT, private_server};
+use crate::support::kms_key;
+use crate::support::proxy::{Answer, Broken, Port, Upstream};
+use crate::support::workbench::sha256;
 
 /// The Region of most of these tests.
 pub(super) const REGION: &str = "us-west-2";
@@ -67,13 +62,14 @@ impl Account {
     /// Starts the emulator with its checks enabled. All calls go through a proxy that marks them as TLS, which the queue
     /// policies require.
     pub(super) async fn start(region: &'static str) -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-        let endpoint = format!("http://{}", listener.local_addr().unwrap());
-        let server: Arc<OnceLock<u16>> = Arc::default();
-        tokio::spawn(terminate_tls(listener, Arc::clone(&server)));
+        let server = Upstream::default();
+        let target = server.clone();
+        let endpoint = Port::open()
+            .await
+            .serve(move |request| terminate_tls(target.clone(), request));
         let environment = [("AUTH", "true"), ("AWS_ENDPOINT_URL", endpoint.as_str())];
         let started = private_server(&environment).await;
-        server.set(started.endpoint().port).unwrap();
+        server.set(started.endpoint().port);
         Self {
             server: started,
             region,
@@ -176,7 +172,8 @@ impl Account {
                 "Resource": "*",
             }],
         });
-        kms_key::make(self.server.endpoint().port, ACCOUNT, self.region, Some(&policy)).await
+        let account = account::Account::new(ACCOUNT, self.server.endpoint().port, self.region);
+        kms_key::make(&account, Some(&policy)).await
     }
 
     /// Runs kibus with these keys.
@@ -218,33 +215,16 @@ impl Account {
     }
 }
 
-/// Forwards calls like a load balancer that terminates TLS.
-async fn terminate_tls(listener: TcpListener, server: Arc<OnceLock<u16>>) {
-    while let Ok((stream, _)) = listener.accept().await {
-        let server = Arc::clone(&server);
-        tokio::spawn(async move {
-            let service = service_fn(|request| pass(&server, request));
-            let connection = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
-            // A connection breaks if the client has exited.
-            drop(connection.await);
-        });
-    }
-}
-
-async fn pass(server: &OnceLock<u16>, request: Request<Incoming>) -> Result<Answer, Broken> {
-    let port = *server.get().ok_or("the server has not started")?;
-    let (mut head, body) = request.into_parts();
+/// Forwards a call like a load balancer that terminates TLS.
+async fn terminate_tls(server: Upstream, request: Request<Bytes>) -> Result<Answer, Broken> {
+    let (mut head, mut body) = request.into_parts();
     head.headers.insert("x-forwarded-proto", "https".parse()?);
-    let mut body = body.collect().await?.to_bytes();
     if let Some(translated) = queue_locks::translated(&body) {
         // The signature is for the body as it was.
-        let signed = Sha256::digest(&body)
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect::<String>();
-        head.headers.insert("x-amz-content-sha256", signed.parse()?);
+        head.headers.insert("x-amz-content-sha256", sha256(&body).parse()?);
         body = translated;
     }
-    let answer = forward(port, Request::from_parts(head, body)).await?;
-    queue_locks::translated_back(answer).await
+    let mut answer = server.forward(Request::from_parts(head, body)).await?;
+    queue_locks::translate_back(&mut answer);
+    Ok(answer)
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::account::Account;
 use super::{Operator, attach_to_router, emulators_own};
-use crate::emulator::ACCOUNT;
+use crate::support::emulator::ACCOUNT;
 
 const REGION: &str = "eu-central-2";
 

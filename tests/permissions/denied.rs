@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::account::{Account, Keys, REGION};
 use super::{ASSUME_NOBODY, ROUTER_ROLE, arn, attach_to_router, emulators_own, everything};
-use crate::create_tags::create_tags;
-use crate::emulator::ACCOUNT;
+use crate::support::create_tags::create_tags;
+use crate::support::emulator::ACCOUNT;
 
 /// A role that is named like a controller's role and is none.
 const NO_CONTROLLER: &str = "deploy-karpenter";

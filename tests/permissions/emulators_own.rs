@@ -5,7 +5,7 @@
 use kibus::model::signal::Signal;
 use serde_json::{Value, json};
 
-use crate::emulator::ACCOUNT;
+use crate::support::emulator::ACCOUNT;
 
 /// In addition to the operator's document.
 pub(super) fn of_operator(arn: impl Fn(&str, &str) -> String) -> Value {

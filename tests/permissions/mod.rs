@@ -25,9 +25,9 @@ use serde_json::{Value, json};
 use account::{Account, Keys, REGION};
 use denied::not_denied;
 
-use crate::create_tags::create_tags;
-use crate::emulator::ACCOUNT;
-use crate::workbench::ARCHIVES;
+use crate::support::create_tags::create_tags;
+use crate::support::emulator::ACCOUNT;
+use crate::support::workbench::ARCHIVES;
 
 /// Allowed but not called: AWS requires the first to pass a role to Lambda, the second to receive messages under a
 /// customer key, and the last for the tags in `GetFunction`.

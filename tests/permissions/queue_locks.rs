@@ -5,14 +5,11 @@
 //! The emulator applies no queue policy to what rules deliver, so a condition that every principal meets is as good as
 //! one that only services do not meet.
 
-use http_body_util::{BodyExt, Full};
-use hyper::Response;
 use hyper::body::Bytes;
-use hyper::header::CONTENT_LENGTH;
 use serde_json::{Value, json};
 
-use crate::emulator::ACCOUNT;
-use crate::scenario::wire::{Answer, Broken};
+use crate::support::emulator::ACCOUNT;
+use crate::support::proxy::{Answer, document};
 
 /// Where a condition names the only role that may send.
 const NOT_ROLE: &str = "/ArnNotLike/aws:PrincipalArn";
@@ -35,11 +32,9 @@ pub(super) fn translated(body: &[u8]) -> Option<Bytes> {
     Some(text.into())
 }
 
-/// An answer with the policy as it was written.
-pub(super) async fn translated_back(answer: Answer) -> Result<Answer, Broken> {
-    let (mut parts, body) = answer.into_parts();
-    let mut body = body.collect().await?.to_bytes();
-    let mut value: Value = serde_json::from_slice(&body).unwrap_or_default();
+/// Changes the policy in an answer to what was written.
+pub(super) fn translate_back(answer: &mut Answer) {
+    let mut value = document(answer);
     let rewritten = rewrite(&mut value, |condition| {
         if *condition == every_principal() {
             *condition = not_a_service();
@@ -53,10 +48,8 @@ pub(super) async fn translated_back(answer: Answer) -> Result<Answer, Broken> {
         }
     });
     if rewritten.is_some() {
-        body = value.to_string().into();
+        *answer.body_mut() = value.to_string().into();
     }
-    parts.headers.insert(CONTENT_LENGTH, body.len().into());
-    Ok(Response::from_parts(parts, Full::new(body)))
 }
 
 /// Changes every condition of the policy among the attributes of a queue.

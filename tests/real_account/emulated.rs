@@ -125,7 +125,8 @@ async fn the_documented_document_is_for_every_bus_of_this_test() {
         .find_map(|line| line.trim_start().strip_prefix("| sed "))
         .unwrap();
     let home = TempDir::new().unwrap();
-    let server = Server::shared();
+    // The first test that asks starts the server, which blocks.
+    let server = tokio::task::spawn_blocking(Server::shared).await.unwrap();
     let proxy = server.runtime.spawn(Proxy::start(server.port(), "none")).await.unwrap();
     let script = format!(
         "'{}' policy operator --bus kibus-rt-00000000 --queue-prefix kibus-rt-00000000-c- | sed {sed}",

@@ -1,6 +1,5 @@
 //! Recordings that the AWS-like proxy plays back: the same observation sees the same.
 
-use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,6 +12,7 @@ use super::run::Run;
 use super::sqs;
 use crate::aws_like::{Proxy, Server};
 use crate::recorded::Recording;
+use crate::support::proxy::Port;
 
 const ACCOUNT: &str = "300000000004";
 
@@ -43,11 +43,7 @@ async fn observe(proxy: &Proxy) -> Recording {
 /// Observes S2 where only a recording answers.
 async fn played(recording: Recording) -> Recording {
     // Nothing listens on a port that was just free.
-    let closed = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
+    let closed = Port::open().await.number();
     let proxy = Proxy::start(closed, "none").await;
     proxy.like.play(recording);
     let seen = observe(&proxy).await;

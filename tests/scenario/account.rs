@@ -1,18 +1,15 @@
-//! An account on the server, read and changed without kibus.
+//! What scenarios do with an account without kibus: they change it, wait for it, and read all of it.
 
 use std::collections::BTreeMap;
 use std::io::{Cursor, Write};
 use std::time::{Duration, Instant};
 
-use http_body_util::BodyExt;
-use hyper::Request;
-use hyper::body::Bytes;
 use serde_json::{Value, json};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-use super::wire::forward;
-use crate::workbench::sha256;
+use crate::support::account::Account;
+use crate::support::workbench::sha256;
 
 /// The version of the router.
 const OURS: &str = env!("CARGO_PKG_VERSION");
@@ -20,74 +17,14 @@ const OURS: &str = env!("CARGO_PKG_VERSION");
 /// The Regions of scenarios; the first is the default.
 pub(super) const REGIONS: [&str; 3] = ["us-west-2", "eu-west-1", "cn-north-1"];
 
-/// One account on the server, in one Region.
-#[derive(Clone)]
-pub(super) struct Account {
-    pub(super) id: String,
-    pub(super) server: u16,
-    pub(super) region: &'static str,
-}
-
 impl Account {
     /// The same account in another Region.
     pub(super) fn in_region(&self, region: &str) -> Self {
-        let region = REGIONS.into_iter().find(|known| *known == region).unwrap();
-        Self { region, ..self.clone() }
-    }
-
-    /// Makes a call: an operation of a JSON or query protocol by its name, or of a REST protocol by its method and path.
-    /// `parameters` are `{...}` for JSON, `A=b C=d` for a query; `MAPPING` in a path is the only mapping's id.
-    pub(super) async fn call(&self, service: &str, operation: &str, parameters: &str) -> String {
-        let (succeeded, text) = self.send(service, operation, parameters).await;
-        assert!(succeeded, "{service} {operation} {parameters}: {text}");
-        text
-    }
-
-    /// Makes a call, and says whether it succeeded.
-    pub(super) async fn send(&self, service: &str, operation: &str, parameters: &str) -> (bool, String) {
-        let target = match service {
-            "sqs" => Some("AmazonSQS"),
-            "events" => Some("AWSEvents"),
-            "logs" => Some("Logs_20140328"),
-            "kms" => Some("TrentService"),
-            _ => None,
-        };
-        let scope = format!("{}/20260101/{}/{service}/aws4_request", self.id, self.region);
-        let request = Request::builder()
-            .header("host", format!("127.0.0.1:{}", self.server))
-            .header(
-                "authorization",
-                format!("AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=0"),
-            );
-        let (request, body) = if let Some(target) = target {
-            let request = request.header("x-amz-target", format!("{target}.{operation}"));
-            let request = request.header("content-type", "application/x-amz-json-1.0");
-            (request.method("POST").uri("/"), self.with_urls(parameters))
-        } else if service == "lambda" {
-            let (path, body) = parameters.split_once(' ').unwrap_or((parameters, ""));
-            let path = match path.split_once("MAPPING") {
-                Some((before, after)) => format!("{before}{}{after}", self.mapping().await),
-                None => path.to_owned(),
-            };
-            (
-                request.method(operation).uri(format!("/2015-03-31/{path}")),
-                body.to_owned(),
-            )
-        } else {
-            let request = request.header("content-type", "application/x-www-form-urlencoded");
-            let pairs = parameters.split_whitespace().filter_map(|pair| pair.split_once('='));
-            let form = pairs.map(|(key, value)| format!("&{key}={}", encoded(value)));
-            (
-                request.method("POST").uri("/"),
-                format!("Action={operation}{}", form.collect::<String>()),
-            )
-        };
-        let answer = forward(self.server, request.body(Bytes::from(body)).unwrap())
-            .await
-            .unwrap();
-        let status = answer.status();
-        let body = answer.into_body().collect().await.unwrap().to_bytes();
-        (status.is_success(), String::from_utf8(body.to_vec()).unwrap())
+        assert!(REGIONS.contains(&region), "{region}");
+        Self {
+            region: region.to_owned(),
+            ..self.clone()
+        }
     }
 
     /// Uploads a router as the code of the function, and sets the tags that describe it.
@@ -127,64 +64,27 @@ impl Account {
         self.call("lambda", "PUT", &call).await;
     }
 
-    async fn mapping(&self) -> String {
-        let list = Box::pin(self.json("lambda", "GET", "event-source-mappings/")).await;
-        list["EventSourceMappings"][0]["UUID"].as_str().unwrap().to_owned()
-    }
-
-    /// A queue may be given by name instead of its URL.
-    fn with_urls(&self, parameters: &str) -> String {
-        let Self { id, server, .. } = self;
-        let mut parameters: Value = serde_json::from_str(parameters).unwrap_or_else(|e| panic!("{parameters}: {e}"));
-        if let Some(queue) = parameters["QueueUrl"].as_str() {
-            parameters["QueueUrl"] = json!(format!("http://127.0.0.1:{server}/{id}/{queue}"));
-        }
-        // Message bodies are text.
-        if parameters["MessageBody"].is_object() {
-            parameters["MessageBody"] = json!(parameters["MessageBody"].to_string());
-        }
-        parameters.to_string()
-    }
-
-    async fn json(&self, service: &str, operation: &str, parameters: &str) -> Value {
-        serde_json::from_str(&self.call(service, operation, parameters).await).unwrap_or_default()
-    }
-
     /// Waits until a queue has no messages, including those in flight.
     pub(super) async fn settle(&self, queue: &str) {
-        let begun = Instant::now();
-        let parameters = json!({"QueueUrl": queue, "AttributeNames": ["All"]}).to_string();
-        loop {
-            let answer = self.json("sqs", "GetQueueAttributes", &parameters).await;
-            let count = |name: &str| answer["Attributes"][name].as_str().unwrap().to_owned();
-            let counts = [
-                count("ApproximateNumberOfMessages"),
-                count("ApproximateNumberOfMessagesNotVisible"),
-            ];
-            if counts == ["0", "0"] {
-                return;
-            }
-            assert!(
-                begun.elapsed() < Duration::from_secs(60),
-                "{queue} still holds {counts:?}"
-            );
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
+        let all = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"];
+        self.until_none(queue, &all).await;
     }
 
     /// Waits until no message of a queue is in flight.
     pub(super) async fn until_visible(&self, queue: &str) {
+        self.until_none(queue, &["ApproximateNumberOfMessagesNotVisible"]).await;
+    }
+
+    /// Waits until all these counts of a queue are zero.
+    async fn until_none(&self, queue: &str, counts: &[&str]) {
         let begun = Instant::now();
         let parameters = json!({"QueueUrl": queue, "AttributeNames": ["All"]}).to_string();
         loop {
             let answer = self.json("sqs", "GetQueueAttributes", &parameters).await;
-            if answer["Attributes"]["ApproximateNumberOfMessagesNotVisible"] == "0" {
+            if counts.iter().all(|count| answer["Attributes"][count] == "0") {
                 return;
             }
-            assert!(
-                begun.elapsed() < Duration::from_secs(60),
-                "{queue} has messages in flight"
-            );
+            assert!(begun.elapsed() < Duration::from_secs(60), "{queue}: {answer}");
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     }
@@ -344,12 +244,4 @@ fn between(text: &str, begin: &str, end: &str) -> Vec<String> {
 
 fn without_request_id(answer: &str) -> String {
     answer.split("<ResponseMetadata>").next().unwrap_or_default().to_owned()
-}
-
-fn encoded(text: &str) -> String {
-    let encode = |byte: u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => char::from(byte).to_string(),
-        _ => format!("%{byte:02X}"),
-    };
-    text.bytes().map(encode).collect()
 }

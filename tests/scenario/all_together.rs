@@ -12,6 +12,7 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use super::shown::Shown;
 use super::{ALL, Scenario, command, directory};
 use crate::aws_like::Server;
 
@@ -35,10 +36,12 @@ pub(crate) fn differences(name: &str) -> Option<String> {
     let got = server.runtime.block_on(async {
         let mut scenario = Scenario::new(name, server, 1).await;
         scenario.is_patient = true;
+        scenario.shown.is_whole = true;
         scenario.proxy.like.switch("all");
         scenario.play(&wanted).await
     });
-    let (wanted, got) = (lasting(&wanted), lasting(&got));
+    let whole = Shown::nothing_of(name).whole(&wanted);
+    let (wanted, got) = (lasting(&whole), lasting(&got));
     let diff = similar::TextDiff::from_lines(&wanted, &got);
     (wanted != got).then(|| diff.unified_diff().header(name, "what came").to_string())
 }
@@ -79,8 +82,8 @@ fn text(name: &str) -> String {
 pub(crate) struct Run {
     /// What was run.
     pub(crate) line: &'static str,
-    /// All output, then `exit` and the status.
-    pub(crate) came: String,
+    /// What it wrote, and its exit code.
+    pub(crate) came: command::Came,
     /// The wall time.
     pub(crate) took: Duration,
 }

@@ -3,38 +3,69 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, Command};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::Scenario;
-use super::wire::Interference;
+use super::interference::Interference;
 use crate::several_hubs;
-use crate::workbench::sha256;
+use crate::support::proxy::{Held, hold};
+use crate::support::transcript::{Line, Transcript};
+use crate::support::workbench::sha256;
 
 /// Longer than any wait of kibus in a scenario.
 const LONGEST: Duration = Duration::from_secs(150);
+
+/// What a command wrote, and how it ended.
+pub(crate) struct Came {
+    lines: Vec<Line>,
+    ending: String,
+}
+
+impl Came {
+    /// Whether the exit code is 0.
+    pub(crate) fn succeeded(&self) -> bool {
+        self.ending == "exit 0"
+    }
+
+    /// Without the lines of standard output before its last.
+    pub(super) fn last(mut self) -> Self {
+        let last = self.lines.iter().rposition(|line| !line.is_error);
+        let mut at = 0..;
+        self.lines.retain(|line| {
+            let at = at.next();
+            line.is_error || at == last
+        });
+        self
+    }
+}
+
+impl std::fmt::Display for Came {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for Line { is_error, text } in &self.lines {
+            match is_error {
+                true => writeln!(f, "{}", format!("! {text}").trim_end_matches(' '))?,
+                false => writeln!(f, "{text}")?,
+            }
+        }
+        f.write_str(&self.ending)
+    }
+}
 
 /// The signals to send to a command.
 pub(super) struct Signals {
     what: String,
     /// The request that is held while they are sent. Without it, they are sent once the command is slowed down.
-    held: Option<(oneshot::Receiver<()>, oneshot::Sender<()>)>,
+    held: Option<Held>,
 }
 
 impl Signals {
     /// The signals, and the interference that holds the request.
     pub(super) fn when_held(what: &str) -> (Self, Interference) {
-        let (arrived, held) = oneshot::channel();
-        let (go_on, leave) = oneshot::channel();
-        (
-            Self {
-                what: what.to_owned(),
-                held: Some((held, go_on)),
-            },
-            Interference::Hold(arrived, leave),
-        )
+        let (hold, held) = hold();
+        let what = what.to_owned();
+        (Self { what, held: Some(held) }, Interference::Hold(hold))
     }
 
     /// The signals to send while the command waits for the rate of a service.
@@ -46,12 +77,11 @@ impl Signals {
     }
 
     /// Returns whether the command got the signals: it may end without the request.
-    async fn send(self, child: &mut Child, mut said: watch::Receiver<String>) -> bool {
-        let (mut held, go_on) = self.held.unzip();
+    async fn send(mut self, child: &mut Child, mut said: watch::Receiver<Vec<Line>>) -> bool {
         let begun = async {
-            match &mut held {
-                Some(held) => held.await.unwrap(),
-                None => drop(said.wait_for(|said| said.contains("! slowed down by ")).await.unwrap()),
+            match &mut self.held {
+                Some(held) => held.reached().await,
+                None => says(&mut said, "slowed down by ").await,
             }
         };
         tokio::select! {
@@ -63,19 +93,25 @@ impl Signals {
             what => {
                 let signal = if what == "terminate" { "TERM" } else { "INT" };
                 signal_to(child, signal).await;
-                said.wait_for(|said| said.contains("Finishing calls in flight"))
-                    .await
-                    .unwrap();
+                says(&mut said, "Finishing calls in flight").await;
                 if what == "interrupt-twice" {
                     signal_to(child, signal).await;
                     child.wait().await.unwrap();
                 }
             }
         }
-        // A killed command does not wait for it.
-        let _ = go_on.map(|go_on| go_on.send(()));
+        if let Some(held) = self.held {
+            held.release();
+        }
         true
     }
+}
+
+/// Waits until a line of standard error begins so.
+async fn says(said: &mut watch::Receiver<Vec<Line>>, beginning: &str) {
+    let is_meant = |line: &Line| line.is_error && line.text.starts_with(beginning);
+    let said = said.wait_for(|lines| lines.iter().any(is_meant));
+    drop(said.await.unwrap());
 }
 
 async fn signal_to(child: &Child, signal: &str) {
@@ -90,12 +126,13 @@ async fn signal_to(child: &Child, signal: &str) {
     );
 }
 
-/// Runs `[NAME=VALUE ...] kibus ARGUMENT ...` and returns its output and exit status.
-pub(super) async fn run(line: &str, scenario: &mut Scenario) -> String {
+/// Runs `[NAME=VALUE ...] kibus ARGUMENT ...`.
+pub(super) async fn run(line: &str, scenario: &mut Scenario) -> Came {
     let words = words(line);
     let begin = words.iter().position(|word| word == "kibus").unwrap();
     let arguments: Vec<String> = words[begin + 1..].iter().map(|word| scenario.with_hash(word)).collect();
     let has_several_hubs = words[..begin].iter().any(|pair| pair.starts_with(several_hubs::HUBS));
+    let (transcript, stdout, stderr) = Transcript::open();
     let mut command = match has_several_hubs {
         true => several_hubs::command(),
         false => Command::new(env!("CARGO_BIN_EXE_kibus")),
@@ -112,8 +149,8 @@ pub(super) async fn run(line: &str, scenario: &mut Scenario) -> String {
         .env("AWS_EC2_METADATA_DISABLED", "true")
         .current_dir(scenario.directory.path())
         .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
+        .stdout(stdout)
+        .stderr(stderr)
         .kill_on_drop(true);
     match has_several_hubs {
         true => several_hubs::set_arguments(&mut command, &arguments),
@@ -126,38 +163,27 @@ pub(super) async fn run(line: &str, scenario: &mut Scenario) -> String {
         };
     }
     let mut child = command.spawn().unwrap();
-    let mut stdout = child.stdout.take().unwrap();
-    let stdout = tokio::spawn(async move {
-        let mut text = String::new();
-        stdout.read_to_string(&mut text).await.unwrap();
-        text
-    });
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let (say, said) = watch::channel(String::new());
-    let stderr = tokio::spawn(async move {
-        while let Some(line) = lines.next_line().await.unwrap() {
-            say.send_modify(|text| text.push_str(format!("! {line}").trim_end_matches(' ')));
-            say.send_modify(|text| text.push('\n'));
-        }
-        say.borrow().clone()
-    });
+    drop(command);
     let signals = scenario.signals.take();
     let ending = timeout(LONGEST, async {
         let was_sent = match signals {
-            Some(signals) => signals.send(&mut child, said).await,
+            Some(signals) => signals.send(&mut child, transcript.lines.clone()).await,
             None => true,
         };
         (was_sent, child.wait().await.unwrap())
     });
     let (was_sent, ending) = ending.await.unwrap_or_else(|_| panic!("`{line}` does not end"));
-    let (stdout, stderr) = (stdout.await.unwrap(), stderr.await.unwrap());
-    let stdout = stdout.strip_prefix(several_hubs::PREAMBLE).unwrap_or(&stdout);
-    match ending.code() {
-        Some(code) if was_sent => format!("{stdout}{stderr}exit {code}"),
-        Some(code) => format!("{stdout}{stderr}exit {code} before the signal"),
-        // How much output a killed command wrote varies.
-        None => "killed".to_owned(),
+    let mut lines = transcript.end().await;
+    if has_several_hubs {
+        several_hubs::remove_preamble(&mut lines);
     }
+    let (lines, ending) = match ending.code() {
+        Some(code) if was_sent => (lines, format!("exit {code}")),
+        Some(code) => (lines, format!("exit {code} before the signal")),
+        // How much output a killed command wrote varies.
+        None => (Vec::new(), "killed".to_owned()),
+    };
+    Came { lines, ending }
 }
 
 impl Scenario {

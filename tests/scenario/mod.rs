@@ -1,13 +1,16 @@
 //! Scenarios: scripts of commands with their whole output, in `tests/scenarios`, on the emulator with the real router.
 //!
-//! A line that begins with `#` is prose, with `$` a command, with `%` a directive. Its output follows; `!` precedes lines
-//! of standard error. In a command, `c{1..3}` stands for three words, and `HUBS=REGION,REGION@PROFILE` before it makes it about
-//! these hubs (`tests/several_hubs.rs`). `KIBUS_TEST_UPDATE=1` writes the actual output.
+//! A line that begins with `#` is prose, with `$` a command, with `%` a directive. Its output follows, in the order in which it
+//! was written; `!` precedes lines of standard error. `exit` and a number follow if a command fails. Progress and waits of
+//! concurrent changes are sorted. What a file shows already is shortened, and stays checked: [`shown`] has the forms.
+//! In a command, `c{1..3}` stands for three words, and `HUBS=REGION,REGION@PROFILE` before it makes it about these hubs
+//! (`tests/several_hubs.rs`). `KIBUS_TEST_UPDATE=1` writes the actual output.
 //!
 //! - `% sqs|iam|events|logs|lambda|ec2 OPERATION PARAMETERS`: a call by someone else
 //! - `% tries SERVICE OPERATION PARAMETERS`: the same where AWS behaves as `% aws-like` says, with its message if it fails
 //! - `% quietly COMMAND`: a command that ends with exit code 0, whose output and calls are not shown
 //! - `% last COMMAND`: a command of whose standard output only the last line is shown
+//! - `% in full`: the output of the next step is shown as it is
 //! - `% mark QUEUE SECONDS`: someone else sets the tag of a queue that is being deleted, with the time so long ago
 //! - `% times N SERVICE OPERATION PARAMETERS`: this many calls; `NUMBER` is the number of each
 //! - `% writes`: the writing calls since the last time, sorted; `% writes in order`: in their order
@@ -30,7 +33,8 @@
 //!   `% aws-like rates`: from now on it throttles calls at its own rates;
 //!   `% aws-like held ID...`: so, and what changes from now on is late until it is settled;
 //!   `% aws-like settled`: wait until all that is late has arrived; `% struck`: the ids of the behaviors that struck since
-//!   the last time, `% struck ID...`: wait until these are among them
+//!   the last time, `% struck ID...`: wait until these are among them. The first time that a file names an id, the words of
+//!   the behavior follow
 //! - `% partition PARTITION`: from now on every ARN in responses to kibus, and the caller's, is in this partition;
 //!   `% partitions`: the partitions of the ARNs that kibus has sent since the last time
 //! - `% visible QUEUE`: wait until none of its messages is in flight
@@ -40,20 +44,23 @@
 mod account;
 pub(crate) mod all_together;
 mod command;
+mod interference;
 mod normal;
 mod partition;
+mod shown;
 mod step;
-pub(crate) mod wire;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use tempfile::TempDir;
 
-use crate::aws_like::Server;
-use account::{Account, REGIONS};
+use crate::aws_like::{Behavior, Server};
+use crate::support::account::Account;
+use account::REGIONS;
 use command::Signals;
-use wire::Proxy;
+use interference::Proxy;
+use shown::Shown;
 
 /// The placeholder account in scenario files.
 const ACCOUNT: &str = "111122223333";
@@ -182,6 +189,11 @@ struct Scenario {
     key: Option<String>,
     /// Each step waits until AWS has finished the step before.
     is_patient: bool,
+    shown: Shown,
+    /// The output of the next step is not shortened.
+    in_full: bool,
+    /// The behaviors whose words were shown.
+    explained: BTreeSet<Behavior>,
 }
 
 impl Scenario {
@@ -193,17 +205,16 @@ impl Scenario {
         let proxy = Proxy::start(port).await;
         server.route_functions(&id, &proxy.like);
         Self {
-            account: Account {
-                id,
-                server: port,
-                region: REGIONS[0],
-            },
+            account: Account::new(&id, port, REGIONS[0]),
             proxy,
             directory: TempDir::new().unwrap(),
             signals: None,
             saved: BTreeMap::new(),
             key: None,
             is_patient: false,
+            shown: Shown::nothing_of(name),
+            in_full: false,
+            explained: BTreeSet::new(),
         }
     }
 
@@ -228,8 +239,10 @@ impl Scenario {
                 if self.is_patient {
                     self.proxy.like.settle().await;
                 }
+                let in_full = std::mem::take(&mut self.in_full);
                 let came = self.step(&step).await;
                 let came = normal::normal(&came, &self.account.id, self.proxy.port, self.directory.path());
+                let came = self.shown.show(&came, in_full);
                 if !came.trim().is_empty() {
                     played.push_str(&format!("{}\n\n", came.trim_end()));
                 }

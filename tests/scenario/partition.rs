@@ -2,12 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use http_body_util::{BodyExt, Full};
+use hyper::Request;
 use hyper::body::Bytes;
-use hyper::header::CONTENT_LENGTH;
-use hyper::{Request, Response, Uri};
 
-type Broken = Box<dyn std::error::Error + Send + Sync>;
+use crate::support::proxy::{Answer, Broken};
 
 /// The forms of a colon: plain, and URL-encoded.
 const COLONS: [&str; 2] = [":", "%3A"];
@@ -26,31 +24,22 @@ pub(super) fn partitions(request: &Request<Bytes>) -> BTreeSet<String> {
     found
 }
 
-/// A request with the server's partition.
-pub(super) fn for_server(request: Request<Bytes>, partition: &str) -> Result<Request<Bytes>, Broken> {
-    let (mut parts, body) = request.into_parts();
-    parts.uri = renamed(&parts.uri.to_string(), partition, SERVERS).parse::<Uri>()?;
-    let body = bytes(&body, partition, SERVERS);
-    parts.headers.insert(CONTENT_LENGTH, body.len().into());
-    Ok(Request::from_parts(parts, body))
+/// Gives a request the server's partition.
+pub(super) fn for_server(request: &mut Request<Bytes>, partition: &str) -> Result<(), Broken> {
+    *request.uri_mut() = renamed(&request.uri().to_string(), partition, SERVERS).parse()?;
+    rename(request.body_mut(), partition, SERVERS);
+    Ok(())
 }
 
-/// A response with the partition of kibus.
-pub(super) async fn from_server(
-    answer: Response<Full<Bytes>>,
-    partition: &str,
-) -> Result<Response<Full<Bytes>>, Broken> {
-    let (mut parts, body) = answer.into_parts();
-    let body = bytes(&body.collect().await?.to_bytes(), SERVERS, partition);
-    parts.headers.insert(CONTENT_LENGTH, body.len().into());
-    Ok(Response::from_parts(parts, Full::new(body)))
+/// Gives an answer the partition of kibus.
+pub(super) fn from_server(answer: &mut Answer, partition: &str) {
+    rename(answer.body_mut(), SERVERS, partition);
 }
 
-fn bytes(body: &Bytes, from: &str, to: &str) -> Bytes {
-    match std::str::from_utf8(body) {
-        Ok(text) => renamed(text, from, to).into(),
-        // Not text, so it contains no ARN.
-        Err(_) => body.clone(),
+fn rename(body: &mut Bytes, from: &str, to: &str) {
+    // What is not text contains no ARN.
+    if let Ok(text) = std::str::from_utf8(body) {
+        *body = renamed(text, from, to).into();
     }
 }
 

@@ -8,9 +8,10 @@ use kibus::model::tags::DELETING;
 use serde_json::json;
 
 use super::Scenario;
-use super::account::Account;
 use super::command::{self, Signals};
-use super::wire::Interference;
+use super::interference::Interference;
+use crate::aws_like::Behavior;
+use crate::support::account::Account;
 
 /// How long the router may take to make a call in which a behavior strikes.
 const LONGEST_STRIKE: Duration = Duration::from_secs(60);
@@ -19,20 +20,16 @@ impl Scenario {
     /// Runs a step, and returns what it wrote.
     pub(super) async fn step(&mut self, line: &str) -> String {
         if let Some(command) = line.strip_prefix("$ ") {
-            return command::run(command, self).await;
+            return command::run(command, self).await.to_string();
         }
         if let Some(command) = line.strip_prefix("% quietly ") {
             let came = command::run(command, self).await;
-            assert!(came.ends_with("exit 0"), "{line}\n{came}");
+            assert!(came.succeeded(), "{line}\n{came}");
             self.proxy.take_writes();
             return String::new();
         }
         if let Some(command) = line.strip_prefix("% last ") {
-            let came = command::run(command, self).await;
-            let lines: Vec<&str> = came.lines().collect();
-            let is_result = |line: &&str| !line.starts_with("! ") && !line.starts_with("exit ");
-            let last = lines.iter().rposition(is_result).unwrap_or_default();
-            return lines[last..].join("\n");
+            return command::run(command, self).await.last().to_string();
         }
         let words: Vec<&str> = line.split(' ').skip(1).collect();
         match *words.as_slice() {
@@ -90,7 +87,7 @@ impl Scenario {
             }
             ["aws-like", ..] => {
                 self.proxy.like.switch(&words[1..].join(" "));
-                String::new()
+                self.explain(&words[1..])
             }
             ["struck", ..] => {
                 let mut struck = Vec::new();
@@ -105,11 +102,11 @@ impl Scenario {
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
                 assert!(missed.is_empty(), "{missed:?} did not strike, only {struck:?}");
-                if words.len() == 1 {
-                    struck.join(" ")
-                } else {
-                    String::new()
+                if words.len() > 1 {
+                    return self.explain(&words[1..]);
                 }
+                let words = self.explain(&struck);
+                format!("{}\n{words}", struck.join(" "))
             }
             ["partition", partition] => {
                 self.proxy.speak_of(partition);
@@ -132,6 +129,10 @@ impl Scenario {
                 let since = since - Duration::from_secs(seconds.parse().unwrap());
                 let mark = json!({"QueueUrl": queue, "Tags": {DELETING: since.as_secs().to_string()}});
                 self.account.call("sqs", "TagQueue", &mark.to_string()).await;
+                String::new()
+            }
+            ["in", "full"] => {
+                self.in_full = true;
                 String::new()
             }
             ["remember"] => {
@@ -224,6 +225,18 @@ impl Scenario {
             },
             _ => panic!("what is `{line}`?"),
         }
+    }
+}
+
+impl Scenario {
+    /// What each of these behaviors is, where the scenario names it for the first time.
+    fn explain(&mut self, ids: &[&str]) -> String {
+        let behaviors = ids.iter().filter_map(|id| id.parse::<Behavior>().ok());
+        let new: Vec<_> = behaviors.filter(|behavior| self.explained.insert(*behavior)).collect();
+        let lines = new
+            .iter()
+            .map(|behavior| format!("{}: {}", behavior.id(), behavior.what()));
+        lines.collect::<Vec<_>>().join("\n")
     }
 }
 

@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 
 use super::proxy::Proxy;
 use super::workload::Workload;
-use crate::create_tags::create_tags;
-use crate::emulator::private_server;
+use crate::support::create_tags::create_tags;
+use crate::support::emulator::private_server;
 
 const REGION: &str = "us-west-2";
 
@@ -45,7 +45,7 @@ pub(super) struct RouterLog {
 impl TestBus {
     /// Starts the emulator, whose functions call AWS through the proxy, and creates the hub and the clusters.
     pub(super) async fn start(proxy: &Proxy, workload: &Workload, router: &Path, receives: u32) -> Self {
-        let server = private_server(&[("AWS_ENDPOINT_URL", &proxy.url())]).await;
+        let server = private_server(&[("AWS_ENDPOINT_URL", &proxy.url)]).await;
         proxy.forward_to(server.endpoint().port);
         let endpoint = server.endpoint().url();
         let connect = Connect {

@@ -90,14 +90,12 @@ macro_rules! options {
     ) => {
         $(#[$doc])*
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
-        #[expect(missing_docs, reason = "each is the flag of its name, which documents it")]
         pub struct $options {
             $(pub $field: Option<$type>,)+
         }
 
         $(#[$key_doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        #[expect(missing_docs, reason = "each is the flag of its name, which documents it")]
         pub enum $key {
             $($name,)+
         }

@@ -153,8 +153,10 @@ fn needed(scope: &Scope, resource: &Resource) -> impl Iterator<Item = ResourceId
         }
         // The queue of the policy's cluster saves the role.
         Resource::RolePolicy(policy) => {
-            let name = policy.name.as_str().rsplit('-').next().unwrap_or_default();
-            vec![ResourceId::Queue(format!("karpenter-{name}").parse().unwrap())]
+            let statements = policy.document.statements();
+            let arns = statements.iter().filter_map(|statement| statement["Resource"].as_str());
+            let queues = arns.filter_map(|arn| arn.starts_with("arn:aws:sqs:").then(|| arn.rsplit(':').next())?);
+            queues.map(|queue| ResourceId::Queue(queue.parse().unwrap())).collect()
         }
         Resource::Function(_) => vec![
             ResourceId::Role(scope.router_role()),

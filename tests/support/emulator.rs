@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
@@ -12,6 +12,8 @@ use aws_sdk_sts::config::{Credentials, SharedCredentialsProvider};
 use kibus::aws::{Connect, Session};
 use kibus::sandbox::{Endpoint, PrivateServer, Sandbox};
 use tempfile::TempDir;
+
+use super::proxy::Port;
 
 /// The account of the tests, on servers where the caller sets it.
 pub(crate) const ACCOUNT: &str = "111122223333";
@@ -122,7 +124,7 @@ impl Moto {
     async fn start() -> Self {
         let executable = installed_moto();
         let files = TempDir::new().unwrap();
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = Port::open().await.number();
         let server = Command::new(executable)
             .args(["-H", "127.0.0.1", "-p", &port.to_string()])
             .env_clear()

@@ -13,9 +13,9 @@ use kibus::model::scope::Scope;
 use kibus::plan::{Op, diff, plan};
 use sha2::{Digest, Sha256};
 
+use super::corrected_emulator;
+use super::emulator::{Emulator, Kind};
 use crate::aws_like::Proxy;
-use crate::emulator::{Emulator, Kind};
-use crate::front;
 
 /// Two archives. Neither is ever run.
 pub(crate) const ARCHIVES: [&[u8]; 2] = [
@@ -50,7 +50,7 @@ impl Bench {
         let (_, port) = emulator.endpoint.rsplit_once(':').unwrap();
         let like = Proxy::start(port.parse().unwrap(), "none").await;
         let (_, port) = like.url.rsplit_once(':').unwrap();
-        let endpoint_url = Some(front::start(port.parse().unwrap()).await);
+        let endpoint_url = Some(corrected_emulator::start(port.parse().unwrap()).await);
         let connect = Connect {
             endpoint_url,
             ..connect

@@ -8,7 +8,7 @@ use kibus::model::resource::{Alias, Resource, ResourceId};
 use kibus::model::scope::LIVE;
 use kibus::sandbox::PrivateServer;
 
-use crate::emulator::private_server;
+use super::emulator::private_server;
 
 const REGION: &str = "us-west-2";
 

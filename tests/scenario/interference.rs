@@ -1,0 +1,217 @@
+//! The HTTP proxy between a command and the server, which records writes, and interferes where a scenario says so.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use hyper::body::Bytes;
+use hyper::{Request, Response};
+use serde_json::Value;
+
+use super::partition::{for_server, from_server, partitions};
+use crate::aws_like::{AwsLike, Caller};
+use crate::support::proxy::{Answer, Broken, Hold, Operation, Port, asks_live_router, change_json, refusal};
+
+/// What the proxy does with the requests of an operation.
+pub(super) enum Interference {
+    /// Rejects this many requests with a status, a code and a message.
+    Refuse(usize, u16, String, String),
+    /// Answers this many requests with a body.
+    Answer(usize, String),
+    /// Executes this many requests and closes the connection without a response.
+    Lose(usize),
+    /// Holds the response of the next request.
+    Hold(Hold),
+}
+
+/// A replaced text in the responses of an operation.
+#[derive(Clone)]
+struct Untruth {
+    operation: String,
+    member: String,
+    text: String,
+}
+
+#[derive(Default)]
+struct State {
+    writes: Vec<String>,
+    interferences: Vec<(String, Interference)>,
+    untruths: Vec<Untruth>,
+    /// The partition of kibus, if not the server's.
+    partition: Option<String>,
+    /// The partitions in requests of kibus.
+    partitions: BTreeSet<String>,
+}
+
+/// A proxy on the loopback interface.
+#[derive(Clone)]
+pub(super) struct Proxy {
+    /// Its port.
+    pub(super) port: u16,
+    /// The behaviors of AWS that the server lacks.
+    pub(super) like: AwsLike,
+    state: Arc<Mutex<State>>,
+}
+
+impl Proxy {
+    /// Starts forwarding requests to the server on this port.
+    pub(super) async fn start(server: u16) -> Self {
+        let port = Port::open().await;
+        let proxy = Self {
+            port: port.number(),
+            like: AwsLike::new(server),
+            state: Arc::default(),
+        };
+        let passes = proxy.clone();
+        port.serve(move |request| passes.clone().pass(request));
+        proxy
+    }
+
+    /// Sets an interference for an operation, like `sqs:CreateQueue` or `lambda:POST/functions`.
+    pub(super) fn interfere(&self, operation: &str, interference: Interference) {
+        self.state
+            .lock()
+            .unwrap()
+            .interferences
+            .push((operation.to_owned(), interference));
+    }
+
+    /// From now on, responses of this operation have this text in this member, where it is, and beside every `State`.
+    pub(super) fn say(&self, operation: &str, member: &str, text: &str) {
+        let untruth = Untruth {
+            operation: operation.to_owned(),
+            member: member.to_owned(),
+            text: text.to_owned(),
+        };
+        self.state.lock().unwrap().untruths.push(untruth);
+    }
+
+    /// From now on, responses are unchanged.
+    pub(super) fn say_the_truth(&self) {
+        self.state.lock().unwrap().untruths.clear();
+    }
+
+    /// The writing operations since the last call, each with its subject.
+    pub(super) fn take_writes(&self) -> Vec<String> {
+        std::mem::take(&mut self.state.lock().unwrap().writes)
+    }
+
+    /// Translates every ARN between this partition, for kibus, and `aws`, the only partition of the server.
+    pub(super) fn speak_of(&self, partition: &str) {
+        self.state.lock().unwrap().partition = Some(partition.to_owned());
+    }
+
+    /// The partitions of all ARNs in requests since the last call.
+    pub(super) fn take_partitions(&self) -> Vec<String> {
+        std::mem::take(&mut self.state.lock().unwrap().partitions)
+            .into_iter()
+            .collect()
+    }
+
+    /// The interferences that were not used.
+    pub(super) fn take_interferences(&self) -> Vec<String> {
+        let left = std::mem::take(&mut self.state.lock().unwrap().interferences);
+        left.into_iter().map(|(operation, _)| operation).collect()
+    }
+
+    async fn pass(self, mut request: Request<Bytes>) -> Result<Answer, Broken> {
+        let operation = Operation::of(&request);
+        let (interference, untruths, partition) = {
+            let mut state = self.state.lock().unwrap();
+            if state.partition.is_some() {
+                state.partitions.extend(partitions(&request));
+            }
+            if !operation.is_reading() && !asks_live_router(&request) {
+                state.writes.push(operation.to_string());
+            }
+            let untruths = state
+                .untruths
+                .iter()
+                .filter(|untruth| is(&operation, &untruth.operation));
+            let untruths: Vec<_> = untruths.cloned().collect();
+            let interference = next(&mut state.interferences, &operation);
+            (interference, untruths, state.partition.clone())
+        };
+        if let Some(partition) = &partition {
+            for_server(&mut request, partition)?;
+        }
+        let mut answer = self.answer(interference, request, &operation).await?;
+        if !untruths.is_empty() {
+            change_json(&mut answer, |said| {
+                untruths.iter().for_each(|untruth| say(said, untruth))
+            });
+        }
+        if let Some(partition) = &partition {
+            from_server(&mut answer, partition);
+        }
+        Ok(answer)
+    }
+
+    async fn answer(
+        &self,
+        interference: Option<Interference>,
+        request: Request<Bytes>,
+        operation: &Operation,
+    ) -> Result<Answer, Broken> {
+        let interference = match interference {
+            Some(Interference::Refuse(_, status, code, message)) => {
+                return Ok(refusal(operation, status, &code, &message));
+            }
+            Some(Interference::Answer(_, body)) => return Ok(Response::new(body.into())),
+            other => other,
+        };
+        let answer = self.like.pass(request, Caller::Client).await?;
+        match interference {
+            // A call that AWS does not accept yet is repeated; what happens to it happens then.
+            Some(interference) if !answer.status().is_success() => {
+                let again = (operation.name.clone(), interference);
+                self.state.lock().unwrap().interferences.insert(0, again);
+            }
+            Some(Interference::Lose(_)) => return Err("lost".into()),
+            Some(Interference::Hold(hold)) => hold.here().await,
+            _ => {}
+        }
+        Ok(answer)
+    }
+}
+
+/// Replaces a text where its member is, and beside every `State`.
+fn say(value: &mut Value, untruth: &Untruth) {
+    match value {
+        Value::Object(members) => {
+            members.values_mut().for_each(|value| say(value, untruth));
+            if members.contains_key("State") || members.contains_key(&untruth.member) {
+                members.insert(untruth.member.clone(), untruth.text.clone().into());
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|value| say(value, untruth)),
+        _ => {}
+    }
+}
+
+/// Whether an operation matches a pattern, which may end with `*`.
+fn is(operation: &Operation, meant: &str) -> bool {
+    match meant.strip_suffix('*') {
+        Some(beginning) => operation.name.starts_with(beginning),
+        None => operation.name == meant,
+    }
+}
+
+/// Takes the next interference with an operation.
+fn next(all: &mut Vec<(String, Interference)>, operation: &Operation) -> Option<Interference> {
+    let at = all.iter().position(|(of, _)| is(operation, of))?;
+    match &mut all[at].1 {
+        Interference::Refuse(times, status, code, message) if *times > 1 => {
+            *times -= 1;
+            Some(Interference::Refuse(1, *status, code.clone(), message.clone()))
+        }
+        Interference::Answer(times, body) if *times > 1 => {
+            *times -= 1;
+            Some(Interference::Answer(1, body.clone()))
+        }
+        Interference::Lose(times) if *times > 1 => {
+            *times -= 1;
+            Some(Interference::Lose(1))
+        }
+        _ => Some(all.remove(at).1),
+    }
+}

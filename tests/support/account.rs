@@ -1,0 +1,129 @@
+//! An account on an emulator, called without kibus.
+
+use hyper::Request;
+use hyper::body::Bytes;
+use hyper::http::request::Builder;
+use serde_json::{Value, json};
+
+use super::proxy::{Answer, forward};
+
+/// One account on an emulator or a proxy, in one Region.
+#[derive(Clone)]
+pub(crate) struct Account {
+    pub(crate) id: String,
+    /// The port of the emulator or the proxy.
+    pub(crate) server: u16,
+    pub(crate) region: String,
+}
+
+impl Account {
+    pub(crate) fn new(id: &str, server: u16, region: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            server,
+            region: region.to_owned(),
+        }
+    }
+
+    /// Sends a request. Emulators take the account, the Region and the service from a signature that they do not check.
+    pub(crate) async fn request(&self, service: &str, request: Builder, body: impl Into<Bytes>) -> Answer {
+        let Self { id, server, region } = self;
+        let scope = format!("{id}/20260101/{region}/{service}/aws4_request");
+        let body = body.into();
+        let request = request
+            .header("host", format!("127.0.0.1:{server}"))
+            .header("content-length", body.len())
+            .header(
+                "authorization",
+                format!("AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=0"),
+            );
+        forward(*server, request.body(body).unwrap()).await.unwrap()
+    }
+
+    /// Sends a request of a JSON protocol.
+    pub(crate) async fn json_request(&self, service: &str, operation: &str, body: impl Into<Bytes>) -> Answer {
+        let target = match service {
+            "sqs" => "AmazonSQS",
+            "events" => "AWSEvents",
+            "logs" => "Logs_20140328",
+            "kms" => "TrentService",
+            other => panic!("{other} has no target"),
+        };
+        let request = Request::post("/")
+            .header("x-amz-target", format!("{target}.{operation}"))
+            .header("content-type", "application/x-amz-json-1.1");
+        self.request(service, request, body).await
+    }
+
+    /// Sends a request of a query protocol.
+    pub(crate) async fn form_request(&self, service: &str, form: String) -> Answer {
+        let request = Request::post("/").header("content-type", "application/x-www-form-urlencoded");
+        self.request(service, request, form).await
+    }
+
+    /// Makes a call: an operation of a JSON or query protocol by its name, or of a REST protocol by its method and path.
+    /// `parameters` are `{...}` for JSON, `A=b C=d` for a query; `MAPPING` in a path is the only mapping's id.
+    pub(crate) async fn call(&self, service: &str, operation: &str, parameters: &str) -> String {
+        let (succeeded, text) = self.send(service, operation, parameters).await;
+        assert!(succeeded, "{service} {operation} {parameters}: {text}");
+        text
+    }
+
+    /// Makes a call, and says whether it succeeded.
+    pub(crate) async fn send(&self, service: &str, operation: &str, parameters: &str) -> (bool, String) {
+        let answer = match service {
+            "sqs" | "events" | "logs" | "kms" => {
+                self.json_request(service, operation, self.with_urls(parameters)).await
+            }
+            "lambda" => {
+                let (path, body) = parameters.split_once(' ').unwrap_or((parameters, ""));
+                let path = match path.split_once("MAPPING") {
+                    Some((before, after)) => format!("{before}{}{after}", self.mapping().await),
+                    None => path.to_owned(),
+                };
+                let request = Request::builder().method(operation);
+                let request = request.uri(format!("/2015-03-31/{path}"));
+                self.request(service, request, body.to_owned()).await
+            }
+            _ => {
+                let pairs = parameters.split_whitespace().filter_map(|pair| pair.split_once('='));
+                let form = pairs.map(|(key, value)| format!("&{key}={}", encoded(value)));
+                let form = format!("Action={operation}{}", form.collect::<String>());
+                self.form_request(service, form).await
+            }
+        };
+        let text = String::from_utf8(answer.body().to_vec()).unwrap();
+        (answer.status().is_success(), text)
+    }
+
+    pub(crate) async fn json(&self, service: &str, operation: &str, parameters: &str) -> Value {
+        serde_json::from_str(&self.call(service, operation, parameters).await).unwrap_or_default()
+    }
+
+    async fn mapping(&self) -> String {
+        let list = Box::pin(self.json("lambda", "GET", "event-source-mappings/")).await;
+        list["EventSourceMappings"][0]["UUID"].as_str().unwrap().to_owned()
+    }
+
+    /// A queue may be given by name instead of its URL.
+    fn with_urls(&self, parameters: &str) -> String {
+        let Self { id, server, .. } = self;
+        let mut parameters: Value = serde_json::from_str(parameters).unwrap_or_else(|e| panic!("{parameters}: {e}"));
+        if let Some(queue) = parameters["QueueUrl"].as_str().filter(|queue| !queue.contains("://")) {
+            parameters["QueueUrl"] = json!(format!("http://127.0.0.1:{server}/{id}/{queue}"));
+        }
+        // Message bodies are text.
+        if parameters["MessageBody"].is_object() {
+            parameters["MessageBody"] = json!(parameters["MessageBody"].to_string());
+        }
+        parameters.to_string()
+    }
+}
+
+fn encoded(text: &str) -> String {
+    let encode = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(encode).collect()
+}

@@ -1,0 +1,28 @@
+//! The clients of kibus in an account of the shared emulator, which behaves like AWS.
+
+use kibus::aws::{AwsCloud, Connect, Session};
+
+use crate::aws_like::{Proxy, Server};
+
+/// A cloud behind the AWS-like proxy. Every behavior is off.
+pub(crate) struct BehavingCloud {
+    pub(crate) proxy: Proxy,
+    pub(crate) session: Session,
+    pub(crate) cloud: AwsCloud,
+}
+
+impl BehavingCloud {
+    pub(crate) async fn of(account: &str) -> Self {
+        let proxy = Proxy::start(Server::shared().port(), "none").await;
+        let connect = Connect {
+            region: Some("us-west-2".parse().unwrap()),
+            endpoint_url: Some(proxy.url.clone()),
+            account: Some(account.parse().unwrap()),
+            isolated: true,
+            ..Connect::default()
+        };
+        let session = connect.connect().await.unwrap();
+        let cloud = AwsCloud::new(&session, "kibus".parse().unwrap());
+        Self { proxy, session, cloud }
+    }
+}

@@ -1,0 +1,12 @@
+//! What tests share: emulators and clouds on them, one proxy library, and calls that bypass kibus.
+
+pub(crate) mod account;
+pub(crate) mod behaving_cloud;
+pub(crate) mod corrected_emulator;
+pub(crate) mod create_tags;
+pub(crate) mod emulator;
+pub(crate) mod kms_key;
+pub(crate) mod proxy;
+pub(crate) mod stage;
+pub(crate) mod transcript;
+pub(crate) mod workbench;

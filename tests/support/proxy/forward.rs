@@ -1,0 +1,57 @@
+//! Passes requests on to an emulator.
+
+use std::net::Ipv4Addr;
+use std::sync::{Arc, OnceLock};
+
+use http_body_util::{BodyExt, Full};
+use hyper::Request;
+use hyper::Response;
+use hyper::body::Bytes;
+use hyper::client::conn::http1::handshake;
+use hyper::header::{CONTENT_LENGTH, HeaderMap};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+
+use super::{Answer, Broken};
+use crate::support::emulator::secret;
+
+/// Sends a request to the server on this port, with the server's secret if the caller is its root user.
+pub(crate) async fn forward(server: u16, request: Request<Bytes>) -> Result<Answer, Broken> {
+    let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, server)).await?;
+    let (mut sender, connection) = handshake(TokioIo::new(stream)).await?;
+    tokio::spawn(async move { drop(connection.await) });
+    let (mut parts, body) = request.into_parts();
+    if parts.headers.contains_key(CONTENT_LENGTH) {
+        parts.headers.insert(CONTENT_LENGTH, body.len().into());
+    }
+    if let Some(secret) = secret(server).filter(|_| is_root(&parts.headers)) {
+        parts.headers.insert("x-amz-security-token", secret.parse()?);
+    }
+    let request = Request::from_parts(parts, Full::new(body));
+    let (parts, body) = sender.send_request(request).await?.into_parts();
+    Ok(Response::from_parts(parts, body.collect().await?.to_bytes()))
+}
+
+/// Whether the emulator takes the caller for the root user, by the key id alone. Users and roles have their own tokens.
+fn is_root(headers: &HeaderMap) -> bool {
+    let signature = headers.get("authorization").map_or("", |value| value.to_str().unwrap());
+    let key = signature
+        .split_once("Credential=")
+        .and_then(|(_, scope)| scope.split('/').next());
+    key.is_none_or(|key| key == "test" || key.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// The server behind a proxy that listens before the server starts, because the server must know the proxy.
+#[derive(Clone, Default)]
+pub(crate) struct Upstream(Arc<OnceLock<u16>>);
+
+impl Upstream {
+    /// Sets the port of the server.
+    pub(crate) fn set(&self, port: u16) {
+        self.0.set(port).unwrap();
+    }
+
+    pub(crate) async fn forward(&self, request: Request<Bytes>) -> Result<Answer, Broken> {
+        forward(*self.0.get().ok_or("the emulator has not started")?, request).await
+    }
+}

@@ -1,0 +1,96 @@
+//! What a request asks for.
+
+use std::fmt::{self, Display, Formatter};
+
+use hyper::Request;
+use hyper::body::Bytes;
+use kibus::model::scope::LIVE;
+use kibus::model::self_test;
+use serde_json::Value;
+
+/// An operation, and what it is about. Displayed as recordings of writes have it.
+#[derive(Clone, Debug)]
+pub(crate) struct Operation {
+    /// Like `sqs:CreateQueue`; for REST services like `lambda:POST/functions`.
+    pub(crate) name: String,
+    subject: String,
+}
+
+impl Operation {
+    /// The operation of a request, by its signature and its protocol.
+    pub(crate) fn of(request: &Request<Bytes>) -> Self {
+        let header = |name| request.headers().get(name).map(|value| value.to_str().unwrap());
+        let service = header("authorization").and_then(|signature| signature.split('/').nth(3));
+        let service = service.unwrap_or("unsigned");
+        if let Some(target) = header("x-amz-target") {
+            let operation = target.rsplit('.').next().unwrap();
+            let body: Value = serde_json::from_slice(request.body()).unwrap_or_default();
+            return Self {
+                name: format!("{service}:{operation}"),
+                subject: subject(|key| body[key].as_str().map(str::to_owned)),
+            };
+        }
+        let form = String::from_utf8_lossy(request.body());
+        let field = |key: &str| {
+            let mut pairs = form.split('&').filter_map(|pair| pair.split_once('='));
+            pairs.find(|(k, _)| *k == key).map(|(_, value)| value.to_owned())
+        };
+        if let Some(action) = field("Action") {
+            return Self {
+                name: format!("{service}:{action}"),
+                subject: subject(field),
+            };
+        }
+        let path = request.uri().path().replace("%3A", ":");
+        let path = path.trim_matches('/').split_once('/').map_or("", |(_date, path)| path);
+        Self {
+            name: format!("{service}:{}/{path}", request.method()),
+            subject: String::new(),
+        }
+    }
+
+    pub(crate) fn service(&self) -> &str {
+        self.name.split_once(':').map_or("", |(service, _)| service)
+    }
+
+    /// Whether the operation changes nothing, by its name.
+    pub(crate) fn is_reading(&self) -> bool {
+        let name = self.name.split_once(':').map_or("", |(_, name)| name);
+        ["Get", "List", "Describe", "GET/"]
+            .iter()
+            .any(|beginning| name.starts_with(beginning))
+    }
+}
+
+impl Display for Operation {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(format!("{} {}", self.name, self.subject).trim_end())
+    }
+}
+
+/// The names in a request.
+fn subject(field: impl Fn(&str) -> Option<String>) -> String {
+    const MEMBERS: [&str; 9] = [
+        "QueueName",
+        "QueueUrl",
+        "Name",
+        "Rule",
+        "logGroupName",
+        "ResourceARN",
+        "resourceArn",
+        "RoleName",
+        "PolicyName",
+    ];
+    let named = MEMBERS.iter().filter_map(|member| field(member));
+    let short = named.map(|name| match name.rsplit_once("://") {
+        Some((_, url)) => url.rsplit('/').next().unwrap_or_default().to_owned(),
+        None => name,
+    });
+    short.collect::<Vec<_>>().join(" ")
+}
+
+/// Whether `verify` asks the live version for its self-test, which changes no resource.
+pub(crate) fn asks_live_router(request: &Request<Bytes>) -> bool {
+    let live = format!("Qualifier={LIVE}");
+    request.uri().query() == Some(live.as_str()) && *request.body() == self_test::question().to_string()
+}
