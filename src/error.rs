@@ -8,12 +8,11 @@ use std::fmt;
 use serde::Serialize;
 
 /// The kind of an error, which has its own exit code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+// A later kind is worse, for the reason that `Ending` has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum ErrorKind {
-    /// A call failed, or a resource could not be read.
-    Failed,
     /// A check has findings.
     Differences,
     /// The plan was shown and not confirmed.
@@ -22,10 +21,35 @@ pub enum ErrorKind {
     Refused,
     /// The command line, a name or a file cannot be understood.
     Usage,
-    /// Ended by Ctrl-C.
-    Interrupted,
+    /// A call failed, or a resource could not be read.
+    Failed,
     /// Ended by SIGTERM.
     Terminated,
+    /// Ended by Ctrl-C.
+    Interrupted,
+}
+
+/// How a command ends. A command about several hubs ends with the worst of their endings, which is the greatest: one exit
+/// code must be that which leaves most unknown. After a signal it is unknown what the rest would have been; after a
+/// failure, changes may be made. Invalid input, a refusal, and a plan that nobody confirmed changed nothing; differences are
+/// a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ending {
+    /// Done, or nothing to do.
+    Done,
+    /// Otherwise.
+    With(ErrorKind),
+}
+
+impl Ending {
+    /// The exit code of the process.
+    #[must_use]
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::With(kind) => kind.exit_code(),
+        }
+    }
 }
 
 impl ErrorKind {
@@ -270,6 +294,24 @@ pub(crate) mod tests {
             let words: Vec<String> = words.iter().map(|word| word.replace('\0', "$(kibus)`kibus`\"'\\;&|~*")).collect();
             let line: Vec<String> = words.iter().map(|word| quoted(word)).collect();
             prop_assert_eq!(&shell_words(&format!("kibus {}", line.join(" ")))[1..], &words[..]);
+        }
+    }
+
+    #[test]
+    fn the_worst_ending_of_several_hubs_counts() {
+        let with = |kinds: &[ErrorKind]| kinds.iter().map(|kind| Ending::With(*kind)).collect::<Vec<_>>();
+        use ErrorKind::{Differences, Failed, Interrupted, NotConfirmed, Refused, Terminated, Usage};
+        for (endings, code) in [
+            (vec![Ending::Done, Ending::Done], 0),
+            (vec![Ending::With(Differences), Ending::Done], 2),
+            (with(&[Differences, NotConfirmed]), 3),
+            (with(&[Refused, NotConfirmed]), 4),
+            (with(&[Refused, Usage]), 64),
+            (with(&[Failed, Refused, Usage]), 1),
+            (with(&[Failed, Terminated]), 143),
+            (with(&[Interrupted, Failed, Differences]), 130),
+        ] {
+            assert_eq!(endings.iter().max().unwrap().exit_code(), code, "{endings:?}");
         }
     }
 

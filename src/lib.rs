@@ -17,7 +17,7 @@
 //! orders the changes; [`cloud`] is the interface to AWS; [`survey`] reads through it; [`reconcile`] turns a survey and a
 //! request into an intent; [`apply`] runs plans; [`aws`] implements the interface on the AWS SDK; [`ui`] turns values and
 //! events into text and JSON; and [`cli`] has the commands and joins the stages. [`router`] is the Lambda function. It
-//! uses [`wire`], and `package` packs it. [`sandbox`] runs a local AWS emulator.
+//! uses [`wire`], and `package` packs it. [`sandbox`] runs a local AWS emulator, and `demo` fills it.
 
 pub mod advice;
 pub mod error;
@@ -60,3 +60,6 @@ mod package;
 
 #[cfg(feature = "cli")]
 pub mod sandbox;
+
+#[cfg(feature = "cli")]
+mod demo;

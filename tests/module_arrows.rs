@@ -13,6 +13,7 @@ const ALL: &[&str] = &[
     "cli",
     "cloud",
     "dead_letters",
+    "demo",
     "iam",
     "model",
     "package",
@@ -25,12 +26,13 @@ const ALL: &[&str] = &[
     "ui",
     "wire",
 ];
-const ALL_BUT_ROUTER: &[&str] = &[
+/// The stages, and the rooms beside them. What reads, writes and probes through `cloud` is in one of these.
+const STAGES: &[&str] = &[
     "advice",
     "apply",
     "aws",
-    "cloud",
     "dead_letters",
+    "demo",
     "iam",
     "model",
     "package",
@@ -59,7 +61,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("dead_letters", &["model"]),
     ("reconcile", &["dead_letters", "iam", "model", "plan", "survey"]),
     ("ui", &["apply", "dead_letters", "model", "plan", "reconcile"]),
-    ("cli", ALL_BUT_ROUTER),
+    ("cli", STAGES),
+    ("demo", &["aws", "cloud", "model", "plan", "ui", "wire"]),
     ("package", &["model"]),
     ("router", &["model", "wire"]),
     ("sandbox", &["wire"]),
@@ -147,6 +150,7 @@ fn violations_are_found() {
         ("router/deliver.rs", "use crate::cloud::Cloud;", &["router names cloud"]),
         ("cli/mod.rs", "use aws_sdk_iam::Client;", &["cli says aws_sdk_iam"]),
         ("cli/mod.rs", "use crate::router::decode;", &["cli names router"]),
+        ("cli/stages.rs", "use crate::cloud::Read;", &["cli names cloud"]),
         ("cli/mod.rs", "println!(\"x\");", &["cli says println!"]),
         ("ui/mod.rs", "println!(\"x\");", &[]),
         ("main.rs", "fn main() { kibus::cli::run() }", &[]),

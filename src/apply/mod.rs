@@ -11,8 +11,11 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use tokio::sync::watch;
 
+mod deleted_queue;
 mod lost_answer;
 mod run;
+
+pub use deleted_queue::gone_or_old;
 
 use crate::cloud::{Fault, FaultKind, Waiting, Write};
 use crate::error::Progress;

@@ -7,8 +7,8 @@ pub(super) use apply::{cut_short, failed_change, stopped};
 pub(super) use blocked::{blocked, no_single_role};
 
 use crate::advice::explanation;
-use crate::cloud::{Fault, FaultKind};
 use crate::error::{Error, Invocation};
+use crate::model::fault::{Fault, FaultKind};
 use crate::model::scope::Scope;
 use crate::plan::Refusal;
 

@@ -1,86 +1,215 @@
-//! The hubs of a command, and how its messages name them.
+//! The hubs of a command, and what is about each of them.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
-use super::failure::Place;
+use futures_util::future::join_all;
+use tokio::sync::watch;
+
+use super::address::HubAddress;
+use super::failure::{self, Place};
 use super::global::Global;
 use super::stop::Stop;
-use crate::aws::{AwsCloud, Connect, Session};
-use crate::error::{Error, quoted};
+use crate::aws::{AwsCloud, Session};
+use crate::error::Error;
 use crate::model::name::BusName;
 use crate::model::scope::Scope;
 use crate::model::slowdown::{Slowdown, reason};
-use crate::sandbox::{DEFAULT_REGION, Endpoint, Sandbox};
-use crate::ui::Ui;
+use crate::reconcile::{Blocked, Intent};
+use crate::ui::{Heading, HubReport, Ui, text};
 
-/// One hub: where it is, and the account and Region that it is in.
+/// A hub that is reached: with a session, options and messages of its own.
 pub(super) struct ConnectedHub {
     pub(super) scope: Scope,
     pub(super) cloud: AwsCloud,
+    pub(super) heading: Heading,
+    /// Writes what is about this hub.
+    pub(super) ui: Ui,
+    /// The options that a kibus command needs to reach it, with a space before each.
+    pub(super) options: String,
+    address: HubAddress,
+    session: Session,
+    command_line: String,
+}
+
+impl ConnectedHub {
+    fn new(ui: &Ui, command_line: &str, address: HubAddress, session: Session) -> Self {
+        let scope = session.scope(address.bus.clone());
+        Self {
+            cloud: AwsCloud::new(&session, address.bus.clone()),
+            heading: Heading::from(&scope),
+            scope,
+            ui: ui.clone(),
+            options: address.options(),
+            address,
+            session,
+            command_line: command_line.to_owned(),
+        }
+    }
+
+    /// The hub of another bus in the same account and Region.
+    pub(super) fn of_bus(&self, bus: BusName) -> Self {
+        let address = HubAddress {
+            bus,
+            ..self.address.clone()
+        };
+        Self::new(&self.ui, &self.command_line, address, self.session.clone())
+    }
+
+    /// What an error about the hub needs to say where it is, and how to go on.
+    pub(super) fn place(&self) -> Place {
+        Place {
+            scope: self.scope.clone(),
+            command_line: self.command_line.clone(),
+        }
+    }
+
+    /// An error about the hub, with every command complete.
+    pub(super) fn complete(&self, error: Error) -> Error {
+        error.with_global_options(&self.options)
+    }
+
+    /// The error of a hub for which there is no intent.
+    pub(super) fn blocked(&self, blocked: &Blocked) -> Error {
+        self.complete(failure::blocked(&self.place(), blocked))
+    }
+
+    /// The report of a hub that the command goes on without. The error of the only hub ends the command.
+    pub(super) fn left_out(&self, error: Error) -> Result<HubReport, Error> {
+        if self.heading.label.is_empty() {
+            return Err(error);
+        }
+        Ok(HubReport {
+            error: Some(error),
+            ..self.report(&Intent::default())
+        })
+    }
+
+    /// The report of an intent that was not applied.
+    pub(super) fn report(&self, intent: &Intent) -> HubReport {
+        HubReport {
+            global_options: self.options.clone(),
+            ..HubReport::new(self.heading.clone(), intent)
+        }
+    }
 }
 
 /// The hubs that a command is about.
 pub(super) struct Hubs<'a> {
     pub(super) ui: &'a Ui,
     pub(super) list: Vec<ConnectedHub>,
+    /// The reports of those of several hubs that could not be reached; the command goes on without them.
+    pub(super) unreached: Vec<HubReport>,
     /// How many calls may run at once for one hub.
     pub(super) limit: usize,
     pub(super) verbose: bool,
     /// The command as one would type it again.
     pub(super) command_line: String,
-    /// The options that a kibus command needs to reach the same hub, with a space before each.
-    pub(super) global_options: String,
     pub(super) stop: &'a Stop,
+    /// What AWS throttles, for each session.
+    slowdowns: Vec<watch::Receiver<Slowdown>>,
     /// The services that stderr has named as slow.
     named: RefCell<BTreeSet<&'static str>>,
-    session: Session,
+    /// Whether stdout has a part about a hub.
+    has_part: Cell<bool>,
 }
 
 impl<'a> Hubs<'a> {
-    /// Asks AWS who is calling, and names the one hub of the command line.
+    /// Connects to each hub, to all at the same time. If the only one cannot be reached, that is the command's error.
     pub(super) async fn open(
         global: &Global,
         ui: &'a Ui,
         stop: &'a Stop,
         command_line: &str,
-        endpoint: Option<Endpoint>,
+        addresses: &[HubAddress],
     ) -> Result<Self, Error> {
-        let session = {
-            let _asking = ui.spinner("asking AWS for the caller's identity");
-            connect(global, endpoint).await?
-        };
         let mut hubs = Self {
             ui,
             list: Vec::new(),
+            unreached: Vec::new(),
             limit: global.concurrency.into(),
             verbose: global.verbose > 0,
             command_line: command_line.to_owned(),
-            global_options: global_options(global),
             stop,
+            slowdowns: Vec::new(),
             named: RefCell::default(),
-            session,
+            has_part: Cell::default(),
         };
-        hubs.list = vec![hubs.hub(global.bus.clone())];
+        let sessions = {
+            let _asking = ui.spinner("asking AWS for the caller's identity");
+            join_all(addresses.iter().map(HubAddress::connect)).await
+        };
+        for (address, session) in addresses.iter().zip(sessions) {
+            match session {
+                Ok(session) => {
+                    hubs.slowdowns.push(session.slowdown());
+                    let hub = ConnectedHub::new(ui, command_line, address.clone(), session);
+                    if hubs.list.iter().any(|other| other.scope == hub.scope) {
+                        let Scope {
+                            bus, region, account, ..
+                        } = &hub.scope;
+                        let message = format!("hub `{bus}` in {region} of account {account} is listed twice");
+                        return Err(Error::usage(message));
+                    }
+                    hubs.list.push(hub);
+                }
+                Err(error) if addresses.len() == 1 => return Err(error),
+                Err(error) => hubs.unreached.push(HubReport {
+                    error: Some(error),
+                    ..HubReport::of(address.heading())
+                }),
+            }
+        }
+        hubs.tell_apart();
         Ok(hubs)
     }
 
-    /// The hub of a bus in the same account and Region.
-    pub(super) fn hub(&self, bus: BusName) -> ConnectedHub {
-        ConnectedHub {
-            scope: self.session.scope(bus.clone()),
-            cloud: AwsCloud::new(&self.session, bus),
+    /// The same command about these hubs of the same sessions.
+    pub(super) fn with(mut self, list: Vec<ConnectedHub>) -> Self {
+        self.list = list;
+        self.tell_apart();
+        self
+    }
+
+    fn tell_apart(&mut self) {
+        let reached = self.list.iter_mut().map(|hub| &mut hub.heading);
+        Heading::tell_apart(reached.chain(self.unreached.iter_mut().map(|report| &mut report.heading)));
+        for hub in &mut self.list {
+            hub.ui = self.ui.labeled(&hub.heading.label);
         }
+    }
+
+    /// Does `one` for every hub, for all at the same time.
+    pub(super) async fn each<T>(&self, one: impl AsyncFn(&ConnectedHub) -> T) -> Vec<T> {
+        join_all(self.list.iter().map(|hub| one(hub))).await
+    }
+
+    /// Begins the part of stdout about one of several hubs, with its heading unless the text that follows `has_heading`.
+    pub(super) fn part(&self, hub: &ConnectedHub, has_heading: bool) -> Result<(), Error> {
+        if hub.heading.label.is_empty() {
+            return Ok(());
+        }
+        if self.has_part.replace(true) {
+            self.ui.result("")?;
+        }
+        if !has_heading {
+            self.ui.result(&text::heading(&hub.heading, self.ui.result_style()))?;
+        }
+        Ok(())
     }
 
     /// What AWS has throttled so far.
     pub(super) fn slowdown(&self) -> Slowdown {
-        self.session.slowdown().borrow().clone()
+        let mut sum = Slowdown::default();
+        for slowdown in &self.slowdowns {
+            sum.add(&slowdown.borrow());
+        }
+        sum
     }
 
-    /// Does `work`, and shows which services slow it down; stderr names each once for a command.
-    pub(super) async fn slowed<T>(&self, show: impl Fn(&str), work: impl Future<Output = T>) -> T {
-        let mut slowdown = self.session.slowdown();
+    /// Does `work` for a hub, and shows which services slow it down; stderr names each once for a command.
+    pub(super) async fn slowed<T>(&self, hub: &ConnectedHub, show: impl Fn(&str), work: impl Future<Output = T>) -> T {
+        let mut slowdown = hub.session.slowdown();
         tokio::pin!(work);
         loop {
             tokio::select! {
@@ -93,107 +222,6 @@ impl<'a> Hubs<'a> {
                     show(&reason(slowdown.throttled.keys()));
                 }
             }
-        }
-    }
-
-    /// What an error about a hub needs to say where it is, and how to go on.
-    pub(super) fn place(&self, hub: &ConnectedHub) -> Place {
-        Place {
-            scope: hub.scope.clone(),
-            command_line: self.command_line.clone(),
-        }
-    }
-
-    /// An error about a hub, with every command complete.
-    pub(super) fn complete(&self, error: Error) -> Error {
-        error.with_global_options(&self.global_options)
-    }
-}
-
-async fn connect(global: &Global, endpoint: Option<Endpoint>) -> Result<Session, Error> {
-    let local = match endpoint {
-        None if global.sandbox => Some(Sandbox::open()?.endpoint().await?),
-        other => other,
-    };
-    let connect = match local {
-        Some(endpoint) => Connect {
-            region: Some(global.region.clone().map_or_else(|| DEFAULT_REGION.parse(), Ok)?),
-            endpoint_url: Some(endpoint.url()),
-            isolated: true,
-            session_token: Some(endpoint.secret.as_str().to_owned()),
-            ..Connect::default()
-        },
-        None => Connect {
-            region: global.region.clone(),
-            profile: global.profile.clone(),
-            endpoint_url: global.endpoint_url.clone(),
-            ..Connect::default()
-        },
-    };
-    Ok(connect.connect().await?)
-}
-
-fn global_options(global: &Global) -> String {
-    let mut options = String::new();
-    if global.bus.as_str() != "kibus" {
-        options.push_str(&format!(" --bus {}", global.bus));
-    }
-    if let Some(region) = &global.region {
-        options.push_str(&format!(" --region {region}"));
-    }
-    if let Some(profile) = &global.profile {
-        options.push_str(&format!(" --profile {}", quoted(profile)));
-    }
-    if let Some(url) = &global.endpoint_url {
-        options.push_str(&format!(" --endpoint-url {}", quoted(url)));
-    }
-    if global.sandbox {
-        options.push_str(" --sandbox");
-    }
-    options
-}
-
-#[cfg(test)]
-mod tests {
-    use std::ffi::OsString;
-
-    use super::*;
-    use crate::cli::{global, parse};
-    use crate::error::tests::shell_words;
-
-    #[test]
-    fn a_printed_command_has_the_options_as_they_were_given() {
-        for odd in [
-            "a",
-            "a b",
-            "it's",
-            "$(kibus)",
-            "`kibus`;kibus",
-            "\"x\" \\",
-            "ü*?~{a,b}",
-            "!x",
-            "#x",
-        ] {
-            let url = format!("http://127.0.0.1:1/{odd}");
-            let options = [
-                "--bus",
-                "b",
-                "--region",
-                "us-east-1",
-                "--profile",
-                odd,
-                "--endpoint-url",
-                &url,
-            ];
-            let given: Vec<OsString> = ["kibus", "list"].iter().chain(&options).map(OsString::from).collect();
-            let parsed = parse::parse(&given).unwrap();
-            let line = global_options(&parsed.global);
-            assert_eq!(shell_words(&format!("kibus{line}"))[1..], options, "{line}");
-            let words: Vec<OsString> = shell_words(&global::command_line(&given))
-                .iter()
-                .map(OsString::from)
-                .collect();
-            assert_eq!(words, given);
         }
     }
 }

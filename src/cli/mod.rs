@@ -1,7 +1,7 @@
 //! The command line: its commands, and the stages that they share.
 
+mod address;
 mod commands;
-mod deletes;
 mod examples;
 mod failure;
 mod global;
@@ -16,9 +16,9 @@ use std::ffi::OsString;
 
 use clap::{Parser, Subcommand};
 
-use crate::error::{Error, ErrorKind};
-use crate::sandbox::Endpoint;
+use crate::error::{Ending, Error, ErrorKind};
 use crate::ui::{self, Talk, Ui};
+pub use address::HubAddress;
 use commands::{
     add_cluster, bootstrap_hub, completions, dead_letters, list, man, policy, reference, remove_cluster, rollback,
     sandbox, status, teardown, verify,
@@ -63,110 +63,102 @@ enum Command {
     Reference(reference::Args),
 }
 
-/// How a command ended that has written its report.
-enum Ending {
-    /// Done, or nothing to do.
-    Done,
-    /// There are differences or findings.
-    Differences,
-    /// With an error, which the report contains. It is still to be shown on stderr.
-    Failed(Box<Error>),
-}
-
-impl Ending {
-    /// The worse of two endings.
-    fn or(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::Failed(error), _) | (_, Self::Failed(error)) => Self::Failed(error),
-            (Self::Differences, _) | (_, Self::Differences) => Self::Differences,
-            (Self::Done, Self::Done) => Self::Done,
-        }
-    }
+/// A parsed command line.
+pub struct CommandLine {
+    /// The hubs that the command is about, each reached in its own way. The global options name one.
+    pub hubs: Vec<HubAddress>,
+    cli: Cli,
+    /// As one would type it again.
+    text: String,
 }
 
 /// Parses the command line, runs the command, and returns the exit code.
 #[must_use]
 pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
-    let args: Vec<OsString> = args.into_iter().collect();
-    if let Some(error) = global::unprintable(&args) {
-        Ui::new(ui::Output::Text, ui::Color::Auto, 0, Talk::default()).show_error(&error);
-        return error.kind.exit_code();
-    }
-    let cli = match parse::parse(&args) {
-        Ok(cli) => cli,
-        Err(e) if e.kind() == clap::error::ErrorKind::DisplayVersion && args.iter().any(|arg| arg == "-v") => {
-            let ui = Ui::new(ui::Output::Text, ui::Color::Auto, 0, Talk::default());
-            return match ui.out(&format!("kibus {}", commands::version::LONG)) {
-                Ok(()) => 0,
-                Err(error) => error.kind.exit_code(),
-            };
+    CommandLine::parse(args).map_or_else(|exit_code| exit_code, CommandLine::run)
+}
+
+impl CommandLine {
+    /// Parses a command line.
+    ///
+    /// # Errors
+    /// The exit code, once help, a version, or an error of usage is written.
+    pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Self, u8> {
+        let args: Vec<OsString> = args.into_iter().collect();
+        let plain = || Ui::new(ui::Output::Text, ui::Color::Auto, 0, Talk::default());
+        if let Some(error) = global::unprintable(&args) {
+            plain().show_error(&error);
+            return Err(error.kind.exit_code());
         }
-        Err(e) => return show_usage(&e),
-    };
-    let talk = Talk {
-        quiet: cli.global.quiet,
-        no_input: cli.global.no_input,
-    };
-    let ui = Ui::new(cli.global.output, cli.global.color, cli.global.verbose, talk);
-    global::start_log(cli.global.verbose);
-    let result = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|e| Error::failed("cannot start").note(e.to_string()))
-        .and_then(|runtime| runtime.block_on(run(cli, &ui, &global::command_line(&args))));
-    match result {
-        Ok(Ending::Done) => 0,
-        Ok(Ending::Differences) => ErrorKind::Differences.exit_code(),
-        Ok(Ending::Failed(error)) => {
-            ui.show_error(&error);
-            error.kind.exit_code()
-        }
-        Err(error) => {
-            ui.show_error(&error);
-            // Wrong usage has no document: nothing was run.
-            match error.kind {
-                ErrorKind::Usage => Ok(()),
-                _ => ui.report_error(&error),
+        match parse::parse(&args) {
+            Ok(cli) => Ok(Self {
+                hubs: vec![HubAddress::from(&cli.global)],
+                cli,
+                text: global::command_line(&args),
+            }),
+            Err(e) if e.kind() == clap::error::ErrorKind::DisplayVersion && args.iter().any(|arg| arg == "-v") => {
+                let written = plain().out(&format!("kibus {}", commands::version::LONG));
+                Err(written.map_or_else(|error| error.kind.exit_code(), |()| 0))
             }
-            .map_or(ErrorKind::Failed, |()| error.kind)
-            .exit_code()
+            Err(e) => Err(show_usage(&e)),
         }
     }
-}
 
-async fn run(cli: Cli, ui: &Ui, command_line: &str) -> Result<Ending, Error> {
-    let stop = Stop::default();
-    stop.unless_interrupted(run_at(cli, ui, &stop, command_line, None))
-        .await
-}
+    /// Runs the command for all of its hubs, and returns the exit code: that of the worst ending of a hub.
+    #[must_use]
+    pub fn run(self) -> u8 {
+        let global = &self.cli.global;
+        let talk = Talk {
+            quiet: global.quiet,
+            no_input: global.no_input,
+        };
+        let ui = Ui::new(global.output, global.color, global.verbose, talk);
+        global::start_log(global.verbose);
+        let result = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .map_err(|e| Error::failed("cannot start").note(e.to_string()))
+            .and_then(|runtime| {
+                let stop = Stop::default();
+                runtime.block_on(stop.unless_interrupted(self.run_with(&ui, &stop)))
+            });
+        match result {
+            Ok(ending) => ending.exit_code(),
+            Err(error) => {
+                ui.show_error(&error);
+                // Wrong usage has no document: nothing was run.
+                match error.kind {
+                    ErrorKind::Usage => Ok(()),
+                    _ => ui.report_error(&error),
+                }
+                .map_or(ErrorKind::Failed, |()| error.kind)
+                .exit_code()
+            }
+        }
+    }
 
-/// Runs a command; with an `endpoint`, only on the local emulator at that endpoint.
-async fn run_at(
-    cli: Cli,
-    ui: &Ui,
-    stop: &Stop,
-    command_line: &str,
-    endpoint: Option<Endpoint>,
-) -> Result<Ending, Error> {
-    let Cli { global, command } = cli;
-    let open = || Hubs::open(&global, ui, stop, command_line, endpoint.clone());
-    match command {
-        Command::BootstrapHub(args) => bootstrap_hub::run(args, open().await?).await,
-        Command::AddCluster(args) => add_cluster::run(args, open().await?).await,
-        Command::RemoveCluster(args) => remove_cluster::run(args, open().await?).await,
-        Command::Verify(args) => verify::run(args, open().await?).await,
-        Command::Status(args) => status::run(args, open().await?).await,
-        Command::DeadLetters(args) => dead_letters::run(args, open().await?).await,
-        Command::List(args) => list::run(args, open().await?).await,
-        Command::Rollback(args) => rollback::run(args, open().await?).await,
-        Command::Teardown(args) => teardown::run(args, open().await?).await,
-        Command::Explain(args) => commands::explain::run(&args, ui),
-        Command::Policy(args) => policy::run(args, open().await?).await,
-        Command::Sandbox(args) => sandbox::run(args, ui).await,
-        Command::Completions(args) => completions::run(&args, ui),
-        Command::Man(args) => man::run(args, ui),
-        Command::Version(args) => commands::version::run(&args, ui),
-        Command::Reference(args) => reference::run(&args, ui),
+    async fn run_with(self, ui: &Ui, stop: &Stop) -> Result<Ending, Error> {
+        let Self { hubs, cli, text } = self;
+        let Cli { global, command } = cli;
+        let open = || Hubs::open(&global, ui, stop, &text, &hubs);
+        match command {
+            Command::BootstrapHub(args) => bootstrap_hub::run(args, open().await?).await,
+            Command::AddCluster(args) => add_cluster::run(args, open().await?).await,
+            Command::RemoveCluster(args) => remove_cluster::run(args, open().await?).await,
+            Command::Verify(args) => verify::run(args, open().await?).await,
+            Command::Status(args) => status::run(args, open().await?).await,
+            Command::DeadLetters(args) => dead_letters::run(args, open().await?).await,
+            Command::List(args) => list::run(args, open().await?).await,
+            Command::Rollback(args) => rollback::run(args, open().await?).await,
+            Command::Teardown(args) => teardown::run(args, open().await?).await,
+            Command::Explain(args) => commands::explain::run(&args, ui),
+            Command::Policy(args) => policy::run(args, open().await?).await,
+            Command::Sandbox(args) => sandbox::run(args, ui).await,
+            Command::Completions(args) => completions::run(&args, ui),
+            Command::Man(args) => man::run(args, ui),
+            Command::Version(args) => commands::version::run(&args, ui),
+            Command::Reference(args) => reference::run(&args, ui),
+        }
     }
 }
 

@@ -3,7 +3,6 @@
 use std::error::Error as _;
 use std::path::PathBuf;
 
-use super::hub::ConnectedHub;
 use crate::error::{Error, quoted};
 use crate::model::resource::Architecture;
 use crate::package::{self, BinaryHash, Incompatible, Package, PackageError};
@@ -29,19 +28,13 @@ struct Offer {
 }
 
 impl RouterFile {
-    /// Gives a target its router, and a hub that is set the archive to upload, as far as a survey shows that they are needed.
+    /// Gives a target its router, as far as a survey shows that it needs one. Returns the archive that may be uploaded.
     ///
     /// # Errors
     /// As [`RouterFile::offer`].
-    pub(super) fn complete(
-        &self,
-        ui: &Ui,
-        hub: &mut ConnectedHub,
-        target: &mut Target,
-        survey: &Survey,
-    ) -> Result<(), Error> {
+    pub(super) fn complete(&self, ui: &Ui, target: &mut Target, survey: &Survey) -> Result<Option<Vec<u8>>, Error> {
         let Some(need) = archive_need(survey, target) else {
-            return Ok(());
+            return Ok(None);
         };
         let _packaging = ui.spinner("packaging the router");
         let uploads = !target.is_check();
@@ -51,10 +44,7 @@ impl RouterFile {
         };
         let offer = self.offer(need, architecture(survey, target))?;
         target.offer(offer.router);
-        if let Some(archive) = offer.archive.filter(|_| uploads) {
-            hub.cloud = hub.cloud.clone().with_archive(archive);
-        }
-        Ok(())
+        Ok(offer.archive.filter(|_| uploads))
     }
 
     /// Whether an option names the router.

@@ -1,21 +1,23 @@
-//! The stages that every command which changes something runs, for a list of hubs: survey, reconcile, show,
-//! confirm, apply, report. Every hub is planned before the first is changed.
+//! The stages of every command that changes something, for a list of hubs: survey, reconcile, show, confirm, apply,
+//! report. All hubs are surveyed at the same time and planned before the first is changed; then all plans are applied at
+//! the same time. A hub that fails does not stop the others.
 
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
+use tokio::sync::watch;
 
-use super::deletes::settled_survey;
+use super::Ending;
+use super::failure;
 use super::hub::{ConnectedHub, Hubs};
 use super::router_file::RouterFile;
-use super::{Ending, failure};
 use crate::apply::{self, Outcome};
 use crate::error::{Error, ErrorKind};
-use crate::model::scope::Scope;
+use crate::model::tags::{DELETING, MARK_COUNTS};
 use crate::plan::{Action, Plan};
-use crate::reconcile::{Confirmation, Intent, Target, reconcile};
-use crate::survey::{self, Endless, Query, Survey};
-use crate::ui::{Heading, HubReport, Report};
+use crate::reconcile::{Blocked, Confirmation, Intent, Target, needs, reconcile};
+use crate::survey::{self, Query, Survey};
+use crate::ui::{HubReport, Report};
 
 /// How a person agrees to changes.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -35,7 +37,7 @@ impl Consent {
     /// How a command ends that only shows these changes; `None` if it makes them.
     pub(super) fn dry_run(self, changes: bool) -> Option<Ending> {
         self.dry_run.then_some(match self.detailed_exitcode && changes {
-            true => Ending::Differences,
+            true => Ending::With(ErrorKind::Differences),
             false => Ending::Done,
         })
     }
@@ -43,172 +45,166 @@ impl Consent {
 
 /// What became of one hub.
 struct Planned {
-    scope: Scope,
     intent: Intent,
-    applied: bool,
+    /// How long it took to apply the whole plan.
+    took: Option<Duration>,
     error: Option<Error>,
 }
 
-/// Reads what `needs` asks for about each hub, all at once.
-pub(super) async fn survey(hubs: &Hubs<'_>, needs: impl Fn(&Survey) -> Query) -> Result<Vec<Survey>, Error> {
-    let reading = hubs.ui.spinner("reading the hub and its clusters");
-    let each = hubs.list.iter();
-    let surveys = join_all(each.map(|hub| survey::survey(&hub.cloud, hub.scope.clone(), hubs.limit, &needs)));
-    let surveys = hubs.slowed(|reason| reading.slowed(reason), surveys).await;
-    let surveys: Result<Vec<Survey>, Endless> = surveys.into_iter().collect();
-    surveys.map_err(|endless| Error::failed("this is a bug of kibus; nothing was changed").note(endless.to_string()))
+impl Planned {
+    fn failed(error: Error) -> Self {
+        Self {
+            intent: Intent::default(),
+            took: None,
+            error: Some(error),
+        }
+    }
+
+    fn is_pending(&self) -> bool {
+        !self.intent.plan.is_empty()
+    }
 }
 
-/// Runs `one` for each hub, one after the other, and writes the one JSON document. Gives the worst ending.
-pub(super) async fn report_each(
+/// Reads what `needs` asks for about a hub.
+pub(super) async fn survey(
     hubs: &Hubs<'_>,
-    surveys: &[Survey],
-    one: impl AsyncFn(&ConnectedHub, &Survey) -> Result<(HubReport, Ending), Error>,
-) -> Result<Ending, Error> {
-    let mut ended = Vec::new();
-    for (hub, survey) in hubs.list.iter().zip(surveys) {
-        ended.push(one(hub, survey).await?);
+    hub: &ConnectedHub,
+    needs: impl Fn(&Survey) -> Query,
+) -> Result<Survey, Error> {
+    let reading = hub.ui.spinner("reading the hub and its clusters");
+    let survey = survey::survey(&hub.cloud, hub.scope.clone(), hubs.limit, needs);
+    let survey = hubs.slowed(hub, |reason| reading.slowed(reason), survey).await;
+    survey.map_err(|endless| Error::failed("this is a bug of kibus; nothing was changed").note(endless.to_string()))
+}
+
+/// The same for a target, again and again until no queue that it wants is being deleted. Marks that are set anew do not
+/// hold it up without end: what is still marked then is an error of the plan.
+async fn settled_survey(hubs: &Hubs<'_>, hub: &ConnectedHub, target: &Target) -> Result<Survey, Error> {
+    let began = Instant::now();
+    loop {
+        let survey = survey(hubs, hub, |survey| needs(target, survey)).await?;
+        let queues = match reconcile(&survey, target) {
+            Err(Blocked::BeingDeleted(queues)) if began.elapsed() < MARK_COUNTS => queues,
+            _ => return Ok(survey),
+        };
+        let _waiting = hub.ui.spinner("waiting for queues that are being deleted");
+        for queue in queues.keys() {
+            let text = format!(
+                "waiting: queue {queue} is being deleted: until it is gone, or its tag {DELETING} is {} minutes old",
+                MARK_COUNTS.as_secs() / 60
+            );
+            hub.ui.note(&text, &[]);
+        }
+        apply::gone_or_old(&hub.cloud, queues).await;
     }
-    report_all(hubs, ended)
 }
 
-/// Writes the one JSON document. Gives the worst ending.
-pub(super) fn report_all(hubs: &Hubs<'_>, ended: Vec<(HubReport, Ending)>) -> Result<Ending, Error> {
-    let (reports, endings): (Vec<_>, Vec<_>) = ended.into_iter().unzip();
-    write(hubs, reports)?;
-    Ok(endings.into_iter().fold(Ending::Done, Ending::or))
-}
-
-/// Writes the one JSON document, and gives how the command ends: with the first error, if there is one.
-pub(super) fn report(hubs: &Hubs<'_>, reports: Vec<HubReport>) -> Result<Ending, Error> {
-    let error = reports.iter().find_map(|report| report.error.clone());
-    write(hubs, reports)?;
-    Ok(error.map_or(Ending::Done, |error| Ending::Failed(Box::new(error))))
-}
-
-fn write(hubs: &Hubs<'_>, reports: Vec<HubReport>) -> Result<(), Error> {
-    let slowdown = hubs.slowdown();
-    if hubs.verbose
-        && let Some(sentence) = slowdown.sentence()
-    {
-        hubs.ui.note(&sentence, &[]);
-    }
-    hubs.ui.report(&Report {
-        hubs: reports,
-        global_options: &hubs.global_options,
-        slowdown,
-    })
-}
-
-/// Runs the stages with one target for all hubs.
+/// Runs the stages with the same target for all hubs.
 pub(super) async fn change(hubs: Hubs<'_>, target: Target, consent: Consent) -> Result<Ending, Error> {
-    change_with(hubs, target, consent, &RouterFile::default()).await
+    let targets = vec![target; hubs.list.len()];
+    change_with(hubs, targets, consent, &RouterFile::default()).await
 }
 
-/// The same with this router, for a target that needs one.
+/// The same with a target for each hub, and this router for those that need one. A router that cannot be used ends the
+/// command, because it is not about a hub.
 pub(super) async fn change_with(
     mut hubs: Hubs<'_>,
-    target: Target,
+    targets: Vec<Target>,
     consent: Consent,
     router: &RouterFile,
 ) -> Result<Ending, Error> {
-    let surveys = settled_survey(&hubs, &target).await?;
+    let asked = hubs.list.iter().zip(&targets);
+    let surveys = join_all(asked.map(|(hub, target)| settled_survey(&hubs, hub, target))).await;
     let mut results = Vec::new();
-    for (at, survey) in surveys.iter().enumerate() {
-        let mut target = target.clone();
-        router.complete(hubs.ui, &mut hubs.list[at], &mut target, survey)?;
-        results.push(planned(&hubs, &hubs.list[at], &target, survey));
-    }
-    // A hub that cannot be planned stops all of them: a plan is complete before the first write.
-    if results.iter().any(|result| result.error.is_some()) {
-        return report(&hubs, reports_of(&results));
-    }
-    show(&hubs, &results, consent)?;
-    if results.iter().all(|result| result.intent.plan.is_empty()) {
-        let ending = report(&hubs, reports_of(&results))?;
-        for result in &results {
-            hubs.ui.sentence(&result.intent.unchanged)?;
-            hubs.ui.next_steps(&result.intent.next, &hubs.global_options)?;
-        }
-        return Ok(ending);
-    }
-    if consent.dry_run {
-        let ending = report(&hubs, reports_of(&results))?;
-        return Ok(match ending {
-            Ending::Done if consent.detailed_exitcode => Ending::Differences,
-            other => other,
+    for ((hub, mut target), survey) in hubs.list.iter_mut().zip(targets).zip(surveys) {
+        results.push(match survey {
+            Ok(survey) => {
+                if let Some(archive) = router.complete(&hub.ui, &mut target, &survey)? {
+                    hub.cloud = hub.cloud.clone().with_archive(archive);
+                }
+                planned(hub, &target, &survey)
+            }
+            Err(error) => Planned::failed(error),
         });
     }
-    if let Err(error) = confirm(&hubs, &results, consent) {
-        for result in &mut results {
-            result.error = Some(error.clone());
-        }
-        return report(&hubs, reports_of(&results));
-    }
-    for (hub, result) in hubs.list.iter().zip(&mut results) {
-        if result.intent.plan.is_empty() {
-            hubs.ui.sentence(&result.intent.unchanged)?;
-            continue;
-        }
-        let began = Instant::now();
-        match apply(&hubs, hub, &result.intent.plan).await {
-            Ok(()) => {
-                result.applied = true;
-                hubs.ui.result(&summary(&result.intent.plan, began.elapsed()))?;
-                hubs.ui.next_steps(&result.intent.next, &hubs.global_options)?;
-            }
+    show(&hubs, &results, consent)?;
+    let pending = results.iter().any(Planned::is_pending);
+    let shown = consent.dry_run(pending);
+    if pending && shown.is_none() {
+        match confirm(&hubs, &results, consent) {
+            Ok(()) => apply_all(&hubs, &mut results).await?,
             Err(error) => {
-                result.error = Some(error);
-                break;
+                for result in results.iter_mut().filter(|result| result.is_pending()) {
+                    result.error = Some(error.clone());
+                }
             }
         }
     }
-    report(&hubs, reports_of(&results))
+    let mut reports = Vec::new();
+    for (hub, result) in hubs.list.iter().zip(&results) {
+        conclude(&hubs, hub, result)?;
+        reports.push(HubReport {
+            applied: result.took.is_some(),
+            error: result.error.clone(),
+            ..hub.report(&result.intent)
+        });
+    }
+    finish(&hubs, reports, shown.unwrap_or(Ending::Done))
 }
 
-fn planned(hubs: &Hubs<'_>, hub: &ConnectedHub, target: &Target, survey: &Survey) -> Planned {
-    let place = hubs.place(hub);
+fn planned(hub: &ConnectedHub, target: &Target, survey: &Survey) -> Planned {
     let (intent, error) = match reconcile(survey, target) {
-        Err(blocked) => (Intent::default(), Some(failure::blocked(&place, &blocked))),
+        Err(blocked) => return Planned::failed(hub.blocked(&blocked)),
         Ok(intent) if intent.refusals.is_empty() => (intent, None),
         Ok(intent) => {
             let removes = intent.plan.changes.iter().all(|change| change.after.is_none());
-            let error = failure::refused(&place, &intent.refusals, removes && !intent.plan.is_empty());
+            let error = failure::refused(&hub.place(), &intent.refusals, removes && !intent.plan.is_empty());
             // A refused plan is not shown.
             let plan = Plan::default();
-            (Intent { plan, ..intent }, Some(error))
+            (Intent { plan, ..intent }, Some(hub.complete(error)))
         }
     };
     Planned {
-        scope: hub.scope.clone(),
         intent,
-        applied: false,
-        error: error.map(|error| hubs.complete(error)),
+        took: None,
+        error,
     }
 }
 
+/// Shows the plans, and which hubs have none because of an error, if others are changed without them.
 fn show(hubs: &Hubs<'_>, results: &[Planned], consent: Consent) -> Result<(), Error> {
     let asks = !consent.yes && !consent.dry_run;
-    for result in results.iter().filter(|result| !result.intent.plan.is_empty()) {
-        hubs.ui.release_queues(&result.intent.release);
-        hubs.ui
-            .show_plan(&Heading::from(&result.scope), &result.intent.plan, asks)?;
+    let planned = || hubs.list.iter().zip(results);
+    for (hub, result) in planned().filter(|(_, result)| result.is_pending()) {
+        hub.ui.release_queues(&result.intent.release);
+        hubs.part(hub, true)?;
+        hub.ui.show_plan(&hub.heading, &result.intent.plan, asks)?;
     }
-    for result in results {
-        hubs.ui.warn_of(&result.intent, &hubs.global_options);
+    for (hub, result) in planned().filter(|(_, result)| result.error.is_none()) {
+        hub.ui.warn_of(&result.intent, &hub.options);
+    }
+    if results.iter().any(Planned::is_pending) {
+        let unplanned = planned().filter_map(|(hub, result)| Some((&hub.heading, result.error.as_ref()?)));
+        let unreached = hubs.unreached.iter();
+        let unreached = unreached.filter_map(|report| Some((&report.heading, report.error.as_ref()?)));
+        for (heading, error) in unplanned.chain(unreached) {
+            hubs.ui
+                .labeled(&heading.label)
+                .note(&format!("not planned: {error}"), &[]);
+        }
     }
     Ok(())
 }
 
 fn confirm(hubs: &Hubs<'_>, results: &[Planned], consent: Consent) -> Result<(), Error> {
-    let words: Vec<&str> = results
-        .iter()
-        .filter(|result| !result.intent.plan.is_empty())
+    let pending = results.iter().filter(|result| result.is_pending());
+    let mut words: Vec<&str> = pending
         .filter_map(|result| match &result.intent.confirmation {
             Confirmation::YesNo => None,
             Confirmation::Typed(word) => Some(word.as_str()),
         })
         .collect();
+    words.dedup();
     agree(hubs, consent, &words.join(","))
 }
 
@@ -235,23 +231,42 @@ pub(super) fn agree(hubs: &Hubs<'_>, consent: Consent, word: &str) -> Result<(),
     if yes { Ok(()) } else { Err(not_confirmed()) }
 }
 
-async fn apply(hubs: &Hubs<'_>, hub: &ConnectedHub, plan: &Plan) -> Result<(), Error> {
-    let progress = hubs.ui.progress(plan);
-    let changes = hubs.stop.during(hubs.ui, async |asked| {
-        let cloud = hub.cloud.clone().until(asked.clone());
-        apply::apply(plan, &cloud, hubs.limit, asked, &progress).await
-    });
-    let ended = hubs.slowed(|reason| progress.slowed(reason), changes).await;
-    progress.finish();
-    let (outcome, signal) = ended?;
-    let place = hubs.place(hub);
-    let interrupted = signal.unwrap_or(ErrorKind::Interrupted);
-    let error = match outcome {
-        None => failure::cut_short(&place, interrupted),
-        Some(outcome) if outcome.is_complete() => return Ok(()),
-        Some(outcome) => unfinished(&place, plan, &outcome, interrupted),
+/// Applies the plans of all hubs at the same time. A request to stop stops all of them.
+async fn apply_all(hubs: &Hubs<'_>, results: &mut [Planned]) -> Result<(), Error> {
+    let pending: Vec<_> = hubs
+        .list
+        .iter()
+        .zip(results)
+        .filter(|(_, result)| result.is_pending())
+        .collect();
+    let applying = |asked: watch::Receiver<bool>| {
+        let plans = pending.iter().map(|(hub, result)| (*hub, &result.intent.plan));
+        plans.map(|(hub, plan)| apply(hubs, hub, plan, asked.clone())).collect()
     };
-    Err(hubs.complete(error))
+    let (outcomes, signal) = hubs.stop.during(hubs.ui, applying).await?;
+    let interrupted = signal.unwrap_or(ErrorKind::Interrupted);
+    for ((hub, result), outcome) in pending.into_iter().zip(outcomes) {
+        let place = hub.place();
+        result.error = match outcome {
+            None => Some(failure::cut_short(&place, interrupted)),
+            Some((outcome, took)) if outcome.is_complete() => {
+                result.took = Some(took);
+                None
+            }
+            Some((outcome, _)) => Some(unfinished(&place, &result.intent.plan, &outcome, interrupted)),
+        }
+        .map(|error| hub.complete(error));
+    }
+    Ok(())
+}
+
+async fn apply(hubs: &Hubs<'_>, hub: &ConnectedHub, plan: &Plan, asked: watch::Receiver<bool>) -> (Outcome, Duration) {
+    let began = Instant::now();
+    let progress = hub.ui.progress(plan);
+    let cloud = hub.cloud.clone().until(asked.clone());
+    let changes = apply::apply(plan, &cloud, hubs.limit, asked, &progress);
+    let outcome = hubs.slowed(hub, |reason| progress.slowed(reason), changes).await;
+    (outcome, began.elapsed())
 }
 
 fn unfinished(place: &failure::Place, plan: &Plan, outcome: &Outcome, interrupted: ErrorKind) -> Error {
@@ -261,13 +276,46 @@ fn unfinished(place: &failure::Place, plan: &Plan, outcome: &Outcome, interrupte
     }
 }
 
-fn reports_of(results: &[Planned]) -> Vec<HubReport> {
-    let report = |result: &Planned| HubReport {
-        applied: result.applied,
-        error: result.error.clone(),
-        ..HubReport::new(&result.scope, &result.intent)
+/// Writes what became of a hub, and the next steps.
+fn conclude(hubs: &Hubs<'_>, hub: &ConnectedHub, result: &Planned) -> Result<(), Error> {
+    let text = match result.took {
+        Some(took) => summary(&result.intent.plan, took),
+        None if result.error.is_none() && !result.is_pending() => result.intent.unchanged.clone(),
+        None => return Ok(()),
     };
-    results.iter().map(report).collect()
+    hubs.part(hub, false)?;
+    hub.ui.sentence(&text)?;
+    hub.ui.next_steps(&result.intent.next, &hub.options)
+}
+
+/// Writes the one JSON document and shows the errors, the same error of several hubs once. Gives the worst ending.
+pub(super) fn finish(hubs: &Hubs<'_>, mut reports: Vec<HubReport>, ending: Ending) -> Result<Ending, Error> {
+    reports.extend(hubs.unreached.iter().cloned());
+    let slowdown = hubs.slowdown();
+    if hubs.verbose
+        && let Some(sentence) = slowdown.sentence()
+    {
+        hubs.ui.note(&sentence, &[]);
+    }
+    let report = Report {
+        hubs: reports,
+        slowdown,
+    };
+    hubs.ui.report(&report)?;
+    let mut errors: Vec<(&Error, Vec<&str>)> = Vec::new();
+    for hub in &report.hubs {
+        let Some(error) = &hub.error else { continue };
+        let label = hub.heading.label.as_str();
+        match errors.iter_mut().find(|(other, _)| *other == error) {
+            Some((_, labels)) => labels.push(label),
+            None => errors.push((error, vec![label])),
+        }
+    }
+    for (error, labels) in &errors {
+        hubs.ui.labeled(&labels.join(", ")).show_error(error);
+    }
+    let kinds = errors.iter().map(|(error, _)| Ending::With(error.kind));
+    Ok(kinds.fold(ending, Ending::max))
 }
 
 fn summary(plan: &Plan, took: Duration) -> String {

@@ -3,6 +3,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
@@ -59,26 +61,34 @@ impl Stop {
         }
     }
 
-    /// Makes changes. Gives their result, or `None` if a second signal came before the end, and the signal that asked to
-    /// stop.
+    /// Makes the changes of all hubs at the same time. Gives the result of each, or `None` if a second signal came before
+    /// its end, and the signal that asked to stop.
     pub(super) async fn during<T, F: Future<Output = T>>(
         &self,
         ui: &Ui,
-        changes: impl FnOnce(watch::Receiver<bool>) -> F,
-    ) -> Result<(Option<T>, Option<ErrorKind>), Error> {
+        changes: impl FnOnce(watch::Receiver<bool>) -> Vec<F>,
+    ) -> Result<(Vec<Option<T>>, Option<ErrorKind>), Error> {
         let mut signals = StopSignals::listen()?;
         let (ask, asked) = watch::channel(false);
         self.applying.store(true, Ordering::Relaxed);
-        let work = changes(asked);
-        tokio::pin!(work);
+        let changes = changes(asked);
+        let mut results: Vec<Option<T>> = changes.iter().map(|_| None).collect();
+        let numbered = changes.into_iter().enumerate();
+        let mut running: FuturesUnordered<_> = numbered.map(async |(at, one)| (at, one.await)).collect();
         let mut first = None;
-        let ended = loop {
+        let signal = loop {
             let kind = tokio::select! {
-                result = &mut work => break (Some(result), first),
+                ended = running.next() => match ended {
+                    Some((at, result)) => {
+                        results[at] = Some(result);
+                        continue;
+                    }
+                    None => break first,
+                },
                 kind = signals.next() => kind,
             };
             if first.is_some() {
-                break (None, Some(kind));
+                break Some(kind);
             }
             first = Some(kind);
             ui.say("Finishing calls in flight. Press Ctrl-C again to stop now.");
@@ -86,6 +96,49 @@ impl Stop {
             let _ = ask.send(true);
         };
         self.applying.store(false, Ordering::Relaxed);
-        Ok(ended)
+        Ok((results, signal))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+    use std::process::Command;
+
+    use super::*;
+    use crate::ui::{Color, Output, Talk};
+
+    fn interrupt() {
+        let script = format!("kill -s INT {}", std::process::id());
+        assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
+    }
+
+    #[tokio::test]
+    async fn a_second_signal_abandons_only_what_has_not_ended() {
+        let ui = Ui::new(Output::Text, Color::Never, 0, Talk::default());
+        let changes = |asked: watch::Receiver<bool>| {
+            let hubs = ["done", "stopped", "abandoned"].map(|hub| (hub, asked.clone()));
+            let change = async |(hub, mut asked): (&'static str, watch::Receiver<bool>)| {
+                if hub == "done" {
+                    return hub;
+                }
+                // The first signal comes when the changes of all hubs have begun.
+                if hub == "abandoned" {
+                    interrupt();
+                }
+                asked.wait_for(|asked| *asked).await.unwrap();
+                if hub == "abandoned" {
+                    interrupt();
+                    pending::<()>().await;
+                }
+                hub
+            };
+            hubs.into_iter().map(change).collect()
+        };
+        let ended = Stop::default().during(&ui, changes).await.unwrap();
+        assert_eq!(
+            ended,
+            (vec![Some("done"), Some("stopped"), None], Some(ErrorKind::Interrupted))
+        );
     }
 }

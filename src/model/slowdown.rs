@@ -15,6 +15,13 @@ impl Slowdown {
         *self.throttled.entry(service).or_default() += 1;
     }
 
+    /// Adds the counts of another account or Region.
+    pub fn add(&mut self, other: &Self) {
+        for (service, count) in &other.throttled {
+            *self.throttled.entry(service).or_default() += count;
+        }
+    }
+
     /// The counts as a sentence; `None` if nothing was throttled.
     #[must_use]
     pub fn sentence(&self) -> Option<String> {

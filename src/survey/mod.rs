@@ -16,7 +16,7 @@ use crate::cloud::{Fault, Read};
 use crate::model::document::Document;
 use crate::model::fact::Fact;
 use crate::model::inventory::{Observed, Reading};
-use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
+use crate::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
 use crate::model::options::HubOptions;
 use crate::model::probe::Probed;
 use crate::model::resource::{FunctionMapping, FunctionSettings, Resource, ResourceId};
@@ -106,6 +106,22 @@ pub async fn survey(
         }
     }
     Err(Endless(Box::new(query)))
+}
+
+/// The buses of an account and Region, by the tags of their queues. A hint and never a proof.
+///
+/// # Errors
+/// When they cannot be listed.
+pub async fn buses(cloud: &impl Read) -> Result<BTreeSet<BusName>, Fault> {
+    cloud.buses().await
+}
+
+/// All roles of the account, with their ARNs, which contain their paths.
+///
+/// # Errors
+/// When they cannot be listed.
+pub async fn role_arns(cloud: &impl Read) -> Result<BTreeMap<RoleName, String>, Fault> {
+    cloud.role_arns().await
 }
 
 impl Survey {

@@ -16,7 +16,6 @@ use crate::dead_letters::report::DeadLetterReport;
 use crate::dead_letters::treat::Treated;
 use crate::error::{Error, Hint};
 use crate::model::probe::Probed;
-use crate::model::scope::Scope;
 use crate::model::slowdown::Slowdown;
 use crate::plan::Plan;
 use crate::plan::finding::Finding;
@@ -30,11 +29,9 @@ const FORMAT_VERSION: u32 = 2;
 
 /// The report of a command about every hub.
 #[derive(Clone, Debug, Default)]
-pub struct Report<'a> {
+pub struct Report {
     /// The hubs.
     pub hubs: Vec<HubReport>,
-    /// The global options that a kibus command needs to reach the same account and Region.
-    pub global_options: &'a str,
     /// What AWS has throttled.
     pub slowdown: Slowdown,
 }
@@ -44,6 +41,8 @@ pub struct Report<'a> {
 pub struct HubReport {
     /// Its bus, account and Region.
     pub heading: Heading,
+    /// The global options that a kibus command needs to reach it.
+    pub global_options: String,
     /// The intent.
     pub plan: Plan,
     /// The clusters of the command.
@@ -69,15 +68,16 @@ pub struct HubReport {
 impl HubReport {
     /// An empty report.
     #[must_use]
-    pub fn of(scope: &Scope) -> Self {
-        Self::new(scope, &Intent::default())
+    pub fn of(heading: impl Into<Heading>) -> Self {
+        Self::new(heading, &Intent::default())
     }
 
     /// The report of an intent that was not applied.
     #[must_use]
-    pub fn new(scope: &Scope, intent: &Intent) -> Self {
+    pub fn new(heading: impl Into<Heading>, intent: &Intent) -> Self {
         Self {
-            heading: Heading::from(scope),
+            heading: heading.into(),
+            global_options: String::new(),
             plan: intent.plan.clone(),
             clusters: intent.clusters.clone(),
             findings: intent.findings.clone(),
@@ -96,7 +96,7 @@ impl HubReport {
     }
 }
 
-impl Report<'_> {
+impl Report {
     /// The document.
     #[must_use]
     pub fn to_json(&self) -> Value {
@@ -115,11 +115,11 @@ objects! {
     /// Within one format_version, members may be added but never removed or redefined. This schema describes exactly the
     /// output of the kibus version that it ships with.
     #[cfg_attr(test, schemars(title = "Document of kibus --output json", extend("$id" = "plan.schema.json")))]
-    DocumentObject<'a>(Report { hubs, global_options, slowdown } in &'a Report<'_>, error in Option<&'a Error>) {
+    DocumentObject<'a>(Report { hubs, slowdown } in &'a Report, error in Option<&'a Error>) {
         #[cfg_attr(test, schemars(extend("const" = FORMAT_VERSION)))]
         format_version: u32 = FORMAT_VERSION,
         /// One entry per hub. Empty if the command failed before any hub was known; `error` then has the reason.
-        hubs: Vec<HubObject<'a>> = hubs.iter().map(|hub| HubObject::of(hub, global_options)).collect(),
+        hubs: Vec<HubObject<'a>> = hubs.iter().map(HubObject::of).collect(),
     } optional {
         /// Present only if AWS throttled calls, which were repeated: how many, by service.
         #[cfg_attr(test, schemars(with = "BTreeMap<String, std::num::NonZeroU64>"))]

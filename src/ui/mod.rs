@@ -38,8 +38,10 @@ use terminal::{ColorVariables, Terminals};
 use text::Style;
 
 /// The terminal or the pipeline that runs kibus.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Ui {
+    /// Which of several hubs what is written to stderr is about.
+    label: String,
     output: Output,
     quiet: bool,
     input: bool,
@@ -69,6 +71,7 @@ impl Ui {
             ProgressDrawTarget::hidden()
         };
         Self {
+            label: String::new(),
             output,
             quiet: talk.quiet,
             input: !talk.no_input,
@@ -79,6 +82,16 @@ impl Ui {
             stderr_paint: Paint::new(stderr_colors),
             bars: MultiProgress::with_draw_target(target),
         }
+    }
+
+    /// The same for what is about one of several hubs: its messages on stderr begin with this label, unless it is empty.
+    #[must_use]
+    pub fn labeled(&self, label: &str) -> Self {
+        let label = match label {
+            "" => String::new(),
+            label => format!("{label}: "),
+        };
+        Self { label, ..self.clone() }
     }
 
     /// The format of stdout.
@@ -177,7 +190,7 @@ impl Ui {
 
     /// Writes a line to stderr.
     pub fn say(&self, text: &str) {
-        say(&self.bars, self.stderr_paint, text);
+        say(&self.bars, self.stderr_paint, &format!("{}{text}", self.label));
     }
 
     /// Writes a warning with its command to stderr. A JSON document has its warnings itself.
@@ -239,7 +252,7 @@ impl Ui {
     ///
     /// # Errors
     /// As [`Ui::out`].
-    pub fn report(&self, report: &Report<'_>) -> Result<(), Error> {
+    pub fn report(&self, report: &Report) -> Result<(), Error> {
         self.document(|| report.to_json())
     }
 
@@ -293,6 +306,7 @@ impl Ui {
             self.moves,
             self.quiet,
             columns,
+            &self.label,
             plan,
         )
     }
@@ -309,7 +323,7 @@ impl Ui {
     pub fn spinner(&self, text: &str) -> Spinner {
         let bar = self.bars.add(ProgressBar::new_spinner());
         bar.set_style(progress::style(progress::SPINNER));
-        bar.set_message(text::escape(text).into_owned());
+        bar.set_message(format!("{}{}", self.label, text::escape(text)));
         bar.enable_steady_tick(progress::TICK);
         Spinner(bar)
     }

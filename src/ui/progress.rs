@@ -18,7 +18,7 @@ pub(super) const TICK: Duration = Duration::from_millis(100);
 /// The columns that a finished line needs for its mark and its duration.
 const MARK_AND_TIME: usize = 14;
 /// The number of applied changes.
-const TOTAL: &str = "  {bar:24} {pos} of {len}{prefix}";
+const TOTAL: &str = "  {msg}{bar:24} {pos} of {len}{prefix}";
 /// A running change.
 const RUNNING: &str = "  {spinner} {msg}{since}";
 /// Any other running operation.
@@ -29,6 +29,8 @@ pub(super) const SPINNER: &str = "{spinner} {msg}{prefix}{since}";
 pub struct PlanProgress {
     bars: MultiProgress,
     paint: Paint,
+    /// Which of several hubs the plan is for.
+    label: String,
     /// The width of the longest text like "created queue kibus-hub" that fits, so that the durations align.
     width: usize,
     /// On a terminal, the live lines.
@@ -51,12 +53,14 @@ impl PlanProgress {
         terminal: bool,
         quiet: bool,
         columns: Option<usize>,
+        label: &str,
         plan: &Plan,
     ) -> Self {
-        let width = plan.changes.iter().map(|change| done(change).chars().count());
+        let width = plan.changes.iter().map(|change| done(label, change).chars().count());
         let live = terminal.then(|| {
             let total = bars.add(ProgressBar::new(plan.changes.len() as u64));
             total.set_style(style(TOTAL));
+            total.set_message(label.to_owned());
             total.tick();
             RunningBars {
                 running: Mutex::default(),
@@ -66,6 +70,7 @@ impl PlanProgress {
         Self {
             bars,
             paint,
+            label: label.to_owned(),
             quiet,
             width: width
                 .max()
@@ -95,20 +100,21 @@ impl PlanProgress {
     /// The permanent line of an event, if it has one.
     fn line(&self, change: &Change, event: &Event) -> Option<String> {
         let on_terminal = self.live.is_some();
+        let label = &self.label;
         match event {
             Event::Started => None,
             Event::Waiting(_) | Event::Done(_) if self.quiet => None,
             // On a terminal the live line shows it.
             Event::Waiting(_) if on_terminal => None,
-            Event::Waiting(reason) => Some(format!("waiting: {}: {}", described(change), escape(reason))),
+            Event::Waiting(reason) => Some(format!("{label}waiting: {}: {}", described(change), escape(reason))),
             Event::Done(took) if on_terminal => Some(format!(
                 "  {} {:width$}  {}",
                 self.paint.green("✓"),
-                truncate_str(&done(change), self.width, "…"),
+                truncate_str(&done(label, change), self.width, "…"),
                 self.paint.dim(&duration(*took)),
                 width = self.width
             )),
-            Event::Done(took) => Some(format!("{} {}", done(change), duration(*took))),
+            Event::Done(took) => Some(format!("{} {}", done(label, change), duration(*took))),
             Event::Failed(fault) => {
                 let mark = if on_terminal {
                     format!("  {} ", self.paint.red("✗"))
@@ -117,7 +123,7 @@ impl PlanProgress {
                 };
                 let fault = fault.to_string();
                 Some(format!(
-                    "{mark}failed to {} {}: {}",
+                    "{mark}{label}failed to {} {}: {}",
                     change.action.as_str(),
                     described(change),
                     escape(&fault)
@@ -133,7 +139,7 @@ impl Listener for PlanProgress {
             say(&self.bars, self.paint, &line);
         }
         if let Some(live) = &self.live {
-            live.event(&self.bars, place, change, &event);
+            live.event(&self.bars, &self.label, place, change, &event);
         }
     }
 }
@@ -145,20 +151,20 @@ impl Drop for PlanProgress {
 }
 
 impl RunningBars {
-    fn event(&self, bars: &MultiProgress, place: usize, change: &Change, event: &Event) {
+    fn event(&self, bars: &MultiProgress, label: &str, place: usize, change: &Change, event: &Event) {
+        let doing = || format!("{label}{} {}", doing(change.action), described(change));
         let mut running = self.running();
         match event {
             Event::Started => {
                 let bar = bars.insert_before(&self.total, ProgressBar::new_spinner());
                 bar.set_style(style(RUNNING));
-                bar.set_message(format!("{} {}", doing(change.action), described(change)));
+                bar.set_message(doing());
                 bar.enable_steady_tick(TICK);
                 running.insert(place, bar);
             }
             Event::Waiting(reason) => {
                 if let Some(bar) = running.get(&place) {
-                    let what = format!("{} {}", doing(change.action), described(change));
-                    bar.set_message(format!("{what}  waiting: {}", escape(reason)));
+                    bar.set_message(format!("{}  waiting: {}", doing(), escape(reason)));
                 }
             }
             Event::Done(_) | Event::Failed(_) => {
@@ -202,14 +208,14 @@ fn described(change: &Change) -> String {
     format!("{} {}", change.id.label(), escape(&name(&change.id)))
 }
 
-fn done(change: &Change) -> String {
+fn done(label: &str, change: &Change) -> String {
     let done = match change.action {
         Action::Create => "created",
         Action::Update => "updated",
         Action::Replace => "replaced",
         Action::Delete => "deleted",
     };
-    format!("{done} {}", described(change))
+    format!("{label}{done} {}", described(change))
 }
 
 fn doing(action: Action) -> &'static str {
@@ -247,17 +253,24 @@ mod tests {
         let create = between(&Desired::default(), &hub);
         let delete = between(&hub, &Desired::default());
         let done = || Event::Done(Duration::from_millis(234));
-        for (plan, event, line) in [
-            (&create, Event::Started, None),
-            (&create, done(), Some("created queue kibus-hub-dlq 0.2s")),
-            (&delete, done(), Some("deleted queue kibus-probe 0.2s")),
+        for (label, plan, event, line) in [
+            ("", &create, Event::Started, None),
+            ("", &create, done(), Some("created queue kibus-hub-dlq 0.2s")),
+            ("", &delete, done(), Some("deleted queue kibus-probe 0.2s")),
             (
+                "",
                 &create,
                 Event::Waiting("not\u{1b}yet".to_owned()),
                 Some("waiting: queue kibus-hub-dlq: not\\u{1b}yet"),
             ),
+            (
+                "eu-west-1: ",
+                &create,
+                done(),
+                Some("eu-west-1: created queue kibus-hub-dlq 0.2s"),
+            ),
         ] {
-            let progress = PlanProgress::new(MultiProgress::new(), Paint::default(), false, false, None, plan);
+            let progress = PlanProgress::new(MultiProgress::new(), Paint::default(), false, false, None, label, plan);
             assert_eq!(progress.line(first(plan), &event).as_deref(), line, "{event:?}");
         }
     }

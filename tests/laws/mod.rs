@@ -5,4 +5,5 @@ mod account;
 mod command;
 mod interruption;
 mod rounds;
+mod several_hubs;
 mod whole;

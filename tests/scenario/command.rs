@@ -9,6 +9,7 @@ use tokio::time::timeout;
 
 use super::Scenario;
 use super::interference::Interference;
+use crate::several_hubs;
 use crate::support::proxy::{Held, hold};
 use crate::support::transcript::{Line, Transcript};
 use crate::support::workbench::sha256;
@@ -129,10 +130,14 @@ async fn signal_to(child: &Child, signal: &str) {
 pub(super) async fn run(line: &str, scenario: &mut Scenario) -> Came {
     let words = words(line);
     let begin = words.iter().position(|word| word == "kibus").unwrap();
+    let arguments: Vec<String> = words[begin + 1..].iter().map(|word| scenario.with_hash(word)).collect();
+    let has_several_hubs = words[..begin].iter().any(|pair| pair.starts_with(several_hubs::HUBS));
     let (transcript, stdout, stderr) = Transcript::open();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kibus"));
+    let mut command = match has_several_hubs {
+        true => several_hubs::command(),
+        false => Command::new(env!("CARGO_BIN_EXE_kibus")),
+    };
     command
-        .args(words[begin + 1..].iter().map(|word| scenario.with_hash(word)))
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap())
         .env("HOME", scenario.directory.path())
@@ -147,6 +152,10 @@ pub(super) async fn run(line: &str, scenario: &mut Scenario) -> Came {
         .stdout(stdout)
         .stderr(stderr)
         .kill_on_drop(true);
+    match has_several_hubs {
+        true => several_hubs::set_arguments(&mut command, &arguments),
+        false => drop(command.args(&arguments)),
+    }
     for pair in &words[..begin] {
         match pair.split_once('=').unwrap() {
             (name, "") => command.env_remove(name),
@@ -164,7 +173,10 @@ pub(super) async fn run(line: &str, scenario: &mut Scenario) -> Came {
         (was_sent, child.wait().await.unwrap())
     });
     let (was_sent, ending) = ending.await.unwrap_or_else(|_| panic!("`{line}` does not end"));
-    let lines = transcript.end().await;
+    let mut lines = transcript.end().await;
+    if has_several_hubs {
+        several_hubs::remove_preamble(&mut lines);
+    }
     let (lines, ending) = match ending.code() {
         Some(code) if was_sent => (lines, format!("exit {code}")),
         Some(code) => (lines, format!("exit {code} before the signal")),

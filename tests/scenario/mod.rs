@@ -3,7 +3,8 @@
 //! A line that begins with `#` is prose, with `$` a command, with `%` a directive. Its output follows, in the order in which it
 //! was written; `!` precedes lines of standard error. `exit` and a number follow if a command fails. Progress and waits of
 //! concurrent changes are sorted. What a file shows already is shortened, and stays checked: [`shown`] has the forms.
-//! In a command, `c{1..3}` stands for three words. `KIBUS_TEST_UPDATE=1` writes the actual output.
+//! In a command, `c{1..3}` stands for three words, and `HUBS=REGION,REGION@PROFILE` before it makes it about these hubs
+//! (`tests/several_hubs.rs`). `KIBUS_TEST_UPDATE=1` writes the actual output.
 //!
 //! - `% sqs|iam|events|logs|lambda|ec2 OPERATION PARAMETERS`: a call by someone else
 //! - `% tries SERVICE OPERATION PARAMETERS`: the same where AWS behaves as `% aws-like` says, with its message if it fails
@@ -114,6 +115,7 @@ scenarios! {
     second_source
     self_test
     settling
+    several_hubs
     status
     teardown
     throttled

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::ACCOUNT;
+use super::account::REGIONS;
 
 /// Replaces the account, the port, directories, the version, times, hashes and ids.
 pub(super) fn normal(text: &str, account: &str, port: u16, directory: &Path) -> String {
@@ -99,7 +100,13 @@ fn sorted_progress(lines: Vec<String>) -> Vec<String> {
         "! waiting: ",
         "! slowed down by ",
     ];
-    let is_progress = |line: &String| PROGRESS.iter().any(|beginning| line.starts_with(beginning));
+    let is_progress = |line: &String| {
+        let labeled = REGIONS
+            .iter()
+            .find_map(|region| line.split_once(&format!("{region}: ")));
+        let line = labeled.map_or_else(|| line.clone(), |(_, text)| format!("! {text}"));
+        PROGRESS.iter().any(|beginning| line.starts_with(beginning))
+    };
     let mut done: Vec<String> = Vec::new();
     for group in lines.chunk_by(|a, b| is_progress(a) && is_progress(b)) {
         let mut group = group.to_vec();

@@ -37,5 +37,6 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
         allow_downgrade: args.allow_downgrade,
         drop_old_key: args.drop_old_key,
     });
-    change_with(hubs, target, args.consent, &args.router).await
+    let targets = vec![target; hubs.list.len()];
+    change_with(hubs, targets, args.consent, &args.router).await
 }

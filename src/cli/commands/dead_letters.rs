@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use tokio::sync::watch;
+
 use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::stages::{Consent, agree};
 use crate::cli::{Ending, failure, stages};
@@ -11,10 +13,9 @@ use crate::dead_letters::report::{DeadLetterReport, report};
 use crate::dead_letters::treat::{LetterOutcome, Treated, Treatment, treat};
 use crate::error::{Error, ErrorKind, Hint, Invocation};
 use crate::model::status::Depth;
-use crate::reconcile::NextStep;
 use crate::reconcile::dead_letters::{check, needs};
-use crate::survey::Survey;
-use crate::ui::{Heading, HubReport, Output, text};
+use crate::reconcile::{Intent, NextStep};
+use crate::ui::{HubReport, Output, text};
 
 /// Show the events that reached no cluster; route them again, or delete them.
 ///
@@ -58,102 +59,123 @@ impl TreatmentOption {
     }
 }
 
+/// A hub, the dead letters that are to be treated, and what is reported.
+struct Shown<'a> {
+    hub: &'a ConnectedHub,
+    ids: BTreeSet<String>,
+    report: HubReport,
+}
+
 /// Shows the messages of each dead-letter queue, and redrives or deletes them if asked.
 pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     let redrive = args.action.redrive;
-    let surveys = stages::survey(&hubs, |survey| needs(redrive, survey)).await?;
-    stages::report_each(&hubs, &surveys, async |hub, survey| {
-        let mut report = HubReport::of(&hub.scope);
-        let ended = match read(&hubs, hub, redrive, survey).await {
+    let read = hubs.each(async |hub| read(&hubs, hub, redrive).await).await;
+    let treatment = args.action.treatment();
+    let mut shown = Vec::new();
+    for (hub, read) in hubs.list.iter().zip(read) {
+        let mut report = hub.report(&Intent::default());
+        let mut ids = BTreeSet::new();
+        match read {
             Ok(letters) => {
-                let ended = one(&hubs, hub, &args, &letters, &mut report).await?;
+                ids = show(&hubs, hub, &args, &letters)?;
                 report.warnings = letters.warnings.iter().map(Hint::text).collect();
                 report.dead_letters = Some(letters);
-                ended
             }
-            Err(error) => Ending::Failed(Box::new(error)),
-        };
-        if let Ending::Failed(error) = &ended {
-            report.error = Some((**error).clone());
+            Err(error) => report.error = Some(error),
         }
-        Ok((report, ended))
-    })
-    .await
+        shown.push(Shown { hub, ids, report });
+    }
+    let some = shown.iter().any(|one| !one.ids.is_empty());
+    let dry = args.consent.dry_run(some);
+    if let (Some(treatment), true, None) = (treatment, some, dry) {
+        treat_all(&hubs, &args, treatment, &mut shown).await?;
+    }
+    let reports = shown.into_iter().map(|one| one.report).collect();
+    stages::finish(&hubs, reports, dry.unwrap_or(Ending::Done))
 }
 
 /// Reads the dead letters of a hub, and the router's log about them.
-async fn read(hubs: &Hubs<'_>, hub: &ConnectedHub, redrive: bool, survey: &Survey) -> Result<DeadLetterReport, Error> {
-    let place = hubs.place(hub);
-    let checked = check(redrive, survey);
-    checked.map_err(|blocked| hubs.complete(failure::blocked(&place, &blocked)))?;
-    let _reading = hubs.ui.spinner("reading the dead letters");
+async fn read(hubs: &Hubs<'_>, hub: &ConnectedHub, redrive: bool) -> Result<DeadLetterReport, Error> {
+    let survey = stages::survey(hubs, hub, |survey| needs(redrive, survey)).await?;
+    check(redrive, &survey).map_err(|blocked| hub.blocked(&blocked))?;
+    let _reading = hub.ui.spinner("reading the dead letters");
     let queue = hub.scope.dead_letter_queue();
     let seen = dead_letters::look(&hub.cloud, &queue).await;
-    let seen = seen.map_err(|fault| hubs.complete(failure::call_failed(&place, "receive the dead letters", &fault)))?;
+    let failed = |fault| failure::call_failed(&hub.place(), "receive the dead letters", &fault);
+    let seen = seen.map_err(|fault| hub.complete(failed(fault)))?;
     let log = dead_letters::last_retries(&hub.cloud, &hub.scope, &seen.letters).await;
     let count = survey.depth(&queue).map_or(0, Depth::messages);
     Ok(report(queue, count, seen, &log, now()))
 }
 
-/// Shows the dead letters of a hub, and redrives or deletes them if a person agrees.
-async fn one(
+/// Shows the dead letters of a hub. Gives the ids of those that are to be treated.
+fn show(
     hubs: &Hubs<'_>,
     hub: &ConnectedHub,
     args: &Args,
     letters: &DeadLetterReport,
-    report: &mut HubReport,
-) -> Result<Ending, Error> {
-    let heading = Heading::from(&hub.scope);
-    let shown = text::dead_letters(&heading, letters, hubs.ui.result_style());
-    hubs.ui.result(&shown)?;
+) -> Result<BTreeSet<String>, Error> {
+    hubs.part(hub, !letters.letters.is_empty())?;
+    let shown = text::dead_letters(&hub.heading, letters, hub.ui.result_style());
+    hub.ui.result(&shown)?;
     for warning in &letters.warnings {
-        hubs.ui.warn_text(warning);
+        hub.ui.warn_text(warning);
     }
     let Some(treatment) = args.action.treatment() else {
-        hubs.ui.next_steps(&next_steps(letters), &hubs.global_options)?;
-        return Ok(Ending::Done);
+        hub.ui.next_steps(&next_steps(letters), &hub.options)?;
+        return Ok(BTreeSet::new());
     };
     let ids = ids(treatment, letters);
     if !letters.letters.is_empty() {
-        hubs.ui
+        hub.ui
             .result(&format!("\n{}", text::treatment(treatment, ids.len(), letters)))?;
     }
-    if let Some(ending) = args.consent.dry_run(!ids.is_empty()) {
-        return Ok(ending);
+    if !ids.is_empty() && args.consent.dry_run(true).is_none() && hub.ui.output() == Output::Json && hub.ui.can_ask() {
+        hub.ui.say(&shown);
     }
-    if ids.is_empty() {
-        return Ok(Ending::Done);
-    }
+    Ok(ids)
+}
+
+/// Redrives or deletes what was shown, of all hubs at the same time, if a person agrees.
+async fn treat_all(hubs: &Hubs<'_>, args: &Args, treatment: Treatment, shown: &mut [Shown<'_>]) -> Result<(), Error> {
+    let mut asked: Vec<&mut Shown<'_>> = shown.iter_mut().filter(|one| !one.ids.is_empty()).collect();
+    let mut buses: Vec<&str> = asked.iter().map(|one| one.hub.scope.bus.as_str()).collect();
+    buses.dedup();
     let word = match treatment {
-        Treatment::Redrive => "",
-        Treatment::Purge => hub.scope.bus.as_str(),
+        Treatment::Redrive => String::new(),
+        Treatment::Purge => buses.join(","),
     };
-    if hubs.ui.output() == Output::Json && hubs.ui.can_ask() {
-        hubs.ui.say(&shown);
-    }
-    if let Err(error) = agree(hubs, args.consent, word) {
-        return Ok(Ending::Failed(Box::new(hubs.complete(error))));
-    }
-    let (treated, signal) = {
-        let _treating = hubs.ui.spinner("processing the dead letters");
-        let changes = |asked| {
-            let ids = &ids;
-            async move { treat(&hub.cloud, &hub.scope, treatment, ids, &asked).await }
-        };
-        hubs.stop.during(hubs.ui, changes).await?
-    };
-    let interrupted = signal.unwrap_or(ErrorKind::Interrupted);
-    let place = hubs.place(hub);
-    let error = match &treated {
-        None => Some(failure::cut_short(&place, interrupted)),
-        Some(treated) => {
-            hubs.ui.result(&text::treated(treated))?;
-            ended(&place, treated, interrupted)
+    if let Err(error) = agree(hubs, args.consent, &word) {
+        for one in asked {
+            one.report.error = Some(one.hub.complete(error.clone()));
         }
+        return Ok(());
+    }
+    let treating = |stop: watch::Receiver<bool>| {
+        let parts = asked.iter().map(|one| (one.hub, one.ids.clone(), stop.clone()));
+        let treated = parts.map(async |(hub, ids, stop)| {
+            let _treating = hub.ui.spinner("processing the dead letters");
+            treat(&hub.cloud, &hub.scope, treatment, &ids, &stop).await
+        });
+        treated.collect()
     };
-    report.treated = Some(treated.unwrap_or_else(|| Treated::abandoned(treatment)));
-    report.applied = error.is_none();
-    Ok(error.map_or(Ending::Done, |error| Ending::Failed(Box::new(hubs.complete(error)))))
+    let (all, signal) = hubs.stop.during(hubs.ui, treating).await?;
+    let interrupted = signal.unwrap_or(ErrorKind::Interrupted);
+    for (one, treated) in asked.iter_mut().zip(all) {
+        let place = one.hub.place();
+        let error = match &treated {
+            None => Some(failure::cut_short(&place, interrupted)),
+            Some(treated) => {
+                hubs.part(one.hub, false)?;
+                one.hub.ui.result(&text::treated(treated))?;
+                ended(&place, treated, interrupted)
+            }
+        };
+        one.report.treated = Some(treated.unwrap_or_else(|| Treated::abandoned(treatment)));
+        one.report.applied = error.is_none();
+        one.report.error = error.map(|error| one.hub.complete(error));
+    }
+    Ok(())
 }
 
 /// What a person can do with the dead letters that were shown.

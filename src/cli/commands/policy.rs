@@ -96,13 +96,13 @@ struct At<'a> {
 
 /// Reads the saved options that the document depends on, and prints the document.
 pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
-    let Some(hub) = hubs.list.first() else {
-        return Ok(Ending::Done);
+    let ([hub], []) = (hubs.list.as_slice(), hubs.unreached.as_slice()) else {
+        return Err(Error::usage("a policy is for one hub"));
     };
     let at = At {
         hub,
         hubs: &hubs,
-        ui: hubs.ui,
+        ui: &hub.ui,
     };
     let document = match args.party {
         Party::Operator {

@@ -8,8 +8,9 @@ use crate::cli::{Ending, failure, stages};
 use crate::error::Error;
 use crate::model::duration::parse_duration;
 use crate::model::name::ClusterName;
-use crate::survey::Survey;
-use crate::ui::{Heading, HubReport, text};
+use crate::reconcile::status::{StatusReport, needs, status};
+use crate::reconcile::{Blocked, ClusterSummary, Intent};
+use crate::ui::{HubReport, text};
 
 /// Show the state of the hub and its clusters, and the messages in each queue.
 ///
@@ -46,49 +47,46 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
     }
 }
 
+/// The report of a status.
+pub(super) fn report_of(hub: &ConnectedHub, status: Result<(StatusReport, Vec<ClusterSummary>), Blocked>) -> HubReport {
+    let mut report = hub.report(&Intent::default());
+    match status {
+        Ok((status, clusters)) => (report.status, report.clusters) = (Some(status), clusters),
+        Err(blocked) => report.error = Some(hub.blocked(&blocked)),
+    }
+    report
+}
+
 /// Surveys every hub and shows it.
 async fn show(hubs: &Hubs<'_>, names: &BTreeSet<ClusterName>, again: bool) -> Result<Ending, Error> {
-    let surveys = stages::survey(hubs, crate::reconcile::status::needs).await?;
+    let surveys = hubs.each(async |hub| stages::survey(hubs, hub, needs).await).await;
     if again {
         hubs.ui.clear()?;
     }
     let mut reports = Vec::new();
-    for (hub, survey) in hubs.list.iter().zip(&surveys) {
-        let (report, text) = one(hubs, hub, survey, names);
-        reports.push(report);
-        if let Some(text) = text {
-            hubs.ui.result(&text)?;
-        }
-    }
-    stages::report(hubs, reports)
-}
-
-fn one(
-    hubs: &Hubs<'_>,
-    hub: &ConnectedHub,
-    survey: &Survey,
-    names: &BTreeSet<ClusterName>,
-) -> (HubReport, Option<String>) {
-    let mut report = HubReport::of(&hub.scope);
-    match crate::reconcile::status::status(survey, names) {
-        Err(blocked) => {
-            report.error = Some(hubs.complete(failure::blocked(&hubs.place(hub), &blocked)));
-            (report, None)
-        }
-        Ok((status, clusters)) => {
-            let heading = Heading::from(&hub.scope);
-            let text = text::status(&heading, &status, &clusters, hubs.ui.result_style());
+    for (hub, survey) in hubs.list.iter().zip(surveys) {
+        let mut report = match survey {
+            Ok(survey) => report_of(hub, status(&survey, names)),
+            Err(error) => hub.left_out(error)?,
+        };
+        if let Some(status) = &report.status {
             for (id, fault) in &status.unreadable {
-                hubs.ui.warn_text(&format!("{id} could not be read: {fault}"));
+                hub.ui.warn_text(&format!("{id} could not be read: {fault}"));
             }
             if let Some(fault) = &status.undiscovered {
-                hubs.ui.warn_text(&format!("the clusters are unknown: {fault}"));
+                hub.ui.warn_text(&format!("the clusters are unknown: {fault}"));
             }
+            hubs.part(hub, true)?;
+            hub.ui.result(&text::status(
+                &hub.heading,
+                status,
+                &report.clusters,
+                hub.ui.result_style(),
+            ))?;
             let unread = status.unreadable.len() + usize::from(status.undiscovered.is_some());
-            report.error = failure::incomplete(unread).map(|error| hubs.complete(error));
-            report.clusters = clusters;
-            report.status = Some(status);
-            (report, Some(text))
+            report.error = failure::incomplete(unread).map(|error| hub.complete(error));
         }
+        reports.push(report);
     }
+    stages::finish(hubs, reports, Ending::Done)
 }

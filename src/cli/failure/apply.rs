@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{Place, because};
 use crate::apply::Outcome;
-use crate::cloud::{Fault, FaultKind};
 use crate::error::{Error, ErrorKind};
+use crate::model::fault::{Fault, FaultKind};
 use crate::plan::{Action, Change, Plan};
 
 /// A change failed.

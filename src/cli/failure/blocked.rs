@@ -1,9 +1,9 @@
 //! Why there is no plan.
 
 use super::{Place, call_failed, not_read, refused};
-use crate::cloud::{Fault, FaultKind};
 use crate::error::{Error, Invocation, listed};
 use crate::model::controller_role::usual_names;
+use crate::model::fault::{Fault, FaultKind};
 use crate::model::name::{ClusterName, QueueName, RoleName};
 use crate::model::resource::{NoRollbackVersion, ResourceId};
 use crate::model::tags::DELETING;

@@ -11,7 +11,7 @@ use super::object::{objects, words};
 use super::status::StatusObject;
 use crate::error::{Error, ErrorKind, Hint, Invocation};
 use crate::model::field::FieldValue;
-use crate::model::name::{ClusterName, RoleName};
+use crate::model::name::{AccountId, ClusterName, Region, RoleName};
 use crate::model::probe::{ProbeResult, Probed};
 use crate::model::resource::Code;
 use crate::plan::finding::{Finding, Fix, Severity};
@@ -24,16 +24,17 @@ objects! {
     /// The report about one hub.
     HubObject<'a>(
         HubReport {
-            heading: Heading { bus, account, region },
-            plan, clusters, findings, probes, warnings, status, dead_letters, treated, applied, error,
-        } in &'a HubReport,
-        options in &str
+            heading: Heading { bus, account, region, label: _ },
+            global_options: options, plan, clusters, findings, probes, warnings, status, dead_letters, treated, applied, error,
+        } in &'a HubReport
     ) {
         #[cfg_attr(test, schemars(regex(pattern = "^[a-z][a-z0-9-]{0,19}$")))]
         bus: &'a str = bus.as_str(),
+        /// Null only for one of several hubs that could not be reached.
         #[cfg_attr(test, schemars(regex(pattern = "^[0-9]{12}$")))]
-        account: &'a str = account.as_str(),
-        region: &'a str = region.as_str(),
+        account: Option<&'a str> = account.as_ref().map(AccountId::as_str),
+        /// Null only for one of several hubs for which no Region is configured.
+        region: Option<&'a str> = region.as_ref().map(Region::as_str),
         /// The planned or applied changes, in the order of execution.
         changes: Vec<ChangeObject<'a>> = plan.changes.iter().map(ChangeObject::of).collect(),
         /// The clusters that the command covers.

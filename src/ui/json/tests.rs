@@ -58,7 +58,7 @@ pub(super) fn objection(document: &Value) -> Option<String> {
     schemas.validate(document, index).err().map(|e| e.to_string())
 }
 
-fn report(plan: &Plan, error: Option<&Error>) -> Report<'static> {
+fn report(plan: &Plan, error: Option<&Error>) -> Report {
     let cluster = |name: &str, role: Option<&str>| ClusterSummary {
         name: name.parse().unwrap(),
         queue: format!("karpenter-{name}").parse().unwrap(),

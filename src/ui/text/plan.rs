@@ -23,7 +23,9 @@ const COMFORTABLE: usize = 120;
 pub fn heading(heading: &Heading, style: Style) -> String {
     style.paint.bold(&format!(
         "kibus · account {} · {} · hub {}",
-        heading.account, heading.region, heading.bus
+        heading.account(),
+        heading.region(),
+        heading.bus
     ))
 }
 

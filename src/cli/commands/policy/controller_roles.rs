@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::At;
 use crate::cli::failure;
-use crate::cloud::Read;
 use crate::error::{Error, Hint, Invocation, listed, quoted};
 use crate::iam::role_pattern::RolePattern;
 use crate::model::controller_role::RoleCandidates;
@@ -13,7 +12,7 @@ use crate::model::fact::Fact;
 use crate::model::name::{ClusterName, RoleName};
 use crate::model::resource::ResourceId;
 use crate::reconcile::SavedRoles;
-use crate::survey::{Policies, Query, Survey};
+use crate::survey::{Policies, Query, Survey, role_arns};
 
 /// Which controller roles the document names.
 #[derive(Debug, clap::Args)]
@@ -36,7 +35,7 @@ impl RoleFlags {
         if self.no_controller_role {
             return Ok(BTreeSet::new());
         }
-        let (known, names) = match at.hub.cloud.role_arns().await {
+        let (known, names) = match role_arns(&at.hub.cloud).await {
             Ok(roles) => {
                 let names = Fact::Present(roles.keys().cloned().collect());
                 (roles, names)
@@ -80,7 +79,7 @@ impl RoleFlags {
                      added, or their roles with --controller-role. If another team manages IAM:",
                     Invocation::kibus("policy operator --no-controller-role"),
                 ),
-                &at.hubs.global_options,
+                &at.hub.options,
             );
         }
         Ok(arns)

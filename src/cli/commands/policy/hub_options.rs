@@ -70,10 +70,8 @@ impl Known {
     /// The same for a document about all cluster queues.
     pub(super) async fn for_queues(at: &At<'_>, given: HubOptions, document: DocumentFor) -> Result<Self, Error> {
         let known = Self::read(at, given, document).await?;
-        plan::check_empty_prefix(&at.hub.scope, &known.options.queue_prefix()).map_err(|refusal| {
-            let place = at.hubs.place(at.hub);
-            at.hubs.complete(failure::refused(&place, &[refusal], false))
-        })?;
+        plan::check_empty_prefix(&at.hub.scope, &known.options.queue_prefix())
+            .map_err(|refusal| at.hub.complete(failure::refused(&at.hub.place(), &[refusal], false)))?;
         Ok(known)
     }
 

@@ -1,106 +1,47 @@
 //! The demo's account on the local AWS emulator, with clusters and instances.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
-use clap::{CommandFactory, FromArgMatches};
-use tokio::time::{Instant, sleep};
-
-use crate::aws::{AwsCloud, Connect};
-use crate::cli::stop::Stop;
-use crate::cli::{Cli, Ending, run_at};
+use crate::aws::{AwsCloud, Session};
 use crate::cloud::{Fault, Read, Waiting, Write};
 use crate::error::Error;
 use crate::model::cluster::Cluster;
 use crate::model::hub;
-use crate::model::name::{ClusterName, PermissionsBoundary, QueuePrefix, RoleName};
+use crate::model::name::{BusName, ClusterName, PermissionsBoundary, QueuePrefix, RoleName};
 use crate::model::policy;
 use crate::model::resource::{Resource, ResourceId, Role};
 use crate::model::scope::Scope;
 use crate::model::tags::Tags;
 use crate::plan::Op;
-use crate::sandbox::{DEFAULT_REGION, Endpoint};
-use crate::ui::Ui;
 use crate::wire::ec2;
 
-/// How long the demo waits for one result.
-const TIMEOUT: Duration = Duration::from_secs(60);
-
-/// The demo's account, and how to run kibus in it.
-pub(super) struct Stage<'a> {
-    ui: &'a Ui,
-    endpoint: Endpoint,
-    cloud: AwsCloud,
+/// The demo's account.
+pub(crate) struct DemoAccount {
+    pub(super) cloud: AwsCloud,
+    pub(super) scope: Scope,
     ec2: ec2::Client,
-    scope: Scope,
 }
 
 /// A cluster of the demo.
-pub(super) struct DemoCluster {
+pub(crate) struct DemoCluster {
     pub(super) name: ClusterName,
     /// The id of the instance that its Karpenter launched.
     pub(super) instance: String,
 }
 
-impl<'a> Stage<'a> {
-    pub(super) async fn set(ui: &'a Ui, endpoint: Endpoint) -> Result<Self, Error> {
-        let connect = Connect {
-            region: Some(DEFAULT_REGION.parse()?),
-            endpoint_url: Some(endpoint.url()),
-            isolated: true,
-            session_token: Some(endpoint.secret.as_str().to_owned()),
-            ..Connect::default()
-        };
-        let session = connect.connect().await?;
-        let cloud = AwsCloud::new(&session, "kibus".parse()?);
-        let scope = cloud.scope().clone();
-        Ok(Self {
-            ui,
-            endpoint,
-            cloud,
+impl DemoAccount {
+    /// The account of a session with the emulator.
+    pub(crate) fn new(session: &Session, bus: BusName) -> Self {
+        let cloud = AwsCloud::new(session, bus);
+        Self {
+            scope: cloud.scope().clone(),
             ec2: ec2::Client::new(session.config()),
-            scope,
-        })
-    }
-
-    pub(super) fn scope(&self) -> &Scope {
-        &self.scope
-    }
-
-    pub(super) fn cloud(&self) -> &AwsCloud {
-        &self.cloud
-    }
-
-    /// Prints what comes next.
-    pub(super) fn say(&self, text: &str) -> Result<(), Error> {
-        self.ui.result(&format!("\n{text}"))
-    }
-
-    /// Prints and runs a kibus command. Fails if it does not end with exit code 0.
-    pub(super) async fn kibus(&self, arguments: &str) -> Result<(), Error> {
-        self.ui.result(&format!("\n$ kibus {arguments}"))?;
-        let words = std::iter::once("kibus").chain(arguments.split_whitespace());
-        let cli = Cli::command()
-            .try_get_matches_from(words)
-            .and_then(|matches| Cli::from_arg_matches(&matches))
-            .map_err(|e| Error::usage(e.to_string()))?;
-        match Box::pin(run_at(
-            cli,
-            self.ui,
-            &Stop::default(),
-            &format!("kibus {arguments}"),
-            Some(self.endpoint.clone()),
-        ))
-        .await?
-        {
-            Ending::Done => Ok(()),
-            Ending::Differences => Err(Error::failed(format!("`kibus {arguments}` found differences"))),
-            Ending::Failed(error) => Err(*error),
+            cloud,
         }
     }
 
     /// Creates a cluster: the role of its Karpenter controller, and an instance with the tags that Karpenter sets.
-    pub(super) async fn cluster(&self, name: &str) -> Result<DemoCluster, Error> {
+    pub(crate) async fn cluster(&self, name: &str) -> Result<DemoCluster, Error> {
         let name: ClusterName = name.parse()?;
         let role = Resource::Role(Role {
             name: controller_role(&name)?,
@@ -125,7 +66,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Launches an instance with these tags.
-    pub(super) async fn instance(&self, what: &str, tags: &[(&str, &str)]) -> Result<String, Error> {
+    pub(crate) async fn instance(&self, what: &str, tags: &[(&str, &str)]) -> Result<String, Error> {
         let launch = ec2::run_instances::Launch {
             image: "ami-12345678".to_owned(),
             instance_type: "m5.large".to_owned(),
@@ -143,7 +84,7 @@ impl<'a> Stage<'a> {
     }
 
     /// The names of all resources that kibus could create or change in this account.
-    pub(super) async fn resource_names(&self) -> Result<BTreeSet<String>, Error> {
+    pub(crate) async fn resource_names(&self) -> Result<BTreeSet<String>, Error> {
         let prefix: QueuePrefix = "".parse()?;
         let fault = |fault: Fault| Error::failed("cannot list the resources").note(fault.to_string());
         let queues = self.cloud.cluster_queues(&prefix).await.map_err(fault)?;
@@ -165,27 +106,6 @@ impl<'a> Stage<'a> {
             .map(ResourceId::Queue)
             .chain(roles.into_iter().map(ResourceId::Role));
         Ok(names.chain(there).map(|id| id.to_string()).collect())
-    }
-
-    /// Repeats `ask` until it returns a value, for at most [`TIMEOUT`].
-    pub(super) async fn until<T>(
-        &self,
-        what: &str,
-        mut ask: impl AsyncFnMut() -> Result<Option<T>, Error>,
-    ) -> Result<T, Error> {
-        let deadline = Instant::now() + TIMEOUT;
-        loop {
-            if let Some(answer) = ask().await? {
-                return Ok(answer);
-            }
-            if Instant::now() > deadline {
-                return Err(Error::failed(format!(
-                    "{what} did not happen within {}s",
-                    TIMEOUT.as_secs()
-                )));
-            }
-            sleep(Duration::from_millis(200)).await;
-        }
     }
 }
 

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::stage::DemoCluster;
+use super::account::{DemoAccount, DemoCluster};
 use crate::model::name::ClusterName;
 use crate::model::sample_event::sample_event;
 use crate::model::scope::Scope;
 use crate::model::signal::{Signal, SubjectMember};
 
 /// An event, and what the router must do with it.
-pub(super) struct Sent {
+pub(crate) struct Sent {
     /// Its name in the table.
     pub(super) what: String,
     /// The event.
@@ -30,17 +30,17 @@ impl Sent {
 }
 
 /// Makes the events of one account and Region.
-pub(super) struct DemoEvents<'a> {
+pub(crate) struct DemoEvents<'a> {
     scope: &'a Scope,
 }
 
 impl<'a> DemoEvents<'a> {
-    pub(super) fn new(scope: &'a Scope) -> Self {
-        Self { scope }
+    pub(crate) fn new(account: &'a DemoAccount) -> Self {
+        Self { scope: &account.scope }
     }
 
     /// One event of every kind that names instances, about one cluster.
-    pub(super) fn of_every_kind(&self, actor: &DemoCluster) -> Vec<Sent> {
+    pub(crate) fn of_every_kind(&self, actor: &DemoCluster) -> Vec<Sent> {
         let event = |signal: Signal| {
             let mut event = sample_event(self.scope, signal, &[&actor.instance]);
             event["id"] = json!(format!("{}-{}", signal.slug(), actor.name));
@@ -56,7 +56,7 @@ impl<'a> DemoEvents<'a> {
     }
 
     /// A scheduled change that names instances of two clusters, and one without a cluster.
-    pub(super) fn scheduled_change_of_both(&self, one: &DemoCluster, other: &DemoCluster, stranger: &str) -> Sent {
+    pub(crate) fn scheduled_change_of_both(&self, one: &DemoCluster, other: &DemoCluster, stranger: &str) -> Sent {
         let about = [one.instance.as_str(), &other.instance, stranger];
         let to = [one, other].map(|actor| (actor.name.clone(), vec![actor.instance.clone()]));
         Sent {
@@ -67,7 +67,7 @@ impl<'a> DemoEvents<'a> {
     }
 
     /// A state that Karpenter does not act on.
-    pub(super) fn starting(&self, actor: &DemoCluster) -> Sent {
+    pub(crate) fn starting(&self, actor: &DemoCluster) -> Sent {
         let what = format!("state change to running ({})", actor.name);
         let mut sent = self.unwanted(&what, Signal::StateChange, &[&actor.instance]);
         sent.event["detail"]["state"] = json!("running");
@@ -76,7 +76,7 @@ impl<'a> DemoEvents<'a> {
     }
 
     /// A probe that names a cluster: anyone may put one on the event bus, and no cluster receives it.
-    pub(super) fn probe_of(&self, actor: &DemoCluster) -> Sent {
+    pub(crate) fn probe_of(&self, actor: &DemoCluster) -> Sent {
         let what = format!("probe ({})", actor.name);
         Sent {
             dropped: Some(("DroppedNotForKarpenter", "not for Karpenter")),
@@ -85,7 +85,7 @@ impl<'a> DemoEvents<'a> {
     }
 
     /// An interruption of an instance that no Karpenter launched.
-    pub(super) fn of_nobody(&self, stranger: &str) -> Sent {
+    pub(crate) fn of_nobody(&self, stranger: &str) -> Sent {
         Sent {
             dropped: Some(("DroppedNoKarpenterMarker", "no Karpenter marker")),
             ..self.unwanted("spot interruption (no cluster)", Signal::SpotInterruption, &[stranger])

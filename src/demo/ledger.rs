@@ -1,14 +1,15 @@
 //! Records which events were sent, received and dropped, and checks that each was handled as expected.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use futures_util::future::try_join_all;
 use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
 
+use super::account::DemoAccount;
 use super::event::Sent;
-use super::stage::Stage;
-use crate::cloud::Fault;
-use crate::cloud::Probe;
+use crate::cloud::{Fault, Probe};
 use crate::error::Error;
 use crate::model::hub::default_queue_prefix;
 use crate::model::name::ClusterName;
@@ -18,9 +19,11 @@ use crate::ui::table::{Align, Table};
 
 /// The name of the probe that is put on the event bus.
 const PROBE: &str = "demo";
+/// How long the router may take to receive all events.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The events that were sent, and what became of them.
-pub(super) struct Ledger {
+pub(crate) struct Ledger {
     sent: Vec<Sent>,
     /// The events that each cluster's queue received.
     received: BTreeMap<ClusterName, Vec<Value>>,
@@ -32,55 +35,52 @@ pub(super) struct Ledger {
 
 impl Ledger {
     /// Sends the events, waits until the router has received all of them, and reads the queues.
-    pub(super) async fn record(stage: &Stage<'_>, sent: Vec<Sent>) -> Result<Self, Error> {
+    pub(crate) async fn record(account: &DemoAccount, sent: Vec<Sent>) -> Result<Self, Error> {
         let fault = |fault: Fault| Error::failed("the events could not be sent").note(fault.to_string());
-        let hub = stage.scope().hub_queue();
+        let DemoAccount { cloud, scope, .. } = account;
+        let hub = scope.hub_queue();
         for sent in &sent {
-            stage
-                .cloud()
-                .send_message(&hub, &sent.event.to_string())
-                .await
-                .map_err(fault)?;
+            cloud.send_message(&hub, &sent.event.to_string()).await.map_err(fault)?;
         }
         // AWS lets nobody put its own events on the event bus, so only a probe shows that a rule brings events to the hub.
-        let mut probe = sample_event(stage.scope(), Signal::Probe, &[]);
+        let mut probe = sample_event(scope, Signal::Probe, &[]);
         probe["detail"] = json!({ "probe": PROBE });
-        stage.cloud().put_event(&probe).await.map_err(fault)?;
-        let clusters: BTreeSet<ClusterName> = sent.iter().flat_map(|sent| sent.to.keys().cloned()).collect();
-        let mut ledger = Self {
-            received: BTreeMap::new(),
-            counted: BTreeMap::new(),
-            passed_the_bus: false,
-            sent,
+        cloud.put_event(&probe).await.map_err(fault)?;
+        let wanted = sent.len() as u64 + 1;
+        let deadline = Instant::now() + TIMEOUT;
+        let counted = loop {
+            let lines = cloud.log_lines(&scope.router_log_group()).await.map_err(fault)?;
+            let counted = count(&lines);
+            if counted.get("Received") >= Some(&wanted) {
+                break counted;
+            }
+            if Instant::now() > deadline {
+                let limit = TIMEOUT.as_secs();
+                return Err(Error::failed(format!(
+                    "the delivery of every event did not happen within {limit}s"
+                )));
+            }
+            sleep(Duration::from_millis(200)).await;
         };
-        let wanted = ledger.sent.len() as u64 + 1;
-        let counted = stage
-            .until("the delivery of every event", async || {
-                let lines = stage
-                    .cloud()
-                    .log_lines(&stage.scope().router_log_group())
-                    .await
-                    .map_err(fault)?;
-                let counted = count(&lines);
-                Ok((counted.get("Received") >= Some(&wanted)).then_some(counted))
-            })
-            .await?;
-        ledger.counted = counted;
-        let probes = stage.scope().probe_queue();
-        ledger.passed_the_bus = stage.cloud().take_probe(&probes, PROBE).await.map_err(fault)? > 0;
+        let passed_the_bus = cloud.take_probe(&scope.probe_queue(), PROBE).await.map_err(fault)? > 0;
+        let clusters: BTreeSet<ClusterName> = sent.iter().flat_map(|sent| sent.to.keys().cloned()).collect();
         // An empty queue is waited for.
         let received = clusters.into_iter().map(async |cluster| {
-            let queue = stage.scope().cluster_queue(&default_queue_prefix(), &cluster);
-            let bodies = stage.cloud().receive_messages(&queue).await?.into_iter();
+            let queue = scope.cluster_queue(&default_queue_prefix(), &cluster);
+            let bodies = cloud.receive_messages(&queue).await?.into_iter();
             let events = bodies.map(|body| serde_json::from_str(&body).unwrap_or_default());
             Ok((cluster, events.collect()))
         });
-        ledger.received = try_join_all(received).await.map_err(fault)?.into_iter().collect();
-        Ok(ledger)
+        Ok(Self {
+            received: try_join_all(received).await.map_err(fault)?.into_iter().collect(),
+            counted,
+            passed_the_bus,
+            sent,
+        })
     }
 
     /// One row per event: who received it, or why it was dropped.
-    pub(super) fn table(&self, width: Option<usize>) -> String {
+    pub(crate) fn table(&self, width: Option<usize>) -> String {
         let mut header = vec!["sent".to_owned()];
         header.extend(self.received.keys().map(|cluster| format!("received by {cluster}")));
         header.push("dropped".to_owned());
@@ -104,7 +104,7 @@ impl Ledger {
 
     /// The totals of all events. Fails if an event was lost or misrouted, or if the router counted other drops than
     /// expected.
-    pub(super) fn check(&self) -> Result<String, Error> {
+    pub(crate) fn check(&self) -> Result<String, Error> {
         let deviations = self.deviations();
         if !deviations.is_empty() {
             return Err(deviations.into_iter().fold(

@@ -1,0 +1,109 @@
+//! `kibus sandbox demo`: creates, uses and deletes a bus on a local AWS emulator, and checks each result.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+
+use crate::cli::stop::Stop;
+use crate::cli::{CommandLine, Ending};
+use crate::demo::{DemoAccount, DemoEvents, Ledger, Sent};
+use crate::error::Error;
+use crate::sandbox::{Endpoint, Sandbox, SetupStep};
+use crate::ui::Ui;
+
+/// What a person would see who types the commands.
+struct Screen<'a> {
+    ui: &'a Ui,
+    endpoint: &'a Endpoint,
+}
+
+/// Runs the demo. Fails at the first result that is not as expected.
+pub(in crate::cli) async fn run(ui: &Ui, report: &(dyn Fn(SetupStep) + Sync)) -> Result<Ending, Error> {
+    let server = Sandbox::open()?.start_private(&[], report).await?;
+    let screen = Screen {
+        ui,
+        endpoint: server.endpoint(),
+    };
+    // The hub of all commands of the demo.
+    let hub = screen.command_line("list")?.hubs.remove(0);
+    let account = DemoAccount::new(&hub.connect().await?, hub.bus);
+
+    screen.say("Two clusters run in this account: base and tenant-1. Karpenter launched one instance in each.")?;
+    let base = account.cluster("base").await?;
+    let tenant = account.cluster("tenant-1").await?;
+    let unmanaged = account
+        .instance("an instance not launched by Karpenter", &[("Name", "web")])
+        .await?;
+    let before = account.resource_names().await?;
+
+    screen.say("Create one hub for all clusters.")?;
+    screen.kibus("bootstrap-hub --rebalance --yes").await?;
+    screen.say("Create one queue per cluster, and allow its Karpenter controller to read it.")?;
+    screen.kibus("add-cluster base tenant-1 --yes").await?;
+
+    screen.say("Send events of EC2 and AWS Health to the hub. The router delivers each to its cluster.")?;
+    let events = DemoEvents::new(&account);
+    let mut sent: Vec<Sent> = Vec::new();
+    for cluster in [&base, &tenant] {
+        sent.extend(events.of_every_kind(cluster));
+    }
+    sent.push(events.scheduled_change_of_both(&base, &tenant, &unmanaged));
+    sent.push(events.starting(&base));
+    sent.push(events.of_nobody(&unmanaged));
+    sent.push(events.probe_of(&base));
+    let ledger = Ledger::record(&account, sent).await?;
+    ui.result(&ledger.table(ui.result_style().width))?;
+    ui.result(&ledger.check()?)?;
+
+    screen.say("Check for drift.")?;
+    screen.kibus("verify").await?;
+    screen.say("Remove one cluster, then delete the bus.")?;
+    screen.kibus("remove-cluster tenant-1 --yes").await?;
+    screen.kibus("teardown --yes").await?;
+    let after = account.resource_names().await?;
+    check_nothing_left(&before, &after)?;
+    screen.say("No resources are left: queues, roles, policies, rules and all others are as before.")?;
+    Ok(Ending::Done)
+}
+
+impl Screen<'_> {
+    /// Prints what comes next.
+    fn say(&self, text: &str) -> Result<(), Error> {
+        self.ui.result(&format!("\n{text}"))
+    }
+
+    /// Prints and runs a kibus command. Fails if it does not end with exit code 0.
+    async fn kibus(&self, arguments: &str) -> Result<(), Error> {
+        self.ui.result(&format!("\n$ kibus {arguments}"))?;
+        let line = self.command_line(arguments)?;
+        match Box::pin(line.run_with(self.ui, &Stop::default())).await? {
+            Ending::Done => Ok(()),
+            ending => Err(ended(arguments, ending.exit_code())),
+        }
+    }
+
+    /// A command about the hub on the demo's emulator.
+    fn command_line(&self, arguments: &str) -> Result<CommandLine, Error> {
+        let words = std::iter::once("kibus").chain(arguments.split_whitespace());
+        let line = CommandLine::parse(words.map(OsString::from));
+        let mut line = line.map_err(|exit_code| ended(arguments, exit_code))?;
+        for hub in &mut line.hubs {
+            hub.private = Some(self.endpoint.clone());
+        }
+        Ok(line)
+    }
+}
+
+fn ended(arguments: &str, exit_code: u8) -> Error {
+    Error::failed(format!("`kibus {arguments}` ended with exit code {exit_code}"))
+}
+
+fn check_nothing_left(before: &BTreeSet<String>, after: &BTreeSet<String>) -> Result<(), Error> {
+    let names = |names: Vec<&String>| names.into_iter().cloned().collect::<Vec<_>>().join(", ");
+    let left = names(after.difference(before).collect());
+    let gone = names(before.difference(after).collect());
+    match (left.as_str(), gone.as_str()) {
+        ("", "") => Ok(()),
+        (left, "") => Err(Error::failed("the demo left resources behind").note(left)),
+        (_, gone) => Err(Error::failed("the demo deleted resources that it did not create").note(gone)),
+    }
+}
