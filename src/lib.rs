@@ -10,12 +10,12 @@
 //! Every command runs the same stages, for a list of hubs:
 //!
 //! ```text
-//! survey → recipe → plan → show → confirm → apply → report
+//! survey → reconcile → show → confirm → apply → report
 //! ```
 //!
 //! In reading order: [`model`] has names, resources and options; [`iam`] evaluates policies; [`plan`] compares desired and observed resources and
 //! orders the changes; [`cloud`] is the interface to AWS; [`survey`] reads through it; [`reconcile`] turns a survey and a
-//! request into an intent; [`apply`] runs plans; [`aws`] implements the interface on the AWS SDK; [`ui`] turns values and
+//! target into an intent; [`apply`] runs plans; [`aws`] implements the interface on the AWS SDK; [`ui`] turns values and
 //! events into text and JSON; and [`cli`] has the commands and joins the stages. [`router`] is the Lambda function. It
 //! uses [`wire`], and `package` packs it. [`sandbox`] runs a local AWS emulator, and `demo` fills it.
 

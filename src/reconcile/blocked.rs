@@ -1,4 +1,4 @@
-//! The reasons why a recipe returns no intent, as data. The command layer turns them into errors.
+//! The reasons why there is no intent, as data. The command layer turns them into errors.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Recipes on a bus of which some queues are being deleted, and on one whose messages would expire.
+//! Plans for a bus of which some queues are being deleted, and on one whose messages would expire.
 
 mod old_key;
 mod router_code;

@@ -9,7 +9,7 @@ use crate::model::resource::{NoRollbackVersion, ResourceId};
 use crate::model::tags::DELETING;
 use crate::reconcile::{Blocked, MissingRole, RoleSearch, UnknownCluster};
 
-/// The recipe could not make a plan.
+/// Why there is no plan.
 pub(in crate::cli) fn blocked(place: &Place, blocked: &Blocked) -> Error {
     match blocked {
         Blocked::NoHub => no_hub(place),
