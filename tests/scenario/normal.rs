@@ -101,10 +101,13 @@ fn sorted_progress(lines: Vec<String>) -> Vec<String> {
         "! slowed down by ",
     ];
     let is_progress = |line: &String| {
-        let labeled = REGIONS
-            .iter()
-            .find_map(|region| line.split_once(&format!("{region}: ")));
-        let line = labeled.map_or_else(|| line.clone(), |(_, text)| format!("! {text}"));
+        // The label of a hub is its Region, or its account and Region.
+        let unlabeled = |region: &&str| {
+            let (before, text) = line.split_once(&format!("{region}: "))?;
+            (before == "! " || before == format!("! {ACCOUNT} ")).then_some(text)
+        };
+        let labeled = REGIONS.iter().find_map(unlabeled);
+        let line = labeled.map_or_else(|| line.clone(), |text| format!("! {text}"));
         PROGRESS.iter().any(|beginning| line.starts_with(beginning))
     };
     let mut done: Vec<String> = Vec::new();
