@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use kibus::cloud::{Probe, Read, Waiting, Write};
 use kibus::model::hub;
-use kibus::model::resource::{Resource, Role};
+use kibus::model::resource::{Resource, ResourceId, Role};
+use kibus::model::signal::Signal;
 use kibus::model::status::Depth;
 use kibus::model::tags::Tags;
 use kibus::plan::Op;
@@ -188,8 +189,13 @@ async fn a_router_is_replaced_and_rolled_back() {
     // Repeating a rollback changes nothing. Without confirmation nothing changes.
     hub.kibus("rollback").is(3, &["from version 3 to version 2"]);
     assert_eq!(hub.standing().await.0, 3);
-    hub.kibus("rollback --yes")
-        .is(0, &["Updated 1", "which upgrades again"]);
+    hub.kibus("rollback --yes").is(
+        0,
+        &[
+            "Updated 1",
+            "To end the rollback and upgrade again: kibus bootstrap-hub --router-latest",
+        ],
+    );
     let back = (2, "9.0.0".to_owned(), Some(3));
     assert_eq!(hub.standing().await, back);
     hub.kibus("rollback --yes").is(
@@ -210,8 +216,34 @@ async fn a_router_is_replaced_and_rolled_back() {
     hub.kibus("rollback --yes 1").is(0, &[]);
     assert_eq!(hub.standing().await, (1, OURS.to_owned(), Some(3)));
 
+    // The rollback is kept while other drift is fixed, and changes that need a new version are refused.
+    let rule = ResourceId::Rule(hub.stage.cloud.scope().rule(Signal::SpotInterruption));
+    let rule = hub.stage.cloud.read(&rule).await.unwrap().unwrap();
+    let delete = Op::Delete(rule);
+    hub.stage.cloud.write(&delete, Waiting::unattended()).await.unwrap();
+    hub.kibus("verify").is(2, &["K108", "kibus bootstrap-hub"]);
+    let kept = with(&newest, "");
+    hub.kibus(&kept).is(
+        0,
+        &[
+            "Created 1",
+            "rolled back from version 3",
+            "kibus bootstrap-hub --router-latest",
+        ],
+    );
+    assert_eq!(hub.standing().await, (1, OURS.to_owned(), Some(3)));
+    hub.kibus(&kept).is(0, &["No changes"]);
+    hub.kibus("verify").is(0, &["No findings"]);
+    hub.kibus(&with(&newest, "--memory 512")).is(
+        4,
+        &[
+            "a new version is needed to change: `memory`",
+            "kibus bootstrap-hub --router-latest --memory 512",
+        ],
+    );
+
     // Upgrade again, once.
-    let forward = with(&newest, "");
+    let forward = with(&newest, "--router-latest");
     hub.kibus(&forward).is(0, &["Updated 1", "rolled back"]);
     assert_eq!(hub.standing().await, (3, "9.1.0".to_owned(), None));
     hub.kibus(&forward).is(0, &["No changes"]);

@@ -199,7 +199,11 @@ fn aliases(change: &Change) -> Option<(&Alias, &Alias)> {
 fn settings_rolled_back(_: &Scope, change: &Change, _: &Observed) -> Option<Refusal> {
     let (live, wanted) = aliases(change)?;
     wanted.history.rolled_back_from?;
-    other_settings(&change.fields, live, wanted)
+    let fields = other_settings(&change.fields, live, wanted);
+    (!fields.is_empty()).then(|| Refusal::OtherSettings {
+        version: wanted.version.unwrap_or_default(),
+        fields,
+    })
 }
 
 /// Whether an older router would replace the live one. What the function has besides was never live.
@@ -226,20 +230,17 @@ fn version(text: &str) -> (Vec<u64>, bool) {
     (numbers, release)
 }
 
-/// Checks that an alias can be rolled back so: only the code and the size of the router may differ.
-///
-/// # Errors
-/// When other settings would change.
-pub fn check_rollback(from: &Alias, to: &Alias) -> Result<(), Refusal> {
+/// The settings, beside the code and the size, that keep this alias from being rolled back so.
+#[must_use]
+pub fn rollback_conflicts(from: &Alias, to: &Alias) -> BTreeSet<String> {
     let (from_resource, to_resource) = (Resource::Alias(from.clone()), Resource::Alias(to.clone()));
-    let fields = diff(&to_resource, &from_resource);
-    other_settings(&fields, from, to).map_or(Ok(()), Err)
+    other_settings(&diff(&to_resource, &from_resource), from, to)
 }
 
-/// Whether a rollback would change more than the code and the memory. The handler of a version (its environment, if
+/// What a rollback would change beside the code and the memory. The handler of a version (its environment, if
 /// kibus 0.1.0 published it) names the queues that it sends to, its role must still exist, and a rollback would also
 /// restore layers or a network that it had.
-fn other_settings(fields: &[FieldChange], live: &Alias, wanted: &Alias) -> Option<Refusal> {
+fn other_settings(fields: &[FieldChange], live: &Alias, wanted: &Alias) -> BTreeSet<String> {
     let serves = RouterHandler::of(&wanted.settings);
     let serves_the_same = serves.is_some() && serves == RouterHandler::of(&live.settings);
     let decides = |change: &&FieldChange| match FunctionField::at(&change.path) {
@@ -263,11 +264,7 @@ fn other_settings(fields: &[FieldChange], live: &Alias, wanted: &Alias) -> Optio
         | None => false,
     };
     let fields = fields.iter().filter(decides);
-    let fields: BTreeSet<String> = fields.map(|field| field.path.clone()).collect();
-    (!fields.is_empty()).then(|| Refusal::OtherSettings {
-        version: wanted.version.unwrap_or_default(),
-        fields,
-    })
+    fields.map(|field| field.path.clone()).collect()
 }
 
 /// Whether an observed resource belongs to this bus, by what its kind says.

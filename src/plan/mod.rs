@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 pub use change::{Action, Change, FieldChange, Op};
 pub use check::{
     Allowed, check, check_allowing, check_empty_prefix, check_key, check_managed, check_prefix, check_queue_name,
-    check_rollback, is_ours,
+    is_ours, rollback_conflicts,
 };
 pub use concurrency::check_concurrency;
 pub use controller_role::{ROLE_SPACE, check_space};

@@ -189,6 +189,22 @@ pub enum Refusal {
         "queue `{0}` would accept other senders, because the saved option is --lock-queues=false; the hub queue is locked"
     )]
     UnconfirmedUnlock(QueueName),
+    /// The change needs a new version of the router, and a rollback is kept.
+    #[error(
+        "version {version} of the router is live after a rollback from version {from}, and a new version is needed to \
+         change: {}",
+        listed(.fields)
+    )]
+    RollbackKept {
+        /// The live version.
+        version: u64,
+        /// The version that was rolled back.
+        from: u64,
+        /// The settings that would change.
+        fields: BTreeSet<String>,
+        /// The given options, as one types them.
+        given: String,
+    },
     /// The version to roll back to was published with other settings, and would route by them.
     #[error("version {version} of the router was published with other settings: {}", listed(.fields))]
     OtherSettings {
@@ -223,7 +239,9 @@ impl Refusal {
             Self::ForeignTargets { rule, .. } => ResourceId::Rule(rule.clone()),
             Self::FunctionFailed { function, .. } => ResourceId::Function(function.clone()),
             Self::TooMuchReserved { .. } | Self::OtherSettings { .. } => ResourceId::Function(scope.router_function()),
-            Self::OlderRouter { .. } => ResourceId::Alias(scope.router_function(), LIVE.to_owned()),
+            Self::OlderRouter { .. } | Self::RollbackKept { .. } => {
+                ResourceId::Alias(scope.router_function(), LIVE.to_owned())
+            }
         })
     }
 
@@ -254,6 +272,7 @@ impl Refusal {
             | Self::KeyElsewhere { .. }
             | Self::MessagesUnderOldKey { .. }
             | Self::OldKeyInUse { .. }
+            | Self::RollbackKept { .. }
             | Self::OtherSettings { .. } => FindingCode::OptionNotApplicable,
             Self::OlderRouter { .. } => FindingCode::NewerRouter,
             Self::FunctionFailed { .. } => FindingCode::FunctionFailed,

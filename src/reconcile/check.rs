@@ -53,7 +53,7 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
         &absent_roles(survey),
         survey.now,
     ));
-    router_code::fix_by_name(router, &mut findings);
+    router_code::fix_by_option(case, router, &mut findings);
     findings.extend(finding::refused(scope, refusals));
     if target.others == Others::Keep && confirm::prefix(survey).is_ok() {
         let orphans = orphan::strays(survey).into_iter().filter_map(|stray| stray.orphan);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::target::{HubTarget, Others, RoleOption};
-use super::{Case, Request, confirm, hub, role_search};
+use super::{Case, Request, confirm, hub, role_search, router_code};
 use crate::model::fact::Fact;
 use crate::model::name::ClusterName;
 use crate::model::options::HubOptions;
@@ -25,6 +25,7 @@ const OF_PLAN: &[fn(&Case<'_>) -> Vec<Refusal>] = &[
     unsafe_changes,
     full_role,
     role_that_only_a_tag_names,
+    change_during_a_rollback,
     option_that_only_a_tag_names,
     key_that_only_a_tag_names,
     queues_unlocked_by_a_tag,
@@ -129,6 +130,12 @@ fn role_that_only_a_tag_names(case: &Case<'_>) -> Vec<Refusal> {
     role_search::check(case.survey, &case.plan, |cluster| {
         case.target.wants(cluster) && !is_named(cluster)
     })
+}
+
+/// Changes that need a new version of the router while a rollback is kept. Applies to a hub that is set and does not end the
+/// rollback.
+fn change_during_a_rollback(case: &Case<'_>) -> Vec<Refusal> {
+    router_code::change_during_a_rollback(case).into_iter().collect()
 }
 
 /// Saved options that no resource confirms, as far as they are not given now. Applies if the hub is planned.

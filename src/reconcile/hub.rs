@@ -73,7 +73,7 @@ pub fn archive_need(survey: &Survey, target: &Target) -> Option<ArchiveNeed> {
             deployed.map(|_| ArchiveNeed::Compare)
         }
         HubTarget::Set(setting) => {
-            let stays = || router_code::staying(&setting.router, survey, architecture(survey, target)).is_some();
+            let stays = || router_code::staying(setting, survey, architecture(survey, target)).is_some();
             // With a damaged option there is no plan.
             Some(match options(survey, target).is_err() || stays() {
                 true => ArchiveNeed::Compare,
@@ -108,8 +108,11 @@ pub(super) fn compared(survey: &Survey, target: &Target, after: &HubOptions) -> 
         HubTarget::Remove => Desired::default(),
         HubTarget::Set(setting) => {
             let architecture = architecture(survey, target);
-            let mut desired = hub(router_code::to_deploy(&setting.router, survey, architecture));
-            router_code::keep_build(&setting.router, survey, architecture, &mut desired);
+            let mut desired = hub(router_code::to_deploy(setting, survey, architecture));
+            match router_code::kept_rollback(setting, survey) {
+                Some(live) => router_code::keep_rollback(live, survey, &mut desired),
+                None => router_code::keep_build(&setting.router, survey, architecture, &mut desired),
+            };
             desired
         }
         HubTarget::Keep(router) => {

@@ -17,9 +17,14 @@ pub(super) fn published(survey: &Survey) -> Option<&Alias> {
     alias(&survey.scope, &survey.observed).filter(|alias| alias.settings.code.has_version())
 }
 
+/// The live alias, if a rollback moved it to a version that kibus published.
+pub(super) fn rolled_back(survey: &Survey) -> Option<&Alias> {
+    published(survey).filter(|live| live.history.rolled_back_from.is_some())
+}
+
 /// The version to read that was rolled back, if there is one and it was not read.
-pub(super) fn rolled_back(survey: &Survey) -> BTreeSet<u64> {
-    let from = published(survey).and_then(|live| live.history.rolled_back_from);
+pub(super) fn unread_rolled_back(survey: &Survey) -> BTreeSet<u64> {
+    let from = rolled_back(survey).and_then(|live| live.history.rolled_back_from);
     let unread = from.filter(|version| !survey.versions.contains_key(version));
     unread.into_iter().collect()
 }
@@ -34,12 +39,18 @@ pub(super) fn sentence(alias: &Alias) -> String {
     format!("version {version} of the function is live (router {router})")
 }
 
+/// A live version that was rolled back to, in words.
+pub(super) fn sentence_with_origin(alias: &Alias) -> String {
+    let from = alias.history.rolled_back_from.unwrap_or_default();
+    format!("{}: rolled back from version {from}", sentence(alias))
+}
+
 /// Why the live version is not the newest: rolled back, or an unfinished update. `None` if it is the newest.
 pub(super) fn reason(scope: &Scope, observed: &Observed) -> Option<String> {
     let alias = alias(scope, observed)?;
     if let Some(from) = alias.history.rolled_back_from {
         return Some(format!(
-            "rolled back from version {from}; the next bootstrap-hub upgrades again"
+            "rolled back from version {from}; bootstrap-hub --router-latest ends the rollback"
         ));
     }
     let function = observed.function(alias.function.clone())?;

@@ -99,12 +99,12 @@ fn of_hub(target: &Target, survey: &Survey, before: Option<&HubOptions>, after: 
         HubTarget::Keep(_) => {
             let checked = clusters::kept(survey, target);
             query.dead_letter_sources = redrive::to_read(survey, &clusters::by_queue(survey, checked.into_keys()));
-            query.versions = live_version::rolled_back(survey);
         }
         HubTarget::RollBack(version) => query.versions.extend(hub::unread_version(survey, *version)),
         HubTarget::Leave | HubTarget::Remove => {}
     }
     if target.plans_hub() {
+        query.versions = live_version::unread_rolled_back(survey);
         query.key = key::to_read(survey, after.key()).cloned();
         let more = after.reserved() > hub::live_reserved(survey);
         query.concurrency = more && !survey.unreserved_concurrency.is_asked();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::target::{ClusterSetting, HubTarget, Others, RoleOption};
-use super::{Blocked, Case, ClusterSummary, Confirmation, Controller, NextStep, cluster, live_version};
+use super::{Blocked, Case, ClusterSummary, Confirmation, Controller, NextStep, cluster, live_version, router_code};
 use crate::error::{Hint, Invocation};
 use crate::model::cluster::Cluster;
 use crate::model::karpenter::KarpenterVersion;
@@ -74,8 +74,8 @@ fn after_hub(case: &Case<'_>) -> Option<Hint> {
             Invocation::kibus("verify"),
         )),
         HubTarget::RollBack(_) => Some(Hint::command(
-            "It stays live until the next bootstrap-hub, which upgrades again:",
-            Invocation::kibus("bootstrap-hub"),
+            "bootstrap-hub keeps this version. To end the rollback and upgrade again:",
+            Invocation::kibus(router_code::END_ROLLBACK),
         )),
         HubTarget::Set(_) | HubTarget::Leave | HubTarget::Keep(_) | HubTarget::Remove => None,
     }

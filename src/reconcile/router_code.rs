@@ -1,14 +1,19 @@
 //! Which code the router should have. Tags have no say in it: the function's code counts if it has the hash of the live
 //! version or of the router that kibus offers, and the live code if kibus published it as that version of the router.
 
-use super::live_version;
+use std::collections::BTreeSet;
+
+use super::target::HubSetting;
+use super::{Case, live_version};
 use crate::error::{Hint, Invocation};
 use crate::model::fact::Fact;
+use crate::model::hub::Hub;
 use crate::model::inventory::Desired;
+use crate::model::options::{HubOption, HubOptions, OptionKey};
 use crate::model::resource::{Alias, Architecture, Code, Resource, ResourceId};
 use crate::model::scope::LIVE;
-use crate::plan;
-use crate::plan::finding::{Finding, FindingCode, Fix};
+use crate::plan::finding::{Finding, FindingCode, Fix, Subject};
+use crate::plan::{self, Refusal};
 use crate::survey::Survey;
 
 /// The router of a kibus.
@@ -47,13 +52,64 @@ pub enum ArchiveNeed {
     Upload,
 }
 
-/// The code to deploy on a function of this architecture. The live code stays if it is of the offered version and the
-/// function has no other.
-pub(super) fn to_deploy(router: &OfferedRouter, survey: &Survey, architecture: Architecture) -> Code {
-    match router {
+/// The command that ends a rollback.
+pub(super) const END_ROLLBACK: &str = "bootstrap-hub --router-latest";
+
+/// The code to deploy on a function of this architecture.
+pub(super) fn to_deploy(setting: &HubSetting, survey: &Survey, architecture: Architecture) -> Code {
+    match &setting.router {
         OfferedRouter::Named(code, _) => code.clone(),
-        _ => staying(router, survey, architecture).unwrap_or_else(|| router.code()),
+        router => staying(setting, survey, architecture).unwrap_or_else(|| router.code()),
     }
+}
+
+/// The live alias, if it was rolled back and the setting does not end that.
+pub(super) fn kept_rollback<'a>(setting: &HubSetting, survey: &'a Survey) -> Option<&'a Alias> {
+    live_version::rolled_back(survey).filter(|_| !setting.end_rollback)
+}
+
+/// Keeps the version that was rolled back to, with its code and its size.
+pub(super) fn keep_rollback(live: &Alias, survey: &Survey, desired: &mut Desired) -> Option<()> {
+    let shares = desired.get(&id(survey))?.as_alias()?.shares.clone();
+    desired.insert(Resource::Alias(Alias { shares, ..live.clone() }));
+    Some(())
+}
+
+/// Refuses what needs a new version while a rollback is kept: another option, another code that is named, or a setting that
+/// the live version does not have.
+pub(super) fn change_during_a_rollback(case: &Case<'_>) -> Option<Refusal> {
+    let setting = case.target.setting()?;
+    let live = kept_rollback(setting, case.survey)?;
+    let alias = |options: &HubOptions, code: &Code| {
+        let hub = Hub::new(&case.survey.scope, options.clone(), code.clone()).desired();
+        hub.get(&id(case.survey)).and_then(Resource::as_alias).cloned()
+    };
+    let code = &live.settings.code;
+    let wanted = match &setting.router {
+        OfferedRouter::Named(named, _) => alias(&case.after, named)?,
+        _ => alias(&case.after, code)?,
+    };
+    let before = alias(case.before.as_ref().unwrap_or(&case.after), code)?;
+    let changed = plan::diff(&Resource::Alias(wanted.clone()), &Resource::Alias(before));
+    let mut fields: BTreeSet<String> = changed.into_iter().map(|field| field.path).collect();
+    fields.extend(plan::rollback_conflicts(&wanted, live));
+    (!fields.is_empty()).then(|| Refusal::RollbackKept {
+        version: live.version.unwrap_or_default(),
+        from: live.history.rolled_back_from.unwrap_or_default(),
+        fields,
+        given: given(setting),
+    })
+}
+
+/// The given options, as one types them.
+fn given(setting: &HubSetting) -> String {
+    let typed = |option: &HubOption| Some(option.row().typed(&setting.options.words(*option)?));
+    let router = match &setting.router {
+        OfferedRouter::Named(_, options) => Some(options.clone()),
+        OfferedRouter::OfVersion(..) | OfferedRouter::Packaged(_) => None,
+    };
+    let all = HubOption::ALL.iter().filter_map(typed).chain(router);
+    all.collect::<Vec<_>>().join(" ")
 }
 
 /// Keeps another build of the offered version live, unless the user named one, or a version is published for another reason:
@@ -99,31 +155,40 @@ pub(super) fn expect_live(router: &OfferedRouter, survey: &Survey, desired: &mut
         (OfferedRouter::Named(..), _) => return None,
         (_, None) => with_code(wanted, router.code()),
         (_, Some(live)) => {
-            let is_rollback = live.history.rolled_back_from.is_some() && plan::check_rollback(wanted, live).is_ok();
-            if is_rollback {
-                Resource::Alias(Alias {
-                    shares: wanted.shares.clone(),
-                    ..live.clone()
-                })
-            } else {
-                with_code(wanted, live.settings.code.clone())
+            if live_version::rolled_back(survey).is_some() && plan::rollback_conflicts(wanted, live).is_empty() {
+                return keep_rollback(live, survey, desired);
             }
+            with_code(wanted, live.settings.code.clone())
         }
     };
     desired.insert(expected);
     Some(())
 }
 
-/// Fixes other code than the named one by the command that names it.
-pub(super) fn fix_by_name(router: &OfferedRouter, findings: &mut [Finding]) {
-    let OfferedRouter::Named(_, options) = router else {
-        return;
+/// Fixes other code than the named one by the command that names it, and what a kept rollback prevents by the command that
+/// ends it.
+pub(super) fn fix_by_option(case: &Case<'_>, router: &OfferedRouter, findings: &mut [Finding]) {
+    let alias = id(case.survey);
+    let is_kept = |alias: &Resource| {
+        alias
+            .as_alias()
+            .is_some_and(|alias| alias.history.rolled_back_from.is_some())
     };
-    for finding in findings
-        .iter_mut()
-        .filter(|finding| finding.code == FindingCode::CodeChanged)
-    {
-        finding.fix = Fix::Command(Invocation::kibus(format!("bootstrap-hub {options}")));
+    let is_prevented =
+        live_version::rolled_back(case.survey).is_some() && !case.desired.get(&alias).is_some_and(is_kept);
+    for finding in findings {
+        let ends = is_prevented && finding.subject == Subject::Resource(alias.clone());
+        let named = match router {
+            OfferedRouter::Named(_, options) if finding.code == FindingCode::CodeChanged => Some(options),
+            _ => None,
+        };
+        let command = match (ends, named) {
+            (true, Some(options)) => format!("{END_ROLLBACK} {options}"),
+            (true, None) => END_ROLLBACK.to_owned(),
+            (false, Some(options)) => format!("bootstrap-hub {options}"),
+            (false, None) => continue,
+        };
+        finding.fix = Fix::Command(Invocation::kibus(command));
     }
 }
 
@@ -161,12 +226,16 @@ pub(super) fn warning(router: &OfferedRouter, survey: &Survey, desired: &Desired
     }
 }
 
-/// The live code, if it stays: it is of the offered version, and the function has no other.
-pub(super) fn staying(router: &OfferedRouter, survey: &Survey, architecture: Architecture) -> Option<Code> {
-    let function = survey.observed.function(survey.scope.router_function())?;
-    let live = same_version(router, survey, architecture)?;
-    let is_alone = function.settings.code.sha256 == live.sha256 && function.settings.architecture == architecture;
-    is_alone.then(|| live.clone())
+/// The code of the function, if it stays: it is the live code and of the offered version, or while a rollback is kept, the
+/// live code or the code that was rolled back.
+pub(super) fn staying(setting: &HubSetting, survey: &Survey, architecture: Architecture) -> Option<Code> {
+    let function = &survey.observed.function(survey.scope.router_function())?.settings;
+    let code = match kept_rollback(setting, survey) {
+        Some(_) if is_rolled_back(survey, &function.code) => &function.code,
+        Some(live) => &live.settings.code,
+        None => same_version(&setting.router, survey, architecture)?,
+    };
+    (function.code.sha256 == code.sha256 && function.architecture == architecture).then(|| code.clone())
 }
 
 /// The live code, if it is of the offered version and runs on this architecture.

@@ -43,6 +43,8 @@ pub struct HubSetting {
     pub router: OfferedRouter,
     /// Whether an older router may replace a newer one.
     pub allow_downgrade: bool,
+    /// Whether a rollback ends, so that this router replaces the version that was rolled back to.
+    pub end_rollback: bool,
     /// Whether the policies stop to allow old keys now.
     pub drop_old_key: bool,
 }

@@ -92,6 +92,7 @@ fn setting(options: HubOptions) -> HubSetting {
         options,
         router: OfferedRouter::Packaged(code()),
         allow_downgrade: false,
+        end_rollback: false,
         drop_old_key: false,
     }
 }

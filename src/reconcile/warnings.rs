@@ -48,9 +48,19 @@ fn lost_options(case: &Case<'_>) -> Vec<Hint> {
 
 /// Applies if the hub is planned.
 fn older_live_version(case: &Case<'_>) -> Vec<Hint> {
-    let live = live_version::warning(&case.survey.scope, &case.survey.observed);
-    let live = live.filter(|_| case.target.plans_hub());
-    live.map(Hint::text).into_iter().collect()
+    if !case.target.plans_hub() {
+        return Vec::new();
+    }
+    let warning = live_version::warning(&case.survey.scope, &case.survey.observed);
+    let ends = case.target.setting().is_some_and(|setting| setting.end_rollback);
+    let hint = match live_version::rolled_back(case.survey) {
+        Some(live) if !ends => {
+            let text = format!("{}; to end the rollback:", live_version::sentence_with_origin(live));
+            Some(Hint::command(text, Invocation::kibus(router_code::END_ROLLBACK)))
+        }
+        _ => warning.map(Hint::text),
+    };
+    hint.into_iter().collect()
 }
 
 /// Applies to a hub that is set.

@@ -86,6 +86,7 @@ pub(super) fn hub(options: &HubOptions, version: &str) -> HubSetting {
         options: options.clone(),
         router: OfferedRouter::Packaged(Code::of_archive(version, version)),
         allow_downgrade: false,
+        end_rollback: false,
         drop_old_key: false,
     }
 }

@@ -22,6 +22,9 @@ pub(in crate::cli) struct Args {
     /// Allow an older router to replace a newer one.
     #[arg(long)]
     allow_downgrade: bool,
+    /// End a rollback: make the router of this kibus live again.
+    #[arg(long)]
+    router_latest: bool,
     /// Remove the keys that the queues had before from all policies now; refused while messages wait.
     #[arg(long, hide_short_help = true)]
     drop_old_key: bool,
@@ -35,6 +38,7 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
         options: args.given.options()?,
         router: OfferedRouter::of_version(env!("CARGO_PKG_VERSION")),
         allow_downgrade: args.allow_downgrade,
+        end_rollback: args.router_latest,
         drop_old_key: args.drop_old_key,
     });
     let targets = vec![target; hubs.list.len()];

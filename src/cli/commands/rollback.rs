@@ -8,7 +8,7 @@ use crate::reconcile::Target;
 
 /// Roll back the router to an earlier version; change nothing else.
 ///
-/// The next `bootstrap-hub` upgrades the router again.
+/// `bootstrap-hub` keeps this version until you run it with `--router-latest`.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     /// Version of the Lambda function [default: the previously live version].

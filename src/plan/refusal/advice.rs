@@ -86,6 +86,10 @@ impl Refusal {
                 "a tag alone does not unlock queues; to keep them locked",
                 Invocation::kibus("bootstrap-hub --lock-queues"),
             ),
+            Self::RollbackKept { given, .. } => Hint::command(
+                "a rollback is kept until you end it; to end it and apply the change",
+                Invocation::kibus(format!("bootstrap-hub --router-latest {given}").trim_end()),
+            ),
             Self::OtherSettings { .. } => Hint::text("restore those settings first, or fix the newer router instead"),
         }
     }
