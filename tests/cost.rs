@@ -1,6 +1,6 @@
 //! The cost of one bus for all clusters, compared with rules for each cluster, computed from list prices.
 //!
-//! A test checks that the documentation has the computed table. To print the table:
+//! Tests check that the documentation has the computed table and monthly bills. To print them:
 //!
 //! ```text
 //! cargo test --test main cost -- --nocapture
@@ -23,6 +23,10 @@ mod price {
     pub(super) const LOG_GB: f64 = 0.50;
     /// One custom metric for one month.
     pub(super) const METRIC: f64 = 0.30;
+    /// One customer managed key for one month: <https://aws.amazon.com/kms/pricing/>.
+    pub(super) const KEY: f64 = 1.00;
+    /// Ten thousand requests of KMS.
+    pub(super) const KEY_REQUESTS: f64 = 0.03;
 }
 
 /// The function's memory in gigabytes.
@@ -129,6 +133,120 @@ fn table() -> String {
     )
     .unwrap();
     table
+}
+
+/// How many instances each cluster ends in a month, for the monthly bill: 100 a day. This is an assumption.
+const ENDED: f64 = 3_000.0;
+/// How many clusters the monthly bill is for.
+const FLEETS: [f64; 3] = [10.0, 50.0, 200.0];
+
+/// A line of the monthly bill: what it is for, how it is computed, and its cost for a number of clusters.
+struct Line {
+    what: &'static str,
+    how: &'static str,
+    cost: fn(f64) -> f64,
+}
+
+/// Karpenter receives with long polls of 20s, one after the other.
+const LONG_POLLS: Line = Line {
+    what: "each Karpenter's long polls",
+    how: "N × 3 a minute × 43,200 minutes × $0.40 a million",
+    cost: |clusters| clusters * 3.0 * 43_200.0 / 1.0e6 * price::SQS_REQUESTS,
+};
+
+const ONE_BUS: [Line; 5] = [
+    LONG_POLLS,
+    Line {
+        what: "Lambda's long polls of the hub queue",
+        how: "5 × 3 a minute × 43,200 minutes × $0.40 a million",
+        cost: |_| monthly().0,
+    },
+    // The rules of the bus match two state changes of an instance that ends: shutting-down and terminated.
+    Line {
+        what: "routing: SQS, Lambda, logs",
+        how: "N × 3,000 instances × 2 events × $3.43 a million",
+        cost: |clusters| clusters * ENDED * 2.0 / 1.0e6 * one_bus(clusters, Arrival::Single).cost,
+    },
+    Line {
+        what: "metrics of the bus",
+        how: "15 × $0.30",
+        cost: |_| monthly().1,
+    },
+    Line {
+        what: "one metric per cluster",
+        how: "N × $0.30",
+        cost: |clusters| clusters * monthly().2,
+    },
+];
+
+const RULES_FOR_EACH: [Line; 2] = [
+    LONG_POLLS,
+    // The rules of Karpenter's own setup match all four state changes of an instance: also pending and running.
+    Line {
+        what: "copies of events",
+        how: "N × 3,000 instances × 4 events × N queues × 3 requests × $0.40 a million",
+        cost: |clusters| clusters * ENDED * 4.0 / 1.0e6 * rules_for_each(clusters, Arrival::Single).cost,
+    },
+];
+
+/// For each queue and principal, SQS requests a data key from KMS every five minutes: two requests for one that sends, one
+/// for one that receives (SQS developer guide, "Key management"). Each queue of the bus has one of each.
+const KEY: [Line; 2] = [
+    Line {
+        what: "the key",
+        how: "$1.00",
+        cost: |_| price::KEY,
+    },
+    Line {
+        what: "requests of KMS",
+        how: "(N + 1) queues × 8,640 × 3 requests × $0.03 per 10,000",
+        cost: |clusters| (clusters + 1.0) * 8_640.0 * 3.0 / 1.0e4 * price::KEY_REQUESTS,
+    },
+];
+
+/// The sum of lines for a number of clusters.
+fn total(lines: &[Line], clusters: f64) -> f64 {
+    lines.iter().map(|line| (line.cost)(clusters)).sum()
+}
+
+/// A table of lines with their sum.
+fn bill(lines: &[Line], sum: &str) -> String {
+    let mut table = String::from("| | N = 10 | N = 50 | N = 200 | computed as |\n| --- | --- | --- | --- | --- |\n");
+    let mut row = |what: &str, cost: &dyn Fn(f64) -> f64, how: &str| {
+        let [few, some, many] = FLEETS.map(cost);
+        writeln!(table, "| {what} | ${few:.2} | ${some:.2} | ${many:.2} | {how} |").unwrap();
+    };
+    for line in lines {
+        row(line.what, &line.cost, line.how);
+    }
+    row(&format!("**{sum}**"), &|clusters| total(lines, clusters), "");
+    table
+}
+
+#[test]
+fn the_documentation_has_the_computed_bills() {
+    let documented = include_str!("../docs/faq.md");
+    for (lines, sum) in [
+        (&ONE_BUS[..], "one bus"),
+        (&RULES_FOR_EACH, "rules and a queue per cluster"),
+        (&KEY, "a customer key, in addition"),
+    ] {
+        let bill = bill(lines, sum);
+        println!("{bill}");
+        assert!(documented.contains(&bill), "docs/faq.md should have:\n{bill}");
+    }
+}
+
+#[test]
+fn one_bus_costs_less_from_the_documented_number_of_clusters_on() {
+    let saves = |clusters: &u32| {
+        let clusters = f64::from(*clusters);
+        total(&ONE_BUS, clusters) < total(&RULES_FOR_EACH, clusters)
+    };
+    let first = (1..=200).find(saves).unwrap();
+    assert!((first..=1_000).all(|clusters| saves(&clusters)));
+    let sentence = format!("one bus costs less from {first} clusters on");
+    assert!(include_str!("../docs/faq.md").contains(&sentence), "{sentence}");
 }
 
 #[test]
