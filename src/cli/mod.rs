@@ -92,7 +92,10 @@ impl CommandLine {
         }
         match parse::parse(&args) {
             Ok(cli) => Ok(Self {
-                hubs: vec![HubAddress::from(&cli.global)],
+                hubs: vec![HubAddress {
+                    sandbox: cli.global.sandbox,
+                    ..cli.global.hub.clone()
+                }],
                 cli,
                 text: global::command_line(&args),
             }),
