@@ -30,7 +30,7 @@ pub(in crate::cli) struct Args {
 }
 
 /// Runs the stages; the router is packaged once it is known which architecture it needs.
-pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
+pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     let target = Target::bootstrap(HubSetting {
         options: args.given.options()?,
         router: OfferedRouter::of_version(env!("CARGO_PKG_VERSION")),

@@ -67,7 +67,7 @@ struct Shown<'a> {
 }
 
 /// Shows the messages of each dead-letter queue, and redrives or deletes them if asked.
-pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
+pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     let redrive = args.action.redrive;
     let read = hubs.each(async |hub| read(&hubs, hub, redrive).await).await;
     let treatment = args.action.treatment();

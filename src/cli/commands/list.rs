@@ -16,7 +16,7 @@ use crate::ui::text;
 pub(in crate::cli) struct Args {}
 
 /// Finds the buses by their tags, and surveys the hub of each.
-pub(in crate::cli) async fn run(_: Args, mut hubs: Hubs<'_>) -> Result<Ending, Error> {
+pub(super) async fn run(_: Args, mut hubs: Hubs<'_>) -> Result<Ending, Error> {
     let options = hubs.list.first().map(|hub| hub.options.clone()).unwrap_or_default();
     let found = hubs.each(async |hub| {
         let _listing = hub.ui.spinner("looking for buses");

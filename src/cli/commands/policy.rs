@@ -95,7 +95,7 @@ struct At<'a> {
 }
 
 /// Reads the saved options that the document depends on, and prints the document.
-pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
+pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     let ([hub], []) = (hubs.list.as_slice(), hubs.unreached.as_slice()) else {
         return Err(Error::usage("a policy is for one hub"));
     };

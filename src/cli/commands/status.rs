@@ -36,7 +36,7 @@ fn pause(text: &str) -> Result<Duration, &'static str> {
 }
 
 /// Shows the status once, or again and again.
-pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
+pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     let names: BTreeSet<ClusterName> = args.names.into_iter().collect();
     loop {
         let ending = show(&hubs, &names, args.watch.is_some()).await?;

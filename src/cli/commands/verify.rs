@@ -39,7 +39,7 @@ pub(in crate::cli) struct Args {
 }
 
 /// Surveys every hub, and reports instead of applying the plan that would fix it.
-pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
+pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     let router = OfferedRouter::of_version(env!("CARGO_PKG_VERSION"));
     let target = Target::keep(router, args.names.iter().cloned());
     let examined = hubs
