@@ -37,6 +37,5 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
         allow_downgrade: args.allow_downgrade,
         drop_old_key: args.drop_old_key,
     });
-    let targets = vec![target; hubs.list.len()];
-    change_with(hubs, targets, args.consent, &args.router).await
+    change_with(hubs, target, args.consent, &args.router).await
 }

@@ -27,8 +27,8 @@ pub(super) async fn run(_: Args, mut hubs: Hubs<'_>) -> Result<Ending, Error> {
         match buses {
             Ok(buses) => list.extend(buses.into_iter().map(|bus| hub.of_bus(bus))),
             Err(fault) => {
-                let error = failure::call_failed(&hub.place(), "list the buses", &fault);
-                hubs.unreached.push(hub.left_out(hub.complete(error))?);
+                let error = failure::call_failed(hub, "list the buses", &fault);
+                hubs.unreached.push(hub.left_out(error)?);
             }
         }
     }

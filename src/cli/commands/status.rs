@@ -49,12 +49,14 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
 
 /// The report of a status.
 pub(super) fn report_of(hub: &ConnectedHub, status: Result<(StatusReport, Vec<ClusterSummary>), Blocked>) -> HubReport {
-    let mut report = hub.report(&Intent::default());
     match status {
-        Ok((status, clusters)) => (report.status, report.clusters) = (Some(status), clusters),
-        Err(blocked) => report.error = Some(hub.blocked(&blocked)),
+        Ok((status, clusters)) => HubReport {
+            status: Some(status),
+            clusters,
+            ..hub.report(&Intent::default())
+        },
+        Err(blocked) => hub.failed(failure::blocked(hub, &blocked)),
     }
-    report
 }
 
 /// Surveys every hub and shows it.
@@ -84,7 +86,7 @@ async fn show(hubs: &Hubs<'_>, names: &BTreeSet<ClusterName>, again: bool) -> Re
                 hub.ui.result_style(),
             ))?;
             let unread = status.unreadable.len() + usize::from(status.undiscovered.is_some());
-            report.error = failure::incomplete(unread).map(|error| hub.complete(error));
+            report.error = failure::incomplete(unread);
         }
         reports.push(report);
     }

@@ -92,17 +92,14 @@ fn check(hubs: &Hubs<'_>, hub: &ConnectedHub, survey: &Survey, target: &Target) 
     let intent = match intent {
         Ok(intent) => intent,
         Err(blocked) => {
-            return Ok(HubReport {
-                error: Some(hub.blocked(&blocked)),
-                ..hub.report(&Intent::default())
-            });
+            return Ok(hub.failed(failure::blocked(hub, &blocked)));
         }
     };
     hub.ui.warn_of(&intent, &hub.options);
     show(hub, survey, &intent)?;
     Ok(HubReport {
         probes: survey.tried.probed.clone(),
-        error: failure::incomplete(intent.incomplete).map(|error| hub.complete(error)),
+        error: failure::incomplete(intent.incomplete),
         ..hub.report(&intent)
     })
 }
