@@ -91,6 +91,7 @@ pub(super) struct Hubs<'a> {
     /// The reports of those of several hubs that could not be reached; the command goes on without them.
     pub(super) unreached: Vec<HubReport>,
     pub(super) verbose: bool,
+    pub(super) quiet: bool,
     /// The command as one would type it again.
     pub(super) command_line: String,
     pub(super) stop: &'a Stop,
@@ -117,6 +118,7 @@ impl<'a> Hubs<'a> {
             list: Vec::new(),
             unreached: Vec::new(),
             verbose: global.verbose > 0,
+            quiet: global.quiet,
             command_line: command_line.to_owned(),
             stop,
             slowdowns: Vec::new(),

@@ -175,8 +175,10 @@ fn show(hubs: &Hubs<'_>, results: &[Planned], consent: Consent) -> Result<(), Er
     let planned = || hubs.list.iter().zip(results);
     for (hub, result) in planned().filter(|(_, result)| result.is_pending()) {
         hub.ui.release_queues(&result.intent.release);
-        hubs.part(hub, true)?;
-        hub.ui.show_plan(&hub.heading, &result.intent.plan, asks)?;
+        if asks || !hubs.quiet {
+            hubs.part(hub, true)?;
+            hub.ui.show_plan(&hub.heading, &result.intent.plan, asks)?;
+        }
     }
     for (hub, result) in planned().filter(|(_, result)| result.error.is_none()) {
         hub.ui.warn_of(&result.intent, &hub.options);
