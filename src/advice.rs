@@ -121,7 +121,6 @@ fn advice(kind: &FaultKind, action: &str) -> Option<&'static str> {
 }
 
 /// How to replace a function that Lambda can neither run nor update.
-#[must_use]
 pub fn recreate_function(scope: &Scope, function: &FunctionName) -> Hint {
     Hint::command(
         "fix the reason and delete the function; bootstrap-hub then creates it again",

@@ -43,7 +43,6 @@ pub enum Ending {
 
 impl Ending {
     /// The exit code of the process.
-    #[must_use]
     pub fn exit_code(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -54,7 +53,6 @@ impl Ending {
 
 impl ErrorKind {
     /// The exit code of the process.
-    #[must_use]
     pub fn exit_code(self) -> u8 {
         match self {
             Self::Failed => 1,
@@ -79,14 +77,12 @@ pub enum Invocation {
 
 impl Invocation {
     /// A kibus subcommand with its arguments, without global options: `add-cluster base`.
-    #[must_use]
     pub fn kibus(arguments: impl Into<String>) -> Self {
         Self::Kibus(arguments.into())
     }
 
     /// The command line, with the global options that a kibus command needs to reach the same bus; `options` is empty
     /// or begins with a space.
-    #[must_use]
     pub fn line(&self, options: &str) -> String {
         match self {
             Self::Kibus(arguments) => format!("kibus {arguments}{options}"),
@@ -102,7 +98,6 @@ impl<T: Into<String>> From<T> for Invocation {
 }
 
 /// A word, quoted for a shell if needed.
-#[must_use]
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=/.:,@+%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -112,7 +107,6 @@ pub fn quoted(word: &str) -> String {
 }
 
 /// Text from outside for an error message: one line, cut after `most` characters.
-#[must_use]
 pub fn excerpt(text: &str, most: usize) -> String {
     let words = text.split_whitespace();
     let mut line = String::new();
@@ -131,13 +125,13 @@ pub fn excerpt(text: &str, most: usize) -> String {
 }
 
 /// Names for a message: each in backquotes, with commas between.
-#[must_use]
 pub fn listed(names: impl IntoIterator<Item: fmt::Display>) -> String {
     let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
     names.join(", ")
 }
 
 /// A next step: a sentence, and the command to copy, if any.
+#[must_use]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hint {
     /// The reason or the condition for this step.
@@ -148,7 +142,6 @@ pub struct Hint {
 
 impl Hint {
     /// A next step in words.
-    #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -157,7 +150,6 @@ impl Hint {
     }
 
     /// A next step with a command.
-    #[must_use]
     pub fn command(text: impl Into<String>, command: impl Into<Invocation>) -> Self {
         Self {
             text: text.into(),
@@ -178,6 +170,7 @@ pub struct Progress {
 }
 
 /// The error that a command ends with.
+#[must_use]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
     /// The kind, which decides the exit code.
@@ -194,7 +187,6 @@ pub struct Error {
 
 impl Error {
     /// An error of this kind with this message.
-    #[must_use]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -206,46 +198,39 @@ impl Error {
     }
 
     /// A failure.
-    #[must_use]
     pub fn failed(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Failed, message)
     }
 
     /// A refusal.
-    #[must_use]
     pub fn refused(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Refused, message)
     }
 
     /// Invalid input.
-    #[must_use]
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Usage, message)
     }
 
     /// Adds a line about the cause or the current state.
-    #[must_use]
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());
         self
     }
 
     /// Adds a next step in words.
-    #[must_use]
     pub fn hint(mut self, text: impl Into<String>) -> Self {
         self.hints.push(Hint::text(text));
         self
     }
 
     /// Adds a next step with a command.
-    #[must_use]
     pub fn hint_command(mut self, text: impl Into<String>, command: impl Into<Invocation>) -> Self {
         self.hints.push(Hint::command(text, command));
         self
     }
 
     /// Completes every kibus command among the next steps with the global options that reach the same bus.
-    #[must_use]
     pub fn with_global_options(mut self, options: &str) -> Self {
         for hint in &mut self.hints {
             if let Some(command) = &mut hint.command {

@@ -20,46 +20,35 @@
 //! uses [`wire`], and `package` packs it. [`sandbox`] runs a local AWS emulator, and `demo` fills it.
 
 pub mod advice;
+pub mod cloud;
 pub mod error;
 pub mod iam;
 pub mod model;
 pub mod plan;
-
-pub mod cloud;
-#[cfg(feature = "cli")]
-pub mod survey;
-
-#[cfg(feature = "cli")]
-pub mod reconcile;
-
-#[cfg(feature = "cli")]
-pub mod apply;
-
-#[cfg(feature = "cli")]
-pub mod probe;
-
-#[cfg(feature = "cli")]
-pub mod dead_letters;
-
-#[cfg(feature = "cli")]
-pub mod aws;
-
-#[cfg(feature = "cli")]
-pub mod ui;
-
-#[cfg(feature = "cli")]
-pub mod cli;
+pub mod wire;
 
 #[cfg(feature = "router")]
 pub mod router;
 
-pub mod wire;
-
 #[cfg(feature = "cli")]
-mod package;
-
+pub mod apply;
 #[cfg(feature = "cli")]
-pub mod sandbox;
-
+pub mod aws;
+#[cfg(feature = "cli")]
+pub mod cli;
+#[cfg(feature = "cli")]
+pub mod dead_letters;
 #[cfg(feature = "cli")]
 mod demo;
+#[cfg(feature = "cli")]
+mod package;
+#[cfg(feature = "cli")]
+pub mod probe;
+#[cfg(feature = "cli")]
+pub mod reconcile;
+#[cfg(feature = "cli")]
+pub mod sandbox;
+#[cfg(feature = "cli")]
+pub mod survey;
+#[cfg(feature = "cli")]
+pub mod ui;

@@ -1,39 +1,47 @@
 //! How a hub is reached.
 
-use super::global::Global;
 use crate::aws::{Connect, Session};
 use crate::error::{Error, quoted};
 use crate::model::name::{BusName, Region};
 use crate::sandbox::{DEFAULT_REGION, Endpoint, Sandbox};
 use crate::ui::Heading;
+use crate::ui::text::escape;
 
 /// How a hub is reached. What is not set comes from the environment or the AWS configuration.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct HubAddress {
-    /// Its bus.
+    /// Name of the bus; the names of its resources begin with it.
+    #[arg(long, env = "KIBUS_BUS", default_value = "kibus")]
     pub bus: BusName,
-    /// Its Region.
+    /// AWS Region [default: AWS_REGION, else that of the profile].
+    #[arg(long, env = "KIBUS_REGION")]
     pub region: Option<Region>,
-    /// The profile with the credentials.
+    /// Profile of the AWS configuration [default: AWS_PROFILE].
+    #[arg(long, env = "KIBUS_PROFILE", value_parser = printable)]
     pub profile: Option<String>,
-    /// The endpoint for all calls.
+    /// Endpoint for all calls, instead of those of AWS.
+    #[arg(long, env = "KIBUS_ENDPOINT_URL", value_name = "URL", value_parser = endpoint_url)]
     pub endpoint_url: Option<String>,
     /// Whether it is in the sandbox.
+    #[arg(skip)]
     pub sandbox: bool,
     /// The private emulator that it is on.
+    #[arg(skip)]
     pub(super) private: Option<Endpoint>,
 }
 
-impl From<&Global> for HubAddress {
-    fn from(global: &Global) -> Self {
-        Self {
-            bus: global.bus.clone(),
-            region: global.region.clone(),
-            profile: global.profile.clone(),
-            endpoint_url: global.endpoint_url.clone(),
-            sandbox: global.sandbox,
-            private: None,
-        }
+fn printable(text: &str) -> Result<String, &'static str> {
+    match escape(text) == text {
+        true => Ok(text.to_owned()),
+        false => Err("it has a control character"),
+    }
+}
+
+fn endpoint_url(text: &str) -> Result<String, &'static str> {
+    let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+    match rest {
+        Some(rest) if !rest.is_empty() => printable(text),
+        _ => Err("an endpoint is http:// or https:// and a host"),
     }
 }
 
@@ -64,23 +72,16 @@ impl HubAddress {
 
     /// The options that a kibus command needs to reach the hub, with a space before each.
     pub(super) fn options(&self) -> String {
-        let mut options = String::new();
-        if self.bus.as_str() != "kibus" {
-            options.push_str(&format!(" --bus {}", self.bus));
-        }
-        if let Some(region) = &self.region {
-            options.push_str(&format!(" --region {region}"));
-        }
-        if let Some(profile) = &self.profile {
-            options.push_str(&format!(" --profile {}", quoted(profile)));
-        }
-        if let Some(url) = &self.endpoint_url {
-            options.push_str(&format!(" --endpoint-url {}", quoted(url)));
-        }
-        if self.sandbox {
-            options.push_str(" --sandbox");
-        }
-        options
+        let given = [
+            ("--bus", Some(self.bus.as_str()).filter(|bus| *bus != "kibus")),
+            ("--region", self.region.as_ref().map(Region::as_str)),
+            ("--profile", self.profile.as_deref()),
+            ("--endpoint-url", self.endpoint_url.as_deref()),
+        ];
+        let given = given
+            .into_iter()
+            .filter_map(|(flag, value)| Some(format!(" {flag} {}", quoted(value?))));
+        given.chain(self.sandbox.then(|| " --sandbox".to_owned())).collect()
     }
 
     /// The heading of a hub that could not be reached.
@@ -98,7 +99,6 @@ impl HubAddress {
 mod tests {
     use std::ffi::OsString;
 
-    use super::*;
     use crate::cli::{global, parse};
     use crate::error::tests::shell_words;
 
@@ -128,7 +128,7 @@ mod tests {
             ];
             let given: Vec<OsString> = ["kibus", "list"].iter().chain(&options).map(OsString::from).collect();
             let parsed = parse::parse(&given).unwrap();
-            let line = HubAddress::from(&parsed.global).options();
+            let line = parsed.global.hub.options();
             assert_eq!(shell_words(&format!("kibus{line}"))[1..], options, "{line}");
             let words: Vec<OsString> = shell_words(&global::command_line(&given))
                 .iter()

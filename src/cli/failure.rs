@@ -6,22 +6,15 @@ mod blocked;
 pub(super) use apply::{cut_short, failed_change, stopped};
 pub(super) use blocked::{blocked, no_single_role};
 
+use super::hub::ConnectedHub;
 use crate::advice::explanation;
 use crate::error::{Error, Invocation};
 use crate::model::fault::{Fault, FaultKind};
-use crate::model::scope::Scope;
 use crate::plan::Refusal;
 
-/// The hub that an error is about, and the command that it ends.
-pub(super) struct Place {
-    pub(super) scope: Scope,
-    /// The command as one would type it again.
-    pub(super) command_line: String,
-}
-
 /// A call that is not about one resource failed.
-pub(super) fn call_failed(place: &Place, what: &str, fault: &Fault) -> Error {
-    not_read(place, Error::failed(format!("cannot {what}")), fault)
+pub(super) fn call_failed(hub: &ConnectedHub, what: &str, fault: &Fault) -> Error {
+    not_read(hub, Error::failed(format!("cannot {what}")), fault)
 }
 
 /// The error to end with where this many items could not be read; `None` if everything could.
@@ -38,16 +31,16 @@ pub(super) fn incomplete(unread: usize) -> Option<Error> {
     ))
 }
 
-fn not_read(place: &Place, error: Error, fault: &Fault) -> Error {
-    let error = because(place, error, fault).note("nothing was changed");
+fn not_read(hub: &ConnectedHub, error: Error, fault: &Fault) -> Error {
+    let error = because(hub, error, fault).note("nothing was changed");
     match fault.kind {
-        FaultKind::Denied { .. } => error.hint_command("with the permission, run again:", place.command_line.as_str()),
+        FaultKind::Denied { .. } => error.hint_command("with the permission, run again:", hub.command_line.as_str()),
         _ => error,
     }
 }
 
 /// The plan is refused. `removes` says that it only deletes.
-pub(super) fn refused(place: &Place, refusals: &[Refusal], removes: bool) -> Error {
+pub(super) fn refused(hub: &ConnectedHub, refusals: &[Refusal], removes: bool) -> Error {
     let mut error = match refusals {
         [one] => Error::refused(one.to_string()),
         several => several
@@ -58,7 +51,7 @@ pub(super) fn refused(place: &Place, refusals: &[Refusal], removes: bool) -> Err
     }
     .note("nothing was changed");
     for refusal in refusals {
-        let hint = refusal.advice(&place.scope, removes);
+        let hint = refusal.advice(&hub.scope, removes);
         if !error.hints.contains(&hint) {
             error.hints.push(hint);
         }
@@ -67,8 +60,8 @@ pub(super) fn refused(place: &Place, refusals: &[Refusal], removes: bool) -> Err
 }
 
 /// Adds why a call failed, and what helps.
-pub(super) fn because(place: &Place, mut error: Error, fault: &Fault) -> Error {
-    let (notes, hint) = explanation(fault, &place.scope);
+pub(super) fn because(hub: &ConnectedHub, mut error: Error, fault: &Fault) -> Error {
+    let (notes, hint) = explanation(fault, &hub.scope);
     error.notes.extend(notes);
     error.hints.extend(hint);
     error

@@ -5,11 +5,10 @@ use std::io::{self, Write};
 
 use clap::builder::BoolishValueParser;
 use clap::{ArgAction, Args};
-
 use tracing_subscriber::EnvFilter;
 
+use super::address::HubAddress;
 use crate::error::{Error, excerpt, quoted};
-use crate::model::name::{BusName, Region};
 use crate::ui::text::escape;
 use crate::ui::{Color, Output};
 
@@ -18,75 +17,35 @@ const SHOWN: usize = 200;
 
 /// Options that every command takes.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Global options")]
+#[command(next_help_heading = "Global options", mut_args(|arg| arg.global(true).hide_short_help(true)))]
 pub(super) struct Global {
-    /// Name of the bus; the names of its resources begin with it.
-    #[arg(
-        long,
-        global = true,
-        env = "KIBUS_BUS",
-        default_value = "kibus",
-        hide_short_help = true
-    )]
-    pub(super) bus: BusName,
-    /// AWS Region [default: AWS_REGION, else that of the profile].
-    #[arg(long, global = true, env = "KIBUS_REGION", hide_short_help = true)]
-    pub(super) region: Option<Region>,
-    /// Profile of the AWS configuration [default: AWS_PROFILE].
-    #[arg(long, global = true, env = "KIBUS_PROFILE", value_parser = printable, hide_short_help = true)]
-    pub(super) profile: Option<String>,
-    /// Endpoint for all calls, instead of those of AWS.
-    #[arg(long, global = true, env = "KIBUS_ENDPOINT_URL", value_name = "URL", value_parser = endpoint_url,
-        hide_short_help = true)]
-    pub(super) endpoint_url: Option<String>,
+    #[command(flatten)]
+    pub(super) hub: HubAddress,
     /// Format of standard output: text, or one JSON document.
-    #[arg(
-        long,
-        short = 'o',
-        global = true,
-        env = "KIBUS_OUTPUT",
-        value_enum,
-        default_value = "text",
-        hide_short_help = true
-    )]
+    #[arg(long, short = 'o', env = "KIBUS_OUTPUT", default_value = "text")]
     pub(super) output: Output,
     /// Color text.
-    #[arg(
-        long,
-        global = true,
-        env = "KIBUS_COLOR",
-        value_enum,
-        default_value = "auto",
-        hide_short_help = true
-    )]
+    #[arg(long, env = "KIBUS_COLOR", default_value = "auto")]
     pub(super) color: Color,
     /// Maximum number of concurrent calls to AWS, from 1 to 64; where AWS throttles, kibus slows down by itself.
-    #[arg(long, global = true, env = "KIBUS_CONCURRENCY", value_name = "N", default_value = "32",
-        value_parser = clap::value_parser!(u16).range(1..=64), hide_short_help = true)]
+    #[arg(long, env = "KIBUS_CONCURRENCY", value_name = "N", default_value = "32",
+        value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(super) concurrency: u16,
     /// Print only results and errors.
-    #[arg(long, short = 'q', global = true, hide_short_help = true)]
+    #[arg(long, short = 'q')]
     pub(super) quiet: bool,
     /// Never ask; without --yes, exit with 3 instead.
-    #[arg(long, global = true, hide_short_help = true)]
+    #[arg(long)]
     pub(super) no_input: bool,
     /// Use the sandbox (see `kibus sandbox`) instead of AWS.
-    #[arg(long, global = true, env = "KIBUS_SANDBOX", conflicts_with_all = ["profile", "endpoint_url"],
+    #[arg(long, env = "KIBUS_SANDBOX", conflicts_with_all = ["profile", "endpoint_url"],
         num_args = 0..=1, default_missing_value = "true", default_value = "false", require_equals = true,
         value_name = "BOOL", value_parser = BoolishValueParser::new(), action = ArgAction::Set,
-        hide_default_value = true, hide_possible_values = true, hide_short_help = true)]
+        hide_default_value = true, hide_possible_values = true)]
     pub(super) sandbox: bool,
     /// Print more: -v shows every document of a plan, -vv also every call to AWS.
-    #[arg(long, short = 'v', global = true, action = ArgAction::Count, hide_short_help = true)]
+    #[arg(long, short = 'v', action = ArgAction::Count)]
     pub(super) verbose: u8,
-}
-
-fn endpoint_url(text: &str) -> Result<String, &'static str> {
-    let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
-    match rest {
-        Some(rest) if !rest.is_empty() => printable(text),
-        _ => Err("an endpoint is http:// or https:// and a host"),
-    }
 }
 
 /// Starts the log on standard error: with `-vv` the calls to AWS, or what the filter in `KIBUS_LOG` selects.
@@ -131,21 +90,12 @@ pub(super) fn unprintable(args: &[OsString]) -> Option<Error> {
     )))
 }
 
-fn printable(text: &str) -> Result<String, &'static str> {
-    match escape(text) == text {
-        true => Ok(text.to_owned()),
-        false => Err("it has a control character"),
-    }
-}
-
 /// The command line, quoted for a shell. No name begins with `-`, so it goes without `--`, and options can be added.
 pub(super) fn command_line(args: &[OsString]) -> String {
     let words = args.iter().skip(1).filter(|arg| *arg != "--");
     let words = words.map(|arg| quoted(&arg.to_string_lossy()));
-    std::iter::once("kibus".to_owned())
-        .chain(words)
-        .collect::<Vec<_>>()
-        .join(" ")
+    let words: Vec<String> = std::iter::once("kibus".to_owned()).chain(words).collect();
+    words.join(" ")
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@ use futures_util::future::join_all;
 use tokio::sync::watch;
 
 use super::address::HubAddress;
-use super::failure::{self, Place};
 use super::global::Global;
 use super::stop::Stop;
 use crate::aws::{AwsCloud, Session};
@@ -15,7 +14,7 @@ use crate::error::Error;
 use crate::model::name::BusName;
 use crate::model::scope::Scope;
 use crate::model::slowdown::{Slowdown, reason};
-use crate::reconcile::{Blocked, Intent};
+use crate::reconcile::Intent;
 use crate::ui::{Heading, HubReport, Ui, text};
 
 /// A hub that is reached: with a session, options and messages of its own.
@@ -27,13 +26,16 @@ pub(super) struct ConnectedHub {
     pub(super) ui: Ui,
     /// The options that a kibus command needs to reach it, with a space before each.
     pub(super) options: String,
+    /// The command as one would type it again.
+    pub(super) command_line: String,
+    /// How many calls may run at once.
+    pub(super) limit: usize,
     address: HubAddress,
     session: Session,
-    command_line: String,
 }
 
 impl ConnectedHub {
-    fn new(ui: &Ui, command_line: &str, address: HubAddress, session: Session) -> Self {
+    fn new(ui: &Ui, command_line: &str, limit: usize, address: HubAddress, session: Session) -> Self {
         let scope = session.scope(address.bus.clone());
         Self {
             cloud: AwsCloud::new(&session, address.bus.clone()),
@@ -44,6 +46,7 @@ impl ConnectedHub {
             address,
             session,
             command_line: command_line.to_owned(),
+            limit,
         }
     }
 
@@ -53,36 +56,23 @@ impl ConnectedHub {
             bus,
             ..self.address.clone()
         };
-        Self::new(&self.ui, &self.command_line, address, self.session.clone())
-    }
-
-    /// What an error about the hub needs to say where it is, and how to go on.
-    pub(super) fn place(&self) -> Place {
-        Place {
-            scope: self.scope.clone(),
-            command_line: self.command_line.clone(),
-        }
-    }
-
-    /// An error about the hub, with every command complete.
-    pub(super) fn complete(&self, error: Error) -> Error {
-        error.with_global_options(&self.options)
-    }
-
-    /// The error of a hub for which there is no intent.
-    pub(super) fn blocked(&self, blocked: &Blocked) -> Error {
-        self.complete(failure::blocked(&self.place(), blocked))
+        Self::new(&self.ui, &self.command_line, self.limit, address, self.session.clone())
     }
 
     /// The report of a hub that the command goes on without. The error of the only hub ends the command.
     pub(super) fn left_out(&self, error: Error) -> Result<HubReport, Error> {
-        if self.heading.label.is_empty() {
-            return Err(error);
+        match self.heading.label.as_str() {
+            "" => Err(error.with_global_options(&self.options)),
+            _ => Ok(self.failed(error)),
         }
-        Ok(HubReport {
+    }
+
+    /// The report of a hub for which there is no intent.
+    pub(super) fn failed(&self, error: Error) -> HubReport {
+        HubReport {
             error: Some(error),
             ..self.report(&Intent::default())
-        })
+        }
     }
 
     /// The report of an intent that was not applied.
@@ -100,9 +90,8 @@ pub(super) struct Hubs<'a> {
     pub(super) list: Vec<ConnectedHub>,
     /// The reports of those of several hubs that could not be reached; the command goes on without them.
     pub(super) unreached: Vec<HubReport>,
-    /// How many calls may run at once for one hub.
-    pub(super) limit: usize,
     pub(super) verbose: bool,
+    pub(super) quiet: bool,
     /// The command as one would type it again.
     pub(super) command_line: String,
     pub(super) stop: &'a Stop,
@@ -123,12 +112,13 @@ impl<'a> Hubs<'a> {
         command_line: &str,
         addresses: &[HubAddress],
     ) -> Result<Self, Error> {
+        let limit = global.concurrency.into();
         let mut hubs = Self {
             ui,
             list: Vec::new(),
             unreached: Vec::new(),
-            limit: global.concurrency.into(),
             verbose: global.verbose > 0,
+            quiet: global.quiet,
             command_line: command_line.to_owned(),
             stop,
             slowdowns: Vec::new(),
@@ -143,7 +133,7 @@ impl<'a> Hubs<'a> {
             match session {
                 Ok(session) => {
                     hubs.slowdowns.push(session.slowdown());
-                    let hub = ConnectedHub::new(ui, command_line, address.clone(), session);
+                    let hub = ConnectedHub::new(ui, command_line, limit, address.clone(), session);
                     if hubs.list.iter().any(|other| other.scope == hub.scope) {
                         let Scope {
                             bus, region, account, ..

@@ -14,15 +14,12 @@ mod stop;
 
 use std::ffi::OsString;
 
-use clap::{Parser, Subcommand};
+use clap::Parser;
 
 use crate::error::{Ending, Error, ErrorKind};
 use crate::ui::{self, Talk, Ui};
 pub use address::HubAddress;
-use commands::{
-    add_cluster, bootstrap_hub, completions, dead_letters, list, man, policy, reference, remove_cluster, rollback,
-    sandbox, status, teardown, verify,
-};
+use commands::Command;
 use global::Global;
 use hub::Hubs;
 use stop::Stop;
@@ -41,26 +38,6 @@ struct Cli {
     global: Global,
     #[command(subcommand)]
     command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    BootstrapHub(bootstrap_hub::Args),
-    AddCluster(add_cluster::Args),
-    RemoveCluster(remove_cluster::Args),
-    Verify(verify::Args),
-    Status(status::Args),
-    List(list::Args),
-    DeadLetters(dead_letters::Args),
-    Rollback(rollback::Args),
-    Teardown(teardown::Args),
-    Explain(commands::explain::Args),
-    Policy(policy::Args),
-    Sandbox(sandbox::Args),
-    Completions(completions::Args),
-    Man(man::Args),
-    Version(commands::version::Args),
-    Reference(reference::Args),
 }
 
 /// A parsed command line.
@@ -92,7 +69,10 @@ impl CommandLine {
         }
         match parse::parse(&args) {
             Ok(cli) => Ok(Self {
-                hubs: vec![HubAddress::from(&cli.global)],
+                hubs: vec![HubAddress {
+                    sandbox: cli.global.sandbox,
+                    ..cli.global.hub.clone()
+                }],
                 cli,
                 text: global::command_line(&args),
             }),
@@ -140,25 +120,9 @@ impl CommandLine {
     async fn run_with(self, ui: &Ui, stop: &Stop) -> Result<Ending, Error> {
         let Self { hubs, cli, text } = self;
         let Cli { global, command } = cli;
-        let open = || Hubs::open(&global, ui, stop, &text, &hubs);
-        match command {
-            Command::BootstrapHub(args) => bootstrap_hub::run(args, open().await?).await,
-            Command::AddCluster(args) => add_cluster::run(args, open().await?).await,
-            Command::RemoveCluster(args) => remove_cluster::run(args, open().await?).await,
-            Command::Verify(args) => verify::run(args, open().await?).await,
-            Command::Status(args) => status::run(args, open().await?).await,
-            Command::DeadLetters(args) => dead_letters::run(args, open().await?).await,
-            Command::List(args) => list::run(args, open().await?).await,
-            Command::Rollback(args) => rollback::run(args, open().await?).await,
-            Command::Teardown(args) => teardown::run(args, open().await?).await,
-            Command::Explain(args) => commands::explain::run(&args, ui),
-            Command::Policy(args) => policy::run(args, open().await?).await,
-            Command::Sandbox(args) => sandbox::run(args, ui).await,
-            Command::Completions(args) => completions::run(&args, ui),
-            Command::Man(args) => man::run(args, ui),
-            Command::Version(args) => commands::version::run(&args, ui),
-            Command::Reference(args) => reference::run(&args, ui),
-        }
+        command
+            .run(ui, async || Hubs::open(&global, ui, stop, &text, &hubs).await)
+            .await
     }
 }
 

@@ -162,15 +162,8 @@ mod tests {
         let built = built();
         for command in commands(&built) {
             let takes = |long| command.get_arguments().any(|arg| arg.get_long() == Some(long));
-            let changes = [
-                "bootstrap-hub",
-                "add-cluster",
-                "remove-cluster",
-                "teardown",
-                "rollback",
-                "dead-letters",
-            ];
-            let expected = changes.contains(&command.get_name());
+            let file = command.get_name().replace('-', "_");
+            let expected = crate::cli::commands::Command::changing().contains(&file.as_str());
             for long in ["yes", "dry-run"] {
                 assert_eq!(takes(long), expected, "{} --{long}", command.get_name());
             }

@@ -4,7 +4,6 @@
 
 use std::time::{Duration, Instant};
 
-use futures_util::future::join_all;
 use tokio::sync::watch;
 
 use super::Ending;
@@ -72,7 +71,7 @@ pub(super) async fn survey(
     needs: impl Fn(&Survey) -> Query,
 ) -> Result<Survey, Error> {
     let reading = hub.ui.spinner("reading the hub and its clusters");
-    let survey = survey::survey(&hub.cloud, hub.scope.clone(), hubs.limit, needs);
+    let survey = survey::survey(&hub.cloud, hub.scope.clone(), hub.limit, needs);
     let survey = hubs.slowed(hub, |reason| reading.slowed(reason), survey).await;
     survey.map_err(|endless| Error::failed("this is a bug of kibus; nothing was changed").note(endless.to_string()))
 }
@@ -101,24 +100,23 @@ async fn settled_survey(hubs: &Hubs<'_>, hub: &ConnectedHub, target: &Target) ->
 
 /// Runs the stages with the same target for all hubs.
 pub(super) async fn change(hubs: Hubs<'_>, target: Target, consent: Consent) -> Result<Ending, Error> {
-    let targets = vec![target; hubs.list.len()];
-    change_with(hubs, targets, consent, &RouterFile::default()).await
+    change_with(hubs, target, consent, &RouterFile::default()).await
 }
 
-/// The same with a target for each hub, and this router for those that need one. A router that cannot be used ends the
-/// command, because it is not about a hub.
+/// The same with this router for the hubs that need one. A router that cannot be used ends the command, because it is not
+/// about a hub.
 pub(super) async fn change_with(
     mut hubs: Hubs<'_>,
-    targets: Vec<Target>,
+    target: Target,
     consent: Consent,
     router: &RouterFile,
 ) -> Result<Ending, Error> {
-    let asked = hubs.list.iter().zip(&targets);
-    let surveys = join_all(asked.map(|(hub, target)| settled_survey(&hubs, hub, target))).await;
+    let surveys = hubs.each(async |hub| settled_survey(&hubs, hub, &target).await).await;
     let mut results = Vec::new();
-    for ((hub, mut target), survey) in hubs.list.iter_mut().zip(targets).zip(surveys) {
+    for (hub, survey) in hubs.list.iter_mut().zip(surveys) {
         results.push(match survey {
             Ok(survey) => {
+                let mut target = target.clone();
                 if let Some(archive) = router.complete(&hub.ui, &mut target, &survey)? {
                     hub.cloud = hub.cloud.clone().with_archive(archive);
                 }
@@ -154,14 +152,14 @@ pub(super) async fn change_with(
 
 fn planned(hub: &ConnectedHub, target: &Target, survey: &Survey) -> Planned {
     let (intent, error) = match reconcile(survey, target) {
-        Err(blocked) => return Planned::failed(hub.blocked(&blocked)),
+        Err(blocked) => return Planned::failed(failure::blocked(hub, &blocked)),
         Ok(intent) if intent.refusals.is_empty() => (intent, None),
         Ok(intent) => {
             let removes = intent.plan.changes.iter().all(|change| change.after.is_none());
-            let error = failure::refused(&hub.place(), &intent.refusals, removes && !intent.plan.is_empty());
+            let error = failure::refused(hub, &intent.refusals, removes && !intent.plan.is_empty());
             // A refused plan is not shown.
             let plan = Plan::default();
-            (Intent { plan, ..intent }, Some(hub.complete(error)))
+            (Intent { plan, ..intent }, Some(error))
         }
     };
     Planned {
@@ -177,8 +175,10 @@ fn show(hubs: &Hubs<'_>, results: &[Planned], consent: Consent) -> Result<(), Er
     let planned = || hubs.list.iter().zip(results);
     for (hub, result) in planned().filter(|(_, result)| result.is_pending()) {
         hub.ui.release_queues(&result.intent.release);
-        hubs.part(hub, true)?;
-        hub.ui.show_plan(&hub.heading, &result.intent.plan, asks)?;
+        if asks || !hubs.quiet {
+            hubs.part(hub, true)?;
+            hub.ui.show_plan(&hub.heading, &result.intent.plan, asks)?;
+        }
     }
     for (hub, result) in planned().filter(|(_, result)| result.error.is_none()) {
         hub.ui.warn_of(&result.intent, &hub.options);
@@ -246,16 +246,14 @@ async fn apply_all(hubs: &Hubs<'_>, results: &mut [Planned]) -> Result<(), Error
     let (outcomes, signal) = hubs.stop.during(hubs.ui, applying).await?;
     let interrupted = signal.unwrap_or(ErrorKind::Interrupted);
     for ((hub, result), outcome) in pending.into_iter().zip(outcomes) {
-        let place = hub.place();
         result.error = match outcome {
-            None => Some(failure::cut_short(&place, interrupted)),
+            None => Some(failure::cut_short(hub, interrupted)),
             Some((outcome, took)) if outcome.is_complete() => {
                 result.took = Some(took);
                 None
             }
-            Some((outcome, _)) => Some(unfinished(&place, &result.intent.plan, &outcome, interrupted)),
-        }
-        .map(|error| hub.complete(error));
+            Some((outcome, _)) => Some(unfinished(hub, &result.intent.plan, &outcome, interrupted)),
+        };
     }
     Ok(())
 }
@@ -264,15 +262,15 @@ async fn apply(hubs: &Hubs<'_>, hub: &ConnectedHub, plan: &Plan, asked: watch::R
     let began = Instant::now();
     let progress = hub.ui.progress(plan);
     let cloud = hub.cloud.clone().until(asked.clone());
-    let changes = apply::apply(plan, &cloud, hubs.limit, asked, &progress);
+    let changes = apply::apply(plan, &cloud, hub.limit, asked, &progress);
     let outcome = hubs.slowed(hub, |reason| progress.slowed(reason), changes).await;
     (outcome, began.elapsed())
 }
 
-fn unfinished(place: &failure::Place, plan: &Plan, outcome: &Outcome, interrupted: ErrorKind) -> Error {
+fn unfinished(hub: &ConnectedHub, plan: &Plan, outcome: &Outcome, interrupted: ErrorKind) -> Error {
     match outcome.failed.first() {
-        Some((at, fault)) => failure::failed_change(place, &plan.changes[*at], fault, outcome),
-        None => failure::stopped(place, plan, interrupted, outcome),
+        Some((at, fault)) => failure::failed_change(hub, &plan.changes[*at], fault, outcome),
+        None => failure::stopped(hub, plan, interrupted, outcome),
     }
 }
 
@@ -291,6 +289,10 @@ fn conclude(hubs: &Hubs<'_>, hub: &ConnectedHub, result: &Planned) -> Result<(),
 /// Writes the one JSON document and shows the errors, the same error of several hubs once. Gives the worst ending.
 pub(super) fn finish(hubs: &Hubs<'_>, mut reports: Vec<HubReport>, ending: Ending) -> Result<Ending, Error> {
     reports.extend(hubs.unreached.iter().cloned());
+    for report in &mut reports {
+        let error = report.error.take();
+        report.error = error.map(|error| error.with_global_options(&report.global_options));
+    }
     let slowdown = hubs.slowdown();
     if hubs.verbose
         && let Some(sentence) = slowdown.sentence()

@@ -230,14 +230,13 @@ impl Ui {
     }
 
     /// Shows what a plan would change: on stdout; where stdout is one JSON document, on stderr if a person is asked to
-    /// agree to it. A plan without changes shows nothing, and so does one that nobody is asked about if kibus is quiet.
+    /// agree to it.
     ///
     /// # Errors
     /// As [`Ui::out`].
     pub fn show_plan(&self, heading: &Heading, plan: &Plan, asks: bool) -> Result<(), Error> {
         let text = text::plan(heading, plan, self.result_style());
         match self.output {
-            _ if text.is_empty() || self.quiet && !asks => Ok(()),
             Output::Text => self.out(&text),
             Output::Json => {
                 if asks && self.can_ask() {

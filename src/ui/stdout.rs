@@ -15,7 +15,6 @@ pub(super) fn write_line(to: &mut impl Write, text: &str) -> Result<(), Error> {
 }
 
 /// The error of a failed write to stdout: a closed pipe, or a full disk.
-#[must_use]
 pub fn not_written(e: &io::Error) -> Error {
     if e.kind() == io::ErrorKind::BrokenPipe {
         return Error::failed(STDOUT_CLOSED);

@@ -22,16 +22,6 @@ use crate::support::workbench::sha256;
 /// The Region of most of these tests.
 pub(super) const REGION: &str = "us-west-2";
 
-/// The commands that change something, and so take `--yes`.
-const CHANGING: [&str; 6] = [
-    "bootstrap-hub",
-    "add-cluster",
-    "remove-cluster",
-    "rollback",
-    "teardown",
-    "dead-letters --",
-];
-
 /// An account on its own emulator.
 pub(super) struct Account {
     server: PrivateServer,
@@ -180,12 +170,6 @@ impl Account {
     pub(super) async fn kibus(&self, keys: &Keys, line: &str) -> Ran {
         let output = Command::new(env!("CARGO_BIN_EXE_kibus"))
             .args(line.split_whitespace())
-            .args(
-                CHANGING
-                    .iter()
-                    .any(|command| line.starts_with(command))
-                    .then_some("--yes"),
-            )
             .arg("-vv")
             .env_clear()
             .envs([

@@ -38,9 +38,9 @@ async fn the_bounded_document_is_enough_and_keeps_the_router_role() {
     let own = account
         .managed("emulators-own-of-router", &emulators_own::of_router(&router))
         .await;
-    let bootstrap = format!("bootstrap-hub {options}");
+    let bootstrap = format!("bootstrap-hub --yes {options}");
     tokio::join!(operator.kibus(&bootstrap), attach_to_router(&iam, ROUTER_ROLE, &own));
-    operator.kibus("add-cluster base").await;
+    operator.kibus("add-cluster base --yes").await;
     operator.kibus("verify").await;
     operator.kibus("verify --probe").await;
 
@@ -74,16 +74,16 @@ async fn the_bounded_document_is_enough_and_keeps_the_router_role() {
         call.policy_document(document).send()
     };
     assume(ASSUME_NOBODY.to_owned()).await.unwrap();
-    let ran = account.kibus(&operator.keys, "bootstrap-hub").await;
+    let ran = account.kibus(&operator.keys, "bootstrap-hub --yes").await;
     assert_ne!(ran.code, Some(0), "{}", ran.stdout);
     assert!(ran.stderr.contains("iam:UpdateAssumeRolePolicy"), "{}", ran.stderr);
     assume(trust).await.unwrap();
 
-    operator.kibus("bootstrap-hub").await;
+    operator.kibus("bootstrap-hub --yes").await;
     let call = iam.detach_role_policy().role_name(ROUTER_ROLE).policy_arn(&own);
     call.send().await.unwrap();
-    operator.kibus("remove-cluster base").await;
-    operator.kibus("teardown").await;
+    operator.kibus("remove-cluster base --yes").await;
+    operator.kibus("teardown --yes").await;
 
     // What the documentation does not promise: no condition of IAM is about the trust policy of a new role.
     let call = his.create_role().role_name(ROUTER_ROLE);

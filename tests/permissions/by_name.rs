@@ -40,10 +40,10 @@ async fn documents_without_tag_conditions_are_enough() {
     // The router's self-test is denied until the emulator has what it alone requires.
     // A user sends here with the router's document, which the locks of the queues would deny.
     tokio::join!(
-        operator.kibus("bootstrap-hub --lock-queues=false"),
+        operator.kibus("bootstrap-hub --yes --lock-queues=false"),
         attach_to_router(&iam, &role, &own)
     );
-    operator.kibus("add-cluster base --no-controller-role").await;
+    operator.kibus("add-cluster base --yes --no-controller-role").await;
     operator.kibus("verify --probe").await;
 
     let keys = account.user("router").await;
@@ -62,8 +62,8 @@ async fn documents_without_tag_conditions_are_enough() {
 
     let call = iam.detach_role_policy().role_name(&role).policy_arn(&own);
     call.send().await.unwrap();
-    operator.kibus("remove-cluster base").await;
-    operator.kibus("teardown").await;
+    operator.kibus("remove-cluster base --yes").await;
+    operator.kibus("teardown --yes").await;
 }
 
 /// The keys of all conditions of a document.

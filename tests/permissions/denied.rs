@@ -67,11 +67,11 @@ async fn the_documents_alone_deny() {
         assert_eq!(ran.code, Some(0), "{line}: {}", ran.stderr);
     };
     tokio::join!(
-        kibus("bootstrap-hub --lock-queues=false"),
+        kibus("bootstrap-hub --yes --lock-queues=false"),
         attach_to_router(&iam, ROUTER_ROLE, &own)
     );
-    kibus("add-cluster base").await;
-    kibus("add-cluster tenant-1 --no-controller-role").await;
+    kibus("add-cluster base --yes").await;
+    kibus("add-cluster tenant-1 --yes --no-controller-role").await;
     // Last, because the commands would take it for the queue of a cluster.
     let sqs = aws_sdk_sqs::Client::new(&account.root());
     let call = sqs

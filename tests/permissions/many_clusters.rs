@@ -35,11 +35,11 @@ async fn many_roles_are_read_at_once_if_that_is_allowed() {
     let own = account.managed("emulators-own-of-router", &own).await;
     // The router's self-test is denied until the emulator has what it alone requires.
     tokio::join!(
-        done(&account, &keys, "bootstrap-hub"),
+        done(&account, &keys, "bootstrap-hub --yes"),
         attach_to_router(&iam, ROUTER_ROLE, &own)
     );
 
-    let added = done(&account, &keys, &format!("add-cluster {}", clusters.join(" "))).await;
+    let added = done(&account, &keys, &format!("add-cluster {} --yes", clusters.join(" "))).await;
     assert_eq!(reports(&added), 1, "{}", added.stderr);
     let one_by_one = done(&account, &keys, "verify").await;
     assert_eq!(reports(&one_by_one), 1, "{}", one_by_one.stderr);

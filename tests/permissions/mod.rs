@@ -111,7 +111,7 @@ async fn each_policy_allows_its_work_and_nothing_else() {
         .await;
     // The router's self-test is denied until the emulator has what it alone requires.
     tokio::join!(
-        operator.kibus("bootstrap-hub"),
+        operator.kibus("bootstrap-hub --yes"),
         attach_to_router(&iam, ROUTER_ROLE, &own)
     );
     let has = role_document(&iam).await;
@@ -120,8 +120,8 @@ async fn each_policy_allows_its_work_and_nothing_else() {
         Document::new(router.clone()),
         "what is printed is what it has"
     );
-    operator.kibus("add-cluster base").await;
-    let add = format!("add-cluster tenant-1 --controller-role {generated}");
+    operator.kibus("add-cluster base --yes").await;
+    let add = format!("add-cluster tenant-1 --yes --controller-role {generated}");
     operator.kibus(&add).await;
     operator.kibus("verify").await;
     operator.kibus("status").await;
@@ -143,7 +143,7 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     );
 
     let options = format!(
-        "bootstrap-hub --tag team=a --memory 512 --retention 7200 --log-retention 30 --rebalance \
+        "bootstrap-hub --yes --tag team=a --memory 512 --retention 7200 --log-retention 30 --rebalance \
          --reserved-concurrency 5 --permissions-boundary {boundary}"
     );
     operator.kibus(&options).await;
@@ -152,28 +152,28 @@ async fn each_policy_allows_its_work_and_nothing_else() {
         [boundary.as_str()],
         "the hub's boundary binds the operator"
     );
-    operator.kibus(&format!("bootstrap-hub --kms-key {key}")).await;
-    operator.kibus("add-cluster base").await;
+    operator.kibus(&format!("bootstrap-hub --yes --kms-key {key}")).await;
+    operator.kibus("add-cluster base --yes").await;
     reads_need_the_read_only_document(&mut operator).await;
-    operator.kibus("rollback").await;
-    operator.kibus("bootstrap-hub").await;
-    operator.kibus("add-cluster base --tag team=b").await;
+    operator.kibus("rollback --yes").await;
+    operator.kibus("bootstrap-hub --yes").await;
+    operator.kibus("add-cluster base --yes --tag team=b").await;
     operator.kibus("verify").await;
     drift_is_fixed(&mut operator).await;
     operator
-        .kibus("bootstrap-hub --tag none --rebalance=false --reserved-concurrency none --permissions-boundary none --kms-key none")
+        .kibus("bootstrap-hub --yes --tag none --rebalance=false --reserved-concurrency none --permissions-boundary none --kms-key none")
         .await;
-    operator.kibus("add-cluster base --tag none").await;
+    operator.kibus("add-cluster base --yes --tag none").await;
     operator.kibus("verify").await;
     account.deliver("kibus-hub-dlq", &json!("no event")).await;
     operator.kibus("dead-letters").await;
-    operator.kibus("dead-letters --redrive").await;
-    operator.kibus("dead-letters --purge").await;
+    operator.kibus("dead-letters --redrive --yes").await;
+    operator.kibus("dead-letters --purge --yes").await;
 
     let call = iam.detach_role_policy().role_name(ROUTER_ROLE).policy_arn(&own);
     call.send().await.unwrap();
-    operator.kibus("remove-cluster base").await;
-    operator.kibus("teardown").await;
+    operator.kibus("remove-cluster base --yes").await;
+    operator.kibus("teardown --yes").await;
     assert_eq!(resource_names(&account).await, before, "nothing is left");
 
     let needed = of(&NEEDS_NO_LEAVE);
@@ -301,7 +301,7 @@ async fn drift_is_fixed(operator: &mut Operator<'_>) {
     let call = lambda.update_event_source_mapping().uuid(mapping.uuid().unwrap());
     call.batch_size(1).send().await.unwrap();
     operator.kibus_ends("verify", 2).await;
-    operator.kibus("bootstrap-hub").await;
+    operator.kibus("bootstrap-hub --yes").await;
     operator.kibus("verify").await;
 }
 

@@ -37,8 +37,7 @@ pub(in crate::cli) struct Args {
     consent: Consent,
 }
 
-/// Runs the stages.
-pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
+pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     let role = match (args.controller_role, args.no_controller_role) {
         (Some(template), _) if args.names.len() > 1 && !template.names_the_cluster() => {
             return Err(

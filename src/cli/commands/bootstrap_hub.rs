@@ -33,7 +33,7 @@ pub(in crate::cli) struct Args {
 }
 
 /// Runs the stages; the router is packaged once it is known which architecture it needs.
-pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
+pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     let target = Target::bootstrap(HubSetting {
         options: args.given.options()?,
         router: OfferedRouter::of_version(env!("CARGO_PKG_VERSION")),
@@ -41,6 +41,5 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
         end_rollback: args.router_latest,
         drop_old_key: args.drop_old_key,
     });
-    let targets = vec![target; hubs.list.len()];
-    change_with(hubs, targets, args.consent, &args.router).await
+    change_with(hubs, target, args.consent, &args.router).await
 }

@@ -15,7 +15,7 @@ pub(in crate::cli) struct Args {
     shell: Shell,
 }
 
-pub(in crate::cli) fn run(args: &Args, ui: &Ui) -> Result<Ending, Error> {
+pub(super) async fn run(args: Args, ui: &Ui) -> Result<Ending, Error> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut parse::visible(&Cli::command()), "kibus", &mut script);
     ui.out(String::from_utf8_lossy(&script).trim_end())?;

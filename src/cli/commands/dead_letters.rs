@@ -67,7 +67,7 @@ struct Shown<'a> {
 }
 
 /// Shows the messages of each dead-letter queue, and redrives or deletes them if asked.
-pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
+pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     let redrive = args.action.redrive;
     let read = hubs.each(async |hub| read(&hubs, hub, redrive).await).await;
     let treatment = args.action.treatment();
@@ -97,12 +97,11 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
 /// Reads the dead letters of a hub, and the router's log about them.
 async fn read(hubs: &Hubs<'_>, hub: &ConnectedHub, redrive: bool) -> Result<DeadLetterReport, Error> {
     let survey = stages::survey(hubs, hub, |survey| needs(redrive, survey)).await?;
-    check(redrive, &survey).map_err(|blocked| hub.blocked(&blocked))?;
+    check(redrive, &survey).map_err(|blocked| failure::blocked(hub, &blocked))?;
     let _reading = hub.ui.spinner("reading the dead letters");
     let queue = hub.scope.dead_letter_queue();
     let seen = dead_letters::look(&hub.cloud, &queue).await;
-    let failed = |fault| failure::call_failed(&hub.place(), "receive the dead letters", &fault);
-    let seen = seen.map_err(|fault| hub.complete(failed(fault)))?;
+    let seen = seen.map_err(|fault| failure::call_failed(hub, "receive the dead letters", &fault))?;
     let log = dead_letters::last_retries(&hub.cloud, &hub.scope, &seen.letters).await;
     let count = survey.depth(&queue).map_or(0, Depth::messages);
     Ok(report(queue, count, seen, &log, now()))
@@ -147,7 +146,7 @@ async fn treat_all(hubs: &Hubs<'_>, args: &Args, treatment: Treatment, shown: &m
     };
     if let Err(error) = agree(hubs, args.consent, &word) {
         for one in asked {
-            one.report.error = Some(one.hub.complete(error.clone()));
+            one.report.error = Some(error.clone());
         }
         return Ok(());
     }
@@ -162,18 +161,17 @@ async fn treat_all(hubs: &Hubs<'_>, args: &Args, treatment: Treatment, shown: &m
     let (all, signal) = hubs.stop.during(hubs.ui, treating).await?;
     let interrupted = signal.unwrap_or(ErrorKind::Interrupted);
     for (one, treated) in asked.iter_mut().zip(all) {
-        let place = one.hub.place();
         let error = match &treated {
-            None => Some(failure::cut_short(&place, interrupted)),
+            None => Some(failure::cut_short(one.hub, interrupted)),
             Some(treated) => {
                 hubs.part(one.hub, false)?;
                 one.hub.ui.result(&text::treated(treated))?;
-                ended(&place, treated, interrupted)
+                ended(one.hub, treated, interrupted)
             }
         };
         one.report.treated = Some(treated.unwrap_or_else(|| Treated::abandoned(treatment)));
         one.report.applied = error.is_none();
-        one.report.error = error.map(|error| one.hub.complete(error));
+        one.report.error = error;
     }
     Ok(())
 }
@@ -202,7 +200,7 @@ fn ids(treatment: Treatment, report: &DeadLetterReport) -> BTreeSet<String> {
 }
 
 /// The error to end with, unless every message was treated or is gone.
-fn ended(place: &failure::Place, treated: &Treated, interrupted: ErrorKind) -> Option<Error> {
+fn ended(hub: &ConnectedHub, treated: &Treated, interrupted: ErrorKind) -> Option<Error> {
     let returned = treated.count(|one| *one == LetterOutcome::Returned);
     let left = treated.letters.len() - treated.done() - returned;
     let state = format!("{} processed, {left} left", treated.done());
@@ -212,12 +210,12 @@ fn ended(place: &failure::Place, treated: &Treated, interrupted: ErrorKind) -> O
     };
     let again = "to continue, run again in 30 seconds:";
     if let Some(fault) = &treated.fault {
-        let error = failure::because(place, Error::failed(what), fault).note(format!("{state}; no message is lost"));
-        return Some(error.hint_command(again, place.command_line.as_str()));
+        let error = failure::because(hub, Error::failed(what), fault).note(format!("{state}; no message is lost"));
+        return Some(error.hint_command(again, hub.command_line.as_str()));
     }
     if treated.stopped {
         let error = Error::new(interrupted, "stopped before the end").note(format!("{state}; no message is lost"));
-        return Some(error.hint_command("to continue, run again:", place.command_line.as_str()));
+        return Some(error.hint_command("to continue, run again:", hub.command_line.as_str()));
     }
     if returned == 0 {
         return None;

@@ -17,7 +17,7 @@ struct Screen<'a> {
 }
 
 /// Runs the demo. Fails at the first result that is not as expected.
-pub(in crate::cli) async fn run(ui: &Ui, report: &(dyn Fn(SetupStep) + Sync)) -> Result<Ending, Error> {
+pub(super) async fn run(ui: &Ui, report: &(dyn Fn(SetupStep) + Sync)) -> Result<Ending, Error> {
     let server = Sandbox::open()?.start_private(&[], report).await?;
     let screen = Screen {
         ui,

@@ -25,8 +25,7 @@ fn code(text: &str) -> Result<FindingCode, String> {
         .ok_or_else(|| "no finding has this code; codes are like K203, and `kibus verify` prints them".to_owned())
 }
 
-/// Prints the section of the code.
-pub(in crate::cli) fn run(args: &Args, ui: &Ui) -> Result<Ending, Error> {
+pub(super) async fn run(args: Args, ui: &Ui) -> Result<Ending, Error> {
     let (title, body) = section(args.code).unwrap_or_default();
     ui.out(&text::sentences(
         &format!("{title}\n\n{}", paragraphs(body)),

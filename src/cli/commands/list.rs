@@ -16,7 +16,7 @@ use crate::ui::text;
 pub(in crate::cli) struct Args {}
 
 /// Finds the buses by their tags, and surveys the hub of each.
-pub(in crate::cli) async fn run(_: Args, mut hubs: Hubs<'_>) -> Result<Ending, Error> {
+pub(super) async fn run(_: Args, mut hubs: Hubs<'_>) -> Result<Ending, Error> {
     let options = hubs.list.first().map(|hub| hub.options.clone()).unwrap_or_default();
     let found = hubs.each(async |hub| {
         let _listing = hub.ui.spinner("looking for buses");
@@ -27,8 +27,8 @@ pub(in crate::cli) async fn run(_: Args, mut hubs: Hubs<'_>) -> Result<Ending, E
         match buses {
             Ok(buses) => list.extend(buses.into_iter().map(|bus| hub.of_bus(bus))),
             Err(fault) => {
-                let error = failure::call_failed(&hub.place(), "list the buses", &fault);
-                hubs.unreached.push(hub.left_out(hub.complete(error))?);
+                let error = failure::call_failed(hub, "list the buses", &fault);
+                hubs.unreached.push(hub.left_out(error)?);
             }
         }
     }

@@ -24,7 +24,7 @@ pub(in crate::cli) struct Args {
     directory: Option<PathBuf>,
 }
 
-pub(in crate::cli) fn run(args: Args, ui: &Ui) -> Result<Ending, Error> {
+pub(super) async fn run(args: Args, ui: &Ui) -> Result<Ending, Error> {
     let mut kibus = Cli::command().disable_help_subcommand(true);
     kibus.build();
     if let Some(directory) = args.directory {

@@ -24,7 +24,6 @@ use crate::model::policy::{self, KeyUse};
 use crate::model::resource::ResourceId;
 use crate::reconcile::{old_keys_of_controller, old_keys_of_router};
 use crate::survey::Query;
-use crate::ui::Ui;
 
 /// Print the least-privilege IAM policy for an operator, the router, or a Karpenter controller.
 ///
@@ -53,12 +52,12 @@ enum Party {
         #[command(flatten)]
         roles: RoleFlags,
         #[command(flatten)]
-        hub: Given<HubOption, ForOperator>,
+        given: Given<HubOption, ForOperator>,
     },
     /// Policy for the router function.
     Router {
         #[command(flatten)]
-        hub: Given<HubOption, ForReader>,
+        given: Given<HubOption, ForReader>,
     },
     /// Policy for the Karpenter controller of a cluster, registered or not.
     Controller {
@@ -68,7 +67,7 @@ enum Party {
         #[command(flatten)]
         options: Given<ClusterOption, ForReader>,
         #[command(flatten)]
-        hub: Given<HubOption, ForReader>,
+        given: Given<HubOption, ForReader>,
     },
 }
 
@@ -87,22 +86,10 @@ impl Purpose {
     }
 }
 
-/// The hub that a document is for.
-struct At<'a> {
-    hub: &'a ConnectedHub,
-    hubs: &'a Hubs<'a>,
-    ui: &'a Ui,
-}
-
 /// Reads the saved options that the document depends on, and prints the document.
-pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
+pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     let ([hub], []) = (hubs.list.as_slice(), hubs.unreached.as_slice()) else {
         return Err(Error::usage("a policy is for one hub"));
-    };
-    let at = At {
-        hub,
-        hubs: &hubs,
-        ui: &hub.ui,
     };
     let document = match args.party {
         Party::Operator {
@@ -113,54 +100,58 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
             read_only,
             part,
             roles,
-            hub,
+            given,
         } => {
             let document = match read_only {
                 true => DocumentFor::ReadingOperator,
                 false => DocumentFor::Operator,
             };
-            let known = Known::for_queues(&at, hub.options()?, document).await?;
-            let document = operator_policy::operator(&at.hub.scope, &known.options, &roles.arns(&at).await?);
+            let known = Known::for_queues(hub, given.options()?, document).await?;
+            let document = operator_policy::operator(&hub.scope, &known.options, &roles.arns(hub).await?);
             let document = if read_only {
                 operator_policy::reads(document)
             } else {
                 let keys = old_keys_of_router(&known.survey, known.options.key());
-                known.with_old_keys(&at, KeyUse::Receive, &keys, document)
+                known.with_old_keys(hub, KeyUse::Receive, &keys, document)
             };
             match part {
                 Some(number) => nth(&document, number)?,
-                None => fits(&at, document),
+                None => fits(hub, document),
             }
         }
-        Party::Router { hub } => {
-            let known = Known::for_queues(&at, hub.options()?, DocumentFor::Reader).await?;
+        Party::Router { given } => {
+            let known = Known::for_queues(hub, given.options()?, DocumentFor::Reader).await?;
             let key = known.options.key();
-            let document = policy::router(&at.hub.scope, &known.options.queue_prefix(), key);
+            let document = policy::router(&hub.scope, &known.options.queue_prefix(), key);
             let keys = old_keys_of_router(&known.survey, key);
-            known.with_old_keys(&at, KeyUse::Route, &keys, document)
+            known.with_old_keys(hub, KeyUse::Route, &keys, document)
         }
-        Party::Controller { cluster, options, hub } => {
-            let known = Known::read(&at, hub.options()?, DocumentFor::Reader).await?;
-            controller(&at, known, cluster, options.options()?).await?
+        Party::Controller {
+            cluster,
+            options,
+            given,
+        } => {
+            let known = Known::read(hub, given.options()?, DocumentFor::Reader).await?;
+            controller(hub, known, cluster, options.options()?).await?
         }
     };
-    at.ui.out(&document.pretty())?;
+    hub.ui.out(&document.pretty())?;
     Ok(Ending::Done)
 }
 
 /// The document, with a warning if it is too long for one managed policy.
-fn fits(at: &At<'_>, document: Document) -> Document {
+fn fits(hub: &ConnectedHub, document: Document) -> Document {
     let fitted = operator_policy::fitted(document.clone());
     if let Some(over) = operator_policy::too_long(&fitted) {
         let count = operator_policy::parts(&document).len();
         let commands: Vec<String> = (1..=count)
-            .map(|part| format!("{} --part {part}", at.hubs.command_line))
+            .map(|part| format!("{} --part {part}", hub.command_line))
             .collect();
         let text = format!(
             "the document is {over} characters too long for one managed policy. Create a policy from each of its {count} \
              parts, and attach all of them:"
         );
-        at.ui.warn(&Hint::command(text, commands.join("\n")), "");
+        hub.ui.warn(&Hint::command(text, commands.join("\n")), "");
     }
     fitted
 }
@@ -176,27 +167,27 @@ fn nth(document: &Document, number: NonZeroUsize) -> Result<Document, Error> {
 }
 
 async fn controller(
-    at: &At<'_>,
+    hub: &ConnectedHub,
     mut known: Known,
     cluster: ClusterName,
     given: ClusterOptions,
 ) -> Result<Document, Error> {
     let prefix = known.options.queue_prefix();
-    let queue = at.hub.scope.cluster_queue(&prefix, &cluster);
+    let queue = hub.scope.cluster_queue(&prefix, &cluster);
     let id = ResourceId::Queue(queue.clone());
     let query = Query {
         resources: BTreeSet::from([id.clone()]),
         ..Query::default()
     };
-    known.survey.extend(&at.hub.cloud, &query, at.hubs.limit).await;
+    known.survey.extend(&hub.cloud, &query, hub.limit).await;
     // Someone who prints a policy may have no permission to read the queue yet.
     if let Some(Reading::Unreadable(_)) = known.survey.observed.get(&id) {
-        at.not_read(&id);
+        not_read(hub, &id);
     }
     let live = known.survey.observed.queue(queue.clone());
     let saved = live
         .map(|live| &live.tags)
-        .filter(|tags| tags.belong_to(&at.hub.scope.bus));
+        .filter(|tags| tags.belong_to(&hub.scope.bus));
     let saved = saved.map(ClusterOptions::saved).transpose()?;
     if let (None, Some(version)) = (
         given.karpenter_version,
@@ -204,20 +195,18 @@ async fn controller(
     ) {
         let text =
             format!("Saved option in this document, from the tags of queue `{queue}`: --karpenter-version {version}");
-        at.ui.note(&text, &[]);
+        hub.ui.note(&text, &[]);
     }
     let options = given.or(saved.unwrap_or_default());
-    let cluster = Cluster::new(&at.hub.scope, &prefix, cluster, None, options);
+    let cluster = Cluster::new(&hub.scope, &prefix, cluster, None, options);
     let key = known.options.key();
-    let document = cluster.controller_document(&at.hub.scope, key);
+    let document = cluster.controller_document(&hub.scope, key);
     let keys = old_keys_of_controller(&known.survey, queue, key);
-    Ok(known.with_old_keys(at, KeyUse::Receive, &keys, document))
+    Ok(known.with_old_keys(hub, KeyUse::Receive, &keys, document))
 }
 
-impl At<'_> {
-    fn not_read(&self, id: &ResourceId) {
-        self.ui.warn_text(&format!(
-            "{id} could not be read: the document uses the options given and the defaults"
-        ));
-    }
+fn not_read(hub: &ConnectedHub, id: &ResourceId) {
+    hub.ui.warn_text(&format!(
+        "{id} could not be read: the document uses the options given and the defaults"
+    ));
 }

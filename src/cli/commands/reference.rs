@@ -19,7 +19,7 @@ This page is generated from the program. After a change to an option or its help
 #[command(hide = true)]
 pub(in crate::cli) struct Args {}
 
-pub(in crate::cli) fn run(_: &Args, ui: &Ui) -> Result<Ending, Error> {
+pub(super) async fn run(_: Args, ui: &Ui) -> Result<Ending, Error> {
     ui.out(page().trim_end())?;
     Ok(Ending::Done)
 }

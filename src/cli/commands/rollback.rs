@@ -18,7 +18,6 @@ pub(in crate::cli) struct Args {
     consent: Consent,
 }
 
-/// Runs the stages.
-pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
+pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     change(hubs, Target::rollback(args.to), args.consent).await
 }

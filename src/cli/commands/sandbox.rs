@@ -32,7 +32,7 @@ enum SandboxCommand {
     Demo,
 }
 
-pub(in crate::cli) async fn run(args: Args, ui: &Ui) -> Result<Ending, Error> {
+pub(super) async fn run(args: Args, ui: &Ui) -> Result<Ending, Error> {
     match args.command {
         SandboxCommand::Up => up(ui).await?,
         SandboxCommand::Down => match Sandbox::open()?.down().await? {
@@ -47,7 +47,7 @@ pub(in crate::cli) async fn run(args: Args, ui: &Ui) -> Result<Ending, Error> {
 }
 
 /// Reports slow steps on stderr.
-pub(in crate::cli) fn report_steps(ui: &Ui) -> impl Fn(SetupStep) + Sync {
+pub(super) fn report_steps(ui: &Ui) -> impl Fn(SetupStep) + Sync {
     |step| match step {
         SetupStep::Installing => {
             ui.say("Installing the local AWS emulator. This happens once and takes a few seconds.")

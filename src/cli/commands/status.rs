@@ -36,7 +36,7 @@ fn pause(text: &str) -> Result<Duration, &'static str> {
 }
 
 /// Shows the status once, or again and again.
-pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
+pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     let names: BTreeSet<ClusterName> = args.names.into_iter().collect();
     loop {
         let ending = show(&hubs, &names, args.watch.is_some()).await?;
@@ -49,12 +49,14 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
 
 /// The report of a status.
 pub(super) fn report_of(hub: &ConnectedHub, status: Result<(StatusReport, Vec<ClusterSummary>), Blocked>) -> HubReport {
-    let mut report = hub.report(&Intent::default());
     match status {
-        Ok((status, clusters)) => (report.status, report.clusters) = (Some(status), clusters),
-        Err(blocked) => report.error = Some(hub.blocked(&blocked)),
+        Ok((status, clusters)) => HubReport {
+            status: Some(status),
+            clusters,
+            ..hub.report(&Intent::default())
+        },
+        Err(blocked) => hub.failed(failure::blocked(hub, &blocked)),
     }
-    report
 }
 
 /// Surveys every hub and shows it.
@@ -84,7 +86,7 @@ async fn show(hubs: &Hubs<'_>, names: &BTreeSet<ClusterName>, again: bool) -> Re
                 hub.ui.result_style(),
             ))?;
             let unread = status.unreadable.len() + usize::from(status.undiscovered.is_some());
-            report.error = failure::incomplete(unread).map(|error| hub.complete(error));
+            report.error = failure::incomplete(unread);
         }
         reports.push(report);
     }

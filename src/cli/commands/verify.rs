@@ -39,7 +39,7 @@ pub(in crate::cli) struct Args {
 }
 
 /// Surveys every hub, and reports instead of applying the plan that would fix it.
-pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
+pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     let router = OfferedRouter::of_version(env!("CARGO_PKG_VERSION"));
     let target = Target::keep(router, args.names.iter().cloned());
     let examined = hubs
@@ -92,17 +92,14 @@ fn check(hubs: &Hubs<'_>, hub: &ConnectedHub, survey: &Survey, target: &Target) 
     let intent = match intent {
         Ok(intent) => intent,
         Err(blocked) => {
-            return Ok(HubReport {
-                error: Some(hub.blocked(&blocked)),
-                ..hub.report(&Intent::default())
-            });
+            return Ok(hub.failed(failure::blocked(hub, &blocked)));
         }
     };
     hub.ui.warn_of(&intent, &hub.options);
     show(hub, survey, &intent)?;
     Ok(HubReport {
         probes: survey.tried.probed.clone(),
-        error: failure::incomplete(intent.incomplete).map(|error| hub.complete(error)),
+        error: failure::incomplete(intent.incomplete),
         ..hub.report(&intent)
     })
 }

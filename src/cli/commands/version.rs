@@ -21,8 +21,7 @@ pub(in crate::cli) const LONG: &str = concat!(
     env!("CARGO_PKG_VERSION")
 );
 
-/// Prints them.
-pub(in crate::cli) fn run(_: &Args, ui: &Ui) -> Result<Ending, Error> {
+pub(super) async fn run(_: Args, ui: &Ui) -> Result<Ending, Error> {
     match ui.output() {
         Output::Text => ui.out(&format!("kibus {LONG}"))?,
         Output::Json => ui.out(

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::{Place, because};
+use super::because;
 use crate::apply::Outcome;
+use crate::cli::hub::ConnectedHub;
 use crate::error::{Error, ErrorKind};
 use crate::model::fault::{Fault, FaultKind};
 use crate::plan::{Action, Change, Plan};
 
 /// A change failed.
-pub(in crate::cli) fn failed_change(place: &Place, change: &Change, fault: &Fault, outcome: &Outcome) -> Error {
+pub(in crate::cli) fn failed_change(hub: &ConnectedHub, change: &Change, fault: &Fault, outcome: &Outcome) -> Error {
     let verb = match change.action {
         Action::Create => "create",
         Action::Update => "update",
@@ -22,7 +23,7 @@ pub(in crate::cli) fn failed_change(place: &Place, change: &Change, fault: &Faul
     };
     let progress = outcome.progress();
     let total = progress.done + progress.failed + progress.not_tried;
-    let mut error = because(place, Error::failed(message), fault).note(format!(
+    let mut error = because(hub, Error::failed(message), fault).note(format!(
         "{} of {total} changes applied, {} failed, {} not tried; nothing needs to be undone",
         progress.done, progress.failed, progress.not_tried
     ));
@@ -50,11 +51,11 @@ pub(in crate::cli) fn failed_change(place: &Place, change: &Change, fault: &Faul
         }
         _ => "to continue, run again:",
     };
-    error.hint_command(when, place.command_line.as_str())
+    error.hint_command(when, hub.command_line.as_str())
 }
 
 /// Interrupted once: the calls in flight are finished, and nothing is waited for any more.
-pub(in crate::cli) fn stopped(place: &Place, plan: &Plan, kind: ErrorKind, outcome: &Outcome) -> Error {
+pub(in crate::cli) fn stopped(hub: &ConnectedHub, plan: &Plan, kind: ErrorKind, outcome: &Outcome) -> Error {
     let progress = outcome.progress();
     let mut error = Error::new(kind, "stopped before the end")
         .note(format!(
@@ -63,7 +64,7 @@ pub(in crate::cli) fn stopped(place: &Place, plan: &Plan, kind: ErrorKind, outco
             progress.done + progress.failed + progress.not_tried,
             progress.not_tried
         ))
-        .hint_command("to continue, run again:", place.command_line.as_str());
+        .hint_command("to continue, run again:", hub.command_line.as_str());
     let mut given_up: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (at, reason) in &outcome.given_up {
         given_up.entry(reason).or_default().push(*at);
@@ -79,8 +80,8 @@ pub(in crate::cli) fn stopped(place: &Place, plan: &Plan, kind: ErrorKind, outco
 }
 
 /// Interrupted twice: the calls in flight were abandoned.
-pub(in crate::cli) fn cut_short(place: &Place, kind: ErrorKind) -> Error {
+pub(in crate::cli) fn cut_short(hub: &ConnectedHub, kind: ErrorKind) -> Error {
     Error::new(kind, "stopped immediately")
         .note("calls in flight may have taken effect; nothing needs to be undone")
-        .hint_command("to continue, run again:", place.command_line.as_str())
+        .hint_command("to continue, run again:", hub.command_line.as_str())
 }

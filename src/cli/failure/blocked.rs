@@ -1,6 +1,7 @@
 //! Why there is no plan.
 
-use super::{Place, call_failed, not_read, refused};
+use super::{call_failed, not_read, refused};
+use crate::cli::hub::ConnectedHub;
 use crate::error::{Error, Invocation, listed};
 use crate::model::controller_role::usual_names;
 use crate::model::fault::{Fault, FaultKind};
@@ -10,20 +11,20 @@ use crate::model::tags::DELETING;
 use crate::reconcile::{Blocked, MissingRole, RoleSearch, UnknownCluster};
 
 /// Why there is no plan.
-pub(in crate::cli) fn blocked(place: &Place, blocked: &Blocked) -> Error {
+pub(in crate::cli) fn blocked(hub: &ConnectedHub, blocked: &Blocked) -> Error {
     match blocked {
-        Blocked::NoHub => no_hub(place),
+        Blocked::NoHub => no_hub(hub),
         Blocked::NoRouter(id) => Error::failed(format!("no router to invoke: {id} does not exist"))
             .note("nothing was changed")
             .hint_command("to create it:", Invocation::kibus("bootstrap-hub")),
-        Blocked::BeingDeleted(queues) => being_deleted(place, queues.keys().collect()),
-        Blocked::Unreadable(id, fault) => unreadable(place, id, fault),
-        Blocked::CallFailed(what, fault) => call_failed(place, what, fault),
+        Blocked::BeingDeleted(queues) => being_deleted(hub, queues.keys().collect()),
+        Blocked::Unreadable(id, fault) => unreadable(hub, id, fault),
+        Blocked::CallFailed(what, fault) => call_failed(hub, what, fault),
         Blocked::BadSavedOption(bad) => bad.clone().into(),
-        Blocked::Refused(refusals) => refused(place, refusals, false),
+        Blocked::Refused(refusals) => refused(hub, refusals, false),
         Blocked::NoSuchRoles(roles) => no_such_roles(roles),
         Blocked::RolesNotFound(searches) => roles_not_found(searches),
-        Blocked::UnknownClusters(names) => unknown_clusters(place, names),
+        Blocked::UnknownClusters(names) => unknown_clusters(hub, names),
         Blocked::NoVersion(none) => no_version(none),
         Blocked::VersionGone(version) => {
             Error::refused(format!("version {version} of the router was deleted")).note("nothing was changed")
@@ -32,7 +33,7 @@ pub(in crate::cli) fn blocked(place: &Place, blocked: &Blocked) -> Error {
 }
 
 /// The wait for these queues is over, and their marks are young again.
-fn being_deleted(place: &Place, queues: Vec<&QueueName>) -> Error {
+fn being_deleted(hub: &ConnectedHub, queues: Vec<&QueueName>) -> Error {
     let (what, tag) = match queues.len() {
         1 => ("queue", "its tag"),
         _ => ("queues", "their tags"),
@@ -44,7 +45,7 @@ fn being_deleted(place: &Place, queues: Vec<&QueueName>) -> Error {
         .note("nothing was changed")
         .hint_command(
             "when nothing deletes it any more, run again:",
-            place.command_line.as_str(),
+            hub.command_line.as_str(),
         )
 }
 
@@ -126,13 +127,13 @@ pub(in crate::cli) fn no_single_role(cluster: &ClusterName, candidates: &[RoleNa
     }
 }
 
-fn unknown_clusters(place: &Place, names: &[UnknownCluster]) -> Error {
+fn unknown_clusters(hub: &ConnectedHub, names: &[UnknownCluster]) -> Error {
     let mut error = match names {
-        [one] => Error::failed(format!("no cluster `{}` on bus `{}`", one.name, place.scope.bus)),
+        [one] => Error::failed(format!("no cluster `{}` on bus `{}`", one.name, hub.scope.bus)),
         several => Error::failed(format!(
             "no clusters {} on bus `{}`",
             listed(several.iter().map(|one| &one.name)),
-            place.scope.bus
+            hub.scope.bus
         )),
     };
     for one in names.iter().filter(|one| !one.similar.is_empty()) {
@@ -162,8 +163,8 @@ fn no_version(none: &NoRollbackVersion) -> Error {
 }
 
 /// There is no hub on this bus.
-fn no_hub(place: &Place) -> Error {
-    let scope = &place.scope;
+fn no_hub(hub: &ConnectedHub) -> Error {
+    let scope = &hub.scope;
     Error::failed(format!(
         "hub `{}` does not exist in {} of account {}",
         scope.bus, scope.region, scope.account
@@ -176,10 +177,10 @@ fn no_hub(place: &Place) -> Error {
 }
 
 /// Something could not be read, so nothing can be planned.
-fn unreadable(place: &Place, id: &ResourceId, fault: &Fault) -> Error {
+fn unreadable(hub: &ConnectedHub, id: &ResourceId, fault: &Fault) -> Error {
     let message = match fault.kind {
         FaultKind::Denied { .. } => format!("not allowed to read {id}"),
         _ => format!("cannot read {id}"),
     };
-    not_read(place, Error::failed(message), fault)
+    not_read(hub, Error::failed(message), fault)
 }

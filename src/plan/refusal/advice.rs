@@ -12,7 +12,6 @@ use crate::model::scope::Scope;
 
 impl Refusal {
     /// What the operator can do about it. `removes` says that the plan only deletes.
-    #[must_use]
     pub fn advice(&self, scope: &Scope, removes: bool) -> Hint {
         match self {
             Self::NotManaged { id, bus, other } => not_managed(scope, id, bus, other.as_ref(), removes),

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::At;
 use crate::cli::failure;
+use crate::cli::hub::ConnectedHub;
 use crate::error::{Error, Hint, Invocation, listed, quoted};
 use crate::iam::role_pattern::RolePattern;
 use crate::model::controller_role::RoleCandidates;
@@ -31,17 +31,17 @@ pub(super) struct RoleFlags {
 
 impl RoleFlags {
     /// The ARNs of the roles, or patterns of ARNs. Warns of what a pattern opens, and of what is unknown.
-    pub(super) async fn arns(&self, at: &At<'_>) -> Result<BTreeSet<String>, Error> {
+    pub(super) async fn arns(&self, hub: &ConnectedHub) -> Result<BTreeSet<String>, Error> {
         if self.no_controller_role {
             return Ok(BTreeSet::new());
         }
-        let (known, names) = match role_arns(&at.hub.cloud).await {
+        let (known, names) = match role_arns(&hub.cloud).await {
             Ok(roles) => {
                 let names = Fact::Present(roles.keys().cloned().collect());
                 (roles, names)
             }
             Err(fault) => {
-                at.ui.warn_text(&format!(
+                hub.ui.warn_text(&format!(
                     "the roles could not be listed, so roles of clusters are not found, and a role given by its name has \
                      the path `/` in the document: {fault}"
                 ));
@@ -51,42 +51,42 @@ impl RoleFlags {
         let mut arns = BTreeSet::new();
         for role in &self.roles {
             if role.is_open() {
-                at.ui.warn_text(&format!(
+                hub.ui.warn_text(&format!(
                     "`{role}` may match roles that are not controllers, also under other paths, because `*` matches `/`: \
                      with iam:PutRolePolicy, an operator can give each of them any permission"
                 ));
             }
-            arns.insert(role.arn(&at.hub.scope, &known).ok_or_else(|| {
-                let account = &at.hub.scope.account;
+            arns.insert(role.arn(&hub.scope, &known).ok_or_else(|| {
+                let account = &hub.scope.account;
                 Error::usage(format!("`{role}` is not a role of account {account}"))
             })?);
         }
         let arn = |role: &RoleName| {
             let listed = known.get(role).cloned();
-            listed.unwrap_or_else(|| at.hub.scope.roles_arn(role.as_str()))
+            listed.unwrap_or_else(|| hub.scope.roles_arn(role.as_str()))
         };
-        arns.extend(self.found(at, &known).iter().map(arn));
-        let saved = saved(at, names).await;
+        arns.extend(self.found(hub, &known).iter().map(arn));
+        let saved = saved(hub, names).await;
         let lacking = saved.unconfirmed.iter();
         for (cluster, role) in lacking.filter(|(_, role)| !arns.contains(&arn(role))) {
-            unconfirmed(at, cluster, role);
+            unconfirmed(hub, cluster, role);
         }
         arns.extend(saved.confirmed.values().chain(saved.unread.values()).map(arn));
         if arns.is_empty() {
-            at.ui.warn(
+            hub.ui.warn(
                 &Hint::command(
                     "no controller role is known, so the document does not cover any. Name the clusters that will be \
                      added, or their roles with --controller-role. If another team manages IAM:",
                     Invocation::kibus("policy operator --no-controller-role"),
                 ),
-                &at.hub.options,
+                &hub.options,
             );
         }
         Ok(arns)
     }
 
     /// The roles found for the clusters that will be added. A role that may be another cluster's is not used.
-    fn found(&self, at: &At<'_>, known: &BTreeMap<RoleName, String>) -> BTreeSet<RoleName> {
+    fn found(&self, hub: &ConnectedHub, known: &BTreeMap<RoleName, String>) -> BTreeSet<RoleName> {
         let names = known.keys().cloned().collect();
         let mut roles = BTreeSet::new();
         for cluster in &self.clusters {
@@ -97,26 +97,26 @@ impl RoleFlags {
             }
             let candidates = [usual, suffixed].concat();
             let text = failure::no_single_role(cluster, &candidates);
-            at.ui.warn_text(&format!("{text}; name it with --controller-role"));
+            hub.ui.warn_text(&format!("{text}; name it with --controller-role"));
         }
         roles
     }
 }
 
 /// The saved controller roles of the registered clusters, as far as they can be read. Prints those for the document.
-async fn saved(at: &At<'_>, role_names: Fact<BTreeSet<RoleName>>) -> SavedRoles {
-    let mut survey = Survey::new(at.hub.scope.clone());
+async fn saved(hub: &ConnectedHub, role_names: Fact<BTreeSet<RoleName>>) -> SavedRoles {
+    let mut survey = Survey::new(hub.scope.clone());
     survey.role_names = role_names;
     let query = Query {
         all_clusters: true,
         controller_roles: Some(Policies::OfBus),
         ..Query::default()
     };
-    survey.extend(&at.hub.cloud, &query, at.hubs.limit).await;
+    survey.extend(&hub.cloud, &query, hub.limit).await;
     let of_queue = |(id, fault)| matches!(id, &ResourceId::Queue(_)).then_some(fault);
     let fault = survey.discovered.fault().or(survey.faults().find_map(of_queue));
     if let Some(fault) = fault {
-        at.ui.warn_text(&format!(
+        hub.ui.warn_text(&format!(
             "not all registered clusters could be read, so the document may lack their controller roles: {fault}"
         ));
     }
@@ -128,10 +128,10 @@ async fn saved(at: &At<'_>, role_names: Fact<BTreeSet<RoleName>>) -> SavedRoles 
             .map(|(cluster, role)| format!("{cluster}: {role}"))
             .collect();
         let text = "Saved controller roles in this document, from the tags of the clusters' queues:";
-        at.ui.note(text, &lines);
+        hub.ui.note(text, &lines);
     }
     if !roles.unread.is_empty() {
-        at.ui.warn_text(&format!(
+        hub.ui.warn_text(&format!(
             "the policies of these saved controller roles could not be read, so only tags name them: {}",
             listed(roles.unread.values())
         ));
@@ -140,12 +140,12 @@ async fn saved(at: &At<'_>, role_names: Fact<BTreeSet<RoleName>>) -> SavedRoles 
 }
 
 /// A role that only a tag names needs the option.
-fn unconfirmed(at: &At<'_>, cluster: &ClusterName, role: &RoleName) {
+fn unconfirmed(hub: &ConnectedHub, cluster: &ClusterName, role: &RoleName) {
     let flag = format!("--controller-role {}", quoted(role.as_str()));
     let text = format!(
         "role `{role}` is not in the document: only a tag names it for cluster `{cluster}`. If the controller of \
          `{cluster}` has this role:"
     );
-    at.ui
-        .warn(&Hint::command(text, format!("{} {flag}", at.hubs.command_line)), "");
+    hub.ui
+        .warn(&Hint::command(text, format!("{} {flag}", hub.command_line)), "");
 }

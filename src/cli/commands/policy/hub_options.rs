@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use super::At;
+use super::not_read;
 use crate::cli::failure;
+use crate::cli::hub::ConnectedHub;
 use crate::error::Error;
 use crate::model::document::Document;
 use crate::model::inventory::Reading;
@@ -25,14 +26,14 @@ pub(super) struct Known {
 
 impl Known {
     /// The given options, else the saved ones, which are printed.
-    pub(super) async fn read(at: &At<'_>, given: HubOptions, document: DocumentFor) -> Result<Self, Error> {
-        let scope = &at.hub.scope;
+    pub(super) async fn read(hub: &ConnectedHub, given: HubOptions, document: DocumentFor) -> Result<Self, Error> {
+        let scope = &hub.scope;
         let mut survey = Survey::new(scope.clone());
-        survey.extend(&at.hub.cloud, &Query::default(), at.hubs.limit).await;
+        survey.extend(&hub.cloud, &Query::default(), hub.limit).await;
         let queue = ResourceId::Queue(scope.dead_letter_queue());
         let (saved, source) = match &survey.saved {
             SavedOptions::Unreadable(_) => {
-                at.not_read(&queue);
+                not_read(hub, &queue);
                 return Ok(Self { options: given, survey });
             }
             SavedOptions::Damaged(bad, _) => return Err(bad.clone().into()),
@@ -46,17 +47,17 @@ impl Known {
         if saved.kms_key.is_some() && document != DocumentFor::ReadingOperator {
             query.resources.insert(router_policy(scope));
         }
-        survey.extend(&at.hub.cloud, &query, at.hubs.limit).await;
+        survey.extend(&hub.cloud, &query, hub.limit).await;
         let comparison = Comparison::of(&survey, &given, document);
         if !comparison.differences.is_empty() {
-            return Err(different(at, &comparison.differences));
+            return Err(different(hub, &comparison.differences));
         }
         if !comparison.used.is_empty() {
             let text = format!("Saved options in this document, from the tags of {source}:");
-            at.ui.note(&text, &comparison.used);
+            hub.ui.note(&text, &comparison.used);
         }
         for (id, flags) in &comparison.unread {
-            at.ui.warn_text(&format!(
+            hub.ui.warn_text(&format!(
                 "{id} could not be read, so it is unknown whether these saved options are in use: --{}",
                 flags.join(", --")
             ));
@@ -68,26 +69,37 @@ impl Known {
     }
 
     /// The same for a document about all cluster queues.
-    pub(super) async fn for_queues(at: &At<'_>, given: HubOptions, document: DocumentFor) -> Result<Self, Error> {
-        let known = Self::read(at, given, document).await?;
-        plan::check_empty_prefix(&at.hub.scope, &known.options.queue_prefix())
-            .map_err(|refusal| at.hub.complete(failure::refused(&at.hub.place(), &[refusal], false)))?;
+    pub(super) async fn for_queues(
+        hub: &ConnectedHub,
+        given: HubOptions,
+        document: DocumentFor,
+    ) -> Result<Self, Error> {
+        let known = Self::read(hub, given, document).await?;
+        plan::check_empty_prefix(&hub.scope, &known.options.queue_prefix())
+            .map_err(|refusal| failure::refused(hub, &[refusal], false).with_global_options(&hub.options))?;
         Ok(known)
     }
 
     /// The document, with a statement for these old keys, which are printed. They come from the policy of the router.
-    pub(super) fn with_old_keys(&self, at: &At<'_>, of: KeyUse, keys: &BTreeSet<KmsKey>, to: Document) -> Document {
-        let policy = router_policy(&at.hub.scope);
+    pub(super) fn with_old_keys(
+        &self,
+        hub: &ConnectedHub,
+        of: KeyUse,
+        keys: &BTreeSet<KmsKey>,
+        to: Document,
+    ) -> Document {
+        let policy = router_policy(&hub.scope);
         if !keys.is_empty() {
             let keys: Vec<String> = keys.iter().map(KmsKey::to_string).collect();
-            at.ui.note(&format!("Old keys in this document, from {policy}:"), &keys);
+            hub.ui
+                .note(&format!("Old keys in this document, from {policy}:"), &keys);
         }
         if let Some(Reading::Unreadable(_)) = self.survey.observed.get(&policy) {
-            at.ui.warn_text(&format!(
+            hub.ui.warn_text(&format!(
                 "{policy} could not be read, so it is unknown whether messages wait that are encrypted with an old key"
             ));
         }
-        policy::with_old_keys(to, of, &at.hub.scope, keys)
+        policy::with_old_keys(to, of, &hub.scope, keys)
     }
 }
 
@@ -96,7 +108,7 @@ fn router_policy(scope: &Scope) -> ResourceId {
 }
 
 /// Resources contradict saved options, so a document with these options could allow more than intended.
-fn different(at: &At<'_>, differences: &[Difference]) -> Error {
+fn different(hub: &ConnectedHub, differences: &[Difference]) -> Error {
     let mut error = Error::refused("saved options differ from the resources of the hub, so no document is printed");
     for Difference { saved, live, of } in differences {
         error = error.note(format!("saved: {saved}; {of} has {live}"));
@@ -104,6 +116,6 @@ fn different(at: &At<'_>, differences: &[Difference]) -> Error {
     let options: Vec<&str> = differences.iter().map(|difference| difference.live.as_str()).collect();
     error.hint_command(
         "a tag alone does not change what a document allows; to print it with the options of the resources:",
-        format!("{} {}", at.hubs.command_line, options.join(" ")),
+        format!("{} {}", hub.command_line, options.join(" ")),
     )
 }
