@@ -6,9 +6,9 @@ use kibus::cloud::{FaultKind, Probe, Read, Waiting, Write};
 use kibus::model::document::Document;
 use kibus::model::inventory::Desired;
 use kibus::model::options::{HubOptions, OrNone, UserTags};
-use kibus::model::resource::{Architecture, Code, Encryption, MessageLimit, Redrive, Resource, ResourceId, Role};
+use kibus::model::resource::{Architecture, Code, Encryption, MessageLimit, Redrive, Resource, ResourceId};
 use kibus::model::signal::Signal;
-use kibus::plan::{Op, diff};
+use kibus::plan::{FieldChange, Op, diff};
 use serde_json::json;
 
 use crate::support::emulator::{Emulator, Kind};
@@ -285,7 +285,8 @@ fn elsewhere(resource: &Resource, number: usize) -> Option<Resource> {
 
 /// Whether the change requires a replacement.
 fn replaces(resource: &Resource, variant: &Resource) -> bool {
-    diff(variant, resource).iter().any(|field| field.path == Role::PATH)
+    let is_fixed = |field: &FieldChange| variant.particulars().is_fixed(&field.path);
+    diff(variant, resource).iter().any(is_fixed)
 }
 
 fn policy(sid: &str) -> Document {

@@ -24,7 +24,7 @@ use crate::iam::grants::other_senders;
 use crate::model::cluster::TAGS_REMEMBERED;
 use crate::model::field::FieldValue;
 use crate::model::name::QueueName;
-use crate::model::resource::Queue;
+use crate::model::resource::{Queue, QueueField};
 use crate::model::status::QueueState;
 use crate::model::tags::{BUS, CLUSTER, DELETING, Tags};
 use crate::plan::FieldChange;
@@ -208,7 +208,7 @@ pub(super) async fn update(
 
 /// Whether a change takes a policy away that lets others send to the queue.
 fn stops_other_senders(change: &FieldChange) -> bool {
-    change.path == Queue::POLICY
+    change.is_of(QueueField::Policy)
         && matches!(&change.from, FieldValue::Document(policy) if !other_senders(policy).is_empty())
 }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Owner;
-use crate::model::field::FieldValue;
+use crate::model::field::{FieldName, FieldValue};
 use crate::model::resource::{Resource, ResourceId};
 
 /// The kind of a change.
@@ -39,9 +39,7 @@ impl Action {
 pub struct FieldChange {
     /// Its dotted path.
     pub path: String,
-    /// The current value.
     pub from: FieldValue,
-    /// The planned value.
     pub to: FieldValue,
 }
 
@@ -49,14 +47,19 @@ pub struct FieldChange {
 const TAGS: &str = "tags.";
 
 impl FieldChange {
+    pub(super) fn new(path: String, from: FieldValue, to: FieldValue) -> Self {
+        Self { path, from, to }
+    }
+
     /// A change of a tag; `None` is no such tag.
+    pub(super) fn of_tag(key: &str, from: Option<&str>, to: Option<&str>) -> Self {
+        Self::new(format!("{TAGS}{key}"), from.into(), to.into())
+    }
+
+    /// Whether it changes this field.
     #[must_use]
-    pub fn of_tag(key: &str, from: Option<&str>, to: Option<&str>) -> Self {
-        Self {
-            path: format!("{TAGS}{key}"),
-            from: from.into(),
-            to: to.into(),
-        }
+    pub fn is_of(&self, field: impl FieldName) -> bool {
+        self.path == field.path()
     }
 
     /// The key, if a tag changes.
@@ -69,7 +72,6 @@ impl FieldChange {
 /// A change to one resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// The kind of the change.
     pub action: Action,
     pub id: ResourceId,
     /// The part of the bus that the resource belongs to.
@@ -86,11 +88,7 @@ impl Change {
     /// A create.
     #[must_use]
     pub fn create(owner: Owner, after: Resource) -> Self {
-        let fields = set_fields(&after).map(|(path, to)| FieldChange {
-            path,
-            from: FieldValue::Unset,
-            to,
-        });
+        let fields = set_fields(&after).map(|(path, to)| FieldChange::new(path, FieldValue::Unset, to));
         Self {
             action: Action::Create,
             id: after.id(),
@@ -104,11 +102,7 @@ impl Change {
     /// A delete.
     #[must_use]
     pub fn delete(owner: Owner, before: Resource) -> Self {
-        let fields = set_fields(&before).map(|(path, from)| FieldChange {
-            path,
-            from,
-            to: FieldValue::Unset,
-        });
+        let fields = set_fields(&before).map(|(path, from)| FieldChange::new(path, from, FieldValue::Unset));
         Self {
             action: Action::Delete,
             id: before.id(),
@@ -122,16 +116,13 @@ impl Change {
     /// A change of these fields: an update, or a replacement if AWS cannot change one of them in place.
     #[must_use]
     pub fn between(owner: Owner, before: Resource, after: Resource, fields: Vec<FieldChange>) -> Self {
-        let id = after.id();
         let is_fixed = |field: &FieldChange| after.particulars().is_fixed(&field.path);
-        let action = if fields.iter().any(is_fixed) {
-            Action::Replace
-        } else {
-            Action::Update
-        };
         Self {
-            action,
-            id,
+            action: match fields.iter().any(is_fixed) {
+                true => Action::Replace,
+                false => Action::Update,
+            },
+            id: after.id(),
             owner,
             fields,
             before: Some(before),
@@ -141,8 +132,8 @@ impl Change {
 
     /// Whether this field changes.
     #[must_use]
-    pub fn touches(&self, path: &str) -> bool {
-        self.fields.iter().any(|field| field.path == path)
+    pub fn touches(&self, field: impl FieldName) -> bool {
+        self.fields.iter().any(|change| change.is_of(field))
     }
 }
 
@@ -158,15 +149,12 @@ fn set_fields(resource: &Resource) -> impl Iterator<Item = (String, FieldValue)>
 /// One operation on a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Create this missing resource.
     Create(Resource),
-    /// Change these fields of a resource.
     Update {
         /// The observed resource.
         from: Box<Resource>,
         /// The desired resource.
         to: Resource,
-        /// The fields that differ.
         fields: Vec<FieldChange>,
     },
     Delete(Resource),

@@ -12,7 +12,7 @@ use crate::model::field::{FieldName, FieldValue};
 use crate::model::inventory::Observed;
 use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix};
 use crate::model::options::HubOptions;
-use crate::model::resource::{Alias, FunctionField, FunctionSettings, Ownership, Resource};
+use crate::model::resource::{Alias, FunctionField, Ownership, Resource};
 use crate::model::router_handler::RouterHandler;
 use crate::model::scope::Scope;
 use crate::model::tags::{BUS, CLUSTER};
@@ -172,9 +172,8 @@ fn others_policy(scope: &Scope, change: &Change, observed: &Observed) -> Option<
         (_, None) => return None,
     };
     let queues = queues_received_from(&policy.document);
-    let grants_own = queues
-        .iter()
-        .any(|pattern| own.iter().any(|queue| matches(pattern, queue)));
+    let is_own = |pattern: &String| own.iter().any(|queue| matches(pattern, queue));
+    let grants_own = queues.iter().any(is_own);
     (!own.is_empty() && !queues.is_empty() && !grants_own).then(|| Refusal::OthersPolicy {
         id: change.id.clone(),
         queues,
@@ -213,7 +212,7 @@ fn older_router(_: &Scope, change: &Change, _: &Observed) -> Option<Refusal> {
         return None;
     }
     let (live, offered) = (&live.settings.code.version, &wanted.settings.code.version);
-    (change.touches(FunctionSettings::CODE) && version(live) > version(offered)).then(|| Refusal::OlderRouter {
+    (change.touches(FunctionField::Code) && version(live) > version(offered)).then(|| Refusal::OlderRouter {
         live: live.clone(),
         offered: offered.clone(),
     })

@@ -10,29 +10,17 @@ use crate::model::tags::{NAMESPACE, Tags};
 /// The fields whose observed value is not the desired one, in the order of the resource's fields; tags last.
 #[must_use]
 pub fn diff(wanted: &Resource, observed: &Resource) -> Vec<FieldChange> {
-    let wanted_fields = wanted.fields();
-    let mut left: BTreeMap<String, FieldValue> = observed
-        .fields()
-        .into_iter()
-        .map(|field| (field.path, field.value))
-        .collect();
+    let observed_fields = observed.fields().into_iter();
+    let mut left: BTreeMap<String, FieldValue> = observed_fields.map(|field| (field.path, field.value)).collect();
     let mut changes = Vec::new();
-    for field in wanted_fields {
+    for field in wanted.fields() {
         let from = left.remove(&field.path).unwrap_or(FieldValue::Unset);
         if field.value != from {
-            changes.push(FieldChange {
-                path: field.path,
-                from,
-                to: field.value,
-            });
+            changes.push(FieldChange::new(field.path, from, field.value));
         }
     }
     let only_observed = left.into_iter().filter(|(_, from)| *from != FieldValue::Unset);
-    changes.extend(only_observed.map(|(path, from)| FieldChange {
-        path,
-        from,
-        to: FieldValue::Unset,
-    }));
+    changes.extend(only_observed.map(|(path, from)| FieldChange::new(path, from, FieldValue::Unset)));
     if let (Some(wanted), Some(observed)) = (wanted.tags(), observed.tags()) {
         changes.extend(tag_changes(wanted, observed));
     }
@@ -44,14 +32,14 @@ pub fn diff(wanted: &Resource, observed: &Resource) -> Vec<FieldChange> {
 fn tag_changes(wanted: &Tags, observed: &Tags) -> Vec<FieldChange> {
     let chosen: BTreeSet<&str> = observed.option("tag").unwrap_or_default().split_whitespace().collect();
     let ours = |key: &str| key.starts_with(NAMESPACE) || chosen.contains(key);
-    let stray = observed
-        .0
-        .keys()
-        .filter(|key| ours(key) && !wanted.0.contains_key(*key));
-    wanted
-        .0
-        .keys()
-        .chain(stray)
+    let mut keys: Vec<&String> = wanted.0.keys().collect();
+    keys.extend(
+        observed
+            .0
+            .keys()
+            .filter(|key| ours(key) && !wanted.0.contains_key(*key)),
+    );
+    keys.into_iter()
         .filter(|key| wanted.get(key) != observed.get(key))
         .map(|key| FieldChange::of_tag(key, observed.get(key), wanted.get(key)))
         .collect()

@@ -27,9 +27,9 @@ pub use owner::Owner;
 pub use refusal::Refusal;
 pub use second_source::{Grant, PolicyKind, SecondSource, SecondSources, Unseen, other_queues};
 
-use crate::model::field::FieldValue;
+use crate::model::field::{FieldName, FieldValue};
 use crate::model::inventory::{Desired, Observed, Reading};
-use crate::model::resource::{Alias, AliasField, Resource, ResourceId};
+use crate::model::resource::{AliasField, Resource, ResourceId};
 use crate::model::scope::Scope;
 
 /// Changes, and the steps that make them.
@@ -102,7 +102,7 @@ fn keep_versions(observed: &Resource, wanted: &mut Resource, fields: &mut Vec<Fi
     if to.history.rolled_back_from.is_some() {
         return;
     }
-    let publishes = |field: &FieldChange| ![AliasField::Shares.path(), Alias::ROLLBACK].contains(&field.path.as_str());
+    let publishes = |field: &FieldChange| !field.is_of(AliasField::Shares) && !field.is_of(AliasField::Rollback);
     to.history.before = from.kept(fields.iter().any(publishes));
     to.versions = from.versions.clone();
     // A version that was rolled back may be the one to move to: Lambda does not publish the same twice.
@@ -112,11 +112,8 @@ fn keep_versions(observed: &Resource, wanted: &mut Resource, fields: &mut Vec<Fi
     if to.versions != from.versions {
         let list =
             |versions: &BTreeSet<u64>| FieldValue::from(versions.iter().map(u64::to_string).collect::<BTreeSet<_>>());
-        fields.push(FieldChange {
-            path: Alias::VERSIONS.to_owned(),
-            from: list(&from.versions),
-            to: list(&to.versions),
-        });
+        let path = AliasField::Versions.path().to_owned();
+        fields.push(FieldChange::new(path, list(&from.versions), list(&to.versions)));
     }
 }
 

@@ -45,23 +45,21 @@ pub(super) fn ordered(scope: &Scope, changes: Vec<Change>, unknown: Vec<Resource
         place[*node] = at;
     }
 
-    let mut changes: Vec<Option<Change>> = changes.into_iter().map(Some).collect();
-    let mut change_place = vec![0; changes.len()];
+    let mut change_place = vec![None; changes.len()];
     let mut plan = Plan {
         unknown,
         ..Plan::default()
     };
-    let mut nodes: Vec<Option<Node>> = nodes.into_iter().map(Some).collect();
-    for at in &sorted {
-        let Some(node) = nodes[*at].take() else { continue };
-        if let Some(change) = changes[node.change].take() {
-            change_place[node.change] = plan.changes.len();
-            plan.changes.push(change);
-        }
+    for at in sorted {
+        let node = &nodes[at];
+        let change = *change_place[node.change].get_or_insert_with(|| {
+            plan.changes.push(changes[node.change].clone());
+            plan.changes.len() - 1
+        });
         plan.steps.push(Step {
-            change: change_place[node.change],
-            op: node.op,
-            after: before[*at].iter().map(|other| place[*other]).collect(),
+            change,
+            op: node.op.clone(),
+            after: before[at].iter().map(|other| place[*other]).collect(),
         });
     }
     plan

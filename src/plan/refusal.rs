@@ -20,7 +20,6 @@ pub enum Refusal {
     #[error("{id} exists and is not part of bus `{bus}`")]
     NotManaged {
         id: ResourceId,
-        /// The current bus.
         bus: BusName,
         /// The bus that the resource belongs to, if its tags name one.
         other: Option<BusName>,
@@ -32,7 +31,6 @@ pub enum Refusal {
     /// with cluster `us-west-2-x` and bus `a-us-west-2` with cluster `x` give the same name.
     #[error("{id} exists and grants another queue: {}", listed(.queues))]
     OthersPolicy {
-        /// The policy.
         id: ResourceId,
         /// The ARNs of the queues that it grants.
         queues: BTreeSet<String>,
@@ -58,11 +56,7 @@ pub enum Refusal {
     EmptyPrefix(Region),
     /// A rule to delete has targets that kibus does not manage.
     #[error("rule `{rule}` has targets that kibus does not manage: {}", listed(.targets))]
-    ForeignTargets {
-        rule: RuleName,
-        /// The ids of the targets.
-        targets: BTreeSet<String>,
-    },
+    ForeignTargets { rule: RuleName, targets: BTreeSet<String> },
     /// A role has no room for the desired policies.
     #[error(
         "role `{role}` has no room for the policy of its cluster: it needs {needed} characters, and {left} of {} are left",
@@ -78,7 +72,6 @@ pub enum Refusal {
     /// The other functions of the account would keep too little concurrency.
     #[error("the account cannot reserve {wanted} concurrent invocations for the router: the maximum is {most}")]
     TooMuchReserved {
-        /// The requested concurrency.
         wanted: u32,
         /// The maximum that the account can reserve.
         most: u32,
@@ -207,12 +200,7 @@ pub enum Refusal {
     },
     /// The version to roll back to was published with other settings, and would route by them.
     #[error("version {version} of the router was published with other settings: {}", listed(.fields))]
-    OtherSettings {
-        /// The version's number.
-        version: u64,
-        /// The settings that differ.
-        fields: BTreeSet<String>,
-    },
+    OtherSettings { version: u64, fields: BTreeSet<String> },
 }
 
 impl Refusal {

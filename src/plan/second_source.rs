@@ -14,7 +14,6 @@ use crate::model::resource::RolePolicy;
 /// A policy that allows a controller to receive from a queue.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Grant {
-    /// The role of the controller.
     pub role: RoleName,
     pub kind: PolicyKind,
     /// The name of an inline policy, the ARN of a managed one.
@@ -24,9 +23,7 @@ pub struct Grant {
 /// The two kinds of policies of a role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PolicyKind {
-    /// Part of the role.
     Inline,
-    /// Attached to the role.
     Managed,
 }
 
@@ -55,9 +52,7 @@ pub enum Unseen {
 /// The second sources of some clusters, as far as they could be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SecondSources {
-    /// Those that were found.
     pub found: Vec<SecondSource>,
-    /// What could not be read.
     pub unseen: Vec<Unseen>,
 }
 
@@ -73,14 +68,14 @@ impl SecondSources {
     }
 
     fn of(&mut self, queue: String) -> &mut SecondSource {
-        let at = self.found.iter().position(|source| source.queue == queue);
-        let at = at.unwrap_or_else(|| {
+        let known = self.found.iter().position(|source| source.queue == queue);
+        let at = known.unwrap_or(self.found.len());
+        if known.is_none() {
             self.found.push(SecondSource {
                 queue,
                 ..SecondSource::default()
             });
-            self.found.len() - 1
-        });
+        }
         &mut self.found[at]
     }
 }

@@ -10,7 +10,7 @@ use crate::model::fault::FaultKind;
 use crate::model::inventory::Reading;
 use crate::model::options::{DocumentFor, HubOption, HubOptions, KEY_OF_QUEUE, OptionKey, Witness};
 use crate::model::queue_policy::is_locked;
-use crate::model::resource::{Queue, Resource, ResourceId};
+use crate::model::resource::{Queue, QueueField, Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::plan::{Action, Change, Plan, Refusal};
 use crate::survey::{Query, SavedOptions, Survey};
@@ -167,7 +167,7 @@ pub(super) fn locks(survey: &Survey, given: &HubOptions, plan: &Plan) -> Vec<Ref
 pub(super) fn key_of_clusters(survey: &Survey, hub: &HubOptions, plan: &Plan) -> Vec<Refusal> {
     let encrypts = |change: &Change| match (&change.before, &change.after) {
         (_, Some(Resource::Queue(_))) if change.action != Action::Update => true,
-        _ => change.touches(Queue::ENCRYPTION),
+        _ => change.touches(QueueField::Encryption),
     };
     let saved = hub.kms_key().to_string();
     let difference = Difference::between(survey, HubOption::KmsKey, &[saved], &[KEY_OF_QUEUE]);

@@ -9,7 +9,7 @@ use crate::model::cluster::Cluster;
 use crate::model::karpenter::KarpenterVersion;
 use crate::model::name::ClusterName;
 use crate::model::policy;
-use crate::model::resource::{Queue, ResourceId};
+use crate::model::resource::{QueueField, ResourceId};
 use crate::model::tags::Tags;
 use crate::plan::{Action, Change};
 
@@ -89,8 +89,8 @@ fn changes_cluster_queues(case: &Case<'_>) -> bool {
         .changes
         .iter()
         .filter(|change| change.action == Action::Update);
-    let policies = [Queue::POLICY, Queue::REDRIVE_ALLOW];
-    updates.any(|change| change.id == probe && policies.iter().any(|path| change.touches(path)))
+    let policies = [QueueField::Policy, QueueField::RedriveAllow];
+    updates.any(|change| change.id == probe && policies.iter().any(|field| change.touches(*field)))
 }
 
 /// Whether the Karpenter settings are shown: for a new queue, another version, or if that is asked for.

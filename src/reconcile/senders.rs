@@ -3,7 +3,7 @@
 use crate::error::Hint;
 use crate::iam::grants::other_senders;
 use crate::model::name::QueueName;
-use crate::model::resource::Queue;
+use crate::model::resource::QueueField;
 use crate::model::scope::Scope;
 use crate::plan::{Change, Plan};
 
@@ -12,7 +12,7 @@ pub(super) fn stopped(scope: &Scope, plan: &Plan) -> Vec<Hint> {
     let warning = |change: &Change| {
         let (before, after) = (change.before.as_ref()?.as_queue()?, change.after.as_ref()?.as_queue()?);
         let senders = other_senders(before.policy.as_ref()?);
-        if senders.is_empty() || !change.touches(Queue::POLICY) {
+        if senders.is_empty() || !change.touches(QueueField::Policy) {
             return None;
         }
         let senders: Vec<String> = senders.iter().map(|sender| sender.escape_debug().to_string()).collect();

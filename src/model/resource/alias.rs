@@ -11,7 +11,6 @@ use super::edge::{Edge, Effect, Tie};
 use super::function::FunctionSettings;
 use super::particulars::{Ownership, Particulars};
 use crate::model::field::{Field, field, field_names};
-use crate::model::finding_code::FindingCode;
 use crate::model::name::FunctionName;
 use crate::model::scope::Scope;
 
@@ -31,7 +30,6 @@ field_names! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alias {
     pub function: FunctionName,
-    /// The alias's name.
     pub name: String,
     /// The settings of the published version.
     pub settings: FunctionSettings,
@@ -46,11 +44,6 @@ pub struct Alias {
 }
 
 impl Alias {
-    /// The path of the field that says that the alias was rolled back.
-    pub const ROLLBACK: &str = AliasField::Rollback.path();
-    /// The path of the field that lists the versions that kibus published. Only a plan that moves the alias has it.
-    pub const VERSIONS: &str = AliasField::Versions.path();
-
     /// The versions to keep when the alias moves from this state, the latest first: those that kibus published and
     /// that were live. `publishes` says that the settings change, so that a new version is published and one fewer is
     /// kept.
@@ -89,22 +82,18 @@ impl Alias {
     #[must_use]
     pub fn rolled_back(&self, to: u64, settings: FunctionSettings) -> Self {
         Self {
-            function: self.function.clone(),
-            name: self.name.clone(),
             settings,
             version: Some(to),
             shares: BTreeSet::new(),
-            versions: self.versions.clone(),
             history: History {
                 before: self.history.before.iter().copied().filter(|kept| *kept < to).collect(),
                 rolled_back_from: self.history.rolled_back_from.or(self.version),
             },
+            ..self.clone()
         }
     }
-}
 
-impl Particulars for Alias {
-    fn fields(&self) -> Vec<Field> {
+    pub(super) fn fields(&self) -> Vec<Field> {
         let Self {
             function: _, // names the resource
             name: _,     // names the resource
@@ -126,32 +115,25 @@ impl Particulars for Alias {
         fields.push(field(AliasField::Rollback, rollback));
         fields
     }
+}
 
+impl Particulars for Alias {
     fn ownership(&self, _scope: &Scope) -> Ownership {
         Ownership::TagsOf(vec![ResourceId::Function(self.function.clone())])
     }
 
     fn edges(&self, scope: &Scope) -> Vec<Edge> {
         let function = || ResourceId::Function(self.function.clone());
-        let tested = |with| {
-            Edge::new(
-                with,
-                Tie::UsesWhenWritten,
-                "a version runs its self-test before it is live",
-            )
-        };
+        let tested = |with| Tie::UsesWhenWritten.to(with, "a version runs its self-test before it is live");
         vec![
-            Edge::new(function(), Tie::Needs, "an alias points to a version of its function"),
-            Edge::new(function(), Tie::Free, "reserved concurrency limits mappings only")
+            Tie::Needs.to(function(), "an alias points to a version of its function"),
+            Tie::Free
+                .to(function(), "reserved concurrency limits mappings only")
                 .when(None, Effect::LowersReserved),
             tested(ResourceId::Queue(scope.probe_queue())),
             tested(ResourceId::Role(scope.router_role())),
             tested(ResourceId::RolePolicy(scope.router_role(), scope.router_policy())),
         ]
-    }
-
-    fn codes(&self, _of_cluster: bool) -> (FindingCode, FindingCode) {
-        (FindingCode::AliasMissing, FindingCode::AliasChanged)
     }
 
     fn summary(&self) -> String {

@@ -9,9 +9,7 @@ use super::{Kind, ResourceId};
 pub struct Edge {
     /// The reason, in one sentence without a full stop.
     pub because: &'static str,
-    /// The other resource.
     pub other: Other,
-    /// Which step comes first.
     pub tie: Tie,
     /// The effects of this step and of the other one that the edge is about. Between two such steps no other edge counts.
     pub of_effects: Option<(Option<Effect>, Effect)>,
@@ -20,7 +18,6 @@ pub struct Edge {
 /// The other end of an edge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Other {
-    /// One resource.
     Id(ResourceId),
     /// Every other resource of this kind that belongs to the same cluster.
     OfCluster(Kind),
@@ -58,6 +55,16 @@ pub enum Tie {
 }
 
 impl Tie {
+    /// The edge of this tie to another resource.
+    pub(super) fn to(self, other: impl Into<Other>, because: &'static str) -> Edge {
+        Edge {
+            because,
+            other: other.into(),
+            tie: self,
+            of_effects: None,
+        }
+    }
+
     /// Whether the step of this resource comes first (`Less`) or the step of the other one (`Greater`), if one must.
     #[must_use]
     pub fn order(self, this_deletes: bool, other_deletes: bool) -> Option<Ordering> {
@@ -93,15 +100,6 @@ pub enum Effect {
 }
 
 impl Edge {
-    pub(super) fn new(other: impl Into<Other>, tie: Tie, because: &'static str) -> Self {
-        Self {
-            because,
-            other: other.into(),
-            tie,
-            of_effects: None,
-        }
-    }
-
     /// The same for steps with these effects only.
     pub(super) fn when(self, this: impl Into<Option<Effect>>, other: Effect) -> Self {
         Self {

@@ -6,30 +6,31 @@ use super::ResourceId;
 use super::edge::{Edge, Effect, Tie};
 use super::particulars::{Ownership, Particulars};
 use crate::model::duration::duration_text;
-use crate::model::field::{Field, Unit, field, field_names};
+use crate::model::field::{Unit, fields};
 use crate::model::finding_code::FindingCode;
 use crate::model::name::{FunctionName, QueueName};
 use crate::model::scope::Scope;
 
-field_names! {
+fields! {
     /// The fields of an event source mapping.
-    MappingField {
-        BatchSize = "batch_size",
-        Window = "window",
-        MaximumConcurrency = "maximum_concurrency",
-        ReportBatchItemFailures = "report_batch_item_failures",
-        Enabled = "enabled",
-        Filters = "filters",
-        Duplicates = "duplicates",
+    MappingField of EventSourceMapping {
+        queue: _, function: _, alias: _, // name the resource
+        batch_size, window, maximum_concurrency, report_batch_item_failures, enabled, filters, duplicates,
+    } {
+        BatchSize = "batch_size": *batch_size,
+        Window = "window": (*window, Unit::Seconds),
+        MaximumConcurrency = "maximum_concurrency": *maximum_concurrency,
+        ReportBatchItemFailures = "report_batch_item_failures": *report_batch_item_failures,
+        Enabled = "enabled": *enabled,
+        Filters = "filters": filters.clone(),
+        Duplicates = "duplicates": duplicates.iter().cloned().collect::<BTreeSet<_>>(),
     }
 }
 
 /// An event source mapping from a queue to an alias of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventSourceMapping {
-    /// The queue that is read.
     pub queue: QueueName,
-    /// The function that is invoked.
     pub function: FunctionName,
     pub alias: String,
     /// The maximum number of messages in one invocation.
@@ -40,7 +41,6 @@ pub struct EventSourceMapping {
     pub maximum_concurrency: Option<u32>,
     /// Whether an answer may name the messages that failed.
     pub report_batch_item_failures: bool,
-    /// Whether it is enabled.
     pub enabled: bool,
     /// The patterns that a message must match one of; none lets every message through. Lambda deletes a message that
     /// matches none. Kibus sets none.
@@ -61,33 +61,6 @@ pub struct FunctionMapping {
 }
 
 impl Particulars for EventSourceMapping {
-    fn fields(&self) -> Vec<Field> {
-        let Self {
-            queue: _,    // names the resource
-            function: _, // names the resource
-            alias: _,    // names the resource
-            batch_size,
-            window,
-            maximum_concurrency,
-            report_batch_item_failures,
-            enabled,
-            filters,
-            duplicates,
-        } = self;
-        vec![
-            field(MappingField::BatchSize, *batch_size),
-            field(MappingField::Window, (*window, Unit::Seconds)),
-            field(MappingField::MaximumConcurrency, *maximum_concurrency),
-            field(MappingField::ReportBatchItemFailures, *report_batch_item_failures),
-            field(MappingField::Enabled, *enabled),
-            field(MappingField::Filters, filters.clone()),
-            field(
-                MappingField::Duplicates,
-                duplicates.iter().cloned().collect::<BTreeSet<_>>(),
-            ),
-        ]
-    }
-
     fn ownership(&self, _scope: &Scope) -> Ownership {
         Ownership::TagsOf(vec![
             ResourceId::Function(self.function.clone()),
@@ -100,29 +73,20 @@ impl Particulars for EventSourceMapping {
         let policy = ResourceId::RolePolicy(scope.router_role(), scope.router_policy());
         let alias = ResourceId::Alias(self.function.clone(), self.alias.clone());
         vec![
-            Edge::new(
-                ResourceId::Queue(scope.hub_queue()),
-                Tie::Needs,
-                "a mapping reads the hub queue",
-            ),
-            Edge::new(
+            Tie::Needs.to(ResourceId::Queue(scope.hub_queue()), "a mapping reads the hub queue"),
+            Tie::Needs.to(
                 policy,
-                Tie::Needs,
                 "Lambda rejects a mapping of a function whose role may not read the queue",
             ),
-            Edge::new(alias, Tie::Needs, "a mapping invokes an alias"),
-            Edge::new(function(), Tie::Needs, "a mapping is part of its function"),
-            Edge::new(
-                function(),
-                Tie::Precedes,
-                "a mapping never runs more invocations than its function has reserved",
-            )
-            .when(None, Effect::LowersReserved),
+            Tie::Needs.to(alias, "a mapping invokes an alias"),
+            Tie::Needs.to(function(), "a mapping is part of its function"),
+            Tie::Precedes
+                .to(
+                    function(),
+                    "a mapping never runs more invocations than its function has reserved",
+                )
+                .when(None, Effect::LowersReserved),
         ]
-    }
-
-    fn codes(&self, _of_cluster: bool) -> (FindingCode, FindingCode) {
-        (FindingCode::MappingMissing, FindingCode::MappingChanged)
     }
 
     fn trouble(&self, _now: u64) -> Option<(FindingCode, String)> {

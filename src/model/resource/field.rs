@@ -37,26 +37,42 @@ macro_rules! field_names {
             $(#[doc = concat!("The field at `", $path, "`.")] $field,)*
         }
 
-        impl $name {
-            /// The dotted path of the field.
-            #[must_use]
-            pub const fn path(self) -> &'static str {
+        impl $crate::model::field::FieldName for $name {
+            const ALL: &'static [Self] = &[$(Self::$field),*];
+
+            fn path(self) -> &'static str {
                 match self {
                     $(Self::$field => $path,)*
                 }
             }
         }
+    };
+}
+pub(super) use field_names;
 
-        impl $crate::model::field::FieldName for $name {
-            const ALL: &'static [Self] = &[$(Self::$field),*];
+/// Declares the fields of a kind of resource, each with its path and its value. The pattern names every field of the type, so
+/// that a new one does not compile until it is decided whether it is compared.
+macro_rules! fields {
+    (
+        $(#[$doc:meta])*
+        $name:ident of $kind:ident { $($pattern:tt)* } {
+            $($field:ident = $path:literal: $value:expr,)*
+        }
+    ) => {
+        $crate::model::field::field_names! {
+            $(#[$doc])*
+            $name { $($field = $path,)* }
+        }
 
-            fn path(self) -> &'static str {
-                self.path()
+        impl $kind {
+            pub(super) fn fields(&self) -> Vec<$crate::model::field::Field> {
+                let Self { $($pattern)* } = self;
+                vec![$($crate::model::field::field($name::$field, $value)),*]
             }
         }
     };
 }
-pub(super) use field_names;
+pub(super) use fields;
 
 /// One setting of a resource under a dotted path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,20 +85,15 @@ pub struct Field {
 /// The value of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FieldValue {
-    /// Not set.
     Unset,
     Text(String),
-    /// A number.
     Number(u64, Unit),
     /// Any number that is not smaller.
     AtLeast(u64, Unit),
-    /// On or off.
     Flag(bool),
     /// Texts in no order; an empty list is [`FieldValue::Unset`].
     List(BTreeSet<String>),
-    /// A policy or a pattern.
     Document(Document),
-    /// The function's code.
     Code(Code),
 }
 
@@ -91,11 +102,8 @@ pub enum FieldValue {
 pub enum Unit {
     /// A count of things.
     Count,
-    /// Seconds.
     Seconds,
-    /// Days.
     Days,
-    /// Bytes.
     Bytes,
     /// MiB, which Lambda calls MB.
     Megabytes,
@@ -135,52 +143,25 @@ pub(super) fn entry(name: impl FieldName, key: &str, value: impl Into<FieldValue
     }
 }
 
-impl From<&str> for FieldValue {
-    fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
-    }
+macro_rules! values {
+    ($($from:pat => $type:ty: $value:expr;)*) => {$(
+        impl From<$type> for FieldValue {
+            fn from($from: $type) -> Self {
+                $value
+            }
+        }
+    )*};
 }
 
-impl From<String> for FieldValue {
-    fn from(text: String) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl From<u32> for FieldValue {
-    fn from(number: u32) -> Self {
-        (number, Unit::Count).into()
-    }
-}
-
-impl From<(u32, Unit)> for FieldValue {
-    fn from((number, unit): (u32, Unit)) -> Self {
-        Self::Number(number.into(), unit)
-    }
-}
-
-impl From<bool> for FieldValue {
-    fn from(flag: bool) -> Self {
-        Self::Flag(flag)
-    }
-}
-
-impl From<Document> for FieldValue {
-    fn from(document: Document) -> Self {
-        Self::Document(document)
-    }
-}
-
-impl From<BTreeSet<String>> for FieldValue {
-    fn from(list: BTreeSet<String>) -> Self {
-        if list.is_empty() { Self::Unset } else { Self::List(list) }
-    }
-}
-
-impl From<Code> for FieldValue {
-    fn from(code: Code) -> Self {
-        Self::Code(code)
-    }
+values! {
+    text => &str: Self::Text(text.to_owned());
+    text => String: Self::Text(text);
+    number => u32: Self::Number(number.into(), Unit::Count);
+    (number, unit) => (u32, Unit): Self::Number(number.into(), unit);
+    flag => bool: Self::Flag(flag);
+    document => Document: Self::Document(document);
+    list => BTreeSet<String>: if list.is_empty() { Self::Unset } else { Self::List(list) };
+    code => Code: Self::Code(code);
 }
 
 impl<T: Into<Self>> From<Option<T>> for FieldValue {

@@ -16,9 +16,7 @@ use crate::model::tags::Tags;
 /// The architecture of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Architecture {
-    /// Intel and AMD.
     X86_64,
-    /// Graviton.
     Arm64,
 }
 
@@ -158,9 +156,6 @@ pub struct Extras {
 }
 
 impl FunctionSettings {
-    /// The path of the field that holds the code.
-    pub const CODE: &str = FunctionField::Code.path();
-
     pub(super) fn fields(&self) -> Vec<Field> {
         let Self {
             role,
@@ -229,18 +224,8 @@ impl Function {
         let (old, new) = (before.reserved_concurrency, self.reserved_concurrency);
         new.is_some_and(|new| old.is_none_or(|old| new < old))
     }
-}
 
-impl Scope {
-    /// The router function.
-    #[must_use]
-    pub fn router_function(&self) -> FunctionName {
-        fixed(format!("{}-router", self.bus))
-    }
-}
-
-impl Particulars for Function {
-    fn fields(&self) -> Vec<Field> {
+    pub(super) fn fields(&self) -> Vec<Field> {
         let Self {
             name: _, // names the resource
             settings,
@@ -261,20 +246,25 @@ impl Particulars for Function {
         fields.push(field(FunctionField::Failed, failed.clone()));
         fields
     }
+}
 
+impl Scope {
+    /// The router function.
+    #[must_use]
+    pub fn router_function(&self) -> FunctionName {
+        fixed(format!("{}-router", self.bus))
+    }
+}
+
+impl Particulars for Function {
     fn edges(&self, scope: &Scope) -> Vec<Edge> {
         let policy = ResourceId::RolePolicy(scope.router_role(), scope.router_policy());
         let log_group = ResourceId::LogGroup(scope.router_log_group());
         vec![
-            Edge::new(
-                ResourceId::Role(scope.router_role()),
-                Tie::Needs,
-                "a function runs as its role",
-            ),
-            Edge::new(policy, Tie::Needs, "a function runs with the permissions of its role"),
-            Edge::new(
+            Tie::Needs.to(ResourceId::Role(scope.router_role()), "a function runs as its role"),
+            Tie::Needs.to(policy, "a function runs with the permissions of its role"),
+            Tie::Needs.to(
                 log_group,
-                Tie::Needs,
                 "Lambda creates a log group without tags if a function runs before one exists",
             ),
         ]
@@ -285,10 +275,6 @@ impl Particulars for Function {
             .and_then(Resource::as_function)
             .is_some_and(|before| self.lowers_reserved(before));
         lowers.then_some(Effect::LowersReserved).into_iter().collect()
-    }
-
-    fn codes(&self, _of_cluster: bool) -> (FindingCode, FindingCode) {
-        (FindingCode::FunctionMissing, FindingCode::FunctionChanged)
     }
 
     fn trouble(&self, _now: u64) -> Option<(FindingCode, String)> {

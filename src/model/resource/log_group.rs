@@ -1,17 +1,19 @@
 //! CloudWatch log groups.
 
-use super::edge::Edge;
 use super::particulars::Particulars;
-use crate::model::field::{Field, Unit, field, field_names};
-use crate::model::finding_code::FindingCode;
+use crate::model::field::{Unit, fields};
 use crate::model::name::LogGroupName;
 use crate::model::scope::{Scope, fixed};
 use crate::model::tags::Tags;
 
-field_names! {
+fields! {
     /// The fields of a log group.
-    LogGroupField {
-        RetentionDays = "retention_days",
+    LogGroupField of LogGroup {
+        name: _, // names the resource
+        retention_days,
+        tags: _, // compared key by key
+    } {
+        RetentionDays = "retention_days": retention_days.map(|days| (days, Unit::Days)),
     }
 }
 
@@ -24,11 +26,6 @@ pub struct LogGroup {
     pub tags: Tags,
 }
 
-impl LogGroup {
-    /// The path of the field with the retention.
-    pub const RETENTION: &str = LogGroupField::RetentionDays.path();
-}
-
 impl Scope {
     /// The log group that Lambda writes the router's output to.
     #[must_use]
@@ -38,26 +35,6 @@ impl Scope {
 }
 
 impl Particulars for LogGroup {
-    fn fields(&self) -> Vec<Field> {
-        let Self {
-            name: _, // names the resource
-            retention_days,
-            tags: _, // compared key by key
-        } = self;
-        vec![field(
-            LogGroupField::RetentionDays,
-            retention_days.map(|days| (days, Unit::Days)),
-        )]
-    }
-
-    fn edges(&self, _scope: &Scope) -> Vec<Edge> {
-        Vec::new()
-    }
-
-    fn codes(&self, _of_cluster: bool) -> (FindingCode, FindingCode) {
-        (FindingCode::LogGroupMissing, FindingCode::LogGroupChanged)
-    }
-
     fn summary(&self) -> String {
         match self.retention_days {
             Some(days) => Unit::Days.text(days.into()),

@@ -1,7 +1,7 @@
 //! The kinds of resource that kibus knows: a closed set with one table of facts, and one file per kind.
 //!
-//! The same types hold desired and observed resources. `fields` destructures a resource fully, so a new field does not
-//! compile until it is decided whether it is compared.
+//! The same types hold desired and observed resources. The `fields` of a kind name every field of the type, so a new
+//! field does not compile until it is decided whether it is compared.
 
 mod alias;
 mod edge;
@@ -29,6 +29,7 @@ pub use role::{Role, RoleField};
 pub use role_policy::{RolePolicy, RolePolicyField};
 pub use rule::{Rule, RuleField, Target};
 
+use super::finding_code::FindingCode;
 use super::name::{FunctionName, LogGroupName, PolicyName, QueueName, RoleName, RuleName};
 use super::scope::Scope;
 use super::tags::Tags;
@@ -38,8 +39,8 @@ use inventory::Observed;
 macro_rules! kinds {
     ($(
         $(#[$doc:meta])*
-        $kind:ident($($key:ident: $type:ty),+), $accessor:ident, $as:ident, $word:literal, $label:literal, $name:expr
-        $(, $tags:ident)?;
+        $kind:ident($($key:ident: $type:ty),+), $accessor:ident, $as:ident, $word:literal, $label:literal, $name:expr,
+        [$missing:ident, $changed:ident] $( or [$cluster_missing:ident, $cluster_changed:ident])? $(, $tags:ident)?;
     )*) => {
         /// A kind of resource.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,14 +49,12 @@ macro_rules! kinds {
         }
 
         impl Kind {
-            /// All kinds.
-            pub const ALL: &[Self] = &[$(Self::$kind),*];
-
-            /// The word of JSON output.
+            /// The codes of the findings for one that is missing and for one that has other settings.
             #[must_use]
-            pub fn as_str(self) -> &'static str {
+            pub fn codes(self, of_cluster: bool) -> [FindingCode; 2] {
                 match self {
-                    $(Self::$kind => $word,)*
+                    $($(Self::$kind if of_cluster => [FindingCode::$cluster_missing, FindingCode::$cluster_changed],)?)*
+                    $(Self::$kind => [FindingCode::$missing, FindingCode::$changed],)*
                 }
             }
         }
@@ -75,6 +74,14 @@ macro_rules! kinds {
             pub fn of_kind(&self) -> Kind {
                 match self {
                     $(Self::$kind(..) => Kind::$kind,)*
+                }
+            }
+
+            /// The kind, as JSON output names it.
+            #[must_use]
+            pub fn kind(&self) -> &'static str {
+                match self {
+                    $(Self::$kind(..) => $word,)*
                 }
             }
 
@@ -107,6 +114,14 @@ macro_rules! kinds {
             pub fn id(&self) -> ResourceId {
                 match self {
                     $(Self::$kind(r) => ResourceId::$kind($(r.$key.clone()),+),)*
+                }
+            }
+
+            /// All that is compared and shown, without the name and the tags.
+            #[must_use]
+            pub fn fields(&self) -> Vec<Field> {
+                match self {
+                    $(Self::$kind(r) => r.fields(),)*
                 }
             }
 
@@ -157,39 +172,38 @@ macro_rules! kinds {
     };
 }
 
-// For each kind: what its id consists of, its accessors, its word in JSON, its word in text, its name, and its tags if
-// kibus tags it.
+// For each kind: what its id consists of, its accessors, its word in JSON, its word in text, its name, the codes of its findings
+// (missing and changed, of the hub or of a cluster), and its tags if kibus tags it.
 kinds! {
     /// An SQS queue.
-    Queue(name: QueueName), queue, as_queue, "queue", "queue", name.to_string(), tags;
+    Queue(name: QueueName), queue, as_queue, "queue", "queue", name.to_string(),
+        [HubQueueMissing, HubQueueChanged] or [ClusterNotRegistered, ClusterQueueChanged], tags;
     /// An IAM role.
-    Role(name: RoleName), role, as_role, "role", "role", name.to_string(), tags;
+    Role(name: RoleName), role, as_role, "role", "role", name.to_string(), [RoleMissing, RoleChanged], tags;
     /// An inline policy of an IAM role.
     RolePolicy(role: RoleName, name: PolicyName), role_policy, as_role_policy, "role-policy", "role policy",
         match role.as_str() == name.as_str() {
             true => name.to_string(),
             false => format!("{role}/{name}"),
-        };
+        },
+        [RouterPolicyMissing, RouterPolicyChanged] or [ControllerPolicyMissing, ControllerPolicyChanged];
     /// A CloudWatch log group.
-    LogGroup(name: LogGroupName), log_group, as_log_group, "log-group", "log group", name.to_string(), tags;
+    LogGroup(name: LogGroupName), log_group, as_log_group, "log-group", "log group", name.to_string(),
+        [LogGroupMissing, LogGroupChanged], tags;
     /// A Lambda function.
-    Function(name: FunctionName), function, as_function, "function", "function", name.to_string(), tags;
+    Function(name: FunctionName), function, as_function, "function", "function", name.to_string(),
+        [FunctionMissing, FunctionChanged], tags;
     /// An alias of a Lambda function.
-    Alias(function: FunctionName, name: String), alias, as_alias, "alias", "alias", format!("{function}:{name}");
+    Alias(function: FunctionName, name: String), alias, as_alias, "alias", "alias", format!("{function}:{name}"),
+        [AliasMissing, AliasChanged];
     /// What makes Lambda read a queue: from which queue, to which alias of which function.
     EventSourceMapping(queue: QueueName, function: FunctionName, alias: String), mapping, as_mapping,
-        "event-source-mapping", "mapping", format!("{queue} -> {function}:{alias}");
+        "event-source-mapping", "mapping", format!("{queue} -> {function}:{alias}"), [MappingMissing, MappingChanged];
     /// An EventBridge rule on the default bus, with its one target.
-    Rule(name: RuleName), rule, as_rule, "rule", "rule", name.to_string(), tags;
+    Rule(name: RuleName), rule, as_rule, "rule", "rule", name.to_string(), [RuleMissing, RuleChanged], tags;
 }
 
 impl Resource {
-    /// All that is compared and shown, without the name and the tags.
-    #[must_use]
-    pub fn fields(&self) -> Vec<Field> {
-        self.particulars().fields()
-    }
-
     /// What its steps have an order with, on the bus of this scope.
     #[must_use]
     pub fn edges(&self, scope: &Scope) -> Vec<Edge> {
@@ -198,11 +212,7 @@ impl Resource {
             return Vec::new();
         }
         let mut edges = self.particulars().edges(scope);
-        edges.push(Edge::new(
-            memory,
-            Tie::FollowsFrom,
-            "the dead-letter queue saves the options",
-        ));
+        edges.push(Tie::FollowsFrom.to(memory, "the dead-letter queue saves the options"));
         edges
     }
 }
@@ -210,14 +220,6 @@ impl Resource {
 /// The text after the last separator.
 fn last(text: &str, separator: char) -> &str {
     text.rsplit(separator).next().unwrap_or(text)
-}
-
-impl ResourceId {
-    /// The kind, as JSON output names it.
-    #[must_use]
-    pub fn kind(&self) -> &'static str {
-        self.of_kind().as_str()
-    }
 }
 
 impl fmt::Display for ResourceId {

@@ -4,17 +4,12 @@ use std::collections::BTreeMap;
 
 use super::edge::{Edge, Effect};
 use super::{Resource, ResourceId};
-use crate::model::field::Field;
 use crate::model::finding_code::FindingCode;
 use crate::model::name::{ClusterName, PolicyName};
 use crate::model::scope::Scope;
 
 /// All that is particular to a kind of resource, beside its line in the table of kinds.
 pub trait Particulars {
-    /// All that is compared and shown, without the name and the tags. Destructures the type fully, so that a new field
-    /// does not compile until it is decided whether it is compared.
-    fn fields(&self) -> Vec<Field>;
-
     /// Whether AWS can change this field only by deleting and creating the resource.
     fn is_fixed(&self, _path: &str) -> bool {
         false
@@ -31,15 +26,14 @@ pub trait Particulars {
     }
 
     /// What its steps have an order with, beside the dead-letter queue, which every resource follows from.
-    fn edges(&self, scope: &Scope) -> Vec<Edge>;
+    fn edges(&self, _scope: &Scope) -> Vec<Edge> {
+        Vec::new()
+    }
 
     /// The effects that matter to the order when it is written. `before` is the resource that it replaces or changes.
     fn effects(&self, _before: Option<&Resource>) -> Vec<Effect> {
         Vec::new()
     }
-
-    /// The codes of the findings for one that is missing and for one that has other settings.
-    fn codes(&self, of_cluster: bool) -> (FindingCode, FindingCode);
 
     /// What is more urgent about an observed one than that its fields differ, with the message of the finding. `now` is the
     /// time of the survey in Unix seconds.

@@ -9,7 +9,7 @@ use super::particulars::Particulars;
 use super::{Resource, ResourceId, last};
 use crate::model::document::{Document, texts};
 use crate::model::duration::duration_text;
-use crate::model::field::{Field, FieldValue, Unit, field, field_names};
+use crate::model::field::{FieldValue, Unit, fields};
 use crate::model::finding_code::FindingCode;
 use crate::model::name::{ClusterName, KmsKey, PolicyName, QueueName, QueuePrefix};
 use crate::model::queue_policy;
@@ -74,19 +74,31 @@ impl MessageLimit {
     }
 }
 
-field_names! {
+fields! {
     /// The fields of a queue.
-    QueueField {
-        Retention = "retention",
-        Visibility = "visibility",
-        Delay = "delay",
-        ReceiveWait = "receive_wait",
-        MaxMessageSize = "max_message_size",
-        RedriveDeadLetters = "redrive.dead_letters",
-        RedriveMaxReceives = "redrive.max_receives",
-        RedriveAllow = "redrive_allow",
-        Encryption = "encryption",
-        Policy = "policy",
+    QueueField of Queue {
+        name: _, // names the resource
+        retention, visibility, delay, receive_wait, max_message_size, redrive, redrive_allow, encryption, policy,
+        tags: _, // compared key by key
+    } {
+        Retention = "retention": (*retention, Unit::Seconds),
+        Visibility = "visibility": (*visibility, Unit::Seconds),
+        Delay = "delay": (*delay, Unit::Seconds),
+        ReceiveWait = "receive_wait": (*receive_wait, Unit::Seconds),
+        MaxMessageSize = "max_message_size": match max_message_size {
+            MessageLimit::AnyEvent => FieldValue::AtLeast(LARGEST_EVENT.into(), Unit::Bytes),
+            MessageLimit::Bytes(bytes) => (*bytes, Unit::Bytes).into(),
+        },
+        RedriveDeadLetters = "redrive.dead_letters": redrive.as_ref().map(|r| r.dead_letters.clone()),
+        RedriveMaxReceives = "redrive.max_receives": redrive.as_ref().map(|r| r.max_receives),
+        RedriveAllow = "redrive_allow": redrive_allow.clone(),
+        Encryption = "encryption": match encryption {
+            Encryption::None => "none",
+            Encryption::SqsManaged => "SSE-SQS",
+            Encryption::Kms(key) => key.as_str(),
+            Encryption::OtherKms(key) => key,
+        },
+        Policy = "policy": policy.clone(),
     }
 }
 
@@ -102,26 +114,14 @@ pub struct Queue {
     pub delay: u32,
     /// How long a receive waits for a message by default, in seconds.
     pub receive_wait: u32,
-    /// How large a message it accepts.
     pub max_message_size: MessageLimit,
-    /// The redrive policy: where messages go after too many receives.
     pub redrive: Option<Redrive>,
     /// Which queues may use this one for their dead letters (`RedriveAllowPolicy`).
     pub redrive_allow: Option<Document>,
-    /// How messages are encrypted.
     pub encryption: Encryption,
     /// The resource policy.
     pub policy: Option<Document>,
     pub tags: Tags,
-}
-
-impl Queue {
-    /// The path of the field with the encryption.
-    pub const ENCRYPTION: &str = QueueField::Encryption.path();
-    /// The path of the field with the resource policy.
-    pub const POLICY: &str = QueueField::Policy.path();
-    /// The path of the field with the queues that may redrive into this one.
-    pub const REDRIVE_ALLOW: &str = QueueField::RedriveAllow.path();
 }
 
 impl Scope {
@@ -157,50 +157,6 @@ impl Scope {
 }
 
 impl Particulars for Queue {
-    fn fields(&self) -> Vec<Field> {
-        let Self {
-            name: _, // names the resource
-            retention,
-            visibility,
-            delay,
-            receive_wait,
-            max_message_size,
-            redrive,
-            redrive_allow,
-            encryption,
-            policy,
-            tags: _, // compared key by key
-        } = self;
-        vec![
-            field(QueueField::Retention, (*retention, Unit::Seconds)),
-            field(QueueField::Visibility, (*visibility, Unit::Seconds)),
-            field(QueueField::Delay, (*delay, Unit::Seconds)),
-            field(QueueField::ReceiveWait, (*receive_wait, Unit::Seconds)),
-            field(
-                QueueField::MaxMessageSize,
-                match max_message_size {
-                    MessageLimit::AnyEvent => FieldValue::AtLeast(LARGEST_EVENT.into(), Unit::Bytes),
-                    MessageLimit::Bytes(bytes) => (*bytes, Unit::Bytes).into(),
-                },
-            ),
-            field(
-                QueueField::RedriveDeadLetters,
-                redrive.as_ref().map(|r| r.dead_letters.clone()),
-            ),
-            field(QueueField::RedriveMaxReceives, redrive.as_ref().map(|r| r.max_receives)),
-            field(QueueField::RedriveAllow, redrive_allow.clone()),
-            field(
-                QueueField::Encryption,
-                match encryption {
-                    Encryption::None => "none",
-                    Encryption::SqsManaged => "SSE-SQS",
-                    Encryption::Kms(key) => key.as_str(),
-                    Encryption::OtherKms(key) => key.as_str(),
-                },
-            ),
-            field(QueueField::Policy, policy.clone()),
-        ]
-    }
     /// The hub's probe queue has the tag too, with a value that is no cluster's name.
     fn cluster(&self, scope: &Scope, _policies: &BTreeMap<PolicyName, ClusterName>) -> Option<ClusterName> {
         self.tags.cluster_of(&scope.bus)
@@ -209,7 +165,11 @@ impl Particulars for Queue {
     fn edges(&self, scope: &Scope) -> Vec<Edge> {
         let router_policy = ResourceId::RolePolicy(scope.router_role(), scope.router_policy());
         let because = "the router may use a key before its queues do";
-        vec![Edge::new(router_policy, Tie::UsesWhenWritten, because).when(Effect::Encrypts, Effect::AllowsKey)]
+        vec![
+            Tie::UsesWhenWritten
+                .to(router_policy, because)
+                .when(Effect::Encrypts, Effect::AllowsKey),
+        ]
     }
 
     fn effects(&self, before: Option<&Resource>) -> Vec<Effect> {
@@ -230,13 +190,6 @@ impl Particulars for Queue {
             effects.push(Effect::Locks);
         }
         effects
-    }
-
-    fn codes(&self, of_cluster: bool) -> (FindingCode, FindingCode) {
-        match of_cluster {
-            true => (FindingCode::ClusterNotRegistered, FindingCode::ClusterQueueChanged),
-            false => (FindingCode::HubQueueMissing, FindingCode::HubQueueChanged),
-        }
     }
 
     fn trouble(&self, now: u64) -> Option<(FindingCode, String)> {

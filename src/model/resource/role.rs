@@ -4,22 +4,24 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::edge::Edge;
 use super::last;
 use super::particulars::Particulars;
 use crate::model::document::{Document, texts};
-use crate::model::field::{Field, field, field_names};
-use crate::model::finding_code::FindingCode;
+use crate::model::field::{FieldName, fields};
 use crate::model::name::{PermissionsBoundary, RoleName, RolePath};
 use crate::model::scope::{Scope, fixed};
 use crate::model::tags::Tags;
 
-field_names! {
+fields! {
     /// The fields of a role.
-    RoleField {
-        Path = "path",
-        Trust = "trust",
-        PermissionsBoundary = "permissions_boundary",
+    RoleField of Role {
+        name: _, // names the resource
+        path, trust, permissions_boundary,
+        tags: _, // compared key by key
+    } {
+        Path = "path": path.as_str(),
+        Trust = "trust": trust.clone(),
+        PermissionsBoundary = "permissions_boundary": permissions_boundary.as_ref().map(PermissionsBoundary::as_str),
     }
 }
 
@@ -35,11 +37,6 @@ pub struct Role {
     pub tags: Tags,
 }
 
-impl Role {
-    /// The field that cannot change without a new role.
-    pub const PATH: &str = RoleField::Path.path();
-}
-
 impl Scope {
     /// The role that the router function runs as. IAM is global, so the Region is part of the name.
     #[must_use]
@@ -49,34 +46,8 @@ impl Scope {
 }
 
 impl Particulars for Role {
-    fn fields(&self) -> Vec<Field> {
-        let Self {
-            name: _, // names the resource
-            path,
-            trust,
-            permissions_boundary,
-            tags: _, // compared key by key
-        } = self;
-        vec![
-            field(RoleField::Path, path.as_str()),
-            field(RoleField::Trust, trust.clone()),
-            field(
-                RoleField::PermissionsBoundary,
-                permissions_boundary.as_ref().map(PermissionsBoundary::as_str),
-            ),
-        ]
-    }
-
     fn is_fixed(&self, path: &str) -> bool {
-        path == Self::PATH
-    }
-
-    fn edges(&self, _scope: &Scope) -> Vec<Edge> {
-        Vec::new()
-    }
-
-    fn codes(&self, _of_cluster: bool) -> (FindingCode, FindingCode) {
-        (FindingCode::RoleMissing, FindingCode::RoleChanged)
+        path == RoleField::Path.path()
     }
 
     fn summary(&self) -> String {

@@ -6,27 +6,26 @@ use super::edge::{Edge, Effect, Tie};
 use super::particulars::{Ownership, Particulars};
 use super::{Kind, Resource, ResourceId};
 use crate::model::document::{Document, texts};
-use crate::model::field::{Field, field, field_names};
-use crate::model::finding_code::FindingCode;
+use crate::model::field::fields;
 use crate::model::name::{ClusterName, PolicyName, RoleName};
 use crate::model::policy;
 use crate::model::scope::{Scope, cut_with_hash, fixed};
 
-field_names! {
+fields! {
     /// The fields of an inline policy.
-    RolePolicyField {
-        Document = "document",
+    RolePolicyField of RolePolicy {
+        role: _, name: _, // name the resource
+        document,
+    } {
+        Document = "document": document.clone(),
     }
 }
 
 /// An inline policy of a role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RolePolicy {
-    /// The role.
     pub role: RoleName,
-    /// The policy's name.
     pub name: PolicyName,
-    /// The document.
     pub document: Document,
 }
 
@@ -52,28 +51,22 @@ impl Scope {
     /// The inline policy on a cluster's controller role.
     #[must_use]
     pub fn controller_policy(&self, cluster: &ClusterName) -> PolicyName {
-        fixed(cut_with_hash(&format!("{}-{}-{cluster}", self.bus, self.region), 128))
+        fixed(cut_with_hash(
+            &format!("{}{cluster}", self.controller_policies_prefix()),
+            128,
+        ))
     }
 
     /// The cluster in the name of an inline policy that [`Self::controller_policy`] made; `None` for other names. The
     /// name of a policy that was cut gives a name that no cluster has.
     #[must_use]
     pub fn cluster_of_policy(&self, policy: &PolicyName) -> Option<ClusterName> {
-        let start = format!("{}-{}-", self.bus, self.region);
-        policy.as_str().strip_prefix(&start)?.parse().ok()
+        let name = policy.as_str().strip_prefix(&self.controller_policies_prefix())?;
+        name.parse().ok()
     }
 }
 
 impl Particulars for RolePolicy {
-    fn fields(&self) -> Vec<Field> {
-        let Self {
-            role: _, // names the resource
-            name: _, // names the resource
-            document,
-        } = self;
-        vec![field(RolePolicyField::Document, document.clone())]
-    }
-
     /// A controller's policy belongs to the bus by its name, which has bus, Region and cluster, and by its statements. The
     /// tag of the cluster queue may not name the role if a change of role was interrupted.
     fn ownership(&self, scope: &Scope) -> Ownership {
@@ -94,17 +87,18 @@ impl Particulars for RolePolicy {
     fn edges(&self, scope: &Scope) -> Vec<Edge> {
         if self.is_of_router(scope) {
             let role = ResourceId::Role(self.role.clone());
-            return vec![Edge::new(role, Tie::Needs, "an inline policy is part of its role")];
+            return vec![Tie::Needs.to(role, "an inline policy is part of its role")];
         }
-        let queue = |tie, because| Edge::new(Kind::Queue, tie, because);
         vec![
-            queue(Tie::SavedIn, "the queue saves which role has the policy"),
-            queue(Tie::Precedes, "the queue forgets a role last").when(None, Effect::ForgetsRole),
-            queue(Tie::Precedes, "the controller may use a key before its queue does")
+            Tie::SavedIn.to(Kind::Queue, "the queue saves which role has the policy"),
+            Tie::Precedes
+                .to(Kind::Queue, "the queue forgets a role last")
+                .when(None, Effect::ForgetsRole),
+            Tie::Precedes
+                .to(Kind::Queue, "the controller may use a key before its queue does")
                 .when(Effect::AllowsKey, Effect::Reencrypts),
-            Edge::new(
+            Tie::TakesOver.to(
                 Kind::RolePolicy,
-                Tie::TakesOver,
                 "a controller always has a role that can read its queue",
             ),
         ]
@@ -117,16 +111,6 @@ impl Particulars for RolePolicy {
             !keys.is_subset(&had)
         });
         opens.then_some(Effect::AllowsKey).into_iter().collect()
-    }
-
-    fn codes(&self, of_cluster: bool) -> (FindingCode, FindingCode) {
-        match of_cluster {
-            true => (
-                FindingCode::ControllerPolicyMissing,
-                FindingCode::ControllerPolicyChanged,
-            ),
-            false => (FindingCode::RouterPolicyMissing, FindingCode::RouterPolicyChanged),
-        }
     }
 
     fn summary(&self) -> String {

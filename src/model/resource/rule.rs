@@ -6,26 +6,31 @@ use super::edge::{Edge, Effect, Tie};
 use super::particulars::Particulars;
 use super::{Resource, ResourceId, last};
 use crate::model::document::Document;
-use crate::model::field::{Field, Unit, field, field_names};
+use crate::model::field::{Unit, fields};
 use crate::model::finding_code::FindingCode;
 use crate::model::name::RuleName;
 use crate::model::scope::{Scope, fixed};
 use crate::model::signal::Signal;
 use crate::model::tags::Tags;
 
-field_names! {
+fields! {
     /// The fields of a rule and its target.
-    RuleField {
-        Description = "description",
-        Pattern = "pattern",
-        Enabled = "enabled",
-        TargetArn = "target.arn",
-        TargetRetryAge = "target.retry_age",
-        TargetRetries = "target.retries",
-        TargetDeadLetters = "target.dead_letters",
-        TargetRewrite = "target.rewrite",
-        TargetRole = "target.role",
-        TargetMessageGroup = "target.message_group",
+    RuleField of Rule {
+        name: _, // names the resource
+        description, pattern, enabled, target,
+        foreign_targets: _, // not compared; a check refuses to delete a rule that has some
+        tags: _,            // compared key by key
+    } {
+        Description = "description": description.clone(),
+        Pattern = "pattern": pattern.clone(),
+        Enabled = "enabled": *enabled,
+        TargetArn = "target.arn": target.as_ref().map(|t| t.arn.clone()),
+        TargetRetryAge = "target.retry_age": target.as_ref().map(|t| (t.retry_age, Unit::Seconds)),
+        TargetRetries = "target.retries": target.as_ref().map(|t| t.retries),
+        TargetDeadLetters = "target.dead_letters": target.as_ref().and_then(|t| t.dead_letters.clone()),
+        TargetRewrite = "target.rewrite": target.as_ref().and_then(|t| t.rewrite.clone()),
+        TargetRole = "target.role": target.as_ref().and_then(|t| t.role.clone()),
+        TargetMessageGroup = "target.message_group": target.as_ref().and_then(|t| t.message_group.clone()),
     }
 }
 
@@ -55,9 +60,7 @@ pub struct Target {
 pub struct Rule {
     pub name: RuleName,
     pub description: String,
-    /// Its event pattern.
     pub pattern: Document,
-    /// Whether it is enabled.
     pub enabled: bool,
     /// The target that kibus manages.
     pub target: Option<Target>,
@@ -80,47 +83,13 @@ impl Scope {
 }
 
 impl Particulars for Rule {
-    fn fields(&self) -> Vec<Field> {
-        let Self {
-            name: _, // names the resource
-            description,
-            pattern,
-            enabled,
-            target,
-            foreign_targets: _, // not compared; a check refuses to delete a rule that has some
-            tags: _,            // compared key by key
-        } = self;
-        let target = target.as_ref();
-        vec![
-            field(RuleField::Description, description.clone()),
-            field(RuleField::Pattern, pattern.clone()),
-            field(RuleField::Enabled, *enabled),
-            field(RuleField::TargetArn, target.map(|t| t.arn.clone())),
-            field(RuleField::TargetRetryAge, target.map(|t| (t.retry_age, Unit::Seconds))),
-            field(RuleField::TargetRetries, target.map(|t| t.retries)),
-            field(
-                RuleField::TargetDeadLetters,
-                target.and_then(|t| t.dead_letters.clone()),
-            ),
-            field(RuleField::TargetRewrite, target.and_then(|t| t.rewrite.clone())),
-            field(RuleField::TargetRole, target.and_then(|t| t.role.clone())),
-            field(
-                RuleField::TargetMessageGroup,
-                target.and_then(|t| t.message_group.clone()),
-            ),
-        ]
-    }
-
     fn edges(&self, scope: &Scope) -> Vec<Edge> {
         let hub_queue = || ResourceId::Queue(scope.hub_queue());
         vec![
-            Edge::new(hub_queue(), Tie::Needs, "a rule without its target loses every event"),
-            Edge::new(
-                hub_queue(),
-                Tie::Precedes,
-                "a locked queue denies a rule that sends as a role",
-            )
-            .when(Effect::DropsRole, Effect::Locks),
+            Tie::Needs.to(hub_queue(), "a rule without its target loses every event"),
+            Tie::Precedes
+                .to(hub_queue(), "a locked queue denies a rule that sends as a role")
+                .when(Effect::DropsRole, Effect::Locks),
         ]
     }
 
@@ -131,10 +100,6 @@ impl Particulars for Rule {
             _ => false,
         };
         drops_role.then_some(Effect::DropsRole).into_iter().collect()
-    }
-
-    fn codes(&self, _of_cluster: bool) -> (FindingCode, FindingCode) {
-        (FindingCode::RuleMissing, FindingCode::RuleChanged)
     }
 
     fn trouble(&self, _now: u64) -> Option<(FindingCode, String)> {

@@ -67,12 +67,8 @@ fn backlog(scope: &Scope, samples: &[Depth]) -> Option<Finding> {
     let last = samples.last()?;
     is_standing(samples).then(|| {
         let message = format!("about {} waiting, and not decreasing", counted(last.waiting, "message"));
-        found(
-            FindingCode::HubQueueNotDraining,
-            ResourceId::Queue(scope.hub_queue()),
-            message,
-        )
-        .fixed_by(Fix::Command(router_log(scope)))
+        let queue = ResourceId::Queue(scope.hub_queue());
+        found(FindingCode::HubQueueNotDraining, queue, message).fixed_by(Fix::Command(router_log(scope)))
     })
 }
 
@@ -146,15 +142,10 @@ fn of_version(scope: &Scope, version: &VersionState) -> Option<Finding> {
     if version.can_run() {
         return None;
     }
-    let reason = version
-        .reason
-        .as_ref()
-        .map_or_else(String::new, |reason| format!(": {reason}"));
-    Some(found(
-        FindingCode::RouterNotActive,
-        ResourceId::Function(scope.router_function()),
-        format!("in state {}{reason}", version.state),
-    ))
+    let reason = version.reason.iter().map(|reason| format!(": {reason}"));
+    let message = format!("in state {}{}", version.state, reason.collect::<String>());
+    let function = ResourceId::Function(scope.router_function());
+    Some(found(FindingCode::RouterNotActive, function, message))
 }
 
 /// A queue that kibus does not manage, with a queue of the bus as its dead-letter queue.
@@ -165,13 +156,10 @@ pub fn redriven(scope: &Scope, queue: QueueName, cluster: Option<ClusterName>, s
         "aws sqs set-queue-attributes --queue-url {url} --attributes '{{\"RedrivePolicy\":\"\"}}' --region {region}"
     );
     let advice = format!("find out who uses queue `{source}`, and remove its redrive policy");
+    let message = format!("receives the dead letters of queue `{source}`");
     Finding {
         cluster,
-        ..found(
-            FindingCode::ForeignRedrive,
-            ResourceId::Queue(queue),
-            format!("receives the dead letters of queue `{source}`"),
-        )
+        ..found(FindingCode::ForeignRedrive, ResourceId::Queue(queue), message)
     }
     .fixed_by(Fix::Advice(Hint::command(advice, command)))
 }
@@ -186,11 +174,8 @@ fn router_log(scope: &Scope) -> Invocation {
 }
 
 fn counted(count: u64, what: &str) -> String {
-    if count == 1 {
-        format!("1 {what}")
-    } else {
-        format!("{count} {what}s")
-    }
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
 }
 
 #[cfg(test)]

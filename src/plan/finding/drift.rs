@@ -10,13 +10,12 @@ use crate::model::fault::Fault;
 use crate::model::field::FieldValue;
 use crate::model::name::{ClusterName, KmsKey, RoleName};
 use crate::model::policy;
-use crate::model::resource::{Alias, FunctionSettings, Resource, ResourceId};
+use crate::model::resource::{AliasField, FunctionField, Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::plan::{Action, Change, Plan, Refusal};
 
 /// How many fields a message names one by one.
 const NAMED_FIELDS: usize = 3;
-const BEING_DELETED: &str = "being deleted";
 
 /// A finding for every change of a plan that is not refused. `absent_roles` are the controller roles that are known not
 /// to exist, `now` is the time of the survey in Unix seconds.
@@ -132,55 +131,56 @@ pub fn not_registered(cluster: ClusterName) -> Finding {
 /// A policy that kibus wrote for a cluster whose queue is missing.
 #[must_use]
 pub fn orphan(policy: ResourceId, cluster: ClusterName) -> Finding {
-    let fix = Fix::Advice(Hint::command(
-        format!("if the cluster runs, run `kibus add-cluster {cluster}`; if it does not"),
-        Invocation::kibus(format!("remove-cluster {cluster}")),
-    ));
     let message = format!("the queue of cluster {cluster} is missing");
-    Finding {
-        cluster: Some(cluster),
-        ..Finding::new(FindingCode::OrphanedPolicy, Subject::Resource(policy), message).fixed_by(fix)
-    }
+    of_removed(FindingCode::OrphanedPolicy, policy, cluster, message)
 }
 
 /// The queue of a removed cluster that is being deleted.
 #[must_use]
 pub fn being_deleted(queue: ResourceId, cluster: ClusterName) -> Finding {
+    of_removed(
+        FindingCode::QueueBeingDeleted,
+        queue,
+        cluster,
+        "being deleted".to_owned(),
+    )
+}
+
+/// A resource of a cluster that was removed, or that has lost its queue.
+fn of_removed(code: FindingCode, id: ResourceId, cluster: ClusterName, message: String) -> Finding {
     let fix = Fix::Advice(Hint::command(
         format!("if the cluster runs, run `kibus add-cluster {cluster}`; if it does not"),
         Invocation::kibus(format!("remove-cluster {cluster}")),
     ));
     Finding {
         cluster: Some(cluster),
-        ..Finding::new(FindingCode::QueueBeingDeleted, Subject::Resource(queue), BEING_DELETED).fixed_by(fix)
+        ..Finding::new(code, Subject::Resource(id), message).fixed_by(fix)
     }
 }
 
 fn judge(change: &Change, of_cluster: bool, now: u64) -> (FindingCode, String) {
-    match (change.action, &change.before, &change.after) {
-        (Action::Create, _, Some(after)) => (after.particulars().codes(of_cluster).0, "missing".to_owned()),
-        (Action::Update | Action::Replace, Some(before), _) => different(change, before, of_cluster, now),
+    let [missing, changed] = change.id.of_kind().codes(of_cluster);
+    match (change.action, &change.before) {
+        (Action::Create, _) => (missing, "missing".to_owned()),
+        (Action::Update | Action::Replace, Some(before)) => different(change, before, changed, now),
         _ => (FindingCode::NotConfigured, "not part of the configuration".to_owned()),
     }
 }
 
 /// The most urgent difference: what the kind finds, then the code, then other fields, then tags.
-fn different(change: &Change, before: &Resource, of_cluster: bool, now: u64) -> (FindingCode, String) {
+fn different(change: &Change, before: &Resource, changed: FindingCode, now: u64) -> (FindingCode, String) {
     if let Some(found) = before.particulars().trouble(now).or_else(|| code_changed(change)) {
         return found;
     }
     let code = match change.fields.iter().all(|field| field.tag().is_some()) {
         true => FindingCode::TagsChanged,
-        false => before.particulars().codes(of_cluster).1,
+        false => changed,
     };
     (code, format!("{} changed", fields(change)))
 }
 
 fn code_changed(change: &Change) -> Option<(FindingCode, String)> {
-    let field = change
-        .fields
-        .iter()
-        .find(|field| field.path == FunctionSettings::CODE)?;
+    let field = change.fields.iter().find(|field| field.is_of(FunctionField::Code))?;
     let (FieldValue::Code(live), FieldValue::Code(wanted)) = (&field.from, &field.to) else {
         return None;
     };
@@ -197,7 +197,7 @@ fn fields(change: &Change) -> String {
             (FieldValue::Code(live), FieldValue::Code(wanted)) if live.sha256 == wanted.sha256
         );
         // Deleted versions follow from the other fields.
-        if field.path == Alias::VERSIONS || same_code {
+        if field.is_of(AliasField::Versions) || same_code {
             continue;
         }
         let word = match field.tag() {

@@ -16,7 +16,6 @@ use crate::model::resource::ResourceId;
 /// A problem of a hub or a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// The stable code.
     pub code: FindingCode,
     pub subject: Subject,
     /// The cluster that it concerns; `None` for the hub.
@@ -116,9 +115,7 @@ pub enum Subject {
 /// The fix of a finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fix {
-    /// Running bootstrap-hub.
     BootstrapHub,
-    /// Running add-cluster for this cluster.
     AddCluster(ClusterName),
     Command(Invocation),
     /// A step that needs a person, who may then need a command.

@@ -38,10 +38,8 @@ fn reserved_last(change: &Change, before: &Resource, after: &Resource) -> Option
     let (Resource::Function(old), Resource::Function(new)) = (before, after) else {
         return None;
     };
-    let more = change
-        .fields
-        .iter()
-        .any(|field| field.path != FunctionField::ReservedConcurrency.path());
+    let mut fields = change.fields.iter();
+    let more = fields.any(|field| !field.is_of(FunctionField::ReservedConcurrency));
     (more && new.lowers_reserved(old)).then(|| {
         Resource::Function(Function {
             reserved_concurrency: old.reserved_concurrency,

@@ -15,6 +15,7 @@ use serde_json::json;
 
 use super::{Bench, CONTROLLER, DLQ, HUB, LIVE, MAPPING, ROLE, Row, SPOT, assert_drawn};
 use crate::model::document::Document;
+use crate::model::resource::{Alias, EventSourceMapping, Function, LogGroup, Queue, Resource, Role, RolePolicy, Rule};
 
 fn other() -> Document {
     Document::new(json!({"Statement": [{"Sid": "KibusOther", "Effect": "Deny"}]}))
@@ -31,6 +32,33 @@ const TABLES: [&[Row]; 8] = [
     tags::ROWS,
     options::ROWS,
 ];
+
+macro_rules! edits {
+    ($($method:ident: $kind:ident;)*) => {$(
+        pub(super) fn $method(&mut self, name: &str, edit: impl FnOnce(&mut $kind)) {
+            let found = self.observed.resources().find_map(|resource| match resource {
+                Resource::$kind(inner) if resource.id().name() == name => Some(inner.clone()),
+                _ => None,
+            });
+            let mut resource = found.unwrap_or_else(|| panic!("no {} `{name}` was read", stringify!($method)));
+            edit(&mut resource);
+            self.see(Resource::$kind(resource));
+        }
+    )*};
+}
+
+impl Bench {
+    edits! {
+        queue: Queue;
+        role: Role;
+        role_policy: RolePolicy;
+        log_group: LogGroup;
+        function: Function;
+        alias: Alias;
+        mapping: EventSourceMapping;
+        rule: Rule;
+    }
+}
 
 #[test]
 fn a_plan_is_what_differs_and_nothing_else() {

@@ -12,9 +12,7 @@ use crate::model::hub::{self, Hub};
 use crate::model::inventory::{Desired, Observed, Reading};
 use crate::model::name::RoleName;
 use crate::model::options::HubOptions;
-use crate::model::resource::{
-    Alias, Code, EventSourceMapping, Function, LogGroup, Queue, Resource, ResourceId, Role, RolePolicy, Rule,
-};
+use crate::model::resource::{Code, Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::scope::tests::scope;
 use crate::plan::{Action, Change, Plan, plan};
@@ -41,21 +39,6 @@ struct Bench {
     observed: Observed,
 }
 
-macro_rules! edits {
-    ($($(#[$doc:meta])* $method:ident: $kind:ident;)*) => {$(
-        $(#[$doc])*
-        fn $method(&mut self, name: &str, edit: impl FnOnce(&mut $kind)) {
-            let found = self.observed.resources().find_map(|resource| match resource {
-                Resource::$kind(inner) if resource.id().name() == name => Some(inner.clone()),
-                _ => None,
-            });
-            let mut resource = found.unwrap_or_else(|| panic!("no {} `{name}` was read", stringify!($method)));
-            edit(&mut resource);
-            self.see(Resource::$kind(resource));
-        }
-    )*};
-}
-
 impl Bench {
     fn new() -> Self {
         let mut bench = Self {
@@ -69,17 +52,6 @@ impl Bench {
             bench.see(resource.clone());
         }
         bench
-    }
-
-    edits! {
-        queue: Queue;
-        role: Role;
-        role_policy: RolePolicy;
-        log_group: LogGroup;
-        function: Function;
-        alias: Alias;
-        mapping: EventSourceMapping;
-        rule: Rule;
     }
 
     fn see(&mut self, resource: Resource) {

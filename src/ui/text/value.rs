@@ -1,7 +1,7 @@
 //! Field values as text with units. Different values never have the same text.
 
-use crate::model::field::FieldValue;
-use crate::model::resource::{Code, LogGroup};
+use crate::model::field::{FieldName, FieldValue};
+use crate::model::resource::{Code, LogGroupField};
 
 use super::escape::escape;
 
@@ -9,7 +9,7 @@ use super::escape::escape;
 #[must_use]
 pub fn value(path: &str, value: &FieldValue) -> String {
     match value {
-        FieldValue::Unset if path == LogGroup::RETENTION => "unlimited".to_owned(),
+        FieldValue::Unset if path == LogGroupField::RetentionDays.path() => "unlimited".to_owned(),
         FieldValue::Unset => "not set".to_owned(),
         FieldValue::Text(text) if text.is_empty() => "empty".to_owned(),
         FieldValue::Text(text) => escape(text).into_owned(),

@@ -1,7 +1,7 @@
 //! The versions that a rollback may go to.
 
 use crate::model::inventory::{Desired, Observed, Reading};
-use crate::model::resource::{Alias, Code, FunctionSettings, Resource};
+use crate::model::resource::{AliasField, Code, FunctionField, FunctionSettings, Resource};
 use crate::plan::tests::{Bench, LIVE};
 use crate::plan::{check, plan};
 
@@ -73,7 +73,7 @@ fn a_rollback_from_a_version_in_a_network_is_allowed() {
         a.settings.extras.network.insert("subnet-1".to_owned());
     });
     let plan = bench.plan();
-    assert!(plan.changes[0].touches("network"), "{:?}", plan.changes);
+    assert!(plan.changes[0].touches(FunctionField::Network), "{:?}", plan.changes);
     assert_eq!(check(&bench.scope, &plan, &bench.observed), []);
 }
 
@@ -95,7 +95,7 @@ fn a_rollback_must_not_change_where_events_go() {
         let back = Resource::Alias(live.rolled_back(1, settings));
         let only = Observed::from_iter([(back.id(), Reading::Present(Box::new(Resource::Alias(live))))]);
         let plan = plan(&bench.scope, &Desired::from_iter([back]), &only);
-        assert!(plan.changes[0].touches(Alias::ROLLBACK), "{name}");
+        assert!(plan.changes[0].touches(AliasField::Rollback), "{name}");
         let refusals = check(&bench.scope, &plan, &bench.observed);
         let refusals: Vec<String> = refusals.iter().map(ToString::to_string).collect();
         assert_eq!(refusals, *expected, "{name}");
