@@ -5,7 +5,7 @@
 
 use super::document::Document;
 use super::name::AccountId;
-use super::template::Template;
+use super::template;
 
 /// The `source` of a probe event. AWS rejects events of others whose source begins with `aws.`.
 pub const PROBE_SOURCE: &str = "kibus.probe";
@@ -258,7 +258,7 @@ impl Signal {
     /// sends again has a `replay-name` (EventBridge user guide, "Replaying archived events") and does not match.
     #[must_use]
     pub fn pattern(self, account: &AccountId) -> Document {
-        Template::builtin(self.facts().pattern).fill(&[("account", account.as_str().into())])
+        template::fill(self.facts().pattern, &[("account", account.as_str().into())])
     }
 }
 
