@@ -53,11 +53,8 @@ impl FromStr for RolePattern {
         if !name.is_empty() && text.len() <= LONGEST && text.chars().all(known) {
             Ok(Self(text.to_owned()))
         } else {
-            Err(NameError {
-                kind: "role",
-                value: text.to_owned(),
-                expected: "a role's name, its path and name, or its ARN",
-            })
+            let expected = "a role's name, its path and name, or its ARN";
+            Err(NameError::new("role", text, expected))
         }
     }
 }

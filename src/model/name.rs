@@ -20,6 +20,15 @@ pub struct NameError {
     pub expected: &'static str,
 }
 
+impl NameError {
+    /// A value that is not a name of this kind, and what was expected.
+    #[must_use]
+    pub fn new(kind: &'static str, value: &str, expected: &'static str) -> Self {
+        let value = value.to_owned();
+        Self { kind, value, expected }
+    }
+}
+
 impl From<NameError> for Error {
     fn from(e: NameError) -> Self {
         let NameError { kind, value, expected } = e;
@@ -50,7 +59,7 @@ macro_rules! names {
                 if valid(s) {
                     Ok(Self(s.to_owned()))
                 } else {
-                    Err(NameError { kind: $kind, value: s.to_owned(), expected: $expected })
+                    Err(NameError::new($kind, s, $expected))
                 }
             }
         }
@@ -127,17 +136,23 @@ names! {
     /// The ARN of a KMS key; aliases are not accepted, because an IAM policy cannot name one.
     KmsKey: "KMS key",
         "the ARN of a key, like `arn:aws:kms:us-west-2:111122223333:key/...`",
-        |s| { let p: Vec<_> = s.splitn(6, ':').collect();
-              s.len() <= TAG_VALUE && p.len() == 6 && p[0] == "arn" && p[1].starts_with("aws") && p[2] == "kms" && p[5].starts_with("key/") && all(s, ":/-") };
+        |s| is_arn(s, "kms", "key/") && all(s, ":/-");
     /// The ARN of a managed policy that is a role's permissions boundary.
     PermissionsBoundary: "permissions boundary",
         "the ARN of a policy, like `arn:aws:iam::111122223333:policy/boundary`",
-        |s| { let p: Vec<_> = s.splitn(6, ':').collect();
-              s.len() <= TAG_VALUE && p.len() == 6 && p[0] == "arn" && p[1].starts_with("aws") && p[2] == "iam" && p[5].starts_with("policy/") && all(s, ":/-_+=.@") };
+        |s| is_arn(s, "iam", "policy/") && all(s, ":/-_+=.@");
 }
 
 fn all(s: &str, others: &str) -> bool {
     s.chars().all(|c| c.is_ascii_alphanumeric() || others.contains(c))
+}
+
+/// Whether this is the ARN of a resource of this service and kind, short enough for a tag.
+fn is_arn(s: &str, service: &str, kind: &str) -> bool {
+    let parts: Vec<&str> = s.splitn(6, ':').collect();
+    let fits =
+        |partition: &str, of: &str, name: &str| partition.starts_with("aws") && of == service && name.starts_with(kind);
+    s.len() <= TAG_VALUE && matches!(parts[..], ["arn", partition, of, _, _, name] if fits(partition, of, name))
 }
 
 #[cfg(test)]
