@@ -1,8 +1,5 @@
 //! Names, each a type of its own. A name is checked once, when it is parsed.
 
-use std::fmt;
-use std::str::FromStr;
-
 use crate::error::Error;
 
 /// The longest value of a tag. An ARN that a tag saves is no longer.
@@ -37,6 +34,7 @@ impl From<NameError> for Error {
     }
 }
 
+/// Makes types of names: for each its kind and the accepted form, as an error calls them, and what is accepted.
 macro_rules! names {
     ($($(#[$doc:meta])* $name:ident: $kind:literal, $expected:literal, $valid:expr;)*) => {$(
         $(#[$doc])*
@@ -51,32 +49,28 @@ macro_rules! names {
             }
         }
 
-        impl FromStr for $name {
-            type Err = NameError;
+        impl std::str::FromStr for $name {
+            type Err = $crate::model::name::NameError;
 
-            fn from_str(s: &str) -> Result<Self, NameError> {
+            fn from_str(s: &str) -> Result<Self, Self::Err> {
                 let valid: fn(&str) -> bool = $valid;
                 if valid(s) {
                     Ok(Self(s.to_owned()))
                 } else {
-                    Err(NameError::new($kind, s, $expected))
+                    Err($crate::model::name::NameError::new($kind, s, $expected))
                 }
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(&self.0)
-            }
-        }
-
-        impl AsRef<str> for $name {
-            fn as_ref(&self) -> &str {
-                &self.0
             }
         }
     )*};
 }
+
+pub(crate) use names;
 
 names! {
     /// The name of an EKS cluster (EKS API reference, `CreateCluster`).
@@ -157,6 +151,8 @@ fn is_arn(s: &str, service: &str, kind: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::str::FromStr;
+
     use super::*;
 
     fn ok<T: FromStr>(s: &str) -> bool {
