@@ -34,10 +34,8 @@ pub(crate) struct Package {
 /// Why a router binary could not be packaged.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PackageError {
-    /// The file is missing or cannot be read.
     #[error("cannot read the router binary `{}`", .path.display())]
     Unreadable { path: PathBuf, source: std::io::Error },
-    /// The file is not a router that Lambda can run.
     #[error("`{}` cannot run as the router function", .path.display())]
     Incompatible {
         path: PathBuf,
@@ -52,17 +50,14 @@ pub(crate) enum PackageError {
         found: String,
         wanted: &'static str,
     },
-    /// The file is not the one that the user named by its hash.
     #[error("`{}` is not the router binary that --router-sha256 names", .path.display())]
     OtherHash {
         path: PathBuf,
         found: BinaryHash,
         wanted: BinaryHash,
     },
-    /// The archive is larger than Lambda accepts.
     #[error("the archive of `{}` has {size} bytes; Lambda accepts at most {MAX_ARCHIVE}", .path.display())]
     TooLarge { path: PathBuf, size: usize },
-    /// The file could not be packed.
     #[error("cannot pack `{}`: {reason}", .path.display())]
     Unpackable { path: PathBuf, reason: String },
 }

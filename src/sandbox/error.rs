@@ -7,13 +7,10 @@ use crate::error::{Error, quoted};
 /// Why an operation on the sandbox failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
-    /// The environment names no directory for the sandbox.
     #[error("there is no directory for the sandbox: none of `KIBUS_SANDBOX_HOME`, `XDG_DATA_HOME` and `HOME` is set")]
     NoHome,
-    /// No Python was found in `PATH`.
     #[error("the sandbox needs Python 3.10 or newer; no `python3` was found in PATH")]
     NoPython,
-    /// The newest Python in `PATH` is too old.
     #[error("the sandbox needs Python 3.10 or newer; `{program}` is version {version}")]
     OldPython { program: String, version: String },
     /// Debian and Ubuntu ship Python without `venv` and `ensurepip`.
@@ -26,20 +23,16 @@ pub enum SandboxError {
         /// Its last lines.
         output: String,
     },
-    /// The server ended, or did not respond in time.
     #[error("the sandbox server did not start: {reason}")]
     NotStarted {
         reason: String,
         /// Its last lines.
         log: String,
     },
-    /// A command needs a running sandbox.
     #[error("the sandbox is not running")]
     NotRunning,
-    /// The recorded process runs but does not respond.
     #[error("the sandbox server (process {pid}) does not respond on port {port}")]
     Unresponsive { pid: u32, port: u16 },
-    /// The server is still running after both signals.
     #[error("the sandbox server (process {pid}) could not be stopped")]
     NotStopped { pid: u32 },
     /// Another user could put something into it that kibus or a shell would run.
@@ -48,7 +41,6 @@ pub enum SandboxError {
     /// Another user could have changed it, or read the secret in it.
     #[error("other users have access to `{path}`, so kibus uses nothing from it")]
     OpenToOthers { path: PathBuf },
-    /// An operation on a file or a program failed.
     #[error("cannot {what} `{path}`: {source}")]
     Io {
         /// A verb.
