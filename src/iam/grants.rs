@@ -12,16 +12,10 @@ use crate::model::policy::is_ours;
 /// `*` as its resource names no queue.
 #[must_use]
 pub fn queues_received_from(policy: &Document) -> BTreeSet<String> {
-    let allows = |statement: &&Value| {
-        statement.get("Effect").and_then(Value::as_str) == Some("Allow")
-            && texts(statement.get("Action"))
-                .into_iter()
-                .any(|action| matches_action(action, "sqs:ReceiveMessage"))
-    };
     policy
         .statements()
         .into_iter()
-        .filter(allows)
+        .filter(|statement| statement["Effect"] == "Allow" && has_action(statement, "sqs:ReceiveMessage"))
         .flat_map(|statement| texts(statement.get("Resource")))
         .filter(|arn| arn.split(':').nth(2) == Some("sqs"))
         .map(str::to_owned)
@@ -33,26 +27,29 @@ pub fn queues_received_from(policy: &Document) -> BTreeSet<String> {
 #[must_use]
 pub fn other_senders(policy: &Document) -> BTreeSet<String> {
     let allows = |statement: &&Value| {
-        let actions = texts(statement.get("Action"));
-        let sends = actions.iter().any(|action| matches_action(action, "sqs:SendMessage"));
-        statement.get("Effect").and_then(Value::as_str) == Some("Allow")
-            && (sends || statement.get("NotAction").is_some())
-            && !is_ours(statement)
-    };
-    let names = |principal: &Value| match principal {
-        Value::Object(kinds) => kinds
-            .values()
-            .flat_map(|of| texts(Some(of)))
-            .map(str::to_owned)
-            .collect(),
-        one => texts(Some(one)).into_iter().map(str::to_owned).collect::<Vec<_>>(),
+        let sends = has_action(statement, "sqs:SendMessage") || statement.get("NotAction").is_some();
+        statement["Effect"] == "Allow" && sends && !is_ours(statement)
     };
     policy
         .statements()
         .into_iter()
         .filter(allows)
-        .flat_map(|statement| names(statement.get("Principal").unwrap_or(&Value::Null)))
+        .flat_map(principals)
+        .map(str::to_owned)
         .collect()
+}
+
+fn principals(statement: &Value) -> Vec<&str> {
+    match &statement["Principal"] {
+        Value::Object(kinds) => kinds.values().flat_map(|of| texts(Some(of))).collect(),
+        one => texts(Some(one)),
+    }
+}
+
+fn has_action(statement: &Value, action: &str) -> bool {
+    texts(statement.get("Action"))
+        .into_iter()
+        .any(|pattern| matches_action(pattern, action))
 }
 
 #[cfg(test)]

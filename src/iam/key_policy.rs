@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::pattern::{matches, matches_action};
 use crate::model::document::{Document, texts};
@@ -32,11 +32,9 @@ pub fn lets_rules_in(policy: &Document, account: &AccountId, rules: &[String]) -
     let mut unclear = false;
     for action in NEEDED {
         let says = |effect: &str| {
-            let statements = policy.statements();
-            let of_effect = statements
-                .iter()
-                .filter(|statement| statement.get("Effect").and_then(Value::as_str) == Some(effect));
-            of_effect
+            let statements = policy.statements().into_iter();
+            statements
+                .filter(|statement| statement["Effect"] == effect)
                 .map(|statement| applies(statement, action, account, rules))
                 .max()
                 .unwrap_or(Applies::No)
@@ -97,22 +95,14 @@ fn applies(statement: &Value, action: &str, account: &AccountId, rules: &[String
 
 /// Whether a condition holds for events of these rules, as far as it is one of those that keys for EventBridge have.
 fn holds(operator: &str, keys: &Value, account: &AccountId, rules: &[String]) -> Applies {
-    let nothing = Map::new();
-    let exact = match operator {
-        "StringEquals" | "ArnEquals" => operator == "StringEquals",
-        "StringLike" | "ArnLike" => false,
+    let is = match operator {
+        "StringEquals" => |value: &str, text: &str| value == text,
+        "ArnEquals" | "StringLike" | "ArnLike" => matches,
         _ => return Applies::Unclear,
     };
-    let is = |pattern: &&str, text: &str| {
-        if exact {
-            *pattern == text
-        } else {
-            matches(pattern, text)
-        }
-    };
     keys.as_object()
-        .unwrap_or(&nothing)
-        .iter()
+        .into_iter()
+        .flatten()
         .map(|(key, values)| {
             let values = texts(Some(values));
             let any = |text: &str| values.iter().any(|value| is(value, text));

@@ -39,7 +39,7 @@ use crate::model::policy::{KeyUse, replace_statements, with_key};
 use crate::model::scope::{LIVE, Scope};
 use crate::model::signal::{PROBE_SOURCE, Signal};
 use crate::model::tags::NAMESPACE;
-use crate::model::template::Template;
+use crate::model::template;
 
 pub use fit::{fitted, parts, too_long};
 
@@ -85,7 +85,7 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
         ),
         ("controller_role_arns", controllers.into()),
     ];
-    let mut policy = Template::builtin(include_str!("../../templates/policies/operator.json")).fill(&values);
+    let mut policy = template::fill(include_str!("../../templates/policies/operator.json"), &values);
     if controller_roles.is_empty() {
         replace_statements(&mut policy, &["KibusControllerRoles"], &Document::new(json!([])));
     }
@@ -93,29 +93,26 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
     values.push(("absent_role_arn", absent_role.into()));
     // IAM knows no path of a role that does not exist yet.
     if options.role_path().as_str() != "/" {
-        let find = Template::builtin(include_str!("../../templates/policies/operator-role-at-path.json"));
-        replace_statements(&mut policy, &[], &find.fill(&values));
+        let find = include_str!("../../templates/policies/operator-role-at-path.json");
+        replace_statements(&mut policy, &[], &template::fill(find, &values));
     }
     if let Some(boundary) = options.boundary() {
         values.extend([
             ("boundary", boundary.as_str().into()),
             ("tag_keys", tag_keys(options.tags.as_ref()).into()),
         ]);
-        let bounded = Template::builtin(include_str!("../../templates/policies/operator-bounded-role.json"));
-        replace_statements(&mut policy, &["KibusRouterRole"], &bounded.fill(&values));
+        let bounded = include_str!("../../templates/policies/operator-bounded-role.json");
+        replace_statements(&mut policy, &["KibusRouterRole"], &template::fill(bounded, &values));
     }
     if !scope.region.has_queue_tag_conditions() {
         let by_name = include_str!("../../templates/policies/operator-without-tag-conditions.json");
-        replace_statements(
-            &mut policy,
-            &["KibusFindProbe", "KibusMakeQueues", "KibusChangeQueues"],
-            &Template::builtin(by_name).fill(&values),
-        );
+        let by_tags = ["KibusFindProbe", "KibusMakeQueues", "KibusChangeQueues"];
+        replace_statements(&mut policy, &by_tags, &template::fill(by_name, &values));
     }
     if let Some(key) = options.key() {
         values.push(("key", key.as_str().into()));
         let judges = include_str!("../../templates/policies/operator-key.json");
-        replace_statements(&mut policy, &[], &Template::builtin(judges).fill(&values));
+        replace_statements(&mut policy, &[], &template::fill(judges, &values));
     }
     with_key(policy, KeyUse::Receive, scope, options.key())
 }
@@ -124,7 +121,10 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
 /// role in some. It allows reading the rest of IAM too, so no other document has it.
 #[must_use]
 pub fn many_clusters() -> Document {
-    Template::builtin(include_str!("../../templates/policies/operator-many-clusters.json")).fill(&[])
+    template::fill(
+        include_str!("../../templates/policies/operator-many-clusters.json"),
+        &[],
+    )
 }
 
 /// The keys of the tags that kibus writes: its own, and the user's.
@@ -155,12 +155,8 @@ const READS_OF_CHANGES: [&str; 5] = [
 #[must_use]
 pub fn reads(mut document: Document) -> Document {
     let is_read = |action: &Value| {
-        let Some((action, (_, name))) = action
-            .as_str()
-            .and_then(|action| Some((action, action.split_once(':')?)))
-        else {
-            return false;
-        };
+        let action = action.as_str().unwrap_or_default();
+        let (_, name) = action.split_once(':').unwrap_or_default();
         READS.iter().any(|read| name.starts_with(read)) && !READS_OF_CHANGES.contains(&action)
     };
     if let Some(Value::Array(statements)) = document.value_mut().get_mut("Statement") {

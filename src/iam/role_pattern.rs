@@ -1,15 +1,24 @@
 //! The roles that a document names: exactly, or by a pattern that a person has typed.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::str::FromStr;
 
-use crate::model::name::{NameError, RoleName};
+use crate::model::name::{RoleName, names};
 use crate::model::scope::Scope;
 
-/// A role by its name, its path and name, or its ARN; or a pattern of these, with `*` and `?` as IAM reads them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RolePattern(String);
+names! {
+    /// A role by its name, its path and name, or its ARN; or a pattern of these, with `*` and `?` as IAM reads them.
+    RolePattern: "role",
+        "a role's name, its path and name, or its ARN",
+        |text| {
+            let (resource, is_arn) = match text.strip_prefix(ARN) {
+                Some(rest) => (rest.split_once(":role/").map_or("", |(_, role)| role), true),
+                None => (text, false),
+            };
+            let name = resource.rsplit('/').next().unwrap_or_default();
+            let known = |c: char| c.is_ascii_alphanumeric() || "_+=,.@-/*?".contains(c) || is_arn && c == ':';
+            !name.is_empty() && text.len() <= LONGEST && text.chars().all(known)
+        };
+}
 
 impl RolePattern {
     /// Whether it may match more than one role. `*` matches `/` too.
@@ -39,34 +48,6 @@ const ARN: &str = "arn:";
 
 /// An ARN with the longest path and name, and its longest prefix.
 const LONGEST: usize = 640;
-
-impl FromStr for RolePattern {
-    type Err = NameError;
-
-    fn from_str(text: &str) -> Result<Self, NameError> {
-        let (resource, is_arn) = match text.strip_prefix(ARN) {
-            Some(rest) => (rest.split_once(":role/").map_or("", |(_, role)| role), true),
-            None => (text, false),
-        };
-        let name = resource.rsplit('/').next().unwrap_or_default();
-        let known = |c: char| c.is_ascii_alphanumeric() || "_+=,.@-/*?".contains(c) || is_arn && c == ':';
-        if !name.is_empty() && text.len() <= LONGEST && text.chars().all(known) {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(NameError {
-                kind: "role",
-                value: text.to_owned(),
-                expected: "a role's name, its path and name, or its ARN",
-            })
-        }
-    }
-}
-
-impl fmt::Display for RolePattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 #[cfg(test)]
 mod tests {

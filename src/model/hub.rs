@@ -4,8 +4,9 @@ mod queue;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::document::Document;
 use super::inventory::Desired;
-use super::name::{QueuePrefix, RuleName};
+use super::name::{QueueName, QueuePrefix, RuleName};
 use super::options::HubOptions;
 use super::policy;
 use super::queue_policy;
@@ -155,14 +156,8 @@ impl Hub {
     fn dead_letter_queue(&self) -> Queue {
         Queue {
             retention: DEAD_LETTER_RETENTION,
-            visibility: 30,
             redrive_allow: Some(queue_policy::redrive_from(&self.scope, &self.scope.hub_queue())),
-            policy: Some(queue_policy::hub_queue(
-                &self.scope,
-                &self.scope.dead_letter_queue(),
-                self.rules().iter(),
-                self.options.senders(),
-            )),
+            policy: Some(self.queue_policy(&self.scope.dead_letter_queue())),
             ..queue(
                 self.scope.dead_letter_queue(),
                 self.options.key(),
@@ -179,18 +174,15 @@ impl Hub {
                 dead_letters: self.scope.queue_arn(&self.scope.dead_letter_queue()),
                 max_receives: RECEIVES,
             }),
-            policy: Some(queue_policy::hub_queue(
-                &self.scope,
-                &self.scope.hub_queue(),
-                self.rules().iter(),
-                self.options.senders(),
-            )),
+            policy: Some(self.queue_policy(&self.scope.hub_queue())),
             ..queue(self.scope.hub_queue(), self.options.key(), self.tags())
         }
     }
 
-    fn rules(&self) -> BTreeSet<RuleName> {
-        self.signals().map(|signal| self.scope.rule(signal)).collect()
+    /// The policy of the hub queue or the dead-letter queue.
+    fn queue_policy(&self, queue: &QueueName) -> Document {
+        let rules: BTreeSet<RuleName> = self.signals().map(|signal| self.scope.rule(signal)).collect();
+        queue_policy::hub_queue(&self.scope, queue, rules.iter(), self.options.senders())
     }
 
     fn role(&self) -> Role {
@@ -271,11 +263,7 @@ pub fn ids(scope: &Scope) -> Vec<ResourceId> {
         ResourceId::Alias(scope.router_function(), LIVE.to_owned()),
         ResourceId::EventSourceMapping(scope.hub_queue(), scope.router_function(), LIVE.to_owned()),
     ];
-    ids.extend(
-        Signal::ALL
-            .into_iter()
-            .map(|signal| ResourceId::Rule(scope.rule(signal))),
-    );
+    ids.extend(Signal::ALL.map(|signal| ResourceId::Rule(scope.rule(signal))));
     ids
 }
 

@@ -43,11 +43,9 @@ impl FromStr for KarpenterVersion {
     type Err = NameError;
 
     fn from_str(s: &str) -> Result<Self, NameError> {
-        let refuse = || NameError {
-            kind: "Karpenter version",
-            value: s.to_owned(),
-            expected: "a version like `1.6.3`, `v1.6` or `0.32.1`, from 0.19 on (the first with an interruption queue)",
-        };
+        let expected =
+            "a version like `1.6.3`, `v1.6` or `0.32.1`, from 0.19 on (the first with an interruption queue)";
+        let refuse = || NameError::new("Karpenter version", s, expected);
         let mut parts = s.strip_prefix('v').unwrap_or(s).split('.');
         let mut part = || parts.next().map(|p| p.parse::<u32>().map_err(|_| refuse())).transpose();
         let (Some(major), Some(minor), patch) = (part()?, part()?, part()?) else {

@@ -1,8 +1,5 @@
 //! Names, each a type of its own. A name is checked once, when it is parsed.
 
-use std::fmt;
-use std::str::FromStr;
-
 use crate::error::Error;
 
 /// The longest value of a tag. An ARN that a tag saves is no longer.
@@ -20,6 +17,15 @@ pub struct NameError {
     pub expected: &'static str,
 }
 
+impl NameError {
+    /// A value that is not a name of this kind, and what was expected.
+    #[must_use]
+    pub fn new(kind: &'static str, value: &str, expected: &'static str) -> Self {
+        let value = value.to_owned();
+        Self { kind, value, expected }
+    }
+}
+
 impl From<NameError> for Error {
     fn from(e: NameError) -> Self {
         let NameError { kind, value, expected } = e;
@@ -28,6 +34,7 @@ impl From<NameError> for Error {
     }
 }
 
+/// Makes types of names: for each its kind and the accepted form, as an error calls them, and what is accepted.
 macro_rules! names {
     ($($(#[$doc:meta])* $name:ident: $kind:literal, $expected:literal, $valid:expr;)*) => {$(
         $(#[$doc])*
@@ -42,32 +49,28 @@ macro_rules! names {
             }
         }
 
-        impl FromStr for $name {
-            type Err = NameError;
+        impl std::str::FromStr for $name {
+            type Err = $crate::model::name::NameError;
 
-            fn from_str(s: &str) -> Result<Self, NameError> {
+            fn from_str(s: &str) -> Result<Self, Self::Err> {
                 let valid: fn(&str) -> bool = $valid;
                 if valid(s) {
                     Ok(Self(s.to_owned()))
                 } else {
-                    Err(NameError { kind: $kind, value: s.to_owned(), expected: $expected })
+                    Err($crate::model::name::NameError::new($kind, s, $expected))
                 }
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(&self.0)
-            }
-        }
-
-        impl AsRef<str> for $name {
-            fn as_ref(&self) -> &str {
-                &self.0
             }
         }
     )*};
 }
+
+pub(crate) use names;
 
 names! {
     /// The name of an EKS cluster (EKS API reference, `CreateCluster`).
@@ -127,21 +130,29 @@ names! {
     /// The ARN of a KMS key; aliases are not accepted, because an IAM policy cannot name one.
     KmsKey: "KMS key",
         "the ARN of a key, like `arn:aws:kms:us-west-2:111122223333:key/...`",
-        |s| { let p: Vec<_> = s.splitn(6, ':').collect();
-              s.len() <= TAG_VALUE && p.len() == 6 && p[0] == "arn" && p[1].starts_with("aws") && p[2] == "kms" && p[5].starts_with("key/") && all(s, ":/-") };
+        |s| is_arn(s, "kms", "key/") && all(s, ":/-");
     /// The ARN of a managed policy that is a role's permissions boundary.
     PermissionsBoundary: "permissions boundary",
         "the ARN of a policy, like `arn:aws:iam::111122223333:policy/boundary`",
-        |s| { let p: Vec<_> = s.splitn(6, ':').collect();
-              s.len() <= TAG_VALUE && p.len() == 6 && p[0] == "arn" && p[1].starts_with("aws") && p[2] == "iam" && p[5].starts_with("policy/") && all(s, ":/-_+=.@") };
+        |s| is_arn(s, "iam", "policy/") && all(s, ":/-_+=.@");
 }
 
 fn all(s: &str, others: &str) -> bool {
     s.chars().all(|c| c.is_ascii_alphanumeric() || others.contains(c))
 }
 
+/// Whether this is the ARN of a resource of this service and kind, short enough for a tag.
+fn is_arn(s: &str, service: &str, kind: &str) -> bool {
+    let parts: Vec<&str> = s.splitn(6, ':').collect();
+    let fits =
+        |partition: &str, of: &str, name: &str| partition.starts_with("aws") && of == service && name.starts_with(kind);
+    s.len() <= TAG_VALUE && matches!(parts[..], ["arn", partition, of, _, _, name] if fits(partition, of, name))
+}
+
 #[cfg(test)]
 mod tests {
+    use std::str::FromStr;
+
     use super::*;
 
     fn ok<T: FromStr>(s: &str) -> bool {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::document::{Document, texts};
 use super::name::{KmsKey, QueueName, QueuePrefix};
 use super::scope::Scope;
-use super::template::Template;
+use super::template;
 
 /// The prefix of the `Sid` of every statement that kibus writes.
 const SID_PREFIX: &str = "Kibus";
@@ -34,7 +34,7 @@ pub enum KeyUse {
 /// The trust policy of the router role: only Lambda.
 #[must_use]
 pub fn router_trust() -> Document {
-    Template::builtin(include_str!("../../templates/policies/router-trust.json")).fill(&[])
+    template::fill(include_str!("../../templates/policies/router-trust.json"), &[])
 }
 
 /// The policy of the router, which sends to queues with this prefix. Where SQS has tag conditions, a queue needs the tags
@@ -52,10 +52,10 @@ pub fn router(scope: &Scope, prefix: &QueuePrefix, key: Option<&KmsKey>) -> Docu
         ("bus", scope.bus.as_str().into()),
         ("log_group_arn", scope.log_group_arn(&scope.router_log_group()).into()),
     ];
-    let mut policy = Template::builtin(include_str!("../../templates/policies/router.json")).fill(&values);
+    let mut policy = template::fill(include_str!("../../templates/policies/router.json"), &values);
     if !scope.region.has_queue_tag_conditions() {
         let by_name = include_str!("../../templates/policies/router-without-tag-conditions.json");
-        replace_statements(&mut policy, &[SENDS], &Template::builtin(by_name).fill(&values));
+        replace_statements(&mut policy, &[SENDS], &template::fill(by_name, &values));
     }
     with_key(policy, KeyUse::Route, scope, key)
 }
@@ -85,10 +85,11 @@ pub fn controller(scope: &Scope, queue: &QueueName, asks_attributes: bool, key: 
     if asks_attributes {
         actions.insert(1, "sqs:GetQueueAttributes");
     }
-    let policy = Template::builtin(include_str!("../../templates/policies/controller.json")).fill(&[
+    let values = [
         ("queue_arn", scope.queue_arn(queue).into()),
         ("actions", actions.into()),
-    ]);
+    ];
+    let policy = template::fill(include_str!("../../templates/policies/controller.json"), &values);
     with_key(policy, KeyUse::Receive, scope, key)
 }
 
@@ -101,14 +102,13 @@ pub fn controller(scope: &Scope, queue: &QueueName, asks_attributes: bool, key: 
 /// only, AWS says that no `aws:Source...` condition works (SNS developer guide, "Key management").
 #[must_use]
 pub fn key_statement(scope: &Scope) -> Document {
-    Template::builtin(include_str!("../../templates/policies/key.json"))
-        .fill(&[("account", scope.account.as_str().into())])
+    let values = [("account", scope.account.as_str().into())];
+    template::fill(include_str!("../../templates/policies/key.json"), &values)
 }
 
 /// Whether kibus wrote a statement, by its `Sid`.
 pub(crate) fn is_ours(statement: &Value) -> bool {
-    let sid = statement.get("Sid").and_then(Value::as_str);
-    sid.is_some_and(|sid| sid.starts_with(SID_PREFIX))
+    statement["Sid"].as_str().is_some_and(|sid| sid.starts_with(SID_PREFIX))
 }
 
 /// Whether kibus wrote every statement of a policy, by its `Sid`. A policy without statements does not count.
@@ -167,11 +167,11 @@ fn allowing<'a>(
         ("keys", keys),
         ("sqs_services", scope.sqs_services().into()),
     ];
-    let statement = Template::builtin(match key_use {
+    let statement = match key_use {
         KeyUse::Receive => include_str!("../../templates/policies/key-receive.json"),
         KeyUse::Route => include_str!("../../templates/policies/key-route.json"),
-    });
-    replace_statements(&mut policy, &[], &statement.fill(&values));
+    };
+    replace_statements(&mut policy, &[], &template::fill(statement, &values));
     policy
 }
 

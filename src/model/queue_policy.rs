@@ -6,7 +6,7 @@ use super::document::Document;
 use super::name::{QueueName, RuleName};
 use super::policy::replace_statements;
 use super::scope::Scope;
-use super::template::Template;
+use super::template;
 
 /// Which principals of the account may send to a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub fn hub_queue<'a>(
         ("queue_arn", scope.queue_arn(queue).into()),
         ("rule_arns", rules.into()),
     ];
-    let policy = Template::builtin(include_str!("../../templates/policies/hub-queue.json")).fill(&values);
+    let policy = include_str!("../../templates/policies/hub-queue.json");
     let lock = include_str!("../../templates/policies/hub-queue-lock.json");
     with_lock(policy, lock, &values, senders)
 }
@@ -56,7 +56,7 @@ pub fn cluster_queue(scope: &Scope, queue: &QueueName, senders: Senders) -> Docu
             vec![scope.roles_arn(role.as_str()), scope.roles_arn(&format!("*/{role}"))].into(),
         ),
     ];
-    let policy = Template::builtin(include_str!("../../templates/policies/cluster-queue.json")).fill(&values);
+    let policy = include_str!("../../templates/policies/cluster-queue.json");
     let lock = include_str!("../../templates/policies/cluster-queue-lock.json");
     with_lock(policy, lock, &values, senders)
 }
@@ -83,9 +83,10 @@ pub fn only_locks(before: &Document, after: &Document) -> bool {
     !is_locked(before) && is_locked(after) && of_rules(before).is_some() && of_rules(before) == of_rules(after)
 }
 
-fn with_lock(mut policy: Document, lock: &str, values: &[(&str, Value)], senders: Senders) -> Document {
+fn with_lock(policy: &str, lock: &str, values: &[(&str, Value)], senders: Senders) -> Document {
+    let mut policy = template::fill(policy, values);
     if senders == Senders::Locked {
-        replace_statements(&mut policy, &[], &Template::builtin(lock).fill(values));
+        replace_statements(&mut policy, &[], &template::fill(lock, values));
     }
     policy
 }

@@ -63,11 +63,8 @@ impl FromStr for RouterHandler {
     type Err = NameError;
 
     fn from_str(s: &str) -> Result<Self, NameError> {
-        let (bus, prefix) = s.split_once('/').ok_or_else(|| NameError {
-            kind: "handler of a router",
-            value: s.to_owned(),
-            expected: "`<bus>/<prefix of the cluster queues>`",
-        })?;
+        let refuse = || NameError::new("handler of a router", s, "`<bus>/<prefix of the cluster queues>`");
+        let (bus, prefix) = s.split_once('/').ok_or_else(refuse)?;
         Ok(Self {
             bus: bus.parse()?,
             prefix: prefix.parse()?,

@@ -12,15 +12,10 @@ const SAMPLE_TIME: &str = "2026-11-20T14:02:31Z";
 /// for a signal that names several. For a probe it has the name of a cluster, or nothing.
 #[must_use]
 pub fn sample_event(scope: &Scope, signal: Signal, about: &[&str]) -> Value {
-    let Scope {
-        partition,
-        region,
-        account,
-        ..
-    } = scope;
+    let (region, account) = (scope.region.as_str(), scope.account.as_str());
     let (resources, mut detail) = match signal.subject() {
         SubjectMember::Instance => {
-            let arn = |id: &&str| format!("arn:{partition}:ec2:{region}:{account}:instance/{id}");
+            let arn = |id: &&str| scope.arn("ec2", &format!("instance/{id}"));
             let arns: Vec<String> = about.iter().map(arn).collect();
             (json!(arns), json!({"instance-id": about.first()}))
         }
@@ -30,8 +25,8 @@ pub fn sample_event(scope: &Scope, signal: Signal, about: &[&str]) -> Value {
                 .map(|id| json!({"entityValue": id, "status": "PENDING"}))
                 .collect();
             let detail = json!({
-                "eventRegion": region.as_str(),
-                "affectedAccount": account.as_str(),
+                "eventRegion": region,
+                "affectedAccount": account,
                 "affectedEntities": entities,
             });
             (json!(about), detail)
@@ -52,9 +47,9 @@ pub fn sample_event(scope: &Scope, signal: Signal, about: &[&str]) -> Value {
         "id": "1e5527d7-bb36-4607-3370-4164db56a40e",
         "detail-type": signal.detail_type(),
         "source": signal.source(),
-        "account": account.as_str(),
+        "account": account,
         "time": SAMPLE_TIME,
-        "region": region.as_str(),
+        "region": region,
         "resources": resources,
         "detail": detail,
     })

@@ -40,8 +40,7 @@ pub(super) fn cut_with_hash(name: &str, limit: usize) -> String {
     if name.len() <= limit {
         return name.to_owned();
     }
-    let digest = Sha256::digest(name.as_bytes());
-    let hash: String = digest.iter().take(4).map(|b| format!("{b:02x}")).collect();
+    let hash = hex::encode(&Sha256::digest(name)[..4]);
     format!("{}-{hash}", &name[..limit - 9])
 }
 

@@ -147,10 +147,8 @@ impl SelfTestReport {
         if read == set {
             return Ok(());
         }
-        let words = |handler: Option<RouterHandler>| match handler {
-            Some(handler) => format!("`{handler}`"),
-            None => "nothing".to_owned(),
-        };
+        let words =
+            |handler: Option<RouterHandler>| handler.map_or("nothing".to_owned(), |handler| format!("`{handler}`"));
         Err(format!(
             "it reads {} as its bus and queue prefix, but {} was set",
             words(read),

@@ -5,7 +5,7 @@
 
 use super::document::Document;
 use super::name::AccountId;
-use super::template::Template;
+use super::template;
 
 /// The `source` of a probe event. AWS rejects events of others whose source begins with `aws.`.
 pub const PROBE_SOURCE: &str = "kibus.probe";
@@ -50,25 +50,39 @@ pub enum OptIn {
     Rebalance,
 }
 
-/// One row of the table.
-struct Facts {
+/// Makes the columns of the table: the members of a row, each with the function of a signal that reads it.
+macro_rules! columns {
+    ($($(#[$doc:meta])* $vis:vis $column:ident: $type:ty,)*) => {
+        /// One row of the table.
+        struct Facts { $($column: $type,)* }
+
+        impl Signal {
+            $($(#[$doc])* #[must_use] $vis fn $column(self) -> $type { self.facts().$column })*
+        }
+    };
+}
+
+columns! {
     /// The end of its rule's name.
-    slug: &'static str,
-    /// The description of its rule.
-    description: &'static str,
+    pub slug: &'static str,
+    /// One line for the rule's description.
+    pub description: &'static str,
     /// The pattern of its rule, as a template.
-    pattern: &'static str,
-    source: &'static str,
-    /// The detail-type that Karpenter knows, then older names of it.
-    detail_types: &'static [&'static str],
-    filters: &'static [DetailFilter],
-    subject: SubjectMember,
-    /// Whether the router retries it once before it drops it for tags or a queue that it does not see.
-    urgent: bool,
-    /// The option that its rule exists by; without one it always exists.
-    opt_in: Option<OptIn>,
-    /// Other members of its detail, for samples.
-    sample: &'static [(&'static str, &'static str)],
+    template: &'static str,
+    /// The `source` of its events.
+    pub source: &'static str,
+    /// Every `detail-type` that its events have: the one that Karpenter knows, then older names.
+    pub detail_types: &'static [&'static str],
+    /// What a detail must hold for Karpenter to act on it.
+    pub filters: &'static [DetailFilter],
+    /// Where its events say what they are about.
+    pub subject: SubjectMember,
+    /// Whether the router retries an event once when it does not see the tags of the instance or the queue of the cluster.
+    pub is_urgent: bool,
+    /// The option of the hub that asks for its rule; `None` if the hub always has it.
+    pub opt_in: Option<OptIn>,
+    /// Other members of the detail of a sample event.
+    pub(super) sample_members: &'static [(&'static str, &'static str)],
 }
 
 macro_rules! signals {
@@ -93,20 +107,20 @@ signals! {
     SpotInterruption = Facts {
         slug: "spot-interruption",
         description: "Kibus: Spot interruption warnings",
-        pattern: include_str!("../../templates/patterns/spot-interruption.json"),
+        template: include_str!("../../templates/patterns/spot-interruption.json"),
         source: "aws.ec2",
         detail_types: &["EC2 Spot Instance Interruption Warning"],
         filters: &[],
         subject: SubjectMember::Instance,
-        urgent: true,
+        is_urgent: true,
         opt_in: None,
-        sample: &[("instance-action", "terminate")],
+        sample_members: &[("instance-action", "terminate")],
     };
     /// An instance is stopping, stopped, shutting down or terminated.
     StateChange = Facts {
         slug: "instance-state-change",
         description: "Kibus: instances that stop or terminate",
-        pattern: include_str!("../../templates/patterns/instance-state-change.json"),
+        template: include_str!("../../templates/patterns/instance-state-change.json"),
         source: "aws.ec2",
         detail_types: &["EC2 Instance State-change Notification"],
         filters: &[DetailFilter {
@@ -115,15 +129,15 @@ signals! {
             any_case: true,
         }],
         subject: SubjectMember::Instance,
-        urgent: false,
+        is_urgent: false,
         opt_in: None,
-        sample: &[],
+        sample_members: &[],
     };
     /// AWS Health announces a change of instances.
     ScheduledChange = Facts {
         slug: "scheduled-change",
         description: "Kibus: scheduled changes of instances, from AWS Health",
-        pattern: include_str!("../../templates/patterns/scheduled-change.json"),
+        template: include_str!("../../templates/patterns/scheduled-change.json"),
         source: "aws.health",
         detail_types: &["AWS Health Event"],
         filters: &[
@@ -131,9 +145,9 @@ signals! {
             DetailFilter { member: "eventTypeCategory", values: &["scheduledChange"], any_case: false },
         ],
         subject: SubjectMember::Entities,
-        urgent: true,
+        is_urgent: true,
         opt_in: None,
-        sample: &[
+        sample_members: &[
             ("eventTypeCode", "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED"),
             ("eventScopeCode", "ACCOUNT_SPECIFIC"),
             ("statusCode", "upcoming"),
@@ -146,7 +160,7 @@ signals! {
     CapacityReservation = Facts {
         slug: "capacity-reservation-interruption",
         description: "Kibus: interruptions of capacity reservations",
-        pattern: include_str!("../../templates/patterns/capacity-reservation-interruption.json"),
+        template: include_str!("../../templates/patterns/capacity-reservation-interruption.json"),
         source: "aws.ec2",
         detail_types: &[
             "EC2 Capacity Reservation Instance Interruption Warning",
@@ -154,35 +168,35 @@ signals! {
         ],
         filters: &[],
         subject: SubjectMember::Instance,
-        urgent: true,
+        is_urgent: true,
         opt_in: None,
-        sample: &[("instance-action", "terminate")],
+        sample_members: &[("instance-action", "terminate")],
     };
     /// An instance has a higher risk of interruption; Karpenter only reports it.
     Rebalance = Facts {
         slug: "rebalance-recommendation",
         description: "Kibus: rebalance recommendations",
-        pattern: include_str!("../../templates/patterns/rebalance-recommendation.json"),
+        template: include_str!("../../templates/patterns/rebalance-recommendation.json"),
         source: "aws.ec2",
         detail_types: &["EC2 Instance Rebalance Recommendation"],
         filters: &[],
         subject: SubjectMember::Instance,
-        urgent: false,
+        is_urgent: false,
         opt_in: Some(OptIn::Rebalance),
-        sample: &[],
+        sample_members: &[],
     };
     /// An event of kibus itself, to check that the bus works.
     Probe = Facts {
         slug: "probe",
         description: "Kibus: probes of the bus itself",
-        pattern: include_str!("../../templates/patterns/probe.json"),
+        template: include_str!("../../templates/patterns/probe.json"),
         source: PROBE_SOURCE,
         detail_types: &[PROBE_DETAIL_TYPE],
         filters: &[],
         subject: SubjectMember::Cluster,
-        urgent: false,
+        is_urgent: false,
         opt_in: None,
-        sample: &[],
+        sample_members: &[],
     };
 }
 
@@ -195,70 +209,17 @@ impl Signal {
             .find(|signal| signal.source() == source && signal.detail_types().contains(&detail_type))
     }
 
-    /// The end of its rule's name.
-    #[must_use]
-    pub fn slug(self) -> &'static str {
-        self.facts().slug
-    }
-
-    /// One line for the rule's description.
-    #[must_use]
-    pub fn description(self) -> &'static str {
-        self.facts().description
-    }
-
-    /// The `source` of its events.
-    #[must_use]
-    pub fn source(self) -> &'static str {
-        self.facts().source
-    }
-
     /// The `detail-type` that Karpenter knows.
     #[must_use]
     pub fn detail_type(self) -> &'static str {
-        self.facts().detail_types[0]
-    }
-
-    /// Every `detail-type` that its events have: the one that Karpenter knows, then older names.
-    #[must_use]
-    pub fn detail_types(self) -> &'static [&'static str] {
-        self.facts().detail_types
-    }
-
-    /// What a detail must hold for Karpenter to act on it.
-    #[must_use]
-    pub fn filters(self) -> &'static [DetailFilter] {
-        self.facts().filters
-    }
-
-    /// Where its events say what they are about.
-    #[must_use]
-    pub fn subject(self) -> SubjectMember {
-        self.facts().subject
-    }
-
-    /// Whether the router retries an event once when it does not see the tags of the instance or the queue of the cluster.
-    #[must_use]
-    pub fn is_urgent(self) -> bool {
-        self.facts().urgent
-    }
-
-    /// The option of the hub that asks for its rule; `None` if the hub always has it.
-    #[must_use]
-    pub fn opt_in(self) -> Option<OptIn> {
-        self.facts().opt_in
-    }
-
-    /// Other members of the detail of a sample event.
-    pub(super) fn sample_members(self) -> &'static [(&'static str, &'static str)] {
-        self.facts().sample
+        self.detail_types()[0]
     }
 
     /// The pattern of its rule, narrowed to what Karpenter acts on and to one account. An event that a replay of an archive
     /// sends again has a `replay-name` (EventBridge user guide, "Replaying archived events") and does not match.
     #[must_use]
     pub fn pattern(self, account: &AccountId) -> Document {
-        Template::builtin(self.facts().pattern).fill(&[("account", account.as_str().into())])
+        template::fill(self.template(), &[("account", account.as_str().into())])
     }
 }
 

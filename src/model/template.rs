@@ -4,56 +4,45 @@ use serde_json::Value;
 
 use super::document::Document;
 
-/// A JSON document with `${name}` in some of its strings.
-pub struct Template(Value);
-
-impl Template {
-    /// A template that is part of the program.
-    ///
-    /// # Panics
-    /// When it is not JSON; the test of this module parses them all.
-    #[must_use]
-    pub fn builtin(text: &str) -> Self {
-        #[expect(
-            clippy::expect_used,
-            reason = "templates are compiled in, and a test parses every one"
-        )]
-        Self(serde_json::from_str(text).expect("a built-in template is JSON"))
-    }
-
-    /// The same from YAML.
-    ///
-    /// # Panics
-    /// When the text is not YAML, or cannot be expressed as JSON.
-    #[cfg(feature = "cli")]
-    #[must_use]
-    pub fn builtin_yaml(text: &str) -> Self {
-        #[expect(
-            clippy::expect_used,
-            reason = "templates are compiled in, and a test parses every one"
-        )]
-        Self(serde_yaml::from_str(text).expect("a built-in template is YAML"))
-    }
-
-    /// The document with every `${name}` replaced. A string that is nothing but `${name}` becomes the value
-    /// itself, so a list stays a list; a longer string can contain only text.
-    ///
-    /// # Panics
-    /// When a placeholder has no value: an error in the program, not in its input.
-    #[must_use]
-    pub fn fill(&self, values: &[(&str, Value)]) -> Document {
-        Document::new(fill(&self.0, values))
-    }
+/// A JSON document that is part of the program, with every `${name}` in it replaced. A string that is nothing but `${name}`
+/// becomes the value itself, so a list stays a list; a longer string can contain only text.
+///
+/// # Panics
+/// When the text is not JSON, or a placeholder has no value: errors in the program, not in its input. The tests fill in
+/// every template.
+#[must_use]
+pub fn fill(json: &str, values: &[(&str, Value)]) -> Document {
+    #[expect(
+        clippy::expect_used,
+        reason = "templates are compiled in, and the tests parse every one"
+    )]
+    let template = serde_json::from_str(json).expect("a built-in template is JSON");
+    Document::new(fill_node(&template, values))
 }
 
-fn fill(node: &Value, values: &[(&str, Value)]) -> Value {
+/// The same from YAML.
+///
+/// # Panics
+/// As [`fill`].
+#[cfg(feature = "cli")]
+#[must_use]
+pub fn fill_yaml(yaml: &str, values: &[(&str, Value)]) -> Document {
+    #[expect(
+        clippy::expect_used,
+        reason = "templates are compiled in, and the tests parse every one"
+    )]
+    let template = serde_yaml::from_str(yaml).expect("a built-in template is YAML");
+    Document::new(fill_node(&template, values))
+}
+
+fn fill_node(node: &Value, values: &[(&str, Value)]) -> Value {
     match node {
         Value::String(text) => fill_text(text, values),
-        Value::Array(items) => items.iter().map(|item| fill(item, values)).collect(),
+        Value::Array(items) => items.iter().map(|item| fill_node(item, values)).collect(),
         Value::Object(members) => members
             .iter()
             .map(|(key, value)| match fill_text(key, values) {
-                Value::String(key) => (key, fill(value, values)),
+                Value::String(key) => (key, fill_node(value, values)),
                 other => panic!("`{key}` is a key and was given {other}"),
             })
             .collect(),
@@ -95,23 +84,20 @@ mod tests {
 
     #[test]
     fn placeholders_become_values() {
-        let template = Template::builtin(r#"{"a": "${x}", "${x}": ["in ${x}.", 1], "l": "${l}"}"#);
-        let filled = template.fill(&[("x", json!("y")), ("l", json!([1, "${x}"]))]);
+        let template = r#"{"a": "${x}", "${x}": ["in ${x}.", 1], "l": "${l}"}"#;
+        let filled = fill(template, &[("x", json!("y")), ("l", json!([1, "${x}"]))]);
         assert_eq!(filled.value(), &json!({"a": "y", "y": ["in y.", 1], "l": [1, "${x}"]}));
     }
 
     #[test]
     fn what_is_filled_in_is_never_read_as_json() {
-        let template = Template::builtin(r#"{"a": "${x}"}"#);
-        assert_eq!(
-            template.fill(&[("x", json!("\", \"b\": \""))]).value().clone(),
-            json!({"a": "\", \"b\": \""})
-        );
+        let filled = fill(r#"{"a": "${x}"}"#, &[("x", json!("\", \"b\": \""))]);
+        assert_eq!(filled.value(), &json!({"a": "\", \"b\": \""}));
     }
 
     #[test]
     #[should_panic(expected = "the template asks for `y`")]
     fn a_missing_value_is_a_bug() {
-        let _ = Template::builtin(r#"{"a": "${y}"}"#).fill(&[]);
+        let _ = fill(r#"{"a": "${y}"}"#, &[]);
     }
 }

@@ -1,7 +1,6 @@
 //! The hash by which a user names the only router binary to use.
 
 use std::fmt;
-use std::fmt::Write as _;
 use std::str::FromStr;
 
 use sha2::{Digest, Sha256};
@@ -15,11 +14,7 @@ pub(crate) struct BinaryHash(String);
 impl BinaryHash {
     /// The hash of these bytes.
     pub(crate) fn of(bytes: &[u8]) -> Self {
-        Self(Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
-            // Writing to a String cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        }))
+        Self(hex::encode(Sha256::digest(bytes)))
     }
 
     /// The 64 digits.
@@ -41,11 +36,7 @@ impl FromStr for BinaryHash {
         if s.len() == 64 && s.bytes().all(|b| b.is_ascii_hexdigit()) {
             Ok(Self(s.to_ascii_lowercase()))
         } else {
-            Err(NameError {
-                kind: "SHA-256",
-                value: s.to_owned(),
-                expected: "64 hex digits",
-            })
+            Err(NameError::new("SHA-256", s, "64 hex digits"))
         }
     }
 }

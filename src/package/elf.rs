@@ -13,22 +13,16 @@ const RUNTIME_GLIBC: (u32, u32) = (2, 34);
 /// Why a binary cannot run as the router function.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Incompatible {
-    /// It is not a 64-bit Linux executable.
     #[error("it is not a 64-bit Linux executable (ELF)")]
     NotElf,
-    /// It is built for another architecture.
     #[error("it is built for {0}")]
     Architecture(Architecture),
-    /// It is built for an architecture that Lambda does not support.
     #[error("it is built for an architecture that Lambda does not support")]
     OtherArchitecture,
-    /// It needs a dynamic loader other than glibc's.
     #[error("it needs the dynamic loader `{}`; the runtime provided.al2023 has only the loader of glibc", .0.escape_debug())]
     Loader(String),
-    /// It needs a newer glibc.
     #[error("it needs {0}; the runtime provided.al2023 has glibc 2.34")]
     Glibc(String),
-    /// It does not contain the mark of a router.
     #[error("it is an executable but not a kibus router")]
     NotARouter,
 }

@@ -34,60 +34,32 @@ pub(crate) struct Package {
 /// Why a router binary could not be packaged.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PackageError {
-    /// The file is missing or cannot be read.
     #[error("cannot read the router binary `{}`", .path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The I/O error.
-        source: std::io::Error,
-    },
-    /// The file is not a router that Lambda can run.
+    Unreadable { path: PathBuf, source: std::io::Error },
     #[error("`{}` cannot run as the router function", .path.display())]
     Incompatible {
-        /// The file.
         path: PathBuf,
-        /// The reason.
         source: Incompatible,
-        /// The architecture of the function.
+        /// That of the function.
         wanted: Architecture,
     },
     /// The router beside this executable has another version.
     #[error("`{}` is router version {found}; this is kibus version {wanted}", .path.display())]
     OtherVersion {
-        /// The file.
         path: PathBuf,
-        /// The router's version.
         found: String,
-        /// The version of this kibus.
         wanted: &'static str,
     },
-    /// The file is not the one that the user named by its hash.
     #[error("`{}` is not the router binary that --router-sha256 names", .path.display())]
     OtherHash {
-        /// The file.
         path: PathBuf,
-        /// Its hash.
         found: BinaryHash,
-        /// The named hash.
         wanted: BinaryHash,
     },
-    /// The archive is larger than Lambda accepts.
     #[error("the archive of `{}` has {size} bytes; Lambda accepts at most {MAX_ARCHIVE}", .path.display())]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-        /// The archive's size in bytes.
-        size: usize,
-    },
-    /// The file could not be packed.
+    TooLarge { path: PathBuf, size: usize },
     #[error("cannot pack `{}`: {reason}", .path.display())]
-    Unpackable {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        reason: String,
-    },
+    Unpackable { path: PathBuf, reason: String },
 }
 
 impl From<PackageError> for Error {

@@ -3,9 +3,6 @@
 
 mod calls;
 
-use aws_smithy_types::DateTime;
-use aws_smithy_types::date_time::Format;
-
 pub(super) use calls::AwsCalls;
 #[cfg(test)]
 pub(super) use calls::refusal;
@@ -15,6 +12,7 @@ use crate::model::name::QueueName;
 use crate::model::scope::Scope;
 use crate::model::self_test::message;
 use crate::model::tags::{CLUSTER, Tags};
+use crate::model::time::time_text;
 use crate::wire::aws_code;
 
 /// An id that no instance has. EC2 has no tags for it, and no error.
@@ -58,8 +56,7 @@ pub(super) trait TestedCalls: Sync {
 /// Makes the calls. They are retried while time is left, as those of the router are.
 pub(super) async fn run<S: TestedCalls, C: Clock>(calls: &S, scope: &Scope, clock: &C) -> Vec<AccessProblem> {
     let queue = scope.probe_queue();
-    let time = DateTime::from_secs(clock.unix_millis() / 1000).fmt(Format::DateTime);
-    let body = message(scope, &time.unwrap_or_default()).to_string();
+    let body = message(scope, &time_text(clock.unix_millis())).to_string();
     let (tags, sent) = tokio::join!(
         until_answered(clock, || calls.instance_tags(NO_INSTANCE)),
         until_answered(clock, || calls.send(&queue, &body)),

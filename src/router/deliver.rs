@@ -103,41 +103,39 @@ impl<T: InstanceTags, Q: Queues, C: Clock> BatchSender<T, Q, C> {
             let mut again: Vec<Outgoing> = Vec::new();
             let mut why = RetryReason::OutOfTime;
             while let Some(batch) = waiting.pop() {
-                match self.send(&batch).await {
-                    None => again.extend(batch),
-                    Some(Ok(answers)) => {
-                        // A message that the answer does not mention may not have been taken.
-                        let missing = std::iter::repeat(Err(CallFailure::Again(RetryReason::SendUnavailable)));
-                        let mut denied = Vec::new();
-                        for (message, answer) in batch.into_iter().zip(answers.into_iter().chain(missing)) {
-                            match answer {
-                                Ok(()) => self.decide([message], Decision::Delivered),
-                                Err(CallFailure::Again(reason)) => {
-                                    why = reason;
-                                    again.push(message);
-                                }
-                                Err(CallFailure::TooLong) => self.drop_too_large([message]),
-                                Err(CallFailure::Refused) => self.retry_refused([message]),
-                                Err(CallFailure::Absent) => self.drop_unregistered([message]),
-                                Err(CallFailure::Denied) => denied.push(message),
-                            }
-                        }
-                        self.decide_denied(denied).await;
-                    }
-                    Some(Err(CallFailure::Again(reason))) => {
-                        why = reason;
+                let answers = match self.send(&batch).await {
+                    None => {
                         again.extend(batch);
+                        continue;
                     }
-                    Some(Err(CallFailure::Absent)) => self.drop_unregistered(batch),
-                    Some(Err(CallFailure::Denied)) => self.decide_denied(batch).await,
                     // One message must not keep its neighbors from their queue.
                     Some(Err(CallFailure::TooLong | CallFailure::Refused)) if batch.len() > 1 => {
                         let (left, right) = batch.split_at(batch.len() / 2);
                         waiting.extend([left.to_vec(), right.to_vec()]);
+                        continue;
                     }
-                    Some(Err(CallFailure::TooLong)) => self.drop_too_large(batch),
-                    Some(Err(CallFailure::Refused)) => self.retry_refused(batch),
+                    Some(Err(failure)) => vec![Err(failure); batch.len()],
+                    Some(Ok(answers)) => answers,
+                };
+                // A message that the answer does not mention may not have been taken.
+                let missing = std::iter::repeat(Err(CallFailure::Again(RetryReason::SendUnavailable)));
+                let mut denied = Vec::new();
+                for (message, answer) in batch.into_iter().zip(answers.into_iter().chain(missing)) {
+                    match answer {
+                        Ok(()) => self.decide([message], Decision::Delivered),
+                        Err(CallFailure::Again(reason)) => {
+                            why = reason;
+                            again.push(message);
+                        }
+                        Err(CallFailure::TooLong) => self.decide([message], Decision::Dropped(DropReason::TooLarge)),
+                        Err(CallFailure::Refused) => {
+                            self.decide([message], Decision::Retried(RetryReason::SendRefused))
+                        }
+                        Err(CallFailure::Absent) => self.decide([message], Decision::Dropped(DropReason::Unregistered)),
+                        Err(CallFailure::Denied) => denied.push(message),
+                    }
                 }
+                self.decide_denied(denied).await;
             }
             if again.is_empty() {
                 return self.results;
@@ -173,18 +171,6 @@ impl<T: InstanceTags, Q: Queues, C: Clock> BatchSender<T, Q, C> {
             Err(why) => Decision::Retried(why),
         };
         self.decide(messages, decision);
-    }
-
-    fn drop_unregistered(&mut self, messages: impl IntoIterator<Item = Outgoing>) {
-        self.decide(messages, Decision::Dropped(DropReason::Unregistered));
-    }
-
-    fn drop_too_large(&mut self, messages: impl IntoIterator<Item = Outgoing>) {
-        self.decide(messages, Decision::Dropped(DropReason::TooLarge));
-    }
-
-    fn retry_refused(&mut self, messages: impl IntoIterator<Item = Outgoing>) {
-        self.decide(messages, Decision::Retried(RetryReason::SendRefused));
     }
 
     fn decide(&mut self, messages: impl IntoIterator<Item = Outgoing>, decision: Decision) {

@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use super::InvocationContext;
 use super::batch::{Message, Origin};
-use super::clock::{Clock, Deadline};
+use super::clock::{Clock, Deadline, visibility};
 use super::services::{InstanceTags, Queues};
 use crate::model::hub::{BATCH_SIZE, RECEIVES};
 use crate::wire::ec2::describe_tags::MAX_IDS;
@@ -106,6 +106,28 @@ pub(super) async fn delete<T: InstanceTags, Q: Queues>(
         }
     }
     context.calls.count_not_deleted(left);
+}
+
+/// Makes each message of the hub queue visible again after its own wait instead of the queue's. A call that fails here
+/// loses nothing: its messages return later.
+pub(super) async fn hide<T: InstanceTags, Q: Queues>(
+    context: &Arc<InvocationContext<T, Q, Deadline>>,
+    messages: &[&Message],
+    clock: Deadline,
+) {
+    let wait = |message: &&Message| Some((receipt(message)?.to_owned(), visibility(message.receives.unwrap_or(1))));
+    let waits: Vec<(String, u32)> = messages.iter().filter_map(wait).collect();
+    let queue = context.router.scope.hub_queue();
+    let mut tasks = JoinSet::new();
+    for batch in waits.chunks(BATCH) {
+        let (router, queue, batch) = (Arc::clone(&context.router), queue.clone(), batch.to_vec());
+        tasks.spawn(async move {
+            let waits: Vec<(&str, u32)> = batch.iter().map(|(receipt, wait)| (receipt.as_str(), *wait)).collect();
+            let _permit = router.permit().await;
+            clock.within(router.queues.hide(&queue, &waits)).await
+        });
+    }
+    while tasks.join_next().await.is_some() {}
 }
 
 /// The receipt handle of a message of the hub queue.

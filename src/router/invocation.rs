@@ -5,15 +5,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::batch::{Message, Origin, RoutedBatch};
-use super::clock::{Clock, Deadline, visibility};
+use super::clock::{Clock, Deadline};
 use super::hub_queue::Received;
 use super::report::InvocationReport;
 use super::route::route;
 use super::services::{InstanceTags, Queues};
 use super::{InvocationContext, Router, hub_queue};
-
-/// How many messages one call about visibility takes.
-const BATCH: usize = 10;
 
 /// A finished invocation.
 pub(super) struct Finished {
@@ -54,7 +51,7 @@ pub(super) async fn route_batch<T: InstanceTags, Q: Queues>(
     let finished = finished.into_iter().filter(|(number, _)| !of_lambda(number));
     let finished: Vec<&Message> = finished.map(|(_, message)| message).collect();
     tokio::join!(
-        hide(router, &returned, deadline.last_moments()),
+        hub_queue::hide(&context, &returned, deadline.last_moments()),
         hub_queue::delete(&context, &finished, deadline.last_moments()),
     );
     Finished {
@@ -88,27 +85,4 @@ fn report<T, Q>(
 ) -> InvocationReport {
     let (bus, now) = (&context.router.scope.bus, context.clock.unix_millis());
     InvocationReport::new(bus, request, messages, routed, &context.calls, now)
-}
-
-/// Makes each message of the hub queue visible again after its own wait instead of the queue's. A call that fails here
-/// loses nothing: its messages return later.
-async fn hide<T: InstanceTags, Q: Queues>(router: &Arc<Router<T, Q>>, messages: &[&Message], clock: Deadline) {
-    let waits: Vec<(String, u32)> = messages
-        .iter()
-        .filter_map(|message| match &message.origin {
-            Origin::HubQueue { receipt } => Some((receipt.clone(), visibility(message.receives.unwrap_or(1)))),
-            Origin::Invocation | Origin::OtherQueue => None,
-        })
-        .collect();
-    let mut tasks = tokio::task::JoinSet::new();
-    for batch in waits.chunks(BATCH).map(<[_]>::to_vec) {
-        let router = Arc::clone(router);
-        tasks.spawn(async move {
-            let waits: Vec<(&str, u32)> = batch.iter().map(|(receipt, wait)| (receipt.as_str(), *wait)).collect();
-            let _permit = router.permit().await;
-            let queue = router.scope.hub_queue();
-            clock.within(router.queues.hide(&queue, &waits)).await
-        });
-    }
-    while tasks.join_next().await.is_some() {}
 }

@@ -74,12 +74,7 @@ impl Queues for SqsQueues {
     async fn tags(&self, queue: &QueueName) -> Result<Tags, CallFailure> {
         let call = self.client.list_queue_tags().queue_url(self.url(queue));
         let answer = call.send().await.map_err(|e| failure(&e))?;
-        Ok(answer
-            .tags()
-            .into_iter()
-            .flatten()
-            .map(|(key, value)| (key.clone(), value.clone()))
-            .collect())
+        Ok(answer.tags.unwrap_or_default().into_iter().collect())
     }
 
     async fn receive(&self, queue: &QueueName, hidden: u32) -> Result<Vec<Message>, CallFailure> {

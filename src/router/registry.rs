@@ -79,9 +79,7 @@ impl Registry {
         slots.young.insert(queue.clone(), Arc::clone(&slot));
         slot
     }
-}
 
-impl Registry {
     /// Whether the last answer about this queue was that events to it are dropped.
     pub(super) fn drops(&self, queue: &QueueName) -> bool {
         let slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -2,87 +2,50 @@
 
 use std::path::PathBuf;
 
-use super::python_version::PythonVersion;
 use crate::error::{Error, quoted};
 
 /// Why an operation on the sandbox failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
-    /// The environment names no directory for the sandbox.
     #[error("there is no directory for the sandbox: none of `KIBUS_SANDBOX_HOME`, `XDG_DATA_HOME` and `HOME` is set")]
     NoHome,
-    /// No Python was found in `PATH`.
     #[error("the sandbox needs Python 3.10 or newer; no `python3` was found in PATH")]
     NoPython,
-    /// The newest Python in `PATH` is too old.
     #[error("the sandbox needs Python 3.10 or newer; `{program}` is version {version}")]
-    OldPython {
-        /// The program's name.
-        program: String,
-        /// The version that it reports.
-        version: PythonVersion,
-    },
+    OldPython { program: String, version: String },
     /// Debian and Ubuntu ship Python without `venv` and `ensurepip`.
     #[error("`{program}` {version} cannot create virtual environments: its modules `venv` and `ensurepip` are missing")]
-    NoVenv {
-        /// The program's name.
-        program: String,
-        /// The version that it reports.
-        version: PythonVersion,
-    },
+    NoVenv { program: String, version: String },
     /// Creating the virtual environment, or installing into it, failed.
     #[error("{what} failed")]
     Install {
-        /// What failed.
         what: &'static str,
-        /// The last lines of the program's output.
+        /// Its last lines.
         output: String,
     },
-    /// The server ended, or did not respond in time.
     #[error("the sandbox server did not start: {reason}")]
     NotStarted {
-        /// Why it did not start.
         reason: String,
-        /// The last lines of its log.
+        /// Its last lines.
         log: String,
     },
-    /// A command needs a running sandbox.
     #[error("the sandbox is not running")]
     NotRunning,
-    /// The recorded process runs but does not respond.
     #[error("the sandbox server (process {pid}) does not respond on port {port}")]
-    Unresponsive {
-        /// Its process id.
-        pid: u32,
-        /// Its recorded port.
-        port: u16,
-    },
-    /// The server is still running after both signals.
+    Unresponsive { pid: u32, port: u16 },
     #[error("the sandbox server (process {pid}) could not be stopped")]
-    NotStopped {
-        /// Its process id.
-        pid: u32,
-    },
+    NotStopped { pid: u32 },
     /// Another user could put something into it that kibus or a shell would run.
     #[error("`{path}` belongs to another user, so kibus uses nothing from it")]
-    OtherOwner {
-        /// The directory or file.
-        path: PathBuf,
-    },
+    OtherOwner { path: PathBuf },
     /// Another user could have changed it, or read the secret in it.
     #[error("other users have access to `{path}`, so kibus uses nothing from it")]
-    OpenToOthers {
-        /// The directory or file.
-        path: PathBuf,
-    },
-    /// An operation on a file or a program failed.
+    OpenToOthers { path: PathBuf },
     #[error("cannot {what} `{path}`: {source}")]
     Io {
-        /// The verb of the message.
+        /// A verb.
         what: &'static str,
-        /// The file or program.
         path: PathBuf,
-        /// Why.
         source: std::io::Error,
     },
 }
@@ -150,8 +113,7 @@ mod tests {
 
     #[test]
     fn an_error_with_a_known_fix_names_the_command() {
-        let version = PythonVersion { major: 3, minor: 9 };
-        let program = "python3".to_owned();
+        let (program, version) = ("python3".to_owned(), "3.9".to_owned());
         let table = [
             (SandboxError::NotRunning, "kibus sandbox up"),
             (SandboxError::Unresponsive { pid: 1, port: 1 }, "kibus sandbox down"),

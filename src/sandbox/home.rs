@@ -64,9 +64,7 @@ impl Home {
             .unwrap_or_else(|e| Err(std::io::Error::other(e)))
             .map_err(SandboxError::io("lock", path))
     }
-}
 
-impl Home {
     /// Creates the directory, and checks that no other user can put a program into it that kibus would run.
     fn make_private(&self) -> Result<(), SandboxError> {
         let path = &self.0;

@@ -4,7 +4,6 @@
 //! environment is created under a temporary name and renamed, so it is complete or absent, even if an installer outlives
 //! the process that started it. Renaming breaks the scripts in `bin`, which nothing uses.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -109,12 +108,7 @@ pub(super) fn last_lines(text: &str) -> String {
 }
 
 fn directory() -> String {
-    let hash = Sha256::digest(LOCK_FILE);
-    hash.iter().take(6).fold("emulator-".to_owned(), |mut name, byte| {
-        // Writing to a String cannot fail.
-        let _ = write!(name, "{byte:02x}");
-        name
-    })
+    format!("emulator-{}", hex::encode(&Sha256::digest(LOCK_FILE)[..6]))
 }
 
 #[cfg(test)]

@@ -16,7 +16,6 @@ mod isolated;
 mod private;
 mod process;
 mod python;
-mod python_version;
 mod secret;
 mod server;
 mod server_record;
@@ -31,7 +30,6 @@ use tokio::time::{Instant, sleep};
 pub use environment::{DEFAULT_REGION, Endpoint, ShellVariables};
 pub use error::SandboxError;
 pub use private::PrivateServer;
-pub use python_version::PythonVersion;
 pub use secret::Secret;
 pub use server_record::ServerRecord;
 
@@ -113,13 +111,14 @@ impl Sandbox {
         tell(SetupStep::Starting);
         let (directory, record_path) = (self.home.server_directory(), self.home.record_path());
         let save = |record: &ServerRecord| record.write(&record_path);
-        server::start(&python, &directory, Lifetime::Detached, &[], save)
+        let started = server::start(&python, &directory, Lifetime::Detached, &[], save)
             .await
-            .map(|started| Up::Started(started.record))
             .inspect_err(|_| {
                 // If this fails too, the record names a process that has exited and is ignored.
                 let _ = ServerRecord::remove(&record_path);
-            })
+            })?;
+        started.process.let_go();
+        Ok(Up::Started(started.record))
     }
 
     /// Whether the user's server is running and responds.

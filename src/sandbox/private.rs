@@ -1,19 +1,18 @@
 //! A private server for tests and the demo.
 
 use std::path::PathBuf;
-use std::process::Child;
 
 use tempfile::TempDir;
 
 use super::environment::Endpoint;
-use super::server::{StartedServer, stop_child};
+use super::server::{ServerProcess, StartedServer};
 
 /// An emulator that is recorded nowhere. Dropping this ends the emulator and its functions and removes its files. The
 /// emulator also ends when the process that holds this is killed.
 #[derive(Debug)]
 pub struct PrivateServer {
-    // `None` only while this is dropped.
-    child: Option<Child>,
+    // Before its directory, because members are dropped in order.
+    _process: ServerProcess,
     endpoint: Endpoint,
     directory: TempDir,
 }
@@ -21,7 +20,7 @@ pub struct PrivateServer {
 impl PrivateServer {
     pub(super) fn new(started: StartedServer, directory: TempDir) -> Self {
         Self {
-            child: Some(started.child),
+            _process: started.process,
             endpoint: started.record.endpoint(),
             directory,
         }
@@ -37,13 +36,5 @@ impl PrivateServer {
     #[must_use]
     pub fn log_path(&self) -> PathBuf {
         self.directory.path().join("server.log")
-    }
-}
-
-impl Drop for PrivateServer {
-    fn drop(&mut self) {
-        if let Some(child) = self.child.take() {
-            stop_child(child);
-        }
     }
 }

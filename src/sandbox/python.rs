@@ -4,10 +4,9 @@ use std::path::Path;
 
 use super::error::SandboxError;
 use super::isolated::isolated;
-use super::python_version::PythonVersion;
 
-/// The oldest Python that the emulator runs on.
-const OLDEST: PythonVersion = PythonVersion { major: 3, minor: 10 };
+/// The major and minor version of the oldest Python that the emulator runs on.
+const OLDEST: (u32, u32) = (3, 10);
 
 /// The program names to try, in this order. A plain `python3` may be older than a numbered one.
 const PROGRAMS: [&str; 6] = [
@@ -24,14 +23,14 @@ const CHECK: &str =
     "import sys; print('%d.%d' % sys.version_info[:2], flush=True); import venv, ensurepip; print('venv')";
 
 /// Whether a program can run the emulator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 enum Suitability {
     /// It can.
     Good,
     /// It is older than [`OLDEST`].
-    Old(PythonVersion),
+    Old(String),
     /// It cannot create virtual environments.
-    NoVenv(PythonVersion),
+    NoVenv(String),
     /// It is missing, broken, or not Python.
     NotPython,
 }
@@ -45,27 +44,31 @@ pub(super) async fn find(directory: &Path) -> Result<&'static str, SandboxError>
 }
 
 async fn find_among<'a>(programs: &[&'a str], directory: &Path) -> Result<&'a str, SandboxError> {
-    let mut old = None;
-    let mut no_venv = None;
+    let (mut old, mut no_venv) = (None, None);
     for &program in programs {
+        let name = || program.to_owned();
         match check(program, directory).await {
             Suitability::Good => return Ok(program),
-            Suitability::Old(version) => old = old.or(Some((program, version))),
-            Suitability::NoVenv(version) => no_venv = no_venv.or(Some((program, version))),
+            Suitability::Old(version) => {
+                old = old.or_else(|| {
+                    Some(SandboxError::OldPython {
+                        program: name(),
+                        version,
+                    })
+                })
+            }
+            Suitability::NoVenv(version) => {
+                no_venv = no_venv.or_else(|| {
+                    Some(SandboxError::NoVenv {
+                        program: name(),
+                        version,
+                    })
+                });
+            }
             Suitability::NotPython => {}
         }
     }
-    Err(match (no_venv, old) {
-        (Some((program, version)), _) => SandboxError::NoVenv {
-            program: program.to_owned(),
-            version,
-        },
-        (None, Some((program, version))) => SandboxError::OldPython {
-            program: program.to_owned(),
-            version,
-        },
-        (None, None) => SandboxError::NoPython,
-    })
+    Err(no_venv.or(old).unwrap_or(SandboxError::NoPython))
 }
 
 async fn check(program: &str, directory: &Path) -> Suitability {
@@ -78,24 +81,18 @@ async fn check(program: &str, directory: &Path) -> Suitability {
 
 fn parse_check(output: &str) -> Suitability {
     let mut lines = output.lines().map(str::trim);
-    let Some(version) = lines.next().and_then(parse_version) else {
-        return Suitability::NotPython;
-    };
-    if version < OLDEST {
-        Suitability::Old(version)
-    } else if lines.next() == Some("venv") {
-        Suitability::Good
-    } else {
-        Suitability::NoVenv(version)
+    let text = lines.next().unwrap_or_default();
+    match parse_version(text) {
+        None => Suitability::NotPython,
+        Some(version) if version < OLDEST => Suitability::Old(text.to_owned()),
+        Some(_) if lines.next() == Some("venv") => Suitability::Good,
+        Some(_) => Suitability::NoVenv(text.to_owned()),
     }
 }
 
-fn parse_version(text: &str) -> Option<PythonVersion> {
+fn parse_version(text: &str) -> Option<(u32, u32)> {
     let (major, minor) = text.split_once('.')?;
-    Some(PythonVersion {
-        major: major.parse().ok()?,
-        minor: minor.parse().ok()?,
-    })
+    Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -104,16 +101,15 @@ mod tests {
 
     #[test]
     fn the_output_of_the_check_is_parsed() {
-        let version = |minor| PythonVersion { major: 3, minor };
         let table = [
             ("3.10\nvenv\n", Suitability::Good),
             ("3.14\nvenv\n", Suitability::Good),
             ("3.11\r\nvenv\r\n", Suitability::Good),
             ("4.0\nvenv\n", Suitability::Good),
-            ("3.9\nvenv\n", Suitability::Old(version(9))),
-            ("3.9\n", Suitability::Old(version(9))),
-            ("2.7\nvenv\n", Suitability::Old(PythonVersion { major: 2, minor: 7 })),
-            ("3.12\n", Suitability::NoVenv(version(12))),
+            ("3.9\nvenv\n", Suitability::Old("3.9".to_owned())),
+            ("3.9\n", Suitability::Old("3.9".to_owned())),
+            ("2.7\nvenv\n", Suitability::Old("2.7".to_owned())),
+            ("3.12\n", Suitability::NoVenv("3.12".to_owned())),
             ("3\nvenv\n", Suitability::NotPython),
             ("3.x\nvenv\n", Suitability::NotPython),
             ("pyenv: python3.12: command not found", Suitability::NotPython),
@@ -157,7 +153,6 @@ mod tests {
         let old = script("old", "3.9\\nvenv\\n");
         let bare = script("bare", "3.11\\n");
         let absent = dir.path().join("absent").to_str().unwrap().to_owned();
-        let version = |minor| PythonVersion { major: 3, minor };
         let table: [(&[&str], Result<&str, SandboxError>); 6] = [
             (&[&good, &other], Ok(&good)),
             (&[&absent, &old, &bare, &other], Ok(&other)),
@@ -165,14 +160,14 @@ mod tests {
                 &[&absent, &old, &bare],
                 Err(SandboxError::NoVenv {
                     program: bare.clone(),
-                    version: version(11),
+                    version: "3.11".to_owned(),
                 }),
             ),
             (
                 &[&old, &absent],
                 Err(SandboxError::OldPython {
                     program: old.clone(),
-                    version: version(9),
+                    version: "3.9".to_owned(),
                 }),
             ),
             (&[&absent], Err(SandboxError::NoPython)),

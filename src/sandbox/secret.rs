@@ -2,7 +2,6 @@
 //! as functions of the emulator.
 
 use std::fmt;
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read};
 
@@ -23,11 +22,7 @@ impl Secret {
     pub(super) fn new() -> io::Result<Self> {
         let mut bytes = [0; BYTES];
         File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-        Ok(Self(bytes.iter().fold(String::new(), |mut text, byte| {
-            // Writing to a String cannot fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })))
+        Ok(Self(hex::encode(bytes)))
     }
 
     /// The secret as text.

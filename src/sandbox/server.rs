@@ -35,11 +35,14 @@ pub(super) enum Lifetime {
 }
 
 /// A server that was just started and has responded.
-#[derive(Debug)]
 pub(super) struct StartedServer {
-    pub(super) child: Child,
+    pub(super) process: ServerProcess,
     pub(super) record: ServerRecord,
 }
+
+/// A server's process, which is stopped with its process group when this is dropped; `None` once it is let go.
+#[derive(Debug)]
+pub(super) struct ServerProcess(pub(super) Option<Child>);
 
 /// Starts the emulator and waits until it responds.
 ///
@@ -86,10 +89,10 @@ pub(super) async fn start(
             mark,
             secret,
         };
-        let mut starting = Starting(Some(child));
+        let mut process = ServerProcess(Some(child));
         save(&record)?;
-        match starting.wait_until_healthy(&record).await {
-            Ok(child) => return Ok(StartedServer { child, record }),
+        match process.wait_until_healthy(&record).await {
+            Ok(()) => return Ok(StartedServer { process, record }),
             Err(StartFailure::Exited) if attempt < MAX_ATTEMPTS && reports_port_in_use(&log) => attempt += 1,
             Err(reason) => {
                 return Err(SandboxError::NotStarted {
@@ -112,9 +115,6 @@ pub(super) async fn is_healthy(record: &ServerRecord) -> bool {
     }
 }
 
-/// A child that is stopped with its process group unless it becomes healthy, also if the future is dropped.
-struct Starting(Option<Child>);
-
 #[derive(Debug, thiserror::Error)]
 enum StartFailure {
     #[error("it exited immediately")]
@@ -123,8 +123,13 @@ enum StartFailure {
     TimedOut,
 }
 
-impl Starting {
-    async fn wait_until_healthy(&mut self, record: &ServerRecord) -> Result<Child, StartFailure> {
+impl ServerProcess {
+    /// Lets it outlive this process.
+    pub(super) fn let_go(mut self) {
+        self.0 = None;
+    }
+
+    async fn wait_until_healthy(&mut self, record: &ServerRecord) -> Result<(), StartFailure> {
         let deadline = Instant::now() + START_TIMEOUT;
         while Instant::now() < deadline {
             let exited = self.0.as_mut().is_none_or(|c| !matches!(c.try_wait(), Ok(None)));
@@ -132,7 +137,7 @@ impl Starting {
                 return Err(StartFailure::Exited);
             }
             if is_healthy(record).await {
-                return self.0.take().ok_or(StartFailure::Exited);
+                return Ok(());
             }
             sleep(POLL).await;
         }
@@ -140,21 +145,16 @@ impl Starting {
     }
 }
 
-impl Drop for Starting {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
-        if let Some(child) = self.0.take() {
-            stop_child(child);
+        if let Some(child) = &mut self.0 {
+            // Functions that are still running would outlive the server.
+            signal_group(child.id(), KillSignal::Kill);
+            // An error means that it has already exited.
+            let _ = child.kill();
+            let _ = child.wait();
         }
     }
-}
-
-/// Stops a child and its process group and waits until the child has exited.
-pub(super) fn stop_child(mut child: Child) {
-    // Functions that are still running would outlive the server.
-    signal_group(child.id(), KillSignal::Kill);
-    // An error means that it has already exited.
-    let _ = child.kill();
-    let _ = child.wait();
 }
 
 /// A port that was free a moment ago.

@@ -201,9 +201,9 @@ async fn a_private_server_stops_when_its_holder_is_killed() {
     let directory = tempfile::tempdir().unwrap();
     let started = server::start(&python, directory.path(), Lifetime::Watched, &[], |_| Ok(()));
     let mut started = started.await.unwrap();
-    drop(started.child.stdin.take());
+    drop(started.process.0.as_mut().unwrap().stdin.take());
     let exited = has_exited(&started.record).await;
-    server::stop_child(started.child);
+    drop(started.process);
     assert!(exited);
 }
 

@@ -14,7 +14,6 @@ pub const CLUSTER_RETENTION: u32 = 300;
 pub(in crate::model) fn cluster_queue(scope: &Scope, name: QueueName, hub: &HubOptions, tags: Tags) -> Queue {
     Queue {
         retention: CLUSTER_RETENTION,
-        visibility: 30,
         policy: Some(queue_policy::cluster_queue(scope, &name, hub.senders())),
         ..queue(name, hub.key(), tags)
     }

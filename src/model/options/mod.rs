@@ -13,7 +13,7 @@ mod witness;
 pub use define::{BadSavedOption, BadValue};
 pub use table::*;
 pub use user_tags::UserTags;
-pub use value::{Bounded, BoundedDuration, DurationOutOfBounds, LogRetention, OrNone, OutOfBounds};
+pub use value::{Bounded, BoundedDuration, LogRetention, OrNone, OutOfBounds};
 pub use witness::{KEY_OF_QUEUE, Says, Witness};
 
 #[cfg(test)]

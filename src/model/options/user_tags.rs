@@ -26,35 +26,28 @@ impl UserTags {
         {
             return Ok(Self::default());
         }
-        let refuse = |value: &str| NameError {
-            kind: "tag",
-            value: value.to_owned(),
-            expected: "`KEY=VALUE` of letters, digits and `_.:/=+-@`, the value also with spaces; the key is up to 128 \
-                       long and does not begin with `kibus:` or `aws:`, the value up to 256",
+        let refuse = |tag: &str| {
+            let expected = "`KEY=VALUE` of letters, digits and `_.:/=+-@`, the value also with spaces; the key is up to \
+                            128 long and does not begin with `kibus:` or `aws:`, the value up to 256";
+            NameError::new("tag", tag, expected)
         };
         let valid = |text: &str, others: &str| text.chars().all(|c| c.is_alphanumeric() || others.contains(c));
-        given
-            .iter()
-            .map(|tag| {
-                let (key, value) = tag.split_once('=').ok_or_else(|| refuse(tag))?;
-                let reserved = key.to_lowercase().starts_with("aws:") || key.starts_with(NAMESPACE);
-                let fits = !key.is_empty() && key.chars().count() <= 128 && value.chars().count() <= 256;
-                if fits && !reserved && valid(key, "_.:/+-@") && valid(value, "_.:/=+-@ ") {
-                    Ok((key.to_owned(), value.to_owned()))
-                } else {
-                    Err(refuse(tag))
-                }
-            })
-            .collect::<Result<_, _>>()
-            .map(Self)
-            .and_then(|tags| match tags.memo() {
-                keys if keys.len() <= MEMORY => Ok(tags),
-                keys => Err(NameError {
-                    kind: "set of tags",
-                    value: keys,
-                    expected: "fewer or shorter keys: all of them together, with a space between, up to 256 long",
-                }),
-            })
+        let mut tags = Self::default();
+        for tag in given {
+            let (key, value) = tag.split_once('=').ok_or_else(|| refuse(tag))?;
+            let reserved = key.to_lowercase().starts_with("aws:") || key.starts_with(NAMESPACE);
+            let fits = !key.is_empty() && key.chars().count() <= 128 && value.chars().count() <= 256;
+            if !fits || reserved || !valid(key, "_.:/+-@") || !valid(value, "_.:/=+-@ ") {
+                return Err(refuse(tag));
+            }
+            tags.0.insert(key.to_owned(), value.to_owned());
+        }
+        let keys = tags.memo();
+        if keys.len() > MEMORY {
+            let expected = "fewer or shorter keys: all of them together, with a space between, up to 256 long";
+            return Err(NameError::new("set of tags", &keys, expected));
+        }
+        Ok(tags)
     }
 
     /// The tags for a resource.

@@ -51,8 +51,7 @@ impl<const MIN: u32, const MAX: u32> FromStr for Bounded<MIN, MAX> {
             Ok(number) if (MIN..=MAX).contains(&number) => Ok(Self(number)),
             _ => Err(OutOfBounds {
                 value: s.to_owned(),
-                min: MIN,
-                max: MAX,
+                expected: format!("a whole number from {MIN} to {MAX}"),
             }),
         }
     }
@@ -64,13 +63,12 @@ impl<const MIN: u32, const MAX: u32> fmt::Display for Bounded<MIN, MAX> {
     }
 }
 
-/// Not a whole number, or out of bounds.
+/// Not a number, or not a duration, within the bounds.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{}` is not a whole number from {min} to {max}", .value.escape_debug())]
+#[error("`{}` is not {expected}", .value.escape_debug())]
 pub struct OutOfBounds {
     value: String,
-    min: u32,
-    max: u32,
+    expected: String,
 }
 
 /// A duration from `MIN` to `MAX` seconds.
@@ -86,20 +84,21 @@ impl<const MIN: u32, const MAX: u32> BoundedDuration<MIN, MAX> {
 }
 
 impl<const MIN: u32, const MAX: u32> FromStr for BoundedDuration<MIN, MAX> {
-    type Err = DurationOutOfBounds;
+    type Err = OutOfBounds;
 
     /// Takes a duration with a unit, or seconds.
-    fn from_str(s: &str) -> Result<Self, DurationOutOfBounds> {
+    fn from_str(s: &str) -> Result<Self, OutOfBounds> {
         let seconds = parse_duration(s).or_else(|| s.parse().ok());
-        seconds
-            .and_then(|seconds| seconds.try_into().ok())
-            .filter(|seconds| (MIN..=MAX).contains(seconds))
-            .map(Self)
-            .ok_or_else(|| DurationOutOfBounds {
-                value: s.to_owned(),
-                min: duration_text(MIN.into()),
-                max: duration_text(MAX.into()),
-            })
+        match seconds.and_then(|seconds| seconds.try_into().ok()) {
+            Some(seconds) if (MIN..=MAX).contains(&seconds) => Ok(Self(seconds)),
+            _ => {
+                let (min, max) = (duration_text(MIN.into()), duration_text(MAX.into()));
+                Err(OutOfBounds {
+                    value: s.to_owned(),
+                    expected: format!("a duration from {min} to {max}, such as `90m`, `2h` or `1d`"),
+                })
+            }
+        }
     }
 }
 
@@ -108,15 +107,6 @@ impl<const MIN: u32, const MAX: u32> fmt::Display for BoundedDuration<MIN, MAX> 
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
-}
-
-/// Not a duration, or out of bounds.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{}` is not a duration from {min} to {max}, such as `90m`, `2h` or `1d`", .value.escape_debug())]
-pub struct DurationOutOfBounds {
-    value: String,
-    min: String,
-    max: String,
 }
 
 /// Retention of the router log, in days: one of the values that CloudWatch Logs takes.
@@ -149,12 +139,12 @@ impl FromStr for LogRetention {
         };
         match days {
             Some(days) if Self::DAYS.contains(&days) => Ok(Self(days)),
-            _ => Err(NameError {
-                kind: "log retention",
-                value: s.to_owned(),
-                expected: "a number of days that CloudWatch Logs takes, such as `14d`: 1, 3, 5, 7, 14, 30, 60, 90, \
-                           120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288 or 3653",
-            }),
+            _ => Err(NameError::new(
+                "log retention",
+                s,
+                "a number of days that CloudWatch Logs takes, such as `14d`: 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, \
+                 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288 or 3653",
+            )),
         }
     }
 }

@@ -107,7 +107,7 @@ impl Scope {
         }
     }
 
-    fn arn(&self, service: &str, resource: &str) -> String {
+    pub(in crate::model) fn arn(&self, service: &str, resource: &str) -> String {
         format!(
             "arn:{}:{service}:{}:{}:{resource}",
             self.partition, self.region, self.account

@@ -64,14 +64,7 @@ impl TestedCalls for AwsCalls<'_> {
     async fn queue_tags(&self, queue: &QueueName) -> Result<Tags, CallError> {
         let call = self.sqs.list_queue_tags().queue_url(self.url(queue));
         let answer = call.send().await.map_err(|e| error(&e))?;
-        Ok(Tags(
-            answer
-                .tags()
-                .into_iter()
-                .flatten()
-                .map(|(key, value)| (key.clone(), value.clone()))
-                .collect(),
-        ))
+        Ok(answer.tags.unwrap_or_default().into_iter().collect())
     }
 }
 

@@ -1,5 +1,8 @@
 //! What each problem names, and how long a call is retried.
 
+use aws_smithy_types::DateTime;
+use aws_smithy_types::date_time::Format;
+
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 

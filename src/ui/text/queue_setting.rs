@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::model::document::Document;
 use crate::model::karpenter::KarpenterVersion;
 use crate::model::name::QueueName;
-use crate::model::template::Template;
+use crate::model::template;
 
 /// The setting from which Karpenter reads the name of its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl QueueSetting {
             Setting::Both => include_str!("../../../templates/karpenter/values-0.32.yaml"),
             Setting::HelmValue => include_str!("../../../templates/karpenter/values-from-0.33.yaml"),
         };
-        let values = Template::builtin_yaml(values).fill(&[("queue", queue.clone())]);
+        let values = template::fill_yaml(values, &[("queue", queue.clone())]);
         let namespace = setting.namespace();
         let commands = match setting {
             Setting::ConfigMap => vec![patch(namespace, queue), restart(namespace)],
@@ -108,9 +108,8 @@ fn helm_upgrade(version: Option<KarpenterVersion>, namespace: &str, values: &Doc
 }
 
 fn patch(namespace: &str, queue: Value) -> Vec<String> {
-    let patch = Template::builtin(include_str!("../../../templates/karpenter/global-settings.json"))
-        .fill(&[("queue", queue)])
-        .compact();
+    let patch = include_str!("../../../templates/karpenter/global-settings.json");
+    let patch = template::fill(patch, &[("queue", queue)]).compact();
     words(&[
         "kubectl",
         "patch",
