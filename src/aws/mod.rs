@@ -61,6 +61,7 @@ use crate::model::resource::{FunctionMapping, FunctionSettings, Resource, Resour
 use crate::model::scope::Scope;
 use crate::model::status::Status;
 use crate::plan::{FieldChange, Op};
+use crate::wire::signed_call;
 use changes::Update;
 use error::OrFault;
 use pace::Pace;
@@ -84,7 +85,7 @@ pub struct AwsCloud {
     events: aws_sdk_eventbridge::Client,
     tagging: aws_sdk_resourcegroupstagging::Client,
     fresh_connections: fresh_connections::FreshConnections,
-    get_key_policy: key_policy::GetKeyPolicy,
+    get_key_policy: signed_call::Call,
 }
 
 impl AwsCloud {
