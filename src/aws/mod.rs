@@ -29,7 +29,6 @@ mod pace;
 mod pages;
 mod probe;
 mod queue;
-mod queue_depth;
 mod retry;
 mod role;
 mod role_details;

@@ -4,7 +4,7 @@
 //! queue's attributes takes up to a minute to propagate; nothing waits for that, since deliveries are retried.
 
 mod age;
-mod attributes;
+pub(super) mod attributes;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
