@@ -16,16 +16,6 @@ use crate::cloud::Fault;
 use crate::model::name::FunctionName;
 use crate::model::resource::{Alias, Code, FunctionSettings};
 
-/// The settings of a published version of a function; `None` if there is no such version.
-pub(super) async fn read(
-    cloud: &AwsCloud,
-    name: &FunctionName,
-    number: u64,
-) -> Result<Option<FunctionSettings>, Fault> {
-    let version = configuration(cloud, name, &number.to_string()).await?;
-    Ok(version.map(|configuration| published(&configuration)))
-}
-
 /// The configuration of the version with this number, or behind this alias; `None` if there is no such version.
 pub(super) async fn configuration(
     cloud: &AwsCloud,

@@ -61,6 +61,12 @@ macro_rules! names {
             }
         }
 
+        impl From<&$name> for String {
+            fn from(name: &$name) -> Self {
+                name.0.clone()
+            }
+        }
+
         impl AsRef<str> for $name {
             fn as_ref(&self) -> &str {
                 &self.0
