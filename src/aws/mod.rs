@@ -56,8 +56,9 @@ use crate::model::status::Status;
 use crate::plan::{FieldChange, Op};
 use crate::wire::signed_call;
 use changes::Update;
-use error::OrFault;
+use error::failed;
 use pace::Pace;
+use wait::WaitReason;
 
 /// One bus's account and Region on AWS.
 #[derive(Clone, Debug)]
@@ -152,9 +153,43 @@ impl AwsCloud {
         let attempt = || {
             // The future of the SDK is large, and would be part of each future that waits for it.
             let sent = Box::pin(send());
-            async move { sent.await.or_fault(action) }
+            async move { sent.await.map_err(|e| failed(action, &e)) }
         };
-        self.pace.call(action, self.stop.as_ref(), attempt).await
+        self.paced(action, attempt).await
+    }
+
+    /// Repeats what makes a call, at the pace that its service allows.
+    async fn paced<T, F>(&self, action: &str, attempt: impl Fn() -> F) -> Result<T, Fault>
+    where
+        F: Future<Output = Result<T, Fault>>,
+    {
+        let stop = self.stop.as_ref();
+        let waiting = stop.map_or_else(Waiting::unattended, |stop| Waiting::new(&|_| {}, stop));
+        self.pace.call(action, waiting, attempt).await
+    }
+
+    /// The same, again as long as AWS refuses it because an earlier change is not finished.
+    async fn accepted<T, E, F>(&self, action: &str, waiting: Waiting<'_>, send: impl Fn() -> F) -> Result<T, Fault>
+    where
+        E: ProvideErrorMetadata + StdError + 'static,
+        F: Future<Output = Result<T, SdkError<E, HttpResponse>>>,
+    {
+        self.seen(action, &[], waiting, send).await
+    }
+
+    /// The same for a call that may be too early for one of these reasons ([`wait::seen`]).
+    async fn seen<T, E, F>(
+        &self,
+        action: &str,
+        unseen: &[WaitReason],
+        waiting: Waiting<'_>,
+        send: impl Fn() -> F,
+    ) -> Result<T, Fault>
+    where
+        E: ProvideErrorMetadata + StdError + 'static,
+        F: Future<Output = Result<T, SdkError<E, HttpResponse>>>,
+    {
+        wait::seen(action, unseen, waiting, || self.call(action, &send)).await
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::AwsCloud;
-use super::error::rejected;
+use super::error::fault;
 use crate::cloud::{Fault, FaultKind, Read};
 use crate::model::resource::ResourceId;
 
@@ -45,10 +45,7 @@ pub(super) async fn check(cloud: &AwsCloud, action: &str, id: &ResourceId) -> Re
     if cloud.known_absent.take(id, Instant::now()) || cloud.read(id).await?.is_none() {
         return Ok(());
     }
-    Err(Fault {
-        kind: FaultKind::Exists,
-        ..rejected(action, format!("{id} already exists"))
-    })
+    Err(fault(FaultKind::Exists, action, format!("{id} already exists")))
 }
 
 #[cfg(test)]
