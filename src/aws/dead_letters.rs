@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use aws_sdk_sqs::operation::receive_message::builders::ReceiveMessageFluentBuilder;
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName as Attribute};
 
-use super::AwsCloud;
 use super::error::rejected;
 use super::invoke::{INVOKE, Invoked, invoke_once};
 use super::log_lines::lines;
+use super::{AwsCloud, signed};
 use crate::cloud::Fault;
 use crate::dead_letters::{DeadLetter, DeadLetterCause, DeadLetters, ReceivedLetter, batch_event, failed_messages};
 use crate::model::name::{FunctionName, LogGroupName, QueueName};
@@ -21,7 +21,7 @@ const LOG_CALLS: usize = 50;
 impl DeadLetters for AwsCloud {
     async fn receive(&self, queue: &QueueName, hidden: u32) -> Result<Vec<ReceivedLetter>, Fault> {
         let options = |call: ReceiveMessageFluentBuilder| {
-            call.visibility_timeout(i32::try_from(hidden).unwrap_or(i32::MAX))
+            call.visibility_timeout(signed(hidden))
                 .message_system_attribute_names(Attribute::All)
                 .message_attribute_names("All")
         };

@@ -8,11 +8,10 @@ use std::collections::BTreeSet;
 use aws_sdk_lambda::operation::list_event_source_mappings::builders::ListEventSourceMappingsFluentBuilder;
 use aws_sdk_lambda::types::{EventSourceMappingConfiguration, FilterCriteria, FunctionResponseType, ScalingConfig};
 
-use super::AwsCloud;
 use super::changes::{Changes, Update};
 use super::error::{fault, if_present, rejected};
-use super::pages;
 use super::wait::{Tried, WaitReason, Waiting, settled};
+use super::{AwsCloud, pages, signed};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::{FunctionName, QueueName};
 use crate::model::resource::{EventSourceMapping, FunctionMapping, MappingField};
@@ -68,11 +67,8 @@ pub(super) async fn create(cloud: &AwsCloud, mapping: &EventSourceMapping, waiti
         match (other.state(), other.uuid()) {
             (Some("Deleting"), Some(uuid)) => gone(cloud, uuid, waiting).await?,
             _ => {
-                return Err(fault(
-                    FaultKind::Exists,
-                    action,
-                    "the event source mapping already exists",
-                ));
+                let message = "the event source mapping already exists";
+                return Err(fault(FaultKind::Exists, action, message));
             }
         }
     }
@@ -280,8 +276,4 @@ fn scaling(mapping: &EventSourceMapping) -> ScalingConfig {
     ScalingConfig::builder()
         .set_maximum_concurrency(mapping.maximum_concurrency.map(signed))
         .build()
-}
-
-fn signed(number: u32) -> i32 {
-    number.try_into().unwrap_or(i32::MAX)
 }

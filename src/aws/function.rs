@@ -20,10 +20,10 @@ pub(super) use configuration::{base64_of, nothing, settings};
 use ready::gone;
 pub(super) use ready::ready;
 
-use super::AwsCloud;
 use super::changes::{Changes, Update};
 use super::error::{if_present, refusal};
 use super::wait::Waiting;
+use super::{AwsCloud, signed};
 use crate::cloud::Fault;
 use crate::model::name::FunctionName;
 use crate::model::resource::{Code, Function, FunctionField, FunctionSettings, Logging};
@@ -257,8 +257,4 @@ fn logging_config(Logging { group, format }: &Logging) -> LoggingConfig {
         .log_group(group)
         .log_format(format.as_str().into())
         .build()
-}
-
-fn signed(number: u32) -> i32 {
-    number.try_into().unwrap_or(i32::MAX)
 }

@@ -2,11 +2,10 @@
 
 use aws_sdk_cloudwatchlogs::types::LogGroup as AwsLogGroup;
 
-use super::AwsCloud;
 use super::changes::{Changes, Update};
 use super::error::if_present;
-use super::pages;
 use super::wait::Waiting;
+use super::{AwsCloud, pages, signed};
 use crate::cloud::Fault;
 use crate::model::name::LogGroupName;
 use crate::model::resource::{LogGroup, LogGroupField};
@@ -93,7 +92,7 @@ async fn retain(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<'_>) -> Res
     match group.retention_days {
         Some(days) => {
             let call = cloud.logs.put_retention_policy().log_group_name(&group.name);
-            let call = call.retention_in_days(days.try_into().unwrap_or(i32::MAX));
+            let call = call.retention_in_days(signed(days));
             let answer = cloud.accepted("logs:PutRetentionPolicy", waiting, || call.clone().send());
             answer.await.map(drop)
         }

@@ -38,7 +38,7 @@ mod version;
 mod wait;
 
 use std::error::Error as StdError;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
@@ -191,6 +191,16 @@ impl AwsCloud {
     {
         wait::seen(action, unseen, waiting, || self.call(action, &send)).await
     }
+}
+
+/// Every state that this room keeps is valid, so a poisoned lock does no harm.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A number for the SDK, which takes none without a sign.
+fn signed(number: u32) -> i32 {
+    number.try_into().unwrap_or(i32::MAX)
 }
 
 macro_rules! snapshot {

@@ -7,12 +7,13 @@ mod line;
 mod silence;
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
 use super::error::fault;
+use super::locked;
 use crate::cloud::{Fault, FaultKind, Waiting};
 use crate::model::slowdown::{Slowdown, reason};
 use group::{Group, is_read};
@@ -136,11 +137,6 @@ impl Drop for Place<'_> {
     fn drop(&mut self) {
         self.pace.line(self.group, |line| line.leave(self.ticket));
     }
-}
-
-/// Every state is valid, so a poisoned lock does no harm.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

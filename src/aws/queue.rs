@@ -7,18 +7,18 @@ mod age;
 pub(super) mod attributes;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use aws_sdk_sqs::Config;
 use aws_sdk_sqs::config::SharedHttpClient;
 use aws_sdk_sqs::types::QueueAttributeName as Attribute;
 
-use super::AwsCloud;
 use super::changes::{Changes, Update};
 use super::deleted_queue::until_gone;
 use super::error::{fault, if_present, rejected};
 use super::wait::{Tried, WaitReason, Waiting, pause, settled};
+use super::{AwsCloud, locked};
 use crate::cloud::{Fault, FaultKind, Read};
 use crate::iam::grants::other_senders;
 use crate::model::cluster::TAGS_REMEMBERED;
@@ -212,7 +212,7 @@ pub(super) async fn gone(cloud: &AwsCloud, name: &QueueName, waiting: Waiting<'_
     let url = &cloud.queue_url(name);
     let last = Mutex::new(None);
     until_gone(waiting, || {
-        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = locked(&last);
         let round = cloud.fresh_connections.after(last.as_ref());
         *last = Some(Arc::clone(&round));
         async move {

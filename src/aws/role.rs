@@ -1,15 +1,15 @@
 //! IAM roles.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use aws_sdk_iam::types::Tag;
 
-use super::AwsCloud;
 use super::changes::{Changes, Update};
 use super::document;
 use super::error::{if_present, rejected};
 use super::wait::{WaitReason, Waiting};
+use super::{AwsCloud, locked};
 use crate::cloud::Fault;
 use crate::model::name::RoleName;
 use crate::model::resource::{Role, RoleField};
@@ -26,15 +26,13 @@ pub(super) struct Bounded(Arc<Mutex<BTreeSet<RoleName>>>);
 impl Bounded {
     fn note(&self, role: &Role) {
         if role.permissions_boundary.is_some() {
-            let mut roles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            roles.insert(role.name.clone());
+            locked(&self.0).insert(role.name.clone());
         }
     }
 
     /// Why AWS may deny or not find what is about this role, for now.
     pub(super) fn unseen(&self, role: &RoleName) -> &'static [WaitReason] {
-        let roles = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if roles.contains(role) {
+        if locked(&self.0).contains(role) {
             &[WaitReason::RoleUnknown, WaitReason::BoundaryUnknown]
         } else {
             NEW
@@ -43,8 +41,8 @@ impl Bounded {
 }
 
 pub(super) async fn read(cloud: &AwsCloud, name: &RoleName) -> Result<Option<Role>, Fault> {
-    let call = cloud.iam.get_role().role_name(name);
     let action = "iam:GetRole";
+    let call = cloud.iam.get_role().role_name(name);
     let Some(answer) = if_present(cloud.call(action, || call.clone().send()).await)? else {
         return Ok(None);
     };

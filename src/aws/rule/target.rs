@@ -2,10 +2,9 @@
 
 use aws_sdk_eventbridge::types::{DeadLetterConfig, RetryPolicy, Target as AwsTarget};
 
-use crate::aws::AwsCloud;
 use crate::aws::error::{refusal, rejected};
-use crate::aws::pages;
 use crate::aws::wait::{Waiting, seen};
+use crate::aws::{AwsCloud, pages, signed};
 use crate::cloud::Fault;
 use crate::model::name::RuleName;
 use crate::model::resource::{Rule, Target};
@@ -28,7 +27,6 @@ pub(super) async fn all(cloud: &AwsCloud, name: &RuleName) -> Result<Vec<AwsTarg
 /// Creates or replaces kibus's target.
 pub(super) async fn put(cloud: &AwsCloud, rule: &RuleName, target: &Target, waiting: Waiting<'_>) -> Result<(), Fault> {
     let action = "events:PutTargets";
-    let signed = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
     // PutTargets replaces the whole target, so leaving out what kibus never sets removes it.
     let Target {
         arn,
