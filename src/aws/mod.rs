@@ -158,17 +158,7 @@ impl AwsCloud {
         self.paced(action, attempt).await
     }
 
-    /// Repeats what makes a call, at the pace that its service allows.
-    async fn paced<T, F>(&self, action: &str, attempt: impl Fn() -> F) -> Result<T, Fault>
-    where
-        F: Future<Output = Result<T, Fault>>,
-    {
-        let stop = self.stop.as_ref();
-        let waiting = stop.map_or_else(Waiting::unattended, |stop| Waiting::new(&|_| {}, stop));
-        self.pace.call(action, waiting, attempt).await
-    }
-
-    /// The same, again as long as AWS refuses it because an earlier change is not finished.
+    /// The same, made again as long as AWS refuses it for what passes by itself, like an earlier change in progress.
     async fn accepted<T, E, F>(&self, action: &str, waiting: Waiting<'_>, send: impl Fn() -> F) -> Result<T, Fault>
     where
         E: ProvideErrorMetadata + StdError + 'static,
@@ -190,6 +180,16 @@ impl AwsCloud {
         F: Future<Output = Result<T, SdkError<E, HttpResponse>>>,
     {
         wait::seen(action, unseen, waiting, || self.call(action, &send)).await
+    }
+
+    /// Repeats what makes a call, at the pace that its service allows.
+    async fn paced<T, F>(&self, action: &str, attempt: impl Fn() -> F) -> Result<T, Fault>
+    where
+        F: Future<Output = Result<T, Fault>>,
+    {
+        let stop = self.stop.as_ref();
+        let waiting = stop.map_or_else(Waiting::unattended, |stop| Waiting::new(&|_| {}, stop));
+        self.pace.call(action, waiting, attempt).await
     }
 }
 

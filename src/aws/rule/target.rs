@@ -88,12 +88,13 @@ pub(super) fn read(target: &AwsTarget) -> Target {
     let retry = target.retry_policy();
     let number = |value: Option<i32>, default| value.and_then(|value| u32::try_from(value).ok()).unwrap_or(default);
     let transformer = target.input_transformer().map(|t| t.input_template());
-    let mut rewrites = [
+    let rewrite = [
         ("Input", target.input()),
         ("InputPath", target.input_path()),
         ("InputTransformer", transformer),
     ]
-    .into_iter();
+    .into_iter()
+    .find_map(|(kind, text)| Some(format!("{kind} {}", text?)));
     let dead_letters = target.dead_letter_config().and_then(DeadLetterConfig::arn);
     let parameters = target.sqs_parameters();
     Target {
@@ -101,7 +102,7 @@ pub(super) fn read(target: &AwsTarget) -> Target {
         retry_age: number(retry.and_then(|r| r.maximum_event_age_in_seconds), DEFAULT_RETRY.0),
         retries: number(retry.and_then(|r| r.maximum_retry_attempts), DEFAULT_RETRY.1),
         dead_letters: dead_letters.map(str::to_owned),
-        rewrite: rewrites.find_map(|(kind, text)| Some(format!("{kind} {}", text?))),
+        rewrite,
         role: target.role_arn.clone(),
         message_group: parameters.and_then(|p| p.message_group_id.clone()),
     }
