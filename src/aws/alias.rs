@@ -12,7 +12,7 @@ use super::error::if_present;
 use super::function;
 use super::self_test;
 use super::version::{self, configuration, publish, published};
-use super::wait::{Waiting, accepted};
+use super::wait::Waiting;
 use crate::cloud::Fault;
 use crate::model::name::FunctionName;
 use crate::model::resource::{Alias, History};
@@ -25,7 +25,7 @@ pub(super) async fn read(
     alias: &str,
 ) -> Result<Option<(Alias, Option<VersionState>)>, Fault> {
     let itself = async {
-        let call = cloud.lambda.get_alias().function_name(name.as_str()).name(alias);
+        let call = cloud.lambda.get_alias().function_name(name).name(alias);
         if_present(cloud.call("lambda:GetAlias", || call.clone().send()).await)
     };
     let (answer, behind, versions) = tokio::try_join!(
@@ -51,9 +51,8 @@ pub(super) async fn read(
     let configuration = behind.unwrap_or_else(function::nothing);
     let number: Option<u64> = number.parse().ok();
     let description = answer.description.unwrap_or_default();
-    let weights = answer
-        .routing_config
-        .and_then(|routing| routing.additional_version_weights);
+    let weights = answer.routing_config.and_then(|r| r.additional_version_weights);
+    let weights = weights.unwrap_or_default().into_iter();
     let mut history = History::saved(&description, number);
     history.before.retain(|number| versions.contains(number));
     let alias = Alias {
@@ -62,8 +61,6 @@ pub(super) async fn read(
         settings: published(&configuration),
         version: number,
         shares: weights
-            .unwrap_or_default()
-            .into_iter()
             .map(|(version, weight)| format!("version {version}: {weight}"))
             .collect(),
         history,
@@ -73,18 +70,13 @@ pub(super) async fn read(
 }
 
 pub(super) async fn create(cloud: &AwsCloud, alias: &Alias, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let action = "lambda:CreateAlias";
     let version = publish(cloud, alias, waiting).await?;
     self_test::pass(cloud, alias, version, None, waiting).await?;
-    let history = History::default();
-    accepted(action, waiting, || {
-        let call = cloud.lambda.create_alias().function_name(alias.function.as_str());
-        let call = call.name(&alias.name).function_version(version.to_string());
-        let call = call.description(history.describe(version));
-        async move { cloud.call(action, || call.clone().send()).await }
-    })
-    .await
-    .map(drop)
+    let call = cloud.lambda.create_alias().function_name(&alias.function);
+    let call = call.name(&alias.name).function_version(version.to_string());
+    let call = call.description(History::default().describe(version));
+    let answer = cloud.accepted("lambda:CreateAlias", waiting, || call.clone().send());
+    answer.await.map(drop)
 }
 
 /// Points the alias to what the function is now, or to the older version that the plan names.
@@ -115,7 +107,6 @@ async fn point(
     history: &History,
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
-    let action = "lambda:UpdateAlias";
     let Alias {
         function,
         name,
@@ -125,21 +116,18 @@ async fn point(
         history: _,  // depends on that number
         versions: _, // the others are deleted after the move
     } = alias;
-    accepted(action, waiting, || {
-        let call = cloud.lambda.update_alias().function_name(function.as_str());
-        let call = call.name(name).function_version(version.to_string());
-        let call = call.description(history.describe(version));
-        // If the call leaves them out, the weights of other versions stay.
-        let alone = AliasRoutingConfiguration::builder().set_additional_version_weights(Some(HashMap::new()));
-        let call = call.routing_config(alone.build());
-        async move { cloud.call(action, || call.clone().send()).await }
-    })
-    .await
-    .map(drop)
+    let call = cloud.lambda.update_alias().function_name(function);
+    let call = call.name(name).function_version(version.to_string());
+    let call = call.description(history.describe(version));
+    // If the call leaves them out, the weights of other versions stay.
+    let alone = AliasRoutingConfiguration::builder().set_additional_version_weights(Some(HashMap::new()));
+    let call = call.routing_config(alone.build());
+    let answer = cloud.accepted("lambda:UpdateAlias", waiting, || call.clone().send());
+    answer.await.map(drop)
 }
 
 /// Its versions stay until the function is deleted.
 pub(super) async fn delete(cloud: &AwsCloud, name: &FunctionName, alias: &str, _: Waiting<'_>) -> Result<(), Fault> {
-    let call = cloud.lambda.delete_alias().function_name(name.as_str()).name(alias);
+    let call = cloud.lambda.delete_alias().function_name(name).name(alias);
     if_present(cloud.call("lambda:DeleteAlias", || call.clone().send()).await).map(drop)
 }

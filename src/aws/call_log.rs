@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use aws_smithy_runtime_api::box_error::BoxError;
 use aws_smithy_runtime_api::client::interceptors::context::{
-    BeforeSerializationInterceptorContextRef, BeforeTransmitInterceptorContextRef, FinalizerInterceptorContextRef,
+    BeforeTransmitInterceptorContextRef, FinalizerInterceptorContextRef,
 };
 use aws_smithy_runtime_api::client::interceptors::{Intercept, dyn_dispatch_hint};
 use aws_smithy_runtime_api::client::orchestrator::{HttpResponse, Metadata};
@@ -28,18 +28,15 @@ const PARSED: usize = 65_536;
 #[derive(Debug)]
 pub(super) struct CallLog;
 
+/// A call that is to be logged.
 #[derive(Debug)]
-struct StartTime(Instant);
-
-impl Storable for StartTime {
-    type Storer = StoreReplace<Self>;
+struct Begun {
+    at: Instant,
+    /// The name of the resource, where the request holds it.
+    resource: String,
 }
 
-/// The name of the resource, where the request holds it.
-#[derive(Debug)]
-struct Named(String);
-
-impl Storable for Named {
+impl Storable for Begun {
     type Storer = StoreReplace<Self>;
 }
 
@@ -47,16 +44,6 @@ impl Storable for Named {
 impl Intercept for CallLog {
     fn name(&self) -> &'static str {
         "kibus calls"
-    }
-
-    fn read_before_serialization(
-        &self,
-        _: &BeforeSerializationInterceptorContextRef<'_>,
-        _: &RuntimeComponents,
-        config: &mut ConfigBag,
-    ) -> Result<(), BoxError> {
-        config.interceptor_state().store_put(StartTime(Instant::now()));
-        Ok(())
     }
 
     fn read_after_serialization(
@@ -67,8 +54,9 @@ impl Intercept for CallLog {
     ) -> Result<(), BoxError> {
         if tracing::enabled!(target: TARGET, Level::DEBUG) {
             let request = context.request();
-            let name = resource(request.uri(), request.body().bytes().unwrap_or_default());
-            config.interceptor_state().store_put(Named(name));
+            let resource = resource(request.uri(), request.body().bytes().unwrap_or_default());
+            let at = Instant::now();
+            config.interceptor_state().store_put(Begun { at, resource });
         }
         Ok(())
     }
@@ -79,12 +67,9 @@ impl Intercept for CallLog {
         _: &RuntimeComponents,
         config: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        let (Some(call), Some(StartTime(at))) = (config.load::<Metadata>(), config.load::<StartTime>()) else {
+        let (Some(call), Some(Begun { at, resource })) = (config.load::<Metadata>(), config.load::<Begun>()) else {
             return Ok(());
         };
-        if !tracing::enabled!(target: TARGET, Level::DEBUG) {
-            return Ok(());
-        }
         let answer = context.response();
         let result = match (context.output_or_error(), answer) {
             (Some(Ok(_)), _) => "ok".to_owned(),
@@ -94,11 +79,10 @@ impl Intercept for CallLog {
             }
             (_, None) => "no answer".to_owned(),
         };
-        let name = config.load::<Named>().map_or("", |Named(name)| name);
         let id = answer.and_then(HttpResponse::request_id).unwrap_or_default();
         let line = [
             format!("{}:{}", iam_prefix(call.service()), call.name()),
-            name.to_owned(),
+            resource.clone(),
             format!("{} ms", at.elapsed().as_millis()),
             result,
             id.to_owned(),

@@ -1,10 +1,9 @@
 //! What an update changes: fields of the resource's kind, and tags.
 
-use std::collections::BTreeMap;
-
 use super::error::rejected;
 use crate::cloud::Fault;
 use crate::model::field::{FieldName, FieldValue};
+use crate::model::tags::Tags;
 use crate::plan::FieldChange;
 
 /// An update of a resource.
@@ -41,7 +40,7 @@ impl<F: FieldName> Changes<F> {
             let FieldChange { path, to, from: _ } = change;
             match (change.tag(), to) {
                 (Some(key), FieldValue::Text(value)) => {
-                    sorted.tags.set.insert(key.to_owned(), value.clone());
+                    sorted.tags.set.0.insert(key.to_owned(), value.clone());
                 }
                 (Some(key), _) => sorted.tags.remove.push(key.to_owned()),
                 (None, _) => sorted
@@ -60,7 +59,7 @@ impl<F: FieldName> Changes<F> {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct TagChanges {
     /// To set, whether they exist or not.
-    pub(super) set: BTreeMap<String, String>,
+    pub(super) set: Tags,
     /// To remove.
     pub(super) remove: Vec<String>,
 }
@@ -89,7 +88,7 @@ mod tests {
             ],
         );
         let tags = TagChanges {
-            set: BTreeMap::from([("kibus:bus".to_owned(), "kibus".to_owned())]),
+            set: Tags::default().with("kibus:bus", "kibus"),
             remove: vec!["policy".to_owned()],
         };
         let fields = vec![QueueField::Policy];

@@ -2,18 +2,17 @@
 
 use std::collections::BTreeSet;
 
+use aws_sdk_sqs::operation::receive_message::builders::ReceiveMessageFluentBuilder;
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName as Attribute};
 
-use super::AwsCloud;
 use super::error::rejected;
 use super::invoke::{INVOKE, Invoked, invoke_once};
 use super::log_lines::lines;
+use super::{AwsCloud, signed};
 use crate::cloud::Fault;
 use crate::dead_letters::{DeadLetter, DeadLetterCause, DeadLetters, ReceivedLetter, batch_event, failed_messages};
 use crate::model::name::{FunctionName, LogGroupName, QueueName};
 
-/// The most messages that one receive returns.
-const BATCH: i32 = 10;
 /// The lines of the router about messages that it returned to their queue.
 const RETRIES: &str = "{ $.message = \"retried\" }";
 /// How many calls a search of the log takes at most. Each searches about a megabyte.
@@ -21,24 +20,20 @@ const LOG_CALLS: usize = 50;
 
 impl DeadLetters for AwsCloud {
     async fn receive(&self, queue: &QueueName, hidden: u32) -> Result<Vec<ReceivedLetter>, Fault> {
-        let call = self.sqs.receive_message().queue_url(self.queue_url(queue));
-        // Long polling queries all of a queue's servers, short polling only some.
-        let call = call
-            .max_number_of_messages(BATCH)
-            .wait_time_seconds(1)
-            .visibility_timeout(i32::try_from(hidden).unwrap_or(i32::MAX))
-            .message_system_attribute_names(Attribute::All)
-            .message_attribute_names("All");
-        let messages = self.call("sqs:ReceiveMessage", || call.clone().send()).await?.messages;
-        Ok(messages.unwrap_or_default().into_iter().filter_map(received).collect())
+        let options = |call: ReceiveMessageFluentBuilder| {
+            call.visibility_timeout(signed(hidden))
+                .message_system_attribute_names(Attribute::All)
+                .message_attribute_names("All")
+        };
+        let messages = self.received(queue, 1, options).await?;
+        Ok(messages.into_iter().filter_map(received).collect())
     }
 
     async fn release(&self, queue: &QueueName, receipt: &str) -> Result<(), Fault> {
         let call = self.sqs.change_message_visibility().queue_url(self.queue_url(queue));
         let call = call.receipt_handle(receipt).visibility_timeout(0);
-        self.call("sqs:ChangeMessageVisibility", || call.clone().send())
-            .await
-            .map(drop)
+        let answer = self.call("sqs:ChangeMessageVisibility", || call.clone().send());
+        answer.await.map(drop)
     }
 
     async fn delete(&self, queue: &QueueName, receipt: &str) -> Result<(), Fault> {

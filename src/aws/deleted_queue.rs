@@ -4,6 +4,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::error::fault;
 use super::wait::{self, Waiting};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::tags::MARK_COUNTS;
@@ -113,12 +114,8 @@ where
 }
 
 fn stays() -> Fault {
-    Fault {
-        kind: FaultKind::Unsettled { advice: None },
-        action: ACTION.to_owned(),
-        code: None,
-        message: format!("{STILL_ANSWERS}, after {} seconds", LONGEST.as_secs()),
-    }
+    let message = format!("{STILL_ANSWERS}, after {} seconds", LONGEST.as_secs());
+    fault(FaultKind::Unsettled { advice: None }, ACTION, message)
 }
 
 #[cfg(test)]

@@ -21,38 +21,31 @@ const CODE: usize = 100;
 /// The HTTP status of a throttled call, whatever its code: Too Many Requests.
 pub(super) const THROTTLED: u16 = 429;
 
-/// Turns the result of a call into its output or a fault.
-pub(super) trait OrFault<T> {
-    /// The output, or the fault; `action` is the call as IAM names it.
-    fn or_fault(self, action: &str) -> Result<T, Fault>;
-}
-
-impl<T, E> OrFault<T> for Result<T, SdkError<E, HttpResponse>>
+/// The fault of a call that failed; `action` is the call as IAM names it.
+pub(super) fn failed<E>(action: &str, e: &SdkError<E, HttpResponse>) -> Fault
 where
     E: ProvideErrorMetadata + StdError + 'static,
 {
-    fn or_fault(self, action: &str) -> Result<T, Fault> {
-        self.map_err(|e| {
-            let status = e.raw_response().map(|answer| answer.status().as_u16());
-            let fault = match &e {
-                SdkError::ServiceError(service) => {
-                    let status = || format!("not an answer of AWS, HTTP status {}", service.raw().status());
-                    let message = service.err().message().map_or_else(status, str::to_owned);
-                    refusal(action, service.err().code(), &message)
-                }
-                _ => silence(action, &e),
-            };
-            let kind = match (&e, fault.kind) {
-                (_, FaultKind::Rejected | FaultKind::NotFromAws) if status == Some(THROTTLED) => FaultKind::Throttled,
-                // An answer without a code is from a proxy or another server.
-                (SdkError::ServiceError(service), FaultKind::Rejected) if service.err().code().is_none() => {
-                    FaultKind::NotFromAws
-                }
-                (_, kind) => kind,
-            };
-            Fault { kind, ..fault }
-        })
-    }
+    let status = e.raw_response().map(|answer| answer.status());
+    let fault = match e {
+        SdkError::ServiceError(service) => {
+            let other = || format!("not an answer of AWS, HTTP status {}", service.raw().status());
+            let message = service.err().message().map_or_else(other, str::to_owned);
+            refusal(action, service.err().code(), &message)
+        }
+        _ => silence(action, e),
+    };
+    let kind = match (e, fault.kind) {
+        (_, FaultKind::Rejected | FaultKind::NotFromAws) if status.is_some_and(|s| s.as_u16() == THROTTLED) => {
+            FaultKind::Throttled
+        }
+        // An answer without a code is from a proxy or another server.
+        (SdkError::ServiceError(service), FaultKind::Rejected) if service.err().code().is_none() => {
+            FaultKind::NotFromAws
+        }
+        (_, kind) => kind,
+    };
+    Fault { kind, ..fault }
 }
 
 /// `None` for what is absent: no fault for a read or a delete.
@@ -66,8 +59,13 @@ pub(super) fn if_present<T>(answer: Result<T, Fault>) -> Result<Option<T>, Fault
 
 /// A refusal without a code: found by kibus, or in an answer that is not an error.
 pub(super) fn rejected(action: &str, message: impl Into<String>) -> Fault {
+    fault(FaultKind::Rejected, action, message)
+}
+
+/// A fault without a code.
+pub(super) fn fault(kind: FaultKind, action: &str, message: impl Into<String>) -> Fault {
     Fault {
-        kind: FaultKind::Rejected,
+        kind,
         action: action.to_owned(),
         code: None,
         message: message.into(),
@@ -233,12 +231,8 @@ fn silence<E: StdError + 'static>(action: &str, e: &SdkError<E, HttpResponse>) -
         _ if matches!(kind, FaultKind::Unreachable | FaultKind::NotFromAws) => 1,
         _ => 2,
     };
-    Fault {
-        kind,
-        action: action.to_owned(),
-        code: None,
-        message: excerpt(&texts[texts.len().saturating_sub(telling)..].join(": "), SHOWN),
-    }
+    let told = texts[texts.len().saturating_sub(telling)..].join(": ");
+    fault(kind, action, excerpt(&told, SHOWN))
 }
 
 /// The texts of an error and of its causes, outermost first.

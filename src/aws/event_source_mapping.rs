@@ -8,11 +8,10 @@ use std::collections::BTreeSet;
 use aws_sdk_lambda::operation::list_event_source_mappings::builders::ListEventSourceMappingsFluentBuilder;
 use aws_sdk_lambda::types::{EventSourceMappingConfiguration, FilterCriteria, FunctionResponseType, ScalingConfig};
 
-use super::AwsCloud;
 use super::changes::{Changes, Update};
-use super::error::{if_present, rejected};
-use super::pages;
-use super::wait::{Tried, WaitReason, Waiting, accepted, settled};
+use super::error::{fault, if_present, rejected};
+use super::wait::{Tried, WaitReason, Waiting, settled};
+use super::{AwsCloud, pages, signed};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::{FunctionName, QueueName};
 use crate::model::resource::{EventSourceMapping, FunctionMapping, MappingField};
@@ -68,10 +67,8 @@ pub(super) async fn create(cloud: &AwsCloud, mapping: &EventSourceMapping, waiti
         match (other.state(), other.uuid()) {
             (Some("Deleting"), Some(uuid)) => gone(cloud, uuid, waiting).await?,
             _ => {
-                return Err(Fault {
-                    kind: FaultKind::Exists,
-                    ..rejected(action, "the event source mapping already exists")
-                });
+                let message = "the event source mapping already exists";
+                return Err(fault(FaultKind::Exists, action, message));
             }
         }
     }
@@ -87,20 +84,17 @@ pub(super) async fn create(cloud: &AwsCloud, mapping: &EventSourceMapping, waiti
         filters: _,    // kibus sets none
         duplicates: _, // kibus creates none
     } = mapping;
-    let made = accepted(action, waiting, || {
-        let call = cloud
-            .lambda
-            .create_event_source_mapping()
-            .event_source_arn(cloud.scope.queue_arn(queue))
-            .function_name(cloud.scope.alias_arn(function, alias))
-            .batch_size(signed(*batch_size))
-            .maximum_batching_window_in_seconds(signed(*window))
-            .set_function_response_types(Some(response_types(mapping)))
-            .set_scaling_config(maximum_concurrency.map(|_| scaling(mapping)))
-            .enabled(*enabled);
-        async move { cloud.call(action, || call.clone().send()).await }
-    })
-    .await?;
+    let call = cloud
+        .lambda
+        .create_event_source_mapping()
+        .event_source_arn(cloud.scope.queue_arn(queue))
+        .function_name(cloud.scope.alias_arn(function, alias))
+        .batch_size(signed(*batch_size))
+        .maximum_batching_window_in_seconds(signed(*window))
+        .set_function_response_types(Some(response_types(mapping)))
+        .set_scaling_config(maximum_concurrency.map(|_| scaling(mapping)))
+        .enabled(*enabled);
+    let made = cloud.accepted(action, waiting, || call.clone().send()).await?;
     let uuid = made.uuid.ok_or_else(|| rejected(action, "the answer holds no UUID"))?;
     in_force(cloud, &uuid, mapping.enabled, waiting).await
 }
@@ -120,10 +114,7 @@ pub(super) async fn update(
         .iter()
         .filter_map(|found| found.uuid())
         .find(|uuid| !from.duplicates.iter().any(|d| d == uuid));
-    let uuid = uuid.ok_or_else(|| Fault {
-        kind: FaultKind::Gone,
-        ..rejected(action, "the event source mapping was deleted")
-    })?;
+    let uuid = uuid.ok_or_else(|| fault(FaultKind::Gone, action, "the event source mapping was deleted"))?;
     let (mut settings, mut duplicates) = (false, false);
     for field in Changes::among(action, fields)?.fields {
         match field {
@@ -137,22 +128,19 @@ pub(super) async fn update(
         }
     }
     if settings {
-        accepted(action, waiting, || {
-            let call = cloud
-                .lambda
-                .update_event_source_mapping()
-                .uuid(uuid)
-                .function_name(cloud.scope.alias_arn(&mapping.function, &mapping.alias))
-                .batch_size(signed(mapping.batch_size))
-                .maximum_batching_window_in_seconds(signed(mapping.window))
-                .set_function_response_types(Some(response_types(mapping)))
-                .scaling_config(scaling(mapping))
-                // Without filters, every message passes.
-                .filter_criteria(FilterCriteria::builder().build())
-                .enabled(mapping.enabled);
-            async move { cloud.call(action, || call.clone().send()).await }
-        })
-        .await?;
+        let call = cloud
+            .lambda
+            .update_event_source_mapping()
+            .uuid(uuid)
+            .function_name(cloud.scope.alias_arn(&mapping.function, &mapping.alias))
+            .batch_size(signed(mapping.batch_size))
+            .maximum_batching_window_in_seconds(signed(mapping.window))
+            .set_function_response_types(Some(response_types(mapping)))
+            .scaling_config(scaling(mapping))
+            // Without filters, every message passes.
+            .filter_criteria(FilterCriteria::builder().build())
+            .enabled(mapping.enabled);
+        cloud.accepted(action, waiting, || call.clone().send()).await?;
         in_force(cloud, uuid, mapping.enabled, waiting).await?;
     }
     for duplicate in from.duplicates.iter().filter(|_| duplicates) {
@@ -226,11 +214,8 @@ async fn listed(
 }
 
 async fn remove(cloud: &AwsCloud, uuid: &str, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let action = "lambda:DeleteEventSourceMapping";
-    let answer = accepted(action, waiting, || {
-        let call = cloud.lambda.delete_event_source_mapping().uuid(uuid);
-        async move { cloud.call(action, || call.clone().send()).await }
-    });
+    let call = cloud.lambda.delete_event_source_mapping().uuid(uuid);
+    let answer = cloud.accepted("lambda:DeleteEventSourceMapping", waiting, || call.clone().send());
     match if_present(answer.await)? {
         Some(_) => gone(cloud, uuid, waiting).await,
         None => Ok(()),
@@ -291,8 +276,4 @@ fn scaling(mapping: &EventSourceMapping) -> ScalingConfig {
     ScalingConfig::builder()
         .set_maximum_concurrency(mapping.maximum_concurrency.map(signed))
         .build()
-}
-
-fn signed(number: u32) -> i32 {
-    number.try_into().unwrap_or(i32::MAX)
 }

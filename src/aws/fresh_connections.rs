@@ -1,11 +1,11 @@
 //! Connections that no call has used before. Different connections reach different servers of SQS, which learn of a delete
 //! at different times (terraform-provider-aws, pull request 29761), and a pooled connection stays with one of them.
 
-use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use aws_sdk_sqs::config::SharedHttpClient;
 
+use super::locked;
 use super::session::http_client;
 
 /// How many connections each round has.
@@ -16,12 +16,13 @@ const CONNECTIONS: usize = 6;
 pub(super) struct FreshConnections(Arc<Mutex<Option<Arc<Round>>>>);
 
 /// Some connections. Each makes one call at a time: SQS documents no limit for reads of attributes, and this is one.
+#[derive(Debug)]
 pub(super) struct Round(Vec<tokio::sync::Mutex<Option<SharedHttpClient>>>);
 
 impl FreshConnections {
     /// Connections that whoever has used `last` has not used.
     pub(super) fn after(&self, last: Option<&Arc<Round>>) -> Arc<Round> {
-        let mut newest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut newest = locked(&self.0);
         match newest.as_ref() {
             Some(round) if !last.is_some_and(|last| Arc::ptr_eq(last, round)) => Arc::clone(round),
             _ => Arc::clone(newest.insert(Arc::new(Round::open()))),
@@ -53,12 +54,6 @@ impl Round {
             call(client.clone()).await
         }))
         .await
-    }
-}
-
-impl fmt::Debug for Round {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} connections", self.0.len())
     }
 }
 

@@ -20,17 +20,17 @@ pub(super) use configuration::{base64_of, nothing, settings};
 use ready::gone;
 pub(super) use ready::ready;
 
-use super::AwsCloud;
 use super::changes::{Changes, Update};
 use super::error::{if_present, refusal};
-use super::wait::{Waiting, accepted};
+use super::wait::Waiting;
+use super::{AwsCloud, signed};
 use crate::cloud::Fault;
 use crate::model::name::FunctionName;
 use crate::model::resource::{Code, Function, FunctionField, FunctionSettings, Logging};
 use crate::model::tags::{ROUTER_SHA256, ROUTER_VERSION, Tags};
 
 pub(super) async fn read(cloud: &AwsCloud, name: &FunctionName) -> Result<Option<Function>, Fault> {
-    let call = cloud.lambda.get_function().function_name(name.as_str());
+    let call = cloud.lambda.get_function().function_name(name);
     let Some(answer) = if_present(cloud.call("lambda:GetFunction", || call.clone().send()).await)? else {
         return Ok(None);
     };
@@ -84,27 +84,23 @@ pub(super) async fn create(cloud: &AwsCloud, function: &Function, waiting: Waiti
         extras: _, // kibus sets none
     } = settings;
     let archive = archive(cloud, action, code)?;
-    let mut tags = tags.0.clone();
-    tags.extend(code_tags(code));
-    accepted(action, waiting, || {
-        let call = cloud
-            .lambda
-            .create_function()
-            .function_name(name.as_str())
-            .code(FunctionCode::builder().zip_file(archive.clone()).build())
-            .architectures(architecture.as_str().into())
-            .role(role)
-            .runtime(runtime.as_str().into())
-            .handler(handler)
-            .memory_size(signed(*memory))
-            .timeout(signed(*timeout))
-            // Lambda makes no grant to the role for a function without variables.
-            .set_environment((!environment.is_empty()).then(|| variables(environment)))
-            .logging_config(logging_config(logging))
-            .set_tags(Some(tags.clone().into_iter().collect()));
-        async move { cloud.call(action, || call.clone().send()).await }
-    })
-    .await?;
+    let tags = tags.clone().with_all(&code_tags(code));
+    let call = cloud
+        .lambda
+        .create_function()
+        .function_name(name)
+        .code(FunctionCode::builder().zip_file(archive).build())
+        .architectures(architecture.as_str().into())
+        .role(role)
+        .runtime(runtime.as_str().into())
+        .handler(handler)
+        .memory_size(signed(*memory))
+        .timeout(signed(*timeout))
+        // Lambda makes no grant to the role for a function without variables.
+        .set_environment((!environment.is_empty()).then(|| variables(environment)))
+        .logging_config(logging_config(logging))
+        .set_tags(Some(tags.0.into_iter().collect()));
+    cloud.accepted(action, waiting, || call.clone().send()).await?;
     ready(cloud, name, None, waiting).await?;
     match reserved_concurrency {
         Some(_) => reserve(cloud, function, waiting).await,
@@ -120,7 +116,8 @@ pub(super) async fn update(
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
     let settings = &function.settings;
-    let Changes { fields, tags } = Changes::among("lambda:UpdateFunctionConfiguration", fields)?;
+    let action = "lambda:UpdateFunctionConfiguration";
+    let Changes { fields, tags } = Changes::among(action, fields)?;
     let (mut code, mut concurrency) = (false, false);
     let mut configuration = UpdateFunctionConfigurationInput::builder();
     for field in fields {
@@ -153,35 +150,29 @@ pub(super) async fn update(
         upload(cloud, function, waiting).await?;
     }
     if configuration != UpdateFunctionConfigurationInput::builder() {
-        let action = "lambda:UpdateFunctionConfiguration";
-        accepted(action, waiting, || {
-            let call = configuration.clone().function_name(function.name.as_str());
-            async move { cloud.call(action, || call.clone().send_with(&cloud.lambda)).await }
-        })
-        .await?;
+        let call = configuration.function_name(&function.name);
+        let send = || call.clone().send_with(&cloud.lambda);
+        cloud.accepted(action, waiting, send).await?;
         ready(cloud, &function.name, None, waiting).await?;
     }
     if concurrency {
         reserve(cloud, function, waiting).await?;
     }
-    let arn = cloud.scope.function_arn(&function.name);
     if !tags.remove.is_empty() {
-        let call = cloud
-            .lambda
-            .untag_resource()
-            .resource(&arn)
-            .set_tag_keys(Some(tags.remove));
+        let call = cloud.lambda.untag_resource();
+        let call = call.resource(cloud.scope.function_arn(&function.name));
+        let call = call.set_tag_keys(Some(tags.remove));
         cloud.call("lambda:UntagResource", || call.clone().send()).await?;
     }
-    if !tags.set.is_empty() {
+    if !tags.set.0.is_empty() {
         tag(cloud, &function.name, tags.set).await?;
     }
     Ok(())
 }
 
-async fn tag(cloud: &AwsCloud, name: &FunctionName, tags: BTreeMap<String, String>) -> Result<(), Fault> {
+async fn tag(cloud: &AwsCloud, name: &FunctionName, tags: Tags) -> Result<(), Fault> {
     let call = cloud.lambda.tag_resource().resource(cloud.scope.function_arn(name));
-    let call = call.set_tags(Some(tags.into_iter().collect()));
+    let call = call.set_tags(Some(tags.0.into_iter().collect()));
     cloud.call("lambda:TagResource", || call.clone().send()).await.map(drop)
 }
 
@@ -191,21 +182,16 @@ async fn upload(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) -> 
     let settings = &function.settings;
     let archive = archive(cloud, action, &settings.code)?;
     tag(cloud, &function.name, code_tags(&settings.code)).await?;
-    accepted(action, waiting, || {
-        let call = cloud.lambda.update_function_code();
-        let call = call.function_name(function.name.as_str()).zip_file(archive.clone());
-        let call = call.architectures(settings.architecture.as_str().into());
-        async move { cloud.call(action, || call.clone().send()).await }
-    })
-    .await?;
+    let call = cloud.lambda.update_function_code();
+    let call = call.function_name(&function.name).zip_file(archive);
+    let call = call.architectures(settings.architecture.as_str().into());
+    cloud.accepted(action, waiting, || call.clone().send()).await?;
     ready(cloud, &function.name, None, waiting).await.map(drop)
 }
 
 pub(super) async fn delete(cloud: &AwsCloud, name: &FunctionName, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let answer = accepted("lambda:DeleteFunction", waiting, || {
-        let call = cloud.lambda.delete_function().function_name(name.as_str());
-        async move { cloud.call("lambda:DeleteFunction", || call.clone().send()).await }
-    });
+    let call = cloud.lambda.delete_function().function_name(name);
+    let answer = cloud.accepted("lambda:DeleteFunction", waiting, || call.clone().send());
     match if_present(answer.await)? {
         Some(_) => gone(cloud, name, waiting).await,
         None => Ok(()),
@@ -213,33 +199,24 @@ pub(super) async fn delete(cloud: &AwsCloud, name: &FunctionName, waiting: Waiti
 }
 
 async fn reserve(cloud: &AwsCloud, function: &Function, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let name = function.name.as_str();
     match function.reserved_concurrency {
         Some(number) => {
-            let action = "lambda:PutFunctionConcurrency";
-            accepted(action, waiting, || {
-                let call = cloud.lambda.put_function_concurrency().function_name(name);
-                let call = call.reserved_concurrent_executions(signed(number));
-                async move { cloud.call(action, || call.clone().send()).await.map(drop) }
-            })
-            .await
+            let call = cloud.lambda.put_function_concurrency().function_name(&function.name);
+            let call = call.reserved_concurrent_executions(signed(number));
+            let answer = cloud.accepted("lambda:PutFunctionConcurrency", waiting, || call.clone().send());
+            answer.await.map(drop)
         }
         None => {
-            let action = "lambda:DeleteFunctionConcurrency";
-            accepted(action, waiting, || {
-                let call = cloud.lambda.delete_function_concurrency().function_name(name);
-                async move { cloud.call(action, || call.clone().send()).await.map(drop) }
-            })
-            .await
+            let call = cloud.lambda.delete_function_concurrency().function_name(&function.name);
+            let answer = cloud.accepted("lambda:DeleteFunctionConcurrency", waiting, || call.clone().send());
+            answer.await.map(drop)
         }
     }
 }
 
-fn code_tags(code: &Code) -> BTreeMap<String, String> {
-    BTreeMap::from([
-        (ROUTER_VERSION.to_owned(), code.version.clone()),
-        (ROUTER_SHA256.to_owned(), code.sha256.clone()),
-    ])
+fn code_tags(code: &Code) -> Tags {
+    let tags = Tags::default().with(ROUTER_VERSION, &code.version);
+    tags.with(ROUTER_SHA256, &code.sha256)
 }
 
 /// Adds all settings that are part of a function's configuration.
@@ -280,8 +257,4 @@ fn logging_config(Logging { group, format }: &Logging) -> LoggingConfig {
         .log_group(group)
         .log_format(format.as_str().into())
         .build()
-}
-
-fn signed(number: u32) -> i32 {
-    number.try_into().unwrap_or(i32::MAX)
 }

@@ -7,9 +7,9 @@ use aws_sdk_lambda::types::ThrottleReason;
 use serde_json::Value;
 
 use super::AwsCloud;
-use super::error::{OrFault, of_the_caller};
+use super::error::{failed, of_the_caller};
 pub(super) use super::wait::INVOKE;
-use super::wait::{Waiting, accepted};
+use super::wait::{Waiting, seen};
 use crate::cloud::{Fault, FaultKind};
 use crate::error::excerpt;
 use crate::model::name::FunctionName;
@@ -34,7 +34,7 @@ pub(super) async fn invoke(
     event: &Value,
     waiting: Waiting<'_>,
 ) -> Result<Invoked, Fault> {
-    accepted(INVOKE, waiting, || invoke_once(cloud, name, qualifier, event)).await
+    seen(INVOKE, &[], waiting, || invoke_once(cloud, name, qualifier, event)).await
 }
 
 /// The same for a version that has been in use: what Lambda cannot do with it is a fault at once.
@@ -44,7 +44,7 @@ pub(super) async fn invoke_once(
     qualifier: &str,
     event: &Value,
 ) -> Result<Invoked, Fault> {
-    let call = cloud.lambda.invoke().function_name(name.as_str()).qualifier(qualifier);
+    let call = cloud.lambda.invoke().function_name(name).qualifier(qualifier);
     let call = call.payload(Blob::new(event.to_string()));
     let attempt = || async {
         let answer = call.clone().send().await;
@@ -52,9 +52,9 @@ pub(super) async fn invoke_once(
             Some(InvokeError::TooManyRequestsException(e)) => e.reason().cloned(),
             _ => None,
         };
-        answer.or_fault(INVOKE).map_err(|fault| used_up(fault, reason.as_ref()))
+        answer.map_err(|e| used_up(failed(INVOKE, &e), reason.as_ref()))
     };
-    let answer = cloud.pace.call(INVOKE, cloud.stop.as_ref(), attempt).await;
+    let answer = cloud.paced(INVOKE, attempt).await;
     let answer = answer.map_err(|fault| of_the_caller(fault, &cloud.caller))?;
     let payload = answer.payload.map(Blob::into_inner).unwrap_or_default();
     Ok(match answer.function_error {

@@ -2,11 +2,10 @@
 
 use aws_sdk_cloudwatchlogs::types::LogGroup as AwsLogGroup;
 
-use super::AwsCloud;
 use super::changes::{Changes, Update};
 use super::error::if_present;
-use super::pages;
-use super::wait::{Waiting, accepted};
+use super::wait::Waiting;
+use super::{AwsCloud, pages, signed};
 use crate::cloud::Fault;
 use crate::model::name::LogGroupName;
 use crate::model::resource::{LogGroup, LogGroupField};
@@ -29,7 +28,7 @@ pub(super) async fn read(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option
 
 /// The log group of this name, among those whose names begin with it.
 async fn described(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option<AwsLogGroup>, Fault> {
-    let call = cloud.logs.describe_log_groups().log_group_name_prefix(name.as_str());
+    let call = cloud.logs.describe_log_groups().log_group_name_prefix(name);
     let page = |token| {
         let call = call.clone().set_next_token(token);
         async { call.send().await.map(|page| (page.log_groups, page.next_token)) }
@@ -45,12 +44,10 @@ pub(super) async fn create(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<
         retention_days,
         tags,
     } = group;
-    accepted("logs:CreateLogGroup", waiting, || {
-        let call = cloud.logs.create_log_group().log_group_name(name.as_str());
-        let call = call.set_tags(Some(tags.0.clone().into_iter().collect()));
-        async move { cloud.call("logs:CreateLogGroup", || call.clone().send()).await }
-    })
-    .await?;
+    let call = cloud.logs.create_log_group().log_group_name(name);
+    let call = call.set_tags(Some(tags.0.clone().into_iter().collect()));
+    let created = cloud.accepted("logs:CreateLogGroup", waiting, || call.clone().send());
+    created.await?;
     // A denial of the second call is not retried: it can pass only where a permission depends on the tags of the group, and
     // the operator policy does not.
     match retention_days {
@@ -72,55 +69,37 @@ pub(super) async fn update(
     }
     let arn = cloud.scope.log_group_arn(&group.name);
     if !tags.remove.is_empty() {
-        let call = cloud
-            .logs
-            .untag_resource()
-            .resource_arn(&arn)
-            .set_tag_keys(Some(tags.remove));
+        let call = cloud.logs.untag_resource().resource_arn(&arn);
+        let call = call.set_tag_keys(Some(tags.remove));
         cloud.call("logs:UntagResource", || call.clone().send()).await?;
     }
-    if !tags.set.is_empty() {
-        let call = cloud
-            .logs
-            .tag_resource()
-            .resource_arn(&arn)
-            .set_tags(Some(tags.set.into_iter().collect()));
+    if !tags.set.0.is_empty() {
+        let call = cloud.logs.tag_resource().resource_arn(&arn);
+        let call = call.set_tags(Some(tags.set.0.into_iter().collect()));
         cloud.call("logs:TagResource", || call.clone().send()).await?;
     }
     Ok(())
 }
 
 pub(super) async fn delete(cloud: &AwsCloud, name: &LogGroupName, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let answer = accepted("logs:DeleteLogGroup", waiting, || {
-        let call = cloud.logs.delete_log_group().log_group_name(name.as_str());
-        async move { cloud.call("logs:DeleteLogGroup", || call.clone().send()).await }
-    });
+    let call = cloud.logs.delete_log_group().log_group_name(name);
+    let answer = cloud.accepted("logs:DeleteLogGroup", waiting, || call.clone().send());
     if_present(answer.await).map(drop)
 }
 
 /// Sets how long log events are retained.
 async fn retain(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let name = group.name.as_str();
     match group.retention_days {
         Some(days) => {
-            accepted("logs:PutRetentionPolicy", waiting, || {
-                let call = cloud.logs.put_retention_policy().log_group_name(name);
-                let call = call.retention_in_days(days.try_into().unwrap_or(i32::MAX));
-                async move {
-                    cloud
-                        .call("logs:PutRetentionPolicy", || call.clone().send())
-                        .await
-                        .map(drop)
-                }
-            })
-            .await
+            let call = cloud.logs.put_retention_policy().log_group_name(&group.name);
+            let call = call.retention_in_days(signed(days));
+            let answer = cloud.accepted("logs:PutRetentionPolicy", waiting, || call.clone().send());
+            answer.await.map(drop)
         }
         None => {
-            let call = cloud.logs.delete_retention_policy().log_group_name(name);
-            cloud
-                .call("logs:DeleteRetentionPolicy", || call.clone().send())
-                .await
-                .map(drop)
+            let call = cloud.logs.delete_retention_policy().log_group_name(&group.name);
+            let answer = cloud.call("logs:DeleteRetentionPolicy", || call.clone().send());
+            answer.await.map(drop)
         }
     }
 }

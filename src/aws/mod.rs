@@ -6,30 +6,26 @@
 mod alias;
 mod call_log;
 mod changes;
-mod concurrency;
 mod connect_error;
 mod credentials;
 mod dead_letters;
 mod deleted_queue;
-mod discovery;
 mod document;
 mod empty_answer;
 mod error;
 mod event_source_mapping;
 mod fresh_connections;
 mod function;
-mod inline_policies;
 mod invoke;
 mod key_policy;
 mod log_group;
 mod log_lines;
-mod managed_policies;
 mod messages;
 mod pace;
 mod pages;
 mod probe;
 mod queue;
-mod queue_depth;
+mod read;
 mod retry;
 mod role;
 mod role_details;
@@ -41,9 +37,8 @@ mod still_absent;
 mod version;
 mod wait;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error as StdError;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
@@ -53,17 +48,17 @@ use tokio::sync::watch;
 pub use connect_error::ConnectError;
 pub use session::{Connect, Session};
 
-use crate::cloud::{Fault, Read, RoleDetails, Snapshot, Waiting, Write};
-use crate::model::document::Document;
-use crate::model::inline_policy::InlinePolicy;
-use crate::model::name::{BusName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName};
-use crate::model::resource::{FunctionMapping, FunctionSettings, Resource, ResourceId};
+use crate::cloud::{Fault, Read, Snapshot, Waiting, Write};
+use crate::model::name::{BusName, QueueName};
+use crate::model::resource::{Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::status::Status;
 use crate::plan::{FieldChange, Op};
+use crate::wire::signed_call;
 use changes::Update;
-use error::OrFault;
+use error::failed;
 use pace::Pace;
+use wait::WaitReason;
 
 /// One bus's account and Region on AWS.
 #[derive(Clone, Debug)]
@@ -84,7 +79,7 @@ pub struct AwsCloud {
     events: aws_sdk_eventbridge::Client,
     tagging: aws_sdk_resourcegroupstagging::Client,
     fresh_connections: fresh_connections::FreshConnections,
-    get_key_policy: key_policy::GetKeyPolicy,
+    get_key_policy: signed_call::Call,
 }
 
 impl AwsCloud {
@@ -158,10 +153,54 @@ impl AwsCloud {
         let attempt = || {
             // The future of the SDK is large, and would be part of each future that waits for it.
             let sent = Box::pin(send());
-            async move { sent.await.or_fault(action) }
+            async move { sent.await.map_err(|e| failed(action, &e)) }
         };
-        self.pace.call(action, self.stop.as_ref(), attempt).await
+        self.paced(action, attempt).await
     }
+
+    /// The same, made again as long as AWS refuses it for what passes by itself, like an earlier change in progress.
+    async fn accepted<T, E, F>(&self, action: &str, waiting: Waiting<'_>, send: impl Fn() -> F) -> Result<T, Fault>
+    where
+        E: ProvideErrorMetadata + StdError + 'static,
+        F: Future<Output = Result<T, SdkError<E, HttpResponse>>>,
+    {
+        self.seen(action, &[], waiting, send).await
+    }
+
+    /// The same for a call that may be too early for one of these reasons ([`wait::seen`]).
+    async fn seen<T, E, F>(
+        &self,
+        action: &str,
+        unseen: &[WaitReason],
+        waiting: Waiting<'_>,
+        send: impl Fn() -> F,
+    ) -> Result<T, Fault>
+    where
+        E: ProvideErrorMetadata + StdError + 'static,
+        F: Future<Output = Result<T, SdkError<E, HttpResponse>>>,
+    {
+        wait::seen(action, unseen, waiting, || self.call(action, &send)).await
+    }
+
+    /// Repeats what makes a call, at the pace that its service allows.
+    async fn paced<T, F>(&self, action: &str, attempt: impl Fn() -> F) -> Result<T, Fault>
+    where
+        F: Future<Output = Result<T, Fault>>,
+    {
+        let stop = self.stop.as_ref();
+        let waiting = stop.map_or_else(Waiting::unattended, |stop| Waiting::new(&|_| {}, stop));
+        self.pace.call(action, waiting, attempt).await
+    }
+}
+
+/// Every state that this room keeps is valid, so a poisoned lock does no harm.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A number for the SDK, which takes none without a sign.
+fn signed(number: u32) -> i32 {
+    number.try_into().unwrap_or(i32::MAX)
 }
 
 macro_rules! snapshot {
@@ -230,76 +269,6 @@ kinds! {
     Alias(function, name) => alias with Version;
     EventSourceMapping(queue, function, alias) => event_source_mapping with Mapping;
     Rule(name) => rule;
-}
-
-impl Read for AwsCloud {
-    async fn snapshot(&self, id: &ResourceId) -> Result<Option<Snapshot>, Fault> {
-        self.read_one(id).await
-    }
-
-    async fn cluster_queues(&self, prefix: &QueuePrefix) -> Result<BTreeSet<QueueName>, Fault> {
-        discovery::cluster_queues(self, prefix).await
-    }
-
-    async fn queues(&self, prefix: &str) -> Result<BTreeSet<QueueName>, Fault> {
-        discovery::queues(self, prefix).await
-    }
-
-    async fn dead_letter_sources(&self, queue: &QueueName) -> Result<Option<BTreeSet<QueueName>>, Fault> {
-        discovery::dead_letter_sources(self, queue).await
-    }
-
-    async fn buses(&self) -> Result<BTreeSet<BusName>, Fault> {
-        discovery::buses(self).await
-    }
-
-    async fn role_arns(&self) -> Result<BTreeMap<RoleName, String>, Fault> {
-        discovery::role_arns(self).await
-    }
-
-    async fn inline_policy_names(&self, role: &RoleName) -> Result<Option<BTreeSet<String>>, Fault> {
-        inline_policies::names(self, role).await
-    }
-
-    async fn inline_policy(&self, role: &RoleName, policy: &str) -> Result<Option<InlinePolicy>, Fault> {
-        inline_policies::read(self, role, policy).await
-    }
-
-    async fn attached_policies(&self, role: &RoleName) -> Result<Option<BTreeSet<String>>, Fault> {
-        managed_policies::attached(self, role).await
-    }
-
-    async fn role_details(&self, roles: &BTreeSet<RoleName>) -> Result<BTreeMap<RoleName, RoleDetails>, Fault> {
-        role_details::read(self, roles).await
-    }
-
-    async fn managed_policy(&self, arn: &str) -> Result<Option<Document>, Fault> {
-        managed_policies::read(self, arn).await
-    }
-
-    async fn unreserved_concurrency(&self) -> Result<Option<u32>, Fault> {
-        concurrency::unreserved(self).await
-    }
-
-    async fn key_policy(&self, key: &KmsKey) -> Result<Option<Document>, Fault> {
-        key_policy::key_policy(self, key).await
-    }
-
-    async fn published_version(
-        &self,
-        function: &FunctionName,
-        version: u64,
-    ) -> Result<Option<FunctionSettings>, Fault> {
-        version::read(self, function, version).await
-    }
-
-    async fn function_mappings(&self, function: &FunctionName) -> Result<BTreeSet<FunctionMapping>, Fault> {
-        event_source_mapping::of_function(self, function).await
-    }
-
-    fn caller_role(&self) -> Option<RoleName> {
-        error::session_role(&self.caller).and_then(|role| role.parse().ok())
-    }
 }
 
 impl Write for AwsCloud {

@@ -7,12 +7,14 @@ mod line;
 mod silence;
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use crate::cloud::{Fault, FaultKind};
+use super::error::fault;
+use super::locked;
+use crate::cloud::{Fault, FaultKind, Waiting};
 use crate::model::slowdown::{Slowdown, reason};
 use group::{Group, is_read};
 use line::{Line, Ticket, Turn};
@@ -50,7 +52,7 @@ impl Pace {
         lines.get(&Group::of(action)).is_some_and(Line::is_slowed)
     }
 
-    /// Makes a call, by its name in IAM, again as long as it is throttled. Once `stop` is true, it does not wait.
+    /// Makes a call, by its name in IAM, again as long as it is throttled. After a request to stop, it does not wait.
     ///
     /// # Errors
     /// The fault of the call. [`FaultKind::Throttled`] if its service has throttled every call for ten minutes, and
@@ -58,7 +60,7 @@ impl Pace {
     pub(super) async fn call<T, F>(
         &self,
         action: &str,
-        stop: Option<&watch::Receiver<bool>>,
+        waiting: Waiting<'_>,
         attempt: impl Fn() -> F,
     ) -> Result<T, Fault>
     where
@@ -66,7 +68,7 @@ impl Pace {
     {
         let group = Group::of(action);
         loop {
-            self.turn(&group, action, stop).await?;
+            self.turn(&group, action, waiting).await?;
             let sent = self.start.elapsed();
             let answer = attempt().await;
             match answer {
@@ -82,12 +84,12 @@ impl Pace {
     }
 
     /// Waits until a call may be sent.
-    async fn turn(&self, group: &Group, action: &str, stop: Option<&watch::Receiver<bool>>) -> Result<(), Fault> {
+    async fn turn(&self, group: &Group, action: &str, waiting: Waiting<'_>) -> Result<(), Fault> {
         let place = Place::take(self, group, is_read(action));
         while let Turn::After(wait) = place.turn() {
             tokio::select! {
                 biased;
-                () = asked(stop) => return Err(stopped(group, action)),
+                () = waiting.stopped() => return Err(fault(FaultKind::Stopped, action, reason([&group.service()]))),
                 () = tokio::time::sleep(wait) => {}
             }
         }
@@ -96,20 +98,19 @@ impl Pace {
 
     fn answered(&self, group: &Group, sent: Duration) {
         locked(&self.silence).answered(group.service());
-        let mut lines = locked(&self.lines);
-        let line = lines.entry(group.clone()).or_default();
-        line.succeeded(sent, self.start.elapsed());
+        self.line(group, |line| line.succeeded(sent, self.start.elapsed()));
     }
 
     fn throttled(&self, group: &Group, sent: Duration, fault: Fault) -> Result<(), Fault> {
         let now = self.start.elapsed();
-        locked(&self.lines)
-            .entry(group.clone())
-            .or_default()
-            .throttled(sent, now);
+        self.line(group, |line| line.throttled(sent, now));
         self.slowdown.send_modify(|slowdown| slowdown.count(group.service()));
         let ended = locked(&self.silence).throttled(group.service(), now);
         ended.map_err(|message| Fault { message, ..fault })
+    }
+
+    fn line<T>(&self, group: &Group, then: impl FnOnce(&mut Line) -> T) -> T {
+        then(locked(&self.lines).entry(group.clone()).or_default())
     }
 }
 
@@ -122,48 +123,20 @@ struct Place<'a> {
 
 impl<'a> Place<'a> {
     fn take(pace: &'a Pace, group: &'a Group, is_read: bool) -> Self {
-        let mut lines = locked(&pace.lines);
-        let ticket = lines.entry(group.clone()).or_default().enter(is_read);
+        let ticket = pace.line(group, |line| line.enter(is_read));
         Self { pace, group, ticket }
     }
 
     fn turn(&self) -> Turn {
         let now = self.pace.start.elapsed();
-        let mut lines = locked(&self.pace.lines);
-        lines.entry(self.group.clone()).or_default().turn(self.ticket, now)
+        self.pace.line(self.group, |line| line.turn(self.ticket, now))
     }
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        let mut lines = locked(&self.pace.lines);
-        lines.entry(self.group.clone()).or_default().leave(self.ticket);
+        self.pace.line(self.group, |line| line.leave(self.ticket));
     }
-}
-
-/// Returns once someone asks to stop.
-async fn asked(stop: Option<&watch::Receiver<bool>>) {
-    if let Some(stop) = stop
-        // An error means that no request to stop can come.
-        && stop.clone().wait_for(|stop| *stop).await.is_ok()
-    {
-        return;
-    }
-    std::future::pending().await
-}
-
-fn stopped(group: &Group, action: &str) -> Fault {
-    Fault {
-        kind: FaultKind::Stopped,
-        action: action.to_owned(),
-        code: None,
-        message: reason([&group.service()]),
-    }
-}
-
-/// Every state is valid, so a poisoned lock does no harm.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -202,7 +175,10 @@ mod tests {
                 Err(throttle("sqs:CreateQueue"))
             }
         };
-        assert_eq!(pace.call("sqs:CreateQueue", None, attempt).await, Ok(()));
+        assert_eq!(
+            pace.call("sqs:CreateQueue", Waiting::unattended(), attempt).await,
+            Ok(())
+        );
         assert_eq!(pace.slowdown().borrow().throttled, BTreeMap::from([("SQS", 2)]));
         assert!(pace.is_slowed("sqs:CreateQueue"));
         assert!(!pace.is_slowed("sqs:DeleteQueue"));
@@ -217,7 +193,8 @@ mod tests {
             let _ = ask.send(true);
             Err::<(), _>(throttle("iam:PutRolePolicy"))
         };
-        let fault = pace.call("iam:PutRolePolicy", Some(&asked), attempt).await.unwrap_err();
+        let waiting = Waiting::new(&|_| {}, &asked);
+        let fault = pace.call("iam:PutRolePolicy", waiting, attempt).await.unwrap_err();
         assert_eq!(fault.kind, FaultKind::Stopped);
         assert_eq!(fault.message, "slowed down by IAM's rate");
     }

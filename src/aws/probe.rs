@@ -3,21 +3,20 @@
 use std::time::SystemTime;
 
 use aws_sdk_eventbridge::types::PutEventsRequestEntry;
+use aws_sdk_sqs::types::QueueAttributeName as Attribute;
 use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
 use futures_util::future::join_all;
 use serde_json::Value;
 
-use super::error::rejected;
+use super::AwsCloud;
+use super::error::{if_present, rejected};
 use super::invoke::{Invoked, invoke_once};
-use super::{AwsCloud, queue_depth};
+use super::queue::attributes::depth;
 use crate::cloud::{Fault, Probe};
 use crate::model::name::{FunctionName, QueueName};
 use crate::model::self_test::{self, LiveTest};
 use crate::model::status::Depth;
-
-/// The most messages that one receive returns.
-const BATCH: i32 = 10;
 
 impl Probe for AwsCloud {
     async fn put_event(&self, event: &Value) -> Result<(), Fault> {
@@ -28,46 +27,22 @@ impl Probe for AwsCloud {
             .detail_type(text("detail-type"))
             .detail(event["detail"].to_string())
             .build();
-        let answer = self
-            .call(action, || self.events.put_events().entries(entry.clone()).send())
-            .await?;
-        match answer
-            .entries
-            .unwrap_or_default()
-            .into_iter()
-            .find_map(|entry| entry.error_message)
-        {
-            Some(message) => Err(rejected(action, message)),
-            None => Ok(()),
-        }
+        let call = self.events.put_events().entries(entry);
+        let answer = self.call(action, || call.clone().send()).await?;
+        let refused = answer.entries().iter().find_map(|entry| entry.error_message());
+        refused.map_or(Ok(()), |message| Err(rejected(action, message)))
     }
 
     async fn find_probe(&self, queue: &QueueName, probe: &str) -> Result<Option<bool>, Fault> {
-        let call = self.sqs.receive_message().queue_url(self.queue_url(queue));
-        // Long polling queries all of a queue's servers, short polling only some.
-        let call = call
-            .max_number_of_messages(BATCH)
-            .wait_time_seconds(2)
-            .visibility_timeout(0);
-        let messages = self.call("sqs:ReceiveMessage", || call.clone().send()).await?.messages;
-        let messages = messages.unwrap_or_default();
+        let messages = self.received(queue, 2, |call| call.visibility_timeout(0)).await?;
         let there = messages.iter().any(|message| is_probe(message.body(), probe));
         Ok((there || messages.is_empty()).then_some(there))
     }
 
     async fn take_probe(&self, queue: &QueueName, probe: &str) -> Result<u32, Fault> {
         let url = self.queue_url(queue);
-        let call = self.sqs.receive_message().queue_url(&url);
-        let call = call
-            .max_number_of_messages(BATCH)
-            .wait_time_seconds(2)
-            .visibility_timeout(1);
-        let messages = self.call("sqs:ReceiveMessage", || call.clone().send()).await?.messages;
-        let messages = messages.unwrap_or_default();
-        let copies = messages
-            .iter()
-            .filter(|message| is_probe(message.body(), probe))
-            .count();
+        let messages = self.received(queue, 2, |call| call.visibility_timeout(1)).await?;
+        let copies = messages.iter().filter(|m| is_probe(m.body(), probe)).count();
         let ours = messages
             .iter()
             .filter(|message| is_probe(message.body(), probe) || self_test::is_message(&event(message.body())));
@@ -103,7 +78,11 @@ impl Probe for AwsCloud {
     }
 
     async fn depth(&self, queue: &QueueName) -> Result<Option<Depth>, Fault> {
-        queue_depth::read(self, queue).await
+        let call = self.sqs.get_queue_attributes().queue_url(self.queue_url(queue));
+        let call = call.attribute_names(Attribute::ApproximateNumberOfMessages);
+        let call = call.attribute_names(Attribute::ApproximateNumberOfMessagesNotVisible);
+        let answer = if_present(self.call("sqs:GetQueueAttributes", || call.clone().send()).await)?;
+        Ok(answer.map(|answer| depth(&answer.attributes.unwrap_or_default())))
     }
 }
 

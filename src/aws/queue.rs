@@ -4,21 +4,21 @@
 //! queue's attributes takes up to a minute to propagate; nothing waits for that, since deliveries are retried.
 
 mod age;
-mod attributes;
+pub(super) mod attributes;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use aws_sdk_sqs::Config;
 use aws_sdk_sqs::config::SharedHttpClient;
 use aws_sdk_sqs::types::QueueAttributeName as Attribute;
 
-use super::AwsCloud;
 use super::changes::{Changes, Update};
 use super::deleted_queue::until_gone;
-use super::error::{if_present, rejected};
-use super::wait::{Tried, WaitReason, Waiting, accepted, pause, seen, settled};
+use super::error::{fault, if_present, rejected};
+use super::wait::{Tried, WaitReason, Waiting, pause, settled};
+use super::{AwsCloud, locked};
 use crate::cloud::{Fault, FaultKind, Read};
 use crate::iam::grants::other_senders;
 use crate::model::cluster::TAGS_REMEMBERED;
@@ -29,6 +29,8 @@ use crate::model::status::QueueState;
 use crate::model::tags::{BUS, CLUSTER, DELETING, Tags};
 use crate::plan::FieldChange;
 use age::age;
+
+const CREATE: &str = "sqs:CreateQueue";
 
 /// The pause before a queue stops accepting what others send, as text and time: the router must deliver to it by then. The
 /// tags may be new, and SQS may give old ones for some seconds, which the router then remembers.
@@ -48,11 +50,8 @@ const CREATES: usize = 3;
 pub(super) async fn read(cloud: &AwsCloud, name: &QueueName) -> Result<Option<(Queue, QueueState)>, Fault> {
     let url = cloud.queue_url(name);
     let attributes = async {
-        let call = cloud
-            .sqs
-            .get_queue_attributes()
-            .queue_url(&url)
-            .attribute_names(Attribute::All);
+        let call = cloud.sqs.get_queue_attributes().queue_url(&url);
+        let call = call.attribute_names(Attribute::All);
         if_present(cloud.call("sqs:GetQueueAttributes", || call.clone().send()).await)
     };
     let (attributes, tags) = if cloud.pace.is_slowed("sqs:ListQueueTags") {
@@ -64,14 +63,10 @@ pub(super) async fn read(cloud: &AwsCloud, name: &QueueName) -> Result<Option<(Q
     } else {
         tokio::try_join!(attributes, tags(cloud, &url))?
     };
-    let (Some(attributes), Some(tags)) = (attributes, tags) else {
-        return Ok(None);
-    };
-    Ok(Some(attributes::read(
-        name,
-        &attributes.attributes.unwrap_or_default(),
-        tags,
-    )))
+    Ok(attributes.zip(tags).map(|(answer, tags)| {
+        let attributes = answer.attributes.unwrap_or_default();
+        attributes::read(name, &attributes, tags)
+    }))
 }
 
 async fn tags(cloud: &AwsCloud, url: &str) -> Result<Option<Tags>, Fault> {
@@ -113,10 +108,7 @@ pub(super) async fn create(cloud: &AwsCloud, queue: &Queue, waiting: Waiting<'_>
             gone => gone?,
         }
     }
-    Err(rejected(
-        "sqs:CreateQueue",
-        "SQS answers with the deleted queue of this name",
-    ))
+    Err(rejected(CREATE, "SQS answers with the deleted queue of this name"))
 }
 
 /// The tags of a queue that was just created, and its age, if SQS says it: it may not be found yet, or without its tags.
@@ -137,28 +129,16 @@ async fn created(cloud: &AwsCloud, url: &str, waiting: Waiting<'_>) -> Result<(T
 }
 
 fn not_managed() -> Fault {
-    Fault {
-        kind: FaultKind::NotManaged,
-        ..rejected(
-            "sqs:CreateQueue",
-            "a queue of this name exists that kibus does not manage",
-        )
-    }
+    let message = "a queue of this name exists that kibus does not manage";
+    fault(FaultKind::NotManaged, CREATE, message)
 }
 
 async fn request(cloud: &AwsCloud, queue: &Queue, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let wanted = attributes::of_new(queue);
-    accepted("sqs:CreateQueue", waiting, || {
-        let call = cloud
-            .sqs
-            .create_queue()
-            .queue_name(queue.name.as_str())
-            .set_attributes(Some(wanted.clone()))
-            .set_tags(Some(queue.tags.0.clone().into_iter().collect()));
-        async move { cloud.call("sqs:CreateQueue", || call.clone().send()).await }
-    })
-    .await?;
-    Ok(())
+    let call = cloud.sqs.create_queue().queue_name(&queue.name);
+    let call = call.set_attributes(Some(attributes::of_new(queue)));
+    let call = call.set_tags(Some(queue.tags.0.clone().into_iter().collect()));
+    let answer = cloud.accepted(CREATE, waiting, || call.clone().send());
+    answer.await.map(drop)
 }
 
 /// Updates a queue, its tags first: the router sends only to a queue with the tags of its cluster, and the new policy may
@@ -177,7 +157,7 @@ pub(super) async fn update(
     let url = cloud.queue_url(&queue.name);
     // The operator's policy allows changes by a tag of the queue. Tags for access control are eventually consistent (IAM
     // user guide, "Troubleshoot IAM").
-    let unseen: &[WaitReason] = if tags.set.is_empty() || !cloud.scope.region.has_queue_tag_conditions() {
+    let unseen: &[WaitReason] = if tags.set.0.is_empty() || !cloud.scope.region.has_queue_tag_conditions() {
         &[]
     } else {
         &[WaitReason::TagsUnknown]
@@ -186,9 +166,9 @@ pub(super) async fn update(
         let call = cloud.sqs.untag_queue().queue_url(&url).set_tag_keys(Some(tags.remove));
         cloud.call("sqs:UntagQueue", || call.clone().send()).await?;
     }
-    if !tags.set.is_empty() {
+    if !tags.set.0.is_empty() {
         let call = cloud.sqs.tag_queue().queue_url(&url);
-        let call = call.set_tags(Some(tags.set.into_iter().collect()));
+        let call = call.set_tags(Some(tags.set.0.into_iter().collect()));
         cloud.call("sqs:TagQueue", || call.clone().send()).await?;
     }
     if !fields.is_empty() {
@@ -196,12 +176,9 @@ pub(super) async fn update(
             waiting.report(ROUTER_LEARNS.0);
             pause(tokio::time::sleep(ROUTER_LEARNS.1), action, ROUTER_LEARNS.0, waiting).await?;
         }
-        seen(action, unseen, waiting, || {
-            let call = cloud.sqs.set_queue_attributes().queue_url(&url);
-            let call = call.set_attributes(Some(attributes::of(queue, &fields)));
-            async move { cloud.call(action, || call.clone().send()).await }
-        })
-        .await?;
+        let call = cloud.sqs.set_queue_attributes().queue_url(&url);
+        let call = call.set_attributes(Some(attributes::of(queue, &fields)));
+        cloud.seen(action, unseen, waiting, || call.clone().send()).await?;
     }
     Ok(())
 }
@@ -235,7 +212,7 @@ pub(super) async fn gone(cloud: &AwsCloud, name: &QueueName, waiting: Waiting<'_
     let url = &cloud.queue_url(name);
     let last = Mutex::new(None);
     until_gone(waiting, || {
-        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = locked(&last);
         let round = cloud.fresh_connections.after(last.as_ref());
         *last = Some(Arc::clone(&round));
         async move {

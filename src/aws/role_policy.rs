@@ -5,7 +5,7 @@ use super::changes::Update;
 use super::document;
 use super::error::if_present;
 use super::still_absent;
-use super::wait::{Waiting, accepted, seen};
+use super::wait::Waiting;
 use crate::cloud::Fault;
 use crate::model::name::{PolicyName, RoleName};
 use crate::model::resource::{ResourceId, RolePolicy};
@@ -13,11 +13,7 @@ use crate::model::resource::{ResourceId, RolePolicy};
 const PUT: &str = "iam:PutRolePolicy";
 
 pub(super) async fn read(cloud: &AwsCloud, role: &RoleName, name: &PolicyName) -> Result<Option<RolePolicy>, Fault> {
-    let call = cloud
-        .iam
-        .get_role_policy()
-        .role_name(role.as_str())
-        .policy_name(name.as_str());
+    let call = cloud.iam.get_role_policy().role_name(role).policy_name(name);
     let answer = if_present(cloud.call("iam:GetRolePolicy", || call.clone().send()).await)?;
     Ok(answer.map(|answer| RolePolicy {
         role: role.clone(),
@@ -29,7 +25,7 @@ pub(super) async fn read(cloud: &AwsCloud, role: &RoleName, name: &PolicyName) -
 pub(super) async fn create(cloud: &AwsCloud, policy: &RolePolicy, waiting: Waiting<'_>) -> Result<(), Fault> {
     let id = ResourceId::RolePolicy(policy.role.clone(), policy.name.clone());
     still_absent::check(cloud, PUT, &id).await?;
-    write(cloud, policy, waiting).await
+    put(cloud, policy, waiting).await
 }
 
 pub(super) async fn update(
@@ -37,12 +33,16 @@ pub(super) async fn update(
     Update { to, .. }: Update<'_, RolePolicy>,
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
-    write(cloud, to, waiting).await
+    put(cloud, to, waiting).await
 }
 
 /// IAM may not find a role yet that is new too, nor a condition its boundary.
-async fn write(cloud: &AwsCloud, policy: &RolePolicy, waiting: Waiting<'_>) -> Result<(), Fault> {
-    seen(PUT, cloud.bounded.unseen(&policy.role), waiting, || put(cloud, policy)).await
+async fn put(cloud: &AwsCloud, policy: &RolePolicy, waiting: Waiting<'_>) -> Result<(), Fault> {
+    let RolePolicy { role, name, document } = policy;
+    let call = cloud.iam.put_role_policy().role_name(role).policy_name(name);
+    let call = call.policy_document(document.compact());
+    let answer = cloud.seen(PUT, cloud.bounded.unseen(role), waiting, || call.clone().send());
+    answer.await.map(drop)
 }
 
 pub(super) async fn delete(
@@ -51,18 +51,7 @@ pub(super) async fn delete(
     name: &PolicyName,
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
-    let action = "iam:DeleteRolePolicy";
-    let answer = accepted(action, waiting, || {
-        let call = cloud.iam.delete_role_policy().role_name(role.as_str());
-        let call = call.policy_name(name.as_str());
-        async move { cloud.call(action, || call.clone().send()).await }
-    });
+    let call = cloud.iam.delete_role_policy().role_name(role).policy_name(name);
+    let answer = cloud.accepted("iam:DeleteRolePolicy", waiting, || call.clone().send());
     if_present(answer.await).map(drop)
-}
-
-async fn put(cloud: &AwsCloud, policy: &RolePolicy) -> Result<(), Fault> {
-    let RolePolicy { role, name, document } = policy;
-    let call = cloud.iam.put_role_policy().role_name(role.as_str());
-    let call = call.policy_name(name.as_str()).policy_document(document.compact());
-    cloud.call(PUT, || call.clone().send()).await.map(drop)
 }

@@ -2,8 +2,6 @@
 
 mod target;
 
-use std::collections::BTreeMap;
-
 use aws_sdk_eventbridge::types::{RuleState, Tag, Target as AwsTarget};
 use serde_json::Value;
 
@@ -12,29 +10,32 @@ use super::changes::{Changes, Update};
 use super::document;
 use super::error::{if_present, rejected};
 use super::still_absent;
-use super::wait::{Tried, WaitReason, Waiting, accepted, found, settled, settling};
+use super::wait::{Tried, WaitReason, Waiting, settled, settling};
 use crate::cloud::Fault;
 use crate::error::listed;
 use crate::model::document::Document;
 use crate::model::name::RuleName;
 use crate::model::resource::{ResourceId, Rule, RuleField};
+use crate::model::tags::Tags;
+
+/// A rule that this run has created may not be found yet.
+const NEW: &[WaitReason] = &[WaitReason::RuleUnknown];
 
 pub(super) async fn read(cloud: &AwsCloud, name: &RuleName) -> Result<Option<Rule>, Fault> {
     let rule = async {
-        let call = cloud.events.describe_rule().name(name.as_str());
+        let call = cloud.events.describe_rule().name(name);
         if_present(cloud.call("events:DescribeRule", || call.clone().send()).await)
     };
     let tags = async {
-        let call = cloud
-            .events
-            .list_tags_for_resource()
-            .resource_arn(cloud.scope.rule_arn(name));
+        let arn = cloud.scope.rule_arn(name);
+        let call = cloud.events.list_tags_for_resource().resource_arn(arn);
         if_present(cloud.call("events:ListTagsForResource", || call.clone().send()).await)
     };
     let targets = async { if_present(target::all(cloud, name).await) };
     let (Some(rule), Some(targets), Some(tags)) = tokio::try_join!(rule, targets, tags)? else {
         return Ok(None);
     };
+    let tags = tags.tags.unwrap_or_default().into_iter();
     let (ours, others): (Vec<_>, Vec<_>) = targets.into_iter().partition(|target| target.id == Rule::TARGET_ID);
     Ok(Some(Rule {
         name: name.clone(),
@@ -47,18 +48,13 @@ pub(super) async fn read(cloud: &AwsCloud, name: &RuleName) -> Result<Option<Rul
         enabled: rule.state != Some(RuleState::Disabled),
         target: ours.first().map(target::read),
         foreign_targets: others.into_iter().map(|other| other.id).collect(),
-        tags: tags
-            .tags
-            .unwrap_or_default()
-            .into_iter()
-            .map(|tag| (tag.key, tag.value))
-            .collect(),
+        tags: tags.map(|tag| (tag.key, tag.value)).collect(),
     }))
 }
 
 pub(super) async fn create(cloud: &AwsCloud, rule: &Rule, waiting: Waiting<'_>) -> Result<(), Fault> {
     still_absent::check(cloud, "events:PutRule", &ResourceId::Rule(rule.name.clone())).await?;
-    put_rule(cloud, rule, Some(tags(&rule.tags.0)?), waiting).await?;
+    put_rule(cloud, rule, Some(sdk_tags(&rule.tags)?), waiting).await?;
     match &rule.target {
         Some(target) => target::put(cloud, &rule.name, target, waiting).await,
         None => Ok(()),
@@ -70,9 +66,9 @@ pub(super) async fn update(
     Update { to: rule, fields, .. }: Update<'_, Rule>,
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
-    let changes = Changes::among("events:PutRule", fields)?;
+    let Changes { fields, tags } = Changes::among("events:PutRule", fields)?;
     let (mut settings, mut target) = (false, false);
-    for field in changes.fields {
+    for field in fields {
         match field {
             RuleField::Description | RuleField::Pattern | RuleField::Enabled => settings = true,
             RuleField::TargetArn
@@ -95,28 +91,19 @@ pub(super) async fn update(
         }
     }
     let arn = cloud.scope.rule_arn(&rule.name);
-    let changes = changes.tags;
-    if !changes.remove.is_empty() {
-        let action = "events:UntagResource";
-        found(action, WaitReason::RuleUnknown, waiting, || {
-            let call = cloud.events.untag_resource().resource_arn(&arn);
-            let call = call.set_tag_keys(Some(changes.remove.clone()));
-            async move { cloud.call(action, || call.clone().send()).await }
-        })
-        .await?;
+    if !tags.remove.is_empty() {
+        let call = cloud.events.untag_resource().resource_arn(&arn);
+        let call = call.set_tag_keys(Some(tags.remove));
+        cloud
+            .seen("events:UntagResource", NEW, waiting, || call.clone().send())
+            .await?;
     }
-    if !changes.set.is_empty() {
-        let action = "events:TagResource";
-        let set = tags(&changes.set)?;
-        found(action, WaitReason::RuleUnknown, waiting, || {
-            let call = cloud
-                .events
-                .tag_resource()
-                .resource_arn(&arn)
-                .set_tags(Some(set.clone()));
-            async move { cloud.call(action, || call.clone().send()).await }
-        })
-        .await?;
+    if !tags.set.0.is_empty() {
+        let call = cloud.events.tag_resource().resource_arn(&arn);
+        let call = call.set_tags(Some(sdk_tags(&tags.set)?));
+        cloud
+            .seen("events:TagResource", NEW, waiting, || call.clone().send())
+            .await?;
     }
     Ok(())
 }
@@ -129,7 +116,7 @@ pub(super) async fn delete(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'
     }
     let action = "events:DeleteRule";
     settled(action, waiting, || async move {
-        let call = cloud.events.delete_rule().name(name.as_str());
+        let call = cloud.events.delete_rule().name(name);
         let answer = if_present(cloud.call(action, || call.clone().send()).await);
         if let Err(fault) = &answer
             && settling(fault) == Some(WaitReason::TargetsLeaving)
@@ -175,24 +162,22 @@ async fn put_rule(cloud: &AwsCloud, rule: &Rule, tags: Option<Vec<Tag>>, waiting
     } else {
         RuleState::Disabled
     };
-    accepted("events:PutRule", waiting, || {
-        // PutRule resets what it leaves out.
-        let call = cloud
-            .events
-            .put_rule()
-            .name(name.as_str())
-            .description(description)
-            .event_pattern(pattern.compact())
-            .state(state.clone())
-            .set_tags(tags.clone());
-        async move { cloud.call("events:PutRule", || call.clone().send()).await.map(drop) }
-    })
-    .await
+    // PutRule resets what it leaves out.
+    let call = cloud
+        .events
+        .put_rule()
+        .name(name)
+        .description(description)
+        .event_pattern(pattern.compact())
+        .state(state)
+        .set_tags(tags);
+    let answer = cloud.accepted("events:PutRule", waiting, || call.clone().send());
+    answer.await.map(drop)
 }
 
-fn tags(tags: &BTreeMap<String, String>) -> Result<Vec<Tag>, Fault> {
+fn sdk_tags(tags: &Tags) -> Result<Vec<Tag>, Fault> {
     let tag = |(key, value): (&String, &String)| Tag::builder().key(key).value(value).build();
-    let tags = tags.iter().map(tag).collect::<Result<_, _>>();
+    let tags = tags.0.iter().map(tag).collect::<Result<_, _>>();
     tags.map_err(|e| rejected("events:TagResource", e.to_string()))
 }
 

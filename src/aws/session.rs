@@ -19,10 +19,10 @@ use tokio::sync::watch;
 use super::call_log::CallLog;
 use super::connect_error::ConnectError;
 use super::credentials;
-use super::error::{OrFault, rejected};
+use super::error::{failed, rejected};
 use super::pace::Pace;
 use super::retry::FinalAnswers;
-use crate::cloud::{Fault, FaultKind};
+use crate::cloud::{Fault, FaultKind, Waiting};
 use crate::model::name::{AccountId, BusName, Partition, Region};
 use crate::model::scope::Scope;
 use crate::model::slowdown::Slowdown;
@@ -200,8 +200,8 @@ async fn identity(pace: &Pace, config: &SdkConfig, longest: Duration) -> Result<
         )
         .build();
     let sts = aws_sdk_sts::Client::from_conf(config);
-    let attempt = || async { sts.get_caller_identity().send().await.or_fault(action) };
-    let answer = pace.call(action, None, attempt).await?;
+    let attempt = || async { sts.get_caller_identity().send().await.map_err(|e| failed(action, &e)) };
+    let answer = pace.call(action, Waiting::unattended(), attempt).await?;
     answer
         .account
         .zip(answer.arn)

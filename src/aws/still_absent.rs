@@ -2,11 +2,11 @@
 //! calls for it do not fail if the resource exists.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use super::AwsCloud;
-use super::error::rejected;
+use super::error::fault;
+use super::{AwsCloud, locked};
 use crate::cloud::{Fault, FaultKind, Read};
 use crate::model::resource::ResourceId;
 
@@ -20,14 +20,12 @@ pub(super) struct KnownAbsent(Arc<Mutex<BTreeMap<ResourceId, Instant>>>);
 
 impl KnownAbsent {
     fn note(&self, id: &ResourceId, asked: Instant) {
-        let mut absent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        absent.insert(id.clone(), asked);
+        locked(&self.0).insert(id.clone(), asked);
     }
 
     /// Whether a read still counts. It counts for one create.
     fn take(&self, id: &ResourceId, now: Instant) -> bool {
-        let mut absent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let asked = absent.remove(id);
+        let asked = locked(&self.0).remove(id);
         asked.is_some_and(|asked| now.saturating_duration_since(asked) < COUNTS)
     }
 }
@@ -45,10 +43,7 @@ pub(super) async fn check(cloud: &AwsCloud, action: &str, id: &ResourceId) -> Re
     if cloud.known_absent.take(id, Instant::now()) || cloud.read(id).await?.is_none() {
         return Ok(());
     }
-    Err(Fault {
-        kind: FaultKind::Exists,
-        ..rejected(action, format!("{id} already exists"))
-    })
+    Err(fault(FaultKind::Exists, action, format!("{id} already exists")))
 }
 
 #[cfg(test)]

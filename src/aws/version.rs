@@ -11,20 +11,12 @@ use super::AwsCloud;
 use super::error::{if_present, in_use, rejected};
 use super::function;
 use super::pages;
-use super::wait::{Waiting, accepted};
+use super::wait::Waiting;
 use crate::cloud::Fault;
 use crate::model::name::FunctionName;
 use crate::model::resource::{Alias, Code, FunctionSettings};
 
-/// The settings of a published version of a function; `None` if there is no such version.
-pub(super) async fn read(
-    cloud: &AwsCloud,
-    name: &FunctionName,
-    number: u64,
-) -> Result<Option<FunctionSettings>, Fault> {
-    let version = configuration(cloud, name, &number.to_string()).await?;
-    Ok(version.map(|configuration| published(&configuration)))
-}
+const PUBLISH: &str = "lambda:PublishVersion";
 
 /// The configuration of the version with this number, or behind this alias; `None` if there is no such version.
 pub(super) async fn configuration(
@@ -32,11 +24,7 @@ pub(super) async fn configuration(
     name: &FunctionName,
     qualifier: &str,
 ) -> Result<Option<FunctionConfiguration>, Fault> {
-    let call = cloud
-        .lambda
-        .get_function()
-        .function_name(name.as_str())
-        .qualifier(qualifier);
+    let call = cloud.lambda.get_function().function_name(name).qualifier(qualifier);
     let answer = cloud.call("lambda:GetFunction", || call.clone().send()).await;
     Ok(if_present(answer)?.and_then(|version| version.configuration))
 }
@@ -47,9 +35,7 @@ pub(super) fn published(configuration: &FunctionConfiguration) -> FunctionSettin
     let mut settings = function::settings(configuration);
     let (version, sha256) = described(configuration.description().unwrap_or_default());
     // An alias can point to `$LATEST`, whose code can change while its description stays.
-    let is_published = configuration
-        .version()
-        .is_some_and(|number| number.parse::<u64>().is_ok());
+    let is_published = configuration.version().is_some_and(|v| v.parse::<u64>().is_ok());
     if is_published && sha256 == settings.code.sha256 {
         settings.code.version = version;
     }
@@ -66,20 +52,13 @@ pub(super) fn published(configuration: &FunctionConfiguration) -> FunctionSettin
 /// When a call fails, or the function has other code than planned: Lambda then publishes nothing.
 pub(super) async fn publish(cloud: &AwsCloud, alias: &Alias, waiting: Waiting<'_>) -> Result<u64, Fault> {
     let (name, planned) = (&alias.function, &alias.settings.code);
-    let action = "lambda:PublishVersion";
     let description = description(planned);
     let mut version = publish_as(cloud, name, planned, &description, waiting).await?;
     if version.description() != Some(&description) {
-        let action = "lambda:UpdateFunctionConfiguration";
-        accepted(action, waiting, || {
-            let call = cloud
-                .lambda
-                .update_function_configuration()
-                .function_name(name.as_str());
-            let call = call.description(&description);
-            async move { cloud.call(action, || call.clone().send()).await }
-        })
-        .await?;
+        let call = cloud.lambda.update_function_configuration().function_name(name);
+        let call = call.description(&description);
+        let updated = cloud.accepted("lambda:UpdateFunctionConfiguration", waiting, || call.clone().send());
+        updated.await?;
         version = publish_as(cloud, name, planned, &description, waiting).await?;
     }
     let number = version.version().unwrap_or_default();
@@ -87,13 +66,13 @@ pub(super) async fn publish(cloud: &AwsCloud, alias: &Alias, waiting: Waiting<'_
     if published(&version).code != *planned {
         let Code { version, sha256 } = planned;
         return Err(rejected(
-            action,
+            PUBLISH,
             format!("version {number} of function `{name}` is not router {version} with SHA-256 {sha256}, as planned"),
         ));
     }
     number
         .parse()
-        .map_err(|_| rejected(action, format!("`{number}` is not a version number")))
+        .map_err(|_| rejected(PUBLISH, format!("`{number}` is not a version number")))
 }
 
 async fn publish_as(
@@ -103,25 +82,21 @@ async fn publish_as(
     description: &str,
     waiting: Waiting<'_>,
 ) -> Result<FunctionConfiguration, Fault> {
-    let action = "lambda:PublishVersion";
     function::ready(cloud, name, None, waiting).await?;
-    let published = accepted(action, waiting, || {
-        let call = cloud
-            .lambda
-            .publish_version()
-            .function_name(name.as_str())
-            .description(description);
-        // Lambda refuses if the function has other code (Lambda API reference, `PublishVersion`).
-        let call = call.code_sha256(function::base64_of(&planned.sha256));
-        async move { cloud.call(action, || call.clone().send()).await }
-    })
-    .await?;
+    let call = cloud
+        .lambda
+        .publish_version()
+        .function_name(name)
+        .description(description);
+    // Lambda refuses if the function has other code (Lambda API reference, `PublishVersion`).
+    let call = call.code_sha256(function::base64_of(&planned.sha256));
+    let published = cloud.accepted(PUBLISH, waiting, || call.clone().send()).await?;
     function::ready(cloud, name, published.version(), waiting).await
 }
 
 /// The existing versions that kibus published: their description says which code they have, and they have it.
 pub(super) async fn published_by_kibus(cloud: &AwsCloud, name: &FunctionName) -> Result<BTreeSet<u64>, Fault> {
-    let call = cloud.lambda.list_versions_by_function().function_name(name.as_str());
+    let call = cloud.lambda.list_versions_by_function().function_name(name);
     let page = |marker| {
         let call = call.clone().set_marker(marker);
         async { call.send().await.map(|page| (page.versions, page.next_marker)) }
@@ -140,11 +115,8 @@ pub(super) async fn delete(
     numbers: impl Iterator<Item = &u64>,
 ) -> Result<(), Fault> {
     for number in numbers {
-        let call = cloud
-            .lambda
-            .delete_function()
-            .function_name(name.as_str())
-            .qualifier(number.to_string());
+        let call = cloud.lambda.delete_function().function_name(name);
+        let call = call.qualifier(number.to_string());
         match if_present(cloud.call("lambda:DeleteFunction", || call.clone().send()).await) {
             // An alias that kibus does not manage points to it.
             Err(fault) if in_use(&fault) => {}

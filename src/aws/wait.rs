@@ -6,7 +6,7 @@ mod settling;
 
 use std::time::{Duration, Instant};
 
-use super::error::rejected;
+use super::error::fault;
 pub(super) use crate::cloud::Waiting;
 use crate::cloud::{Fault, FaultKind};
 use crate::model::duration::duration_text;
@@ -37,34 +37,8 @@ where
     settled_at((clock(), tokio::time::sleep), action, &[], waiting, attempt).await
 }
 
-/// The same for one call that is either accepted or refused.
-pub(super) async fn accepted<T, F>(action: &str, waiting: Waiting<'_>, mut call: impl FnMut() -> F) -> Result<T, Fault>
-where
-    F: Future<Output = Result<T, Fault>>,
-{
-    settled(action, waiting, || {
-        let answer = call();
-        async { answer.await.map(Tried::Done) }
-    })
-    .await
-}
-
-/// The same for a call about something that may be new: "not found" means not yet, for this reason. What stays absent
-/// to the end of the wait is absent.
-pub(super) async fn found<T, F>(
-    action: &str,
-    unknown: WaitReason,
-    waiting: Waiting<'_>,
-    call: impl FnMut() -> F,
-) -> Result<T, Fault>
-where
-    F: Future<Output = Result<T, Fault>>,
-{
-    seen(action, &[unknown], waiting, call).await
-}
-
-/// The same for a call that may be too early for one of these reasons. What stays absent or denied to the end of the wait
-/// is absent or denied.
+/// The same for one call, which may be too early for one of these reasons: then "not found" or "denied" means not yet. What
+/// stays absent or denied to the end of the wait is absent or denied.
 pub(super) async fn seen<T, F>(
     action: &str,
     unseen: &[WaitReason],
@@ -150,10 +124,7 @@ pub(super) async fn pause(
 ) -> Result<(), Fault> {
     tokio::select! {
         biased;
-        () = waiting.stopped() => Err(Fault {
-            kind: FaultKind::Stopped,
-            ..rejected(action, reason)
-        }),
+        () = waiting.stopped() => Err(fault(FaultKind::Stopped, action, reason)),
         () = sleep => Ok(()),
     }
 }
@@ -170,10 +141,7 @@ fn unsettled(action: &str, reason: WaitReason, refusal: Option<Fault>) -> Fault 
             message: format!("{waited}: {}", fault.message),
             ..fault
         },
-        None => Fault {
-            kind,
-            ..rejected(action, waited)
-        },
+        None => fault(kind, action, waited),
     }
 }
 

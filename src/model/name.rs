@@ -67,6 +67,12 @@ macro_rules! names {
                 f.write_str(&self.0)
             }
         }
+
+        impl From<&$name> for String {
+            fn from(name: &$name) -> Self {
+                name.0.clone()
+            }
+        }
     )*};
 }
 

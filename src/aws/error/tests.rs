@@ -488,8 +488,8 @@ fn a_call_without_an_answer_fails_with_its_cause() {
         ),
     ] {
         let cause = Text("dispatch failure", Some(Box::new(Text(text, None))));
-        let answer: Result<(), SdkError<GetCallerIdentityError, HttpResponse>> = Err(SdkError::timeout_error(cause));
-        let fault = answer.or_fault("sts:GetCallerIdentity").unwrap_err();
+        let error: SdkError<GetCallerIdentityError, HttpResponse> = SdkError::timeout_error(cause);
+        let fault = failed("sts:GetCallerIdentity", &error);
         assert_eq!((fault.kind, fault.message.as_str()), (kind, message));
     }
 }
@@ -511,11 +511,7 @@ fn a_throttle_is_known_by_its_status_or_its_code() {
             metadata = metadata.code(code);
         }
         let raw = HttpResponse::new(StatusCode::try_from(status).unwrap(), SdkBody::empty());
-        let answer = Err::<(), _>(SdkError::service_error(GetRoleError::generic(metadata.build()), raw));
-        assert_eq!(
-            answer.or_fault("iam:GetRole").unwrap_err().kind,
-            kind,
-            "{status} {code:?}"
-        );
+        let error = SdkError::service_error(GetRoleError::generic(metadata.build()), raw);
+        assert_eq!(failed("iam:GetRole", &error).kind, kind, "{status} {code:?}");
     }
 }

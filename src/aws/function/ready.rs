@@ -4,8 +4,8 @@ use aws_sdk_lambda::types::{FunctionConfiguration, LastUpdateStatus, State};
 
 use super::configuration::{LambdaFailure, failure, nothing};
 use crate::aws::AwsCloud;
-use crate::aws::error::{if_present, rejected};
-use crate::aws::wait::{Tried, WaitReason, Waiting, found, settled};
+use crate::aws::error::{fault, if_present};
+use crate::aws::wait::{Tried, WaitReason, Waiting, settled};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::FunctionName;
 
@@ -18,27 +18,20 @@ pub(in crate::aws) async fn ready(
     version: Option<&str>,
     waiting: Waiting<'_>,
 ) -> Result<FunctionConfiguration, Fault> {
+    let call = cloud.lambda.get_function().function_name(name);
+    let call = &call.set_qualifier(version.map(str::to_owned));
     settled(GET, waiting, || async move {
         // It was found a moment ago, or is new.
-        let answer = found(GET, WaitReason::FunctionUnknown, waiting, || {
-            let call = cloud.lambda.get_function().function_name(name.as_str());
-            let call = call.set_qualifier(version.map(str::to_owned));
-            async move { cloud.call(GET, || call.clone().send()).await }
-        })
-        .await?;
+        let unseen = &[WaitReason::FunctionUnknown];
+        let answer = cloud.seen(GET, unseen, waiting, || call.clone().send()).await?;
         let configuration = answer.configuration.unwrap_or_else(nothing);
         match failure(&configuration) {
             Some((LambdaFailure::Function, reason)) => {
-                return Err(Fault {
-                    kind: FaultKind::FunctionFailed { function: name.clone() },
-                    ..rejected(GET, reason)
-                });
+                let function = name.clone();
+                return Err(fault(FaultKind::FunctionFailed { function }, GET, reason));
             }
             Some((LambdaFailure::Update, reason)) => {
-                return Err(Fault {
-                    kind: FaultKind::FunctionUpdateFailed,
-                    ..rejected(GET, reason)
-                });
+                return Err(fault(FaultKind::FunctionUpdateFailed, GET, reason));
             }
             None => {}
         }
@@ -55,7 +48,7 @@ pub(in crate::aws) async fn ready(
 /// Waits until Lambda has deleted a function: its name cannot be used before.
 pub(in crate::aws) async fn gone(cloud: &AwsCloud, name: &FunctionName, waiting: Waiting<'_>) -> Result<(), Fault> {
     settled(GET, waiting, || async move {
-        let call = cloud.lambda.get_function().function_name(name.as_str());
+        let call = cloud.lambda.get_function().function_name(name);
         Ok(match if_present(cloud.call(GET, || call.clone().send()).await)? {
             Some(_) => Tried::NotYet(WaitReason::FunctionLeaving),
             None => Tried::Done(()),

@@ -1,7 +1,7 @@
 //! How long ago a queue was created, by the clock of SQS alone: the time of its answer less the time in it. The local clock
 //! may be wrong.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aws_sdk_sqs::types::QueueAttributeName::CreatedTimestamp;
@@ -13,8 +13,8 @@ use aws_smithy_types::DateTime;
 use aws_smithy_types::config_bag::ConfigBag;
 use aws_smithy_types::date_time::Format;
 
-use crate::aws::AwsCloud;
 use crate::aws::error::if_present;
+use crate::aws::{AwsCloud, locked};
 use crate::cloud::Fault;
 
 /// The age of a queue, in whole seconds; `None` inside if the answer has no time. `None` if the queue is absent.
@@ -42,7 +42,7 @@ struct AnswerDate(Arc<Mutex<Option<i64>>>);
 
 impl AnswerDate {
     fn seconds(&self) -> Option<i64> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *locked(&self.0)
     }
 }
 
@@ -60,7 +60,7 @@ impl Intercept for AnswerDate {
     ) -> Result<(), BoxError> {
         let date = context.response().headers().get("date");
         let date = date.and_then(|date| DateTime::from_str(date, Format::HttpDate).ok());
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = date.map(|date| date.secs());
+        *locked(&self.0) = date.map(|date| date.secs());
         Ok(())
     }
 }

@@ -23,12 +23,8 @@ pub(super) fn read(name: &QueueName, attributes: &HashMap<Attribute, String>, ta
             .filter(|text| !text.is_empty())
     };
     let number = |attribute| text(attribute).and_then(|text| text.parse().ok()).unwrap_or_default();
-    let count = |attribute| text(attribute).and_then(|text| text.parse().ok()).unwrap_or_default();
     let state = QueueState {
-        depth: Depth {
-            waiting: count(Attribute::ApproximateNumberOfMessages),
-            in_flight: count(Attribute::ApproximateNumberOfMessagesNotVisible),
-        },
+        depth: depth(attributes),
         changed: text(Attribute::LastModifiedTimestamp).and_then(|text| text.parse().ok()),
     };
     let queue = Queue {
@@ -45,6 +41,15 @@ pub(super) fn read(name: &QueueName, attributes: &HashMap<Attribute, String>, ta
         tags,
     };
     (queue, state)
+}
+
+/// How many messages a queue with these attributes holds.
+pub(in crate::aws) fn depth(attributes: &HashMap<Attribute, String>) -> Depth {
+    let count = |attribute| attributes.get(&attribute).and_then(|text| text.parse().ok());
+    Depth {
+        waiting: count(Attribute::ApproximateNumberOfMessages).unwrap_or_default(),
+        in_flight: count(Attribute::ApproximateNumberOfMessagesNotVisible).unwrap_or_default(),
+    }
 }
 
 /// The attributes of a new queue. It has nothing to remove, and without a limit SQS gives it the largest of its Region.

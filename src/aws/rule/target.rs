@@ -2,10 +2,9 @@
 
 use aws_sdk_eventbridge::types::{DeadLetterConfig, RetryPolicy, Target as AwsTarget};
 
-use crate::aws::AwsCloud;
 use crate::aws::error::{refusal, rejected};
-use crate::aws::pages;
-use crate::aws::wait::{WaitReason, Waiting, accepted, found};
+use crate::aws::wait::{Waiting, seen};
+use crate::aws::{AwsCloud, pages, signed};
 use crate::cloud::Fault;
 use crate::model::name::RuleName;
 use crate::model::resource::{Rule, Target};
@@ -17,7 +16,7 @@ const DEFAULT_RETRY: (u32, u32) = (86_400, 185);
 /// All targets of a rule. The answer may lack a target that was put seconds ago; a plan then puts it again, which changes
 /// nothing.
 pub(super) async fn all(cloud: &AwsCloud, name: &RuleName) -> Result<Vec<AwsTarget>, Fault> {
-    let call = cloud.events.list_targets_by_rule().rule(name.as_str());
+    let call = cloud.events.list_targets_by_rule().rule(name);
     let page = |token| {
         let call = call.clone().set_next_token(token);
         async { call.send().await.map(|page| (page.targets, page.next_token)) }
@@ -28,7 +27,6 @@ pub(super) async fn all(cloud: &AwsCloud, name: &RuleName) -> Result<Vec<AwsTarg
 /// Creates or replaces kibus's target.
 pub(super) async fn put(cloud: &AwsCloud, rule: &RuleName, target: &Target, waiting: Waiting<'_>) -> Result<(), Fault> {
     let action = "events:PutTargets";
-    let signed = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
     // PutTargets replaces the whole target, so leaving out what kibus never sets removes it.
     let Target {
         arn,
@@ -52,15 +50,12 @@ pub(super) async fn put(cloud: &AwsCloud, rule: &RuleName, target: &Target, wait
         .set_dead_letter_config(dead_letters)
         .build()
         .map_err(|e| rejected(action, e.to_string()))?;
-    // The rule may be new.
-    found(action, WaitReason::RuleUnknown, waiting, || {
-        let call = cloud.events.put_targets().rule(rule.as_str()).targets(target.clone());
-        async move {
-            let answer = cloud.call(action, || call.clone().send()).await?;
-            let failed = answer.failed_entries.unwrap_or_default().into_iter().next();
-            let failed = failed.map(|failed| (failed.error_code, failed.error_message));
-            entry(action, failed, answer.failed_entry_count)
-        }
+    let call = &cloud.events.put_targets().rule(rule).targets(target);
+    seen(action, super::NEW, waiting, || async move {
+        let answer = cloud.call(action, || call.clone().send()).await?;
+        let failed = answer.failed_entries().first();
+        let failed = failed.map(|failed| (failed.error_code(), failed.error_message()));
+        entry(action, failed, answer.failed_entry_count)
     })
     .await
 }
@@ -68,23 +63,21 @@ pub(super) async fn put(cloud: &AwsCloud, rule: &RuleName, target: &Target, wait
 /// Removes kibus's target.
 pub(super) async fn remove(cloud: &AwsCloud, name: &RuleName, waiting: Waiting<'_>) -> Result<(), Fault> {
     let action = "events:RemoveTargets";
-    accepted(action, waiting, || {
-        let call = cloud.events.remove_targets().rule(name.as_str()).ids(Rule::TARGET_ID);
-        async move {
-            let answer = cloud.call(action, || call.clone().send()).await?;
-            let failed = answer.failed_entries.unwrap_or_default().into_iter().next();
-            let failed = failed.map(|failed| (failed.error_code, failed.error_message));
-            entry(action, failed, answer.failed_entry_count)
-        }
+    let call = &cloud.events.remove_targets().rule(name).ids(Rule::TARGET_ID);
+    seen(action, &[], waiting, || async move {
+        let answer = cloud.call(action, || call.clone().send()).await?;
+        let failed = answer.failed_entries().first();
+        let failed = failed.map(|failed| (failed.error_code(), failed.error_message()));
+        entry(action, failed, answer.failed_entry_count)
     })
     .await
 }
 
 /// The result of a call with one entry. The call succeeds even if the entry failed, with this code and message.
-fn entry(action: &str, failed: Option<(Option<String>, Option<String>)>, count: i32) -> Result<(), Fault> {
+fn entry(action: &str, failed: Option<(Option<&str>, Option<&str>)>, count: i32) -> Result<(), Fault> {
     let reason = "EventBridge did not accept the target and gave no reason";
     match failed {
-        Some((code, message)) => Err(refusal(action, code.as_deref(), message.as_deref().unwrap_or(reason))),
+        Some((code, message)) => Err(refusal(action, code, message.unwrap_or(reason))),
         None if count > 0 => Err(rejected(action, reason)),
         None => Ok(()),
     }
@@ -94,46 +87,37 @@ fn entry(action: &str, failed: Option<(Option<String>, Option<String>)>, count: 
 pub(super) fn read(target: &AwsTarget) -> Target {
     let retry = target.retry_policy();
     let number = |value: Option<i32>, default| value.and_then(|value| u32::try_from(value).ok()).unwrap_or(default);
-    let transformer = target
-        .input_transformer()
-        .map(|transformer| transformer.input_template());
-    let rewrites = [
+    let transformer = target.input_transformer().map(|t| t.input_template());
+    let rewrite = [
         ("Input", target.input()),
         ("InputPath", target.input_path()),
         ("InputTransformer", transformer),
-    ];
+    ]
+    .into_iter()
+    .find_map(|(kind, text)| Some(format!("{kind} {}", text?)));
+    let dead_letters = target.dead_letter_config().and_then(DeadLetterConfig::arn);
+    let parameters = target.sqs_parameters();
     Target {
         arn: target.arn.clone(),
-        retry_age: number(
-            retry.and_then(RetryPolicy::maximum_event_age_in_seconds),
-            DEFAULT_RETRY.0,
-        ),
-        retries: number(retry.and_then(RetryPolicy::maximum_retry_attempts), DEFAULT_RETRY.1),
-        dead_letters: target
-            .dead_letter_config()
-            .and_then(DeadLetterConfig::arn)
-            .map(str::to_owned),
-        rewrite: rewrites
-            .into_iter()
-            .find_map(|(kind, text)| Some(format!("{kind} {}", text?))),
-        role: target.role_arn().map(str::to_owned),
-        message_group: target
-            .sqs_parameters()
-            .and_then(|parameters| parameters.message_group_id())
-            .map(str::to_owned),
+        retry_age: number(retry.and_then(|r| r.maximum_event_age_in_seconds), DEFAULT_RETRY.0),
+        retries: number(retry.and_then(|r| r.maximum_retry_attempts), DEFAULT_RETRY.1),
+        dead_letters: dead_letters.map(str::to_owned),
+        rewrite,
+        role: target.role_arn.clone(),
+        message_group: parameters.and_then(|p| p.message_group_id.clone()),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aws::wait::settling;
+    use crate::aws::wait::{WaitReason, settling};
     use crate::cloud::FaultKind;
 
     /// E5.
     #[test]
     fn an_entry_can_fail_in_a_call_that_succeeds() {
-        let failed = |code: &str| Some((Some(code.to_owned()), Some("why".to_owned())));
+        let failed = |code| Some((Some(code), Some("why")));
         for (failed, count, expected) in [
             (None, 0, None),
             (

@@ -1,12 +1,9 @@
 //! One call: a form in the request, an XML document in the answer.
 
-use aws_smithy_runtime::client::orchestrator::operation::Operation;
-use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse, OrchestratorError};
-use aws_smithy_types::body::SdkBody;
 use aws_types::SdkConfig;
 use roxmltree::Node;
 
-use super::error::{Ec2Error, ErrorResponse};
+use super::error::Ec2Error;
 use super::form::Params;
 use super::xml;
 use crate::wire::signed_call::{self, Service};
@@ -29,7 +26,7 @@ const VERSION: &str = "2016-11-15";
 /// A client of EC2. Clones share their connections.
 #[derive(Clone, Debug)]
 pub struct Client {
-    operation: Operation<String, String, ErrorResponse>,
+    operation: signed_call::Call,
 }
 
 impl Client {
@@ -37,10 +34,11 @@ impl Client {
     /// Without a retry configuration it retries as the SDK's standard mode does.
     #[must_use]
     pub fn new(config: &SdkConfig) -> Self {
-        let operation = signed_call::operation::<ErrorResponse>(config, EC2, "Query");
-        Self {
-            operation: operation.serializer(request).deserializer(answer).build(),
-        }
+        let operation = signed_call::operation(config, EC2, "Query")
+            .serializer(|form| signed_call::post(form, &[("content-type", "application/x-www-form-urlencoded")]))
+            .deserializer(|response| signed_call::answer(response, xml::error))
+            .build();
+        Self { operation }
     }
 
     /// Makes a call and reads EC2's answer: the root element of a complete document, `<action>Response`.
@@ -56,28 +54,6 @@ impl Client {
         let answer = self.operation.invoke(params.body(action, VERSION)).await?;
         xml::read(&answer, &format!("{action}Response"), read)
     }
-}
-
-fn request(body: String) -> Result<HttpRequest, aws_smithy_runtime_api::box_error::BoxError> {
-    let mut request = HttpRequest::new(SdkBody::from(body));
-    request.set_method("POST")?;
-    request.set_uri("/")?;
-    request
-        .headers_mut()
-        .insert("content-type", "application/x-www-form-urlencoded");
-    Ok(request)
-}
-
-fn answer(response: &HttpResponse) -> Result<String, OrchestratorError<ErrorResponse>> {
-    let body = response.body().bytes().unwrap_or_default();
-    let text = std::str::from_utf8(body).map_err(|e| OrchestratorError::response(e.into()))?;
-    if response.status().is_success() {
-        return Ok(text.to_owned());
-    }
-    Err(OrchestratorError::operation(ErrorResponse {
-        status: response.status().as_u16(),
-        metadata: xml::error(text),
-    }))
 }
 
 #[cfg(test)]

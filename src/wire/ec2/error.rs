@@ -1,13 +1,12 @@
 //! Why a call to EC2 has no result.
 
-use std::fmt;
-
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_types::error::display::DisplayErrorContext;
-use aws_smithy_types::error::metadata::{ErrorMetadata, ProvideErrorMetadata};
+use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 
 use crate::wire::aws_code;
+use crate::wire::signed_call::ErrorResponse;
 
 /// Why a call has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -63,27 +62,6 @@ impl Ec2Error {
                 *status >= 500 || self.is_throttled() || aws_code::is_expired(code) || aws_code::is_server_error(code)
             }
         }
-    }
-}
-
-/// An error response in the form that the SDK's retry classifiers read.
-#[derive(Debug)]
-pub(super) struct ErrorResponse {
-    pub(super) status: u16,
-    pub(super) metadata: ErrorMetadata,
-}
-
-impl fmt::Display for ErrorResponse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.metadata, self.status)
-    }
-}
-
-impl std::error::Error for ErrorResponse {}
-
-impl ProvideErrorMetadata for ErrorResponse {
-    fn meta(&self) -> &ErrorMetadata {
-        &self.metadata
     }
 }
 

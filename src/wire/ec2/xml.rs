@@ -1,6 +1,5 @@
 //! Reading EC2's XML.
 
-use aws_smithy_types::error::metadata::ErrorMetadata;
 use roxmltree::{Document, Node};
 
 use super::Ec2Error;
@@ -34,18 +33,13 @@ pub(super) fn text<'a>(element: Node<'a, '_>, name: &str) -> Option<&'a str> {
 
 /// The code and the message of an error document: `<Response><Errors><Error><Code/><Message/>`, the first of each in the
 /// document.
-pub(super) fn error(xml: &str) -> ErrorMetadata {
-    let mut metadata = ErrorMetadata::builder();
-    if let Ok(document) = Document::parse(xml) {
-        let first = |name: &'static str| document.descendants().find(|one| one.has_tag_name(name))?.text();
-        if let Some(code) = first("Code") {
-            metadata = metadata.code(code);
-        }
-        if let Some(message) = first("Message") {
-            metadata = metadata.message(message);
-        }
-    }
-    metadata.build()
+pub(super) fn error(xml: &str) -> [Option<String>; 2] {
+    let document = Document::parse(xml).ok();
+    ["Code", "Message"].map(|name| {
+        let mut elements = document.as_ref()?.descendants();
+        let text = elements.find(|element| element.has_tag_name(name))?.text()?;
+        Some(text.to_owned())
+    })
 }
 
 #[cfg(test)]
@@ -75,11 +69,11 @@ mod tests {
         let xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Response><Errors><Error>\
                    <Code>RequestLimitExceeded</Code><Message>Request limit &lt;exceeded&gt;.</Message></Error>\
                    </Errors><RequestID>x</RequestID></Response>";
-        let metadata = error(xml);
-        assert_eq!(metadata.code(), Some("RequestLimitExceeded"));
-        assert_eq!(metadata.message(), Some("Request limit <exceeded>."));
+        let [code, message] = error(xml);
+        assert_eq!(code.as_deref(), Some("RequestLimitExceeded"));
+        assert_eq!(message.as_deref(), Some("Request limit <exceeded>."));
         for none in ["", "<html><body>503</body></html>", "no XML", "<Response><Code"] {
-            assert_eq!(error(none).code(), None, "{none}");
+            assert_eq!(error(none), [None, None], "{none}");
         }
     }
 }

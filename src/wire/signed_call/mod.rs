@@ -3,7 +3,7 @@
 
 mod endpoint;
 
-use std::error::Error as StdError;
+use std::fmt;
 
 use aws_runtime::auth::sigv4::{SCHEME_ID, SigV4AuthScheme};
 use aws_runtime::auth::{SigV4OperationSigningConfig, SigningOptions};
@@ -12,16 +12,19 @@ use aws_runtime::retries::classifiers::AwsErrorCodeClassifier;
 use aws_runtime::user_agent::{ApiMetadata, UserAgentInterceptor};
 use aws_smithy_runtime::client::orchestrator::operation::{Operation, OperationBuilder};
 use aws_smithy_runtime::client::retries::classifiers::{HttpStatusCodeClassifier, TransientErrorClassifier};
+use aws_smithy_runtime_api::box_error::BoxError;
 use aws_smithy_runtime_api::client::auth::static_resolver::StaticAuthSchemeOptionResolver;
 use aws_smithy_runtime_api::client::auth::{
     AuthSchemeOptionResolverParams, SharedAuthScheme, SharedAuthSchemeOptionResolver,
 };
 use aws_smithy_runtime_api::client::behavior_version::BehaviorVersion;
 use aws_smithy_runtime_api::client::identity::SharedIdentityResolver;
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse, OrchestratorError};
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponentsBuilder;
 use aws_smithy_runtime_api::client::runtime_plugin::StaticRuntimePlugin;
+use aws_smithy_types::body::SdkBody;
 use aws_smithy_types::config_bag::Layer;
-use aws_smithy_types::error::metadata::ProvideErrorMetadata;
+use aws_smithy_types::error::metadata::{ErrorMetadata, ProvideErrorMetadata};
 use aws_smithy_types::retry::RetryConfig;
 use aws_smithy_types::timeout::TimeoutConfig;
 use aws_types::region::SigningRegion;
@@ -41,14 +44,34 @@ pub(crate) struct Service {
     pub(crate) gov_is_fips: bool,
 }
 
+/// A call with its input and output as text.
+pub(crate) type Call = Operation<String, String, ErrorResponse>;
+
+/// An error response, in the form that the SDK's retry classifiers read.
+#[derive(Debug)]
+pub(crate) struct ErrorResponse {
+    pub(crate) status: u16,
+    metadata: ErrorMetadata,
+}
+
+impl fmt::Display for ErrorResponse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.metadata, self.status)
+    }
+}
+
+impl std::error::Error for ErrorResponse {}
+
+impl ProvideErrorMetadata for ErrorResponse {
+    fn meta(&self) -> &ErrorMetadata {
+        &self.metadata
+    }
+}
+
 /// A call with the credentials, Region, endpoint, HTTP client, retries and timeouts of a configuration. The caller adds
-/// the serializer and the deserializer. Without a retry configuration it retries as the SDK's standard mode does. `E` is
-/// the error response.
+/// the serializer and the deserializer. Without a retry configuration it retries as the SDK's standard mode does.
 #[must_use]
-pub(crate) fn operation<E>(config: &SdkConfig, service: Service, name: &'static str) -> OperationBuilder
-where
-    E: ProvideErrorMetadata + StdError + Send + Sync + 'static,
-{
+pub(crate) fn operation(config: &SdkConfig, service: Service, name: &'static str) -> OperationBuilder {
     let mut builder = Operation::builder()
         .service_name(service.name)
         .operation_name(name)
@@ -57,8 +80,8 @@ where
         .standard_retry(&config.retry_config().cloned().unwrap_or_else(RetryConfig::standard))
         .timeout_config(config.timeout_config().cloned().unwrap_or_else(TimeoutConfig::disabled))
         .retry_classifier(HttpStatusCodeClassifier::default())
-        .retry_classifier(TransientErrorClassifier::<E>::new())
-        .retry_classifier(AwsErrorCodeClassifier::<E>::new())
+        .retry_classifier(TransientErrorClassifier::<ErrorResponse>::new())
+        .retry_classifier(AwsErrorCodeClassifier::<ErrorResponse>::new())
         .interceptor(InvocationIdInterceptor::new())
         .interceptor(UserAgentInterceptor::new())
         .with_connection_poisoning()
@@ -73,6 +96,41 @@ where
         builder = builder.time_source(time);
     }
     builder
+}
+
+/// A request with this body and these headers.
+pub(crate) fn post(body: String, headers: &[(&'static str, &'static str)]) -> Result<HttpRequest, BoxError> {
+    let mut request = HttpRequest::new(SdkBody::from(body));
+    request.set_method("POST")?;
+    request.set_uri("/")?;
+    for (name, value) in headers {
+        request.headers_mut().insert(*name, *value);
+    }
+    Ok(request)
+}
+
+/// The text of an answer. `error` finds the code and the message in that of a refusal.
+pub(crate) fn answer(
+    response: &HttpResponse,
+    error: fn(&str) -> [Option<String>; 2],
+) -> Result<String, OrchestratorError<ErrorResponse>> {
+    let body = response.body().bytes().unwrap_or_default();
+    let text = std::str::from_utf8(body).map_err(|e| OrchestratorError::response(e.into()))?;
+    if response.status().is_success() {
+        return Ok(text.to_owned());
+    }
+    let [code, message] = error(text);
+    let mut metadata = ErrorMetadata::builder();
+    if let Some(code) = code {
+        metadata = metadata.code(code);
+    }
+    if let Some(message) = message {
+        metadata = metadata.message(message);
+    }
+    Err(OrchestratorError::operation(ErrorResponse {
+        status: response.status().as_u16(),
+        metadata: metadata.build(),
+    }))
 }
 
 /// Signature version 4 with the configuration's credentials.

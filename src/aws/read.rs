@@ -1,0 +1,184 @@
+//! What can be asked of an account and Region.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use aws_sdk_resourcegroupstagging::types::{ResourceTagMapping, TagFilter};
+
+use super::document::{decoded, read_encoded};
+use super::error::{if_present, session_role};
+use super::{AwsCloud, event_source_mapping, key_policy, pages, role_details, version};
+use crate::cloud::{Fault, Read, RoleDetails, Snapshot};
+use crate::model::document::Document;
+use crate::model::inline_policy::InlinePolicy;
+use crate::model::name::{BusName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName};
+use crate::model::resource::{FunctionMapping, FunctionSettings, ResourceId};
+use crate::model::tags;
+
+impl Read for AwsCloud {
+    async fn snapshot(&self, id: &ResourceId) -> Result<Option<Snapshot>, Fault> {
+        self.read_one(id).await
+    }
+
+    /// The tagging API is late with new and with deleted queues; the list has only names.
+    ///
+    /// Without an answer of the tagging API, the list is enough, unless the prefix is empty: the caller may not be allowed
+    /// to call it, and it has no FIPS host in any partition (botocore, endpoints.json).
+    async fn cluster_queues(&self, prefix: &QueuePrefix) -> Result<BTreeSet<QueueName>, Fault> {
+        let of_bus = TagFilter::builder().key(tags::BUS).values(&self.scope.bus).build();
+        let of_cluster = TagFilter::builder().key(tags::CLUSTER).build();
+        let tagged = tagged_queues(self, vec![of_bus, of_cluster]);
+        let (tagged, listed) = tokio::join!(tagged, self.queues(prefix.as_str()));
+        let mut queues = listed?;
+        match tagged {
+            Ok(tagged) => {
+                let arns = tagged.into_iter().filter_map(|resource| resource.resource_arn);
+                // A name that kibus does not accept, like that of a FIFO queue, is not a cluster queue's.
+                queues.extend(arns.filter_map(|arn| arn.rsplit(':').next()?.parse().ok()));
+            }
+            Err(fault) if !prefix.as_str().is_empty() => {
+                tracing::debug!("without {}: {}", fault.action, fault.message);
+            }
+            Err(fault) => {
+                return Err(Fault {
+                    message: format!("{}; with an empty queue prefix, kibus needs this call", fault.message),
+                    ..fault
+                });
+            }
+        }
+        Ok(queues)
+    }
+
+    async fn queues(&self, prefix: &str) -> Result<BTreeSet<QueueName>, Fault> {
+        let prefix = Some(prefix.to_owned()).filter(|prefix| !prefix.is_empty());
+        // Without a page size SQS returns one page and no token for the next.
+        let call = self.sqs.list_queues().set_queue_name_prefix(prefix).max_results(1000);
+        let page = |token| {
+            let call = call.clone().set_next_token(token);
+            async { call.send().await.map(|page| (page.queue_urls, page.next_token)) }
+        };
+        let urls = pages::all(self, "sqs:ListQueues", page).await?;
+        Ok(names(&urls))
+    }
+
+    async fn dead_letter_sources(&self, queue: &QueueName) -> Result<Option<BTreeSet<QueueName>>, Fault> {
+        let call = self.sqs.list_dead_letter_source_queues();
+        let call = call.queue_url(self.queue_url(queue)).max_results(1000);
+        let page = |token| {
+            let call = call.clone().set_next_token(token);
+            async { call.send().await.map(|page| (Some(page.queue_urls), page.next_token)) }
+        };
+        let urls = pages::all(self, "sqs:ListDeadLetterSourceQueues", page).await;
+        Ok(if_present(urls)?.map(|urls| names(&urls)))
+    }
+
+    async fn buses(&self) -> Result<BTreeSet<BusName>, Fault> {
+        let of_any_bus = TagFilter::builder().key(tags::BUS).build();
+        let queues = tagged_queues(self, vec![of_any_bus]).await?;
+        let tags = queues.into_iter().filter_map(|queue| queue.tags).flatten();
+        let named = tags.filter(|tag| tag.key() == tags::BUS);
+        Ok(named.filter_map(|tag| tag.value().parse().ok()).collect())
+    }
+
+    async fn role_arns(&self) -> Result<BTreeMap<RoleName, String>, Fault> {
+        let call = self.iam.list_roles().max_items(1000);
+        let page = |marker| {
+            let call = call.clone().set_marker(marker);
+            async { call.send().await.map(|page| (Some(page.roles), page.marker)) }
+        };
+        let roles = pages::all(self, "iam:ListRoles", page).await?.into_iter();
+        Ok(roles
+            .filter_map(|role| Some((role.role_name.parse().ok()?, role.arn)))
+            .collect())
+    }
+
+    async fn inline_policy_names(&self, role: &RoleName) -> Result<Option<BTreeSet<String>>, Fault> {
+        let call = self.iam.list_role_policies().role_name(role).max_items(1000);
+        let page = |marker| {
+            let call = call.clone().set_marker(marker);
+            async { call.send().await.map(|page| (Some(page.policy_names), page.marker)) }
+        };
+        let names = if_present(pages::all(self, "iam:ListRolePolicies", page).await)?;
+        Ok(names.map(|names| names.into_iter().collect()))
+    }
+
+    async fn inline_policy(&self, role: &RoleName, policy: &str) -> Result<Option<InlinePolicy>, Fault> {
+        let call = self.iam.get_role_policy().role_name(role).policy_name(policy);
+        let answer = if_present(self.call("iam:GetRolePolicy", || call.clone().send()).await)?;
+        Ok(answer.map(|answer| InlinePolicy {
+            name: policy.to_owned(),
+            text: decoded(&answer.policy_document),
+        }))
+    }
+
+    async fn attached_policies(&self, role: &RoleName) -> Result<Option<BTreeSet<String>>, Fault> {
+        let call = self.iam.list_attached_role_policies().role_name(role).max_items(1000);
+        let page = |marker| {
+            let call = call.clone().set_marker(marker);
+            async { call.send().await.map(|page| (page.attached_policies, page.marker)) }
+        };
+        let attached = if_present(pages::all(self, "iam:ListAttachedRolePolicies", page).await)?;
+        Ok(attached.map(|policies| policies.into_iter().filter_map(|policy| policy.policy_arn).collect()))
+    }
+
+    async fn role_details(&self, roles: &BTreeSet<RoleName>) -> Result<BTreeMap<RoleName, RoleDetails>, Fault> {
+        role_details::read(self, roles).await
+    }
+
+    async fn managed_policy(&self, arn: &str) -> Result<Option<Document>, Fault> {
+        let call = self.iam.get_policy().policy_arn(arn);
+        let answer = if_present(self.call("iam:GetPolicy", || call.clone().send()).await)?;
+        let Some(version) = answer.and_then(|answer| answer.policy?.default_version_id) else {
+            return Ok(None);
+        };
+        let call = self.iam.get_policy_version().policy_arn(arn).version_id(version);
+        let answer = if_present(self.call("iam:GetPolicyVersion", || call.clone().send()).await)?;
+        let document = answer.and_then(|answer| answer.policy_version?.document);
+        Ok(document.as_deref().map(read_encoded))
+    }
+
+    async fn unreserved_concurrency(&self) -> Result<Option<u32>, Fault> {
+        let send = || self.lambda.get_account_settings().send();
+        let limit = self.call("lambda:GetAccountSettings", send).await?.account_limit;
+        Ok(limit.and_then(|limit| limit.unreserved_concurrent_executions?.try_into().ok()))
+    }
+
+    async fn key_policy(&self, key: &KmsKey) -> Result<Option<Document>, Fault> {
+        key_policy::key_policy(self, key).await
+    }
+
+    async fn published_version(
+        &self,
+        function: &FunctionName,
+        version: u64,
+    ) -> Result<Option<FunctionSettings>, Fault> {
+        let version = version::configuration(self, function, &version.to_string()).await?;
+        Ok(version.as_ref().map(version::published))
+    }
+
+    async fn function_mappings(&self, function: &FunctionName) -> Result<BTreeSet<FunctionMapping>, Fault> {
+        event_source_mapping::of_function(self, function).await
+    }
+
+    fn caller_role(&self) -> Option<RoleName> {
+        session_role(&self.caller).and_then(|role| role.parse().ok())
+    }
+}
+
+/// The queues that have all of these tags, with all their tags.
+async fn tagged_queues(cloud: &AwsCloud, tags: Vec<TagFilter>) -> Result<Vec<ResourceTagMapping>, Fault> {
+    let call = cloud.tagging.get_resources().resource_type_filters("sqs");
+    let call = call.set_tag_filters(Some(tags));
+    let page = |token| {
+        let call = call.clone().set_pagination_token(token);
+        async {
+            let page = call.send().await;
+            page.map(|page| (page.resource_tag_mapping_list, page.pagination_token))
+        }
+    };
+    pages::all(cloud, "tag:GetResources", page).await
+}
+
+fn names(urls: &[String]) -> BTreeSet<QueueName> {
+    let names = urls.iter().filter_map(|url| url.rsplit('/').next());
+    names.filter_map(|name| name.parse().ok()).collect()
+}
