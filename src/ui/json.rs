@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::Heading;
-use super::text::{WIDTH, release_queues, second_sources};
+use super::text::{release_queues, second_sources};
 use crate::dead_letters::report::DeadLetterReport;
 use crate::dead_letters::treat::Treated;
 use crate::error::{Error, Hint};
@@ -82,7 +82,7 @@ impl HubReport {
             clusters: intent.clusters.clone(),
             findings: intent.findings.clone(),
             probes: Vec::new(),
-            warnings: release_queues(&intent.release, WIDTH)
+            warnings: release_queues(&intent.release)
                 .into_iter()
                 .chain(intent.warnings.iter().cloned())
                 .chain(second_sources(&intent.second_sources))

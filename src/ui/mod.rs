@@ -26,7 +26,7 @@ pub use json::{HubReport, Report};
 pub use progress::PlanProgress;
 pub use settings::{Color, Output, Talk};
 pub use stdout::not_written;
-pub use table::{Align, Table};
+pub use table::Table;
 
 use crate::error::{Error, Hint};
 use crate::plan::Plan;
@@ -216,7 +216,7 @@ impl Ui {
 
     /// Writes the steps that come before queues are deleted.
     pub fn release_queues(&self, controllers: &[Controller]) {
-        for step in text::release_queues(controllers, text::WIDTH) {
+        for step in text::release_queues(controllers) {
             self.warn(&step, "");
         }
     }

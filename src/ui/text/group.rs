@@ -7,9 +7,7 @@ use crate::plan::{Change, Owner, Plan};
 /// Changes that belong together, in the order of the plan.
 #[derive(Debug)]
 pub(super) struct Group<'a> {
-    /// The hub or the cluster.
     pub(super) owner: &'a Owner,
-    /// The changes.
     pub(super) changes: Vec<&'a Change>,
 }
 
@@ -30,8 +28,7 @@ pub(super) fn groups(plan: &Plan) -> Vec<Group<'_>> {
 }
 
 /// The order of two names as people count: `tenant-2` before `tenant-10`.
-#[must_use]
-pub fn by_count(a: &str, b: &str) -> Ordering {
+pub(super) fn by_count(a: &str, b: &str) -> Ordering {
     counted(a).cmp(&counted(b))
 }
 

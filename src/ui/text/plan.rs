@@ -5,13 +5,14 @@ use super::escape::escape;
 use super::fold::fold;
 use super::group::{Group, groups};
 use super::name::{name, rest_of_name, short_name};
-use super::{Style, document, value};
+use super::value::value;
+use super::{Style, document};
 use crate::model::field::FieldValue;
 use crate::model::name::ClusterName;
 use crate::plan::{Action, Change, FieldChange, Plan};
 use crate::ui::Heading;
 use crate::ui::paint::Paint;
-use crate::ui::table::{Align, Table, gap};
+use crate::ui::table::{Table, gap};
 
 /// If more clusters than this are only created or only deleted, each is one line.
 const DETAILED_CLUSTERS: usize = 20;
@@ -36,7 +37,8 @@ pub fn plan(about: &Heading, plan: &Plan, style: Style) -> String {
         return String::new();
     }
     let mut lines = vec![heading(about, style)];
-    let columns = Columns::of(plan, style);
+    let ids = plan.changes.iter().map(|change| &change.id).chain(&plan.unknown);
+    let columns = Columns::of(ids.map(|id| (id.label(), short_name(id))), style);
     let groups = groups(plan);
     let (detailed, brief) = split_groups(&groups, style);
     let titled = groups.iter().any(|group| group.owner.cluster().is_some());
@@ -69,8 +71,7 @@ pub fn plan(about: &Heading, plan: &Plan, style: Style) -> String {
 }
 
 /// The number of changes per action: `13 to create, 1 to update`.
-#[must_use]
-pub fn counts(plan: &Plan) -> String {
+fn counts(plan: &Plan) -> String {
     let counts: Vec<String> = [Action::Create, Action::Update, Action::Replace, Action::Delete]
         .into_iter()
         .map(|action| (action, plan.count(action)))
@@ -216,22 +217,18 @@ fn cluster_lines(action: Action, groups: &[&Group<'_>], style: Style) -> Vec<Str
         groups.len(),
         action.as_str()
     );
-    let mut table = Table::new([Align::Left, Align::Left]);
+    let mut table = Table::default();
     table.row(["  cluster", "controller role"].map(|title| style.paint.dim(title)));
     for group in groups {
-        let cluster = group.owner.cluster().map_or("", ClusterName::as_str);
         let policy = |change: &&Change| {
-            change
-                .after
-                .as_ref()
-                .or(change.before.as_ref())?
-                .as_role_policy()
-                .cloned()
+            let resource = change.after.as_ref().or(change.before.as_ref())?;
+            resource.as_role_policy().map(|policy| policy.role.to_string())
         };
-        let role = group.changes.iter().find_map(policy).map(|policy| policy.role);
+        let cluster = group.owner.cluster().map_or("", ClusterName::as_str);
+        let role = group.changes.iter().find_map(policy);
         table.row([
-            format!("{} {}", sign(action, style.paint), escape(cluster)),
-            role.map_or_else(String::new, |role| escape(role.as_str()).into_owned()),
+            format!("{} {cluster}", sign(action, style.paint)),
+            role.unwrap_or_default(),
         ]);
     }
     let title = shortened(&title, style.width, 2);

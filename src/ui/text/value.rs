@@ -6,8 +6,7 @@ use crate::model::resource::{Code, LogGroup};
 use super::escape::escape;
 
 /// The value of the field at `path`, on one line. [`super::document`] shows the lines of a document.
-#[must_use]
-pub fn value(path: &str, value: &FieldValue) -> String {
+pub(super) fn value(path: &str, value: &FieldValue) -> String {
     match value {
         FieldValue::Unset if path == LogGroup::RETENTION => "unlimited".to_owned(),
         FieldValue::Unset => "not set".to_owned(),
