@@ -71,7 +71,7 @@ pub async fn look(cloud: &impl DeadLetters, queue: &QueueName) -> Result<SeenLet
 }
 
 /// Makes messages visible again. Gives the first fault; a message that has one is visible again after [`HIDDEN`] seconds.
-pub async fn release(
+pub(super) async fn release(
     cloud: &impl DeadLetters,
     queue: &QueueName,
     receipts: impl IntoIterator<Item = String>,

@@ -7,6 +7,7 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use super::batch::fitting;
+use super::read::release;
 use super::{DeadLetters, HIDDEN, ReceivedLetter};
 use crate::model::fault::{Fault, FaultKind};
 use crate::model::scope::{LIVE, Scope};
@@ -69,6 +70,15 @@ impl Treated {
     #[must_use]
     pub fn count(&self, became: impl Fn(&LetterOutcome) -> bool) -> usize {
         self.letters.values().filter(|outcome| became(outcome)).count()
+    }
+
+    /// Why a dead letter is left.
+    #[must_use]
+    pub fn why_left(&self) -> &'static str {
+        match self.stopped || self.fault.is_some() {
+            true => "not tried",
+            false => "no longer found",
+        }
     }
 
     /// The number of dead letters that are deleted, and were routed before if that was asked for.
@@ -154,21 +164,16 @@ impl<C: DeadLetters> TreatmentRun<'_, C> {
         }
         // A delete may be late, or a second copy may come. It was routed.
         let is_done = |one: &ReceivedLetter| self.treated.letters.get(&one.letter.id) == Some(&LetterOutcome::Done);
-        let (again, received): (Vec<_>, Vec<_>) = received.into_iter().partition(is_done);
-        let (asked, others): (Vec<_>, Vec<_>) = received
-            .into_iter()
-            .partition(|one| self.treated.is_left(&one.letter.id));
-        self.hold(&others);
+        let (again, mut asked): (Vec<_>, Vec<_>) = received.into_iter().partition(is_done);
         // Whatever ends this early, what was received and not deleted is visible again.
-        self.hold(&asked);
-        let asked = match self.treated.treatment {
-            Treatment::Redrive => self.fitting(asked).await?,
-            Treatment::Purge => asked,
-        };
-        let failed = match self.treated.treatment {
-            Treatment::Redrive if !asked.is_empty() => self.route(&asked).await?,
-            Treatment::Redrive | Treatment::Purge => BTreeSet::new(),
-        };
+        let receipts = asked.iter().map(|one| (one.letter.id.clone(), one.receipt.clone()));
+        self.held.extend(receipts);
+        asked.retain(|one| self.treated.is_left(&one.letter.id));
+        let mut failed = BTreeSet::new();
+        if self.treated.treatment == Treatment::Redrive && !asked.is_empty() {
+            asked = self.fitting(asked).await?;
+            failed = self.route(&asked).await?;
+        }
         let (stay, routed): (Vec<_>, Vec<_>) = asked.iter().partition(|one| failed.contains(&one.letter.id));
         for one in stay {
             self.became(one, LetterOutcome::Returned);
@@ -220,17 +225,9 @@ impl<C: DeadLetters> TreatmentRun<'_, C> {
         self.treated.letters.insert(one.letter.id.clone(), outcome);
     }
 
-    fn hold(&mut self, received: &[ReceivedLetter]) {
-        let receipts = received.iter().map(|one| (one.letter.id.clone(), one.receipt.clone()));
-        self.held.extend(receipts);
-    }
-
     /// Makes what was received and not deleted visible again. A release that fails only makes it visible later.
     async fn end(self) -> Treated {
-        let queue = self.scope.dead_letter_queue();
-        for chunk in self.held.values().collect::<Vec<_>>().chunks(16) {
-            join_all(chunk.iter().map(|receipt| self.cloud.release(&queue, receipt))).await;
-        }
+        release(self.cloud, &self.scope.dead_letter_queue(), self.held.into_values()).await;
         self.treated
     }
 }

@@ -18,7 +18,7 @@ use crate::model::scope::{LIVE, Scope};
 use crate::model::self_test::LiveTest;
 use crate::model::signal::{PROBE_DETAIL_TYPE, PROBE_SOURCE};
 use clock::{Clock, WallClock};
-use consumer::{ConsumerVerdict, LONGEST, QueueSample};
+use consumer::{LONGEST, QueueSample};
 
 /// How long late copies of a probe are waited for after the first has arrived.
 const TIDY: Duration = Duration::from_secs(4);
@@ -110,25 +110,20 @@ async fn watch(cloud: &impl Probe, queue: &QueueName, probe: &str, clock: &impl 
         };
         let mut sample = QueueSample {
             at: clock.elapsed(),
-            waiting: depth.waiting,
-            in_flight: depth.in_flight,
+            depth,
             there: None,
         };
         // A receive is not needed while SQS says that messages wait, except at the end, to know whether this one does.
         if blind.is_none() && depth.in_flight == 0 && (depth.waiting == 0 || sample.at >= LONGEST) {
             match cloud.find_probe(queue, probe).await {
                 Ok(there) => sample.there = there,
-                Err(fault) => blind = Some(fault),
+                Err(fault) => blind = Some(fault.to_string()),
             }
         }
         samples.push(sample);
         match consumer::judge(&samples) {
-            Some(ConsumerVerdict::Read) => return ProbeResult::Read,
-            Some(ConsumerVerdict::NotRead) => return ProbeResult::NotRead,
-            Some(ConsumerVerdict::Unknown) => {
-                let why = "the queue's message counts are inconclusive";
-                return ProbeResult::Unknown(blind.map_or_else(|| why.to_owned(), |fault| fault.to_string()));
-            }
+            Some(ProbeResult::Unknown(why)) => return ProbeResult::Unknown(blind.unwrap_or(why)),
+            Some(result) => return result,
             None => clock.sleep(PAUSE).await,
         }
     }

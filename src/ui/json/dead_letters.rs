@@ -139,10 +139,7 @@ fn result(reported: &ReportedLetter, treated: &Treated) -> ResultObject {
             (Outcome::Failed, Some(format!("routed and not deleted: {fault}")))
         }
         (Treatment::Purge, Some(LetterOutcome::NotDeleted(fault))) => (Outcome::Failed, Some(fault.to_string())),
-        (_, Some(LetterOutcome::Left)) if treated.stopped || treated.fault.is_some() => {
-            (Outcome::Left, Some("not tried".to_owned()))
-        }
-        (_, Some(LetterOutcome::Left)) => (Outcome::Left, Some("no longer found".to_owned())),
+        (_, Some(LetterOutcome::Left)) => (Outcome::Left, Some(treated.why_left().to_owned())),
         (Treatment::Redrive, None) if reported.event.is_none() => (Outcome::Left, Some("not an event".to_owned())),
         (_, None) => (
             Outcome::Unknown,

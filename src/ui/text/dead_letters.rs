@@ -130,10 +130,6 @@ pub fn treated(treated: &Treated) -> String {
         Treatment::Redrive => "Routed and deleted",
         Treatment::Purge => "Deleted",
     };
-    let left = match treated.stopped || treated.fault.is_some() {
-        true => "not tried",
-        false => "no longer found",
-    };
     let mut parts = vec![format!("{done} {}", treated.done())];
     for (word, count) in [
         ("returned by the router", count(|one| *one == LetterOutcome::Returned)),
@@ -141,7 +137,7 @@ pub fn treated(treated: &Treated) -> String {
             "failed",
             count(|one| matches!(one, LetterOutcome::NotRouted(_) | LetterOutcome::NotDeleted(_))),
         ),
-        (left, count(|one| *one == LetterOutcome::Left)),
+        (treated.why_left(), count(|one| *one == LetterOutcome::Left)),
     ] {
         if count > 0 {
             parts.push(format!("{word} {count}"));
