@@ -69,3 +69,6 @@ fn titled(title: &str, text: &str, style: Style) -> String {
 fn folded(text: &str, style: Style) -> String {
     fold(text, style.room(2)).join("\n  ")
 }
+
+#[cfg(test)]
+mod tests;

@@ -234,3 +234,6 @@ fn cluster_lines(action: Action, groups: &[&Group<'_>], style: Style) -> Vec<Str
     let title = shortened(&title, style.width, 2);
     vec![format!("  {}", style.paint.bold(&title)), table.render(2, style.width)]
 }
+
+#[cfg(test)]
+mod tests;
