@@ -15,17 +15,11 @@ pub enum DeadLetterCause {
 /// process undelivered events"). Members that are missing are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeliveryError {
-    /// `ERROR_CODE`.
     pub code: String,
-    /// `ERROR_MESSAGE`.
     pub message: String,
-    /// `RULE_ARN`.
     pub rule: String,
-    /// `TARGET_ARN`.
     pub target: String,
-    /// `RETRY_ATTEMPTS`.
     pub attempts: String,
-    /// `EXHAUSTED_RETRY_CONDITION`.
     pub exhausted: String,
 }
 

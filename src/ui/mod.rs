@@ -19,7 +19,6 @@ use std::io::{self, IsTerminal, Write};
 
 use console::Term;
 use indicatif::{MultiProgress, ProgressDrawTarget};
-use serde_json::Value;
 
 pub use heading::Heading;
 pub use json::{HubReport, Report};
@@ -214,22 +213,12 @@ impl Ui {
         }
     }
 
-    /// Writes the report of a command as JSON, with JSON output.
+    /// Writes the report of a command as JSON, with JSON output. Every error is also shown, with [`Ui::show_error`].
     pub fn report(&self, report: &Report) -> Result<(), Error> {
-        self.document(|| report.to_json())
-    }
-
-    /// Writes an error from before any hub was known as JSON, with JSON output. Like every error it is
-    /// also shown, with [`Ui::show_error`].
-    pub fn report_error(&self, error: &Error) -> Result<(), Error> {
-        self.document(|| json::error_document(error))
-    }
-
-    /// A document of a thousand clusters takes megabytes, so it is made only if it is written.
-    fn document(&self, document: impl FnOnce() -> Value) -> Result<(), Error> {
         match self.output {
             Output::Text => Ok(()),
-            Output::Json => self.out(&text::json_text(&document())),
+            // A document of a thousand clusters takes megabytes, so it is made only if it is written.
+            Output::Json => self.out(&text::json_text(&report.to_json())),
         }
     }
 

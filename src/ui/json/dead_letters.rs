@@ -134,11 +134,12 @@ fn result(reported: &ReportedLetter, treated: &Treated) -> ResultObject {
         (Treatment::Redrive, Some(LetterOutcome::Done)) => (Outcome::RoutedAndDeleted, None),
         (Treatment::Purge, Some(LetterOutcome::Done)) => (Outcome::Deleted, None),
         (_, Some(LetterOutcome::Returned)) => (Outcome::Failed, Some("the router returned it".to_owned())),
-        (_, Some(LetterOutcome::NotRouted(fault))) => (Outcome::Failed, Some(fault.to_string())),
+        (_, Some(LetterOutcome::NotRouted(fault))) | (Treatment::Purge, Some(LetterOutcome::NotDeleted(fault))) => {
+            (Outcome::Failed, Some(fault.to_string()))
+        }
         (Treatment::Redrive, Some(LetterOutcome::NotDeleted(fault))) => {
             (Outcome::Failed, Some(format!("routed and not deleted: {fault}")))
         }
-        (Treatment::Purge, Some(LetterOutcome::NotDeleted(fault))) => (Outcome::Failed, Some(fault.to_string())),
         (_, Some(LetterOutcome::Left)) => (Outcome::Left, Some(treated.why_left().to_owned())),
         (Treatment::Redrive, None) if reported.event.is_none() => (Outcome::Left, Some("not an event".to_owned())),
         (_, None) => (

@@ -40,9 +40,10 @@ pub fn plan(about: &Heading, plan: &Plan, style: Style) -> String {
     let ids = plan.changes.iter().map(|change| &change.id).chain(&plan.unknown);
     let columns = Columns::of(ids.map(|id| (id.label(), short_name(id))), style);
     let groups = groups(plan);
-    let (detailed, brief) = split_groups(&groups, style);
+    let brief = brief_actions(&groups, style);
+    let is_brief = |group: &&Group<'_>| brief.iter().any(|action| is_whole_cluster(group, *action));
     let titled = groups.iter().any(|group| group.owner.cluster().is_some());
-    for group in detailed {
+    for group in groups.iter().filter(|group| !is_brief(group)) {
         lines.push(String::new());
         if titled {
             let title = shortened(&escape(&group.owner.to_string()), style.width, 2);
@@ -52,9 +53,9 @@ pub fn plan(about: &Heading, plan: &Plan, style: Style) -> String {
             lines.extend(change_lines(change, columns, style));
         }
     }
-    for (action, groups) in brief {
+    for action in &brief {
         lines.push(String::new());
-        lines.extend(cluster_lines(action, &groups, style));
+        lines.extend(cluster_lines(*action, &groups, style));
     }
     if !plan.unknown.is_empty() {
         lines.push(String::new());
@@ -189,28 +190,22 @@ pub(super) fn field_lines(
     below(&field.path, lines)
 }
 
-/// Splits off the clusters that are only created or only deleted, if they are many and `-v` is not set.
-fn split_groups<'a, 'b>(
-    groups: &'b [Group<'a>],
-    style: Style,
-) -> (Vec<&'b Group<'a>>, Vec<(Action, Vec<&'b Group<'a>>)>) {
-    let is_all = |group: &Group<'_>, action| {
-        group.owner.cluster().is_some() && group.changes.iter().all(|change| change.action == action)
-    };
-    let mut detailed: Vec<&Group<'a>> = groups.iter().collect();
-    let mut brief = Vec::new();
-    for action in [Action::Create, Action::Delete] {
-        let alike: Vec<_> = groups.iter().filter(|group| is_all(group, action)).collect();
-        if style.verbose == 0 && alike.len() > DETAILED_CLUSTERS {
-            detailed.retain(|group| !is_all(group, action));
-            brief.push((action, alike));
-        }
-    }
-    (detailed, brief)
+/// Whether all that happens to a cluster is this.
+fn is_whole_cluster(group: &Group<'_>, action: Action) -> bool {
+    group.owner.cluster().is_some() && group.changes.iter().all(|change| change.action == action)
 }
 
-/// One line per cluster, with its controller role.
-fn cluster_lines(action: Action, groups: &[&Group<'_>], style: Style) -> Vec<String> {
+/// For which actions each whole cluster is one line: there are many, and `-v` is not set.
+fn brief_actions(groups: &[Group<'_>], style: Style) -> Vec<Action> {
+    let count = |action| groups.iter().filter(|group| is_whole_cluster(group, action)).count();
+    let mut actions = vec![Action::Create, Action::Delete];
+    actions.retain(|action| style.verbose == 0 && count(*action) > DETAILED_CLUSTERS);
+    actions
+}
+
+/// One line per whole cluster, with its controller role.
+fn cluster_lines(action: Action, groups: &[Group<'_>], style: Style) -> Vec<String> {
+    let groups: Vec<_> = groups.iter().filter(|group| is_whole_cluster(group, action)).collect();
     let changes: usize = groups.iter().map(|group| group.changes.len()).sum();
     let title = format!(
         "{} clusters, {changes} to {}; -v shows each change",

@@ -27,8 +27,11 @@ pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterSumma
     let mut lines = vec![super::heading(heading, style), String::new()];
     let mut facts = Table::default();
     facts.row(["router".to_owned(), router(status.router.as_ref(), paint)]);
-    let room = style.room(FACTS);
-    for line in status.standing.iter().flat_map(|standing| fold(standing, room)) {
+    for line in status
+        .standing
+        .iter()
+        .flat_map(|standing| fold(standing, style.room(FACTS)))
+    {
         facts.row([String::new(), paint.yellow(&escape(&line))]);
     }
     facts.row(["mapping".to_owned(), mapping(status, paint)]);
@@ -36,9 +39,9 @@ pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterSumma
     if !status.missing.is_empty() {
         let ids = status.missing.iter();
         let ids: Vec<String> = ids.map(|id| format!("{} {}", id.label(), escape(&name(id)))).collect();
-        for (at, line) in fold(&ids.join(", "), room).iter().enumerate() {
-            let title = if at == 0 { "missing" } else { "" };
-            facts.row([title.to_owned(), paint.red(line)]);
+        let titles = std::iter::once("missing").chain(std::iter::repeat(""));
+        for (title, line) in titles.zip(fold(&ids.join(", "), style.room(FACTS))) {
+            facts.row([title.to_owned(), paint.red(&line)]);
         }
     }
     lines.push(facts.render(INDENT, style.width));
