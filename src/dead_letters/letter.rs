@@ -19,6 +19,8 @@ pub struct DeadLetter {
     pub cause: DeadLetterCause,
     /// Its text.
     pub body: String,
+    /// What SQS needs to release or delete it, until it is received again.
+    pub receipt: String,
 }
 
 /// What a dead letter says, as far as it can be read. The router reads it again, and decides.

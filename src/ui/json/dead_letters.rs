@@ -35,8 +35,8 @@ objects! {
         receives: u32 = reported.letter.receives,
         cause: Cause = Cause::of(&reported.letter.cause),
         /// What EventBridge recorded; empty strings for what it did not.
-        delivery_error: Option<DeliveryErrorObject<'a>> = match &reported.letter.cause {
-            DeadLetterCause::NotDelivered(error) => Some(DeliveryErrorObject::of(error)),
+        delivery_error: Option<&'a DeliveryError> = match &reported.letter.cause {
+            DeadLetterCause::NotDelivered(error) => Some(error),
             DeadLetterCause::GivenUp | DeadLetterCause::Unknown => None,
         },
         /// The last line of the router's log about the message, if it was found.
@@ -45,16 +45,6 @@ objects! {
         event: Option<EventObject<'a>> = reported.event.as_ref().map(EventObject::of),
         /// What became of the message; null if it was only shown.
         result: Option<ResultObject> = treated.map(|treated| result(reported, treated)),
-    }
-
-    /// What EventBridge recorded with an event that it could not deliver.
-    DeliveryErrorObject<'a>(DeliveryError { code, message, rule, target, attempts, exhausted } in &'a DeliveryError) {
-        code: &'a str = code,
-        message: &'a str = message,
-        rule_arn: &'a str = rule,
-        target_arn: &'a str = target,
-        retry_attempts: &'a str = attempts,
-        exhausted_retry_condition: &'a str = exhausted,
     }
 
     /// A line of the router's log about a message that returned to its queue.

@@ -82,20 +82,13 @@ fn title(event: &LetterEvent) -> String {
 }
 
 fn not_delivered(error: &DeliveryError) -> String {
-    let DeliveryError {
-        code,
-        message,
-        rule,
-        target,
-        attempts,
-        exhausted,
-    } = error;
+    let DeliveryError { code, message, .. } = error;
     let last = |arn: &str| arn.rsplit([':', '/']).next().unwrap_or_default().to_owned();
     let parts = [
-        ("rule", last(rule)),
-        ("target", last(target)),
-        ("retries", attempts.clone()),
-        ("ended by", exhausted.clone()),
+        ("rule", last(&error.rule_arn)),
+        ("target", last(&error.target_arn)),
+        ("retries", error.retry_attempts.clone()),
+        ("ended by", error.exhausted_retry_condition.clone()),
     ];
     let parts: Vec<String> = parts
         .iter()
