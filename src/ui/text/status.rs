@@ -178,20 +178,13 @@ fn mapping(status: &StatusReport, paint: Paint) -> String {
 }
 
 fn rules(status: &StatusReport, paint: Paint) -> String {
-    let disabled: Vec<String> = status
-        .rules
-        .iter()
-        .filter(|(_, enabled)| !enabled)
-        .map(|(name, _)| name.to_string())
-        .collect();
-    let enabled = status.rules.len() - disabled.len();
+    let (enabled, disabled): (Vec<_>, Vec<_>) = status.rules.iter().partition(|(_, enabled)| *enabled);
+    let enabled = format!("{} enabled", enabled.len());
     if disabled.is_empty() {
-        return format!("{enabled} enabled");
+        return enabled;
     }
-    format!(
-        "{enabled} enabled, {}",
-        paint.red(&format!("disabled: {}", disabled.join(", ")))
-    )
+    let names: Vec<&str> = disabled.iter().map(|(name, _)| name.as_str()).collect();
+    format!("{enabled}, {}", paint.red(&format!("disabled: {}", names.join(", "))))
 }
 
 #[cfg(test)]
