@@ -45,7 +45,6 @@ pub enum LetterOutcome {
 /// What became of dead letters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Treated {
-    /// What was done with them.
     pub treatment: Treatment,
     /// What became of each, by its id. Empty if the run was abandoned.
     pub letters: BTreeMap<String, LetterOutcome>,

@@ -50,9 +50,7 @@ pub struct HubReport {
     pub findings: Vec<Finding>,
     pub probes: Vec<Probed>,
     pub warnings: Vec<Hint>,
-    /// The status of the hub and its clusters, if requested.
     pub status: Option<StatusReport>,
-    /// The dead letters, if requested.
     pub dead_letters: Option<DeadLetterReport>,
     /// The results of the dead letters, if they were redriven or deleted.
     pub treated: Option<Treated>,

@@ -146,15 +146,14 @@ fn below(path: &str, lines: Vec<String>) -> Vec<String> {
 fn value_lines(path: &str, of: &FieldValue, width: usize) -> Vec<String> {
     match of {
         FieldValue::Document(document) => below(path, document::plain(document)),
-        other => {
-            let path_shown = escape(path);
-            vec![format!(
-                "      {path_shown}{}  {}",
-                gap(&path_shown, width),
-                value(path, other)
-            )]
-        }
+        other => vec![beside(path, width) + &value(path, other)],
     }
+}
+
+/// A path, before a value in a column.
+fn beside(path: &str, width: usize) -> String {
+    let path = escape(path);
+    format!("      {path}{}  ", gap(&path, width))
 }
 
 /// A field that differs. `inline` says how one line shows the old and the new value.
@@ -174,12 +173,11 @@ pub(super) fn field_lines(
         _ => {}
     }
     let (old, new) = (value(&field.path, from), value(&field.path, to));
-    let path = escape(&field.path);
-    let at = format!("      {path}{}  ", gap(&path, width));
-    let line = match (from, to) {
-        (FieldValue::Unset, _) if field.tag().is_some() => format!("{at}{new}"),
-        _ => format!("{at}{}", inline(&old, &new)),
-    };
+    let line = beside(&field.path, width)
+        + &match from {
+            FieldValue::Unset if field.tag().is_some() => new.clone(),
+            _ => inline(&old, &new),
+        };
     if line.chars().count() <= style.width.unwrap_or(COMFORTABLE) {
         return vec![line];
     }
