@@ -1,21 +1,23 @@
 //! Questions to a person, on stderr.
 
+use std::fmt;
 use std::io::{self, ErrorKind, Write};
 
 use console::{Key, Term};
+use dialoguer::theme::{SimpleTheme, Theme};
 
 use super::text::escape;
 use crate::error::Error;
 
 /// Asks a question. Only `y` and `yes` mean yes. Ctrl-C, Ctrl-D and a closed terminal mean no.
 pub(super) fn confirm(question: &str) -> Result<bool, Error> {
-    let answer = ask(&format!("{} [y/N] ", escape(question)))?;
+    let answer = ask(|theme, prompt| theme.format_confirm_prompt(prompt, &escape(question), Some(false)))?;
     Ok(answer.is_some_and(|answer| is_yes(&answer)))
 }
 
 /// Asks a question. Only this word means yes. Ctrl-C, Ctrl-D and a closed terminal mean no.
 pub(super) fn confirm_typed(question: &str, word: &str) -> Result<bool, Error> {
-    let answer = ask(&format!("{}: ", escape(question)))?;
+    let answer = ask(|theme, prompt| theme.format_input_prompt(prompt, &escape(question), None))?;
     Ok(answer.is_some_and(|answer| answer.trim() == word))
 }
 
@@ -24,19 +26,22 @@ fn is_yes(answer: &str) -> bool {
 }
 
 /// Shows a prompt and reads a line from the terminal; `None` if the person cancels.
-fn ask(prompt: &str) -> Result<Option<String>, Error> {
+fn ask(prompt: impl FnOnce(&SimpleTheme, &mut String) -> fmt::Result) -> Result<Option<String>, Error> {
     let mut term = Term::stderr();
     if !term.is_term() {
         return Ok(None);
     }
+    let mut text = String::new();
+    // Formatting into a string does not fail.
+    let _ = prompt(&SimpleTheme, &mut text);
     let keys = term.clone();
-    write!(term, "{prompt}")
+    write!(term, "{} ", text.trim_end())
         .and_then(|()| read_line(|| keys.read_key_raw(), &mut term))
         .map_err(|e| Error::failed("the answer could not be read").note(e.to_string()))
 }
 
 /// Reads a line key by key. In raw mode Ctrl-C and Ctrl-D are keys, so they end the question even while a signal handler
-/// is installed.
+/// is installed. Dialoguer's own input ignores Ctrl-D.
 fn read_line(mut key: impl FnMut() -> io::Result<Key>, echo: &mut impl Write) -> io::Result<Option<String>> {
     const CTRL_D: char = '\u{4}';
     let mut line = String::new();
