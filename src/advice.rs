@@ -69,54 +69,44 @@ fn hint(fault: &Fault, scope: &Scope) -> Option<Hint> {
             "grant the permissions that this command prints",
             Invocation::kibus("policy operator"),
         ),
+        FaultKind::NoCredentials => Hint::text("set credentials in the environment, a profile (--profile) or a role"),
         FaultKind::ExpiredCredentials => Hint::command("with IAM Identity Center, sign in again", "aws sso login"),
-        FaultKind::Unreachable if action != "tag:GetResources" => {
-            Hint::text(format!("check the network, and that {} has this service", scope.region))
+        FaultKind::BadCredentials => Hint::text("check the access key, or use another profile with --profile"),
+        FaultKind::Unreachable if action == "tag:GetResources" => Hint::text(
+            "check the network; this service has no FIPS endpoint: if AWS_USE_FIPS_ENDPOINT is set, unset it for this \
+             command",
+        ),
+        FaultKind::Unreachable => Hint::text(format!("check the network, and that {} has this service", scope.region)),
+        FaultKind::NotFromAws => Hint::text(
+            "check that the endpoint (--endpoint-url, AWS_ENDPOINT_URL) and every proxy on the way pass the answers of AWS",
+        ),
+        FaultKind::Throttled => {
+            Hint::text("other programs of this account may use up the rate: wait, or stop them, and run again")
         }
         FaultKind::ConcurrencyUsedUp { reserved: true } => Hint::command(
             "wait until the router has routed what waits; if it stays, reserve more",
             Invocation::kibus("bootstrap-hub --reserved-concurrency NUMBER"),
         ),
+        FaultKind::ConcurrencyUsedUp { reserved: false } => {
+            Hint::text("wait, or request more concurrency for the account in Service Quotas")
+        }
+        FaultKind::NotManaged => {
+            Hint::text("use another bus, cluster or queue prefix, or delete the resource if nothing needs it")
+        }
         FaultKind::ServiceDenied => Hint::command(
             "compare the router role and its policy with their desired state",
             Invocation::kibus("verify"),
         ),
+        FaultKind::UnusableKey => Hint::text("enable the key, or set another one with --kms-key"),
+        FaultKind::BoundaryMissing => Hint::text("create that policy, or set another one with --permissions-boundary"),
+        FaultKind::Unsettled { advice } => Hint::text((*advice)?),
+        FaultKind::Limit => Hint::text(limit_advice(action)),
         FaultKind::FunctionFailed { function } => recreate_function(scope, function),
-        kind => Hint::text(advice(kind, action)?),
-    })
-}
-
-/// What helps against a failure, where it depends on nothing but its kind and the call.
-fn advice(kind: &FaultKind, action: &str) -> Option<&'static str> {
-    Some(match kind {
-        FaultKind::NoCredentials => "set credentials in the environment, a profile (--profile) or a role",
-        FaultKind::BadCredentials => "check the access key, or use another profile with --profile",
-        FaultKind::Unreachable => {
-            "check the network; this service has no FIPS endpoint: if AWS_USE_FIPS_ENDPOINT is set, unset it for this \
-             command"
-        }
-        FaultKind::NotFromAws => {
-            "check that the endpoint (--endpoint-url, AWS_ENDPOINT_URL) and every proxy on the way pass the answers of AWS"
-        }
-        FaultKind::Throttled => "other programs of this account may use up the rate: wait, or stop them, and run again",
-        FaultKind::ConcurrencyUsedUp { .. } => "wait, or request more concurrency for the account in Service Quotas",
-        FaultKind::NotManaged => "use another bus, cluster or queue prefix, or delete the resource if nothing needs it",
-        FaultKind::UnusableKey => "enable the key, or set another one with --kms-key",
-        FaultKind::BoundaryMissing => "create that policy, or set another one with --permissions-boundary",
-        FaultKind::Unsettled { advice } => return *advice,
-        FaultKind::Limit => limit_advice(action),
-        FaultKind::FunctionUpdateFailed => "fix the reason; the next run repeats the update",
+        FaultKind::FunctionUpdateFailed => Hint::text("fix the reason; the next run repeats the update"),
         FaultKind::MalformedPolicy => {
-            "show the policy with --dry-run -v; often it names a principal or a key that does not exist"
+            Hint::text("show the policy with --dry-run -v; often it names a principal or a key that does not exist")
         }
-        FaultKind::Denied { .. }
-        | FaultKind::ExpiredCredentials
-        | FaultKind::ServiceDenied
-        | FaultKind::FunctionFailed { .. }
-        | FaultKind::Exists
-        | FaultKind::Gone
-        | FaultKind::Stopped
-        | FaultKind::Rejected => return None,
+        FaultKind::Exists | FaultKind::Gone | FaultKind::Stopped | FaultKind::Rejected => return None,
     })
 }
 

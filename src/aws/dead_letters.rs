@@ -10,7 +10,7 @@ use super::invoke::{INVOKE, Invoked, invoke_once};
 use super::log_lines::lines;
 use super::{AwsCloud, signed};
 use crate::cloud::Fault;
-use crate::dead_letters::{DeadLetter, DeadLetterCause, DeadLetters, ReceivedLetter, batch_event, failed_messages};
+use crate::dead_letters::{DeadLetter, DeadLetterCause, DeadLetters, batch_event, failed_messages};
 use crate::model::name::{FunctionName, LogGroupName, QueueName};
 
 /// The lines of the router about messages that it returned to their queue.
@@ -19,7 +19,7 @@ const RETRIES: &str = "{ $.message = \"retried\" }";
 const LOG_CALLS: usize = 50;
 
 impl DeadLetters for AwsCloud {
-    async fn receive(&self, queue: &QueueName, hidden: u32) -> Result<Vec<ReceivedLetter>, Fault> {
+    async fn receive(&self, queue: &QueueName, hidden: u32) -> Result<Vec<DeadLetter>, Fault> {
         let options = |call: ReceiveMessageFluentBuilder| {
             call.visibility_timeout(signed(hidden))
                 .message_system_attribute_names(Attribute::All)
@@ -60,20 +60,18 @@ impl DeadLetters for AwsCloud {
     }
 }
 
-fn received(message: Message) -> Option<ReceivedLetter> {
+fn received(message: Message) -> Option<DeadLetter> {
     let system = |name| message.attributes()?.get(&name).map(String::as_str);
     let attribute = |name: &str| message.message_attributes()?.get(name)?.string_value();
     let cause = DeadLetterCause::of(attribute, system(Attribute::DeadLetterQueueSourceArn));
     let number = |name| system(name).and_then(|text| text.parse::<i64>().ok());
     let receives = number(Attribute::ApproximateReceiveCount).and_then(|count| u32::try_from(count).ok());
-    Some(ReceivedLetter {
-        letter: DeadLetter {
-            id: message.message_id()?.to_owned(),
-            sent: number(Attribute::SentTimestamp).unwrap_or_default(),
-            receives: receives.unwrap_or_default(),
-            cause,
-            body: message.body().unwrap_or_default().to_owned(),
-        },
+    Some(DeadLetter {
+        id: message.message_id()?.to_owned(),
+        sent: number(Attribute::SentTimestamp).unwrap_or_default(),
+        receives: receives.unwrap_or_default(),
+        cause,
+        body: message.body().unwrap_or_default().to_owned(),
         receipt: message.receipt_handle()?.to_owned(),
     })
 }

@@ -109,7 +109,10 @@ impl CommandLine {
                 // Wrong usage has no document: nothing was run.
                 match error.kind {
                     ErrorKind::Usage => Ok(()),
-                    _ => ui.report_error(&error),
+                    _ => ui.report(&ui::Report {
+                        error: Some(error.clone()),
+                        ..ui::Report::default()
+                    }),
                 }
                 .map_or(ErrorKind::Failed, |()| error.kind)
                 .exit_code()

@@ -302,6 +302,7 @@ pub(super) fn finish(hubs: &Hubs<'_>, mut reports: Vec<HubReport>, ending: Endin
     let report = Report {
         hubs: reports,
         slowdown,
+        error: None,
     };
     hubs.ui.report(&report)?;
     let mut errors: Vec<(&Error, Vec<&str>)> = Vec::new();

@@ -66,6 +66,7 @@ mod tests {
             receives: 1,
             cause: DeadLetterCause::GivenUp,
             body: "{}".to_owned(),
+            receipt: String::new(),
         };
         let expected: Value = serde_json::from_str(include_str!("batch.json")).unwrap();
         assert_eq!(batch_event(&[&letter]), expected);

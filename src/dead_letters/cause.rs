@@ -1,5 +1,7 @@
 //! Why a message is in the dead-letter queue.
 
+use serde::Serialize;
+
 /// Why a message is in the dead-letter queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeadLetterCause {
@@ -11,22 +13,21 @@ pub enum DeadLetterCause {
     Unknown,
 }
 
-/// What EventBridge records with an event that it could not deliver (EventBridge user guide, "Using dead-letter queues to
-/// process undelivered events"). Members that are missing are empty.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What EventBridge recorded with an event that it could not deliver.
+// EventBridge user guide, "Using dead-letter queues to process undelivered events". Members that are missing are empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(
+    test,
+    derive(schemars::JsonSchema),
+    schemars(rename = "DeliveryErrorObject", deny_unknown_fields)
+)]
 pub struct DeliveryError {
-    /// `ERROR_CODE`.
     pub code: String,
-    /// `ERROR_MESSAGE`.
     pub message: String,
-    /// `RULE_ARN`.
-    pub rule: String,
-    /// `TARGET_ARN`.
-    pub target: String,
-    /// `RETRY_ATTEMPTS`.
-    pub attempts: String,
-    /// `EXHAUSTED_RETRY_CONDITION`.
-    pub exhausted: String,
+    pub rule_arn: String,
+    pub target_arn: String,
+    pub retry_attempts: String,
+    pub exhausted_retry_condition: String,
 }
 
 impl DeadLetterCause {
@@ -36,13 +37,13 @@ impl DeadLetterCause {
         let error = DeliveryError {
             code: text("ERROR_CODE"),
             message: text("ERROR_MESSAGE"),
-            rule: text("RULE_ARN"),
-            target: text("TARGET_ARN"),
-            attempts: text("RETRY_ATTEMPTS"),
-            exhausted: text("EXHAUSTED_RETRY_CONDITION"),
+            rule_arn: text("RULE_ARN"),
+            target_arn: text("TARGET_ARN"),
+            retry_attempts: text("RETRY_ATTEMPTS"),
+            exhausted_retry_condition: text("EXHAUSTED_RETRY_CONDITION"),
         };
         match moved_from {
-            _ if !error.code.is_empty() || !error.rule.is_empty() => Self::NotDelivered(error),
+            _ if !error.code.is_empty() || !error.rule_arn.is_empty() => Self::NotDelivered(error),
             Some(_) => Self::GivenUp,
             None => Self::Unknown,
         }

@@ -15,10 +15,10 @@ pub struct DeadLetter {
     pub sent: i64,
     /// How often it was received, from both queues.
     pub receives: u32,
-    /// Why it is there.
     pub cause: DeadLetterCause,
-    /// Its text.
     pub body: String,
+    /// What SQS needs to release or delete it, until it is received again.
+    pub receipt: String,
 }
 
 /// What a dead letter says, as far as it can be read. The router reads it again, and decides.
@@ -27,9 +27,7 @@ pub struct LetterEvent {
     pub detail_type: String,
     /// Its kind, if Karpenter may act on it.
     pub signal: Option<Signal>,
-    /// The instances that it names.
     pub instances: Vec<String>,
-    /// Whether it is still useful.
     pub usefulness: Usefulness,
 }
 

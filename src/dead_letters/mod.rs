@@ -29,22 +29,10 @@ pub use usefulness::Usefulness;
 /// command received is visible again after this time.
 const HIDDEN: u32 = 30;
 
-/// A dead letter that is hidden from other receivers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReceivedLetter {
-    pub letter: DeadLetter,
-    /// What SQS needs to release or delete it.
-    pub receipt: String,
-}
-
 /// What `dead-letters` needs: the messages of the dead-letter queue, the router, and its log about them.
 pub trait DeadLetters: Send + Sync {
     /// Receives up to ten messages, and hides each for this many seconds. Waits for a second if there is none.
-    fn receive(
-        &self,
-        queue: &QueueName,
-        hidden: u32,
-    ) -> impl Future<Output = Result<Vec<ReceivedLetter>, Fault>> + Send;
+    fn receive(&self, queue: &QueueName, hidden: u32) -> impl Future<Output = Result<Vec<DeadLetter>, Fault>> + Send;
 
     /// Makes a message visible again.
     fn release(&self, queue: &QueueName, receipt: &str) -> impl Future<Output = Result<(), Fault>> + Send;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use futures_util::{StreamExt, stream};
 
-use super::{DeadLetter, DeadLetters, HIDDEN, ReceivedLetter, RetryLine};
+use super::{DeadLetter, DeadLetters, HIDDEN, RetryLine};
 use crate::model::fact::Fact;
 use crate::model::fault::Fault;
 use crate::model::name::QueueName;
@@ -35,7 +35,7 @@ pub struct SeenLetters {
 /// # Errors
 /// When they cannot be received.
 pub async fn look(cloud: &impl DeadLetters, queue: &QueueName) -> Result<SeenLetters, Fault> {
-    let mut seen: BTreeMap<String, ReceivedLetter> = BTreeMap::new();
+    let mut seen: BTreeMap<String, DeadLetter> = BTreeMap::new();
     let (mut bytes, mut again) = (0, 0);
     let ended = loop {
         let received = match cloud.receive(queue, HIDDEN).await {
@@ -45,9 +45,9 @@ pub async fn look(cloud: &impl DeadLetters, queue: &QueueName) -> Result<SeenLet
         };
         let before = seen.len();
         for one in received {
-            let length = one.letter.body.len();
+            let length = one.body.len();
             // SQS may return a message twice; only its last receipt counts.
-            if seen.insert(one.letter.id.clone(), one).is_none() {
+            if seen.insert(one.id.clone(), one).is_none() {
                 bytes += length;
             }
         }
@@ -61,7 +61,7 @@ pub async fn look(cloud: &impl DeadLetters, queue: &QueueName) -> Result<SeenLet
     };
     let unreleased = release(cloud, queue, seen.values().map(|one| one.receipt.clone())).await;
     let cut = ended?;
-    let mut letters: Vec<DeadLetter> = seen.into_values().map(|one| one.letter).collect();
+    let mut letters: Vec<DeadLetter> = seen.into_values().collect();
     letters.sort_by(|a, b| (a.sent, &a.id).cmp(&(b.sent, &b.id)));
     Ok(SeenLetters {
         letters,
@@ -71,7 +71,7 @@ pub async fn look(cloud: &impl DeadLetters, queue: &QueueName) -> Result<SeenLet
 }
 
 /// Makes messages visible again. Gives the first fault; a message that has one is visible again after [`HIDDEN`] seconds.
-pub async fn release(
+pub(super) async fn release(
     cloud: &impl DeadLetters,
     queue: &QueueName,
     receipts: impl IntoIterator<Item = String>,
@@ -115,18 +115,16 @@ mod tests {
     }
 
     impl DeadLetters for Round {
-        async fn receive(&self, _: &QueueName, _: u32) -> Result<Vec<ReceivedLetter>, Fault> {
+        async fn receive(&self, _: &QueueName, _: u32) -> Result<Vec<DeadLetter>, Fault> {
             let begin = self.received.fetch_add(10, Ordering::Relaxed);
             assert!(begin < 100_000, "it does not end");
-            let letter = |number: usize| ReceivedLetter {
+            let letter = |number: usize| DeadLetter {
+                id: (number % self.messages).to_string(),
+                sent: 0,
+                receives: 1,
+                cause: DeadLetterCause::Unknown,
+                body: "x".repeat(self.body),
                 receipt: String::new(),
-                letter: DeadLetter {
-                    id: (number % self.messages).to_string(),
-                    sent: 0,
-                    receives: 1,
-                    cause: DeadLetterCause::Unknown,
-                    body: "x".repeat(self.body),
-                },
             };
             Ok((begin..begin + 10).map(letter).collect())
         }

@@ -50,6 +50,7 @@ pub(crate) fn any_letter() -> impl Strategy<Value = DeadLetter> {
                 receives,
                 cause,
                 body,
+                receipt: String::new(),
             }
         })
 }

@@ -40,7 +40,6 @@ pub fn report(
     log: &Fact<(BTreeMap<String, RetryLine>, bool)>,
     now: i64,
 ) -> DeadLetterReport {
-    let retry = |id: &str| log.present().and_then(|(lines, _)| lines.get(id).cloned());
     DeadLetterReport {
         about: count.max(u64::try_from(seen.letters.len()).unwrap_or(u64::MAX)),
         letters: seen
@@ -48,7 +47,7 @@ pub fn report(
             .into_iter()
             .map(|letter| ReportedLetter {
                 event: letter.event(now),
-                retry: retry(&letter.id),
+                retry: log.present().and_then(|(lines, _)| lines.get(&letter.id).cloned()),
                 letter,
             })
             .collect(),

@@ -5,9 +5,7 @@ use serde_json::Value;
 /// A line of the router's log about a message that returned to its queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryLine {
-    /// The message.
     pub id: String,
-    /// Why it returned.
     pub reason: String,
     /// The cluster, if it was known.
     pub cluster: Option<String>,

@@ -18,6 +18,7 @@ fn letter(body: &str) -> DeadLetter {
         receives: 1,
         cause: DeadLetterCause::Unknown,
         body: body.to_owned(),
+        receipt: String::new(),
     }
 }
 

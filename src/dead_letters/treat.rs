@@ -7,8 +7,10 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use super::batch::fitting;
-use super::{DeadLetters, HIDDEN, ReceivedLetter};
+use super::read::release;
+use super::{DeadLetter, DeadLetters, HIDDEN};
 use crate::model::fault::{Fault, FaultKind};
+use crate::model::name::QueueName;
 use crate::model::scope::{LIVE, Scope};
 
 /// How many receives in a row may return only other messages: someone else sends them faster than these are found.
@@ -43,7 +45,6 @@ pub enum LetterOutcome {
 /// What became of dead letters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Treated {
-    /// What was done with them.
     pub treatment: Treatment,
     /// What became of each, by its id. Empty if the run was abandoned.
     pub letters: BTreeMap<String, LetterOutcome>,
@@ -71,6 +72,15 @@ impl Treated {
         self.letters.values().filter(|outcome| became(outcome)).count()
     }
 
+    /// Why a dead letter is left.
+    #[must_use]
+    pub fn why_left(&self) -> &'static str {
+        match self.stopped || self.fault.is_some() {
+            true => "not tried",
+            false => "no longer found",
+        }
+    }
+
     /// The number of dead letters that are deleted, and were routed before if that was asked for.
     #[must_use]
     pub fn done(&self) -> usize {
@@ -95,6 +105,7 @@ pub async fn treat(
     let mut run = TreatmentRun {
         cloud,
         scope,
+        queue: scope.dead_letter_queue(),
         treated: Treated {
             treatment,
             letters: ids.iter().map(|id| (id.clone(), LetterOutcome::Left)).collect(),
@@ -104,26 +115,22 @@ pub async fn treat(
         held: BTreeMap::new(),
     };
     let mut strangers = 0;
-    while run.treated.count(|outcome| *outcome == LetterOutcome::Left) > 0 && strangers < STRANGERS {
+    run.treated.fault = loop {
+        if run.treated.count(|outcome| *outcome == LetterOutcome::Left) == 0 {
+            break None;
+        }
         if *stop.borrow() {
             run.treated.stopped = true;
-            break;
+            break None;
         }
-        match run.batch().await {
-            Ok(None) => break,
-            Ok(Some(0)) => {
-                strangers += 1;
-                if strangers == STRANGERS {
-                    run.treated.fault = Some(crowded());
-                }
-            }
-            Ok(Some(_)) => strangers = 0,
-            Err(fault) => {
-                run.treated.fault = Some(fault);
-                break;
-            }
-        }
-    }
+        strangers = match run.batch().await {
+            Ok(None) => break None,
+            Ok(Some(0)) if strangers + 1 == STRANGERS => break Some(crowded()),
+            Ok(Some(0)) => strangers + 1,
+            Ok(Some(_)) => 0,
+            Err(fault) => break Some(fault),
+        };
+    };
     run.end().await
 }
 
@@ -140,6 +147,7 @@ fn crowded() -> Fault {
 struct TreatmentRun<'a, C> {
     cloud: &'a C,
     scope: &'a Scope,
+    queue: QueueName,
     treated: Treated,
     /// The receipts of messages that are to be visible again, by their ids.
     held: BTreeMap<String, String>,
@@ -148,39 +156,33 @@ struct TreatmentRun<'a, C> {
 impl<C: DeadLetters> TreatmentRun<'_, C> {
     /// Receives and treats one batch. Gives the number of messages that were to be treated; `None` if none was received.
     async fn batch(&mut self) -> Result<Option<usize>, Fault> {
-        let received = self.cloud.receive(&self.scope.dead_letter_queue(), HIDDEN).await?;
+        let received = self.cloud.receive(&self.queue, HIDDEN).await?;
         if received.is_empty() {
             return Ok(None);
         }
         // A delete may be late, or a second copy may come. It was routed.
-        let is_done = |one: &ReceivedLetter| self.treated.letters.get(&one.letter.id) == Some(&LetterOutcome::Done);
-        let (again, received): (Vec<_>, Vec<_>) = received.into_iter().partition(is_done);
-        let (asked, others): (Vec<_>, Vec<_>) = received
-            .into_iter()
-            .partition(|one| self.treated.is_left(&one.letter.id));
-        self.hold(&others);
+        let is_done = |one: &DeadLetter| self.treated.letters.get(&one.id) == Some(&LetterOutcome::Done);
+        let (again, mut asked): (Vec<_>, Vec<_>) = received.into_iter().partition(is_done);
         // Whatever ends this early, what was received and not deleted is visible again.
-        self.hold(&asked);
-        let asked = match self.treated.treatment {
-            Treatment::Redrive => self.fitting(asked).await?,
-            Treatment::Purge => asked,
-        };
-        let failed = match self.treated.treatment {
-            Treatment::Redrive if !asked.is_empty() => self.route(&asked).await?,
-            Treatment::Redrive | Treatment::Purge => BTreeSet::new(),
-        };
-        let (stay, routed): (Vec<_>, Vec<_>) = asked.iter().partition(|one| failed.contains(&one.letter.id));
+        let receipts = asked.iter().map(|one| (one.id.clone(), one.receipt.clone()));
+        self.held.extend(receipts);
+        asked.retain(|one| self.treated.is_left(&one.id));
+        let mut failed = BTreeSet::new();
+        if self.treated.treatment == Treatment::Redrive && !asked.is_empty() {
+            asked = self.fitting(asked).await?;
+            failed = self.route(&asked).await?;
+        }
+        let (stay, routed): (Vec<_>, Vec<_>) = asked.iter().partition(|one| failed.contains(&one.id));
         for one in stay {
             self.became(one, LetterOutcome::Returned);
         }
-        let queue = self.scope.dead_letter_queue();
-        let routed: Vec<&ReceivedLetter> = routed.into_iter().chain(&again).collect();
-        let deletes = routed.iter().map(|one| self.cloud.delete(&queue, &one.receipt));
+        let routed: Vec<&DeadLetter> = routed.into_iter().chain(&again).collect();
+        let deletes = routed.iter().map(|one| self.cloud.delete(&self.queue, &one.receipt));
         let mut deleted = Ok(());
         for (one, answer) in routed.iter().zip(join_all(deletes).await) {
             match answer {
                 Ok(()) => {
-                    self.held.remove(&one.letter.id);
+                    self.held.remove(&one.id);
                     self.became(one, LetterOutcome::Done);
                 }
                 Err(fault) => {
@@ -193,20 +195,18 @@ impl<C: DeadLetters> TreatmentRun<'_, C> {
     }
 
     /// The messages that fit into one invocation. The others are made visible again: they come with a later receive.
-    async fn fitting(&mut self, mut asked: Vec<ReceivedLetter>) -> Result<Vec<ReceivedLetter>, Fault> {
-        let count = fitting(asked.iter().map(|one| &one.letter)).min(asked.len());
+    async fn fitting(&mut self, mut asked: Vec<DeadLetter>) -> Result<Vec<DeadLetter>, Fault> {
+        let count = fitting(&asked).min(asked.len());
         for one in asked.split_off(count) {
-            self.cloud
-                .release(&self.scope.dead_letter_queue(), &one.receipt)
-                .await?;
-            self.held.remove(&one.letter.id);
+            self.cloud.release(&self.queue, &one.receipt).await?;
+            self.held.remove(&one.id);
         }
         Ok(asked)
     }
 
     /// Routes messages. Gives the ids of those that the router returns.
-    async fn route(&mut self, asked: &[ReceivedLetter]) -> Result<BTreeSet<String>, Fault> {
-        let letters = asked.iter().map(|one| &one.letter).collect();
+    async fn route(&mut self, asked: &[DeadLetter]) -> Result<BTreeSet<String>, Fault> {
+        let letters = asked.iter().collect();
         let answer = self.cloud.route(&self.scope.router_function(), LIVE, letters).await;
         if let Err(fault) = &answer {
             for one in asked {
@@ -216,21 +216,13 @@ impl<C: DeadLetters> TreatmentRun<'_, C> {
         answer
     }
 
-    fn became(&mut self, one: &ReceivedLetter, outcome: LetterOutcome) {
-        self.treated.letters.insert(one.letter.id.clone(), outcome);
-    }
-
-    fn hold(&mut self, received: &[ReceivedLetter]) {
-        let receipts = received.iter().map(|one| (one.letter.id.clone(), one.receipt.clone()));
-        self.held.extend(receipts);
+    fn became(&mut self, one: &DeadLetter, outcome: LetterOutcome) {
+        self.treated.letters.insert(one.id.clone(), outcome);
     }
 
     /// Makes what was received and not deleted visible again. A release that fails only makes it visible later.
     async fn end(self) -> Treated {
-        let queue = self.scope.dead_letter_queue();
-        for chunk in self.held.values().collect::<Vec<_>>().chunks(16) {
-            join_all(chunk.iter().map(|receipt| self.cloud.release(&queue, receipt))).await;
-        }
+        release(self.cloud, &self.queue, self.held.into_values()).await;
         self.treated
     }
 }

@@ -28,21 +28,19 @@ impl Usefulness {
             Some(_) => Self::Little(over),
             None => Self::Unknown(unknown),
         };
-        let end_of_change = || {
-            ["endTime", "startTime"]
-                .iter()
-                .find_map(|name| http_date(&event["detail"][name]))
-        };
         match signal {
             None => Self::Little("Karpenter does not act on this kind of event"),
             Some(Signal::SpotInterruption) => until(
-                millis(&event["time"]).map(|time| time.saturating_add(SPOT_WARNING)),
+                millis(&event["time"], Format::DateTimeWithOffset).map(|time| time.saturating_add(SPOT_WARNING)),
                 "the two minutes of the Spot warning are over",
                 "the event has no time",
             ),
             Some(Signal::CapacityReservation) => Self::Unknown("the event does not say when EC2 reclaims the instance"),
+            // AWS Health writes `Sat, 05 Dec 2026 05:00:00 GMT`.
             Some(Signal::ScheduledChange) => until(
-                end_of_change(),
+                ["endTime", "startTime"]
+                    .iter()
+                    .find_map(|name| millis(&event["detail"][name], Format::HttpDate)),
                 "the time of the scheduled change is over",
                 "the event does not say when the change happens",
             ),
@@ -53,13 +51,6 @@ impl Usefulness {
     }
 }
 
-fn millis(value: &Value) -> Option<i64> {
-    let time = DateTime::from_str(value.as_str()?, Format::DateTimeWithOffset);
-    time.ok()?.to_millis().ok()
-}
-
-/// A time as AWS Health writes it: `Sat, 05 Dec 2026 05:00:00 GMT`.
-fn http_date(value: &Value) -> Option<i64> {
-    let time = DateTime::from_str(value.as_str()?, Format::HttpDate);
-    time.ok()?.to_millis().ok()
+fn millis(value: &Value, format: Format) -> Option<i64> {
+    DateTime::from_str(value.as_str()?, format).ok()?.to_millis().ok()
 }

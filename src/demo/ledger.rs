@@ -15,7 +15,7 @@ use crate::model::hub::default_queue_prefix;
 use crate::model::name::ClusterName;
 use crate::model::sample_event::sample_event;
 use crate::model::signal::Signal;
-use crate::ui::table::{Align, Table};
+use crate::ui::table::Table;
 
 /// The name of the probe that is put on the event bus.
 const PROBE: &str = "demo";
@@ -84,7 +84,7 @@ impl Ledger {
         let mut header = vec!["sent".to_owned()];
         header.extend(self.received.keys().map(|cluster| format!("received by {cluster}")));
         header.push("dropped".to_owned());
-        let mut table = Table::new(vec![Align::Left; header.len()]);
+        let mut table = Table::default();
         table.row(header);
         for sent in &self.sent {
             let mut row = vec![sent.what.clone()];

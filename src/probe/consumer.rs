@@ -5,6 +5,9 @@
 
 use std::time::Duration;
 
+use crate::model::probe::ProbeResult;
+use crate::model::status::Depth;
+
 /// How long a queue is watched at most before the verdict.
 pub(super) const LONGEST: Duration = Duration::from_secs(90);
 /// After this time without change, the counts of SQS are right (SQS developer guide: about a minute).
@@ -15,51 +18,44 @@ const SETTLED: Duration = Duration::from_secs(60);
 pub(super) struct QueueSample {
     /// The time since the delivery.
     pub(super) at: Duration,
-    /// The number of waiting messages.
-    pub(super) waiting: u64,
-    /// The number of messages in flight.
-    pub(super) in_flight: u64,
+    pub(super) depth: Depth,
     /// Whether a receive showed the probe in the queue; `None` without a receive, or without a clear result.
     pub(super) there: Option<bool>,
 }
 
-/// The verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ConsumerVerdict {
-    /// A consumer received the probe.
-    Read,
-    /// No consumer received the probe.
-    NotRead,
-    /// The samples do not decide it.
-    Unknown,
-}
-
-/// The verdict on these samples, in the order of time; `None` while a further sample can decide it.
-pub(super) fn judge(samples: &[QueueSample]) -> Option<ConsumerVerdict> {
+/// The result that these samples show, in the order of time; `None` while a further sample can decide it.
+pub(super) fn judge(samples: &[QueueSample]) -> Option<ProbeResult> {
     let last = samples.last()?;
     let looks: Vec<bool> = samples.iter().filter_map(|sample| sample.there).collect();
     // One receive may come too early: a new message is not on all servers of SQS yet.
     if looks.ends_with(&[false, false]) {
-        return Some(ConsumerVerdict::Read);
+        return Some(ProbeResult::Read);
     }
     // A receive by a consumer puts a message in flight. The receive of kibus does not, but this is not guaranteed.
     let seen = samples.iter().position(|sample| sample.there == Some(true));
     let before_any_look_succeeded = &samples[..seen.unwrap_or(samples.len())];
-    if before_any_look_succeeded.iter().any(|sample| sample.in_flight > 0) {
-        return Some(ConsumerVerdict::Read);
+    if before_any_look_succeeded
+        .iter()
+        .any(|sample| sample.depth.in_flight > 0)
+    {
+        return Some(ProbeResult::Read);
     }
     if last.at < LONGEST {
         return None;
     }
     let mut settled = samples.iter().filter(|sample| sample.at >= SETTLED).peekable();
     Some(match last.there {
-        Some(true) => ConsumerVerdict::NotRead,
-        Some(false) => ConsumerVerdict::Unknown,
-        None if settled.peek().is_none() => ConsumerVerdict::Unknown,
-        None if settled.clone().all(|sample| sample.waiting > 0) => ConsumerVerdict::NotRead,
-        None if looks.is_empty() && settled.all(|sample| sample.waiting == 0) => ConsumerVerdict::Read,
-        None => ConsumerVerdict::Unknown,
+        Some(true) => ProbeResult::NotRead,
+        Some(false) => unknown(),
+        None if settled.peek().is_none() => unknown(),
+        None if settled.clone().all(|sample| sample.depth.waiting > 0) => ProbeResult::NotRead,
+        None if looks.is_empty() && settled.all(|sample| sample.depth.waiting == 0) => ProbeResult::Read,
+        None => unknown(),
     })
+}
+
+fn unknown() -> ProbeResult {
+    ProbeResult::Unknown("the queue's message counts are inconclusive".to_owned())
 }
 
 #[cfg(test)]
@@ -74,7 +70,7 @@ mod tests {
         type Row = (
             &'static str,
             &'static [(u64, u64, u64, Option<bool>)],
-            Option<ConsumerVerdict>,
+            Option<ProbeResult>,
         );
         let rows: &[Row] = &[
             ("nothing yet", &[], None),
@@ -82,15 +78,15 @@ mod tests {
             (
                 "two looks in vain",
                 &[(1, 0, 0, GONE), (4, 0, 0, GONE)],
-                Some(ConsumerVerdict::Read),
+                Some(ProbeResult::Read),
             ),
             (
                 "there at first, then gone",
                 &[(1, 0, 0, THERE), (4, 0, 0, GONE), (7, 0, 0, GONE)],
-                Some(ConsumerVerdict::Read),
+                Some(ProbeResult::Read),
             ),
             ("gone, then there after all", &[(1, 0, 0, GONE), (4, 0, 0, THERE)], None),
-            ("in flight", &[(1, 0, 1, None)], Some(ConsumerVerdict::Read)),
+            ("in flight", &[(1, 0, 1, None)], Some(ProbeResult::Read)),
             (
                 "in flight after a look of ours",
                 &[(1, 0, 0, THERE), (4, 0, 1, None)],
@@ -100,41 +96,39 @@ mod tests {
             (
                 "waiting to the end",
                 &[(1, 0, 0, THERE), (30, 1, 0, None), (90, 1, 0, THERE)],
-                Some(ConsumerVerdict::NotRead),
+                Some(ProbeResult::NotRead),
             ),
             (
                 "waiting to the end, without a look",
                 &[(1, 1, 0, None), (60, 1, 0, None), (90, 1, 0, None)],
-                Some(ConsumerVerdict::NotRead),
+                Some(ProbeResult::NotRead),
             ),
             (
                 "never counted, without a look",
                 &[(1, 0, 0, None), (60, 0, 0, None), (90, 0, 0, None)],
-                Some(ConsumerVerdict::Read),
+                Some(ProbeResult::Read),
             ),
             (
                 "counted late and to no end",
                 &[(1, 0, 0, None), (60, 0, 0, None), (75, 3, 0, None), (90, 0, 0, None)],
-                Some(ConsumerVerdict::Unknown),
+                Some(unknown()),
             ),
             (
                 "a look in vain at the very end",
                 &[(1, 1, 0, None), (60, 1, 0, None), (90, 1, 0, GONE)],
-                Some(ConsumerVerdict::Unknown),
+                Some(unknown()),
             ),
-            (
-                "one answer too late",
-                &[(95, 0, 0, GONE)],
-                Some(ConsumerVerdict::Unknown),
-            ),
+            ("one answer too late", &[(95, 0, 0, GONE)], Some(unknown())),
         ];
         for (name, samples, verdict) in rows {
             let samples: Vec<QueueSample> = samples
                 .iter()
                 .map(|(at, waiting, in_flight, there)| QueueSample {
                     at: Duration::from_secs(*at),
-                    waiting: *waiting,
-                    in_flight: *in_flight,
+                    depth: Depth {
+                        waiting: *waiting,
+                        in_flight: *in_flight,
+                    },
                     there: *there,
                 })
                 .collect();

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
-use crate::cloud::Probe;
+use crate::cloud::{Fault, Probe};
 use crate::model::fact::Fact;
 use crate::model::name::{ClusterName, QueueName};
 use crate::model::probe::{BUS_LIMIT, ProbeResult, Probed, RESEND};
@@ -18,7 +18,7 @@ use crate::model::scope::{LIVE, Scope};
 use crate::model::self_test::LiveTest;
 use crate::model::signal::{PROBE_DETAIL_TYPE, PROBE_SOURCE};
 use clock::{Clock, WallClock};
-use consumer::{ConsumerVerdict, LONGEST, QueueSample};
+use consumer::{LONGEST, QueueSample};
 
 /// How long late copies of a probe are waited for after the first has arrived.
 const TIDY: Duration = Duration::from_secs(4);
@@ -41,25 +41,20 @@ async fn put_and_take(cloud: &impl Probe, queue: QueueName, clock: &impl Clock) 
     let probe = name();
     let mut sent = 0;
     let mut arrived = 0;
-    let result = loop {
-        if clock.elapsed() >= BUS_LIMIT {
-            break ProbeResult::Lost;
-        }
-        if clock.elapsed() >= RESEND * sent {
-            if let Err(fault) = cloud.put_event(&event(json!({ "probe": probe }))).await {
-                break ProbeResult::Unknown(fault.to_string());
+    let probing = async {
+        while clock.elapsed() < BUS_LIMIT {
+            if clock.elapsed() >= RESEND * sent {
+                cloud.put_event(&event(json!({ "probe": probe }))).await?;
+                sent += 1;
             }
-            sent += 1;
-        }
-        match cloud.take_probe(&queue, &probe).await {
-            Ok(0) => {}
-            Ok(copies) => {
-                arrived += copies;
-                break ProbeResult::Delivered;
+            arrived += cloud.take_probe(&queue, &probe).await?;
+            if arrived > 0 {
+                return Ok(ProbeResult::Delivered);
             }
-            Err(fault) => break ProbeResult::Unknown(fault.to_string()),
         }
+        Ok(ProbeResult::Lost)
     };
+    let result = probing.await.unwrap_or_else(unknown);
     let took = clock.elapsed();
     // Copies that come later than this expire with the queue's retention.
     while result == ProbeResult::Delivered && arrived < sent && clock.elapsed() < took + TIDY {
@@ -85,10 +80,10 @@ pub async fn cluster(cloud: &impl Probe, scope: &Scope, cluster: ClusterName, qu
     let event = event(json!({ "cluster": cluster.as_str(), "probe": probe }));
     let function = scope.router_function();
     let result = match cloud.route_probe(&function, LIVE, &event).await {
-        Err(fault) => ProbeResult::Unknown(fault.to_string()),
+        Err(fault) => unknown(fault),
         Ok(Err(message)) => ProbeResult::NotDelivered(message),
         Ok(Ok(counts)) if counts["Delivered"] != 1 => ProbeResult::NotDelivered(reasons(&counts)),
-        Ok(Ok(_)) => watch(cloud, &queue, &probe, &WallClock::start()).await,
+        Ok(Ok(_)) => watch(cloud, &queue, &probe).await.unwrap_or_else(unknown),
     };
     Probed {
         cluster: Some(cluster),
@@ -100,18 +95,15 @@ pub async fn cluster(cloud: &impl Probe, scope: &Scope, cluster: ClusterName, qu
 }
 
 /// Watches a queue that a probe was just delivered to, until it is known whether it is read.
-async fn watch(cloud: &impl Probe, queue: &QueueName, probe: &str, clock: &impl Clock) -> ProbeResult {
+async fn watch(cloud: &impl Probe, queue: &QueueName, probe: &str) -> Result<ProbeResult, Fault> {
+    let clock = WallClock::start();
     let mut samples = Vec::new();
     let mut blind = None;
     loop {
-        let depth = match cloud.depth(queue).await {
-            Ok(depth) => depth.unwrap_or_default(),
-            Err(fault) => return ProbeResult::Unknown(fault.to_string()),
-        };
+        let depth = cloud.depth(queue).await?.unwrap_or_default();
         let mut sample = QueueSample {
             at: clock.elapsed(),
-            waiting: depth.waiting,
-            in_flight: depth.in_flight,
+            depth,
             there: None,
         };
         // A receive is not needed while SQS says that messages wait, except at the end, to know whether this one does.
@@ -123,22 +115,20 @@ async fn watch(cloud: &impl Probe, queue: &QueueName, probe: &str, clock: &impl 
         }
         samples.push(sample);
         match consumer::judge(&samples) {
-            Some(ConsumerVerdict::Read) => return ProbeResult::Read,
-            Some(ConsumerVerdict::NotRead) => return ProbeResult::NotRead,
-            Some(ConsumerVerdict::Unknown) => {
-                let why = "the queue's message counts are inconclusive";
-                return ProbeResult::Unknown(blind.map_or_else(|| why.to_owned(), |fault| fault.to_string()));
-            }
+            Some(result @ ProbeResult::Unknown(_)) => return Ok(blind.map_or(result, unknown)),
+            Some(result) => return Ok(result),
             None => clock.sleep(PAUSE).await,
         }
     }
 }
 
+fn unknown(fault: Fault) -> ProbeResult {
+    ProbeResult::Unknown(fault.to_string())
+}
+
 /// A name that no other probe has.
 fn name() -> String {
-    let time = SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap_or_default();
+    let time = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     format!("{:x}-{:x}", time.as_nanos(), std::process::id())
 }
 

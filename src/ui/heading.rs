@@ -41,14 +41,10 @@ impl Heading {
     /// Labels the hubs of a command with the parts in which they differ: account, Region and bus.
     pub fn tell_apart<'a>(headings: impl IntoIterator<Item = &'a mut Self>) {
         let mut headings: Vec<_> = headings.into_iter().collect();
-        let account = |heading: &Self| {
-            heading
-                .account
-                .as_ref()
-                .map_or("unknown account", AccountId::as_str)
-                .to_owned()
+        let parts = |heading: &Self| {
+            let account = heading.account.as_ref().map_or("unknown account", AccountId::as_str);
+            [account.to_owned(), heading.region().to_owned(), heading.bus.to_string()]
         };
-        let parts = |heading: &Self| [account(heading), heading.region().to_owned(), heading.bus.to_string()];
         let all: Vec<[String; 3]> = headings.iter().map(|heading| parts(heading)).collect();
         let differs = |at: usize| all.iter().any(|parts| parts[at] != all[0][at]);
         for (heading, parts) in headings.iter_mut().zip(&all) {

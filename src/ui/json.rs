@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::Heading;
-use super::text::{WIDTH, release_queues, second_sources};
+use super::text::{release_queues, second_sources};
 use crate::dead_letters::report::DeadLetterReport;
 use crate::dead_letters::treat::Treated;
 use crate::error::{Error, Hint};
@@ -30,10 +30,11 @@ const FORMAT_VERSION: u32 = 2;
 /// The report of a command about every hub.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// The hubs.
     pub hubs: Vec<HubReport>,
     /// What AWS has throttled.
     pub slowdown: Slowdown,
+    /// An error from before any hub was known.
+    pub error: Option<Error>,
 }
 
 /// The report of a command about one hub.
@@ -43,19 +44,13 @@ pub struct HubReport {
     pub heading: Heading,
     /// The global options that a kibus command needs to reach it.
     pub global_options: String,
-    /// The intent.
     pub plan: Plan,
     /// The clusters of the command.
     pub clusters: Vec<ClusterSummary>,
-    /// The findings.
     pub findings: Vec<Finding>,
-    /// The results of probes.
     pub probes: Vec<Probed>,
-    /// Warnings.
     pub warnings: Vec<Hint>,
-    /// The status of the hub and its clusters, if requested.
     pub status: Option<StatusReport>,
-    /// The dead letters, if requested.
     pub dead_letters: Option<DeadLetterReport>,
     /// The results of the dead letters, if they were redriven or deleted.
     pub treated: Option<Treated>,
@@ -82,7 +77,7 @@ impl HubReport {
             clusters: intent.clusters.clone(),
             findings: intent.findings.clone(),
             probes: Vec::new(),
-            warnings: release_queues(&intent.release, WIDTH)
+            warnings: release_queues(&intent.release)
                 .into_iter()
                 .chain(intent.warnings.iter().cloned())
                 .chain(second_sources(&intent.second_sources))
@@ -100,14 +95,8 @@ impl Report {
     /// The document.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        json!(DocumentObject::of(self, None))
+        json!(DocumentObject::of(self))
     }
-}
-
-/// The document of an error from before any hub was known: no hubs, and the error.
-#[must_use]
-pub fn error_document(error: &Error) -> Value {
-    json!(DocumentObject::of(&Report::default(), Some(error)))
 }
 
 objects! {
@@ -115,7 +104,7 @@ objects! {
     /// Within one format_version, members may be added but never removed or redefined. This schema describes exactly the
     /// output of the kibus version that it ships with.
     #[cfg_attr(test, schemars(title = "Document of kibus --output json", extend("$id" = "plan.schema.json")))]
-    DocumentObject<'a>(Report { hubs, slowdown } in &'a Report, error in Option<&'a Error>) {
+    DocumentObject<'a>(Report { hubs, slowdown, error } in &'a Report) {
         #[cfg_attr(test, schemars(extend("const" = FORMAT_VERSION)))]
         format_version: u32 = FORMAT_VERSION,
         /// One entry per hub. Empty if the command failed before any hub was known; `error` then has the reason.
@@ -126,7 +115,7 @@ objects! {
         throttled_calls: &'a BTreeMap<&'static str, u64> =
             (!slowdown.throttled.is_empty()).then_some(&slowdown.throttled),
         /// Present only if the command failed before any hub was known. Later errors are in their hub.
-        error: ErrorObject<'a> = error.map(ErrorObject::of),
+        error: ErrorObject<'a> = error.as_ref().map(ErrorObject::of),
     }
 }
 

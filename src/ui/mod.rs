@@ -15,56 +15,50 @@ pub mod table;
 mod terminal;
 pub mod text;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use console::Term;
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget};
-use serde_json::Value;
+use indicatif::{MultiProgress, ProgressDrawTarget};
 
 pub use heading::Heading;
 pub use json::{HubReport, Report};
-pub use progress::PlanProgress;
+pub use progress::{PlanProgress, Spinner};
 pub use settings::{Color, Output, Talk};
 pub use stdout::not_written;
-pub use table::{Align, Table};
+pub use table::Table;
 
 use crate::error::{Error, Hint};
 use crate::plan::Plan;
 use crate::reconcile::{Controller, Intent, NextStep};
-use paint::Paint;
 use progress_term::ProgressTerm;
 use stdout::{STDOUT_CLOSED, write_line};
-use terminal::{ColorVariables, Terminals};
+use terminal::{ColorVariables, Stream};
 use text::Style;
 
-/// The terminal or the pipeline that runs kibus.
+/// The terminal or the pipeline that runs kibus. What writes to stdout fails if that cannot be written to, like a full disk.
+/// A closed pipe is an error too, which [`Ui::show_error`] does not print.
 #[derive(Clone, Debug)]
 pub struct Ui {
     /// Which of several hubs what is written to stderr is about.
     label: String,
     output: Output,
     quiet: bool,
-    input: bool,
+    can_ask: bool,
     verbose: u8,
-    terminals: Terminals,
+    stdout: Stream,
+    stderr: Stream,
     /// Whether stderr is a terminal that can move its cursor.
     moves: bool,
-    stdout_paint: Paint,
-    stderr_paint: Paint,
     bars: MultiProgress,
 }
 
 impl Ui {
-    /// Checks the three streams and the environment (`NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE`, `TERM`). Sets the colors
-    /// of the process.
+    /// Checks the three streams and the environment (`NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE`, `TERM`).
     #[must_use]
     pub fn new(output: Output, color: Color, verbose: u8, talk: Talk) -> Self {
-        let (terminals, variables) = (Terminals::detect(), ColorVariables::detect());
-        let stdout_colors = variables.colors(color, terminals.stdout);
-        let stderr_colors = variables.colors(color, terminals.stderr);
-        console::set_colors_enabled(stdout_colors);
-        console::set_colors_enabled_stderr(stderr_colors);
-        let moves = terminals.stderr && !variables.dumb;
+        let variables = ColorVariables::detect();
+        let [stdout, stderr] = [Term::stdout(), Term::stderr()].map(|term| Stream::new(term, color, variables));
+        let moves = stderr.term.is_term() && !variables.dumb;
         let target = if moves && !talk.quiet {
             ProgressDrawTarget::term_like(Box::new(ProgressTerm::stderr()))
         } else {
@@ -74,12 +68,11 @@ impl Ui {
             label: String::new(),
             output,
             quiet: talk.quiet,
-            input: !talk.no_input,
+            can_ask: !talk.no_input && io::stdin().is_terminal() && stderr.term.is_term(),
             verbose,
-            terminals,
+            stdout,
+            stderr,
             moves,
-            stdout_paint: Paint::new(stdout_colors),
-            stderr_paint: Paint::new(stderr_colors),
             bars: MultiProgress::with_draw_target(target),
         }
     }
@@ -103,64 +96,37 @@ impl Ui {
     /// Whether a person can answer: stdin and stderr are terminals.
     #[must_use]
     pub fn can_ask(&self) -> bool {
-        self.input && self.terminals.stdin && self.terminals.stderr
-    }
-
-    /// The style of text on stdout.
-    fn stdout_style(&self) -> Style {
-        self.style(self.stdout_paint, self.terminals.stdout, &Term::stdout())
-    }
-
-    /// The style of text on stderr.
-    fn stderr_style(&self) -> Style {
-        self.style(self.stderr_paint, self.terminals.stderr, &Term::stderr())
+        self.can_ask
     }
 
     /// The style of text for [`Ui::result`].
     #[must_use]
     pub fn result_style(&self) -> Style {
         match self.output {
-            Output::Text => self.stdout_style(),
+            Output::Text => self.stdout.style(self.verbose),
             Output::Json => self.stderr_style(),
         }
     }
 
-    fn style(&self, paint: Paint, terminal: bool, term: &Term) -> Style {
-        Style {
-            paint,
-            width: terminal
-                .then(|| term.size_checked())
-                .flatten()
-                .map(|(_, columns)| columns.into()),
-            verbose: self.verbose,
-        }
+    fn stderr_style(&self) -> Style {
+        self.stderr.style(self.verbose)
     }
 
     /// Writes text and a newline to stdout.
-    ///
-    /// # Errors
-    /// When stdout cannot be written to, like a full disk. A closed pipe is an error too, which
-    /// [`Ui::show_error`] does not print.
     pub fn out(&self, text: &str) -> Result<(), Error> {
-        let text = text::at_the_edge(text, self.stdout_paint.is_on());
+        let text = text::at_the_edge(text, self.stdout.paint.is_on());
         self.bars.suspend(|| write_line(&mut io::stdout().lock(), &text))
     }
 
     /// Clears the screen, if stdout is a terminal.
-    ///
-    /// # Errors
-    /// When the terminal cannot be written to.
     pub fn clear(&self) -> Result<(), Error> {
-        if self.output == Output::Text && self.terminals.stdout {
-            return Term::stdout().clear_screen().map_err(|e| not_written(&e));
+        match self.output == Output::Text && self.stdout.term.is_term() {
+            true => self.stdout.term.clear_screen().map_err(|e| not_written(&e)),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     /// Writes a result in words to stdout; where stdout is one JSON document, that holds the result.
-    ///
-    /// # Errors
-    /// As [`Ui::out`].
     pub fn result(&self, text: &str) -> Result<(), Error> {
         match self.output {
             Output::Text => self.out(text),
@@ -169,17 +135,11 @@ impl Ui {
     }
 
     /// Writes a sentence as [`Ui::result`] does, folded at the width of the terminal.
-    ///
-    /// # Errors
-    /// As [`Ui::out`].
     pub fn sentence(&self, text: &str) -> Result<(), Error> {
         self.result(&text::sentences(&text::escape(text), self.result_style()))
     }
 
     /// Writes the steps that are left to a person, unless output is quiet.
-    ///
-    /// # Errors
-    /// As [`Ui::out`].
     pub fn next_steps(&self, steps: &[NextStep], options: &str) -> Result<(), Error> {
         if steps.is_empty() || self.quiet {
             return Ok(());
@@ -190,7 +150,15 @@ impl Ui {
 
     /// Writes a line to stderr.
     pub fn say(&self, text: &str) {
-        say(&self.bars, self.stderr_paint, &format!("{}{text}", self.label));
+        self.line(&format!("{}{text}", self.label));
+    }
+
+    /// Writes a line to stderr, above the progress lines. Errors of stderr are ignored.
+    fn line(&self, text: &str) {
+        let text = text::at_the_edge(text, self.stderr.paint.is_on());
+        self.bars.suspend(|| {
+            let _ = writeln!(io::stderr().lock(), "{text}");
+        });
     }
 
     /// Writes a warning with its command to stderr. A JSON document has its warnings itself.
@@ -216,7 +184,7 @@ impl Ui {
 
     /// Writes the steps that come before queues are deleted.
     pub fn release_queues(&self, controllers: &[Controller]) {
-        for step in text::release_queues(controllers, text::WIDTH) {
+        for step in text::release_queues(controllers) {
             self.warn(&step, "");
         }
     }
@@ -231,9 +199,6 @@ impl Ui {
 
     /// Shows what a plan would change: on stdout; where stdout is one JSON document, on stderr if a person is asked to
     /// agree to it.
-    ///
-    /// # Errors
-    /// As [`Ui::out`].
     pub fn show_plan(&self, heading: &Heading, plan: &Plan, asks: bool) -> Result<(), Error> {
         let text = text::plan(heading, plan, self.result_style());
         match self.output {
@@ -247,28 +212,12 @@ impl Ui {
         }
     }
 
-    /// Writes the report of a command as JSON, with JSON output.
-    ///
-    /// # Errors
-    /// As [`Ui::out`].
+    /// Writes the report of a command as JSON, with JSON output. Every error is also shown, with [`Ui::show_error`].
     pub fn report(&self, report: &Report) -> Result<(), Error> {
-        self.document(|| report.to_json())
-    }
-
-    /// Writes an error from before any hub was known as JSON, with JSON output. Like every error it is
-    /// also shown, with [`Ui::show_error`].
-    ///
-    /// # Errors
-    /// As [`Ui::out`].
-    pub fn report_error(&self, error: &Error) -> Result<(), Error> {
-        self.document(|| json::error_document(error))
-    }
-
-    /// A document of a thousand clusters takes megabytes, so it is made only if it is written.
-    fn document(&self, document: impl FnOnce() -> Value) -> Result<(), Error> {
         match self.output {
             Output::Text => Ok(()),
-            Output::Json => self.out(&text::json_text(&document())),
+            // A document of a thousand clusters takes megabytes, so it is made only if it is written.
+            Output::Json => self.out(&text::json_text(&report.to_json())),
         }
     }
 
@@ -280,17 +229,11 @@ impl Ui {
     }
 
     /// Asks a question. Only `y` and `yes` mean yes; Ctrl-C, Ctrl-D and a closed terminal mean no. It blocks its thread.
-    ///
-    /// # Errors
-    /// When the terminal cannot be read.
     pub fn confirm(&self, question: &str) -> Result<bool, Error> {
         self.bars.suspend(|| prompt::confirm(question))
     }
 
     /// Asks for a word to be typed, for changes that cannot be undone. It blocks its thread.
-    ///
-    /// # Errors
-    /// When the terminal cannot be read.
     pub fn confirm_typed(&self, question: &str, word: &str) -> Result<bool, Error> {
         self.bars.suspend(|| prompt::confirm_typed(question, word))
     }
@@ -298,16 +241,7 @@ impl Ui {
     /// Shows progress while a plan runs.
     #[must_use]
     pub fn progress(&self, plan: &Plan) -> PlanProgress {
-        let columns = self.stderr_style().width;
-        PlanProgress::new(
-            self.bars.clone(),
-            self.stderr_paint,
-            self.moves,
-            self.quiet,
-            columns,
-            &self.label,
-            plan,
-        )
+        PlanProgress::new(self, plan)
     }
 
     /// Writes why an operation takes long to stderr. On a terminal its live line shows it.
@@ -320,35 +254,6 @@ impl Ui {
     /// Shows on a terminal that an operation runs, until the returned value is dropped.
     #[must_use]
     pub fn spinner(&self, text: &str) -> Spinner {
-        let bar = self.bars.add(ProgressBar::new_spinner());
-        bar.set_style(progress::style(progress::SPINNER));
-        bar.set_message(format!("{}{}", self.label, text::escape(text)));
-        bar.enable_steady_tick(progress::TICK);
-        Spinner(bar)
+        Spinner::new(self, text)
     }
-}
-
-impl Spinner {
-    /// Shows why the operation takes long.
-    pub fn slowed(&self, reason: &str) {
-        self.0.set_prefix(progress::after(reason));
-    }
-}
-
-/// A running operation; its line is removed when this is dropped.
-#[derive(Debug)]
-pub struct Spinner(ProgressBar);
-
-impl Drop for Spinner {
-    fn drop(&mut self) {
-        self.0.finish_and_clear();
-    }
-}
-
-/// Writes a line to stderr, above the progress lines. Errors of stderr are ignored.
-fn say(bars: &MultiProgress, paint: Paint, text: &str) {
-    let text = text::at_the_edge(text, paint.is_on());
-    bars.suspend(|| {
-        let _ = writeln!(io::stderr().lock(), "{text}");
-    });
 }

@@ -9,39 +9,32 @@ pub struct Paint {
 }
 
 impl Paint {
-    /// With color, or without.
-    #[must_use]
-    pub fn new(on: bool) -> Self {
+    pub(super) fn new(on: bool) -> Self {
         Self { on }
     }
 
     /// For additions and success.
-    #[must_use]
-    pub fn green(self, text: &str) -> String {
+    pub(super) fn green(self, text: &str) -> String {
         self.with(Style::new().green(), text)
     }
 
     /// For changes and warnings.
-    #[must_use]
-    pub fn yellow(self, text: &str) -> String {
+    pub(super) fn yellow(self, text: &str) -> String {
         self.with(Style::new().yellow(), text)
     }
 
     /// For deletions and failures.
-    #[must_use]
-    pub fn red(self, text: &str) -> String {
+    pub(super) fn red(self, text: &str) -> String {
         self.with(Style::new().red(), text)
     }
 
     /// For titles and totals.
-    #[must_use]
-    pub fn bold(self, text: &str) -> String {
+    pub(super) fn bold(self, text: &str) -> String {
         self.with(Style::new().bold(), text)
     }
 
     /// For unchanged and secondary text.
-    #[must_use]
-    pub fn dim(self, text: &str) -> String {
+    pub(super) fn dim(self, text: &str) -> String {
         self.with(Style::new().dim(), text)
     }
 

@@ -5,16 +5,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use console::truncate_str;
-use indicatif::{MultiProgress, ProgressBar, ProgressState, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
-use super::paint::Paint;
-use super::say;
+use super::Ui;
 use super::text::{escape, name};
 use crate::apply::{Event, Listener};
 use crate::plan::{Action, Change, Plan};
 
 /// How often a live line is redrawn.
-pub(super) const TICK: Duration = Duration::from_millis(100);
+const TICK: Duration = Duration::from_millis(100);
 /// The columns that a finished line needs for its mark and its duration.
 const MARK_AND_TIME: usize = 14;
 /// The number of applied changes.
@@ -22,21 +21,41 @@ const TOTAL: &str = "  {msg}{bar:24} {pos} of {len}{prefix}";
 /// A running change.
 const RUNNING: &str = "  {spinner} {msg}{since}";
 /// Any other running operation.
-pub(super) const SPINNER: &str = "{spinner} {msg}{prefix}{since}";
+const SPINNER: &str = "{spinner} {msg}{prefix}{since}";
 
-/// Shows on stderr the progress of each change of a plan.
+/// A running operation; its line is removed when this is dropped.
+#[derive(Debug)]
+pub struct Spinner(ProgressBar);
+
+impl Spinner {
+    pub(super) fn new(ui: &Ui, text: &str) -> Self {
+        let bar = ui.bars.add(ProgressBar::new_spinner());
+        bar.set_style(style(SPINNER));
+        bar.set_message(format!("{}{}", ui.label, escape(text)));
+        bar.enable_steady_tick(TICK);
+        Self(bar)
+    }
+
+    /// Shows why the operation takes long.
+    pub fn slowed(&self, reason: &str) {
+        self.0.set_prefix(after(reason));
+    }
+}
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}
+
+/// Shows on stderr the progress of each change of a plan. The lines of finished changes stay on the screen.
 #[derive(Debug)]
 pub struct PlanProgress {
-    bars: MultiProgress,
-    paint: Paint,
-    /// Which of several hubs the plan is for.
-    label: String,
+    ui: Ui,
     /// The width of the longest text like "created queue kibus-hub" that fits, so that the durations align.
     width: usize,
     /// On a terminal, the live lines.
     live: Option<RunningBars>,
-    /// Whether only changes that fail have a line.
-    quiet: bool,
 }
 
 /// The live lines: one for each running change, and the count of applied changes.
@@ -47,46 +66,23 @@ struct RunningBars {
 }
 
 impl PlanProgress {
-    pub(super) fn new(
-        bars: MultiProgress,
-        paint: Paint,
-        terminal: bool,
-        quiet: bool,
-        columns: Option<usize>,
-        label: &str,
-        plan: &Plan,
-    ) -> Self {
-        let width = plan.changes.iter().map(|change| done(label, change).chars().count());
-        let live = terminal.then(|| {
-            let total = bars.add(ProgressBar::new(plan.changes.len() as u64));
+    pub(super) fn new(ui: &Ui, plan: &Plan) -> Self {
+        let live = ui.moves.then(|| {
+            let total = ui.bars.add(ProgressBar::new(plan.changes.len() as u64));
             total.set_style(style(TOTAL));
-            total.set_message(label.to_owned());
+            total.set_message(ui.label.clone());
             total.tick();
             RunningBars {
                 running: Mutex::default(),
                 total,
             }
         });
+        let widths = plan.changes.iter().map(|change| done(ui, change).chars().count());
+        let columns = ui.stderr_style().width.unwrap_or(80);
         Self {
-            bars,
-            paint,
-            label: label.to_owned(),
-            quiet,
-            width: width
-                .max()
-                .unwrap_or(0)
-                .min(columns.unwrap_or(80).saturating_sub(MARK_AND_TIME)),
+            ui: ui.clone(),
+            width: widths.max().unwrap_or(0).min(columns.saturating_sub(MARK_AND_TIME)),
             live,
-        }
-    }
-
-    /// Removes the live lines. The lines of finished changes stay on the screen.
-    pub fn finish(&self) {
-        if let Some(live) = &self.live {
-            for bar in live.running().values() {
-                bar.finish_and_clear();
-            }
-            live.total.finish_and_clear();
         }
     }
 
@@ -100,63 +96,63 @@ impl PlanProgress {
     /// The permanent line of an event, if it has one.
     fn line(&self, change: &Change, event: &Event) -> Option<String> {
         let on_terminal = self.live.is_some();
-        let label = &self.label;
-        match event {
-            Event::Started => None,
-            Event::Waiting(_) | Event::Done(_) if self.quiet => None,
+        let (label, paint) = (&self.ui.label, self.ui.stderr.paint);
+        Some(match event {
+            Event::Started => return None,
+            // Quiet output shows only failures.
+            Event::Waiting(_) | Event::Done(_) if self.ui.quiet => return None,
             // On a terminal the live line shows it.
-            Event::Waiting(_) if on_terminal => None,
-            Event::Waiting(reason) => Some(format!("{label}waiting: {}: {}", described(change), escape(reason))),
-            Event::Done(took) if on_terminal => Some(format!(
+            Event::Waiting(_) if on_terminal => return None,
+            Event::Waiting(reason) => format!("{label}waiting: {}: {}", described(change), escape(reason)),
+            Event::Done(took) if on_terminal => format!(
                 "  {} {:width$}  {}",
-                self.paint.green("✓"),
-                truncate_str(&done(label, change), self.width, "…"),
-                self.paint.dim(&duration(*took)),
+                paint.green("✓"),
+                truncate_str(&done(&self.ui, change), self.width, "…"),
+                paint.dim(&duration(*took)),
                 width = self.width
-            )),
-            Event::Done(took) => Some(format!("{} {}", done(label, change), duration(*took))),
+            ),
+            Event::Done(took) => format!("{} {}", done(&self.ui, change), duration(*took)),
             Event::Failed(fault) => {
-                let mark = if on_terminal {
-                    format!("  {} ", self.paint.red("✗"))
-                } else {
-                    String::new()
+                let mark = match on_terminal {
+                    true => format!("  {} ", paint.red("✗")),
+                    false => String::new(),
                 };
-                let fault = fault.to_string();
-                Some(format!(
-                    "{mark}{label}failed to {} {}: {}",
-                    change.action.as_str(),
-                    described(change),
-                    escape(&fault)
-                ))
+                let (action, what) = (change.action.as_str(), described(change));
+                format!("{mark}{label}failed to {action} {what}: {}", escape(&fault.to_string()))
             }
-        }
+        })
     }
 }
 
 impl Listener for PlanProgress {
     fn event(&self, place: usize, change: &Change, event: Event) {
         if let Some(line) = self.line(change, &event) {
-            say(&self.bars, self.paint, &line);
+            self.ui.line(&line);
         }
         if let Some(live) = &self.live {
-            live.event(&self.bars, &self.label, place, change, &event);
+            live.event(&self.ui, place, change, &event);
         }
     }
 }
 
 impl Drop for PlanProgress {
     fn drop(&mut self) {
-        self.finish();
+        if let Some(live) = &self.live {
+            for bar in live.running().values() {
+                bar.finish_and_clear();
+            }
+            live.total.finish_and_clear();
+        }
     }
 }
 
 impl RunningBars {
-    fn event(&self, bars: &MultiProgress, label: &str, place: usize, change: &Change, event: &Event) {
-        let doing = || format!("{label}{} {}", doing(change.action), described(change));
+    fn event(&self, ui: &Ui, place: usize, change: &Change, event: &Event) {
+        let doing = || format!("{}{} {}", ui.label, words(change.action).0, described(change));
         let mut running = self.running();
         match event {
             Event::Started => {
-                let bar = bars.insert_before(&self.total, ProgressBar::new_spinner());
+                let bar = ui.bars.insert_before(&self.total, ProgressBar::new_spinner());
                 bar.set_style(style(RUNNING));
                 bar.set_message(doing());
                 bar.enable_steady_tick(TICK);
@@ -185,7 +181,7 @@ impl RunningBars {
 }
 
 /// The style of a template. A test checks that every template is valid.
-pub(super) fn style(template: &str) -> ProgressStyle {
+fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template)
         .unwrap_or_else(|_| ProgressStyle::default_spinner())
         .with_key("since", |state: &ProgressState, w: &mut dyn std::fmt::Write| {
@@ -200,7 +196,7 @@ pub(super) fn style(template: &str) -> ProgressStyle {
 }
 
 /// A reason, as it follows an operation.
-pub(super) fn after(reason: &str) -> String {
+fn after(reason: &str) -> String {
     format!("  {}", escape(reason))
 }
 
@@ -208,22 +204,17 @@ fn described(change: &Change) -> String {
     format!("{} {}", change.id.label(), escape(&name(&change.id)))
 }
 
-fn done(label: &str, change: &Change) -> String {
-    let done = match change.action {
-        Action::Create => "created",
-        Action::Update => "updated",
-        Action::Replace => "replaced",
-        Action::Delete => "deleted",
-    };
-    format!("{label}{done} {}", described(change))
+fn done(ui: &Ui, change: &Change) -> String {
+    format!("{}{} {}", ui.label, words(change.action).1, described(change))
 }
 
-fn doing(action: Action) -> &'static str {
+/// The words for a change that runs, and for one that is done.
+fn words(action: Action) -> (&'static str, &'static str) {
     match action {
-        Action::Create => "creating",
-        Action::Update => "updating",
-        Action::Replace => "replacing",
-        Action::Delete => "deleting",
+        Action::Create => ("creating", "created"),
+        Action::Update => ("updating", "updated"),
+        Action::Replace => ("replacing", "replaced"),
+        Action::Delete => ("deleting", "deleted"),
     }
 }
 
@@ -242,6 +233,7 @@ mod tests {
     use crate::model::inventory::Desired;
     use crate::model::options::HubOptions;
     use crate::ui::text::tests::{between, hub_resources};
+    use crate::ui::{Color, Output, Talk};
 
     fn first(plan: &Plan) -> &Change {
         &plan.changes[0]
@@ -264,13 +256,17 @@ mod tests {
                 Some("waiting: queue kibus-hub-dlq: not\\u{1b}yet"),
             ),
             (
-                "eu-west-1: ",
+                "eu-west-1",
                 &create,
                 done(),
                 Some("eu-west-1: created queue kibus-hub-dlq 0.2s"),
             ),
         ] {
-            let progress = PlanProgress::new(MultiProgress::new(), Paint::default(), false, false, None, label, plan);
+            let ui = Ui {
+                moves: false,
+                ..Ui::new(Output::Text, Color::Never, 0, Talk::default()).labeled(label)
+            };
+            let progress = PlanProgress::new(&ui, plan);
             assert_eq!(progress.line(first(plan), &event).as_deref(), line, "{event:?}");
         }
     }

@@ -2,38 +2,29 @@
 
 use console::{measure_text_width, truncate_str};
 
-/// How the cells of a column align.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Align {
-    /// For words.
-    Left,
-    /// For numbers.
-    Right,
-}
-
 /// The spaces between two columns.
 const GAP: usize = 3;
 /// The width below which a column is not shortened.
 const MIN_COLUMN: usize = 8;
 
 /// Rows of cells. Cells may be painted. The caller escapes text from outside.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Table {
-    columns: Vec<Align>,
+    /// The columns that hold numbers.
+    numbers: Vec<usize>,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// A table with these columns and no rows.
-    #[must_use]
-    pub fn new(columns: impl IntoIterator<Item = Align>) -> Self {
+    /// A table whose columns with these numbers, from 0, align right. The others align left.
+    pub(super) fn with_numbers(numbers: impl Into<Vec<usize>>) -> Self {
         Self {
-            columns: columns.into_iter().collect(),
+            numbers: numbers.into(),
             rows: Vec::new(),
         }
     }
 
-    /// Adds a row; a heading is a row too. Cells beyond the columns align left; missing cells are empty.
+    /// Adds a row; a heading is a row too. Missing cells are empty.
     pub fn row<C: Into<String>>(&mut self, cells: impl IntoIterator<Item = C>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
@@ -45,8 +36,8 @@ impl Table {
         let mut widths = self.widths();
         let excess = width.map_or(0, |width| self.width(indent).saturating_sub(width));
         for _ in 0..excess {
-            let left = |column: &usize| self.columns.get(*column) != Some(&Align::Right);
-            let columns = (0..widths.len()).filter(left).filter(|at| widths[*at] > MIN_COLUMN);
+            let is_wide = |at: &usize| !self.numbers.contains(at) && widths[*at] > MIN_COLUMN;
+            let columns = (0..widths.len()).filter(is_wide);
             let Some(widest) = columns.max_by_key(|at| widths[*at]) else {
                 break;
             };
@@ -57,8 +48,7 @@ impl Table {
     }
 
     /// How many columns of the terminal the whole table needs.
-    #[must_use]
-    pub fn width(&self, indent: usize) -> usize {
+    pub(super) fn width(&self, indent: usize) -> usize {
         let widths = self.widths();
         indent + widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
     }
@@ -74,9 +64,9 @@ impl Table {
     fn line(&self, row: &[String], widths: &[usize], indent: usize) -> String {
         let cells = row.iter().zip(widths).enumerate().map(|(column, (cell, width))| {
             let cell = truncate_str(cell, *width, "…");
-            match self.columns.get(column) {
-                Some(Align::Right) => gap(&cell, *width) + &cell,
-                _ => format!("{cell}{}", gap(&cell, *width)),
+            match self.numbers.contains(&column) {
+                true => gap(&cell, *width) + &cell,
+                false => format!("{cell}{}", gap(&cell, *width)),
             }
         });
         let line = " ".repeat(indent) + &cells.collect::<Vec<_>>().join(&" ".repeat(GAP));
@@ -96,7 +86,7 @@ mod tests {
 
     #[test]
     fn columns_align_by_visible_width() {
-        let mut table = Table::new([Align::Left, Align::Right, Align::Left]);
+        let mut table = Table::with_numbers([1]);
         table.row(["cluster", "waiting", "controller role"]);
         table.row(["base".to_owned(), Paint::new(true).red("12"), "r".to_owned()]);
         table.row(["tënant-1", "0"]);
@@ -108,7 +98,7 @@ mod tests {
 
     #[test]
     fn long_cells_are_shortened_to_fit_and_numbers_stay_whole() {
-        let mut table = Table::new([Align::Left, Align::Right, Align::Left]);
+        let mut table = Table::with_numbers([1]);
         table.row(["cluster", "waiting", "controller role"]);
         table.row(["a-cluster-with-a-long-name", "123456789", "KarpenterServiceAccount-a"]);
         table.row(["base".to_owned(), "0".to_owned(), Paint::new(true).dim(&"r".repeat(60))]);
@@ -131,6 +121,6 @@ mod tests {
 
     #[test]
     fn an_empty_table_has_no_lines() {
-        assert_eq!(Table::new([Align::Left]).render(2, None), "");
+        assert_eq!(Table::default().render(2, None), "");
     }
 }

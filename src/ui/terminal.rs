@@ -1,24 +1,32 @@
-//! Which standard streams are terminals, and the environment variables for color.
+//! The streams for text: which is a terminal, and whether it has color.
 
 use std::env;
-use std::io::{IsTerminal, stderr, stdin, stdout};
+
+use console::Term;
 
 use super::Color;
+use super::paint::Paint;
+use super::text::Style;
 
-/// Which standard streams are terminals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Terminals {
-    pub(super) stdin: bool,
-    pub(super) stdout: bool,
-    pub(super) stderr: bool,
+/// Stdout or stderr.
+#[derive(Clone, Debug)]
+pub(super) struct Stream {
+    pub(super) term: Term,
+    pub(super) paint: Paint,
 }
 
-impl Terminals {
-    pub(super) fn detect() -> Self {
-        Self {
-            stdin: stdin().is_terminal(),
-            stdout: stdout().is_terminal(),
-            stderr: stderr().is_terminal(),
+impl Stream {
+    pub(super) fn new(term: Term, flag: Color, variables: ColorVariables) -> Self {
+        let paint = Paint::new(variables.colors(flag, term.is_term()));
+        Self { term, paint }
+    }
+
+    /// The style of text on it.
+    pub(super) fn style(&self, verbose: u8) -> Style {
+        Style {
+            paint: self.paint,
+            width: self.term.size_checked().map(|(_, columns)| columns.into()),
+            verbose,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::dead_letters::{DeadLetter, DeadLetterCause, batch_event};
+use crate::dead_letters::{DeadLetterCause, batch_event};
 use crate::model::name::{FunctionName, LogGroupName, QueueName};
 use crate::model::scope::tests::scope;
 
@@ -55,21 +55,19 @@ impl FakeQueue {
 }
 
 impl DeadLetters for FakeQueue {
-    async fn receive(&self, _: &QueueName, _: u32) -> Result<Vec<ReceivedLetter>, Fault> {
+    async fn receive(&self, _: &QueueName, _: u32) -> Result<Vec<DeadLetter>, Fault> {
         self.call()?;
         let mut visible = self.visible.lock().unwrap();
         let count = visible.len().min(10);
         let received: Vec<String> = visible.drain(..count).collect();
         self.hidden.lock().unwrap().extend(received.iter().cloned());
-        let letter = |id: String| ReceivedLetter {
+        let letter = |id: String| DeadLetter {
             receipt: id.clone(),
-            letter: DeadLetter {
-                id,
-                sent: 0,
-                receives: 1,
-                cause: DeadLetterCause::Unknown,
-                body: "\"".repeat(self.body),
-            },
+            id,
+            sent: 0,
+            receives: 1,
+            cause: DeadLetterCause::Unknown,
+            body: "\"".repeat(self.body),
         };
         Ok(received.into_iter().map(letter).collect())
     }

@@ -35,8 +35,8 @@ objects! {
         receives: u32 = reported.letter.receives,
         cause: Cause = Cause::of(&reported.letter.cause),
         /// What EventBridge recorded; empty strings for what it did not.
-        delivery_error: Option<DeliveryErrorObject<'a>> = match &reported.letter.cause {
-            DeadLetterCause::NotDelivered(error) => Some(DeliveryErrorObject::of(error)),
+        delivery_error: Option<&'a DeliveryError> = match &reported.letter.cause {
+            DeadLetterCause::NotDelivered(error) => Some(error),
             DeadLetterCause::GivenUp | DeadLetterCause::Unknown => None,
         },
         /// The last line of the router's log about the message, if it was found.
@@ -45,16 +45,6 @@ objects! {
         event: Option<EventObject<'a>> = reported.event.as_ref().map(EventObject::of),
         /// What became of the message; null if it was only shown.
         result: Option<ResultObject> = treated.map(|treated| result(reported, treated)),
-    }
-
-    /// What EventBridge recorded with an event that it could not deliver.
-    DeliveryErrorObject<'a>(DeliveryError { code, message, rule, target, attempts, exhausted } in &'a DeliveryError) {
-        code: &'a str = code,
-        message: &'a str = message,
-        rule_arn: &'a str = rule,
-        target_arn: &'a str = target,
-        retry_attempts: &'a str = attempts,
-        exhausted_retry_condition: &'a str = exhausted,
     }
 
     /// A line of the router's log about a message that returned to its queue.
@@ -134,15 +124,13 @@ fn result(reported: &ReportedLetter, treated: &Treated) -> ResultObject {
         (Treatment::Redrive, Some(LetterOutcome::Done)) => (Outcome::RoutedAndDeleted, None),
         (Treatment::Purge, Some(LetterOutcome::Done)) => (Outcome::Deleted, None),
         (_, Some(LetterOutcome::Returned)) => (Outcome::Failed, Some("the router returned it".to_owned())),
-        (_, Some(LetterOutcome::NotRouted(fault))) => (Outcome::Failed, Some(fault.to_string())),
+        (_, Some(LetterOutcome::NotRouted(fault))) | (Treatment::Purge, Some(LetterOutcome::NotDeleted(fault))) => {
+            (Outcome::Failed, Some(fault.to_string()))
+        }
         (Treatment::Redrive, Some(LetterOutcome::NotDeleted(fault))) => {
             (Outcome::Failed, Some(format!("routed and not deleted: {fault}")))
         }
-        (Treatment::Purge, Some(LetterOutcome::NotDeleted(fault))) => (Outcome::Failed, Some(fault.to_string())),
-        (_, Some(LetterOutcome::Left)) if treated.stopped || treated.fault.is_some() => {
-            (Outcome::Left, Some("not tried".to_owned()))
-        }
-        (_, Some(LetterOutcome::Left)) => (Outcome::Left, Some("no longer found".to_owned())),
+        (_, Some(LetterOutcome::Left)) => (Outcome::Left, Some(treated.why_left().to_owned())),
         (Treatment::Redrive, None) if reported.event.is_none() => (Outcome::Left, Some("not an event".to_owned())),
         (_, None) => (
             Outcome::Unknown,

@@ -18,7 +18,7 @@ use crate::plan::finding::{Finding, Fix, Severity};
 use crate::plan::{Action, Change, FieldChange, Plan};
 use crate::reconcile::ClusterSummary;
 use crate::ui::Heading;
-use crate::ui::text::{escape, indented};
+use crate::ui::text::hint;
 
 objects! {
     /// The report about one hub.
@@ -42,7 +42,7 @@ objects! {
         /// The findings of a check.
         problems: Vec<ProblemObject<'a>> = findings.iter().map(|finding| ProblemObject::of(finding, options)).collect(),
         /// Warnings. They do not stop the command.
-        warnings: Vec<String> = warnings.iter().map(|hint| hint_lines(hint, options)).collect(),
+        warnings: Vec<String> = warnings.iter().map(|warning| hint(warning, options)).collect(),
         /// The number of changes per action.
         summary: SummaryObject = SummaryObject::of(plan),
         /// Whether every change was applied.
@@ -235,13 +235,5 @@ impl<'a> From<&'a FieldValue> for FieldObjectValue<'a> {
             FieldValue::Document(document) => Self::Document(document.value()),
             FieldValue::Code(code) => Self::Code(CodeObject::of(code)),
         }
-    }
-}
-
-/// A hint as lines: the sentence, then its command.
-fn hint_lines(hint: &Hint, options: &str) -> String {
-    match &hint.command {
-        None => escape(&hint.text).into_owned(),
-        Some(command) => format!("{}\n{}", escape(&hint.text), indented(&command.line(options))),
     }
 }

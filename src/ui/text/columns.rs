@@ -2,17 +2,13 @@
 
 use console::{measure_text_width, truncate_str};
 
-use super::Style;
 use super::escape::escape;
 use super::fold::fold;
-use super::name::short_name;
-use crate::plan::Plan;
+use super::{NARROW, Style};
 use crate::ui::table::gap;
 
 /// The widest name column. Longer names reach into the next column.
 pub(super) const NAME_COLUMN: usize = 48;
-/// The smallest width to which text is folded.
-pub(super) const NARROW: usize = 24;
 /// The indentation of text below a row.
 const BELOW: usize = 6;
 
@@ -24,17 +20,23 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    pub(super) fn of(plan: &Plan, style: Style) -> Self {
-        let ids = || plan.changes.iter().map(|change| &change.id).chain(&plan.unknown);
-        let kind = ids().map(|id| id.label().chars().count()).max().unwrap_or(0);
+    /// The columns for rows of these kinds and names.
+    pub(super) fn of(rows: impl IntoIterator<Item = (&'static str, String)>, style: Style) -> Self {
+        let (mut kinds, mut names) = (0, 0);
+        for (kind, name) in rows {
+            kinds = kinds.max(kind.chars().count());
+            names = names.max(
+                Some(name.chars().count())
+                    .filter(|width| *width <= NAME_COLUMN)
+                    .unwrap_or(0),
+            );
+        }
         let room = style
             .width
-            .map_or(NAME_COLUMN, |width| width.saturating_sub(4 + kind + 2));
-        let names = ids().map(|id| short_name(id).chars().count());
-        let name = names.filter(|width| *width <= NAME_COLUMN).max().unwrap_or(0);
+            .map_or(NAME_COLUMN, |width| width.saturating_sub(4 + kinds + 2));
         Self {
-            kind,
-            name: name.min(room),
+            kind: kinds,
+            name: names.min(room),
         }
     }
 
@@ -43,16 +45,21 @@ impl Columns {
         4 + self.kind + 2 + self.name + 2
     }
 
-    /// A sign, a kind, a name, and a text beside it or, if it does not fit there, below it. On a terminal, a long name is
+    /// A sign, a kind, a name, and a text beside it.
+    pub(super) fn line(self, sign: &str, kind: &str, name: &str, about: &str) -> String {
+        let line = format!(
+            "  {sign} {kind}{}  {name}{}  {about}",
+            gap(kind, self.kind),
+            gap(name, self.name)
+        );
+        line.trim_end().to_owned()
+    }
+
+    /// The same with the text beside the name or, if it does not fit there, below it. On a terminal, a long name is
     /// shortened.
     pub(super) fn row(self, sign: &str, kind: &str, name: &str, about: &str, style: Style) -> Vec<String> {
         let name = shortened(&escape(name), style.width, 4 + self.kind + 2);
-        let begin = format!("  {sign} {kind}{}  {name}", gap(kind, self.kind));
-        let line = |about: &str| {
-            format!("{begin}{}  {about}", gap(&name, self.name))
-                .trim_end()
-                .to_owned()
-        };
+        let line = |about: &str| self.line(sign, kind, &name, about);
         let Some(width) = style.width else {
             return vec![line(about)];
         };
@@ -67,7 +74,7 @@ impl Columns {
                 });
             }
         } else {
-            lines.push(begin);
+            lines.push(line(""));
             let texts = fold(about, width.saturating_sub(BELOW))
                 .into_iter()
                 .filter(|text| !text.is_empty());

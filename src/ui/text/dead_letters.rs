@@ -17,15 +17,14 @@ pub fn dead_letters(heading: &Heading, report: &DeadLetterReport, style: Style) 
     let DeadLetterReport {
         queue, about, letters, ..
     } = report;
-    match (letters.len(), about) {
-        (0, 0) => return format!("No dead letters in queue {queue}."),
-        (0, about) => {
-            return format!(
+    if letters.is_empty() {
+        return match about {
+            0 => format!("No dead letters in queue {queue}."),
+            about => format!(
                 "No dead letters are visible in queue {queue}; SQS counts about {about}. Another command may hide them for \
                  seconds, and SQS counts late."
-            );
-        }
-        _ => {}
+            ),
+        };
     }
     let mut lines = vec![super::heading(heading, style), String::new()];
     lines.push(format!("  {} of about {about} in queue {queue}", letters.len()));
@@ -48,12 +47,8 @@ fn paragraph(reported: &ReportedLetter, style: Style) -> Vec<String> {
     ];
     facts.extend(retry.as_ref().map(|retry| {
         let cluster = retry.cluster.as_ref().map(|name| format!(", for cluster {name}"));
-        let line = format!(
-            "the router's last retry: {}{}",
-            retry.reason,
-            cluster.unwrap_or_default()
-        );
-        escape(&line).into_owned()
+        let (reason, cluster) = (&retry.reason, cluster.unwrap_or_default());
+        escape(&format!("the router's last retry: {reason}{cluster}")).into_owned()
     }));
     facts.push(match event {
         None => "not an event, so the router cannot route it".to_owned(),
@@ -82,31 +77,24 @@ fn title(event: &LetterEvent) -> String {
 }
 
 fn not_delivered(error: &DeliveryError) -> String {
-    let DeliveryError {
-        code,
-        message,
-        rule,
-        target,
-        attempts,
-        exhausted,
-    } = error;
-    let last = |arn: &str| arn.rsplit([':', '/']).next().unwrap_or_default().to_owned();
+    let DeliveryError { code, message, .. } = error;
     let parts = [
-        ("rule", last(rule)),
-        ("target", last(target)),
-        ("retries", attempts.clone()),
-        ("ended by", exhausted.clone()),
+        ("rule", last_part(&error.rule_arn)),
+        ("target", last_part(&error.target_arn)),
+        ("retries", &error.retry_attempts),
+        ("ended by", &error.exhausted_retry_condition),
     ];
-    let parts: Vec<String> = parts
-        .iter()
-        .filter(|(_, value)| !value.is_empty())
-        .map(|(name, value)| format!("{name} {value}"))
-        .collect();
-    let line = format!(
-        "EventBridge could not deliver it: {code}: {message} ({})",
-        parts.join(", ")
-    );
-    escape(&line).into_owned()
+    let parts = parts.iter().filter(|(_, value)| !value.is_empty());
+    let parts: Vec<String> = parts.map(|(name, value)| format!("{name} {value}")).collect();
+    let parts = parts.join(", ");
+    escape(&format!(
+        "EventBridge could not deliver it: {code}: {message} ({parts})"
+    ))
+    .into_owned()
+}
+
+fn last_part(arn: &str) -> &str {
+    arn.rsplit([':', '/']).next().unwrap_or(arn)
 }
 
 /// What a treatment of `count` of the dead letters would do.
@@ -130,10 +118,6 @@ pub fn treated(treated: &Treated) -> String {
         Treatment::Redrive => "Routed and deleted",
         Treatment::Purge => "Deleted",
     };
-    let left = match treated.stopped || treated.fault.is_some() {
-        true => "not tried",
-        false => "no longer found",
-    };
     let mut parts = vec![format!("{done} {}", treated.done())];
     for (word, count) in [
         ("returned by the router", count(|one| *one == LetterOutcome::Returned)),
@@ -141,7 +125,7 @@ pub fn treated(treated: &Treated) -> String {
             "failed",
             count(|one| matches!(one, LetterOutcome::NotRouted(_) | LetterOutcome::NotDeleted(_))),
         ),
-        (left, count(|one| *one == LetterOutcome::Left)),
+        (treated.why_left(), count(|one| *one == LetterOutcome::Left)),
     ] {
         if count > 0 {
             parts.push(format!("{word} {count}"));

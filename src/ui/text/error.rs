@@ -1,26 +1,23 @@
 //! Errors, warnings and messages as text.
 
 use super::Style;
-use super::columns::NARROW;
 use super::escape::escape;
 use super::fold::fold;
 use crate::error::{Error, Hint};
 
 /// What failed, why, the current state, and the next step. Each command has its own line. Nothing else has: text from
 /// outside could otherwise look like one.
-#[must_use]
-pub fn error(error: &Error, style: Style) -> String {
-    let mut lines = titled(&style.paint.red("error:"), &error.message, style);
-    for note in &error.notes {
-        lines.extend(below(note, style));
-    }
+pub(in crate::ui) fn error(error: &Error, style: Style) -> String {
+    let mut lines = vec![titled(&style.paint.red("error:"), &error.message, style)];
+    let below = |text: &str| format!("  {}", folded(&escape(text), style));
+    lines.extend(error.notes.iter().map(|note| below(note)));
     for Hint { text, command } in &error.hints {
         let end = match command {
             Some(_) if !text.ends_with([':', '.']) => ":",
             _ => "",
         };
         if !text.is_empty() {
-            lines.extend(below(&format!("{text}{end}"), style));
+            lines.push(below(&format!("{text}{end}")));
         }
         let command = command.as_ref().map(|command| command.line("")).unwrap_or_default();
         let command = command
@@ -32,41 +29,46 @@ pub fn error(error: &Error, style: Style) -> String {
 }
 
 /// A warning, and the command to copy, if any.
-#[must_use]
-pub fn warning(text: &str, command: Option<&str>, style: Style) -> String {
-    let mut lines = titled(&style.paint.yellow("warning:"), text, style);
+pub(in crate::ui) fn warning(text: &str, command: Option<&str>, style: Style) -> String {
+    let title = titled(&style.paint.yellow("warning:"), text, style);
     let command = command.into_iter().flat_map(str::lines);
-    lines.extend(command.map(|line| format!("    {}", escape(line))));
-    lines.join("\n")
+    let command = command.map(|line| format!("    {}", escape(line)));
+    std::iter::once(title).chain(command).collect::<Vec<_>>().join("\n")
+}
+
+/// A hint: the sentence, and below it the command to copy, if any.
+pub(in crate::ui) fn hint(hint: &Hint, options: &str) -> String {
+    let text = escape(&hint.text);
+    match &hint.command {
+        None => text.into_owned(),
+        Some(command) => format!("{text}\n{}", indented(&command.line(options))),
+    }
+}
+
+/// Text indented, as a document or command to copy.
+pub(super) fn indented(text: &str) -> String {
+    let lines = text.lines().map(|line| format!("    {line}"));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Messages. Indented lines are for copying and are not folded.
 #[must_use]
 pub fn sentences(text: &str, style: Style) -> String {
-    let width = style.width.map_or(usize::MAX, |width| width.max(NARROW));
     let lines = text.lines().flat_map(|line| match line.starts_with(' ') {
         true => vec![line.to_owned()],
-        false => fold(line, width),
+        false => fold(line, style.room(0)),
     });
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A title and text. Continuation lines are indented.
-fn titled(title: &str, text: &str, style: Style) -> Vec<String> {
-    let mut lines = fold(&format!("{title} {}", escape(text)), room(style));
-    for line in lines.iter_mut().skip(1) {
-        line.insert_str(0, "  ");
-    }
-    lines
+fn titled(title: &str, text: &str, style: Style) -> String {
+    folded(&format!("{title} {}", escape(text)), style)
 }
 
-fn below(text: &str, style: Style) -> Vec<String> {
-    let lines = fold(&escape(text), room(style));
-    lines.iter().map(|line| format!("  {line}")).collect()
+/// Text whose continuation lines are indented.
+fn folded(text: &str, style: Style) -> String {
+    fold(text, style.room(2)).join("\n  ")
 }
 
-fn room(style: Style) -> usize {
-    style
-        .width
-        .map_or(usize::MAX, |width| width.saturating_sub(2).max(NARROW))
-}
+#[cfg(test)]
+mod tests;

@@ -34,7 +34,6 @@ const COLORS: [&str; 6] = [
 /// Whole text on its way to a stream: every character that would control the terminal is escaped, except newlines, tabs and,
 /// if `colors`, the colors of kibus. Text from outside is escaped where it becomes part of a text, newlines included; this
 /// holds where that was forgotten.
-#[must_use]
 pub(in crate::ui) fn at_the_edge(text: &str, colors: bool) -> Cow<'_, str> {
     let stays = |c| !is_control(c) || matches!(c, '\n' | '\t');
     if text.chars().all(stays) {
@@ -56,8 +55,7 @@ pub(in crate::ui) fn at_the_edge(text: &str, colors: bool) -> Cow<'_, str> {
 }
 
 /// A JSON document as text. Characters that control a terminal are escaped as JSON has it, so its values stay the same.
-#[must_use]
-pub fn json_text(document: &Value) -> String {
+pub(in crate::ui) fn json_text(document: &Value) -> String {
     let text = format!("{document:#}");
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {

@@ -5,83 +5,88 @@ use std::collections::BTreeSet;
 use console::measure_text_width;
 
 use super::Style;
-use super::columns::{NAME_COLUMN, NARROW};
+use super::columns::{Columns, NAME_COLUMN};
 use super::escape::escape;
 use super::fold::fold;
 use super::plan::{field_lines, sign};
 use crate::error::{Hint, Invocation};
-use crate::plan::Plan;
+use crate::plan::Change;
 use crate::plan::finding::{Finding, Fix, Subject};
 use crate::reconcile::Intent;
 use crate::ui::Heading;
-use crate::ui::table::gap;
 
 /// All findings of one hub. `clusters` says how many were checked; `options` are the global options that commands need.
 #[must_use]
 pub fn findings(heading: &Heading, clusters: &str, intent: &Intent, options: &str, style: Style) -> String {
     let Intent { plan, findings, .. } = intent;
-    let title = super::heading(heading, style);
-    let mut lines = vec![format!("{title} · {clusters}"), String::new()];
-    let width = |words: fn(&Finding) -> String| findings.iter().map(move |finding| words(finding).chars().count());
-    let kinds = width(|finding| words(finding).0).max().unwrap_or(0);
-    let names = width(|finding| words(finding).1)
-        .filter(|width| *width <= NAME_COLUMN)
-        .max()
-        .unwrap_or(0);
+    let mut lines = vec![
+        format!("{} · {clusters}", super::heading(heading, style)),
+        String::new(),
+    ];
+    let columns = Columns::of(findings.iter().map(words), style);
     let mut explained = BTreeSet::new();
     for finding in findings {
-        let (kind, name) = words(finding);
-        let name = escape(&name).into_owned();
-        let begin = format!("  {} {kind}{}  {name}", mark(finding, plan, style), gap(&kind, kinds));
-        let message = escape(&finding.message);
-        let says = format!("{} {message}", style.paint.bold(finding.code.as_str()));
-        let line = format!("{begin}{}  {says}", gap(&name, names));
-        let mut below = Vec::new();
-        if style.width.is_none_or(|width| measure_text_width(&line) <= width) {
-            lines.push(line);
-        } else {
-            lines.extend([begin, format!("      {says}")]);
-        }
+        let change = finding.change.and_then(|place| plan.changes.get(place));
+        lines.extend(row(finding, change, columns, style));
         // The meaning of a code is printed once.
         if explained.insert(finding.code) {
-            below.push(finding.code.meaning().to_owned());
+            lines.extend(below(finding.code.meaning(), style));
         }
         if let Fix::Advice(hint) = &finding.fix {
-            let open = hint.command.is_some() && !hint.text.ends_with(':');
-            let colon = if open { ":" } else { "" };
-            below.push(format!("to fix: {}{colon}", escape(&hint.text)));
+            lines.extend(advice(hint, options, style));
         }
-        let room = style
-            .width
-            .map_or(usize::MAX, |width| width.saturating_sub(6).max(NARROW));
-        for text in below {
-            lines.extend(
-                fold(&text, room)
-                    .iter()
-                    .map(|line| format!("      {}", style.paint.dim(line))),
-            );
-        }
-        if let Fix::Advice(Hint {
-            command: Some(command), ..
-        }) = &finding.fix
-        {
-            lines.push(format!("        {}", escape(&command.line(options))));
-        }
-        let change = finding.change.and_then(|place| plan.changes.get(place));
-        if let Some(change) = change.filter(|change| change.before.is_some() && change.after.is_some()) {
-            let width = change.fields.iter().map(|field| field.path.chars().count()).max();
-            let width = width.unwrap_or(0).min(NAME_COLUMN);
-            lines.extend(
-                change
-                    .fields
-                    .iter()
-                    .flat_map(|field| field_lines(field, width, style, is_and_should_be)),
-            );
-        }
+        lines.extend(change.into_iter().flat_map(|change| differences(change, style)));
     }
     lines.push(String::new());
     lines.extend(last_lines(findings, &fixes(findings, options), style));
     lines.join("\n")
+}
+
+/// The subject, the code and the message, on two lines if one is too long.
+fn row(finding: &Finding, change: Option<&Change>, columns: Columns, style: Style) -> Vec<String> {
+    let (kind, name) = words(finding);
+    let (mark, name) = (mark(finding, change, style), escape(&name));
+    let says = format!(
+        "{} {}",
+        style.paint.bold(finding.code.as_str()),
+        escape(&finding.message)
+    );
+    let line = |about: &str| columns.line(&mark, kind, &name, about);
+    let whole = line(&says);
+    match style.width.is_none_or(|width| measure_text_width(&whole) <= width) {
+        true => vec![whole],
+        false => vec![line(""), format!("      {says}")],
+    }
+}
+
+/// An explanation below a finding.
+fn below(text: &str, style: Style) -> Vec<String> {
+    let lines = fold(text, style.room(6)).into_iter();
+    lines.map(|line| format!("      {}", style.paint.dim(&line))).collect()
+}
+
+/// What to do, and the command for it, if any.
+fn advice(hint: &Hint, options: &str, style: Style) -> Vec<String> {
+    let open = hint.command.is_some() && !hint.text.ends_with(':');
+    let colon = if open { ":" } else { "" };
+    let mut lines = below(&format!("to fix: {}{colon}", escape(&hint.text)), style);
+    let command = hint.command.as_ref();
+    lines.extend(command.map(|command| format!("        {}", escape(&command.line(options)))));
+    lines
+}
+
+/// The fields of a resource that differ.
+fn differences(change: &Change, style: Style) -> Vec<String> {
+    if change.before.is_none() || change.after.is_none() {
+        return Vec::new();
+    }
+    let fields = change.fields.iter();
+    let width = fields.clone().map(|field| field.path.chars().count()).max();
+    let width = width.unwrap_or(0).min(NAME_COLUMN);
+    let inline = |old: &str, new: &str| format!("is {old}, should be {new}");
+    fields
+        .flat_map(|field| field_lines(field, width, style, inline))
+        .collect()
 }
 
 /// How many findings there are, and the commands that fix them.
@@ -124,20 +129,16 @@ fn fixes(findings: &[Finding], options: &str) -> Vec<String> {
     commands.map(|command| command.line(options)).collect()
 }
 
-fn is_and_should_be(old: &str, new: &str) -> String {
-    format!("is {old}, should be {new}")
-}
-
-fn words(finding: &Finding) -> (String, String) {
+fn words(finding: &Finding) -> (&'static str, String) {
     match &finding.subject {
-        Subject::Resource(id) => (id.label().to_owned(), super::name(id)),
-        Subject::Cluster(_) | Subject::Other(_) => (finding.kind().to_owned(), finding.name()),
+        Subject::Resource(id) => (id.label(), super::name(id)),
+        Subject::Cluster(_) | Subject::Other(_) => (finding.kind(), finding.name()),
     }
 }
 
 /// The sign of the change that fixes it, or a mark if no plan fixes it.
-fn mark(finding: &Finding, plan: &Plan, style: Style) -> String {
-    match finding.change.and_then(|place| plan.changes.get(place)) {
+fn mark(finding: &Finding, change: Option<&Change>, style: Style) -> String {
+    match change {
         Some(change) => sign(change.action, style.paint),
         None if finding.code.is_unknown_state() => style.paint.yellow("?"),
         None => style.paint.red("!"),

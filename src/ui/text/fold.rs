@@ -3,8 +3,7 @@
 use console::measure_text_width;
 
 /// Breaks text at spaces into lines of at most `width` columns. A longer word has a line of its own.
-#[must_use]
-pub fn fold(text: &str, width: usize) -> Vec<String> {
+pub(super) fn fold(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut used = 0;
     for word in text.split(' ') {

@@ -1,37 +1,34 @@
 //! Which changes of a plan belong together: the hub's own, and each cluster's.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use crate::plan::{Change, Owner, Plan};
 
 /// Changes that belong together, in the order of the plan.
 #[derive(Debug)]
 pub(super) struct Group<'a> {
-    /// The hub or the cluster.
     pub(super) owner: &'a Owner,
-    /// The changes.
     pub(super) changes: Vec<&'a Change>,
 }
 
 /// The groups of a plan, the hub's first, the clusters' in natural order.
 pub(super) fn groups(plan: &Plan) -> Vec<Group<'_>> {
-    let mut groups: Vec<Group<'_>> = Vec::new();
+    let mut groups: BTreeMap<_, Group<'_>> = BTreeMap::new();
     for change in &plan.changes {
-        match groups.iter_mut().find(|group| *group.owner == change.owner) {
-            Some(group) => group.changes.push(change),
-            None => groups.push(Group {
-                owner: &change.owner,
-                changes: vec![change],
-            }),
-        }
+        let owner = &change.owner;
+        let place = owner.cluster().map(|name| counted(name.as_str()));
+        let new = || Group {
+            owner,
+            changes: Vec::new(),
+        };
+        groups.entry(place).or_insert_with(new).changes.push(change);
     }
-    groups.sort_by_key(|group| group.owner.cluster().map(|name| counted(name.as_str())));
-    groups
+    groups.into_values().collect()
 }
 
 /// The order of two names as people count: `tenant-2` before `tenant-10`.
-#[must_use]
-pub fn by_count(a: &str, b: &str) -> Ordering {
+pub(super) fn by_count(a: &str, b: &str) -> Ordering {
     counted(a).cmp(&counted(b))
 }
 

@@ -21,20 +21,22 @@ pub(crate) mod tests;
 mod value;
 
 pub use dead_letters::{dead_letters, treated, treatment};
-pub use error::{error, sentences, warning};
-pub(super) use escape::at_the_edge;
-pub use escape::{escape, json_text};
+pub use error::sentences;
+pub(super) use error::{error, hint, warning};
+pub use escape::escape;
+pub(super) use escape::{at_the_edge, json_text};
 pub use findings::findings;
-pub use fold::fold;
-pub use group::by_count;
-pub use name::name;
-pub use next_step::{WIDTH, how_to_check, indented, next_steps, release_queues};
-pub use plan::{counts, heading, plan};
-pub use second_source::second_sources;
+pub(super) use name::name;
+pub use next_step::how_to_check;
+pub(super) use next_step::{next_steps, release_queues};
+pub use plan::{heading, plan};
+pub(super) use second_source::second_sources;
 pub use status::{buses, status};
-pub use value::value;
 
 use super::paint::Paint;
+
+/// The smallest width to which text is folded.
+const NARROW: usize = 24;
 
 /// How to format a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,4 +47,12 @@ pub struct Style {
     pub width: Option<usize>,
     /// How many times `-v` was given. From 1 on, all fields and documents are shown in full.
     pub verbose: u8,
+}
+
+impl Style {
+    /// The columns that text after this indentation has.
+    fn room(self, indent: usize) -> usize {
+        self.width
+            .map_or(usize::MAX, |width| width.saturating_sub(indent).max(NARROW))
+    }
 }

@@ -3,8 +3,7 @@
 use crate::model::resource::ResourceId;
 
 /// The display name of a resource.
-#[must_use]
-pub fn name(id: &ResourceId) -> String {
+pub(in crate::ui) fn name(id: &ResourceId) -> String {
     id.name().replace(" -> ", " → ")
 }
 

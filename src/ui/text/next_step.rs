@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::queue_setting::{QueueSetting, Setting, chart_version};
-use super::{Style, by_count, escape};
+use super::Style;
+use super::error::{hint, indented};
+use super::group::by_count;
+use super::queue_setting::{QueueSetting, Setting, chart_version, helm_settings};
 use crate::error::{Hint, Invocation, quoted};
 use crate::model::document::Document;
 use crate::model::karpenter::KarpenterVersion;
@@ -11,10 +13,12 @@ use crate::model::name::{ClusterName, QueueName};
 use crate::model::options::ClusterOptions;
 use crate::model::tags::Tags;
 use crate::reconcile::{Controller, NextStep};
-use crate::ui::{Align, Table};
+use crate::ui::Table;
 
-/// The maximum length of a line of a command, if the terminal width is unknown.
-pub const WIDTH: usize = 100;
+/// The maximum length of a line of a command, with the margin.
+const WIDTH: usize = 100;
+/// The margin before a command.
+const MARGIN: usize = 4;
 /// The space for ` \` at the end of a continued line.
 const GOES_ON: usize = 2;
 /// How many clusters of one version are listed.
@@ -23,13 +27,9 @@ const LISTED: usize = 20;
 const ANY_QUEUE: &str = "QUEUE";
 
 /// Steps that are left to a person, as text.
-#[must_use]
-pub fn next_steps(steps: &[NextStep], options: &str, style: Style) -> String {
+pub(in crate::ui) fn next_steps(steps: &[NextStep], options: &str, style: Style) -> String {
     let texts = steps.iter().map(|step| match step {
-        NextStep::Run(hint) => match &hint.command {
-            None => escape(&hint.text).into_owned(),
-            Some(command) => format!("{}\n{}", escape(&hint.text), indented(&command.line(options))),
-        },
+        NextStep::Run(step) => hint(step, options),
         NextStep::ConfigureKarpenter(controllers) => configure(controllers, options, width(style)),
         NextStep::RemindOfSettings(controllers) => remind(controllers, options),
         NextStep::AttachPolicy { clusters, policy } => attach(clusters, policy),
@@ -39,29 +39,36 @@ pub fn next_steps(steps: &[NextStep], options: &str, style: Style) -> String {
 
 /// The setting with the name of the queue: one text for all clusters of a version.
 fn configure(controllers: &[Controller], options: &str, width: usize) -> String {
-    let command = |arguments: &str| Invocation::kibus(arguments).line(options);
-    let mut text: Vec<String> = by_version(controllers)
-        .into_iter()
-        .map(|(version, group)| configure_version(version, &group, width, command))
-        .collect();
     let check = match controllers {
         [] => return String::new(),
-        [one] => command(&format!("verify --probe {}", one.cluster)),
-        _ => command("verify"),
+        [one] => format!("verify --probe {}", one.cluster),
+        _ => "verify".to_owned(),
     };
-    text.push(format!("Then check it:\n    {check}"));
+    let mut text: Vec<String> = by_version(controllers)
+        .into_iter()
+        .map(|(version, group)| configure_version(version, &group, width, options))
+        .collect();
+    text.push(format!(
+        "Then check it:\n    {}",
+        Invocation::kibus(check).line(options)
+    ));
     text.join("\n")
 }
 
 /// The settings that should be in place, and where to find the rest.
 fn remind(controllers: &[Controller], options: &str) -> String {
-    let mut text = String::new();
+    let mut lines = Vec::new();
     for (version, group) in by_version(controllers) {
-        text.push_str(&remind_version(version, &group));
+        let (whom, queue) = whom(version, &group);
+        let settings = helm_settings(&QueueSetting::new(version, queue).values).join(" and ");
+        let end = if group.len() == 1 { "." } else { "," };
+        lines.push(format!("{whom} should have {settings} in its Helm values{end}"));
+        lines.extend(queues(&group));
     }
     let first = controllers.first().map_or("NAME", |one| one.cluster.as_str());
     let how = Invocation::kibus(format!("add-cluster {first} -v")).line(options);
-    format!("{text}To see the commands:\n    {how}")
+    lines.push(format!("To see the commands:\n    {how}"));
+    lines.join("\n")
 }
 
 /// A policy for controller roles on which kibus manages none.
@@ -77,57 +84,36 @@ fn attach(clusters: &[Controller], policy: &Document) -> String {
     format!("{roles}:\n{}", indented(&policy.pretty()))
 }
 
-/// Text indented, as a document or command to copy.
-#[must_use]
-pub fn indented(text: &str) -> String {
-    let lines = text.lines().map(|line| format!("    {line}"));
-    lines.collect::<Vec<_>>().join("\n")
-}
-
-fn remind_version(version: Option<KarpenterVersion>, group: &[&Controller]) -> String {
-    let any = ANY_QUEUE.parse().ok();
-    let (whom, queue) = match group {
-        [one] => (format!("{} in {}", name(version), one.cluster), Some(&one.queue)),
-        _ => (name(version), any.as_ref()),
-    };
-    let settings = QueueSetting::new(version, queue).settings().join(" and ");
+/// Whose setting a text is about, and the queue in it.
+fn whom<'a>(version: Option<KarpenterVersion>, group: &[&'a Controller]) -> (String, &'a str) {
     match group {
-        [_] => format!("{whom} should have {settings} in its Helm values.\n"),
-        _ => format!(
-            "{whom} should have {settings} in its Helm values,\n{}\n",
-            queues(group).join("\n")
-        ),
+        [one] => (format!("{} in {}", name(version), one.cluster), one.queue.as_str()),
+        _ => (name(version), ANY_QUEUE),
     }
 }
 
-fn configure_version(
-    version: Option<KarpenterVersion>,
-    group: &[&Controller],
-    width: usize,
-    command: impl Fn(&str) -> String,
-) -> String {
-    let karpenter = name(version);
+fn configure_version(version: Option<KarpenterVersion>, group: &[&Controller], width: usize, options: &str) -> String {
+    let (whom, queue) = whom(version, group);
     let setting = Setting::of(version);
-    let any = ANY_QUEUE.parse().ok();
-    let (whom, queue) = match group {
-        [one] => (format!("{karpenter} in {}", one.cluster), Some(&one.queue)),
-        _ => (karpenter, any.as_ref()),
+    let QueueSetting { values, commands } = QueueSetting::new(version, queue);
+    // Text under text always is YAML.
+    let values = serde_yaml::to_string(values.value()).unwrap_or_default();
+    let installed = match chart_version(version) {
+        Some(_) => "",
+        None => ", with the installed VERSION",
     };
-    let setting_of = QueueSetting::new(version, queue);
-    let mut lines = vec![format!("Set the queue of {whom} in its Helm values:")];
-    lines.extend(yaml(&setting_of).lines().map(|line| format!("    {line}")));
-    lines.push(match (setting, chart_version(version)) {
-        (Setting::ConfigMap, _) => "To apply it now, without an upgrade of the release:".to_owned(),
-        (_, Some(_)) => format!(
-            "To apply it now, if its release is karpenter in {}:",
-            setting.namespace()
-        ),
-        (_, None) => format!(
-            "To apply it now, if its release is karpenter in {}, with the installed VERSION:",
-            setting.namespace()
-        ),
-    });
-    lines.extend(setting_of.commands.iter().map(|command| shell(command, width)));
+    let mut lines = vec![
+        format!("Set the queue of {whom} in its Helm values:"),
+        indented(&values),
+        match setting {
+            Setting::ConfigMap => "To apply it now, without an upgrade of the release:".to_owned(),
+            Setting::Both | Setting::HelmValue => format!(
+                "To apply it now, if its release is karpenter in {}{installed}:",
+                setting.namespace()
+            ),
+        },
+        indented(&shell(&commands, width)),
+    ];
     lines.extend(queues(group));
     lines.push(match (setting, version) {
         (Setting::ConfigMap, _) => {
@@ -137,13 +123,14 @@ fn configure_version(
         (Setting::HelmValue, Some(_)) => {
             "The older key settings.aws.interruptionQueueName is ignored silently by this version.".to_owned()
         }
-        (Setting::HelmValue, None) => format!(
-            "Karpenter before v0.33 is configured differently. To see how:\n    {}",
-            command(&format!(
-                "add-cluster {} --karpenter-version VERSION",
-                group.first().map_or("NAME", |one| one.cluster.as_str())
-            ))
-        ),
+        (Setting::HelmValue, None) => {
+            let first = group.first().map_or("NAME", |one| one.cluster.as_str());
+            let how = Invocation::kibus(format!("add-cluster {first} --karpenter-version VERSION"));
+            format!(
+                "Karpenter before v0.33 is configured differently. To see how:\n    {}",
+                how.line(options)
+            )
+        }
     });
     lines.join("\n")
 }
@@ -153,7 +140,7 @@ fn queues(group: &[&Controller]) -> Vec<String> {
     if group.len() < 2 {
         return Vec::new();
     }
-    let mut table = Table::new([Align::Left, Align::Left]);
+    let mut table = Table::default();
     for one in group.iter().take(LISTED) {
         table.row([one.cluster.as_str(), one.queue.as_str()]);
     }
@@ -165,8 +152,7 @@ fn queues(group: &[&Controller]) -> Vec<String> {
 }
 
 /// The steps before queues are deleted: each Karpenter stops using its queue. One for all clusters of a version.
-#[must_use]
-pub fn release_queues(controllers: &[Controller], width: usize) -> Vec<Hint> {
+pub(in crate::ui) fn release_queues(controllers: &[Controller]) -> Vec<Hint> {
     by_version(controllers)
         .into_iter()
         .map(|(version, group)| {
@@ -179,23 +165,12 @@ pub fn release_queues(controllers: &[Controller], width: usize) -> Vec<Hint> {
                     "without its queue v0.33 to v1.3 panics at its next start, other versions log an error and retry"
                 }
             };
-            let commands: Vec<String> = QueueSetting::new(version, None)
-                .commands
-                .iter()
-                .map(|command| shell(command, width))
-                .collect();
             Hint::command(
                 format!("first remove the queue from the settings of {karpenter} in {clusters}: {why}"),
-                unindented(&commands.join("\n")),
+                shell(&QueueSetting::new(version, "").commands, WIDTH),
             )
         })
         .collect()
-}
-
-/// Commands without the margin that their hint adds.
-fn unindented(text: &str) -> String {
-    let lines = text.lines().map(|line| line.strip_prefix("    ").unwrap_or(line));
-    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// How to check which queue a cluster's Karpenter reads.
@@ -256,33 +231,29 @@ fn width(style: Style) -> usize {
         .map_or(WIDTH, |columns| WIDTH.min(columns.saturating_sub(GOES_ON)))
 }
 
-/// The Helm values as YAML.
-fn yaml(setting: &QueueSetting) -> String {
-    // Text under text always is YAML.
-    serde_yaml::to_string(setting.values.value()).unwrap_or_default()
-}
-
-/// A command for a shell, indented, over several lines if it is long.
-fn shell(command: &[String], width: usize) -> String {
+/// Commands for a shell, each over several lines if it is longer than `width` with its margin.
+fn shell(commands: &[Vec<String>], width: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
-    let mut line = String::from("   ");
-    let mut words = command.iter().peekable();
-    while let Some(word) = words.next() {
-        // An option stays with its value.
-        let mut part = quoted(word);
-        if word.starts_with('-')
-            && let Some(value) = words.next_if(|next| !next.starts_with('-'))
-        {
-            part = format!("{part} {}", quoted(value));
+    for command in commands {
+        let mut words = command.iter().peekable();
+        let mut line = words.next().map(|program| quoted(program)).unwrap_or_default();
+        while let Some(word) = words.next() {
+            let mut part = quoted(word);
+            // An option stays with its value.
+            if word.starts_with('-')
+                && let Some(value) = words.next_if(|next| !next.starts_with('-'))
+            {
+                part = format!("{part} {}", quoted(value));
+            }
+            if MARGIN + line.len() + 1 + part.len() > width {
+                lines.push(format!("{line} \\"));
+                line = String::from(" ");
+            }
+            line.push(' ');
+            line.push_str(&part);
         }
-        if line.len() + 1 + part.len() > width {
-            lines.push(format!("{line} \\"));
-            line = String::from("     ");
-        }
-        line.push(' ');
-        line.push_str(&part);
+        lines.push(line);
     }
-    lines.push(line);
     lines.join("\n")
 }
 

@@ -5,13 +5,14 @@ use super::escape::escape;
 use super::fold::fold;
 use super::group::{Group, groups};
 use super::name::{name, rest_of_name, short_name};
-use super::{Style, document, value};
+use super::value::value;
+use super::{Style, document};
 use crate::model::field::FieldValue;
 use crate::model::name::ClusterName;
 use crate::plan::{Action, Change, FieldChange, Plan};
 use crate::ui::Heading;
 use crate::ui::paint::Paint;
-use crate::ui::table::{Align, Table, gap};
+use crate::ui::table::{Table, gap};
 
 /// If more clusters than this are only created or only deleted, each is one line.
 const DETAILED_CLUSTERS: usize = 20;
@@ -36,11 +37,13 @@ pub fn plan(about: &Heading, plan: &Plan, style: Style) -> String {
         return String::new();
     }
     let mut lines = vec![heading(about, style)];
-    let columns = Columns::of(plan, style);
+    let ids = plan.changes.iter().map(|change| &change.id).chain(&plan.unknown);
+    let columns = Columns::of(ids.map(|id| (id.label(), short_name(id))), style);
     let groups = groups(plan);
-    let (detailed, brief) = split_groups(&groups, style);
+    let brief = brief_actions(&groups, style);
+    let is_brief = |group: &&Group<'_>| brief.iter().any(|action| is_whole_cluster(group, *action));
     let titled = groups.iter().any(|group| group.owner.cluster().is_some());
-    for group in detailed {
+    for group in groups.iter().filter(|group| !is_brief(group)) {
         lines.push(String::new());
         if titled {
             let title = shortened(&escape(&group.owner.to_string()), style.width, 2);
@@ -50,9 +53,9 @@ pub fn plan(about: &Heading, plan: &Plan, style: Style) -> String {
             lines.extend(change_lines(change, columns, style));
         }
     }
-    for (action, groups) in brief {
+    for action in &brief {
         lines.push(String::new());
-        lines.extend(cluster_lines(action, &groups, style));
+        lines.extend(cluster_lines(*action, &groups, style));
     }
     if !plan.unknown.is_empty() {
         lines.push(String::new());
@@ -69,8 +72,7 @@ pub fn plan(about: &Heading, plan: &Plan, style: Style) -> String {
 }
 
 /// The number of changes per action: `13 to create, 1 to update`.
-#[must_use]
-pub fn counts(plan: &Plan) -> String {
+fn counts(plan: &Plan) -> String {
     let counts: Vec<String> = [Action::Create, Action::Update, Action::Replace, Action::Delete]
         .into_iter()
         .map(|action| (action, plan.count(action)))
@@ -144,15 +146,14 @@ fn below(path: &str, lines: Vec<String>) -> Vec<String> {
 fn value_lines(path: &str, of: &FieldValue, width: usize) -> Vec<String> {
     match of {
         FieldValue::Document(document) => below(path, document::plain(document)),
-        other => {
-            let path_shown = escape(path);
-            vec![format!(
-                "      {path_shown}{}  {}",
-                gap(&path_shown, width),
-                value(path, other)
-            )]
-        }
+        other => vec![beside(path, width) + &value(path, other)],
     }
+}
+
+/// A path, before a value in a column.
+fn beside(path: &str, width: usize) -> String {
+    let path = escape(path);
+    format!("      {path}{}  ", gap(&path, width))
 }
 
 /// A field that differs. `inline` says how one line shows the old and the new value.
@@ -172,12 +173,11 @@ pub(super) fn field_lines(
         _ => {}
     }
     let (old, new) = (value(&field.path, from), value(&field.path, to));
-    let path = escape(&field.path);
-    let at = format!("      {path}{}  ", gap(&path, width));
-    let line = match (from, to) {
-        (FieldValue::Unset, _) if field.tag().is_some() => format!("{at}{new}"),
-        _ => format!("{at}{}", inline(&old, &new)),
-    };
+    let line = beside(&field.path, width)
+        + &match from {
+            FieldValue::Unset if field.tag().is_some() => new.clone(),
+            _ => inline(&old, &new),
+        };
     if line.chars().count() <= style.width.unwrap_or(COMFORTABLE) {
         return vec![line];
     }
@@ -188,52 +188,45 @@ pub(super) fn field_lines(
     below(&field.path, lines)
 }
 
-/// Splits off the clusters that are only created or only deleted, if they are many and `-v` is not set.
-fn split_groups<'a, 'b>(
-    groups: &'b [Group<'a>],
-    style: Style,
-) -> (Vec<&'b Group<'a>>, Vec<(Action, Vec<&'b Group<'a>>)>) {
-    let is_all = |group: &Group<'_>, action| {
-        group.owner.cluster().is_some() && group.changes.iter().all(|change| change.action == action)
-    };
-    let mut detailed: Vec<&Group<'a>> = groups.iter().collect();
-    let mut brief = Vec::new();
-    for action in [Action::Create, Action::Delete] {
-        let alike: Vec<_> = groups.iter().filter(|group| is_all(group, action)).collect();
-        if style.verbose == 0 && alike.len() > DETAILED_CLUSTERS {
-            detailed.retain(|group| !is_all(group, action));
-            brief.push((action, alike));
-        }
-    }
-    (detailed, brief)
+/// Whether all that happens to a cluster is this.
+fn is_whole_cluster(group: &Group<'_>, action: Action) -> bool {
+    group.owner.cluster().is_some() && group.changes.iter().all(|change| change.action == action)
 }
 
-/// One line per cluster, with its controller role.
-fn cluster_lines(action: Action, groups: &[&Group<'_>], style: Style) -> Vec<String> {
+/// For which actions each whole cluster is one line: there are many, and `-v` is not set.
+fn brief_actions(groups: &[Group<'_>], style: Style) -> Vec<Action> {
+    let count = |action| groups.iter().filter(|group| is_whole_cluster(group, action)).count();
+    let mut actions = vec![Action::Create, Action::Delete];
+    actions.retain(|action| style.verbose == 0 && count(*action) > DETAILED_CLUSTERS);
+    actions
+}
+
+/// One line per whole cluster, with its controller role.
+fn cluster_lines(action: Action, groups: &[Group<'_>], style: Style) -> Vec<String> {
+    let groups: Vec<_> = groups.iter().filter(|group| is_whole_cluster(group, action)).collect();
     let changes: usize = groups.iter().map(|group| group.changes.len()).sum();
     let title = format!(
         "{} clusters, {changes} to {}; -v shows each change",
         groups.len(),
         action.as_str()
     );
-    let mut table = Table::new([Align::Left, Align::Left]);
+    let mut table = Table::default();
     table.row(["  cluster", "controller role"].map(|title| style.paint.dim(title)));
     for group in groups {
-        let cluster = group.owner.cluster().map_or("", ClusterName::as_str);
         let policy = |change: &&Change| {
-            change
-                .after
-                .as_ref()
-                .or(change.before.as_ref())?
-                .as_role_policy()
-                .cloned()
+            let resource = change.after.as_ref().or(change.before.as_ref())?;
+            resource.as_role_policy().map(|policy| policy.role.to_string())
         };
-        let role = group.changes.iter().find_map(policy).map(|policy| policy.role);
+        let cluster = group.owner.cluster().map_or("", ClusterName::as_str);
+        let role = group.changes.iter().find_map(policy);
         table.row([
-            format!("{} {}", sign(action, style.paint), escape(cluster)),
-            role.map_or_else(String::new, |role| escape(role.as_str()).into_owned()),
+            format!("{} {cluster}", sign(action, style.paint)),
+            role.unwrap_or_default(),
         ]);
     }
     let title = shortened(&title, style.width, 2);
     vec![format!("  {}", style.paint.bold(&title)), table.render(2, style.width)]
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use crate::model::document::Document;
 use crate::model::karpenter::KarpenterVersion;
-use crate::model::name::QueueName;
 use crate::model::template;
 
 /// The setting from which Karpenter reads the name of its queue.
@@ -56,32 +55,23 @@ pub(super) struct QueueSetting {
 }
 
 impl QueueSetting {
-    /// The setting of a version, the current one if the version is not known; without a queue Karpenter reads none.
-    pub(super) fn new(version: Option<KarpenterVersion>, queue: Option<&QueueName>) -> Self {
-        let queue = Value::from(queue.map_or("", QueueName::as_str));
+    /// The setting of a version, the current one if the version is not known. With an empty queue Karpenter reads none.
+    pub(super) fn new(version: Option<KarpenterVersion>, queue: &str) -> Self {
         let setting = Setting::of(version);
         let values = match setting {
             Setting::ConfigMap => include_str!("../../../templates/karpenter/values-until-0.31.yaml"),
             Setting::Both => include_str!("../../../templates/karpenter/values-0.32.yaml"),
             Setting::HelmValue => include_str!("../../../templates/karpenter/values-from-0.33.yaml"),
         };
-        let values = template::fill_yaml(values, &[("queue", queue.clone())]);
+        let values = template::fill_yaml(values, &[("queue", queue.into())]);
         let namespace = setting.namespace();
+        let restart = words(&format!("kubectl rollout restart deployment karpenter -n {namespace}"));
         let commands = match setting {
-            Setting::ConfigMap => vec![patch(namespace, queue), restart(namespace)],
-            Setting::Both => vec![helm_upgrade(version, namespace, &values), restart(namespace)],
+            Setting::ConfigMap => vec![patch(namespace, queue), restart],
+            Setting::Both => vec![helm_upgrade(version, namespace, &values), restart],
             Setting::HelmValue => vec![helm_upgrade(version, namespace, &values)],
         };
         Self { values, commands }
-    }
-
-    /// The Helm values as `--set` takes them, `settings.interruptionQueue=QUEUE`.
-    pub(super) fn settings(&self) -> Vec<String> {
-        let leaves = leaves("", self.values.value());
-        leaves
-            .into_iter()
-            .map(|(path, value)| format!("{path}={value}"))
-            .collect()
     }
 }
 
@@ -89,59 +79,36 @@ impl QueueSetting {
 /// to the patch has to be filled in: without one, Helm would take the newest.
 fn helm_upgrade(version: Option<KarpenterVersion>, namespace: &str, values: &Document) -> Vec<String> {
     let chart = chart_version(version).unwrap_or_else(|| "VERSION".to_owned());
-    let mut command = words(&[
-        "helm",
-        "upgrade",
-        "karpenter",
-        "oci://public.ecr.aws/karpenter/karpenter",
-        "--version",
-        &chart,
-        "-n",
-        namespace,
-        "--reuse-values",
-    ]);
-    for (path, value) in leaves("", values.value()) {
-        command.push("--set".to_owned());
-        command.push(format!("{path}={value}"));
+    let mut command = words(&format!(
+        "helm upgrade karpenter oci://public.ecr.aws/karpenter/karpenter --version {chart} -n {namespace} --reuse-values"
+    ));
+    for setting in helm_settings(values) {
+        command.extend(["--set".to_owned(), setting]);
     }
     command
 }
 
-fn patch(namespace: &str, queue: Value) -> Vec<String> {
+fn patch(namespace: &str, queue: &str) -> Vec<String> {
     let patch = include_str!("../../../templates/karpenter/global-settings.json");
-    let patch = template::fill(patch, &[("queue", queue)]).compact();
-    words(&[
-        "kubectl",
-        "patch",
-        "configmap",
-        "karpenter-global-settings",
-        "-n",
-        namespace,
-        "--type",
-        "merge",
-        "-p",
-        &patch,
-    ])
+    let patch = template::fill(patch, &[("queue", queue.into())]).compact();
+    let mut command = words(&format!(
+        "kubectl patch configmap karpenter-global-settings -n {namespace} --type merge -p"
+    ));
+    command.push(patch);
+    command
 }
 
-fn restart(namespace: &str) -> Vec<String> {
-    words(&[
-        "kubectl",
-        "rollout",
-        "restart",
-        "deployment",
-        "karpenter",
-        "-n",
-        namespace,
-    ])
+fn words(command: &str) -> Vec<String> {
+    command.split(' ').map(str::to_owned).collect()
 }
 
-fn words(words: &[&str]) -> Vec<String> {
-    words.iter().map(|&word| word.to_owned()).collect()
+/// Helm values as `--set` takes them: `settings.interruptionQueue=QUEUE`.
+pub(super) fn helm_settings(values: &Document) -> Vec<String> {
+    leaves("", values.value())
 }
 
-/// Every value of a document that is text, with its path as Helm's `--set` takes it.
-fn leaves(path: &str, value: &Value) -> Vec<(String, String)> {
+/// Every value that is text, after its path.
+fn leaves(path: &str, value: &Value) -> Vec<String> {
     match value {
         Value::Object(members) => members
             .iter()
@@ -150,7 +117,7 @@ fn leaves(path: &str, value: &Value) -> Vec<(String, String)> {
                 leaves(&format!("{path}{separator}{key}"), value)
             })
             .collect(),
-        Value::String(text) => vec![(path.to_owned(), text.clone())],
+        Value::String(text) => vec![format!("{path}={text}")],
         _ => Vec::new(),
     }
 }
@@ -161,8 +128,10 @@ mod tests {
     use serde_json::json;
 
     fn setting(version: Option<&str>, queue: Option<&str>) -> QueueSetting {
-        let queue: Option<QueueName> = queue.map(|queue| queue.parse().unwrap());
-        QueueSetting::new(version.map(|version| version.parse().unwrap()), queue.as_ref())
+        QueueSetting::new(
+            version.map(|version| version.parse().unwrap()),
+            queue.unwrap_or_default(),
+        )
     }
 
     #[test]

@@ -5,8 +5,7 @@ use crate::model::other_setup::policy_name;
 use crate::plan::{Grant, PolicyKind, SecondSource, SecondSources, Unseen};
 
 /// The warnings: what was found, what it means with the next step, and what could not be read.
-#[must_use]
-pub fn second_sources(sources: &SecondSources) -> Vec<Hint> {
+pub(in crate::ui) fn second_sources(sources: &SecondSources) -> Vec<Hint> {
     let mut hints: Vec<Hint> = sources.found.iter().map(|source| Hint::text(found(source))).collect();
     if !hints.is_empty() {
         hints.push(Hint::command(

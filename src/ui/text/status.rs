@@ -1,16 +1,16 @@
 //! The status of a hub and its clusters, as text.
 
-use super::columns::NARROW;
 use super::escape::escape;
 use super::fold::fold;
-use super::{Style, by_count, name};
+use super::group::by_count;
+use super::{Style, name};
 use crate::error::Invocation;
 use crate::model::name::RoleName;
 use crate::model::status::Depth;
 use crate::reconcile::ClusterSummary;
 use crate::reconcile::status::{RouterReport, StatusReport};
 use crate::ui::paint::Paint;
-use crate::ui::{Align, Heading, Table};
+use crate::ui::{Heading, Table};
 
 /// The indentation of tables.
 const INDENT: usize = 2;
@@ -25,12 +25,13 @@ const NO_ROLE: &str = "not managed by kibus";
 pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterSummary], style: Style) -> String {
     let paint = style.paint;
     let mut lines = vec![super::heading(heading, style), String::new()];
-    let mut facts = Table::new([Align::Left, Align::Left]);
+    let mut facts = Table::default();
     facts.row(["router".to_owned(), router(status.router.as_ref(), paint)]);
-    let room = style
-        .width
-        .map_or(usize::MAX, |width| width.saturating_sub(FACTS).max(NARROW));
-    for line in status.standing.iter().flat_map(|standing| fold(standing, room)) {
+    for line in status
+        .standing
+        .iter()
+        .flat_map(|standing| fold(standing, style.room(FACTS)))
+    {
         facts.row([String::new(), paint.yellow(&escape(&line))]);
     }
     facts.row(["mapping".to_owned(), mapping(status, paint)]);
@@ -38,14 +39,14 @@ pub fn status(heading: &Heading, status: &StatusReport, clusters: &[ClusterSumma
     if !status.missing.is_empty() {
         let ids = status.missing.iter();
         let ids: Vec<String> = ids.map(|id| format!("{} {}", id.label(), escape(&name(id)))).collect();
-        for (at, line) in fold(&ids.join(", "), room).iter().enumerate() {
-            let title = if at == 0 { "missing" } else { "" };
-            facts.row([title.to_owned(), paint.red(line)]);
+        let titles = std::iter::once("missing").chain(std::iter::repeat(""));
+        for (title, line) in titles.zip(fold(&ids.join(", "), style.room(FACTS))) {
+            facts.row([title.to_owned(), paint.red(&line)]);
         }
     }
     lines.push(facts.render(INDENT, style.width));
     let of_cluster = |queue: &_| clusters.iter().any(|cluster| cluster.queue == *queue);
-    let mut queues = Table::new([Align::Left, Align::Right, Align::Right]);
+    let mut queues = Table::with_numbers([1, 2]);
     queues.row(["queue", "waiting", "in flight"].map(|title| paint.dim(title)));
     let hub = status.queues.iter().filter(|(queue, _)| !of_cluster(queue));
     for (queue, depth) in hub {
@@ -76,7 +77,7 @@ pub fn buses(buses: &[(Heading, Vec<ClusterSummary>)], options: &str, style: Sty
     let mut lines = Vec::new();
     for (heading, clusters) in buses {
         lines.push(super::heading(heading, style));
-        let mut table = Table::new([Align::Left, Align::Left, Align::Left]);
+        let mut table = Table::default();
         table.row(["cluster", "queue", "controller role"].map(|title| style.paint.dim(title)));
         for cluster in clusters {
             let role = match cluster.being_deleted {
@@ -108,38 +109,31 @@ fn cluster_table(status: &StatusReport, clusters: &[ClusterSummary], style: Styl
 }
 
 fn rows(status: &StatusReport, clusters: &[ClusterSummary], queues: bool, paint: Paint) -> Table {
-    const COLUMNS: [(&str, Align); 5] = [
-        ("cluster", Align::Left),
-        ("queue", Align::Left),
-        ("waiting", Align::Right),
-        ("in flight", Align::Right),
-        ("controller role", Align::Left),
-    ];
-    let shown = |at: &usize| queues || *at != 1;
-    let columns: Vec<_> = (0..COLUMNS.len()).filter(shown).collect();
-    let mut table = Table::new(columns.iter().map(|at| COLUMNS[*at].1));
-    table.row(columns.iter().map(|at| paint.dim(COLUMNS[*at].0)));
+    let mut table = Table::with_numbers(if queues { [2, 3] } else { [1, 2] });
+    let mut row = |cluster: String, queue: String, rest: [String; 3]| {
+        table.row(std::iter::once(cluster).chain(queues.then_some(queue)).chain(rest));
+    };
+    let titles = ["waiting", "in flight", "controller role"];
+    row(
+        paint.dim("cluster"),
+        paint.dim("queue"),
+        titles.map(|title| paint.dim(title)),
+    );
     let mut sorted: Vec<&ClusterSummary> = clusters.iter().collect();
     sorted.sort_by(|a, b| by_count(a.name.as_str(), b.name.as_str()));
     for cluster in sorted {
         let depth = status.queues.iter().find(|(queue, _)| *queue == cluster.queue);
         let number = |number: Option<String>| number.unwrap_or_else(|| "?".to_owned());
-        let role = cluster
-            .controller_role
-            .as_ref()
-            .map(|role| escape(role.as_str()).into_owned());
-        let cells = [
-            cluster.name.to_string(),
-            cluster.queue.to_string(),
+        let rest = [
             number(depth.map(|(_, depth)| waiting(*depth, false, paint))),
             number(depth.map(|(_, depth)| depth.in_flight.to_string())),
-            match cluster.being_deleted {
-                true => paint.yellow(BEING_DELETED),
-                false => role.unwrap_or_else(|| paint.dim(NO_ROLE)),
+            match (cluster.being_deleted, &cluster.controller_role) {
+                (true, _) => paint.yellow(BEING_DELETED),
+                (false, Some(role)) => role.to_string(),
+                (false, None) => paint.dim(NO_ROLE),
             },
         ];
-        let cells = cells.into_iter().enumerate().filter(|(at, _)| shown(at));
-        table.row(cells.map(|(_, cell)| cell));
+        row(cluster.name.to_string(), cluster.queue.to_string(), rest);
     }
     table
 }
@@ -184,20 +178,13 @@ fn mapping(status: &StatusReport, paint: Paint) -> String {
 }
 
 fn rules(status: &StatusReport, paint: Paint) -> String {
-    let disabled: Vec<String> = status
-        .rules
-        .iter()
-        .filter(|(_, enabled)| !enabled)
-        .map(|(name, _)| name.to_string())
-        .collect();
-    let enabled = status.rules.len() - disabled.len();
+    let (enabled, disabled): (Vec<_>, Vec<_>) = status.rules.iter().partition(|(_, enabled)| *enabled);
+    let enabled = format!("{} enabled", enabled.len());
     if disabled.is_empty() {
-        return format!("{enabled} enabled");
+        return enabled;
     }
-    format!(
-        "{enabled} enabled, {}",
-        paint.red(&format!("disabled: {}", disabled.join(", ")))
-    )
+    let names: Vec<&str> = disabled.iter().map(|(name, _)| name.as_str()).collect();
+    format!("{enabled}, {}", paint.red(&format!("disabled: {}", names.join(", "))))
 }
 
 #[cfg(test)]

@@ -6,8 +6,7 @@ use crate::model::resource::{Code, LogGroupField};
 use super::escape::escape;
 
 /// The value of the field at `path`, on one line. [`super::document`] shows the lines of a document.
-#[must_use]
-pub fn value(path: &str, value: &FieldValue) -> String {
+pub(super) fn value(path: &str, value: &FieldValue) -> String {
     match value {
         FieldValue::Unset if path == LogGroupField::RetentionDays.path() => "unlimited".to_owned(),
         FieldValue::Unset => "not set".to_owned(),
@@ -27,18 +26,14 @@ pub fn value(path: &str, value: &FieldValue) -> String {
 }
 
 fn code_of(code: &Code) -> String {
-    let (version, sha256) = (escape(&code.version), short(&code.sha256));
+    let first_digits: String = code.sha256.chars().take(12).collect();
+    let (version, sha256) = (escape(&code.version), escape(&first_digits));
     match (version.is_empty(), sha256.is_empty()) {
         (true, true) => "unknown".to_owned(),
         (true, false) => format!("sha256 {sha256}"),
         (false, true) => version.into_owned(),
         (false, false) => format!("{version} (sha256 {sha256})"),
     }
-}
-
-/// The first 12 digits of a hash.
-fn short(hash: &str) -> String {
-    escape(&hash.chars().take(12).collect::<String>()).into_owned()
 }
 
 #[cfg(test)]

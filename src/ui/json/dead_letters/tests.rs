@@ -31,6 +31,7 @@ fn report(is_event: bool) -> DeadLetterReport {
         } else {
             String::new()
         },
+        receipt: String::new(),
     };
     DeadLetterReport {
         queue: scope().dead_letter_queue(),

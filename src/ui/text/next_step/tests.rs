@@ -16,7 +16,7 @@ fn controllers(clusters: &[(&str, Option<&str>)]) -> Vec<Controller> {
 fn configured(clusters: &[(&str, Option<&str>)]) -> Vec<String> {
     by_version(&controllers(clusters))
         .into_iter()
-        .map(|(version, group)| configure_version(version, &group, WIDTH, |rest| format!("kibus {rest}")))
+        .map(|(version, group)| configure_version(version, &group, WIDTH, ""))
         .collect()
 }
 
@@ -78,7 +78,7 @@ fn the_first_step_depends_on_the_version() {
         (Some("1.4.0"), "it logs an error", "--version 1.4.0"),
         (None, "v0.33 to v1.3 panics", "--version VERSION"),
     ] {
-        let steps = release_queues(&controllers(&[("base", version), ("b", version)]), WIDTH);
+        let steps = release_queues(&controllers(&[("base", version), ("b", version)]));
         assert_eq!(steps.len(), 1);
         for part in [why, command, "in b, base:"] {
             let step = format!("{} {}", steps[0].text, steps[0].command.as_ref().unwrap().line(""));
