@@ -9,8 +9,15 @@ use crate::error::{Error, ErrorKind};
 use crate::model::fault::{Fault, FaultKind};
 use crate::plan::{Action, Change, Plan};
 
-/// A change failed.
-pub(in crate::cli) fn failed_change(hub: &ConnectedHub, change: &Change, fault: &Fault, outcome: &Outcome) -> Error {
+/// Not every change was applied: one failed, or someone asked to stop.
+pub(in crate::cli) fn unfinished(hub: &ConnectedHub, plan: &Plan, outcome: &Outcome, interrupted: ErrorKind) -> Error {
+    match outcome.failed.first() {
+        Some((at, fault)) => failed_change(hub, &plan.changes[*at], fault, outcome),
+        None => stopped(hub, plan, interrupted, outcome),
+    }
+}
+
+fn failed_change(hub: &ConnectedHub, change: &Change, fault: &Fault, outcome: &Outcome) -> Error {
     let verb = match change.action {
         Action::Create => "create",
         Action::Update => "update",
@@ -55,7 +62,7 @@ pub(in crate::cli) fn failed_change(hub: &ConnectedHub, change: &Change, fault: 
 }
 
 /// Interrupted once: the calls in flight are finished, and nothing is waited for any more.
-pub(in crate::cli) fn stopped(hub: &ConnectedHub, plan: &Plan, kind: ErrorKind, outcome: &Outcome) -> Error {
+fn stopped(hub: &ConnectedHub, plan: &Plan, kind: ErrorKind, outcome: &Outcome) -> Error {
     let progress = outcome.progress();
     let mut error = Error::new(kind, "stopped before the end")
         .note(format!(
