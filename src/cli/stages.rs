@@ -309,17 +309,15 @@ pub(super) fn finish(hubs: &Hubs<'_>, mut reports: Vec<HubReport>, ending: Endin
 }
 
 fn summary(plan: &Plan, took: Duration) -> String {
-    let counts: Vec<String> = [
+    let words = [
         (Action::Create, "created"),
         (Action::Update, "updated"),
         (Action::Replace, "replaced"),
         (Action::Delete, "deleted"),
-    ]
-    .into_iter()
-    .map(|(action, word)| (plan.count(action), word))
-    .filter(|(count, _)| *count > 0)
-    .map(|(count, word)| format!("{word} {count}"))
-    .collect();
+    ];
+    let counts = words.map(|(action, word)| (plan.count(action), word)).into_iter();
+    let counts = counts.filter(|(count, _)| *count > 0);
+    let counts: Vec<String> = counts.map(|(count, word)| format!("{word} {count}")).collect();
     let mut text = counts.join(", ");
     if let Some(first) = text.get_mut(..1) {
         first.make_ascii_uppercase();

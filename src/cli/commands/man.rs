@@ -1,5 +1,3 @@
-//! `kibus man`.
-
 use std::fs;
 use std::io;
 use std::path::PathBuf;

@@ -1,5 +1,3 @@
-//! `kibus verify`.
-
 use std::collections::BTreeMap;
 
 use futures_util::future::{OptionFuture, join_all};

@@ -44,11 +44,8 @@ fn failed_change(hub: &ConnectedHub, change: &Change, fault: &Fault, outcome: &O
         1 => error = error.note("one more failed in the same way"),
         more => error = error.note(format!("{more} more failed in the same way")),
     }
-    for (_, other) in others {
-        error = error.note(format!(
-            "at the same time, {} answered: {}",
-            other.action, other.message
-        ));
+    for (_, Fault { action, message, .. }) in others {
+        error = error.note(format!("at the same time, {action} answered: {message}"));
     }
     error.progress = Some(progress);
     let when = match fault.kind {
@@ -64,12 +61,11 @@ fn failed_change(hub: &ConnectedHub, change: &Change, fault: &Fault, outcome: &O
 /// Interrupted once: the calls in flight are finished, and nothing is waited for any more.
 fn stopped(hub: &ConnectedHub, plan: &Plan, kind: ErrorKind, outcome: &Outcome) -> Error {
     let progress = outcome.progress();
+    let (done, not_tried) = (progress.done, progress.not_tried);
+    let total = done + progress.failed + not_tried;
     let mut error = Error::new(kind, "stopped before the end")
         .note(format!(
-            "{} of {} changes applied, {} not tried; nothing needs to be undone",
-            progress.done,
-            progress.done + progress.failed + progress.not_tried,
-            progress.not_tried
+            "{done} of {total} changes applied, {not_tried} not tried; nothing needs to be undone"
         ))
         .hint_command("to continue, run again:", hub.command_line.as_str());
     let mut given_up: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
