@@ -3,7 +3,7 @@
 //! Modules keep their own errors as data. The command layer turns them into an [`Error`], and `ui` prints it as text or
 //! JSON.
 
-use std::fmt;
+use std::{fmt, iter};
 
 use serde::Serialize;
 
@@ -109,17 +109,10 @@ pub fn quoted(word: &str) -> String {
 /// Text from outside for an error message: one line, cut after `most` characters.
 pub fn excerpt(text: &str, most: usize) -> String {
     let words = text.split_whitespace();
-    let mut line = String::new();
-    for word in words {
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-        if let Some((cut, _)) = line.char_indices().nth(most) {
-            line.truncate(cut);
-            line.push('…');
-            break;
-        }
+    let mut rest = words.flat_map(|word| iter::once(' ').chain(word.chars())).skip(1);
+    let mut line: String = rest.by_ref().take(most).collect();
+    if rest.next().is_some() {
+        line.push('…');
     }
     line
 }
@@ -143,10 +136,8 @@ pub struct Hint {
 impl Hint {
     /// A next step in words.
     pub fn text(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            command: None,
-        }
+        let text = text.into();
+        Self { text, command: None }
     }
 
     /// A next step with a command.
@@ -171,7 +162,8 @@ pub struct Progress {
 
 /// The error that a command ends with.
 #[must_use]
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
 pub struct Error {
     /// The kind, which decides the exit code.
     pub kind: ErrorKind,
@@ -240,14 +232,6 @@ impl Error {
         self
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Error {}
 
 #[cfg(test)]
 pub(crate) mod tests {

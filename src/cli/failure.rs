@@ -3,7 +3,7 @@
 mod apply;
 mod blocked;
 
-pub(super) use apply::{cut_short, failed_change, stopped};
+pub(super) use apply::{cut_short, unfinished};
 pub(super) use blocked::{blocked, no_single_role};
 
 use super::hub::ConnectedHub;
@@ -43,11 +43,10 @@ fn not_read(hub: &ConnectedHub, error: Error, fault: &Fault) -> Error {
 pub(super) fn refused(hub: &ConnectedHub, refusals: &[Refusal], removes: bool) -> Error {
     let mut error = match refusals {
         [one] => Error::refused(one.to_string()),
-        several => several
-            .iter()
-            .fold(Error::refused("this plan is refused"), |error, refusal| {
-                error.note(refusal.to_string())
-            }),
+        several => {
+            let texts = several.iter().map(ToString::to_string);
+            texts.fold(Error::refused("this plan is refused"), Error::note)
+        }
     }
     .note("nothing was changed");
     for refusal in refusals {

@@ -62,9 +62,8 @@ impl CommandLine {
     /// The exit code, once help, a version, or an error of usage is written.
     pub fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Self, u8> {
         let args: Vec<OsString> = args.into_iter().collect();
-        let plain = || Ui::new(ui::Output::Text, ui::Color::Auto, 0, Talk::default());
         if let Some(error) = global::unprintable(&args) {
-            plain().show_error(&error);
+            plain_ui().show_error(&error);
             return Err(error.kind.exit_code());
         }
         match parse::parse(&args) {
@@ -77,7 +76,7 @@ impl CommandLine {
                 text: global::command_line(&args),
             }),
             Err(e) if e.kind() == clap::error::ErrorKind::DisplayVersion && args.iter().any(|arg| arg == "-v") => {
-                let written = plain().out(&format!("kibus {}", commands::version::LONG));
+                let written = plain_ui().out(&format!("kibus {}", commands::version::LONG));
                 Err(written.map_or_else(|error| error.kind.exit_code(), |()| 0))
             }
             Err(e) => Err(show_usage(&e)),
@@ -129,20 +128,24 @@ impl CommandLine {
     }
 }
 
+/// Before it is known how to write.
+fn plain_ui() -> Ui {
+    Ui::new(ui::Output::Text, ui::Color::Auto, 0, Talk::default())
+}
+
 /// Prints help and version to stdout, and everything else to stderr as a usage error.
 fn show_usage(e: &clap::Error) -> u8 {
     if e.use_stderr() {
         // The message repeats arguments, which could contain control characters.
         let text = e.render().to_string();
         let lines: Vec<_> = text.trim_end().lines().map(ui::text::escape).collect();
-        Ui::new(ui::Output::Text, ui::Color::Auto, 0, Talk::default()).say(&lines.join("\n"));
+        plain_ui().say(&lines.join("\n"));
         return ErrorKind::Usage.exit_code();
     }
     match e.print() {
         Ok(()) => 0,
         Err(failed) => {
-            let ui = Ui::new(ui::Output::Text, ui::Color::Auto, 0, Talk::default());
-            ui.show_error(&ui::not_written(&failed));
+            plain_ui().show_error(&ui::not_written(&failed));
             ErrorKind::Failed.exit_code()
         }
     }

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::model::name::NameError;
 use crate::model::options::{BadValue, DocumentFor, OptionKey, Row, Words};
 
-/// What options are given for.
+/// What options are given for: to save them, or for a document.
 pub(in crate::cli) trait Purpose: Send + Sync + 'static {
     /// The document that depends on them; none if all of them are saved.
     const DOCUMENT: Option<DocumentFor>;
@@ -67,10 +67,7 @@ fn flags<K: OptionKey>(document: Option<DocumentFor>) -> Vec<(K, String)> {
 pub(in crate::cli) struct Given<K: OptionKey, P: Purpose = Save>(Vec<(K, Vec<String>)>, PhantomData<P>);
 
 impl<K: OptionKey, P: Purpose> Given<K, P> {
-    /// The options that were given.
-    ///
-    /// # Errors
-    /// When values that are valid alone are not valid together.
+    /// The options that were given. Values that are valid alone may not be valid together.
     pub(in crate::cli) fn options(self) -> Result<K::Options, Error> {
         let mut options = K::Options::default();
         for (option, words) in self.0 {

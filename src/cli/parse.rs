@@ -102,14 +102,19 @@ fn sets(arg: &Arg, word: &str) -> bool {
     long || short
 }
 
+/// The subcommands that people see.
+pub(super) fn shown(command: &Command) -> impl Iterator<Item = &Command> {
+    let below = command.get_subcommands();
+    below.filter(|below| !below.is_hide_set() && below.get_name() != "help")
+}
+
 /// Commands without those that are hidden.
 pub(super) fn visible(kibus: &Command) -> Command {
-    let shown = kibus.get_subcommands().filter(|command| !command.is_hide_set());
     Command::new("kibus")
         .version(env!("CARGO_PKG_VERSION"))
         .propagate_version(true)
         .args(kibus.get_arguments().cloned())
-        .subcommands(shown.cloned())
+        .subcommands(shown(kibus).cloned())
 }
 
 #[cfg(test)]
@@ -122,9 +127,9 @@ mod tests {
     const SCREEN: usize = 30;
 
     fn commands(command: &Command) -> Vec<&Command> {
-        let below = command.get_subcommands();
-        let below = below.filter(|below| !below.is_hide_set() && below.get_name() != "help");
-        std::iter::once(command).chain(below.flat_map(commands)).collect()
+        std::iter::once(command)
+            .chain(shown(command).flat_map(commands))
+            .collect()
     }
 
     fn built() -> Command {

@@ -21,12 +21,6 @@ pub(super) struct RouterFile {
     router_sha256: Option<BinaryHash>,
 }
 
-/// A router, with its archive if that is at hand.
-struct Offer {
-    router: OfferedRouter,
-    archive: Option<Vec<u8>>,
-}
-
 impl RouterFile {
     /// Gives a target its router, as far as a survey shows that it needs one. Returns the archive that may be uploaded.
     ///
@@ -42,9 +36,9 @@ impl RouterFile {
             true => ArchiveNeed::Upload,
             false => need,
         };
-        let offer = self.offer(need, architecture(survey, target))?;
-        target.offer(offer.router);
-        Ok(offer.archive.filter(|_| uploads))
+        let (router, archive) = self.offer(need, architecture(survey, target))?;
+        target.offer(router);
+        Ok(archive.filter(|_| uploads))
     }
 
     /// Whether an option names the router.
@@ -52,29 +46,26 @@ impl RouterFile {
         self.router_binary.is_some() || self.router_sha256.is_some()
     }
 
-    /// The router for a function of this architecture. To compare code, one of another architecture is no error, and neither
+    /// The router for a function of this architecture, with its archive if that is at hand. To compare code, one of another architecture is no error, and neither
     /// is a missing one that no option names.
     ///
     /// # Errors
     /// The binary is needed or named, and is missing, not the named one, or no router that Lambda can run.
-    fn offer(&self, need: ArchiveNeed, architecture: Architecture) -> Result<Offer, Error> {
+    fn offer(&self, need: ArchiveNeed, architecture: Architecture) -> Result<(OfferedRouter, Option<Vec<u8>>), Error> {
         let compares = need == ArchiveNeed::Compare;
         match self.package(architecture) {
-            Ok(Package { archive, code }) => Ok(Offer {
-                router: match &self.router_sha256 {
+            Ok(Package { archive, code }) => {
+                let router = match &self.router_sha256 {
                     Some(hash) => OfferedRouter::Named(code, self.options(hash)),
                     None => OfferedRouter::Packaged(code),
-                },
-                archive: Some(archive),
-            }),
+                };
+                Ok((router, Some(archive)))
+            }
             Err(e) if compares && (!self.is_given() || is_for_another_architecture(&e)) => {
-                let why = e
-                    .source()
-                    .map_or_else(|| e.to_string(), |source| format!("{e}: {source}"));
-                Ok(Offer {
-                    router: OfferedRouter::OfVersion(env!("CARGO_PKG_VERSION").to_owned(), Some(why)),
-                    archive: None,
-                })
+                let source = e.source();
+                let why = source.map_or_else(|| e.to_string(), |source| format!("{e}: {source}"));
+                let router = OfferedRouter::OfVersion(env!("CARGO_PKG_VERSION").to_owned(), Some(why));
+                Ok((router, None))
             }
             Err(e) => Err(e.into()),
         }
@@ -96,11 +87,6 @@ impl RouterFile {
 }
 
 fn is_for_another_architecture(e: &PackageError) -> bool {
-    matches!(
-        e,
-        PackageError::Incompatible {
-            source: Incompatible::Architecture(_),
-            ..
-        }
-    )
+    let other = |source: &Incompatible| matches!(source, Incompatible::Architecture(_));
+    matches!(e, PackageError::Incompatible { source, .. } if other(source))
 }

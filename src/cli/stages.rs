@@ -222,23 +222,18 @@ pub(super) fn agree(hubs: &Hubs<'_>, consent: Consent, word: &str) -> Result<(),
                 format!("{} --yes", hubs.command_line),
             ));
     }
+    let question = format!("This cannot be undone. Type `{word}` to apply");
     let yes = match word {
         "" => hubs.ui.confirm("Apply?")?,
-        word => hubs
-            .ui
-            .confirm_typed(&format!("This cannot be undone. Type `{word}` to apply"), word)?,
+        word => hubs.ui.confirm_typed(&question, word)?,
     };
     if yes { Ok(()) } else { Err(not_confirmed()) }
 }
 
 /// Applies the plans of all hubs at the same time. A request to stop stops all of them.
 async fn apply_all(hubs: &Hubs<'_>, results: &mut [Planned]) -> Result<(), Error> {
-    let pending: Vec<_> = hubs
-        .list
-        .iter()
-        .zip(results)
-        .filter(|(_, result)| result.is_pending())
-        .collect();
+    let planned = hubs.list.iter().zip(results);
+    let pending: Vec<_> = planned.filter(|(_, result)| result.is_pending()).collect();
     let applying = |asked: watch::Receiver<bool>| {
         let plans = pending.iter().map(|(hub, result)| (*hub, &result.intent.plan));
         plans.map(|(hub, plan)| apply(hubs, hub, plan, asked.clone())).collect()
@@ -252,7 +247,7 @@ async fn apply_all(hubs: &Hubs<'_>, results: &mut [Planned]) -> Result<(), Error
                 result.took = Some(took);
                 None
             }
-            Some((outcome, _)) => Some(unfinished(hub, &result.intent.plan, &outcome, interrupted)),
+            Some((outcome, _)) => Some(failure::unfinished(hub, &result.intent.plan, &outcome, interrupted)),
         };
     }
     Ok(())
@@ -265,13 +260,6 @@ async fn apply(hubs: &Hubs<'_>, hub: &ConnectedHub, plan: &Plan, asked: watch::R
     let changes = apply::apply(plan, &cloud, hub.limit, asked, &progress);
     let outcome = hubs.slowed(hub, |reason| progress.slowed(reason), changes).await;
     (outcome, began.elapsed())
-}
-
-fn unfinished(hub: &ConnectedHub, plan: &Plan, outcome: &Outcome, interrupted: ErrorKind) -> Error {
-    match outcome.failed.first() {
-        Some((at, fault)) => failure::failed_change(hub, &plan.changes[*at], fault, outcome),
-        None => failure::stopped(hub, plan, interrupted, outcome),
-    }
 }
 
 /// Writes what became of a hub, and the next steps.
@@ -322,17 +310,15 @@ pub(super) fn finish(hubs: &Hubs<'_>, mut reports: Vec<HubReport>, ending: Endin
 }
 
 fn summary(plan: &Plan, took: Duration) -> String {
-    let counts: Vec<String> = [
+    let words = [
         (Action::Create, "created"),
         (Action::Update, "updated"),
         (Action::Replace, "replaced"),
         (Action::Delete, "deleted"),
-    ]
-    .into_iter()
-    .map(|(action, word)| (plan.count(action), word))
-    .filter(|(count, _)| *count > 0)
-    .map(|(count, word)| format!("{word} {count}"))
-    .collect();
+    ];
+    let counts = words.map(|(action, word)| (plan.count(action), word)).into_iter();
+    let counts = counts.filter(|(count, _)| *count > 0);
+    let counts: Vec<String> = counts.map(|(count, word)| format!("{word} {count}")).collect();
     let mut text = counts.join(", ");
     if let Some(first) = text.get_mut(..1) {
         first.make_ascii_uppercase();

@@ -7,7 +7,7 @@ use crate::cloud::{Fault, Read, Waiting, Write};
 use crate::error::Error;
 use crate::model::cluster::Cluster;
 use crate::model::hub;
-use crate::model::name::{BusName, ClusterName, PermissionsBoundary, QueuePrefix, RoleName};
+use crate::model::name::{BusName, ClusterName};
 use crate::model::policy;
 use crate::model::resource::{Resource, ResourceId, Role};
 use crate::model::scope::Scope;
@@ -44,16 +44,16 @@ impl DemoAccount {
     pub(crate) async fn cluster(&self, name: &str) -> Result<DemoCluster, Error> {
         let name: ClusterName = name.parse()?;
         let role = Resource::Role(Role {
-            name: controller_role(&name)?,
+            name: format!("KarpenterServiceAccount-{name}").parse()?,
             path: "/".parse()?,
             trust: policy::router_trust(),
-            permissions_boundary: None::<PermissionsBoundary>,
+            permissions_boundary: None,
             tags: Tags::default(),
         });
         self.cloud
             .write(&Op::Create(role), Waiting::unattended())
             .await
-            .map_err(|fault| setup_failed("a controller role", &fault))?;
+            .map_err(|fault| Error::failed("cannot set up a controller role").note(fault.to_string()))?;
         let owned = format!("kubernetes.io/cluster/{name}");
         let tags = [
             (owned.as_str(), "owned"),
@@ -77,42 +77,32 @@ impl DemoAccount {
                 .collect(),
         };
         let launched = ec2::run_instances::run_instances(&self.ec2, &launch).await;
-        let ids = launched.map_err(|e| Error::failed(format!("cannot launch {what}")).note(e.to_string()))?;
-        ids.into_iter()
-            .next()
-            .ok_or_else(|| Error::failed(format!("cannot launch {what}")))
+        let failed = Error::failed(format!("cannot launch {what}"));
+        match launched {
+            Ok(ids) => ids.into_iter().next().ok_or(failed),
+            Err(e) => Err(failed.note(e.to_string())),
+        }
     }
 
     /// The names of all resources that kibus could create or change in this account.
     pub(crate) async fn resource_names(&self) -> Result<BTreeSet<String>, Error> {
-        let prefix: QueuePrefix = "".parse()?;
         let fault = |fault: Fault| Error::failed("cannot list the resources").note(fault.to_string());
-        let queues = self.cloud.cluster_queues(&prefix).await.map_err(fault)?;
+        let queues = self.cloud.cluster_queues(&"".parse()?).await.map_err(fault)?;
         let roles = self.cloud.role_names().await.map_err(fault)?;
-        let policies = roles.iter().flat_map(|role| {
-            ["base", "tenant-1"]
-                .into_iter()
-                .filter_map(|name| name.parse().ok())
-                .map(|name: ClusterName| Cluster::policy_id(&self.scope, &name, role))
-        });
-        let mut there = BTreeSet::new();
+        let clusters: [ClusterName; 2] = ["base".parse()?, "tenant-1".parse()?];
+        let policies = |role| {
+            clusters
+                .each_ref()
+                .map(|name| Cluster::policy_id(&self.scope, name, role))
+        };
+        let policies: Vec<ResourceId> = roles.iter().flat_map(policies).collect();
+        let queues = queues.into_iter().map(ResourceId::Queue);
+        let mut found: BTreeSet<_> = queues.chain(roles.into_iter().map(ResourceId::Role)).collect();
         for id in hub::ids(&self.scope).into_iter().chain(policies) {
             if self.cloud.read(&id).await.map_err(fault)?.is_some() {
-                there.insert(id);
+                found.insert(id);
             }
         }
-        let names = queues
-            .into_iter()
-            .map(ResourceId::Queue)
-            .chain(roles.into_iter().map(ResourceId::Role));
-        Ok(names.chain(there).map(|id| id.to_string()).collect())
+        Ok(found.iter().map(ResourceId::to_string).collect())
     }
-}
-
-fn controller_role(cluster: &ClusterName) -> Result<RoleName, Error> {
-    Ok(format!("KarpenterServiceAccount-{cluster}").parse()?)
-}
-
-fn setup_failed(what: &str, fault: &Fault) -> Error {
-    Error::failed(format!("cannot set up {what}")).note(fault.to_string())
 }

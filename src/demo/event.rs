@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use super::account::{DemoAccount, DemoCluster};
 use crate::model::name::ClusterName;
 use crate::model::sample_event::sample_event;
-use crate::model::scope::Scope;
 use crate::model::signal::{Signal, SubjectMember};
 
 /// An event, and what the router must do with it.
@@ -29,26 +28,15 @@ impl Sent {
     }
 }
 
-/// Makes the events of one account and Region.
-pub(crate) struct DemoEvents<'a> {
-    scope: &'a Scope,
-}
-
-impl<'a> DemoEvents<'a> {
-    pub(crate) fn new(account: &'a DemoAccount) -> Self {
-        Self { scope: &account.scope }
-    }
-
+/// The events of the demo, of this account and Region.
+impl DemoAccount {
     /// One event of every kind that names instances, about one cluster.
     pub(crate) fn of_every_kind(&self, actor: &DemoCluster) -> Vec<Sent> {
         let event = |signal: Signal| {
-            let mut event = sample_event(self.scope, signal, &[&actor.instance]);
-            event["id"] = json!(format!("{}-{}", signal.slug(), actor.name));
+            let what = format!("{} ({})", signal.slug().replace('-', " "), actor.name);
             Sent {
-                what: format!("{} ({})", signal.slug().replace('-', " "), actor.name),
-                event,
                 to: BTreeMap::from([(actor.name.clone(), vec![actor.instance.clone()])]),
-                dropped: None,
+                ..self.unwanted(&what, signal, &[&actor.instance])
             }
         };
         let names_instances = |signal: &Signal| signal.subject() != SubjectMember::Cluster;
@@ -94,7 +82,7 @@ impl<'a> DemoEvents<'a> {
 
     /// An event that no cluster receives.
     fn unwanted(&self, what: &str, signal: Signal, about: &[&str]) -> Sent {
-        let mut event = sample_event(self.scope, signal, about);
+        let mut event = sample_event(&self.scope, signal, about);
         event["id"] = json!(what.replace([' ', '(', ')'], "-"));
         Sent {
             what: what.to_owned(),

@@ -88,14 +88,14 @@ impl Ledger {
         table.row(header);
         for sent in &self.sent {
             let mut row = vec![sent.what.clone()];
-            row.extend(self.received.values().map(|events| {
-                let copies: Vec<String> = events.iter().filter(|event| is(event, sent)).map(instances).collect();
-                if copies.is_empty() {
-                    "-".to_owned()
-                } else {
-                    copies.join(" and ")
-                }
-            }));
+            row.extend(
+                self.received
+                    .values()
+                    .map(|events| match copies(events, sent).as_slice() {
+                        [] => "-".to_owned(),
+                        copies => copies.join(" and "),
+                    }),
+            );
             row.push(sent.dropped.map_or_else(String::new, |(_, reason)| reason.to_owned()));
             table.row(row);
         }
@@ -112,12 +112,12 @@ impl Ledger {
                 Error::note,
             ));
         }
-        let delivered = self.sent.iter().filter(|sent| !sent.to.is_empty()).count();
-        let split = self.sent.iter().filter(|sent| sent.to.len() > 1).count();
+        let all = self.sent.len();
         let dropped = self.sent.iter().filter(|sent| sent.to.is_empty()).count();
+        let split = self.sent.iter().filter(|sent| sent.to.len() > 1).count();
+        let delivered = all - dropped;
         Ok(format!(
-            "{} sent, {delivered} delivered ({split} split), {dropped} dropped, 0 lost, 0 misrouted",
-            self.sent.len()
+            "{all} sent, {delivered} delivered ({split} split), {dropped} dropped, 0 lost, 0 misrouted"
         ))
     }
 
@@ -128,8 +128,7 @@ impl Ledger {
         }
         for (cluster, events) in &self.received {
             for sent in &self.sent {
-                let copies: Vec<String> = events.iter().filter(|event| is(event, sent)).map(instances).collect();
-                match (sent.to.get(cluster), copies.as_slice()) {
+                match (sent.to.get(cluster), copies(events, sent).as_slice()) {
                     (Some(_), []) => deviations.push(format!("lost: {} did not reach {cluster}", sent.what)),
                     (None, [_, ..]) => deviations.push(format!("misrouted: {} reached {cluster}", sent.what)),
                     (Some(own), [copy, ..]) if *copy != own.join(", ") => {
@@ -138,27 +137,20 @@ impl Ledger {
                     _ => {}
                 }
             }
-            let unknown = events
-                .iter()
-                .filter(|event| !self.sent.iter().any(|sent| is(event, sent)));
+            let is_sent = |event: &&Value| self.sent.iter().any(|sent| event["id"] == sent.id());
+            let unknown = events.iter().filter(|event| !is_sent(event));
             deviations.extend(unknown.map(|event| format!("{cluster} received an event that was not sent: {event}")));
         }
         let mut expected: BTreeMap<&str, u64> = BTreeMap::new();
         for (metric, _) in self.sent.iter().filter_map(|sent| sent.dropped) {
             *expected.entry(metric).or_default() += 1;
         }
-        let mut all: BTreeSet<&str> = expected.keys().copied().collect();
-        all.extend(
-            self.counted
-                .keys()
-                .map(String::as_str)
-                .filter(|name| name.starts_with("Dropped") && *name != "Dropped"),
-        );
+        let reasons = self.counted.keys().map(String::as_str);
+        let reasons = reasons.filter(|name| name.starts_with("Dropped") && *name != "Dropped");
+        let all: BTreeSet<&str> = reasons.chain(expected.keys().copied()).collect();
         for metric in all {
-            let (counted, expected) = (
-                self.counted.get(metric).copied().unwrap_or(0),
-                expected.get(metric).copied().unwrap_or(0),
-            );
+            let counted = self.counted.get(metric).copied().unwrap_or(0);
+            let expected = expected.get(metric).copied().unwrap_or(0);
             if counted != expected {
                 deviations.push(format!(
                     "the router counted {counted} for {metric} instead of {expected}"
@@ -169,15 +161,15 @@ impl Ledger {
     }
 }
 
-/// Whether a received event is the one that was sent.
-fn is(event: &Value, sent: &Sent) -> bool {
-    event["id"] == sent.id()
+/// The copies of an event among those received, as their instance ids.
+fn copies(received: &[Value], sent: &Sent) -> Vec<String> {
+    let copies = received.iter().filter(|event| event["id"] == sent.id());
+    copies.map(instances).collect()
 }
 
 /// The instance ids of an event.
 fn instances(event: &Value) -> String {
-    let entities = event["detail"]["affectedEntities"].as_array();
-    let ids: Vec<&str> = match entities {
+    let ids: Vec<&str> = match event["detail"]["affectedEntities"].as_array() {
         Some(entities) => entities
             .iter()
             .filter_map(|entity| entity["entityValue"].as_str())

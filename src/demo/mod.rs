@@ -6,5 +6,5 @@ mod event;
 mod ledger;
 
 pub(crate) use account::DemoAccount;
-pub(crate) use event::{DemoEvents, Sent};
+pub(crate) use event::Sent;
 pub(crate) use ledger::Ledger;

@@ -1,5 +1,3 @@
-//! `kibus add-cluster`.
-
 use clap::builder::BoolishValueParser;
 
 use crate::cli::Ending;

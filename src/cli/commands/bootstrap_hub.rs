@@ -1,5 +1,3 @@
-//! `kibus bootstrap-hub`.
-
 use crate::cli::Ending;
 use crate::cli::hub::Hubs;
 use crate::cli::options::Given;

@@ -1,5 +1,3 @@
-//! `kibus completions`.
-
 use clap::CommandFactory;
 use clap_complete::Shell;
 

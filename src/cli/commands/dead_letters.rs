@@ -1,5 +1,3 @@
-//! `kibus dead-letters`.
-
 use std::collections::BTreeSet;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -138,13 +136,12 @@ fn show(
 /// Redrives or deletes what was shown, of all hubs at the same time, if a person agrees.
 async fn treat_all(hubs: &Hubs<'_>, args: &Args, treatment: Treatment, shown: &mut [Shown<'_>]) -> Result<(), Error> {
     let mut asked: Vec<&mut Shown<'_>> = shown.iter_mut().filter(|one| !one.ids.is_empty()).collect();
-    let mut buses: Vec<&str> = asked.iter().map(|one| one.hub.scope.bus.as_str()).collect();
-    buses.dedup();
-    let word = match treatment {
-        Treatment::Redrive => String::new(),
-        Treatment::Purge => buses.join(","),
+    let mut words = match treatment {
+        Treatment::Redrive => Vec::new(),
+        Treatment::Purge => asked.iter().map(|one| one.hub.scope.bus.as_str()).collect(),
     };
-    if let Err(error) = agree(hubs, args.consent, &word) {
+    words.dedup();
+    if let Err(error) = agree(hubs, args.consent, &words.join(",")) {
         for one in asked {
             one.report.error = Some(error.clone());
         }
@@ -179,17 +176,12 @@ async fn treat_all(hubs: &Hubs<'_>, args: &Args, treatment: Treatment, shown: &m
 /// What a person can do with the dead letters that were shown.
 fn next_steps(letters: &DeadLetterReport) -> Vec<NextStep> {
     let step = |text: &str, command: &str| NextStep::Run(Hint::command(text, Invocation::kibus(command)));
-    let mut steps = Vec::new();
-    if !ids(Treatment::Redrive, letters).is_empty() {
-        steps.push(step(
-            "When the cause is fixed, route them again:",
-            "dead-letters --redrive",
-        ));
-    }
-    if !letters.letters.is_empty() {
-        steps.push(step("To delete them:", "dead-letters --purge"));
-    }
-    steps
+    let redrive = ("When the cause is fixed, route them again:", "dead-letters --redrive");
+    let purge = ("To delete them:", "dead-letters --purge");
+    let useful = [(Treatment::Redrive, redrive), (Treatment::Purge, purge)]
+        .into_iter()
+        .filter(|(treatment, _)| !ids(*treatment, letters).is_empty());
+    useful.map(|(_, (text, command))| step(text, command)).collect()
 }
 
 /// The messages that a treatment is about: the router can route nothing that is not an event.
@@ -203,29 +195,26 @@ fn ids(treatment: Treatment, report: &DeadLetterReport) -> BTreeSet<String> {
 fn ended(hub: &ConnectedHub, treated: &Treated, interrupted: ErrorKind) -> Option<Error> {
     let returned = treated.count(|one| *one == LetterOutcome::Returned);
     let left = treated.letters.len() - treated.done() - returned;
-    let state = format!("{} processed, {left} left", treated.done());
+    let state = format!("{} processed, {left} left; no message is lost", treated.done());
     let what = match treated.treatment {
         Treatment::Redrive => "could not redrive all dead letters",
         Treatment::Purge => "could not delete all dead letters",
     };
     let again = "to continue, run again in 30 seconds:";
     if let Some(fault) = &treated.fault {
-        let error = failure::because(hub, Error::failed(what), fault).note(format!("{state}; no message is lost"));
+        let error = failure::because(hub, Error::failed(what), fault).note(state);
         return Some(error.hint_command(again, hub.command_line.as_str()));
     }
     if treated.stopped {
-        let error = Error::new(interrupted, "stopped before the end").note(format!("{state}; no message is lost"));
+        let error = Error::new(interrupted, "stopped before the end").note(state);
         return Some(error.hint_command("to continue, run again:", hub.command_line.as_str()));
     }
     if returned == 0 {
         return None;
     }
     let error = Error::failed(format!("the router could not route {returned} of the dead letters"));
-    Some(
-        error
-            .note("they stay in the dead-letter queue")
-            .hint_command("to see the reason of each:", Invocation::kibus("dead-letters")),
-    )
+    let error = error.note("they stay in the dead-letter queue");
+    Some(error.hint_command("to see the reason of each:", Invocation::kibus("dead-letters")))
 }
 
 /// The time in milliseconds of the Unix epoch.

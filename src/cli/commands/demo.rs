@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use crate::cli::stop::Stop;
 use crate::cli::{CommandLine, Ending};
-use crate::demo::{DemoAccount, DemoEvents, Ledger, Sent};
+use crate::demo::{DemoAccount, Ledger, Sent};
 use crate::error::Error;
 use crate::sandbox::{Endpoint, Sandbox, SetupStep};
 use crate::ui::Ui;
@@ -41,15 +41,14 @@ pub(super) async fn run(ui: &Ui, report: &(dyn Fn(SetupStep) + Sync)) -> Result<
     screen.kibus("add-cluster base tenant-1 --yes").await?;
 
     screen.say("Send events of EC2 and AWS Health to the hub. The router delivers each to its cluster.")?;
-    let events = DemoEvents::new(&account);
     let mut sent: Vec<Sent> = Vec::new();
     for cluster in [&base, &tenant] {
-        sent.extend(events.of_every_kind(cluster));
+        sent.extend(account.of_every_kind(cluster));
     }
-    sent.push(events.scheduled_change_of_both(&base, &tenant, &unmanaged));
-    sent.push(events.starting(&base));
-    sent.push(events.of_nobody(&unmanaged));
-    sent.push(events.probe_of(&base));
+    sent.push(account.scheduled_change_of_both(&base, &tenant, &unmanaged));
+    sent.push(account.starting(&base));
+    sent.push(account.of_nobody(&unmanaged));
+    sent.push(account.probe_of(&base));
     let ledger = Ledger::record(&account, sent).await?;
     ui.result(&ledger.table(ui.result_style().width))?;
     ui.result(&ledger.check()?)?;

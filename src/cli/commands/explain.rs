@@ -1,5 +1,3 @@
-//! `kibus explain`.
-
 use crate::cli::Ending;
 use crate::error::Error;
 use crate::plan::finding::FindingCode;

@@ -1,5 +1,3 @@
-//! `kibus list`.
-
 use std::collections::BTreeSet;
 
 use super::status::report_of;

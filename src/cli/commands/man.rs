@@ -1,5 +1,3 @@
-//! `kibus man`.
-
 use std::fs;
 use std::io;
 use std::path::PathBuf;
@@ -9,6 +7,7 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
 use crate::cli::examples::{EXIT_CODES, examples};
+use crate::cli::parse::shown;
 use crate::cli::{Cli, Ending};
 use crate::error::Error;
 use crate::ui::Ui;
@@ -39,7 +38,7 @@ pub(super) async fn run(args: Args, ui: &Ui) -> Result<Ending, Error> {
     }
     let mut command = &kibus;
     for word in &args.command {
-        let known = subcommands(command).find(|known| known.get_name() == word);
+        let known = shown(command).find(|known| known.get_name() == word);
         command = known.ok_or_else(|| {
             Error::usage(format!("there is no command `{}`", word.escape_debug()))
                 .hint_command("to list the commands:", "kibus --help")
@@ -53,12 +52,8 @@ pub(super) async fn run(args: Args, ui: &Ui) -> Result<Ending, Error> {
 
 /// The commands that have a manual page.
 fn with_subcommands(command: &Command) -> Vec<&Command> {
-    let below = subcommands(command).flat_map(with_subcommands);
+    let below = shown(command).flat_map(with_subcommands);
     std::iter::once(command).chain(below).collect()
-}
-
-fn subcommands(command: &Command) -> impl Iterator<Item = &Command> {
-    command.get_subcommands().filter(|below| !below.is_hide_set())
 }
 
 /// A whole page, with the sections EXAMPLES and EXIT STATUS.
@@ -69,7 +64,7 @@ fn page(man: &Man, command: &Command) -> io::Result<Vec<u8>> {
     man.render_synopsis_section(&mut page)?;
     man.render_description_section(&mut page)?;
     man.render_options_section(&mut page)?;
-    if subcommands(command).next().is_some() {
+    if shown(command).next().is_some() {
         man.render_subcommands_section(&mut page)?;
     }
     let mut roff = Roff::new();

@@ -1,5 +1,3 @@
-//! `kibus policy`.
-
 mod controller_roles;
 mod hub_options;
 

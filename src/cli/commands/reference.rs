@@ -2,6 +2,7 @@
 
 use clap::{Arg, ArgAction, Command, CommandFactory};
 
+use crate::cli::parse::shown;
 use crate::cli::{Cli, Ending};
 use crate::error::Error;
 use crate::ui::Ui;
@@ -30,7 +31,7 @@ fn page() -> String {
     kibus.build();
     let mut text = INTRODUCTION.to_owned();
     let global: Vec<&Arg> = options(&kibus).filter(|arg| arg.is_global_set()).collect();
-    section(&kibus, 2, &mut text);
+    section(&kibus, &mut text);
     text.push_str("\n### Global options\n\nEvery command accepts these.\n");
     table(&global, &mut text);
     commands(&kibus, &mut text);
@@ -38,11 +39,8 @@ fn page() -> String {
 }
 
 fn commands(parent: &Command, text: &mut String) {
-    for command in parent.get_subcommands().filter(|command| !command.is_hide_set()) {
-        if command.get_name() == "help" {
-            continue;
-        }
-        section(command, 2, text);
+    for command in shown(parent) {
+        section(command, text);
         let own: Vec<&Arg> = options(command).filter(|arg| !arg.is_global_set()).collect();
         if !own.is_empty() {
             table(&own, text);
@@ -51,25 +49,19 @@ fn commands(parent: &Command, text: &mut String) {
     }
 }
 
-fn section(command: &Command, level: usize, text: &mut String) {
+fn section(command: &Command, text: &mut String) {
     let name = command.get_bin_name().unwrap_or(command.get_name());
-    text.push_str(&format!("\n{} {name}\n\n", "#".repeat(level)));
+    text.push_str(&format!("\n## {name}\n\n"));
     let about = command.get_long_about().or(command.get_about());
     text.push_str(&about.map(ToString::to_string).unwrap_or_default());
     let usage = command.clone().render_usage().to_string();
     text.push_str(&format!("\n\n    {}\n", usage.trim_start_matches("Usage: ")));
-    let below = command
-        .get_subcommands()
-        .filter(|below| !below.is_hide_set() && below.get_name() != "help");
-    let below: Vec<String> = below
-        .map(|below| {
-            let about = below.get_about().map(ToString::to_string).unwrap_or_default();
-            format!("| `{}` | {} |\n", below.get_name(), cell(&about))
-        })
-        .collect();
-    if !below.is_empty() {
+    if shown(command).next().is_some() {
         text.push_str("\n| command | |\n| --- | --- |\n");
-        text.extend(below);
+    }
+    for below in shown(command) {
+        let about = below.get_about().map(ToString::to_string).unwrap_or_default();
+        text.push_str(&format!("| `{}` | {} |\n", below.get_name(), cell(&about)));
     }
 }
 
@@ -94,8 +86,7 @@ fn table(args: &[&Arg], text: &mut String) {
 }
 
 fn signature(arg: &Arg) -> String {
-    let names = arg.get_value_names().unwrap_or_default();
-    let value = names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    let value = arg.get_value_names().unwrap_or_default().join(" ");
     let takes = matches!(arg.get_action(), ArgAction::Set | ArgAction::Append);
     let optional = arg.get_num_args().is_some_and(|count| count.min_values() == 0);
     let text = match (arg.get_short(), arg.get_long()) {
@@ -136,10 +127,8 @@ fn meaning(arg: &Arg) -> String {
 
 /// Text as a table cell: on one line, with `|` escaped.
 fn cell(text: &str) -> String {
-    text.split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
-        .replace('|', "\\|")
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").replace('|', "\\|")
 }
 
 #[cfg(test)]

@@ -1,5 +1,3 @@
-//! `kibus remove-cluster`.
-
 use crate::cli::Ending;
 use crate::cli::hub::Hubs;
 use crate::cli::stages::{Consent, change};

@@ -1,4 +1,4 @@
-//! `kibus sandbox`.
+use std::collections::BTreeMap;
 
 use clap::Subcommand;
 use serde_json::json;
@@ -70,11 +70,7 @@ async fn up(ui: &Ui) -> Result<(), Error> {
 async fn env(ui: &Ui) -> Result<(), Error> {
     let variables = Sandbox::open()?.endpoint().await?.variables(DEFAULT_REGION);
     if ui.output() == Output::Json {
-        let set: serde_json::Map<_, _> = variables
-            .set
-            .into_iter()
-            .map(|(name, value)| (name.to_owned(), value.into()))
-            .collect();
+        let set: BTreeMap<_, _> = variables.set.into_iter().collect();
         return ui.out(&json!({ "set": set, "unset": variables.unset }).to_string());
     }
     ui.out(&script(&variables))

@@ -1,5 +1,3 @@
-//! `kibus status`.
-
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -79,12 +77,9 @@ async fn show(hubs: &Hubs<'_>, names: &BTreeSet<ClusterName>, again: bool) -> Re
                 hub.ui.warn_text(&format!("the clusters are unknown: {fault}"));
             }
             hubs.part(hub, true)?;
-            hub.ui.result(&text::status(
-                &hub.heading,
-                status,
-                &report.clusters,
-                hub.ui.result_style(),
-            ))?;
+            let style = hub.ui.result_style();
+            hub.ui
+                .result(&text::status(&hub.heading, status, &report.clusters, style))?;
             let unread = status.unreadable.len() + usize::from(status.undiscovered.is_some());
             report.error = failure::incomplete(unread);
         }

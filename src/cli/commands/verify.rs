@@ -1,5 +1,3 @@
-//! `kibus verify`.
-
 use std::collections::BTreeMap;
 
 use futures_util::future::{OptionFuture, join_all};
@@ -11,7 +9,6 @@ use crate::error::{Error, ErrorKind};
 use crate::model::fact::Fact;
 use crate::model::name::{ClusterName, QueueName};
 use crate::model::probe::{BUS_LIMIT, ProbeResult, Probed, RESEND};
-use crate::model::self_test::LiveTest;
 use crate::model::status::Depth;
 use crate::probe::{self, counts};
 use crate::reconcile::{
@@ -69,7 +66,10 @@ async fn examine(
     let mut survey = stages::survey(hubs, hub, |survey| needs(&target, survey)).await?;
     args.router.complete(&hub.ui, &mut target, &survey)?;
     // A probe deletes the message of a self-test that was sent before.
-    let live = live(hub, &survey).await;
+    let live = match asks_live_router(&survey) {
+        true => probe::live(&hub.cloud, &hub.scope).await,
+        false => Fact::NotAsked,
+    };
     let probes = OptionFuture::from(args.probe.then(|| probed(hub, &survey, &target)));
     let (later, probed) = tokio::join!(samples(hub, &survey, args.probe), probes);
     survey.tried = Tried {
@@ -91,9 +91,7 @@ fn check(hubs: &Hubs<'_>, hub: &ConnectedHub, survey: &Survey, target: &Target) 
     }
     let intent = match intent {
         Ok(intent) => intent,
-        Err(blocked) => {
-            return Ok(hub.failed(failure::blocked(hub, &blocked)));
-        }
+        Err(blocked) => return Ok(hub.failed(failure::blocked(hub, &blocked))),
     };
     hub.ui.warn_of(&intent, &hub.options);
     show(hub, survey, &intent)?;
@@ -140,22 +138,12 @@ async fn samples(hub: &ConnectedHub, survey: &Survey, watch: bool) -> BTreeMap<Q
     if queues.is_empty() {
         return BTreeMap::new();
     }
-    if watch {
-        let _waiting = hub
-            .ui
-            .spinner("messages wait: watching for a minute whether they are received");
-        counts::watch(&hub.cloud, &queues).await
-    } else {
-        let _waiting = hub.ui.spinner("messages wait: checking whether they are received");
-        counts::glance(&hub.cloud, &queues).await
-    }
-}
-
-async fn live(hub: &ConnectedHub, survey: &Survey) -> Fact<LiveTest> {
-    if asks_live_router(survey) {
-        probe::live(&hub.cloud, &hub.scope).await
-    } else {
-        Fact::NotAsked
+    let how = if watch { "watching for a minute" } else { "checking" };
+    let text = format!("messages wait: {how} whether they are received");
+    let _waiting = hub.ui.spinner(&text);
+    match watch {
+        true => counts::watch(&hub.cloud, &queues).await,
+        false => counts::glance(&hub.cloud, &queues).await,
     }
 }
 

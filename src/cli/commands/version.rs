@@ -1,5 +1,3 @@
-//! `kibus version`.
-
 use serde_json::json;
 
 use crate::cli::Ending;

@@ -9,8 +9,15 @@ use crate::error::{Error, ErrorKind};
 use crate::model::fault::{Fault, FaultKind};
 use crate::plan::{Action, Change, Plan};
 
-/// A change failed.
-pub(in crate::cli) fn failed_change(hub: &ConnectedHub, change: &Change, fault: &Fault, outcome: &Outcome) -> Error {
+/// Not every change was applied: one failed, or someone asked to stop.
+pub(in crate::cli) fn unfinished(hub: &ConnectedHub, plan: &Plan, outcome: &Outcome, interrupted: ErrorKind) -> Error {
+    match outcome.failed.first() {
+        Some((at, fault)) => failed_change(hub, &plan.changes[*at], fault, outcome),
+        None => stopped(hub, plan, interrupted, outcome),
+    }
+}
+
+fn failed_change(hub: &ConnectedHub, change: &Change, fault: &Fault, outcome: &Outcome) -> Error {
     let verb = match change.action {
         Action::Create => "create",
         Action::Update => "update",
@@ -37,11 +44,8 @@ pub(in crate::cli) fn failed_change(hub: &ConnectedHub, change: &Change, fault: 
         1 => error = error.note("one more failed in the same way"),
         more => error = error.note(format!("{more} more failed in the same way")),
     }
-    for (_, other) in others {
-        error = error.note(format!(
-            "at the same time, {} answered: {}",
-            other.action, other.message
-        ));
+    for (_, Fault { action, message, .. }) in others {
+        error = error.note(format!("at the same time, {action} answered: {message}"));
     }
     error.progress = Some(progress);
     let when = match fault.kind {
@@ -55,14 +59,13 @@ pub(in crate::cli) fn failed_change(hub: &ConnectedHub, change: &Change, fault: 
 }
 
 /// Interrupted once: the calls in flight are finished, and nothing is waited for any more.
-pub(in crate::cli) fn stopped(hub: &ConnectedHub, plan: &Plan, kind: ErrorKind, outcome: &Outcome) -> Error {
+fn stopped(hub: &ConnectedHub, plan: &Plan, kind: ErrorKind, outcome: &Outcome) -> Error {
     let progress = outcome.progress();
+    let (done, not_tried) = (progress.done, progress.not_tried);
+    let total = done + progress.failed + not_tried;
     let mut error = Error::new(kind, "stopped before the end")
         .note(format!(
-            "{} of {} changes applied, {} not tried; nothing needs to be undone",
-            progress.done,
-            progress.done + progress.failed + progress.not_tried,
-            progress.not_tried
+            "{done} of {total} changes applied, {not_tried} not tried; nothing needs to be undone"
         ))
         .hint_command("to continue, run again:", hub.command_line.as_str());
     let mut given_up: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
