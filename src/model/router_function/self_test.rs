@@ -147,8 +147,7 @@ impl SelfTestReport {
         if read == set {
             return Ok(());
         }
-        let words =
-            |handler: Option<RouterHandler>| handler.map_or("nothing".to_owned(), |handler| format!("`{handler}`"));
+        let words = |handler: Option<RouterHandler>| handler.map_or("nothing".to_owned(), |it| format!("`{it}`"));
         Err(format!(
             "it reads {} as its bus and queue prefix, but {} was set",
             words(read),
