@@ -1,5 +1,7 @@
 //! JSON documents (policies, patterns), and when two of them are equal.
 
+pub mod template;
+
 use std::sync::Arc;
 
 use serde_json::{Value, json};

@@ -9,12 +9,12 @@ use super::inventory::Desired;
 use super::name::{QueueName, QueuePrefix, RuleName};
 use super::options::HubOptions;
 use super::policy;
-use super::queue_policy;
+use super::policy::queue_policy;
 use super::resource::{
     Alias, Code, EventSourceMapping, Extras, Function, FunctionSettings, History, LogGroup, Logging, Queue, Redrive,
     Resource, ResourceId, Role, RolePolicy, Rule, Target,
 };
-use super::router_handler::RouterHandler;
+use super::router_function::router_handler::RouterHandler;
 use super::scope::{LIVE, Scope};
 use super::signal::{OptIn, Signal};
 use super::tags::{CLUSTER, Tags};

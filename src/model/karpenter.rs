@@ -1,5 +1,8 @@
 //! Differences between Karpenter versions that matter to the bus.
 
+pub mod controller_role;
+pub mod other_setup;
+
 use std::fmt;
 use std::str::FromStr;
 

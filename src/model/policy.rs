@@ -1,13 +1,17 @@
 //! The policies of the router and the controllers, and what keys need, from the files in `templates/policies`.
 
+pub mod inline_policy;
+pub mod queue_policy;
+pub mod tag_conditions;
+
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::document::template;
 use super::document::{Document, texts};
 use super::name::{KmsKey, QueueName, QueuePrefix};
 use super::scope::Scope;
-use super::template;
 
 /// The prefix of the `Sid` of every statement that kibus writes.
 const SID_PREFIX: &str = "Kibus";

@@ -4,12 +4,12 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::document::Document;
-use super::inline_policy::{InlinePolicy, space};
 use super::options::{ClusterOptions, HubOptions, UserTags};
 use super::policy;
-use super::router_handler::RouterHandler;
+use super::policy::inline_policy::{InlinePolicy, space};
+use super::router_function::router_handler::RouterHandler;
+use super::router_function::self_test::{LiveTest, SelfTestReport};
 use super::scope::tests::scope;
-use super::self_test::{LiveTest, SelfTestReport};
 use super::tags::{BUS, CLUSTER, CONTROLLER_ROLE, Tags};
 
 /// Text of any characters, with those that control a terminal or a reader more often.

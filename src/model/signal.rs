@@ -3,9 +3,11 @@
 //! Source of the kinds: `pkg/controllers/interruption/messages` of aws/karpenter-provider-aws. Its parsers are keyed on
 //! exactly (`version`, `source`, `detail-type`), and it deletes events that it does not know.
 
+pub mod sample_event;
+
 use super::document::Document;
+use super::document::template;
 use super::name::AccountId;
-use super::template;
 
 /// The `source` of a probe event. AWS rejects events of others whose source begins with `aws.`.
 pub const PROBE_SOURCE: &str = "kibus.probe";
@@ -82,7 +84,7 @@ columns! {
     /// The option of the hub that asks for its rule; `None` if the hub always has it.
     pub opt_in: Option<OptIn>,
     /// Other members of the detail of a sample event.
-    pub(super) sample_members: &'static [(&'static str, &'static str)],
+    sample_members: &'static [(&'static str, &'static str)],
 }
 
 macro_rules! signals {

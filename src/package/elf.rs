@@ -71,11 +71,7 @@ fn newest_glibc(file: &ElfFile64<'_, Endianness>, binary: &[u8]) -> Option<((u32
                 continue;
             };
             let name = String::from_utf8_lossy(name).into_owned();
-            if let Some(number) = glibc_version(&name)
-                && newest.as_ref().is_none_or(|(newest, _)| number > *newest)
-            {
-                newest = Some((number, name));
-            }
+            newest = newest.max(glibc_version(&name).map(|number| (number, name)));
         }
     }
     newest

@@ -47,8 +47,8 @@ fn rewrite(body: &str) -> Option<String> {
     let envelope = Members::parse(body)?;
     let last = |name| {
         let mut members = envelope.iter().rev();
-        let member = members.find(|member| member.folds_to(name) && member.value().get() != "null")?;
-        json::text(member.value())
+        let member = members.find(|member| member.folds_to(name) && member.value.get() != "null")?;
+        json::text(member.value)
     };
     let signal = last("source").and_then(|source| Signal::of(&source, &last("detail-type")?));
     merge(&[body], &Shape::Object(&shape::envelope(signal)))
@@ -79,10 +79,10 @@ fn merge_objects(written: &[&str], known: &[(&str, Shape<'_>)]) -> Option<String
     for member in objects.iter().flat_map(Members::iter) {
         match known.iter().position(|(key, _)| member.folds_to(key)) {
             Some(place) => {
-                changed |= member.name() != known[place].0 || !values[place].is_empty();
-                values[place].push(member.value().get());
+                changed |= member.name != known[place].0 || !values[place].is_empty();
+                values[place].push(member.value.get());
             }
-            None => others.push_str(&format!("{}:{},", member.key(), member.value().get())),
+            None => others.push_str(&format!("{}:{},", member.key, member.value.get())),
         }
     }
     let mut read = String::new();

@@ -11,27 +11,13 @@ pub(super) struct Members<'a>(Vec<Member<'a>>);
 
 /// A member of an object.
 pub(super) struct Member<'a> {
-    name: String,
-    key: &'a str,
-    value: &'a RawValue,
+    pub(super) name: String,
+    /// Its key as it is written, with the quotation marks.
+    pub(super) key: &'a str,
+    pub(super) value: &'a RawValue,
 }
 
-impl<'a> Member<'a> {
-    /// Its name.
-    pub(super) fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Its key as it is written, with the quotation marks.
-    pub(super) fn key(&self) -> &'a str {
-        self.key
-    }
-
-    /// Its value.
-    pub(super) fn value(&self) -> &'a RawValue {
-        self.value
-    }
-
+impl Member<'_> {
     /// Whether Go's JSON parser takes its name for this one: in any case, and with two letters of Unicode that fold to ASCII.
     pub(super) fn folds_to(&self, name: &str) -> bool {
         let folded = self.name.chars().map(|c| match c {
@@ -61,7 +47,8 @@ impl<'a> Members<'a> {
 
     /// The value of a member, including `null`; of several, the last.
     pub(super) fn written(&self, name: &str) -> Option<&'a RawValue> {
-        self.0.iter().rfind(|member| member.name == name).map(Member::value)
+        let member = self.0.iter().rfind(|member| member.name == name)?;
+        Some(member.value)
     }
 
     /// The members of a member that is an object.

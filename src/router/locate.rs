@@ -16,16 +16,8 @@ use crate::wire::ec2::describe_tags::MAX_IDS;
 /// The owner of each instance that has an answer, or why there is none.
 pub(super) type InstanceOwners = HashMap<InstanceId, Result<InstanceOwner, RetryReason>>;
 
-/// Instances without an answer so far, and why the last call gave none.
-pub(super) struct Unanswered {
-    chunks: Vec<(Vec<InstanceId>, RetryReason)>,
-}
-
-impl Unanswered {
-    pub(super) fn is_empty(&self) -> bool {
-        self.chunks.is_empty()
-    }
-}
+/// Instances without an answer so far, as one call asks for them, and why the last call gave none.
+pub(super) type Unanswered = Vec<(Vec<InstanceId>, RetryReason)>;
 
 /// Finds the owners of these instances with the cache and one try of every call.
 pub(super) async fn locate<T: InstanceTags, Q: Queues, C: Clock>(
@@ -56,10 +48,10 @@ pub(super) async fn retry<T: InstanceTags, Q: Queues, C: Clock>(
     let mut owners = InstanceOwners::new();
     let mut backoff = Backoff::default();
     while !unanswered.is_empty() && backoff.again(&context.clock).await {
-        let chunks = unanswered.chunks.into_iter().map(|(chunk, _)| chunk).collect();
+        let chunks = unanswered.into_iter().map(|(chunk, _)| chunk).collect();
         unanswered = ask(context, chunks, &mut owners).await;
     }
-    for (chunk, why) in unanswered.chunks {
+    for (chunk, why) in unanswered {
         owners.extend(chunk.into_iter().map(|id| (id, Err(why))));
     }
     owners
@@ -70,7 +62,7 @@ async fn ask<T: InstanceTags, Q: Queues, C: Clock>(
     chunks: Vec<Vec<InstanceId>>,
     owners: &mut InstanceOwners,
 ) -> Unanswered {
-    let mut unanswered = Unanswered { chunks: Vec::new() };
+    let mut unanswered = Unanswered::new();
     let mut tasks = JoinSet::new();
     let mut asked: HashMap<_, Vec<InstanceId>> = HashMap::new();
     let mut waiting = chunks;
@@ -107,11 +99,11 @@ async fn ask<T: InstanceTags, Q: Queues, C: Clock>(
                 let (left, right) = chunk.split_at(chunk.len() / 2);
                 waiting.extend([left.to_vec(), right.to_vec()]);
             }
-            Some(Err(CallFailure::Again(why))) => unanswered.chunks.push((chunk, why)),
+            Some(Err(CallFailure::Again(why))) => unanswered.push((chunk, why)),
             Some(Err(CallFailure::Denied | CallFailure::Absent | CallFailure::Refused | CallFailure::TooLong)) => {
                 owners.extend(chunk.into_iter().map(|id| (id, Err(RetryReason::TagsRefused))));
             }
-            None => unanswered.chunks.push((chunk, RetryReason::OutOfTime)),
+            None => unanswered.push((chunk, RetryReason::OutOfTime)),
         }
     }
 }

@@ -83,7 +83,7 @@ impl Shape<'_> {
                             let is_read = ["latestDescription", "language"]
                                 .iter()
                                 .any(|name| member.folds_to(name));
-                            !is_read || is_text(member.value())
+                            !is_read || is_text(member.value)
                         })
                     })
             }),

@@ -21,7 +21,6 @@ use super::connection::{self, CONNECT};
 use super::invocation::{route_batch, route_event};
 use super::payload::Payload;
 use super::queues::SqsQueues;
-use super::report::InvocationReport;
 use super::self_test;
 use crate::model::name::BusName;
 use crate::model::router_build::MARK;
@@ -97,7 +96,8 @@ impl LambdaFunction {
             Payload::Batch(messages) => route_batch(router, messages, deadline, request).await,
             Payload::Event(message) => route_event(router, message, deadline, request).await,
         };
-        print_report(&finished.report);
+        print(&finished.report.decisions);
+        print(&finished.report.metrics);
         let unrouted = || failed("NotRouted", "nothing could be routed; the log has the reason");
         finished.answer.ok_or_else(unrouted)
     }
@@ -146,11 +146,6 @@ async fn configuration(connector: &SharedHttpConnector) -> SdkConfig {
         .timeout_config(timeouts)
         .load()
         .await
-}
-
-fn print_report(report: &InvocationReport) {
-    print(&report.decisions);
-    print(&report.metrics);
 }
 
 /// Writes lines to standard output, from which Lambda takes logs. No message should wait for a line that cannot be

@@ -44,31 +44,21 @@ pub(super) async fn find(directory: &Path) -> Result<&'static str, SandboxError>
 }
 
 async fn find_among<'a>(programs: &[&'a str], directory: &Path) -> Result<&'a str, SandboxError> {
-    let (mut old, mut no_venv) = (None, None);
+    let mut old = None;
+    let mut no_venv = None;
     for &program in programs {
-        let name = || program.to_owned();
         match check(program, directory).await {
             Suitability::Good => return Ok(program),
-            Suitability::Old(version) => {
-                old = old.or_else(|| {
-                    Some(SandboxError::OldPython {
-                        program: name(),
-                        version,
-                    })
-                })
-            }
-            Suitability::NoVenv(version) => {
-                no_venv = no_venv.or_else(|| {
-                    Some(SandboxError::NoVenv {
-                        program: name(),
-                        version,
-                    })
-                });
-            }
+            Suitability::Old(version) => old = old.or(Some((program.to_owned(), version))),
+            Suitability::NoVenv(version) => no_venv = no_venv.or(Some((program.to_owned(), version))),
             Suitability::NotPython => {}
         }
     }
-    Err(no_venv.or(old).unwrap_or(SandboxError::NoPython))
+    Err(match (no_venv, old) {
+        (Some((program, version)), _) => SandboxError::NoVenv { program, version },
+        (None, Some((program, version))) => SandboxError::OldPython { program, version },
+        (None, None) => SandboxError::NoPython,
+    })
 }
 
 async fn check(program: &str, directory: &Path) -> Suitability {

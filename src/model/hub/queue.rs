@@ -2,7 +2,7 @@
 
 use crate::model::name::{KmsKey, QueueName};
 use crate::model::options::HubOptions;
-use crate::model::queue_policy;
+use crate::model::policy::queue_policy;
 use crate::model::resource::{Encryption, MessageLimit, Queue};
 use crate::model::scope::Scope;
 use crate::model::tags::Tags;

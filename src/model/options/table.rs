@@ -12,7 +12,7 @@ use super::witness::{
 use crate::error::quoted;
 use crate::model::karpenter::KarpenterVersion;
 use crate::model::name::{KmsKey, PermissionsBoundary, QueuePrefix, RolePath};
-use crate::model::queue_policy::Senders;
+use crate::model::policy::queue_policy::Senders;
 use crate::model::resource::Architecture;
 use crate::model::tags::Tags;
 use ByTagAlone::{RefusedUnless, Set};

@@ -2,9 +2,9 @@
 
 use crate::model::name::RolePath;
 use crate::model::policy;
-use crate::model::queue_policy::is_locked;
+use crate::model::policy::queue_policy::is_locked;
 use crate::model::resource::{Resource, ResourceId};
-use crate::model::router_handler::RouterHandler;
+use crate::model::router_function::router_handler::RouterHandler;
 use crate::model::scope::Scope;
 use crate::model::tags::Tags;
 

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::model::hub::default_queue_prefix;
-use crate::model::queue_policy::{self, Senders};
+use crate::model::policy::queue_policy::{self, Senders};
 use crate::model::scope::tests::{scope, scope_in};
 
 fn key() -> KmsKey {

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::resource::FunctionSettings;
-use super::router_handler::RouterHandler;
-use super::scope::Scope;
 use crate::error::excerpt;
+use crate::model::resource::FunctionSettings;
+use crate::model::router_function::router_handler::RouterHandler;
+use crate::model::scope::Scope;
 
 /// The `source` of the request. Only an invocation of the function carries it; no rule matches it.
 pub const SOURCE: &str = "kibus.selftest";
@@ -147,8 +147,7 @@ impl SelfTestReport {
         if read == set {
             return Ok(());
         }
-        let words =
-            |handler: Option<RouterHandler>| handler.map_or("nothing".to_owned(), |handler| format!("`{handler}`"));
+        let words = |handler: Option<RouterHandler>| handler.map_or("nothing".to_owned(), |it| format!("`{it}`"));
         Err(format!(
             "it reads {} as its bus and queue prefix, but {} was set",
             words(read),

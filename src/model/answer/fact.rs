@@ -1,6 +1,6 @@
 //! What is known of one thing.
 
-use super::fault::Fault;
+use crate::model::answer::fault::Fault;
 
 /// The answer to one question.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

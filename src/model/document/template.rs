@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::document::Document;
+use crate::model::document::Document;
 
 /// A JSON document that is part of the program, with every `${name}` in it replaced. A string that is nothing but `${name}`
 /// becomes the value itself, so a list stays a list; a longer string can contain only text.

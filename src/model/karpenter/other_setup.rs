@@ -1,7 +1,7 @@
 //! What other tools set up for the interruption handling of a cluster's Karpenter: the usual names of its queue, and the
 //! managed policies that may name it.
 
-use super::name::{ClusterName, QueueName};
+use crate::model::name::{ClusterName, QueueName};
 
 /// The text before the cluster's name in the name of its queue:
 ///

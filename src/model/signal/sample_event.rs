@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::scope::Scope;
-use super::signal::{Signal, SubjectMember};
+use crate::model::scope::Scope;
+use crate::model::signal::{Signal, SubjectMember};
 
 /// The `time` of every sample.
 const SAMPLE_TIME: &str = "2026-11-20T14:02:31Z";

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::document::Document;
+use crate::model::document::Document;
 
 /// An inline policy as IAM has it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::str::FromStr;
 
-use super::name::{ClusterName, NameError, RoleName};
+use crate::model::name::{ClusterName, NameError, RoleName};
 
 /// The place of the cluster's name in a [`RoleTemplate`].
 const PLACEHOLDER: &str = "{cluster}";

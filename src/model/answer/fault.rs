@@ -1,6 +1,6 @@
 //! Why a call to AWS failed, as data.
 
-use super::name::FunctionName;
+use crate::model::name::FunctionName;
 
 /// A call to AWS that failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,6 +1,6 @@
 //! The Regions where SQS does not support tags in IAM conditions.
 
-use super::name::Region;
+use crate::model::name::Region;
 
 /// In these Regions `aws:ResourceTag` and `aws:RequestTag` match no call of SQS: Hyderabad, Melbourne, Zurich and Spain
 /// (SQS developer guide, "Attribute-based access control for Amazon SQS", read in November 2026; the guide covers only

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::document::Document;
-use super::name::{QueueName, RuleName};
-use super::policy::replace_statements;
-use super::scope::Scope;
-use super::template;
+use crate::model::document::Document;
+use crate::model::document::template;
+use crate::model::name::{QueueName, RuleName};
+use crate::model::policy::replace_statements;
+use crate::model::scope::Scope;
 
 /// Which principals of the account may send to a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +36,8 @@ pub fn hub_queue<'a>(
         ("queue_arn", scope.queue_arn(queue).into()),
         ("rule_arns", rules.into()),
     ];
-    let policy = include_str!("../../templates/policies/hub-queue.json");
-    let lock = include_str!("../../templates/policies/hub-queue-lock.json");
+    let policy = include_str!("../../../templates/policies/hub-queue.json");
+    let lock = include_str!("../../../templates/policies/hub-queue-lock.json");
     with_lock(policy, lock, &values, senders)
 }
 
@@ -56,8 +56,8 @@ pub fn cluster_queue(scope: &Scope, queue: &QueueName, senders: Senders) -> Docu
             vec![scope.roles_arn(role.as_str()), scope.roles_arn(&format!("*/{role}"))].into(),
         ),
     ];
-    let policy = include_str!("../../templates/policies/cluster-queue.json");
-    let lock = include_str!("../../templates/policies/cluster-queue-lock.json");
+    let policy = include_str!("../../../templates/policies/cluster-queue.json");
+    let lock = include_str!("../../../templates/policies/cluster-queue-lock.json");
     with_lock(policy, lock, &values, senders)
 }
 

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use super::name::{BusName, NameError, QueuePrefix};
-use super::resource::FunctionSettings;
+use crate::model::name::{BusName, NameError, QueuePrefix};
+use crate::model::resource::FunctionSettings;
 
 /// The environment variable in which Lambda passes the handler to the process.
 pub const HANDLER_VARIABLE: &str = "_HANDLER";
