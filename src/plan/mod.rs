@@ -124,18 +124,16 @@ fn policies_go_with_their_role(
     wanted: &Desired,
     observed: &Observed,
 ) {
-    let replaced: BTreeSet<_> = changes
-        .iter()
-        .filter(|change| change.action == Action::Replace)
+    let is_replaced = |change: &&Change| change.action == Action::Replace;
+    let roles = changes.iter().filter(is_replaced);
+    let roles: BTreeSet<_> = roles
         .filter_map(|change| Some(change.after.as_ref()?.as_role()?.name.clone()))
         .collect();
     for resource in wanted.resources() {
-        let Some(policy) = resource.as_role_policy() else {
-            continue;
-        };
         let id = resource.id();
-        if let Some(before) = observed.resource(&id)
-            && replaced.contains(&policy.role)
+        if let Some(policy) = resource.as_role_policy()
+            && roles.contains(&policy.role)
+            && let Some(before) = observed.resource(&id)
         {
             let fields = diff(resource, before);
             changes.retain(|change| change.id != id);

@@ -45,11 +45,10 @@ impl<'a> Owners<'a> {
     pub(super) fn new(scope: &'a Scope, desired: &Desired, observed: &Observed) -> Self {
         let queues = desired.resources().chain(observed.resources());
         let clusters = queues.filter_map(|queue| queue.tags()?.cluster_of(&scope.bus));
+        let policies = clusters.map(|cluster| (scope.controller_policy(&cluster), cluster));
         Self {
             scope,
-            policies: clusters
-                .map(|cluster| (scope.controller_policy(&cluster), cluster))
-                .collect(),
+            policies: policies.collect(),
         }
     }
 
