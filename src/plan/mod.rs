@@ -23,7 +23,6 @@ pub use concurrency::check_concurrency;
 pub use controller_role::{ROLE_SPACE, check_space};
 pub use diff::diff;
 pub use order::Step;
-pub use owner::Owner;
 pub use refusal::Refusal;
 pub use second_source::{Grant, PolicyKind, SecondSource, SecondSources, Unseen, other_queues};
 
@@ -83,8 +82,8 @@ pub fn plan(scope: &Scope, wanted: &Desired, observed: &Observed) -> Plan {
                 if !fields.is_empty() {
                     let mut wanted = wanted.clone();
                     keep_versions(observed, &mut wanted, &mut fields);
-                    let owner = owners.of(&wanted);
-                    changes.push(Change::between(owner, observed.as_ref().clone(), wanted, fields));
+                    let cluster = owners.of(&wanted);
+                    changes.push(Change::between(cluster, observed.as_ref().clone(), wanted, fields));
                 }
             }
         }

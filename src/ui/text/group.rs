@@ -2,13 +2,14 @@
 
 use std::cmp::Ordering;
 
-use crate::plan::{Change, Owner, Plan};
+use crate::model::name::ClusterName;
+use crate::plan::{Change, Plan};
 
 /// Changes that belong together, in the order of the plan.
 #[derive(Debug)]
 pub(super) struct Group<'a> {
-    /// The hub or the cluster.
-    pub(super) owner: &'a Owner,
+    /// The cluster; `None` for the hub.
+    pub(super) cluster: Option<&'a ClusterName>,
     /// The changes.
     pub(super) changes: Vec<&'a Change>,
 }
@@ -17,15 +18,15 @@ pub(super) struct Group<'a> {
 pub(super) fn groups(plan: &Plan) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for change in &plan.changes {
-        match groups.iter_mut().find(|group| *group.owner == change.owner) {
+        match groups.iter_mut().find(|group| group.cluster == change.cluster.as_ref()) {
             Some(group) => group.changes.push(change),
             None => groups.push(Group {
-                owner: &change.owner,
+                cluster: change.cluster.as_ref(),
                 changes: vec![change],
             }),
         }
     }
-    groups.sort_by_key(|group| group.owner.cluster().map(|name| counted(name.as_str())));
+    groups.sort_by_key(|group| group.cluster.map(|name| counted(name.as_str())));
     groups
 }
 

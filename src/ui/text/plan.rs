@@ -39,11 +39,14 @@ pub fn plan(about: &Heading, plan: &Plan, style: Style) -> String {
     let columns = Columns::of(plan, style);
     let groups = groups(plan);
     let (detailed, brief) = split_groups(&groups, style);
-    let titled = groups.iter().any(|group| group.owner.cluster().is_some());
+    let titled = groups.iter().any(|group| group.cluster.is_some());
     for group in detailed {
         lines.push(String::new());
         if titled {
-            let title = shortened(&escape(&group.owner.to_string()), style.width, 2);
+            let title = group
+                .cluster
+                .map_or_else(|| "hub".to_owned(), |name| format!("cluster {name}"));
+            let title = shortened(&escape(&title), style.width, 2);
             lines.push(format!("  {}", style.paint.bold(&title)));
         }
         for change in &group.changes {
@@ -194,7 +197,7 @@ fn split_groups<'a, 'b>(
     style: Style,
 ) -> (Vec<&'b Group<'a>>, Vec<(Action, Vec<&'b Group<'a>>)>) {
     let is_all = |group: &Group<'_>, action| {
-        group.owner.cluster().is_some() && group.changes.iter().all(|change| change.action == action)
+        group.cluster.is_some() && group.changes.iter().all(|change| change.action == action)
     };
     let mut detailed: Vec<&Group<'a>> = groups.iter().collect();
     let mut brief = Vec::new();
@@ -219,7 +222,7 @@ fn cluster_lines(action: Action, groups: &[&Group<'_>], style: Style) -> Vec<Str
     let mut table = Table::new([Align::Left, Align::Left]);
     table.row(["  cluster", "controller role"].map(|title| style.paint.dim(title)));
     for group in groups {
-        let cluster = group.owner.cluster().map_or("", ClusterName::as_str);
+        let cluster = group.cluster.map_or("", ClusterName::as_str);
         let policy = |change: &&Change| {
             change
                 .after
