@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::model::resource::{LogGroup, Resource};
-use crate::plan::{Op, Owner, Step};
+use crate::plan::{Op, Step};
 use scripted::{Behavior, Moment, Scripted, fault};
 
 fn resource(change: usize) -> Resource {
@@ -26,8 +26,8 @@ fn made_up(changes: &[(bool, u32)]) -> Plan {
     let mut plan = Plan::default();
     for (change, (replaces, waits_for)) in changes.iter().enumerate() {
         let (old, new) = (
-            Change::delete(Owner::Hub, resource(change)),
-            Change::create(Owner::Hub, resource(change)),
+            Change::delete(None, resource(change)),
+            Change::create(None, resource(change)),
         );
         let mut ops = vec![Op::Create(resource(change))];
         if *replaces {

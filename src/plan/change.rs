@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::Owner;
 use crate::model::field::{FieldName, FieldValue};
+use crate::model::name::ClusterName;
 use crate::model::resource::{Resource, ResourceId};
 
 /// The kind of a change.
@@ -74,8 +74,8 @@ impl FieldChange {
 pub struct Change {
     pub action: Action,
     pub id: ResourceId,
-    /// The part of the bus that the resource belongs to.
-    pub owner: Owner,
+    /// The cluster that the resource belongs to; `None` for the hub.
+    pub cluster: Option<ClusterName>,
     /// The fields that change; for a create and a delete, every field.
     pub fields: Vec<FieldChange>,
     /// The observed resource; `None` for a create.
@@ -87,12 +87,12 @@ pub struct Change {
 impl Change {
     /// A create.
     #[must_use]
-    pub fn create(owner: Owner, after: Resource) -> Self {
+    pub fn create(cluster: Option<ClusterName>, after: Resource) -> Self {
         let fields = set_fields(&after).map(|(path, to)| FieldChange::new(path, FieldValue::Unset, to));
         Self {
             action: Action::Create,
             id: after.id(),
-            owner,
+            cluster,
             fields: fields.collect(),
             before: None,
             after: Some(after),
@@ -101,12 +101,12 @@ impl Change {
 
     /// A delete.
     #[must_use]
-    pub fn delete(owner: Owner, before: Resource) -> Self {
+    pub fn delete(cluster: Option<ClusterName>, before: Resource) -> Self {
         let fields = set_fields(&before).map(|(path, from)| FieldChange::new(path, from, FieldValue::Unset));
         Self {
             action: Action::Delete,
             id: before.id(),
-            owner,
+            cluster,
             fields: fields.collect(),
             before: Some(before),
             after: None,
@@ -115,7 +115,7 @@ impl Change {
 
     /// A change of these fields: an update, or a replacement if AWS cannot change one of them in place.
     #[must_use]
-    pub fn between(owner: Owner, before: Resource, after: Resource, fields: Vec<FieldChange>) -> Self {
+    pub fn between(cluster: Option<ClusterName>, before: Resource, after: Resource, fields: Vec<FieldChange>) -> Self {
         let is_fixed = |field: &FieldChange| after.particulars().is_fixed(&field.path);
         Self {
             action: match fields.iter().any(is_fixed) {
@@ -123,7 +123,7 @@ impl Change {
                 false => Action::Update,
             },
             id: after.id(),
-            owner,
+            cluster,
             fields,
             before: Some(before),
             after: Some(after),

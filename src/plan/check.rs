@@ -2,10 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::Plan;
-use super::Refusal;
 use super::change::{Action, Change, FieldChange};
-use super::diff;
+use super::{Plan, Refusal, diff};
 use crate::iam::grants::queues_received_from;
 use crate::iam::pattern::matches;
 use crate::model::field::{FieldName, FieldValue};
@@ -162,7 +160,7 @@ fn foreign_targets(_: &Scope, change: &Change, _: &Observed) -> Option<Refusal> 
 /// Whether a cluster's policy grants queues, and none of them is the cluster's own.
 fn others_policy(scope: &Scope, change: &Change, observed: &Observed) -> Option<Refusal> {
     let policy = change.before.as_ref()?.as_role_policy()?;
-    let own: BTreeSet<String> = match (&change.after, change.owner.cluster()) {
+    let own: BTreeSet<String> = match (&change.after, &change.cluster) {
         (Some(Resource::RolePolicy(after)), Some(_)) => queues_received_from(&after.document),
         (_, Some(cluster)) => observed
             .resources()

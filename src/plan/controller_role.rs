@@ -18,10 +18,7 @@ pub fn check_space(role: &RoleName, wanted: &[&RolePolicy], live: &[InlinePolicy
     let sum = |policies: Vec<&InlinePolicy>| policies.iter().map(|policy| space(&policy.text)).sum::<usize>();
     let (before, others): (Vec<_>, Vec<_>) = live.iter().partition(named);
     let (before, others) = (sum(before), sum(others));
-    let needed = wanted
-        .iter()
-        .map(|policy| space(&policy.document.compact()))
-        .sum::<usize>();
+    let needed = wanted.iter().map(|policy| space(&policy.document.compact())).sum();
     if needed > before && others + needed > ROLE_SPACE {
         return Err(Refusal::NoRoleSpace {
             role: role.clone(),

@@ -23,7 +23,6 @@ pub use concurrency::check_concurrency;
 pub use controller_role::{ROLE_SPACE, check_space};
 pub use diff::diff;
 pub use order::Step;
-pub use owner::Owner;
 pub use refusal::Refusal;
 pub use second_source::{Grant, PolicyKind, SecondSource, SecondSources, Unseen, other_queues};
 
@@ -83,8 +82,8 @@ pub fn plan(scope: &Scope, wanted: &Desired, observed: &Observed) -> Plan {
                 if !fields.is_empty() {
                     let mut wanted = wanted.clone();
                     keep_versions(observed, &mut wanted, &mut fields);
-                    let owner = owners.of(&wanted);
-                    changes.push(Change::between(owner, observed.as_ref().clone(), wanted, fields));
+                    let cluster = owners.of(&wanted);
+                    changes.push(Change::between(cluster, observed.as_ref().clone(), wanted, fields));
                 }
             }
         }
@@ -124,18 +123,16 @@ fn policies_go_with_their_role(
     wanted: &Desired,
     observed: &Observed,
 ) {
-    let replaced: BTreeSet<_> = changes
-        .iter()
-        .filter(|change| change.action == Action::Replace)
+    let is_replaced = |change: &&Change| change.action == Action::Replace;
+    let roles = changes.iter().filter(is_replaced);
+    let roles: BTreeSet<_> = roles
         .filter_map(|change| Some(change.after.as_ref()?.as_role()?.name.clone()))
         .collect();
     for resource in wanted.resources() {
-        let Some(policy) = resource.as_role_policy() else {
-            continue;
-        };
         let id = resource.id();
-        if let Some(before) = observed.resource(&id)
-            && replaced.contains(&policy.role)
+        if let Some(policy) = resource.as_role_policy()
+            && roles.contains(&policy.role)
+            && let Some(before) = observed.resource(&id)
         {
             let fields = diff(resource, before);
             changes.retain(|change| change.id != id);

@@ -98,7 +98,7 @@ fn changes_settings(case: &Case<'_>, setting: &ClusterSetting) -> bool {
     let new_queue = |change: &Change| {
         matches!(change.action, Action::Create | Action::Replace)
             && matches!(change.id, ResourceId::Queue(_))
-            && change.owner.cluster().is_some()
+            && change.cluster.is_some()
     };
     setting.show_settings
         || setting.options.karpenter_version.is_some()

@@ -102,7 +102,7 @@ pub(super) fn of_untagged(survey: &Survey, clusters: &BTreeSet<ClusterName>) -> 
 pub(super) fn check(survey: &Survey, plan: &Plan, applies: impl Fn(&ClusterName) -> bool) -> Vec<Refusal> {
     plan.changes
         .iter()
-        .filter(|change| change.owner.cluster().is_some_and(&applies))
+        .filter(|change| change.cluster.as_ref().is_some_and(&applies))
         .filter_map(|change| unconfirmed(survey, change).or_else(|| unconfirmed_removal(survey, change)))
         .collect()
 }
@@ -144,7 +144,7 @@ impl SavedRoles {
 
 fn unconfirmed(survey: &Survey, change: &Change) -> Option<Refusal> {
     let (Action::Create, ResourceId::RolePolicy(role, policy), Some(cluster)) =
-        (change.action, &change.id, change.owner.cluster())
+        (change.action, &change.id, &change.cluster)
     else {
         return None;
     };
@@ -168,7 +168,7 @@ fn unconfirmed(survey: &Survey, change: &Change) -> Option<Refusal> {
 /// Refuses to delete the policy of a registered cluster whose queue names no role.
 fn unconfirmed_removal(survey: &Survey, change: &Change) -> Option<Refusal> {
     let (Action::Delete, ResourceId::RolePolicy(role, policy), Some(cluster)) =
-        (change.action, &change.id, change.owner.cluster())
+        (change.action, &change.id, &change.cluster)
     else {
         return None;
     };

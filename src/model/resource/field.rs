@@ -77,7 +77,6 @@ pub(super) use fields;
 /// One setting of a resource under a dotted path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// The dotted path, like `redrive.max_receives`.
     pub path: String,
     pub value: FieldValue,
 }

@@ -54,6 +54,15 @@ pub enum Reading {
     Unreadable(Fault),
 }
 
+impl Reading {
+    fn present(&self) -> Option<&Resource> {
+        match self {
+            Self::Present(resource) => Some(resource),
+            Self::Absent | Self::Unreadable(_) => None,
+        }
+    }
+}
+
 /// The resources that were read, with the answer for each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observed(BTreeMap<ResourceId, Reading>);
@@ -83,18 +92,12 @@ impl Observed {
     /// The resource of this id, if it was read and exists.
     #[must_use]
     pub fn resource(&self, id: &ResourceId) -> Option<&Resource> {
-        match self.0.get(id) {
-            Some(Reading::Present(resource)) => Some(resource),
-            Some(Reading::Absent | Reading::Unreadable(_)) | None => None,
-        }
+        self.0.get(id)?.present()
     }
 
     /// Every resource that exists.
     pub fn resources(&self) -> impl Iterator<Item = &Resource> {
-        self.0.values().filter_map(|reading| match reading {
-            Reading::Present(resource) => Some(resource.as_ref()),
-            Reading::Absent | Reading::Unreadable(_) => None,
-        })
+        self.0.values().filter_map(Reading::present)
     }
 
     /// Every id that was read, with its answer.

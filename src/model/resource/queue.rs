@@ -164,12 +164,8 @@ impl Particulars for Queue {
 
     fn edges(&self, scope: &Scope) -> Vec<Edge> {
         let router_policy = ResourceId::RolePolicy(scope.router_role(), scope.router_policy());
-        let because = "the router may use a key before its queues do";
-        vec![
-            Tie::UsesWhenWritten
-                .to(router_policy, because)
-                .when(Effect::Encrypts, Effect::AllowsKey),
-        ]
+        let edge = Tie::UsesWhenWritten.to(router_policy, "the router may use a key before its queues do");
+        vec![edge.when(Effect::Encrypts, Effect::AllowsKey)]
     }
 
     fn effects(&self, before: Option<&Resource>) -> Vec<Effect> {

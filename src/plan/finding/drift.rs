@@ -33,7 +33,7 @@ pub fn changed(
         .enumerate()
         .filter(|(_, change)| !refused.contains(&change.id))
         .filter_map(|(place, change)| {
-            let cluster = change.owner.cluster().cloned();
+            let cluster = change.cluster.clone();
             let unconfirmed = refusals.iter().find(|refusal| refusal.is_unconfirmed(cluster.as_ref()));
             // Which resource is not part of the configuration depends on the tag.
             if unconfirmed.is_some() && change.action == Action::Delete {

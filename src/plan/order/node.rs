@@ -23,7 +23,7 @@ impl Node {
         Self {
             change: place,
             id: resource.id(),
-            cluster: change.owner.cluster().cloned(),
+            cluster: change.cluster.clone(),
             edges: resource.edges(scope),
             effects: match &op {
                 Op::Create(to) => to.particulars().effects(change.before.as_ref()),

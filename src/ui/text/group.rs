@@ -3,12 +3,14 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use crate::plan::{Change, Owner, Plan};
+use crate::model::name::ClusterName;
+use crate::plan::{Change, Plan};
 
 /// Changes that belong together, in the order of the plan.
 #[derive(Debug)]
 pub(super) struct Group<'a> {
-    pub(super) owner: &'a Owner,
+    /// The cluster; `None` for the hub.
+    pub(super) cluster: Option<&'a ClusterName>,
     pub(super) changes: Vec<&'a Change>,
 }
 
@@ -16,10 +18,10 @@ pub(super) struct Group<'a> {
 pub(super) fn groups(plan: &Plan) -> Vec<Group<'_>> {
     let mut groups: BTreeMap<_, Group<'_>> = BTreeMap::new();
     for change in &plan.changes {
-        let owner = &change.owner;
-        let place = owner.cluster().map(|name| counted(name.as_str()));
+        let cluster = change.cluster.as_ref();
+        let place = cluster.map(|name| counted(name.as_str()));
         let new = || Group {
-            owner,
+            cluster,
             changes: Vec::new(),
         };
         groups.entry(place).or_insert_with(new).changes.push(change);

@@ -42,11 +42,14 @@ pub fn plan(about: &Heading, plan: &Plan, style: Style) -> String {
     let groups = groups(plan);
     let brief = brief_actions(&groups, style);
     let is_brief = |group: &&Group<'_>| brief.iter().any(|action| is_whole_cluster(group, *action));
-    let titled = groups.iter().any(|group| group.owner.cluster().is_some());
+    let titled = groups.iter().any(|group| group.cluster.is_some());
     for group in groups.iter().filter(|group| !is_brief(group)) {
         lines.push(String::new());
         if titled {
-            let title = shortened(&escape(&group.owner.to_string()), style.width, 2);
+            let title = group
+                .cluster
+                .map_or_else(|| "hub".to_owned(), |name| format!("cluster {name}"));
+            let title = shortened(&escape(&title), style.width, 2);
             lines.push(format!("  {}", style.paint.bold(&title)));
         }
         for change in &group.changes {
@@ -190,7 +193,7 @@ pub(super) fn field_lines(
 
 /// Whether all that happens to a cluster is this.
 fn is_whole_cluster(group: &Group<'_>, action: Action) -> bool {
-    group.owner.cluster().is_some() && group.changes.iter().all(|change| change.action == action)
+    group.cluster.is_some() && group.changes.iter().all(|change| change.action == action)
 }
 
 /// For which actions each whole cluster is one line: there are many, and `-v` is not set.
@@ -217,7 +220,7 @@ fn cluster_lines(action: Action, groups: &[Group<'_>], style: Style) -> Vec<Stri
             let resource = change.after.as_ref().or(change.before.as_ref())?;
             resource.as_role_policy().map(|policy| policy.role.to_string())
         };
-        let cluster = group.owner.cluster().map_or("", ClusterName::as_str);
+        let cluster = group.cluster.map_or("", ClusterName::as_str);
         let role = group.changes.iter().find_map(policy);
         table.row([
             format!("{} {cluster}", sign(action, style.paint)),
