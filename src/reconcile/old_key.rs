@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::key::is_of_region;
 use super::target::{HubTarget, Target};
 use crate::error::{Hint, Invocation};
 use crate::model::inventory::{Desired, Observed};
@@ -11,7 +12,7 @@ use crate::model::name::{KmsKey, QueueName};
 use crate::model::policy::{self, KeyUse};
 use crate::model::resource::{Encryption, Queue, Resource, RolePolicy};
 use crate::model::time::time_text;
-use crate::plan::{self, Refusal};
+use crate::plan::Refusal;
 use crate::survey::Survey;
 
 /// How long a changed attribute takes to hold everywhere, in seconds (SQS API reference, `SetQueueAttributes`).
@@ -96,7 +97,7 @@ pub fn of_router(survey: &Survey, key: Option<&KmsKey>) -> BTreeSet<KmsKey> {
     let (role, name) = (survey.scope.router_role(), survey.scope.router_policy());
     let live = survey.observed.role_policy(role, name);
     let mut keys = live.map(|live| policy::keys(&live.document)).unwrap_or_default();
-    keys.retain(|old| Some(old) != key && plan::check_key(&survey.scope, old).is_ok());
+    keys.retain(|old| Some(old) != key && is_of_region(&survey.scope, old));
     keys
 }
 
@@ -128,7 +129,7 @@ fn old_keys(survey: &Survey, observed: &Observed, wanted: &RolePolicy) -> BTreeS
         None => BTreeSet::new(),
     };
     let desired = policy::keys(&wanted.document);
-    keys.retain(|key| !desired.contains(key) && plan::check_key(scope, key).is_ok());
+    keys.retain(|key| !desired.contains(key) && is_of_region(scope, key));
     keys
 }
 

@@ -13,8 +13,7 @@ use crate::model::options::{DocumentFor, HubOptions};
 use crate::model::policy::{self, KeyUse};
 use crate::model::resource::ResourceId;
 use crate::model::scope::Scope;
-use crate::plan;
-use crate::reconcile::{Comparison, Difference};
+use crate::reconcile::{Comparison, Difference, unnamed_queues};
 use crate::survey::{Query, SavedOptions, Survey};
 
 /// The options for a document, and what was read of the hub.
@@ -70,9 +69,10 @@ impl Known {
     /// The same for a document about all cluster queues.
     pub(super) async fn for_queues(at: &At<'_>, given: HubOptions, document: DocumentFor) -> Result<Self, Error> {
         let known = Self::read(at, given, document).await?;
-        plan::check_empty_prefix(&at.hub.scope, &known.options.queue_prefix())
-            .map_err(|refusal| at.hub.complete(failure::refused(&at.hub.place(), &[refusal], false)))?;
-        Ok(known)
+        match unnamed_queues(&at.hub.scope, &known.options.queue_prefix()) {
+            Some(refusal) => Err(at.hub.complete(failure::refused(&at.hub.place(), &[refusal], false))),
+            None => Ok(known),
+        }
     }
 
     /// The document, with a statement for these old keys, which are printed. They come from the policy of the router.
