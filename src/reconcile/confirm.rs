@@ -11,9 +11,8 @@ use crate::model::inventory::Reading;
 use crate::model::options::{DocumentFor, HubOption, HubOptions, KEY_OF_QUEUE, OptionKey, Witness};
 use crate::model::queue_policy::is_locked;
 use crate::model::resource::{Queue, Resource, ResourceId};
-use crate::model::scope::Scope;
 use crate::plan::{Action, Change, Plan, Refusal};
-use crate::survey::{Query, SavedOptions, Survey};
+use crate::survey::{SavedOptions, Survey};
 
 /// A saved option that a resource contradicts, as one types it. An option without a tag counts as saved with its default.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -231,16 +230,6 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// What a document needs to know about the hub, besides its saved options.
-    #[must_use]
-    pub fn query(scope: &Scope, document: DocumentFor) -> Query {
-        let options = in_document(document).into_iter();
-        Query {
-            resources: options.map(|(_, witness)| witness.id(scope)).collect(),
-            ..Query::default()
-        }
-    }
-
     /// Compares what `given` does not replace.
     #[must_use]
     pub fn of(survey: &Survey, given: &HubOptions, document: DocumentFor) -> Self {
@@ -270,7 +259,7 @@ impl Comparison {
 }
 
 /// The options that a document depends on, as messages order them, each with what must agree with it.
-fn in_document(document: DocumentFor) -> Vec<(HubOption, Witness)> {
+pub(super) fn in_document(document: DocumentFor) -> Vec<(HubOption, Witness)> {
     let depends = |option: HubOption| {
         let documents = option.row().documents.filter(|documents| documents.from <= document)?;
         Some((option, documents.witness?))

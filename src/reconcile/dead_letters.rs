@@ -9,14 +9,13 @@ use crate::model::scope::{LIVE, Scope};
 use crate::plan;
 use crate::survey::{Query, Survey};
 
-/// What must be read next before dead letters are read, and for a redrive also routed again; an empty query ends the survey.
+/// What must be read before dead letters are read, and for a redrive also routed again.
 #[must_use]
 pub fn needs(redrive: bool, survey: &Survey) -> Query {
     let mut resources = BTreeSet::from([ResourceId::Queue(survey.scope.dead_letter_queue())]);
     if redrive {
         resources.extend(router(&survey.scope));
     }
-    resources.retain(|id| survey.observed.get(id).is_none());
     Query {
         resources,
         ..Query::default()

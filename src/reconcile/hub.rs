@@ -89,11 +89,10 @@ pub(super) fn live_reserved(survey: &Survey) -> Option<u32> {
     function.reserved_concurrency
 }
 
-/// The version to roll back to, if it must be read.
-pub(super) fn unread_version(survey: &Survey, version: Option<u64>) -> Option<u64> {
+/// The version to roll back to.
+pub(super) fn version_to_read(survey: &Survey, version: Option<u64>) -> Option<u64> {
     let live = live_version::alias(&survey.scope, &survey.observed)?;
-    let goal = live.rollback_target(version).ok()??;
-    (!survey.versions.contains_key(&goal)).then_some(goal)
+    live.rollback_target(version).ok()?
 }
 
 /// What is compared of the hub.

@@ -27,7 +27,6 @@ pub(super) struct KeyCheck {
 /// The key whose policy a survey must read: only the account of a key can, and a key of another Region is refused.
 pub(super) fn to_read<'a>(survey: &Survey, key: Option<&'a KmsKey>) -> Option<&'a KmsKey> {
     key.filter(|key| is_of_account(&survey.scope, key) && is_of_region(&survey.scope, key))
-        .filter(|key| !survey.key_policies.contains_key(*key))
 }
 
 /// Judges the key by its policy.

@@ -1,7 +1,5 @@
 //! Which version of the router is live, and whether that is on purpose.
 
-use std::collections::BTreeSet;
-
 use crate::model::inventory::Observed;
 use crate::model::resource::Alias;
 use crate::model::scope::{LIVE, Scope};
@@ -17,11 +15,9 @@ pub(super) fn published(survey: &Survey) -> Option<&Alias> {
     alias(&survey.scope, &survey.observed).filter(|alias| alias.settings.code.has_version())
 }
 
-/// The version to read that was rolled back, if there is one and it was not read.
-pub(super) fn rolled_back(survey: &Survey) -> BTreeSet<u64> {
-    let from = published(survey).and_then(|live| live.history.rolled_back_from);
-    let unread = from.filter(|version| !survey.versions.contains_key(version));
-    unread.into_iter().collect()
+/// The version that was rolled back.
+pub(super) fn rolled_back(survey: &Survey) -> Option<u64> {
+    published(survey)?.history.rolled_back_from
 }
 
 /// The live version in words.

@@ -8,6 +8,7 @@ mod clusters;
 mod confirm;
 mod controllers;
 pub mod dead_letters;
+pub mod documents;
 mod guards;
 mod hub;
 mod inventory;

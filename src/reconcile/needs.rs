@@ -18,7 +18,7 @@ use clusters::RoleDecision;
 /// missing. For more clusters, one list of all roles needs fewer calls.
 const BY_NAME: usize = 10;
 
-/// What must be read next for a target; an empty query ends the survey.
+/// What must be read for a target, as far as it is known from the survey so far. The survey leaves out what was read.
 #[must_use]
 pub fn needs(target: &Target, survey: &Survey) -> Query {
     let mut query = match survey.began() {
@@ -35,12 +35,6 @@ pub fn needs(target: &Target, survey: &Survey) -> Query {
     if target.others == Others::Remove || target.is_check() {
         query.clusters.extend(orphan::not_read(survey));
     }
-    query.role_names &= !survey.role_names.is_asked();
-    query.resources.retain(|id| survey.observed.get(id).is_none());
-    query.clusters.retain(|name| {
-        let queue = ResourceId::Queue(survey.cluster_queue(name));
-        survey.observed.get(&queue).is_none()
-    });
     query
 }
 
@@ -99,15 +93,14 @@ fn of_hub(target: &Target, survey: &Survey, before: Option<&HubOptions>, after: 
         HubTarget::Keep(_) => {
             let checked = clusters::kept(survey, target);
             query.dead_letter_sources = redrive::to_read(survey, &clusters::by_queue(survey, checked.into_keys()));
-            query.versions = live_version::rolled_back(survey);
+            query.versions.extend(live_version::rolled_back(survey));
         }
-        HubTarget::RollBack(version) => query.versions.extend(hub::unread_version(survey, *version)),
+        HubTarget::RollBack(version) => query.versions.extend(hub::version_to_read(survey, *version)),
         HubTarget::Leave | HubTarget::Remove => {}
     }
     if target.plans_hub() {
         query.key = key::to_read(survey, after.key()).cloned();
-        let more = after.reserved() > hub::live_reserved(survey);
-        query.concurrency = more && !survey.unreserved_concurrency.is_asked();
+        query.concurrency = after.reserved() > hub::live_reserved(survey);
     }
 }
 
@@ -137,7 +130,7 @@ fn of_set_clusters(target: &Target, survey: &Survey, hub: &HubOptions, query: &m
                 Some(_) => {}
             },
             RoleDecision::Open => query.role_names = true,
-            RoleDecision::Missing(_) => query.role_names |= !survey.role_names.is_asked(),
+            RoleDecision::Missing(_) => query.role_names = true,
             RoleDecision::NotFound(search) => query.roles.extend(role_search::unread(survey, &search)),
             RoleDecision::Unmanaged => {}
         }

@@ -26,7 +26,6 @@ pub(super) fn to_read(survey: &Survey, clusters: &BTreeMap<QueueName, ClusterNam
     let queues = hub.chain(clusters.keys().cloned());
     queues
         .filter(|queue| survey.observed.queue(queue.clone()).is_some())
-        .filter(|queue| !survey.dead_letter_sources.contains_key(queue))
         .collect()
 }
 

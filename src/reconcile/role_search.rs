@@ -69,13 +69,13 @@ pub(super) fn needs_names<'a>(survey: &Survey, clusters: impl IntoIterator<Item 
             policy(survey, cluster, &role) == Some(Reading::Absent) && survey.roles.get(&role) != Some(&Fact::Absent)
         })
     };
-    matches!(survey.role_names, Fact::NotAsked) && clusters.into_iter().any(lacks_policy)
+    clusters.into_iter().any(lacks_policy)
 }
 
 /// What to read to find the roles of clusters whose queues name none. Someone may have removed the tag, and a new key would
 /// close the queue to the controller.
 pub(super) fn of_untagged(survey: &Survey, clusters: &BTreeSet<ClusterName>) -> Query {
-    if clusters.is_empty() || matches!(survey.role_names, Fact::NotAsked) {
+    if clusters.is_empty() || !survey.role_names.is_asked() {
         return Query {
             role_names: !clusters.is_empty(),
             ..Query::default()

@@ -177,8 +177,7 @@ fn same_version<'a>(router: &OfferedRouter, survey: &'a Survey, architecture: Ar
 
 /// Whether this is the code that was live before a rollback. If that version could not be read, a finding says so.
 fn is_rolled_back(survey: &Survey, code: &Code) -> bool {
-    let rolled_back = live_version::published(survey).and_then(|live| live.history.rolled_back_from);
-    match rolled_back.and_then(|from| survey.versions.get(&from)) {
+    match live_version::rolled_back(survey).and_then(|from| survey.versions.get(&from)) {
         Some(Fact::Present(version)) => version.code.has_version() && version.code.sha256 == code.sha256,
         Some(Fact::Unreadable(_)) => true,
         Some(Fact::Absent | Fact::NotAsked) | None => false,

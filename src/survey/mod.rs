@@ -3,18 +3,17 @@
 
 mod query;
 mod reader;
-mod role;
 mod saved;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use query::{Policies, Query};
-pub use role::RolePolicies;
 pub use saved::SavedOptions;
 
 use crate::cloud::{Fault, Read};
 use crate::model::document::Document;
 use crate::model::fact::Fact;
+use crate::model::inline_policy::InlinePolicy;
 use crate::model::inventory::{Observed, Reading};
 use crate::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
 use crate::model::options::HubOptions;
@@ -64,6 +63,25 @@ pub struct Survey {
     pub tried: Tried,
 }
 
+/// The policies of a role, as far as they were read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RolePolicies {
+    /// The names of all inline policies.
+    pub names: BTreeSet<String>,
+    /// Those whose documents were read.
+    pub documents: BTreeMap<String, InlinePolicy>,
+    /// The attached managed policies that may name a queue, by ARN.
+    pub managed: Fact<BTreeMap<String, Fact<Document>>>,
+}
+
+impl RolePolicies {
+    /// Every inline policy, if all documents were read.
+    #[must_use]
+    pub fn all(&self) -> Option<Vec<InlinePolicy>> {
+        (self.names.len() == self.documents.len()).then(|| self.documents.values().cloned().collect())
+    }
+}
+
 /// What was tried on a bus, besides reading it once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tried {
@@ -85,8 +103,8 @@ const ROUNDS: usize = 8;
 #[error("after {ROUNDS} rounds of reads, kibus still asks for {0:?}")]
 pub struct Endless(Box<Query>);
 
-/// Reads what `needs` asks for, with at most `limit` calls at once. It is asked first about a survey in which nothing is
-/// read, and ends the survey with an empty query.
+/// Reads what `needs` asks for and was not read yet, with at most `limit` calls at once. It is asked first about a survey in
+/// which nothing is read. The survey ends when there is nothing left to read.
 ///
 /// # Errors
 /// When it does not end. This is a bug of kibus.
@@ -100,7 +118,7 @@ pub async fn survey(
     let mut query = needs(&survey);
     for _ in 0..ROUNDS {
         survey.extend(cloud, &query, limit).await;
-        query = needs(&survey);
+        query = survey.unread(needs(&survey));
         if query.is_empty() {
             return Ok(survey);
         }
@@ -149,12 +167,28 @@ impl Survey {
         }
     }
 
-    /// Reads what a query asks for and was not read yet, with at most `limit` calls at once.
-    pub async fn extend(&mut self, cloud: &impl Read, query: &Query, limit: usize) {
+    async fn extend(&mut self, cloud: &impl Read, query: &Query, limit: usize) {
         self.new_prefix = query.new_prefix.clone().or(self.new_prefix.take());
         self.caller_role = cloud.caller_role();
         Reader::new(cloud, limit).answer(self, query).await;
         self.now = cloud.now();
+    }
+
+    /// The query without what was read already.
+    fn unread(&self, mut query: Query) -> Query {
+        let is_unread = |id: &ResourceId| self.observed.get(id).is_none();
+        query.resources.retain(is_unread);
+        query
+            .clusters
+            .retain(|name| is_unread(&ResourceId::Queue(self.cluster_queue(name))));
+        query
+            .dead_letter_sources
+            .retain(|queue| !self.dead_letter_sources.contains_key(queue));
+        query.versions.retain(|version| !self.versions.contains_key(version));
+        query.key = query.key.filter(|key| !self.key_policies.contains_key(key));
+        query.role_names &= !self.role_names.is_asked();
+        query.concurrency &= !self.unreserved_concurrency.is_asked();
+        query
     }
 
     /// Whether something was read.

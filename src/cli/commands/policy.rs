@@ -3,7 +3,6 @@
 mod controller_roles;
 mod hub_options;
 
-use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 
 use clap::Subcommand;
@@ -23,7 +22,6 @@ use crate::model::options::{ClusterOption, ClusterOptions, DocumentFor, HubOptio
 use crate::model::policy::{self, KeyUse};
 use crate::model::resource::ResourceId;
 use crate::reconcile::{old_keys_of_controller, old_keys_of_router};
-use crate::survey::Query;
 use crate::ui::Ui;
 
 /// Print the least-privilege IAM policy for an operator, the router, or a Karpenter controller.
@@ -140,7 +138,7 @@ pub(in crate::cli) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Er
             known.with_old_keys(&at, KeyUse::Route, &keys, document)
         }
         Party::Controller { cluster, options, hub } => {
-            let known = Known::read(&at, hub.options()?, DocumentFor::Reader).await?;
+            let known = Known::read(&at, hub.options()?, DocumentFor::Reader, Some(&cluster)).await?;
             controller(&at, known, cluster, options.options()?).await?
         }
     };
@@ -175,20 +173,10 @@ fn nth(document: &Document, number: NonZeroUsize) -> Result<Document, Error> {
         .ok_or_else(|| Error::usage(format!("the document has no part {number}: it has {count}")))
 }
 
-async fn controller(
-    at: &At<'_>,
-    mut known: Known,
-    cluster: ClusterName,
-    given: ClusterOptions,
-) -> Result<Document, Error> {
+async fn controller(at: &At<'_>, known: Known, cluster: ClusterName, given: ClusterOptions) -> Result<Document, Error> {
     let prefix = known.options.queue_prefix();
     let queue = at.hub.scope.cluster_queue(&prefix, &cluster);
     let id = ResourceId::Queue(queue.clone());
-    let query = Query {
-        resources: BTreeSet::from([id.clone()]),
-        ..Query::default()
-    };
-    known.survey.extend(&at.hub.cloud, &query, at.hubs.limit).await;
     // Someone who prints a policy may have no permission to read the queue yet.
     if let Some(Reading::Unreadable(_)) = known.survey.observed.get(&id) {
         at.not_read(&id);

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::At;
-use crate::cli::failure;
+use crate::cli::{failure, stages};
 use crate::error::{Error, Hint, Invocation, listed, quoted};
 use crate::iam::role_pattern::RolePattern;
 use crate::model::controller_role::RoleCandidates;
@@ -12,7 +12,8 @@ use crate::model::fact::Fact;
 use crate::model::name::{ClusterName, RoleName};
 use crate::model::resource::ResourceId;
 use crate::reconcile::SavedRoles;
-use crate::survey::{Policies, Query, Survey, role_arns};
+use crate::reconcile::documents::needs_of_roles;
+use crate::survey::role_arns;
 
 /// Which controller roles the document names.
 #[derive(Debug, clap::Args)]
@@ -66,7 +67,7 @@ impl RoleFlags {
             listed.unwrap_or_else(|| at.hub.scope.roles_arn(role.as_str()))
         };
         arns.extend(self.found(at, &known).iter().map(arn));
-        let saved = saved(at, names).await;
+        let saved = saved(at, names).await?;
         let lacking = saved.unconfirmed.iter();
         for (cluster, role) in lacking.filter(|(_, role)| !arns.contains(&arn(role))) {
             unconfirmed(at, cluster, role);
@@ -104,15 +105,9 @@ impl RoleFlags {
 }
 
 /// The saved controller roles of the registered clusters, as far as they can be read. Prints those for the document.
-async fn saved(at: &At<'_>, role_names: Fact<BTreeSet<RoleName>>) -> SavedRoles {
-    let mut survey = Survey::new(at.hub.scope.clone());
+async fn saved(at: &At<'_>, role_names: Fact<BTreeSet<RoleName>>) -> Result<SavedRoles, Error> {
+    let mut survey = stages::survey(at.hubs, at.hub, needs_of_roles).await?;
     survey.role_names = role_names;
-    let query = Query {
-        all_clusters: true,
-        controller_roles: Some(Policies::OfBus),
-        ..Query::default()
-    };
-    survey.extend(&at.hub.cloud, &query, at.hubs.limit).await;
     let of_queue = |(id, fault)| matches!(id, &ResourceId::Queue(_)).then_some(fault);
     let fault = survey.discovered.fault().or(survey.faults().find_map(of_queue));
     if let Some(fault) = fault {
@@ -136,7 +131,7 @@ async fn saved(at: &At<'_>, role_names: Fact<BTreeSet<RoleName>>) -> SavedRoles 
             listed(roles.unread.values())
         ));
     }
-    roles
+    Ok(roles)
 }
 
 /// A role that only a tag names needs the option.

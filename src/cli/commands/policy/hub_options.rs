@@ -4,17 +4,17 @@
 use std::collections::BTreeSet;
 
 use super::At;
-use crate::cli::failure;
+use crate::cli::{failure, stages};
 use crate::error::Error;
 use crate::model::document::Document;
 use crate::model::inventory::Reading;
-use crate::model::name::KmsKey;
+use crate::model::name::{ClusterName, KmsKey};
 use crate::model::options::{DocumentFor, HubOptions};
 use crate::model::policy::{self, KeyUse};
 use crate::model::resource::ResourceId;
-use crate::model::scope::Scope;
+use crate::reconcile::documents::{needs, router_policy};
 use crate::reconcile::{Comparison, Difference, unnamed_queues};
-use crate::survey::{Query, SavedOptions, Survey};
+use crate::survey::{SavedOptions, Survey};
 
 /// The options for a document, and what was read of the hub.
 pub(super) struct Known {
@@ -23,11 +23,15 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// The given options, else the saved ones, which are printed.
-    pub(super) async fn read(at: &At<'_>, given: HubOptions, document: DocumentFor) -> Result<Self, Error> {
+    /// The given options, else the saved ones, which are printed. The queue of `cluster` is read too.
+    pub(super) async fn read(
+        at: &At<'_>,
+        given: HubOptions,
+        document: DocumentFor,
+        cluster: Option<&ClusterName>,
+    ) -> Result<Self, Error> {
         let scope = &at.hub.scope;
-        let mut survey = Survey::new(scope.clone());
-        survey.extend(&at.hub.cloud, &Query::default(), at.hubs.limit).await;
+        let survey = stages::survey(at.hubs, at.hub, |survey| needs(survey, document, &given, cluster)).await?;
         let queue = ResourceId::Queue(scope.dead_letter_queue());
         let (saved, source) = match &survey.saved {
             SavedOptions::Unreadable(_) => {
@@ -41,11 +45,6 @@ impl Known {
             SavedOptions::Kept { options, .. } => (options.clone(), queue),
             SavedOptions::Absent | SavedOptions::Foreign => (HubOptions::default(), queue),
         };
-        let mut query = Comparison::query(scope, document);
-        if saved.kms_key.is_some() && document != DocumentFor::ReadingOperator {
-            query.resources.insert(router_policy(scope));
-        }
-        survey.extend(&at.hub.cloud, &query, at.hubs.limit).await;
         let comparison = Comparison::of(&survey, &given, document);
         if !comparison.differences.is_empty() {
             return Err(different(at, &comparison.differences));
@@ -68,7 +67,7 @@ impl Known {
 
     /// The same for a document about all cluster queues.
     pub(super) async fn for_queues(at: &At<'_>, given: HubOptions, document: DocumentFor) -> Result<Self, Error> {
-        let known = Self::read(at, given, document).await?;
+        let known = Self::read(at, given, document, None).await?;
         match unnamed_queues(&at.hub.scope, &known.options.queue_prefix()) {
             Some(refusal) => Err(at.hub.complete(failure::refused(&at.hub.place(), &[refusal], false))),
             None => Ok(known),
@@ -89,10 +88,6 @@ impl Known {
         }
         policy::with_old_keys(to, of, &at.hub.scope, keys)
     }
-}
-
-fn router_policy(scope: &Scope) -> ResourceId {
-    ResourceId::RolePolicy(scope.router_role(), scope.router_policy())
 }
 
 /// Resources contradict saved options, so a document with these options could allow more than intended.
