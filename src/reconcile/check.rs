@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::names::{self, Evidence};
 use super::target::{HubTarget, Others, Target};
-use super::{Blocked, Case, Intent, clusters, confirm, key, orphan, redrive, router_code};
+use super::{Blocked, Case, Intent, clusters, confirm, key, live_version, names, orphan, redrive, router_code};
 use crate::error::{Hint, Invocation};
 use crate::model::fact::Fact;
 use crate::model::fault::Fault;
@@ -12,7 +11,6 @@ use crate::model::inventory::{Observed, Reading};
 use crate::model::name::{ClusterName, QueueName, RoleName};
 use crate::model::probe::Probed;
 use crate::model::resource::ResourceId;
-use crate::model::scope::LIVE;
 use crate::model::status::{Status, VersionState};
 use crate::plan::Refusal;
 use crate::plan::finding::{self, Finding, FindingCode, Subject, Traffic};
@@ -70,8 +68,8 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
     match survey.tried.live.fault() {
         Some(fault) if fault.is_denied() => intent.warnings.push(not_asked()),
         Some(fault) => {
-            let id = ResourceId::Alias(scope.router_function(), LIVE.to_owned());
-            unreadable.push(finding::unreadable(scope, Subject::Resource(id), fault));
+            let subject = Subject::Resource(live_version::id(scope));
+            unreadable.push(finding::unreadable(scope, subject, fault));
         }
         None => {}
     }
@@ -97,13 +95,9 @@ fn missing(survey: &Survey, target: &Target) -> Result<Vec<Finding>, Blocked> {
         return Ok(Vec::new());
     }
     let unregistered = names::unregistered(survey, &target.kept());
-    let (exist, unknown): (Vec<_>, Vec<_>) = unregistered
-        .into_iter()
-        .partition(|name| names::evidence(survey, name) == Evidence::Exists);
-    if !unknown.is_empty() {
-        let unknown = unknown.iter().map(|name| names::unknown(survey, name));
-        return Err(Blocked::UnknownClusters(unknown.collect()));
-    }
+    let exists = |name: &ClusterName| names::leaves_traces(survey, name);
+    let (exist, unknown): (BTreeSet<_>, BTreeSet<_>) = unregistered.into_iter().partition(exists);
+    names::all_known(survey, &unknown)?;
     Ok(exist.into_iter().map(finding::not_registered).collect())
 }
 

@@ -116,7 +116,7 @@ pub(super) fn set(survey: &Survey, target: &Target, hub: &HubOptions) -> Result<
                 continue;
             }
             RoleDecision::Open => match survey.role_names.fault() {
-                Some(fault) => return Err(Blocked::CallFailed("list the roles", Box::new(fault.clone()))),
+                Some(fault) => return Err(Blocked::call_failed("list the roles", fault)),
                 None => {
                     not_found.push(RoleSearch::nothing(name));
                     continue;

@@ -209,7 +209,7 @@ pub(super) fn unread_prefix(survey: &Survey) -> Result<Option<Hint>, Blocked> {
         return Ok(None);
     };
     if !matches!(fault.kind, FaultKind::Denied { .. }) {
-        return Err(Blocked::Unreadable(function, Box::new(fault.clone())));
+        return Err(Blocked::unreadable(function, fault));
     }
     let prefix = survey.queue_prefix();
     let is_said = |witness: &Witness| says(survey, HubOption::QueuePrefix, *witness, &[]).is_some();

@@ -16,48 +16,44 @@ use crate::model::resource::{Resource, ResourceId, RolePolicy};
 use crate::model::scope::Scope;
 use crate::model::tags::Tags;
 use crate::plan;
-use crate::survey::{SavedOptions, Survey};
+use crate::survey::{RolePolicies, SavedOptions, Survey};
 
-/// The options that the hub has saved.
-///
-/// # Errors
-/// When there is no hub, or its saved options are unknown.
+/// The options that the hub has saved. Fails if there is no hub, or if they are unknown.
 pub(super) fn saved_options(survey: &Survey) -> Result<&HubOptions, Blocked> {
     match &survey.saved {
         SavedOptions::Kept { options, .. } => Ok(options),
         SavedOptions::Absent | SavedOptions::Foreign => Err(Blocked::NoHub),
         SavedOptions::Damaged(bad, _) => Err(bad.clone().into()),
-        SavedOptions::Unreadable(fault) => Err(Blocked::Unreadable(
-            ResourceId::Queue(survey.scope.dead_letter_queue()),
-            Box::new(fault.clone()),
-        )),
+        SavedOptions::Unreadable(fault) => {
+            let queue = ResourceId::Queue(survey.scope.dead_letter_queue());
+            Err(Blocked::unreadable(queue, fault))
+        }
     }
 }
 
 /// Whether something of the hub exists that this bus manages, and does not only wait for its delete.
 pub(super) fn hub_stays(survey: &Survey) -> bool {
-    let hub = of_hub(survey);
-    let mut stays = hub
-        .resources()
-        .filter(|resource| !resource.tags().is_some_and(|tags| tags.being_deleted(survey.now)));
-    stays.any(|resource| plan::is_ours(&survey.scope, resource, &hub))
+    has_part(survey, |part| {
+        !part.tags().is_some_and(|tags| tags.being_deleted(survey.now))
+    })
 }
 
 /// Whether something of the hub exists that this bus manages, or is being deleted.
 pub(super) fn hub_exists(survey: &Survey) -> bool {
+    has_part(survey, |_| true)
+}
+
+fn has_part(survey: &Survey, counts: impl Fn(&Resource) -> bool) -> bool {
     let hub = of_hub(survey);
-    hub.resources()
-        .any(|resource| plan::is_ours(&survey.scope, resource, &hub))
+    let mut parts = hub.resources().filter(|part| counts(part));
+    parts.any(|part| plan::is_ours(&survey.scope, part, &hub))
 }
 
 /// The resources of the hub.
 pub(super) fn of_hub(survey: &Survey) -> Observed {
     let ids = hub::ids(&survey.scope).into_iter();
-    ids.filter_map(|id| {
-        let reading = survey.observed.get(&id)?.clone();
-        Some((id, reading))
-    })
-    .collect()
+    let reading = |id| survey.observed.get(&id).cloned().map(|reading| (id, reading));
+    ids.filter_map(reading).collect()
 }
 
 /// The queue of a cluster, and its policy on each of these roles.
@@ -125,19 +121,17 @@ pub(super) fn roles_with_policy(survey: &Survey, cluster: &ClusterName, queue: &
             policy::all_ours(&document) && queues_received_from(&document).into_iter().eq([arn.clone()])
         })
     };
-    let roles = survey.roles.iter().filter(|(_, policies)| {
-        let policy = policies
-            .present()
-            .and_then(|policies| policies.documents.get(name.as_str()));
-        policy.filter(holds).is_some()
-    });
-    roles.map(|(role, _)| role.clone()).collect()
+    let holder = |(role, policies): (&RoleName, &Fact<RolePolicies>)| {
+        let policy = policies.present()?.documents.get(name.as_str());
+        policy.filter(holds).map(|_| role.clone())
+    };
+    survey.roles.iter().filter_map(holder).collect()
 }
 
 /// The first reading that failed among these.
 pub(super) fn readable(observed: &Observed) -> Result<(), Blocked> {
     let unreadable = observed.iter().find_map(|(id, reading)| match reading {
-        Reading::Unreadable(fault) => Some(Blocked::Unreadable(id.clone(), Box::new(fault.clone()))),
+        Reading::Unreadable(fault) => Some(Blocked::unreadable(id.clone(), fault)),
         Reading::Absent | Reading::Present(_) => None,
     });
     unreadable.map_or(Ok(()), Err)

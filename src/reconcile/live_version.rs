@@ -1,9 +1,14 @@
 //! Which version of the router is live, and whether that is on purpose.
 
 use crate::model::inventory::Observed;
-use crate::model::resource::Alias;
+use crate::model::resource::{Alias, ResourceId};
 use crate::model::scope::{LIVE, Scope};
 use crate::survey::Survey;
+
+/// The id of the live alias, which is known before it exists.
+pub(super) fn id(scope: &Scope) -> ResourceId {
+    ResourceId::Alias(scope.router_function(), LIVE.to_owned())
+}
 
 /// The live alias, if it exists.
 pub(super) fn alias<'a>(scope: &Scope, observed: &'a Observed) -> Option<&'a Alias> {

@@ -25,7 +25,6 @@ mod redrive;
 mod role_search;
 mod router_code;
 mod second_source;
-mod senders;
 pub mod status;
 mod target;
 mod warnings;
@@ -85,7 +84,7 @@ pub fn reconcile(survey: &Survey, target: &Target) -> Result<Intent, Blocked> {
         unchanged: outcome::unchanged(&case)?,
         next: outcome::next(&case),
         clusters: outcome::clusters(&case),
-        confirmation: outcome::confirmation(&case),
+        confirmed_by: outcome::confirmed_by(&case),
         ..Intent::default()
     };
     check::findings(&case, &refusals, &mut intent)?;
@@ -153,7 +152,10 @@ impl<'a> Case<'a> {
         let clusters = clusters::compared(survey, target, &after, &set, follow)?;
         desired.extend(clusters.desired);
         observed.extend(clusters.observed);
-        known::of_plan(target, &observed)?;
+        // A check reports what could not be read.
+        if !target.is_check() {
+            inventory::readable(&observed)?;
+        }
         let not_managed = match target.hub {
             HubTarget::Remove => inventory::take_not_managed(&survey.scope, &mut observed),
             _ => Vec::new(),
@@ -200,18 +202,8 @@ pub struct Intent {
     pub incomplete: usize,
     /// The clusters that the command is about.
     pub clusters: Vec<ClusterSummary>,
-    /// How the plan is confirmed.
-    pub confirmation: Confirmation,
-}
-
-/// How a person confirms a plan.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Confirmation {
-    /// With yes or no.
-    #[default]
-    YesNo,
-    /// By typing a word, for changes that cannot be undone.
-    Typed(String),
+    /// The word that a person types to confirm changes that cannot be undone; else, yes or no confirms them.
+    pub confirmed_by: Option<String>,
 }
 
 /// A step that is left to a person.

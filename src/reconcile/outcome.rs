@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::target::{ClusterSetting, HubTarget, Others, RoleOption};
-use super::{Blocked, Case, ClusterSummary, Confirmation, Controller, NextStep, cluster, live_version};
+use super::{Blocked, Case, ClusterSummary, Controller, NextStep, cluster, live_version};
 use crate::error::{Hint, Invocation};
 use crate::model::cluster::Cluster;
 use crate::model::karpenter::KarpenterVersion;
@@ -158,10 +158,7 @@ pub(super) fn clusters(case: &Case<'_>) -> Vec<ClusterSummary> {
     all
 }
 
-/// How the plan is confirmed: the deletion of a bus by its name.
-pub(super) fn confirmation(case: &Case<'_>) -> Confirmation {
-    match case.target.hub {
-        HubTarget::Remove => Confirmation::Typed(case.survey.scope.bus.to_string()),
-        _ => Confirmation::YesNo,
-    }
+/// The word that confirms the plan: the deletion of a bus is confirmed by its name.
+pub(super) fn confirmed_by(case: &Case<'_>) -> Option<String> {
+    matches!(case.target.hub, HubTarget::Remove).then(|| case.survey.scope.bus.to_string())
 }

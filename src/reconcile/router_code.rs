@@ -1,12 +1,11 @@
 //! Which code the router should have. Tags have no say in it: the function's code counts if it has the hash of the live
 //! version or of the router that kibus offers, and the live code if kibus published it as that version of the router.
 
-use super::live_version;
+use super::live_version::{self, id};
 use crate::error::{Hint, Invocation};
 use crate::model::fact::Fact;
 use crate::model::inventory::Desired;
-use crate::model::resource::{Alias, Architecture, Code, Resource, ResourceId};
-use crate::model::scope::LIVE;
+use crate::model::resource::{Alias, Architecture, Code, Resource};
 use crate::plan;
 use crate::plan::finding::{Finding, FindingCode, Fix};
 use crate::survey::Survey;
@@ -66,7 +65,7 @@ pub(super) fn keep_build(
 ) -> Option<()> {
     let live = live_version::alias(&survey.scope, &survey.observed)?;
     let code = same_version(router, survey, architecture)?;
-    let kept = with_code(desired.get(&id(survey))?.as_alias()?, code.clone());
+    let kept = with_code(desired.get(&id(&survey.scope))?.as_alias()?, code.clone());
     let is_all = plan::diff(&kept, &Resource::Alias(live.clone())).is_empty();
     if is_all && !matches!(router, OfferedRouter::Named(..)) {
         desired.insert(kept);
@@ -94,7 +93,7 @@ pub(super) fn expected(router: &OfferedRouter, survey: &Survey) -> Code {
 /// Expects the live version to have the code that it has, if kibus published it and the user named no other; after a
 /// rollback, also the size of that version.
 pub(super) fn expect_live(router: &OfferedRouter, survey: &Survey, desired: &mut Desired) -> Option<()> {
-    let wanted = desired.get(&id(survey))?.as_alias()?;
+    let wanted = desired.get(&id(&survey.scope))?.as_alias()?;
     let expected = match (router, live_version::published(survey)) {
         (OfferedRouter::Named(..), _) => return None,
         (_, None) => with_code(wanted, router.code()),
@@ -131,7 +130,7 @@ pub(super) fn fix_by_name(router: &OfferedRouter, findings: &mut [Finding]) {
 pub(super) fn warning(router: &OfferedRouter, survey: &Survey, desired: &Desired) -> Option<Hint> {
     let live = &live_version::published(survey)?.settings.code;
     let Code { version, sha256 } = live;
-    if desired.get(&id(survey))?.as_alias()?.settings.code != *live {
+    if desired.get(&id(&survey.scope))?.as_alias()?.settings.code != *live {
         return None;
     }
     let offered = router.code();
@@ -188,8 +187,4 @@ fn with_code(alias: &Alias, code: Code) -> Resource {
     let mut alias = alias.clone();
     alias.settings.code = code;
     Resource::Alias(alias)
-}
-
-fn id(survey: &Survey) -> ResourceId {
-    ResourceId::Alias(survey.scope.router_function(), LIVE.to_owned())
 }
