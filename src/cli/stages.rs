@@ -198,7 +198,9 @@ fn show(hubs: &Hubs<'_>, results: &[Planned], consent: Consent) -> Result<(), Er
 
 fn confirm(hubs: &Hubs<'_>, results: &[Planned], consent: Consent) -> Result<(), Error> {
     let pending = results.iter().filter(|result| result.is_pending());
-    let mut words: Vec<&str> = pending.filter_map(|result| result.intent.confirmed_by.as_deref()).collect();
+    let mut words: Vec<&str> = pending
+        .filter_map(|result| result.intent.confirmed_by.as_deref())
+        .collect();
     words.dedup();
     agree(hubs, consent, &words.join(","))
 }

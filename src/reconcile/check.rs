@@ -32,10 +32,7 @@ pub fn asks_live_router(survey: &Survey) -> bool {
     survey.live_version().is_some_and(VersionState::can_run)
 }
 
-/// Adds the findings to the intent of a check, and the warnings about them.
-///
-/// # Errors
-/// When nothing has one of the names.
+/// Adds the findings to the intent of a check, and the warnings about them. Fails if nothing has one of the names.
 pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Intent) -> Result<(), Blocked> {
     let Case { survey, target, .. } = case;
     let HubTarget::Keep(router) = &target.hub else {

@@ -191,18 +191,14 @@ pub(super) fn prefix_to_read(survey: &Survey) -> Option<ResourceId> {
 }
 
 /// Refuses to look for the queues of clusters by a prefix that only a tag names: they would not be found. They would stay when
-/// the bus is deleted, and a new one would receive nothing.
-///
-/// # Errors
-/// When the function or the router's policy was read, and neither has the prefix.
+/// the bus is deleted, and a new one would receive nothing. It is a refusal only if the function or the router's policy was
+/// read, and neither has the prefix.
 pub(super) fn prefix(survey: &Survey) -> Result<(), Refusal> {
     Difference::of_prefix(survey).map_or(Ok(()), |difference| Err(difference.refusal(None)))
 }
 
-/// A warning if the caller may not read whether the router serves the prefix.
-///
-/// # Errors
-/// When the function could not be read for another reason.
+/// A warning if the caller may not read whether the router serves the prefix. Fails if it could not be read for another
+/// reason.
 pub(super) fn unread_prefix(survey: &Survey) -> Result<Option<Hint>, Blocked> {
     let function = ResourceId::Function(survey.scope.router_function());
     let Some(Reading::Unreadable(fault)) = survey.observed.get(&function) else {

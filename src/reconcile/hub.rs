@@ -2,10 +2,10 @@
 
 use super::inventory::{hub_exists, of_hub, saved_options};
 use super::target::{HubTarget, Target};
-use super::{ArchiveNeed, Blocked, Compared, live_version, router_code};
+use super::{ArchiveNeed, Blocked, live_version, router_code};
 use crate::model::fact::Fact;
 use crate::model::hub::Hub;
-use crate::model::inventory::Desired;
+use crate::model::inventory::{Desired, Observed};
 use crate::model::options::{BadSavedOption, HubOptions};
 use crate::model::resource::{Architecture, Resource};
 use crate::model::tags::OPTION;
@@ -93,10 +93,10 @@ pub(super) fn version_to_read(survey: &Survey, version: Option<u64>) -> Option<u
 }
 
 /// What is compared of the hub. Fails if there is no version to roll back to.
-pub(super) fn compared(survey: &Survey, target: &Target, after: &HubOptions) -> Result<Compared, Blocked> {
+pub(super) fn compared(survey: &Survey, target: &Target, after: &HubOptions) -> Result<(Desired, Observed), Blocked> {
     let hub = |code| Hub::new(&survey.scope, after.clone(), code).desired();
     let desired = match &target.hub {
-        HubTarget::Leave => return Ok(Compared::default()),
+        HubTarget::Leave => return Ok(Default::default()),
         HubTarget::RollBack(version) => return rolled_back(survey, *version),
         HubTarget::Remove => Desired::default(),
         HubTarget::Set(setting) => {
@@ -111,17 +111,14 @@ pub(super) fn compared(survey: &Survey, target: &Target, after: &HubOptions) -> 
             desired
         }
     };
-    Ok(Compared {
-        desired,
-        observed: of_hub(survey),
-    })
+    Ok((desired, of_hub(survey)))
 }
 
 /// The alias, on the version to roll back to. Nothing else is compared.
-fn rolled_back(survey: &Survey, version: Option<u64>) -> Result<Compared, Blocked> {
+fn rolled_back(survey: &Survey, version: Option<u64>) -> Result<(Desired, Observed), Blocked> {
     let live = live_version::alias(&survey.scope, &survey.observed).ok_or(Blocked::NoHub)?;
     let Some(goal) = live.rollback_target(version).map_err(Blocked::NoVersion)? else {
-        return Ok(Compared::default());
+        return Ok(Default::default());
     };
     let settings = match survey.versions.get(&goal) {
         Some(Fact::Present(settings)) => settings.clone(),
@@ -134,5 +131,5 @@ fn rolled_back(survey: &Survey, version: Option<u64>) -> Result<Compared, Blocke
     let id = live_version::id(&survey.scope);
     let alias = survey.observed.get(&id).cloned();
     let observed = alias.map(|reading| (id, reading)).into_iter().collect();
-    Ok(Compared { desired, observed })
+    Ok((desired, observed))
 }

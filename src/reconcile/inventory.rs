@@ -1,6 +1,6 @@
 //! The parts of a survey that a plan compares.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::Blocked;
 use crate::iam::grants::queues_received_from;
@@ -9,7 +9,7 @@ use crate::model::fact::Fact;
 use crate::model::hub;
 use crate::model::inline_policy::InlinePolicy;
 use crate::model::inventory::{Observed, Reading};
-use crate::model::name::{ClusterName, QueueName, RoleName};
+use crate::model::name::{ClusterName, RoleName};
 use crate::model::options::HubOptions;
 use crate::model::policy;
 use crate::model::resource::{Resource, ResourceId, RolePolicy};
@@ -56,18 +56,16 @@ pub(super) fn of_hub(survey: &Survey) -> Observed {
     ids.filter_map(reading).collect()
 }
 
-/// The queue of a cluster, and its policy on each of these roles.
-pub(super) fn of_cluster<'a>(
-    survey: &Survey,
-    cluster: &ClusterName,
-    roles: impl IntoIterator<Item = &'a RoleName>,
-) -> Observed {
+/// The queue of a cluster, and its policy on each role that may have it: the decided one, and those of [`roles_of`].
+pub(super) fn of_cluster(survey: &Survey, cluster: &ClusterName, decided: Option<&RoleName>) -> Observed {
     let queue = ResourceId::Queue(survey.cluster_queue(cluster));
     let mut observed = Observed::default();
     if let Some(reading) = survey.observed.get(&queue) {
         observed.insert(queue, reading.clone());
     }
-    for role in roles {
+    let mut roles = roles_of(survey, cluster);
+    roles.extend(decided.cloned());
+    for role in &roles {
         if let Some(reading) = policy(survey, cluster, role) {
             observed.insert(Cluster::policy_id(&survey.scope, cluster, role), reading);
         }
@@ -75,16 +73,12 @@ pub(super) fn of_cluster<'a>(
     observed
 }
 
-/// Registered clusters, each with its policy on the role that its queue has saved, and on any other role where a change of
-/// role that was cut short has left it.
-pub(super) fn of_clusters(survey: &Survey, clusters: &BTreeMap<ClusterName, &Tags>) -> Observed {
-    let mut observed = Observed::default();
-    for (cluster, tags) in clusters {
-        let mut roles = roles_with_policy(survey, cluster, &survey.cluster_queue(cluster));
-        roles.extend(tags.controller_role());
-        observed.extend(of_cluster(survey, cluster, &roles));
-    }
-    observed
+/// The role that the queue of a cluster has saved, and any other where a change of role that was cut short has left the
+/// policy.
+pub(super) fn roles_of(survey: &Survey, cluster: &ClusterName) -> BTreeSet<RoleName> {
+    let mut roles = roles_with_policy(survey, cluster);
+    roles.extend(survey.queue_tags(cluster).and_then(Tags::controller_role));
+    roles
 }
 
 /// The policy of a cluster on a role; `None` if the role was not read.
@@ -113,9 +107,9 @@ pub(super) fn policy(survey: &Survey, cluster: &ClusterName, role: &RoleName) ->
 
 /// The roles that hold a policy of kibus for a cluster that allows the cluster's queue and no other: the role that the
 /// queue has saved, or an earlier one, after an interrupted change of role.
-pub(super) fn roles_with_policy(survey: &Survey, cluster: &ClusterName, queue: &QueueName) -> BTreeSet<RoleName> {
+pub(super) fn roles_with_policy(survey: &Survey, cluster: &ClusterName) -> BTreeSet<RoleName> {
     let name = survey.scope.controller_policy(cluster);
-    let arn = survey.scope.queue_arn(queue);
+    let arn = survey.scope.queue_arn(&survey.cluster_queue(cluster));
     let holds = |policy: &&InlinePolicy| {
         policy.document().is_some_and(|document| {
             policy::all_ours(&document) && queues_received_from(&document).into_iter().eq([arn.clone()])

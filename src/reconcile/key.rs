@@ -89,7 +89,7 @@ pub(super) fn rekeyed_without_role(survey: &Survey, hub: &HubOptions) -> BTreeSe
 pub(super) fn without_role(survey: &Survey, after: &HubOptions) -> Option<Hint> {
     let key = after.key()?;
     let mut clusters = rekeyed_without_role(survey, after);
-    clusters.retain(|cluster| roles_with_policy(survey, cluster, &survey.cluster_queue(cluster)).is_empty());
+    clusters.retain(|cluster| roles_with_policy(survey, cluster).is_empty());
     let first = clusters.first()?;
     let show = format!("policy controller {first} --kms-key {}", quoted(key.as_str()));
     Some(Hint::command(

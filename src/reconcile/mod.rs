@@ -89,13 +89,11 @@ pub fn reconcile(survey: &Survey, target: &Target) -> Result<Intent, Blocked> {
     };
     check::findings(&case, &refusals, &mut intent)?;
     // The refusals of a check are findings.
-    let refusals = refusals.into_iter().filter(|_| !target.is_check());
-    Ok(Intent {
-        refusals: refusals.collect(),
-        plan: case.plan,
-        second_sources: case.roles.second_sources,
-        ..intent
-    })
+    if !target.is_check() {
+        intent.refusals = refusals;
+    }
+    (intent.plan, intent.second_sources) = (case.plan, case.roles.second_sources);
+    Ok(intent)
 }
 
 /// What is asked of one hub.
@@ -110,13 +108,6 @@ struct Request<'a> {
     follow: bool,
 }
 
-/// The desired resources, and the readings that they are compared with.
-#[derive(Default)]
-struct Compared {
-    desired: Desired,
-    observed: Observed,
-}
-
 /// A request with its plan.
 struct Case<'a> {
     survey: &'a Survey,
@@ -127,6 +118,7 @@ struct Case<'a> {
     /// The clusters that are set.
     set: Vec<Cluster>,
     desired: Desired,
+    /// The readings that they are compared with.
     observed: Observed,
     /// What has a name of a bus that is removed, and is managed by something else.
     not_managed: Vec<ResourceId>,
@@ -145,13 +137,10 @@ impl<'a> Case<'a> {
             follow,
         } = request;
         let set = clusters::set(survey, target, &after)?;
-        let Compared {
-            mut desired,
-            mut observed,
-        } = hub::compared(survey, target, &after)?;
+        let (mut desired, mut observed) = hub::compared(survey, target, &after)?;
         let clusters = clusters::compared(survey, target, &after, &set, follow)?;
-        desired.extend(clusters.desired);
-        observed.extend(clusters.observed);
+        desired.extend(clusters.0);
+        observed.extend(clusters.1);
         // A check reports what could not be read.
         if !target.is_check() {
             inventory::readable(&observed)?;
@@ -182,7 +171,6 @@ impl<'a> Case<'a> {
 /// The intent of a command for one hub.
 #[derive(Clone, Debug, Default)]
 pub struct Intent {
-    /// The changes.
     pub plan: Plan,
     /// The reasons not to apply the plan.
     pub refusals: Vec<Refusal>,
@@ -217,7 +205,6 @@ pub enum NextStep {
     RemindOfSettings(Vec<Controller>),
     /// Attach a policy to the controller roles of these clusters.
     AttachPolicy {
-        /// The clusters.
         clusters: Vec<Controller>,
         /// The policy, for the queue of the first.
         policy: Document,

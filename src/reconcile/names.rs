@@ -59,7 +59,7 @@ pub(super) fn leaves_traces(survey: &Survey, name: &ClusterName) -> bool {
     let listed = survey.role_names.present();
     usual_names(name).iter().any(exists)
         || listed.is_some_and(|all| RoleCandidates::of(name, all) != RoleCandidates::default())
-        || !roles_with_policy(survey, name, &survey.cluster_queue(name)).is_empty()
+        || !roles_with_policy(survey, name).is_empty()
 }
 
 /// The registered clusters whose names are close.

@@ -33,7 +33,7 @@ pub fn needs(target: &Target, survey: &Survey) -> Query {
     of_set_clusters(target, survey, &after, &mut query);
     of_names(target, survey, &mut query);
     if target.others == Others::Remove || target.is_check() {
-        query.clusters.extend(orphan::not_read(survey));
+        query.clusters.extend(orphan::to_tell(survey));
     }
     query
 }

@@ -142,6 +142,12 @@ enum Until {
     Unknown,
 }
 
+impl Default for Until {
+    fn default() -> Self {
+        Self::Time(0)
+    }
+}
+
 impl Until {
     fn is_over(self, survey: &Survey) -> bool {
         matches!(self, Self::Time(end) if end <= survey.now)
@@ -167,11 +173,8 @@ impl<'a> Consumer<'a> {
         let receives = match is_router {
             true => scope.hub_queues().into_iter().collect(),
             false => {
-                let queues = desired.resources().filter_map(Resource::as_queue);
-                queues
-                    .filter(is_own)
-                    .map(|queue| queue.name.clone())
-                    .collect::<Vec<_>>()
+                let queues = desired.resources().filter_map(Resource::as_queue).filter(is_own);
+                queues.map(|queue| queue.name.clone()).collect::<Vec<_>>()
             }
         };
         let stays = |queue: &&Queue| !queue.tags.being_deleted(survey.now);
@@ -199,13 +202,11 @@ impl<'a> Consumer<'a> {
     /// A dead letter comes from the hub queue, and is kept for as long as the dead-letter queue keeps it. So the queues
     /// count together: the last change, and the longest retention.
     fn until(&self, key: &KmsKey) -> Until {
-        let longest = self
+        let longest = self.receives.iter().map(|queue| queue.retention).max();
+        let receives = self
             .receives
             .iter()
-            .map(|queue| queue.retention)
-            .max()
-            .unwrap_or_default();
-        let receives = self.receives.iter().map(|queue| (queue, longest.into()));
+            .map(|queue| (queue, longest.unwrap_or_default().into()));
         let sends = self.sends.iter().map(|queue| (queue, 0));
         let ends = receives.chain(sends).map(|(queue, kept): (_, u64)| {
             let since = match key_of(queue) == Some(key) {
@@ -214,7 +215,7 @@ impl<'a> Consumer<'a> {
             };
             since.map_or(Until::Unknown, |since| Until::Time(since + SETTLES + kept))
         });
-        ends.max().unwrap_or(Until::Time(0))
+        ends.max().unwrap_or_default()
     }
 
     /// The queues in which messages wait, with the counts. What waits in the probe queue is kibus's own.
@@ -235,20 +236,11 @@ impl<'a> Consumer<'a> {
 }
 
 /// Which policies allow an old key, and until when.
+#[derive(Default)]
 struct Holders {
     router: bool,
     controllers: usize,
     until: Until,
-}
-
-impl Default for Holders {
-    fn default() -> Self {
-        Self {
-            router: false,
-            controllers: 0,
-            until: Until::Time(0),
-        }
-    }
 }
 
 impl Holders {

@@ -8,15 +8,13 @@ use crate::error::{Hint, Invocation};
 use crate::model::cluster::Cluster;
 use crate::model::karpenter::KarpenterVersion;
 use crate::model::name::ClusterName;
+use crate::model::options::ClusterOptions;
 use crate::model::policy;
 use crate::model::resource::{Queue, ResourceId};
 use crate::model::tags::Tags;
 use crate::plan::{Action, Change};
 
-/// The message if nothing changes; empty for a check.
-///
-/// # Errors
-/// When there is no router to roll back.
+/// The message if nothing changes; empty for a check. Fails if there is no router to roll back.
 pub(super) fn unchanged(case: &Case<'_>) -> Result<String, Blocked> {
     let scope = &case.survey.scope;
     let names: Vec<&str> = case.target.clusters.keys().map(ClusterName::as_str).collect();
@@ -128,21 +126,32 @@ fn policies_to_attach(case: &Case<'_>) -> Vec<NextStep> {
 
 /// The controllers that must stop using their queues first: of the clusters that are removed.
 pub(super) fn release(case: &Case<'_>) -> Vec<Controller> {
-    let clusters = case.survey.clusters();
-    let removed = clusters.iter().filter(|(name, _)| !case.target.wants(name));
-    cluster::controllers(case.survey, removed.map(|(name, tags)| (name, *tags)))
+    let controller = |(cluster, tags): (ClusterName, &Tags)| Controller {
+        queue: case.survey.cluster_queue(&cluster),
+        cluster,
+        // An invalid saved version counts as unknown: it only affects the printed settings.
+        version: ClusterOptions::saved(tags)
+            .ok()
+            .and_then(|saved| saved.karpenter_version),
+    };
+    let removed = case
+        .survey
+        .clusters()
+        .into_iter()
+        .filter(|(name, _)| !case.target.wants(name));
+    removed.map(controller).collect()
 }
 
 /// The clusters of a target, as lists show them.
 pub(super) fn clusters(case: &Case<'_>) -> Vec<ClusterSummary> {
     let survey = case.survey;
-    let set = case
-        .set
-        .iter()
-        .map(|cluster| ClusterSummary::of(&survey.scope, cluster));
+    let set = case.set.iter().map(|cluster| {
+        let role = cluster.controller_role.clone();
+        ClusterSummary::new(&survey.scope, &cluster.name, &cluster.queue, role)
+    });
     let removed = case.target.removed().into_keys().map(|name| {
         let role = survey.queue_tags(name).and_then(Tags::controller_role);
-        ClusterSummary::new(&survey.scope, name, &survey.cluster_queue(name), role.as_ref())
+        ClusterSummary::new(&survey.scope, name, &survey.cluster_queue(name), role)
     });
     let mut others = match case.follow || case.target.others == Others::Remove || case.target.is_check() {
         true => cluster::summaries(survey),

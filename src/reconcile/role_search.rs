@@ -25,7 +25,7 @@ pub(super) enum Found {
 
 /// The one role of a usual name that exists. A role that still has the policy of the cluster takes precedence.
 pub(super) fn find(survey: &Survey, name: &ClusterName) -> Found {
-    let holders = roles_with_policy(survey, name, &survey.cluster_queue(name));
+    let holders = roles_with_policy(survey, name);
     let mut found: Vec<RoleName> = if holders.len() == 1 {
         holders.into_iter().collect()
     } else {

@@ -17,7 +17,6 @@ use crate::survey::{RolePolicies, Survey};
 /// A policy that allows a controller to receive from a queue.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Grant {
-    /// The role of the controller.
     pub role: RoleName,
     pub kind: PolicyKind,
     /// The name of an inline policy, the ARN of a managed one.
@@ -38,7 +37,6 @@ pub enum PolicyKind {
 pub struct SecondSource {
     /// Its ARN. A policy may have written it with wildcards.
     pub queue: String,
-    /// The policies that allow it.
     pub grants: BTreeSet<Grant>,
     /// The clusters of which it has a usual name, if it is known to exist.
     pub named_after: BTreeSet<ClusterName>,

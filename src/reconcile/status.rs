@@ -16,15 +16,12 @@ use crate::survey::{Query, SavedOptions, Survey};
 /// The status of a hub and its clusters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatusReport {
-    /// The live router, if there is one.
     pub router: Option<RouterReport>,
     /// Why the live router is not the newest, as after a rollback.
     pub standing: Option<String>,
-    /// The state of the event source mapping, if it exists.
     pub mapping: Option<MappingState>,
     /// Every queue that could be counted, the hub's first, without the probe queue.
     pub queues: Vec<(QueueName, Depth)>,
-    /// The dead-letter queue.
     pub dead_letter_queue: Option<QueueName>,
     /// Those of the queues that are being deleted.
     pub being_deleted: BTreeSet<QueueName>,
@@ -45,7 +42,6 @@ pub struct RouterReport {
     pub version: String,
     /// Its version number in Lambda.
     pub published: Option<u64>,
-    /// The architecture that it runs on.
     pub architecture: Architecture,
     /// Lambda's word for its state.
     pub state: Option<String>,

@@ -26,10 +26,7 @@ const WARNINGS: &[fn(&Case<'_>) -> Vec<Hint>] = &[
     other_build,
 ];
 
-/// The warnings of a plan.
-///
-/// # Errors
-/// When it is unknown whether the router serves the clusters' queues.
+/// The warnings of a plan. Fails if it is unknown whether the router serves the clusters' queues.
 pub(super) fn of_plan(case: &Case<'_>) -> Result<Vec<Hint>, Blocked> {
     let mut warnings: Vec<Hint> = WARNINGS.iter().flat_map(|warning| warning(case)).collect();
     warnings.extend(unknown_prefix(case)?);

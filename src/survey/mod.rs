@@ -28,7 +28,6 @@ use reader::Reader;
 /// Everything that was read of one hub.
 #[derive(Clone, Debug)]
 pub struct Survey {
-    /// The scope of the hub.
     pub scope: Scope,
     /// The role that the caller has assumed, if it is one.
     pub caller_role: Option<RoleName>,
@@ -38,9 +37,7 @@ pub struct Survey {
     new_prefix: Option<QueuePrefix>,
     /// The resources, by id: of the hub, of clusters, and controllers' policies that kibus wrote or would write.
     pub observed: Observed,
-    /// The statuses of resources that have one.
     pub status: BTreeMap<ResourceId, Status>,
-    /// The options that the hub has saved.
     pub saved: SavedOptions,
     /// The queues that discovery found.
     pub discovered: Fact<BTreeSet<QueueName>>,
@@ -59,7 +56,6 @@ pub struct Survey {
     pub versions: BTreeMap<u64, Fact<FunctionSettings>>,
     /// The event source mappings of the router, its aliases and its versions, whoever created them.
     pub function_mappings: Fact<BTreeSet<FunctionMapping>>,
-    /// What was tried on the bus.
     pub tried: Tried,
 }
 
@@ -91,7 +87,6 @@ pub struct Tried {
     pub watched: bool,
     /// What became of a self-test of the live router.
     pub live: Fact<LiveTest>,
-    /// The results of probes.
     pub probed: Vec<Probed>,
 }
 

@@ -130,7 +130,11 @@ impl<R: Read> Reader<'_, R> {
                     Some(listed) => listed,
                     None => attached().await,
                 };
-                self.managed_policies(listed).await
+                match listed {
+                    Ok(Some(arns)) => self.managed_documents(arns).await,
+                    Ok(None) => Fact::Absent,
+                    Err(fault) => Fact::Unreadable(fault),
+                }
             }))
         );
         policies.managed = managed.unwrap_or(policies.managed);
@@ -159,11 +163,8 @@ impl<R: Read> Reader<'_, R> {
     }
 
     async fn detailed(&self, details: &RoleDetails, policies: Policies) -> RolePolicies {
-        let documents = details
-            .inline
-            .iter()
-            .map(|policy| (policy.name.clone(), policy.clone()));
-        let documents: BTreeMap<_, _> = documents.collect();
+        let inline = details.inline.iter();
+        let documents: BTreeMap<_, _> = inline.map(|policy| (policy.name.clone(), policy.clone())).collect();
         RolePolicies {
             names: documents.keys().cloned().collect(),
             documents,
@@ -174,18 +175,7 @@ impl<R: Read> Reader<'_, R> {
         }
     }
 
-    /// The managed policies of a role that may name a queue, of those in the answer about the role.
-    async fn managed_policies(
-        &self,
-        attached: Result<Option<BTreeSet<String>>, Fault>,
-    ) -> Fact<BTreeMap<String, Fact<Document>>> {
-        match attached {
-            Ok(Some(arns)) => self.managed_documents(arns).await,
-            Ok(None) => Fact::Absent,
-            Err(fault) => Fact::Unreadable(fault),
-        }
-    }
-
+    /// Those of the managed policies that may name a queue.
     async fn managed_documents(&self, arns: BTreeSet<String>) -> Fact<BTreeMap<String, Fact<Document>>> {
         let reads = arns.into_iter().filter(|arn| may_name_a_queue(arn)).map(|arn| async {
             let document = self.call(|| self.cloud.managed_policy(&arn)).await;
