@@ -39,26 +39,22 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
         return Ok(());
     };
     let scope = &survey.scope;
-    let by_queue = clusters::by_queue(survey, clusters::kept(survey, target).into_keys());
+    let by_queue = clusters::kept_by_queue(survey, target);
     let mut findings = missing(survey, target)?;
-    findings.extend(finding::changed(
-        scope,
-        &case.plan,
-        refusals,
-        &absent_roles(survey),
-        survey.now,
-    ));
+    let absent_roles = absent_roles(survey);
+    findings.extend(finding::changed(scope, &case.plan, refusals, &absent_roles, survey.now));
     router_code::fix_by_name(router, &mut findings);
     findings.extend(finding::refused(scope, refusals));
     if target.others == Others::Keep && confirm::prefix(survey).is_ok() {
         let orphans = orphan::strays(survey).into_iter().filter_map(|stray| stray.orphan);
         findings.extend(orphans.map(|orphan| finding::orphan(orphan.resource.id(), orphan.cluster)));
     }
-    let deleted = survey.being_deleted().into_keys().filter(|name| target.checks(name));
-    findings.extend(deleted.map(|name| {
-        let queue = ResourceId::Queue(survey.cluster_queue(&name));
-        finding::being_deleted(queue, name)
-    }));
+    for (name, tags) in survey.clusters() {
+        if tags.being_deleted(survey.now) && target.checks(&name) {
+            let queue = ResourceId::Queue(survey.cluster_queue(&name));
+            findings.push(finding::being_deleted(queue, name));
+        }
+    }
     let mappings = survey.function_mappings.present().into_iter().flatten();
     findings.extend(mappings.filter_map(|mapping| finding::foreign_mapping(scope, mapping)));
     let mut unreadable = unreadable(survey, &case.observed);
@@ -163,10 +159,8 @@ fn unreadable(survey: &Survey, observed: &Observed) -> Vec<Finding> {
         ("clusters", survey.discovered.fault()),
         ("mappings of the router", survey.function_mappings.fault()),
     ];
-    let lists = lists
-        .into_iter()
-        .filter_map(|(what, fault)| Some((Subject::Other(what.to_owned()), fault?)));
-    let all = resources.chain(versions).chain(lists);
-    all.map(|(subject, fault)| finding::unreadable(&survey.scope, subject, fault))
-        .collect()
+    let other = |(what, fault): (&str, Option<_>)| Some((Subject::Other(what.to_owned()), fault?));
+    let all = resources.chain(versions).chain(lists.into_iter().filter_map(other));
+    let finding = |(subject, fault)| finding::unreadable(&survey.scope, subject, fault);
+    all.map(finding).collect()
 }

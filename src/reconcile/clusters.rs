@@ -88,13 +88,10 @@ pub fn kept<'a>(survey: &'a Survey, target: &Target) -> BTreeMap<ClusterName, &'
     kept
 }
 
-/// These clusters by their queues.
-pub(super) fn by_queue(
-    survey: &Survey,
-    clusters: impl IntoIterator<Item = ClusterName>,
-) -> BTreeMap<QueueName, ClusterName> {
-    let clusters = clusters.into_iter();
-    clusters.map(|name| (survey.cluster_queue(&name), name)).collect()
+/// The same clusters by their queues.
+pub(super) fn kept_by_queue(survey: &Survey, target: &Target) -> BTreeMap<QueueName, ClusterName> {
+    let names = kept(survey, target).into_keys();
+    names.map(|name| (survey.cluster_queue(&name), name)).collect()
 }
 
 /// The clusters that are set, each with its decided role.

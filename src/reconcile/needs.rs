@@ -91,8 +91,7 @@ fn of_hub(target: &Target, survey: &Survey, before: Option<&HubOptions>, after: 
                 follow && (untagged.role_names || role_search::needs_names(survey, survey.registered().keys()));
         }
         HubTarget::Keep(_) => {
-            let checked = clusters::kept(survey, target);
-            query.dead_letter_sources = redrive::to_read(survey, &clusters::by_queue(survey, checked.into_keys()));
+            query.dead_letter_sources = redrive::to_read(survey, clusters::kept_by_queue(survey, target).into_keys());
             query.versions.extend(live_version::rolled_back(survey));
         }
         HubTarget::RollBack(version) => query.versions.extend(hub::version_to_read(survey, *version)),
@@ -121,17 +120,21 @@ fn of_set_clusters(target: &Target, survey: &Survey, hub: &HubOptions, query: &m
     for (name, setting) in &set {
         match clusters::decide(survey, name, setting) {
             RoleDecision::Role(role) => match survey.roles.get(&role) {
-                None => drop(query.roles.insert(role, Policies::AllAndManaged)),
                 // Who may not list the policies of a role may still be allowed to read the one of kibus.
                 Some(Fact::Unreadable(_)) => {
                     query.resources.insert(Cluster::policy_id(&survey.scope, name, &role));
                     query.resources.insert(ResourceId::Role(role));
                 }
-                Some(_) => {}
+                _ => drop(query.roles.insert(role, Policies::AllAndManaged)),
             },
-            RoleDecision::Open => query.role_names = true,
-            RoleDecision::Missing(_) => query.role_names = true,
-            RoleDecision::NotFound(search) => query.roles.extend(role_search::unread(survey, &search)),
+            RoleDecision::Open | RoleDecision::Missing(_) => query.role_names = true,
+            // One of the candidates may still have the policy of the cluster.
+            RoleDecision::NotFound(search) => {
+                let candidates = search.found.into_iter();
+                query
+                    .roles
+                    .extend(candidates.map(|role| (role, Policies::AllAndManaged)));
+            }
             RoleDecision::Unmanaged => {}
         }
     }
@@ -160,7 +163,6 @@ fn of_names(target: &Target, survey: &Survey, query: &mut Query) {
         roles.extend(names::roles(survey, &removed));
         (query.all_clusters, query.orphans) = (true, true);
     }
-    roles.retain(|role, _| !survey.roles.contains_key(role));
     query.roles.extend(roles);
     query.clusters.extend(kept);
 }

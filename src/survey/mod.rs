@@ -179,6 +179,7 @@ impl Survey {
         query
             .dead_letter_sources
             .retain(|queue| !self.dead_letter_sources.contains_key(queue));
+        query.roles.retain(|role, _| !self.roles.contains_key(role));
         query.versions.retain(|version| !self.versions.contains_key(version));
         query.key = query.key.filter(|key| !self.key_policies.contains_key(key));
         query.role_names &= !self.role_names.is_asked();
@@ -224,14 +225,6 @@ impl Survey {
     pub fn registered(&self) -> BTreeMap<ClusterName, &Tags> {
         let mut clusters = self.clusters();
         clusters.retain(|_, tags| !tags.being_deleted(self.now));
-        clusters
-    }
-
-    /// The clusters whose queues are being deleted.
-    #[must_use]
-    pub fn being_deleted(&self) -> BTreeMap<ClusterName, &Tags> {
-        let mut clusters = self.clusters();
-        clusters.retain(|_, tags| tags.being_deleted(self.now));
         clusters
     }
 
