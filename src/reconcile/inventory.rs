@@ -137,7 +137,8 @@ pub(super) fn take_not_managed(scope: &Scope, observed: &mut Observed) -> Vec<Re
         .resources()
         .filter(|resource| !plan::is_ours(scope, resource, observed));
     let foreign: Vec<ResourceId> = foreign.map(Resource::id).collect();
-    let kept = observed.iter().filter(|(id, _)| !foreign.contains(id));
-    *observed = kept.map(|(id, reading)| (id.clone(), reading.clone())).collect();
+    for id in &foreign {
+        observed.remove(id);
+    }
     foreign
 }

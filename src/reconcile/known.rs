@@ -13,13 +13,13 @@ use crate::survey::Survey;
 pub(super) fn of_hub(survey: &Survey, target: &Target) -> Result<(), Blocked> {
     let scope = &survey.scope;
     match target.hub {
-        HubTarget::Set(_) | HubTarget::RollBack(_) | HubTarget::Remove => readable(&hub_readings(survey))?,
-        HubTarget::Leave | HubTarget::Keep(_) => {}
-    }
-    match target.hub {
-        HubTarget::Set(_) => none_being_deleted(survey, scope.hub_queues()),
+        HubTarget::Set(_) => {
+            readable(&hub_readings(survey))?;
+            none_being_deleted(survey, scope.hub_queues())
+        }
+        HubTarget::RollBack(_) | HubTarget::Remove => readable(&hub_readings(survey)),
         HubTarget::Leave if !target.set().is_empty() => none_being_deleted(survey, [scope.dead_letter_queue()]),
-        HubTarget::Leave | HubTarget::Keep(_) | HubTarget::RollBack(_) | HubTarget::Remove => Ok(()),
+        HubTarget::Leave | HubTarget::Keep(_) => Ok(()),
     }
 }
 

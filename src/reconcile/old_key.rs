@@ -54,12 +54,8 @@ pub(super) struct OldKeys {
 pub(super) fn keep(survey: &Survey, observed: &Observed, desired: &mut Desired, leaves: Leaves) -> OldKeys {
     let mut holders: BTreeMap<KmsKey, Holders> = BTreeMap::new();
     let (mut waiting, mut changing) = (BTreeMap::new(), BTreeSet::new());
-    let policies: Vec<RolePolicy> = desired
-        .resources()
-        .filter_map(Resource::as_role_policy)
-        .cloned()
-        .collect();
-    for mut wanted in policies {
+    let policies = desired.resources().filter_map(Resource::as_role_policy).cloned();
+    for mut wanted in policies.collect::<Vec<_>>() {
         let old_keys = old_keys(survey, observed, &wanted);
         if old_keys.is_empty() {
             continue;

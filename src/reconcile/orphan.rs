@@ -45,9 +45,8 @@ pub(super) fn to_tell(survey: &Survey) -> BTreeSet<ClusterName> {
 /// Where policies of earlier clusters were not looked for, because AWS did not answer.
 pub(super) fn unread(survey: &Survey) -> Option<Hint> {
     let unread = |what: &str, fault: &Fault| {
-        Hint::text(format!(
-            "policies that earlier clusters have left on {what} are not looked for: {fault}"
-        ))
+        let text = format!("policies that earlier clusters have left on {what} are not looked for: {fault}");
+        Hint::text(text)
     };
     if let Fact::Unreadable(fault) = &survey.role_names {
         return Some(unread("controller roles", fault));
@@ -114,15 +113,13 @@ fn orphan(survey: &Survey, role: &RoleName, policy: &InlinePolicy) -> Option<Orp
     if !missing || !policy::all_ours(&document) {
         return None;
     }
-    let name = survey.scope.controller_policy(&cluster);
-    Some(Orphan {
-        cluster,
-        resource: Resource::RolePolicy(RolePolicy {
-            role: role.clone(),
-            name,
-            document,
-        }),
-    })
+    let policy = RolePolicy {
+        role: role.clone(),
+        name: survey.scope.controller_policy(&cluster),
+        document,
+    };
+    let resource = Resource::RolePolicy(policy);
+    Some(Orphan { cluster, resource })
 }
 
 /// The cluster that a policy is named after, and its queue, if that is the one queue that the policy opens.

@@ -1,7 +1,5 @@
 //! What an intent says besides its changes: the message if there are none, the steps before and after, the clusters.
 
-use std::collections::BTreeMap;
-
 use super::target::{ClusterSetting, HubTarget, Others, RoleOption};
 use super::{Blocked, Case, ClusterSummary, Controller, NextStep, cluster, live_version};
 use crate::error::{Hint, Invocation};
@@ -82,13 +80,11 @@ fn after_hub(case: &Case<'_>) -> Option<Hint> {
 /// Whether the policies of cluster queues change too, as that of the probe queue does.
 fn changes_cluster_queues(case: &Case<'_>) -> bool {
     let probe = ResourceId::Queue(case.survey.scope.probe_queue());
-    let mut updates = case
-        .plan
-        .changes
-        .iter()
-        .filter(|change| change.action == Action::Update);
     let policies = [Queue::POLICY, Queue::REDRIVE_ALLOW];
-    updates.any(|change| change.id == probe && policies.iter().any(|path| change.touches(path)))
+    let changes = |change: &Change| {
+        change.action == Action::Update && change.id == probe && policies.iter().any(|path| change.touches(path))
+    };
+    case.plan.changes.iter().any(changes)
 }
 
 /// Whether the Karpenter settings are shown: for a new queue, another version, or if that is asked for.
@@ -106,21 +102,22 @@ fn changes_settings(case: &Case<'_>, setting: &ClusterSetting) -> bool {
 
 /// The policies that controller roles need where kibus does not manage one. Clusters with the same policy share it.
 fn policies_to_attach(case: &Case<'_>) -> Vec<NextStep> {
-    let mut alike: BTreeMap<bool, Vec<&Cluster>> = BTreeMap::new();
-    for cluster in case.set.iter().filter(|cluster| cluster.controller_role.is_none()) {
+    let asks = |cluster: &&Cluster| {
         let version = cluster.options.karpenter_version;
-        let asks = version.is_some_and(KarpenterVersion::asks_queue_attributes);
-        alike.entry(asks).or_default().push(cluster);
-    }
-    alike
-        .into_iter()
-        .filter_map(|(asks, clusters)| {
-            let first = clusters.first()?;
-            Some(NextStep::AttachPolicy {
-                policy: policy::controller(&case.survey.scope, &first.queue, asks, case.after.key()),
-                clusters: clusters.into_iter().map(Controller::of).collect(),
-            })
+        version.is_some_and(KarpenterVersion::asks_queue_attributes)
+    };
+    let unmanaged = case.set.iter().filter(|cluster| cluster.controller_role.is_none());
+    let (asking, others): (Vec<_>, Vec<_>) = unmanaged.partition(asks);
+    let attach = |(asks, clusters): (bool, Vec<&Cluster>)| {
+        let queue = &clusters.first()?.queue;
+        Some(NextStep::AttachPolicy {
+            policy: policy::controller(&case.survey.scope, queue, asks, case.after.key()),
+            clusters: clusters.into_iter().map(Controller::of).collect(),
         })
+    };
+    [(false, others), (true, asking)]
+        .into_iter()
+        .filter_map(attach)
         .collect()
 }
 
@@ -157,9 +154,8 @@ pub(super) fn clusters(case: &Case<'_>) -> Vec<ClusterSummary> {
         true => cluster::summaries(survey),
         false => Vec::new(),
     };
-    let is_registered = |name: &ClusterName| survey.registered().contains_key(name);
     others.retain(|cluster| match case.target.is_check() {
-        true => case.target.checks(&cluster.name) && is_registered(&cluster.name),
+        true => case.target.checks(&cluster.name) && !cluster.being_deleted,
         false => !case.target.clusters.contains_key(&cluster.name),
     });
     let mut all: Vec<ClusterSummary> = set.chain(removed).chain(others).collect();

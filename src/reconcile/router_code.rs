@@ -97,17 +97,11 @@ pub(super) fn expect_live(router: &OfferedRouter, survey: &Survey, desired: &mut
     let expected = match (router, live_version::published(survey)) {
         (OfferedRouter::Named(..), _) => return None,
         (_, None) => with_code(wanted, router.code()),
-        (_, Some(live)) => {
-            let is_rollback = live.history.rolled_back_from.is_some() && plan::check_rollback(wanted, live).is_ok();
-            if is_rollback {
-                Resource::Alias(Alias {
-                    shares: wanted.shares.clone(),
-                    ..live.clone()
-                })
-            } else {
-                with_code(wanted, live.settings.code.clone())
-            }
+        (_, Some(live)) if live.history.rolled_back_from.is_some() && plan::check_rollback(wanted, live).is_ok() => {
+            let shares = wanted.shares.clone();
+            Resource::Alias(Alias { shares, ..live.clone() })
         }
+        (_, Some(live)) => with_code(wanted, live.settings.code.clone()),
     };
     desired.insert(expected);
     Some(())
@@ -118,10 +112,8 @@ pub(super) fn fix_by_name(router: &OfferedRouter, findings: &mut [Finding]) {
     let OfferedRouter::Named(_, options) = router else {
         return;
     };
-    for finding in findings
-        .iter_mut()
-        .filter(|finding| finding.code == FindingCode::CodeChanged)
-    {
+    let changed = |finding: &&mut Finding| finding.code == FindingCode::CodeChanged;
+    for finding in findings.iter_mut().filter(changed) {
         finding.fix = Fix::Command(Invocation::kibus(format!("bootstrap-hub {options}")));
     }
 }

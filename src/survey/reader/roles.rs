@@ -61,18 +61,15 @@ impl<R: Read> Reader<'_, R> {
 
     pub(super) async fn roles(&self, survey: &Survey, roles: BTreeMap<RoleName, Policies>) -> Roles {
         let prefix = survey.scope.controller_policies_prefix();
-        let unread = roles
-            .into_iter()
-            .filter(|(role, policies)| match survey.roles.get(role) {
-                None | Some(Fact::NotAsked) => true,
-                Some(Fact::Present(known)) => match policies {
-                    Policies::OfBus => false,
-                    Policies::All => known.all().is_none(),
-                    Policies::AllAndManaged => known.all().is_none() || !known.managed.is_asked(),
-                },
-                Some(Fact::Absent | Fact::Unreadable(_)) => false,
-            });
-        let unread: Vec<_> = unread.collect();
+        let is_unread = |(role, policies): &(RoleName, Policies)| match survey.roles.get(role) {
+            Some(Fact::Present(known)) => match policies {
+                Policies::OfBus => false,
+                Policies::All => known.all().is_none(),
+                Policies::AllAndManaged => known.all().is_none() || !known.managed.is_asked(),
+            },
+            known => known.is_none(),
+        };
+        let unread: Vec<_> = roles.into_iter().filter(is_unread).collect();
         let details = self.role_details(unread.iter().map(|(role, _)| role)).await;
         let details = &details;
         let together = unread.len() <= LISTED_TOGETHER;
@@ -117,11 +114,12 @@ impl<R: Read> Reader<'_, R> {
                 (policies, listed)
             }
         };
-        let unread = policies
+        let is_unread = |name: &&String| wanted(name) && !policies.documents.contains_key(*name);
+        let reads = policies
             .names
             .iter()
-            .filter(|name| wanted(name) && !policies.documents.contains_key(*name));
-        let reads = unread.map(|name| self.call(|| self.cloud.inline_policy(role, name)));
+            .filter(is_unread)
+            .map(|name| self.call(|| self.cloud.inline_policy(role, name)));
         let managed = managed && !policies.managed.is_asked();
         let (inline, managed) = tokio::join!(
             join_all(reads),
