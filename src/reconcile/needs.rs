@@ -130,10 +130,9 @@ fn of_set_clusters(target: &Target, survey: &Survey, hub: &HubOptions, query: &m
             RoleDecision::Open | RoleDecision::Missing(_) => query.role_names = true,
             // One of the candidates may still have the policy of the cluster.
             RoleDecision::NotFound(search) => {
-                let candidates = search.found.into_iter();
-                query
-                    .roles
-                    .extend(candidates.map(|role| (role, Policies::AllAndManaged)));
+                for role in search.found {
+                    query.roles.insert(role, Policies::AllAndManaged);
+                }
             }
             RoleDecision::Unmanaged => {}
         }

@@ -173,12 +173,10 @@ impl Survey {
     fn unread(&self, mut query: Query) -> Query {
         let is_unread = |id: &ResourceId| self.observed.get(id).is_none();
         query.resources.retain(is_unread);
-        query
-            .clusters
-            .retain(|name| is_unread(&ResourceId::Queue(self.cluster_queue(name))));
-        query
-            .dead_letter_sources
-            .retain(|queue| !self.dead_letter_sources.contains_key(queue));
+        let queue = |cluster: &ClusterName| ResourceId::Queue(self.cluster_queue(cluster));
+        query.clusters.retain(|cluster| is_unread(&queue(cluster)));
+        let sources = &self.dead_letter_sources;
+        query.dead_letter_sources.retain(|queue| !sources.contains_key(queue));
         query.roles.retain(|role, _| !self.roles.contains_key(role));
         query.versions.retain(|version| !self.versions.contains_key(version));
         query.key = query.key.filter(|key| !self.key_policies.contains_key(key));

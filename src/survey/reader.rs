@@ -57,11 +57,12 @@ impl<'a, R: Read> Reader<'a, R> {
         );
         let discover = query.all_clusters && !survey.discovered.is_asked();
         let list_roles = query.orphans || query.role_names;
+        let usual_queues = || self.usual_queues(&query.usual_queues);
+        let mappings = || self.call(|| self.cloud.function_mappings(&function));
         // What other calls depend on comes first.
         let (found, usual_queues, names, read, roles, key, concurrency, sources, versions, mappings) = tokio::join!(
             when(discover, || self.discover(survey, &guess, &unread)),
-            when(!query.usual_queues.is_empty(), || self
-                .usual_queues(&query.usual_queues)),
+            when(!query.usual_queues.is_empty(), usual_queues),
             when(list_roles, || self.role_names(survey, query)),
             self.snapshots(unread.clone()),
             self.roles(survey, query.roles.clone()),
@@ -69,8 +70,7 @@ impl<'a, R: Read> Reader<'a, R> {
             when(query.concurrency, || self.call(|| self.cloud.unreserved_concurrency())),
             self.dead_letter_sources(&query.dead_letter_sources),
             self.versions(&function, &query.versions),
-            when(query.function_mappings, || self
-                .call(|| self.cloud.function_mappings(&function))),
+            when(query.function_mappings, mappings),
         );
         survey.take(read);
         survey.roles.extend(roles);
