@@ -21,7 +21,6 @@ pub use crate::model::fault::{Fault, FaultKind};
 /// A resource, and its status at the moment of the read.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// The resource.
     pub resource: Resource,
     /// Its status, for a kind that has one.
     pub status: Option<Status>,

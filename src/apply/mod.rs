@@ -31,7 +31,6 @@ pub enum Event {
     Waiting(String),
     /// It was applied, in this time.
     Done(Duration),
-    /// It failed.
     Failed(Fault),
 }
 

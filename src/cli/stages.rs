@@ -14,7 +14,7 @@ use crate::apply::{self, Outcome};
 use crate::error::{Error, ErrorKind};
 use crate::model::tags::{DELETING, MARK_COUNTS};
 use crate::plan::{Action, Plan};
-use crate::reconcile::{Blocked, Confirmation, Intent, Target, needs, reconcile};
+use crate::reconcile::{Blocked, Intent, Target, needs, reconcile};
 use crate::survey::{self, Query, Survey};
 use crate::ui::{HubReport, Report};
 
@@ -199,10 +199,7 @@ fn show(hubs: &Hubs<'_>, results: &[Planned], consent: Consent) -> Result<(), Er
 fn confirm(hubs: &Hubs<'_>, results: &[Planned], consent: Consent) -> Result<(), Error> {
     let pending = results.iter().filter(|result| result.is_pending());
     let mut words: Vec<&str> = pending
-        .filter_map(|result| match &result.intent.confirmation {
-            Confirmation::YesNo => None,
-            Confirmation::Typed(word) => Some(word.as_str()),
-        })
+        .filter_map(|result| result.intent.confirmed_by.as_deref())
         .collect();
     words.dedup();
     agree(hubs, consent, &words.join(","))

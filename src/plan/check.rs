@@ -8,83 +8,16 @@ use crate::iam::grants::queues_received_from;
 use crate::iam::pattern::matches;
 use crate::model::field::{FieldName, FieldValue};
 use crate::model::inventory::Observed;
-use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix};
-use crate::model::options::HubOptions;
 use crate::model::resource::{Alias, FunctionField, Ownership, Resource};
 use crate::model::router_handler::RouterHandler;
 use crate::model::scope::Scope;
 use crate::model::tags::{BUS, CLUSTER};
 
-/// What an operator allows that is refused otherwise.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Allowed {
-    /// An older router may replace a newer one.
-    pub downgrade: bool,
-}
-
 /// The refusals of a plan. Empty means that it may be applied.
 #[must_use]
 pub fn check(scope: &Scope, plan: &Plan, observed: &Observed) -> Vec<Refusal> {
-    check_allowing(scope, plan, observed, Allowed::default())
-}
-
-/// The refusals of a plan, without those that an operator allows.
-#[must_use]
-pub fn check_allowing(scope: &Scope, plan: &Plan, observed: &Observed, allowed: Allowed) -> Vec<Refusal> {
-    plan.changes
-        .iter()
-        .filter_map(|change| check_change(scope, change, observed))
-        .filter(|refusal| !(allowed.downgrade && matches!(refusal, Refusal::OlderRouter { .. })))
-        .collect()
-}
-
-/// Refuses a cluster whose queue would have the name of a hub queue.
-///
-/// # Errors
-/// When the names are equal.
-pub fn check_queue_name(scope: &Scope, cluster: &ClusterName, queue: &QueueName) -> Result<(), Refusal> {
-    if scope.hub_queues().contains(queue) {
-        return Err(Refusal::HubQueue(cluster.clone(), queue.clone()));
-    }
-    Ok(())
-}
-
-/// Refuses a change of the queue prefix while clusters are registered.
-///
-/// # Errors
-/// When the prefix changes and a cluster is registered.
-pub fn check_prefix(before: &HubOptions, after: &HubOptions, registered: BTreeSet<ClusterName>) -> Result<(), Refusal> {
-    if before.queue_prefix() != after.queue_prefix() && !registered.is_empty() {
-        return Err(Refusal::PrefixInUse { clusters: registered });
-    }
-    Ok(())
-}
-
-/// Refuses an empty prefix where a policy can name queues only by their prefix: it would open every queue of the account.
-///
-/// # Errors
-/// When the prefix is empty, and SQS has no tag conditions in this Region.
-pub fn check_empty_prefix(scope: &Scope, prefix: &QueuePrefix) -> Result<(), Refusal> {
-    if prefix.as_str().is_empty() && !scope.region.has_queue_tag_conditions() {
-        return Err(Refusal::EmptyPrefix(scope.region.clone()));
-    }
-    Ok(())
-}
-
-/// Refuses a key of another Region or partition: SQS does not accept it (SQS developer guide, "Key management").
-///
-/// # Errors
-/// When the key is not in this Region.
-pub fn check_key(scope: &Scope, key: &KmsKey) -> Result<(), Refusal> {
-    let arn = format!("arn:{}:kms:{}:", scope.partition, scope.region);
-    if key.as_str().starts_with(&arn) {
-        return Ok(());
-    }
-    Err(Refusal::KeyElsewhere {
-        key: key.clone(),
-        partition: scope.partition.clone(),
-        region: scope.region.clone(),
-    })
+    let refusal = |change| GUARDS.iter().find_map(|refuses| refuses(scope, change, observed));
+    plan.changes.iter().filter_map(refusal).collect()
 }
 
 /// Refuses a resource that this bus does not manage.
@@ -119,10 +52,6 @@ const GUARDS: [Guard; 8] = [
     settings_rolled_back,
     older_router,
 ];
-
-fn check_change(scope: &Scope, change: &Change, observed: &Observed) -> Option<Refusal> {
-    GUARDS.iter().find_map(|refuses| refuses(scope, change, observed))
-}
 
 /// Whether a controller would use the router role.
 fn router_role(scope: &Scope, change: &Change, _: &Observed) -> Option<Refusal> {

@@ -3,28 +3,19 @@
 
 mod change;
 mod check;
-mod concurrency;
-mod controller_role;
 mod diff;
 pub mod finding;
 mod order;
 mod owner;
 mod refusal;
-mod second_source;
 
 use std::collections::BTreeSet;
 
 pub use change::{Action, Change, FieldChange, Op};
-pub use check::{
-    Allowed, check, check_allowing, check_empty_prefix, check_key, check_managed, check_prefix, check_queue_name,
-    is_ours, rollback_conflicts,
-};
-pub use concurrency::check_concurrency;
-pub use controller_role::{ROLE_SPACE, check_space};
+pub use check::{check, check_managed, is_ours, rollback_conflicts};
 pub use diff::diff;
 pub use order::Step;
-pub use refusal::Refusal;
-pub use second_source::{Grant, PolicyKind, SecondSource, SecondSources, Unseen, other_queues};
+pub use refusal::{ROLE_SPACE, Refusal};
 
 use crate::model::field::{FieldName, FieldValue};
 use crate::model::inventory::{Desired, Observed, Reading};

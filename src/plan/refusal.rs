@@ -13,6 +13,10 @@ use crate::model::name::{
 use crate::model::resource::ResourceId;
 use crate::model::scope::{LIVE, Scope};
 
+/// The maximum size of all inline policies of a role together, in characters (IAM user guide, "IAM and STS character
+/// quotas"); the quota cannot be raised.
+pub const ROLE_SPACE: usize = 10_240;
+
 /// A reason to refuse a plan. Displays as one sentence, which begins with what it is about where that is a resource.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -60,7 +64,7 @@ pub enum Refusal {
     /// A role has no room for the desired policies.
     #[error(
         "role `{role}` has no room for the policy of its cluster: it needs {needed} characters, and {left} of {} are left",
-        super::ROLE_SPACE
+        ROLE_SPACE
     )]
     NoRoleSpace {
         role: RoleName,

@@ -38,12 +38,20 @@ pub enum Blocked {
     VersionGone(u64),
 }
 
+impl Blocked {
+    pub(super) fn unreadable(id: ResourceId, fault: &Fault) -> Self {
+        Self::Unreadable(id, Box::new(fault.clone()))
+    }
+
+    pub(super) fn call_failed(operation: &'static str, fault: &Fault) -> Self {
+        Self::CallFailed(operation, Box::new(fault.clone()))
+    }
+}
+
 /// A controller role that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingRole {
-    /// The cluster.
     pub cluster: ClusterName,
-    /// The role.
     pub role: RoleName,
     /// Whether the cluster's queue has saved it; else it was named.
     pub saved: bool,
@@ -54,7 +62,6 @@ pub struct MissingRole {
 /// A search for a controller role that did not find exactly one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleSearch {
-    /// The cluster.
     pub cluster: ClusterName,
     /// The roles that may be the one: several with usual names, or those with a usual name and a generated suffix.
     pub found: Vec<RoleName>,
@@ -76,7 +83,6 @@ impl RoleSearch {
 /// The name of a cluster that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownCluster {
-    /// The name.
     pub name: ClusterName,
     /// The registered clusters whose names are close.
     pub similar: BTreeSet<ClusterName>,

@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::names::{self, Evidence};
 use super::target::{HubTarget, Others, Target};
-use super::{Blocked, Case, Intent, clusters, confirm, key, orphan, redrive, router_code};
+use super::{Blocked, Case, Intent, clusters, confirm, key, live_version, names, orphan, redrive, router_code};
 use crate::error::{Hint, Invocation};
 use crate::model::fact::Fact;
 use crate::model::fault::Fault;
@@ -12,7 +11,6 @@ use crate::model::inventory::{Observed, Reading};
 use crate::model::name::{ClusterName, QueueName, RoleName};
 use crate::model::probe::Probed;
 use crate::model::resource::ResourceId;
-use crate::model::scope::LIVE;
 use crate::model::status::{Status, VersionState};
 use crate::plan::Refusal;
 use crate::plan::finding::{self, Finding, FindingCode, Subject, Traffic};
@@ -34,44 +32,37 @@ pub fn asks_live_router(survey: &Survey) -> bool {
     survey.live_version().is_some_and(VersionState::can_run)
 }
 
-/// Adds the findings to the intent of a check, and the warnings about them.
-///
-/// # Errors
-/// When nothing has one of the names.
+/// Adds the findings to the intent of a check, and the warnings about them. Fails if nothing has one of the names.
 pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Intent) -> Result<(), Blocked> {
     let Case { survey, target, .. } = case;
     let HubTarget::Keep(router) = &target.hub else {
         return Ok(());
     };
     let scope = &survey.scope;
-    let by_queue = clusters::by_queue(survey, clusters::kept(survey, target).into_keys());
+    let by_queue = clusters::kept_by_queue(survey, target);
     let mut findings = missing(survey, target)?;
-    findings.extend(finding::changed(
-        scope,
-        &case.plan,
-        refusals,
-        &absent_roles(survey),
-        survey.now,
-    ));
+    let absent_roles = absent_roles(survey);
+    findings.extend(finding::changed(scope, &case.plan, refusals, &absent_roles, survey.now));
     router_code::fix_by_option(case, router, &mut findings);
     findings.extend(finding::refused(scope, refusals));
     if target.others == Others::Keep && confirm::prefix(survey).is_ok() {
         let orphans = orphan::strays(survey).into_iter().filter_map(|stray| stray.orphan);
         findings.extend(orphans.map(|orphan| finding::orphan(orphan.resource.id(), orphan.cluster)));
     }
-    let deleted = survey.being_deleted().into_keys().filter(|name| target.checks(name));
-    findings.extend(deleted.map(|name| {
-        let queue = ResourceId::Queue(survey.cluster_queue(&name));
-        finding::being_deleted(queue, name)
-    }));
+    for (name, tags) in survey.clusters() {
+        if tags.being_deleted(survey.now) && target.checks(&name) {
+            let queue = ResourceId::Queue(survey.cluster_queue(&name));
+            findings.push(finding::being_deleted(queue, name));
+        }
+    }
     let mappings = survey.function_mappings.present().into_iter().flatten();
     findings.extend(mappings.filter_map(|mapping| finding::foreign_mapping(scope, mapping)));
     let mut unreadable = unreadable(survey, &case.observed);
     match survey.tried.live.fault() {
         Some(fault) if fault.is_denied() => intent.warnings.push(not_asked()),
         Some(fault) => {
-            let id = ResourceId::Alias(scope.router_function(), LIVE.to_owned());
-            unreadable.push(finding::unreadable(scope, Subject::Resource(id), fault));
+            let subject = Subject::Resource(live_version::id(scope));
+            unreadable.push(finding::unreadable(scope, subject, fault));
         }
         None => {}
     }
@@ -97,13 +88,9 @@ fn missing(survey: &Survey, target: &Target) -> Result<Vec<Finding>, Blocked> {
         return Ok(Vec::new());
     }
     let unregistered = names::unregistered(survey, &target.kept());
-    let (exist, unknown): (Vec<_>, Vec<_>) = unregistered
-        .into_iter()
-        .partition(|name| names::evidence(survey, name) == Evidence::Exists);
-    if !unknown.is_empty() {
-        let unknown = unknown.iter().map(|name| names::unknown(survey, name));
-        return Err(Blocked::UnknownClusters(unknown.collect()));
-    }
+    let exists = |name: &ClusterName| names::leaves_traces(survey, name);
+    let (exist, unknown): (BTreeSet<_>, BTreeSet<_>) = unregistered.into_iter().partition(exists);
+    names::all_known(survey, &unknown)?;
     Ok(exist.into_iter().map(finding::not_registered).collect())
 }
 
@@ -172,10 +159,8 @@ fn unreadable(survey: &Survey, observed: &Observed) -> Vec<Finding> {
         ("clusters", survey.discovered.fault()),
         ("mappings of the router", survey.function_mappings.fault()),
     ];
-    let lists = lists
-        .into_iter()
-        .filter_map(|(what, fault)| Some((Subject::Other(what.to_owned()), fault?)));
-    let all = resources.chain(versions).chain(lists);
-    all.map(|(subject, fault)| finding::unreadable(&survey.scope, subject, fault))
-        .collect()
+    let other = |(what, fault): (&str, Option<_>)| Some((Subject::Other(what.to_owned()), fault?));
+    let all = resources.chain(versions).chain(lists.into_iter().filter_map(other));
+    let finding = |(subject, fault)| finding::unreadable(&survey.scope, subject, fault);
+    all.map(finding).collect()
 }

@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::blocked::{MissingRole, RoleSearch};
-use super::inventory::{of_cluster, of_clusters, roles_with_policy};
+use super::inventory::of_cluster;
 use super::role_search::{self, Found};
 use super::target::{ClusterSetting, Others, RoleOption, Target};
-use super::{Blocked, Compared, cluster, orphan};
+use super::{Blocked, orphan};
 use crate::model::cluster::Cluster;
 use crate::model::controller_role::similar;
 use crate::model::fact::Fact;
-use crate::model::inventory::Reading;
+use crate::model::inventory::{Desired, Observed, Reading};
 use crate::model::name::{ClusterName, QueueName, RoleName};
-use crate::model::options::{ClusterOptions, HubOptions};
+use crate::model::options::{BadSavedOption, ClusterOptions, HubOptions};
 use crate::model::resource::ResourceId;
 use crate::model::tags::Tags;
 use crate::survey::Survey;
@@ -88,19 +88,13 @@ pub fn kept<'a>(survey: &'a Survey, target: &Target) -> BTreeMap<ClusterName, &'
     kept
 }
 
-/// These clusters by their queues.
-pub(super) fn by_queue(
-    survey: &Survey,
-    clusters: impl IntoIterator<Item = ClusterName>,
-) -> BTreeMap<QueueName, ClusterName> {
-    let clusters = clusters.into_iter();
-    clusters.map(|name| (survey.cluster_queue(&name), name)).collect()
+/// The same clusters by their queues.
+pub(super) fn kept_by_queue(survey: &Survey, target: &Target) -> BTreeMap<QueueName, ClusterName> {
+    let names = kept(survey, target).into_keys();
+    names.map(|name| (survey.cluster_queue(&name), name)).collect()
 }
 
 /// The clusters that are set, each with its decided role.
-///
-/// # Errors
-/// When a role is missing or not found.
 pub(super) fn set(survey: &Survey, target: &Target, hub: &HubOptions) -> Result<Vec<Cluster>, Blocked> {
     let (mut clusters, mut missing, mut not_found) = (Vec::new(), Vec::new(), Vec::new());
     for (name, setting) in target.set() {
@@ -115,23 +109,18 @@ pub(super) fn set(survey: &Survey, target: &Target, hub: &HubOptions) -> Result<
                 missing.push(role);
                 continue;
             }
-            RoleDecision::Open => match survey.role_names.fault() {
-                Some(fault) => return Err(Blocked::CallFailed("list the roles", Box::new(fault.clone()))),
-                None => {
-                    not_found.push(RoleSearch::nothing(name));
-                    continue;
+            RoleDecision::Open => {
+                if let Some(fault) = survey.role_names.fault() {
+                    return Err(Blocked::call_failed("list the roles", fault));
                 }
-            },
+                not_found.push(RoleSearch::nothing(name));
+                continue;
+            }
         };
         let saved = survey.saved_tags(name).map(ClusterOptions::saved).transpose()?;
         let options = setting.options.clone().or(saved.unwrap_or_default());
-        clusters.push(Cluster::new(
-            &survey.scope,
-            &hub.queue_prefix(),
-            name.clone(),
-            role,
-            options,
-        ));
+        let prefix = hub.queue_prefix();
+        clusters.push(Cluster::new(&survey.scope, &prefix, name.clone(), role, options));
     }
     if !missing.is_empty() {
         return Err(Blocked::NoSuchRoles(missing));
@@ -144,48 +133,38 @@ pub(super) fn set(survey: &Survey, target: &Target, hub: &HubOptions) -> Result<
 
 /// What is compared of the clusters: those that are set, as decided, and all others that the target is about. `follow` says
 /// that all clusters follow a change of the hub.
-///
-/// # Errors
-/// When a saved option is invalid.
 pub(super) fn compared(
     survey: &Survey,
     target: &Target,
     hub: &HubOptions,
     set: &[Cluster],
     follow: bool,
-) -> Result<Compared, Blocked> {
-    let mut compared = Compared::default();
-    let mut saved = match follow || target.others == Others::Remove {
+) -> Result<(Desired, Observed), BadSavedOption> {
+    let (scope, removes_all) = (&survey.scope, target.others == Others::Remove);
+    let (mut desired, mut observed) = (Desired::default(), Observed::default());
+    let mut saved = match follow || removes_all {
         true => survey.clusters(),
         false => kept(survey, target),
     };
     saved.retain(|name, _| !target.clusters.contains_key(name) || target.is_check());
-    compared.observed.extend(of_clusters(survey, &saved));
-    if target.others == Others::Remove {
+    for name in saved.keys().chain(target.removed().into_keys()) {
+        observed.extend(of_cluster(survey, name, None));
+    }
+    if removes_all {
         for orphan in orphan::strays(survey).into_iter().filter_map(|stray| stray.orphan) {
-            let reading = Reading::Present(Box::new(orphan.resource.clone()));
-            compared.observed.insert(orphan.resource.id(), reading);
+            let id = orphan.resource.id();
+            observed.insert(id, Reading::Present(Box::new(orphan.resource)));
         }
     } else {
-        compared.desired.extend(cluster::desired(survey, &saved, hub)?);
-    }
-    for name in target.removed().into_keys() {
-        compared
-            .observed
-            .extend(of_cluster(survey, name, &roles_of(survey, name, None)));
+        for (name, tags) in saved {
+            let (role, options) = (tags.controller_role(), ClusterOptions::saved(tags)?);
+            let cluster = Cluster::new(scope, &hub.queue_prefix(), name, role, options);
+            desired.extend(cluster.desired(scope, hub));
+        }
     }
     for cluster in set {
-        let roles = roles_of(survey, &cluster.name, cluster.controller_role.clone());
-        compared.observed.extend(of_cluster(survey, &cluster.name, &roles));
-        compared.desired.extend(cluster.desired(&survey.scope, hub));
+        observed.extend(of_cluster(survey, &cluster.name, cluster.controller_role.as_ref()));
+        desired.extend(cluster.desired(scope, hub));
     }
-    Ok(compared)
-}
-
-/// The roles that may have the policy of a cluster.
-fn roles_of(survey: &Survey, name: &ClusterName, decided: Option<RoleName>) -> BTreeSet<RoleName> {
-    let mut roles = roles_with_policy(survey, name, &survey.cluster_queue(name));
-    roles.extend(decided);
-    roles.extend(survey.queue_tags(name).and_then(Tags::controller_role));
-    roles
+    Ok((desired, observed))
 }

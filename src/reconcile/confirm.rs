@@ -11,9 +11,8 @@ use crate::model::inventory::Reading;
 use crate::model::options::{DocumentFor, HubOption, HubOptions, KEY_OF_QUEUE, OptionKey, Witness};
 use crate::model::queue_policy::is_locked;
 use crate::model::resource::{Queue, QueueField, Resource, ResourceId};
-use crate::model::scope::Scope;
 use crate::plan::{Action, Change, Plan, Refusal};
-use crate::survey::{Query, SavedOptions, Survey};
+use crate::survey::{SavedOptions, Survey};
 
 /// A saved option that a resource contradicts, as one types it. An option without a tag counts as saved with its default.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -192,25 +191,21 @@ pub(super) fn prefix_to_read(survey: &Survey) -> Option<ResourceId> {
 }
 
 /// Refuses to look for the queues of clusters by a prefix that only a tag names: they would not be found. They would stay when
-/// the bus is deleted, and a new one would receive nothing.
-///
-/// # Errors
-/// When the function or the router's policy was read, and neither has the prefix.
+/// the bus is deleted, and a new one would receive nothing. It is a refusal only if the function or the router's policy was
+/// read, and neither has the prefix.
 pub(super) fn prefix(survey: &Survey) -> Result<(), Refusal> {
     Difference::of_prefix(survey).map_or(Ok(()), |difference| Err(difference.refusal(None)))
 }
 
-/// A warning if the caller may not read whether the router serves the prefix.
-///
-/// # Errors
-/// When the function could not be read for another reason.
+/// A warning if the caller may not read whether the router serves the prefix. Fails if it could not be read for another
+/// reason.
 pub(super) fn unread_prefix(survey: &Survey) -> Result<Option<Hint>, Blocked> {
     let function = ResourceId::Function(survey.scope.router_function());
     let Some(Reading::Unreadable(fault)) = survey.observed.get(&function) else {
         return Ok(None);
     };
     if !matches!(fault.kind, FaultKind::Denied { .. }) {
-        return Err(Blocked::Unreadable(function, Box::new(fault.clone())));
+        return Err(Blocked::unreadable(function, fault));
     }
     let prefix = survey.queue_prefix();
     let is_said = |witness: &Witness| says(survey, HubOption::QueuePrefix, *witness, &[]).is_some();
@@ -231,16 +226,6 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// What a document needs to know about the hub, besides its saved options.
-    #[must_use]
-    pub fn query(scope: &Scope, document: DocumentFor) -> Query {
-        let options = in_document(document).into_iter();
-        Query {
-            resources: options.map(|(_, witness)| witness.id(scope)).collect(),
-            ..Query::default()
-        }
-    }
-
     /// Compares what `given` does not replace.
     #[must_use]
     pub fn of(survey: &Survey, given: &HubOptions, document: DocumentFor) -> Self {
@@ -270,7 +255,7 @@ impl Comparison {
 }
 
 /// The options that a document depends on, as messages order them, each with what must agree with it.
-fn in_document(document: DocumentFor) -> Vec<(HubOption, Witness)> {
+pub(super) fn in_document(document: DocumentFor) -> Vec<(HubOption, Witness)> {
     let depends = |option: HubOption| {
         let documents = option.row().documents.filter(|documents| documents.from <= document)?;
         Some((option, documents.witness?))

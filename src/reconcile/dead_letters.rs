@@ -2,21 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use super::Blocked;
+use super::{Blocked, live_version};
 use crate::model::inventory::Reading;
 use crate::model::resource::ResourceId;
-use crate::model::scope::{LIVE, Scope};
+use crate::model::scope::Scope;
 use crate::plan;
 use crate::survey::{Query, Survey};
 
-/// What must be read next before dead letters are read, and for a redrive also routed again; an empty query ends the survey.
+/// What must be read before dead letters are read, and for a redrive also routed again.
 #[must_use]
 pub fn needs(redrive: bool, survey: &Survey) -> Query {
     let mut resources = BTreeSet::from([ResourceId::Queue(survey.scope.dead_letter_queue())]);
     if redrive {
         resources.extend(router(&survey.scope));
     }
-    resources.retain(|id| survey.observed.get(id).is_none());
     Query {
         resources,
         ..Query::default()
@@ -31,13 +30,13 @@ pub fn check(redrive: bool, survey: &Survey) -> Result<(), Blocked> {
     let Survey { scope, observed, .. } = survey;
     let id = ResourceId::Queue(scope.dead_letter_queue());
     match observed.get(&id) {
-        Some(Reading::Unreadable(fault)) => return Err(Blocked::Unreadable(id, Box::new(fault.clone()))),
+        Some(Reading::Unreadable(fault)) => return Err(Blocked::unreadable(id, fault)),
         Some(Reading::Present(queue)) if plan::is_ours(scope, queue, observed) => {}
         None | Some(Reading::Absent | Reading::Present(_)) => return Err(Blocked::NoHub),
     }
     for id in router(scope).into_iter().filter(|_| redrive) {
         match observed.get(&id) {
-            Some(Reading::Unreadable(fault)) => return Err(Blocked::Unreadable(id, Box::new(fault.clone()))),
+            Some(Reading::Unreadable(fault)) => return Err(Blocked::unreadable(id, fault)),
             Some(Reading::Present(found)) => plan::check_managed(scope, found, observed)?,
             None | Some(Reading::Absent) => return Err(Blocked::NoRouter(id)),
         }
@@ -47,9 +46,5 @@ pub fn check(redrive: bool, survey: &Survey) -> Result<(), Blocked> {
 
 /// What a redrive invokes.
 fn router(scope: &Scope) -> [ResourceId; 2] {
-    let function = scope.router_function();
-    [
-        ResourceId::Function(function.clone()),
-        ResourceId::Alias(function, LIVE.to_owned()),
-    ]
+    [ResourceId::Function(scope.router_function()), live_version::id(scope)]
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::target::{HubTarget, Others, RoleOption};
-use super::{Case, Request, confirm, hub, role_search, router_code};
-use crate::model::fact::Fact;
-use crate::model::name::ClusterName;
+use super::{Case, Request, confirm, hub, key, role_search, router_code};
+use crate::model::name::{ClusterName, KmsKey, QueuePrefix};
 use crate::model::options::HubOptions;
-use crate::plan::{self, Allowed, Refusal};
+use crate::model::scope::Scope;
+use crate::plan::{self, Refusal};
 
 /// The guards of a request, which need no plan. A request that one of them refuses is not planned, unless it is a check.
 const OF_REQUEST: &[fn(&Request<'_>) -> Vec<Refusal>] = &[
@@ -41,14 +41,19 @@ pub(super) fn of_plan(case: &Case<'_>) -> Vec<Refusal> {
     OF_PLAN.iter().flat_map(|guard| guard(case)).collect()
 }
 
-/// An empty prefix where a policy can name queues only by their prefix. Applies if the hub's policies are planned.
+/// Applies if the hub's policies are planned.
 fn empty_prefix(request: &Request<'_>) -> Vec<Refusal> {
-    let refused = plan::check_empty_prefix(&request.survey.scope, &request.after.queue_prefix());
-    refused
-        .err()
-        .filter(|_| request.target.plans_hub())
-        .into_iter()
-        .collect()
+    let planned = request.target.plans_hub().then(|| request.after.queue_prefix());
+    let refused = planned.and_then(|prefix| unnamed_queues(&request.survey.scope, &prefix));
+    refused.into_iter().collect()
+}
+
+/// Refuses an empty prefix where SQS has no tag conditions: policies can name queues only by their prefix there, and would
+/// open every queue of the account.
+#[must_use]
+pub fn unnamed_queues(scope: &Scope, prefix: &QueuePrefix) -> Option<Refusal> {
+    let refused = prefix.as_str().is_empty() && !scope.region.has_queue_tag_conditions();
+    refused.then(|| Refusal::EmptyPrefix(scope.region.clone()))
 }
 
 /// Clusters that are looked for by a prefix that the router does not serve. Applies if clusters change and the hub does
@@ -62,39 +67,58 @@ fn prefix_that_only_a_tag_names(request: &Request<'_>) -> Vec<Refusal> {
 
 /// Another prefix than that of registered clusters.
 fn prefix_in_use(request: &Request<'_>) -> Vec<Refusal> {
-    let Some(before) = &request.before else {
+    let before = request.before.as_ref().map(HubOptions::queue_prefix);
+    if before.is_none_or(|before| before == request.after.queue_prefix()) {
         return Vec::new();
-    };
+    }
     let mut clusters: BTreeSet<ClusterName> = request.survey.clusters().into_keys().collect();
     clusters.extend(request.target.set().into_keys().cloned());
-    plan::check_prefix(before, &request.after, clusters)
-        .err()
-        .into_iter()
-        .collect()
+    match clusters.is_empty() {
+        true => Vec::new(),
+        false => vec![Refusal::PrefixInUse { clusters }],
+    }
 }
 
 /// A cluster whose queue would have the name of a queue of the hub. Applies to clusters that are set.
 fn queue_name_of_the_hub(request: &Request<'_>) -> Vec<Refusal> {
-    let survey = request.survey;
+    let hub = request.survey.scope.hub_queues();
     let set = request.target.set().into_keys();
-    set.filter_map(|name| plan::check_queue_name(&survey.scope, name, &survey.cluster_queue(name)).err())
-        .collect()
+    let queues = set.map(|name| (name.clone(), request.survey.cluster_queue(name)));
+    let taken = queues.filter(|(_, queue)| hub.contains(queue));
+    taken.map(|(name, queue)| Refusal::HubQueue(name, queue)).collect()
 }
 
 /// A key that SQS does not accept. Applies if the hub is planned.
 fn key_of_another_region(case: &Case<'_>) -> Vec<Refusal> {
+    let scope = &case.survey.scope;
     let key = case.after.key().filter(|_| case.target.plans_hub());
-    let refused = key.and_then(|key| plan::check_key(&case.survey.scope, key).err());
-    refused.into_iter().collect()
+    let elsewhere = key.filter(|key| !key::is_of_region(scope, key));
+    let refusal = |key: &KmsKey| Refusal::KeyElsewhere {
+        key: key.clone(),
+        partition: scope.partition.clone(),
+        region: scope.region.clone(),
+    };
+    elsewhere.map(refusal).into_iter().collect()
 }
 
 /// More reserved concurrency than the account has left, as far as that was read.
 fn too_little_concurrency(case: &Case<'_>) -> Vec<Refusal> {
-    let Fact::Present(left) = case.survey.unreserved_concurrency else {
-        return Vec::new();
-    };
-    let refused = plan::check_concurrency(case.after.reserved(), hub::live_reserved(case.survey), left);
-    refused.err().into_iter().collect()
+    let (wanted, live) = (case.after.reserved(), hub::live_reserved(case.survey));
+    let left = case.survey.unreserved_concurrency.present();
+    let refused = left.and_then(|left| too_much_reserved(wanted, live, *left));
+    refused.into_iter().collect()
+}
+
+/// The concurrency that Lambda keeps for functions without a reservation (Lambda developer guide, "Configuring reserved
+/// concurrency").
+const UNRESERVED: u32 = 100;
+
+/// `live` is the current reservation of the function, and `unreserved` the concurrency of the account that no function has
+/// reserved. Less than before always fits, whatever others have taken meanwhile.
+fn too_much_reserved(wanted: Option<u32>, live: Option<u32>, unreserved: u32) -> Option<Refusal> {
+    let (wanted, live) = (wanted?, live.unwrap_or(0));
+    let most = (unreserved + live).saturating_sub(UNRESERVED);
+    (wanted > live && wanted > most).then_some(Refusal::TooMuchReserved { wanted, most })
 }
 
 /// Old keys that leave while messages may be under them.
@@ -104,15 +128,15 @@ fn old_key_in_use(case: &Case<'_>) -> Vec<Refusal> {
 
 /// What this bus does not manage, another cluster's resource, a failed function, an older router, other settings.
 fn unsafe_changes(case: &Case<'_>) -> Vec<Refusal> {
-    let allowed = Allowed {
-        downgrade: case.target.setting().is_some_and(|setting| setting.allow_downgrade),
-    };
     // Only the function says whether the alias is ours, and a rollback does not compare it.
     let owners = match case.target.hub {
         HubTarget::RollBack(_) => &case.survey.observed,
         _ => &case.observed,
     };
-    plan::check_allowing(&case.survey.scope, &case.plan, owners, allowed)
+    let may_downgrade = case.target.setting().is_some_and(|setting| setting.allow_downgrade);
+    let mut refusals = plan::check(&case.survey.scope, &case.plan, owners);
+    refusals.retain(|refusal| !(may_downgrade && matches!(refusal, Refusal::OlderRouter { .. })));
+    refusals
 }
 
 /// Roles without space for the policies of their clusters, as far as all their policies were read.
@@ -163,4 +187,123 @@ fn queues_unlocked_by_a_tag(case: &Case<'_>) -> Vec<Refusal> {
 fn given(case: &Case<'_>) -> HubOptions {
     let setting = case.target.setting();
     setting.map(|setting| setting.options.clone()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::scope::tests::{scope, scope_in};
+    use crate::reconcile::{ClusterSetting, HubSetting, OfferedRouter, Target};
+    use crate::survey::{SavedOptions, Survey};
+
+    fn prefix(prefix: Option<&str>) -> HubOptions {
+        HubOptions {
+            queue_prefix: prefix.map(|prefix| prefix.parse().unwrap()),
+            ..HubOptions::default()
+        }
+    }
+
+    fn add(names: &[&str]) -> Target {
+        let setting = ClusterSetting {
+            role: RoleOption::Unmanaged,
+            options: Default::default(),
+            show_settings: false,
+        };
+        Target::add(names.iter().map(|name| name.parse().unwrap()), &setting)
+    }
+
+    fn refusals(survey: &Survey, target: &Target, before: Option<HubOptions>, after: HubOptions) -> Vec<Refusal> {
+        of_request(&Request {
+            survey,
+            target,
+            before,
+            after,
+            follow: false,
+        })
+    }
+
+    #[test]
+    fn a_cluster_cannot_take_a_name_of_the_hub() {
+        for (saved, cluster, taken) in [
+            ("", "kibus-hub", false),
+            ("", "kibus-hub-dlq", false),
+            ("kibus-", "probe", false),
+            ("karpenter-", "kibus-hub", true),
+            ("", "kibus", true),
+        ] {
+            let options = prefix(Some(saved));
+            let mut survey = Survey::new(scope());
+            survey.saved = SavedOptions::Kept {
+                options: options.clone(),
+                copy: false,
+            };
+            let queue = scope().cluster_queue(&saved.parse().unwrap(), &cluster.parse().unwrap());
+            let refused = refusals(&survey, &add(&[cluster]), Some(options.clone()), options);
+            let refused: Vec<_> = refused.iter().map(ToString::to_string).collect();
+            let refusal = format!("the queue of cluster `{cluster}` would be `{queue}`, which is a queue of the hub");
+            assert_eq!(refused, if taken { vec![] } else { vec![refusal] });
+        }
+    }
+
+    #[test]
+    fn the_prefix_stays_while_clusters_are_registered() {
+        for (name, before, after, clusters, taken) in [
+            ("no cluster", None, Some("x-"), &[][..], true),
+            ("a cluster", None, Some("x-"), &["base", "a"], false),
+            ("the default by name", None, Some("karpenter-"), &["base"], true),
+            ("to none", Some("x-"), Some(""), &["base"], false),
+            ("back to the default", Some("x-"), None, &["base"], false),
+            ("the same", Some("x-"), Some("x-"), &["base"], true),
+        ] {
+            let survey = Survey::new(scope());
+            let refused = refusals(&survey, &add(clusters), Some(prefix(before)), prefix(after));
+            assert_eq!(refused.is_empty(), taken, "{name}");
+            for refusal in refused {
+                assert!(refusal.to_string().contains("`base`"), "{name}: {refusal}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_prefix_is_empty_only_where_tags_tell_queues_apart() {
+        for (region, after, taken) in [
+            ("us-west-2", "", true),
+            ("eu-south-1", "", true),
+            ("eu-south-2", "", false),
+            ("ap-south-2", "", false),
+            ("eu-south-2", "karpenter-", true),
+        ] {
+            let target = Target::bootstrap(HubSetting {
+                options: HubOptions::default(),
+                router: OfferedRouter::of_version("0.2.0"),
+                allow_downgrade: false,
+                end_rollback: false,
+                drop_old_key: false,
+            });
+            let survey = Survey::new(scope_in("aws", region));
+            let refused = refusals(&survey, &target, None, prefix(Some(after)));
+            assert_eq!(refused.is_empty(), taken, "{region} `{after}`");
+        }
+    }
+
+    #[test]
+    fn a_hundred_stay_for_all_other_functions() {
+        for (wanted, live, unreserved, most) in [
+            (None, None, 0, None),
+            (Some(10), None, 1000, None),
+            (Some(900), None, 1000, None),
+            (Some(901), None, 1000, Some(900)),
+            (Some(910), Some(10), 990, Some(900)),
+            (Some(5), None, 10, Some(0)),
+            (Some(5), Some(10), 0, None),
+            (Some(10), Some(10), 50, None),
+        ] {
+            let expected = most.map(|most| Refusal::TooMuchReserved {
+                wanted: wanted.unwrap_or(0),
+                most,
+            });
+            let refused = too_much_reserved(wanted, live, unreserved);
+            assert_eq!(refused, expected, "{wanted:?} {live:?} {unreserved}");
+        }
+    }
 }

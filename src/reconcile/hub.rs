@@ -2,20 +2,17 @@
 
 use super::inventory::{hub_exists, of_hub, saved_options};
 use super::target::{HubTarget, Target};
-use super::{ArchiveNeed, Blocked, Compared, live_version, router_code};
+use super::{ArchiveNeed, Blocked, live_version, router_code};
 use crate::model::fact::Fact;
 use crate::model::hub::Hub;
 use crate::model::inventory::{Desired, Observed};
 use crate::model::options::{BadSavedOption, HubOptions};
-use crate::model::resource::{Architecture, Resource, ResourceId};
-use crate::model::scope::LIVE;
+use crate::model::resource::{Architecture, Resource};
 use crate::model::tags::OPTION;
 use crate::survey::{SavedOptions, Survey};
 
-/// The saved options, if there are any, and those that the hub has afterwards.
-///
-/// # Errors
-/// When a target that needs a hub finds none, or its saved options are unknown or invalid.
+/// The saved options, if there are any, and those that the hub has afterwards. Fails if a target that needs a hub finds
+/// none, or if its saved options are unknown or invalid.
 pub(super) fn options(survey: &Survey, target: &Target) -> Result<(Option<HubOptions>, HubOptions), Blocked> {
     let before = match &target.hub {
         HubTarget::Set(setting) => saved(survey, &setting.options)?,
@@ -89,21 +86,17 @@ pub(super) fn live_reserved(survey: &Survey) -> Option<u32> {
     function.reserved_concurrency
 }
 
-/// The version to roll back to, if it must be read.
-pub(super) fn unread_version(survey: &Survey, version: Option<u64>) -> Option<u64> {
+/// The version to roll back to.
+pub(super) fn version_to_read(survey: &Survey, version: Option<u64>) -> Option<u64> {
     let live = live_version::alias(&survey.scope, &survey.observed)?;
-    let goal = live.rollback_target(version).ok()??;
-    (!survey.versions.contains_key(&goal)).then_some(goal)
+    live.rollback_target(version).ok()?
 }
 
-/// What is compared of the hub.
-///
-/// # Errors
-/// When there is no version to roll back to.
-pub(super) fn compared(survey: &Survey, target: &Target, after: &HubOptions) -> Result<Compared, Blocked> {
+/// What is compared of the hub. Fails if there is no version to roll back to.
+pub(super) fn compared(survey: &Survey, target: &Target, after: &HubOptions) -> Result<(Desired, Observed), Blocked> {
     let hub = |code| Hub::new(&survey.scope, after.clone(), code).desired();
     let desired = match &target.hub {
-        HubTarget::Leave => return Ok(Compared::default()),
+        HubTarget::Leave => return Ok(Default::default()),
         HubTarget::RollBack(version) => return rolled_back(survey, *version),
         HubTarget::Remove => Desired::default(),
         HubTarget::Set(setting) => {
@@ -121,35 +114,25 @@ pub(super) fn compared(survey: &Survey, target: &Target, after: &HubOptions) -> 
             desired
         }
     };
-    Ok(Compared {
-        desired,
-        observed: of_hub(survey),
-    })
+    Ok((desired, of_hub(survey)))
 }
 
 /// The alias, on the version to roll back to. Nothing else is compared.
-fn rolled_back(survey: &Survey, version: Option<u64>) -> Result<Compared, Blocked> {
+fn rolled_back(survey: &Survey, version: Option<u64>) -> Result<(Desired, Observed), Blocked> {
     let live = live_version::alias(&survey.scope, &survey.observed).ok_or(Blocked::NoHub)?;
     let Some(goal) = live.rollback_target(version).map_err(Blocked::NoVersion)? else {
-        return Ok(Compared::default());
+        return Ok(Default::default());
     };
     let settings = match survey.versions.get(&goal) {
         Some(Fact::Present(settings)) => settings.clone(),
         Some(Fact::Unreadable(fault)) => {
-            return Err(Blocked::CallFailed(
-                "read the version of the router",
-                Box::new(fault.clone()),
-            ));
+            return Err(Blocked::call_failed("read the version of the router", fault));
         }
         Some(Fact::Absent | Fact::NotAsked) | None => return Err(Blocked::VersionGone(goal)),
     };
     let desired = Desired::from_iter([Resource::Alias(live.rolled_back(goal, settings))]);
-    let alias = survey.observed.get(&live_id(survey)).cloned();
-    let observed: Observed = alias.map(|reading| (live_id(survey), reading)).into_iter().collect();
-    Ok(Compared { desired, observed })
-}
-
-/// The live alias, whose id is known before it exists.
-fn live_id(survey: &Survey) -> ResourceId {
-    ResourceId::Alias(survey.scope.router_function(), LIVE.to_owned())
+    let id = live_version::id(&survey.scope);
+    let alias = survey.observed.get(&id).cloned();
+    let observed = alias.map(|reading| (id, reading)).into_iter().collect();
+    Ok((desired, observed))
 }

@@ -1,6 +1,6 @@
 //! The parts of a survey that a plan compares.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::Blocked;
 use crate::iam::grants::queues_received_from;
@@ -9,69 +9,63 @@ use crate::model::fact::Fact;
 use crate::model::hub;
 use crate::model::inline_policy::InlinePolicy;
 use crate::model::inventory::{Observed, Reading};
-use crate::model::name::{ClusterName, QueueName, RoleName};
+use crate::model::name::{ClusterName, RoleName};
 use crate::model::options::HubOptions;
 use crate::model::policy;
 use crate::model::resource::{Resource, ResourceId, RolePolicy};
 use crate::model::scope::Scope;
 use crate::model::tags::Tags;
 use crate::plan;
-use crate::survey::{SavedOptions, Survey};
+use crate::survey::{RolePolicies, SavedOptions, Survey};
 
-/// The options that the hub has saved.
-///
-/// # Errors
-/// When there is no hub, or its saved options are unknown.
+/// The options that the hub has saved. Fails if there is no hub, or if they are unknown.
 pub(super) fn saved_options(survey: &Survey) -> Result<&HubOptions, Blocked> {
     match &survey.saved {
         SavedOptions::Kept { options, .. } => Ok(options),
         SavedOptions::Absent | SavedOptions::Foreign => Err(Blocked::NoHub),
         SavedOptions::Damaged(bad, _) => Err(bad.clone().into()),
-        SavedOptions::Unreadable(fault) => Err(Blocked::Unreadable(
-            ResourceId::Queue(survey.scope.dead_letter_queue()),
-            Box::new(fault.clone()),
-        )),
+        SavedOptions::Unreadable(fault) => {
+            let queue = ResourceId::Queue(survey.scope.dead_letter_queue());
+            Err(Blocked::unreadable(queue, fault))
+        }
     }
 }
 
 /// Whether something of the hub exists that this bus manages, and does not only wait for its delete.
 pub(super) fn hub_stays(survey: &Survey) -> bool {
-    let hub = of_hub(survey);
-    let mut stays = hub
-        .resources()
-        .filter(|resource| !resource.tags().is_some_and(|tags| tags.being_deleted(survey.now)));
-    stays.any(|resource| plan::is_ours(&survey.scope, resource, &hub))
+    has_part(survey, |part| {
+        !part.tags().is_some_and(|tags| tags.being_deleted(survey.now))
+    })
 }
 
 /// Whether something of the hub exists that this bus manages, or is being deleted.
 pub(super) fn hub_exists(survey: &Survey) -> bool {
+    has_part(survey, |_| true)
+}
+
+fn has_part(survey: &Survey, counts: impl Fn(&Resource) -> bool) -> bool {
     let hub = of_hub(survey);
-    hub.resources()
-        .any(|resource| plan::is_ours(&survey.scope, resource, &hub))
+    let mut parts = hub.resources().filter(|part| counts(part));
+    parts.any(|part| plan::is_ours(&survey.scope, part, &hub))
 }
 
 /// The resources of the hub.
 pub(super) fn of_hub(survey: &Survey) -> Observed {
     let ids = hub::ids(&survey.scope).into_iter();
-    ids.filter_map(|id| {
-        let reading = survey.observed.get(&id)?.clone();
-        Some((id, reading))
-    })
-    .collect()
+    let reading = |id| survey.observed.get(&id).cloned().map(|reading| (id, reading));
+    ids.filter_map(reading).collect()
 }
 
-/// The queue of a cluster, and its policy on each of these roles.
-pub(super) fn of_cluster<'a>(
-    survey: &Survey,
-    cluster: &ClusterName,
-    roles: impl IntoIterator<Item = &'a RoleName>,
-) -> Observed {
+/// The queue of a cluster, and its policy on each role that may have it: the decided one, and those of [`roles_of`].
+pub(super) fn of_cluster(survey: &Survey, cluster: &ClusterName, decided: Option<&RoleName>) -> Observed {
     let queue = ResourceId::Queue(survey.cluster_queue(cluster));
     let mut observed = Observed::default();
     if let Some(reading) = survey.observed.get(&queue) {
         observed.insert(queue, reading.clone());
     }
-    for role in roles {
+    let mut roles = roles_of(survey, cluster);
+    roles.extend(decided.cloned());
+    for role in &roles {
         if let Some(reading) = policy(survey, cluster, role) {
             observed.insert(Cluster::policy_id(&survey.scope, cluster, role), reading);
         }
@@ -79,16 +73,12 @@ pub(super) fn of_cluster<'a>(
     observed
 }
 
-/// Registered clusters, each with its policy on the role that its queue has saved, and on any other role where a change of
-/// role that was cut short has left it.
-pub(super) fn of_clusters(survey: &Survey, clusters: &BTreeMap<ClusterName, &Tags>) -> Observed {
-    let mut observed = Observed::default();
-    for (cluster, tags) in clusters {
-        let mut roles = roles_with_policy(survey, cluster, &survey.cluster_queue(cluster));
-        roles.extend(tags.controller_role());
-        observed.extend(of_cluster(survey, cluster, &roles));
-    }
-    observed
+/// The role that the queue of a cluster has saved, and any other where a change of role that was cut short has left the
+/// policy.
+pub(super) fn roles_of(survey: &Survey, cluster: &ClusterName) -> BTreeSet<RoleName> {
+    let mut roles = roles_with_policy(survey, cluster);
+    roles.extend(survey.queue_tags(cluster).and_then(Tags::controller_role));
+    roles
 }
 
 /// The policy of a cluster on a role; `None` if the role was not read.
@@ -117,27 +107,25 @@ pub(super) fn policy(survey: &Survey, cluster: &ClusterName, role: &RoleName) ->
 
 /// The roles that hold a policy of kibus for a cluster that allows the cluster's queue and no other: the role that the
 /// queue has saved, or an earlier one, after an interrupted change of role.
-pub(super) fn roles_with_policy(survey: &Survey, cluster: &ClusterName, queue: &QueueName) -> BTreeSet<RoleName> {
+pub(super) fn roles_with_policy(survey: &Survey, cluster: &ClusterName) -> BTreeSet<RoleName> {
     let name = survey.scope.controller_policy(cluster);
-    let arn = survey.scope.queue_arn(queue);
+    let arn = survey.scope.queue_arn(&survey.cluster_queue(cluster));
     let holds = |policy: &&InlinePolicy| {
         policy.document().is_some_and(|document| {
             policy::all_ours(&document) && queues_received_from(&document).into_iter().eq([arn.clone()])
         })
     };
-    let roles = survey.roles.iter().filter(|(_, policies)| {
-        let policy = policies
-            .present()
-            .and_then(|policies| policies.documents.get(name.as_str()));
-        policy.filter(holds).is_some()
-    });
-    roles.map(|(role, _)| role.clone()).collect()
+    let holder = |(role, policies): (&RoleName, &Fact<RolePolicies>)| {
+        let policy = policies.present()?.documents.get(name.as_str());
+        policy.filter(holds).map(|_| role.clone())
+    };
+    survey.roles.iter().filter_map(holder).collect()
 }
 
 /// The first reading that failed among these.
 pub(super) fn readable(observed: &Observed) -> Result<(), Blocked> {
     let unreadable = observed.iter().find_map(|(id, reading)| match reading {
-        Reading::Unreadable(fault) => Some(Blocked::Unreadable(id.clone(), Box::new(fault.clone()))),
+        Reading::Unreadable(fault) => Some(Blocked::unreadable(id.clone(), fault)),
         Reading::Absent | Reading::Present(_) => None,
     });
     unreadable.map_or(Ok(()), Err)
@@ -149,7 +137,8 @@ pub(super) fn take_not_managed(scope: &Scope, observed: &mut Observed) -> Vec<Re
         .resources()
         .filter(|resource| !plan::is_ours(scope, resource, observed));
     let foreign: Vec<ResourceId> = foreign.map(Resource::id).collect();
-    let kept = observed.iter().filter(|(id, _)| !foreign.contains(id));
-    *observed = kept.map(|(id, reading)| (id.clone(), reading.clone())).collect();
+    for id in &foreign {
+        observed.remove(id);
+    }
     foreign
 }

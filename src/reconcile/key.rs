@@ -12,7 +12,6 @@ use crate::model::options::HubOptions;
 use crate::model::policy;
 use crate::model::scope::Scope;
 use crate::model::signal::Signal;
-use crate::plan;
 use crate::plan::finding::{self, Finding};
 use crate::survey::Survey;
 
@@ -27,8 +26,7 @@ pub(super) struct KeyCheck {
 
 /// The key whose policy a survey must read: only the account of a key can, and a key of another Region is refused.
 pub(super) fn to_read<'a>(survey: &Survey, key: Option<&'a KmsKey>) -> Option<&'a KmsKey> {
-    key.filter(|key| is_of_account(&survey.scope, key) && plan::check_key(&survey.scope, key).is_ok())
-        .filter(|key| !survey.key_policies.contains_key(*key))
+    key.filter(|key| is_of_account(&survey.scope, key) && is_of_region(&survey.scope, key))
 }
 
 /// Judges the key by its policy.
@@ -91,7 +89,7 @@ pub(super) fn rekeyed_without_role(survey: &Survey, hub: &HubOptions) -> BTreeSe
 pub(super) fn without_role(survey: &Survey, after: &HubOptions) -> Option<Hint> {
     let key = after.key()?;
     let mut clusters = rekeyed_without_role(survey, after);
-    clusters.retain(|cluster| roles_with_policy(survey, cluster, &survey.cluster_queue(cluster)).is_empty());
+    clusters.retain(|cluster| roles_with_policy(survey, cluster).is_empty());
     let first = clusters.first()?;
     let show = format!("policy controller {first} --kms-key {}", quoted(key.as_str()));
     Some(Hint::command(
@@ -107,6 +105,12 @@ pub(super) fn without_role(survey: &Survey, after: &HubOptions) -> Option<Hint> 
 /// The statement that a key's policy needs.
 pub(super) fn statement(scope: &Scope) -> String {
     policy::key_statement(scope).pretty()
+}
+
+/// Whether SQS accepts a key: it must be of the same Region and partition (SQS developer guide, "Key management").
+pub(super) fn is_of_region(scope: &Scope, key: &KmsKey) -> bool {
+    let arn = format!("arn:{}:kms:{}:", scope.partition, scope.region);
+    key.as_str().starts_with(&arn)
 }
 
 fn is_of_account(scope: &Scope, key: &KmsKey) -> bool {

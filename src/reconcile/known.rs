@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Blocked;
 use super::inventory::{of_hub as hub_readings, readable};
 use super::target::{HubTarget, Others, Target};
-use crate::model::inventory::Observed;
 use crate::model::name::{ClusterName, QueueName};
 use crate::survey::Survey;
 
@@ -14,13 +13,13 @@ use crate::survey::Survey;
 pub(super) fn of_hub(survey: &Survey, target: &Target) -> Result<(), Blocked> {
     let scope = &survey.scope;
     match target.hub {
-        HubTarget::Set(_) | HubTarget::RollBack(_) | HubTarget::Remove => readable(&hub_readings(survey))?,
-        HubTarget::Leave | HubTarget::Keep(_) => {}
-    }
-    match target.hub {
-        HubTarget::Set(_) => none_being_deleted(survey, scope.hub_queues()),
+        HubTarget::Set(_) => {
+            readable(&hub_readings(survey))?;
+            none_being_deleted(survey, scope.hub_queues())
+        }
+        HubTarget::RollBack(_) | HubTarget::Remove => readable(&hub_readings(survey)),
         HubTarget::Leave if !target.set().is_empty() => none_being_deleted(survey, [scope.dead_letter_queue()]),
-        HubTarget::Leave | HubTarget::Keep(_) | HubTarget::RollBack(_) | HubTarget::Remove => Ok(()),
+        HubTarget::Leave | HubTarget::Keep(_) => Ok(()),
     }
 }
 
@@ -29,10 +28,7 @@ pub(super) fn of_hub(survey: &Survey, target: &Target) -> Result<(), Blocked> {
 pub(super) fn of_clusters(survey: &Survey, target: &Target, follow: bool) -> Result<(), Blocked> {
     if follow || target.others == Others::Remove {
         if let Some(fault) = survey.discovered.fault() {
-            return Err(Blocked::CallFailed(
-                "list the queues of clusters",
-                Box::new(fault.clone()),
-            ));
+            return Err(Blocked::call_failed("list the queues of clusters", fault));
         }
         readable(&survey.observed)?;
     }
@@ -41,14 +37,6 @@ pub(super) fn of_clusters(survey: &Survey, target: &Target, follow: bool) -> Res
         wanted.extend(survey.clusters().into_keys().filter(|name| target.wants(name)));
     }
     none_being_deleted(survey, wanted.iter().map(|name| survey.cluster_queue(name)))
-}
-
-/// Fails if something that is compared could not be read, unless the target is a check.
-pub(super) fn of_plan(target: &Target, observed: &Observed) -> Result<(), Blocked> {
-    match target.is_check() {
-        true => Ok(()),
-        false => readable(observed),
-    }
 }
 
 /// Fails if SQS may be deleting one of these queues, which are wanted: whether it exists is known only once it is gone or

@@ -1,11 +1,14 @@
 //! Which version of the router is live, and whether that is on purpose.
 
-use std::collections::BTreeSet;
-
 use crate::model::inventory::Observed;
-use crate::model::resource::Alias;
+use crate::model::resource::{Alias, ResourceId};
 use crate::model::scope::{LIVE, Scope};
 use crate::survey::Survey;
+
+/// The id of the live alias, which is known before it exists.
+pub(super) fn id(scope: &Scope) -> ResourceId {
+    ResourceId::Alias(scope.router_function(), LIVE.to_owned())
+}
 
 /// The live alias, if it exists.
 pub(super) fn alias<'a>(scope: &Scope, observed: &'a Observed) -> Option<&'a Alias> {
@@ -22,11 +25,9 @@ pub(super) fn rolled_back(survey: &Survey) -> Option<&Alias> {
     published(survey).filter(|live| live.history.rolled_back_from.is_some())
 }
 
-/// The version to read that was rolled back, if there is one and it was not read.
-pub(super) fn unread_rolled_back(survey: &Survey) -> BTreeSet<u64> {
-    let from = rolled_back(survey).and_then(|live| live.history.rolled_back_from);
-    let unread = from.filter(|version| !survey.versions.contains_key(version));
-    unread.into_iter().collect()
+/// The version that was rolled back.
+pub(super) fn rolled_back_from(survey: &Survey) -> Option<u64> {
+    rolled_back(survey)?.history.rolled_back_from
 }
 
 /// The live version in words.

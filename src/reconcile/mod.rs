@@ -8,6 +8,7 @@ mod clusters;
 mod confirm;
 mod controllers;
 pub mod dead_letters;
+pub mod documents;
 mod guards;
 mod hub;
 mod inventory;
@@ -24,7 +25,6 @@ mod redrive;
 mod role_search;
 mod router_code;
 mod second_source;
-mod senders;
 pub mod status;
 mod target;
 mod warnings;
@@ -34,11 +34,13 @@ pub use check::{asks_live_router, queues_to_watch};
 pub use cluster::{ClusterSummary, Controller};
 pub use clusters::kept as checked_clusters;
 pub use confirm::{Comparison, Difference};
+pub use guards::unnamed_queues;
 pub use hub::{architecture, archive_need};
 pub use needs::needs;
 pub use old_key::{of_controller as old_keys_of_controller, of_router as old_keys_of_router};
 pub use role_search::SavedRoles;
 pub use router_code::{ArchiveNeed, OfferedRouter};
+pub use second_source::{Grant, PolicyKind, SecondSource, SecondSources, Unseen};
 pub use target::{ClusterSetting, ClusterTarget, HubSetting, HubTarget, Others, RoleOption, Target};
 
 use crate::error::Hint;
@@ -48,7 +50,7 @@ use crate::model::inventory::{Desired, Observed};
 use crate::model::options::HubOptions;
 use crate::model::resource::ResourceId;
 use crate::plan::finding::Finding;
-use crate::plan::{self, Plan, Refusal, SecondSources};
+use crate::plan::{self, Plan, Refusal};
 use crate::survey::Survey;
 use controllers::RoleCheck;
 use old_key::{Leaves, OldKeys};
@@ -82,18 +84,16 @@ pub fn reconcile(survey: &Survey, target: &Target) -> Result<Intent, Blocked> {
         unchanged: outcome::unchanged(&case)?,
         next: outcome::next(&case),
         clusters: outcome::clusters(&case),
-        confirmation: outcome::confirmation(&case),
+        confirmed_by: outcome::confirmed_by(&case),
         ..Intent::default()
     };
     check::findings(&case, &refusals, &mut intent)?;
     // The refusals of a check are findings.
-    let refusals = refusals.into_iter().filter(|_| !target.is_check());
-    Ok(Intent {
-        refusals: refusals.collect(),
-        plan: case.plan,
-        second_sources: case.roles.second_sources,
-        ..intent
-    })
+    if !target.is_check() {
+        intent.refusals = refusals;
+    }
+    (intent.plan, intent.second_sources) = (case.plan, case.roles.second_sources);
+    Ok(intent)
 }
 
 /// What is asked of one hub.
@@ -108,13 +108,6 @@ struct Request<'a> {
     follow: bool,
 }
 
-/// The desired resources, and the readings that they are compared with.
-#[derive(Default)]
-struct Compared {
-    desired: Desired,
-    observed: Observed,
-}
-
 /// A request with its plan.
 struct Case<'a> {
     survey: &'a Survey,
@@ -125,6 +118,7 @@ struct Case<'a> {
     /// The clusters that are set.
     set: Vec<Cluster>,
     desired: Desired,
+    /// The readings that they are compared with.
     observed: Observed,
     /// What has a name of a bus that is removed, and is managed by something else.
     not_managed: Vec<ResourceId>,
@@ -143,14 +137,14 @@ impl<'a> Case<'a> {
             follow,
         } = request;
         let set = clusters::set(survey, target, &after)?;
-        let Compared {
-            mut desired,
-            mut observed,
-        } = hub::compared(survey, target, &after)?;
+        let (mut desired, mut observed) = hub::compared(survey, target, &after)?;
         let clusters = clusters::compared(survey, target, &after, &set, follow)?;
-        desired.extend(clusters.desired);
-        observed.extend(clusters.observed);
-        known::of_plan(target, &observed)?;
+        desired.extend(clusters.0);
+        observed.extend(clusters.1);
+        // A check reports what could not be read.
+        if !target.is_check() {
+            inventory::readable(&observed)?;
+        }
         let not_managed = match target.hub {
             HubTarget::Remove => inventory::take_not_managed(&survey.scope, &mut observed),
             _ => Vec::new(),
@@ -177,7 +171,6 @@ impl<'a> Case<'a> {
 /// The intent of a command for one hub.
 #[derive(Clone, Debug, Default)]
 pub struct Intent {
-    /// The changes.
     pub plan: Plan,
     /// The reasons not to apply the plan.
     pub refusals: Vec<Refusal>,
@@ -197,18 +190,8 @@ pub struct Intent {
     pub incomplete: usize,
     /// The clusters that the command is about.
     pub clusters: Vec<ClusterSummary>,
-    /// How the plan is confirmed.
-    pub confirmation: Confirmation,
-}
-
-/// How a person confirms a plan.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Confirmation {
-    /// With yes or no.
-    #[default]
-    YesNo,
-    /// By typing a word, for changes that cannot be undone.
-    Typed(String),
+    /// The word that a person types to confirm changes that cannot be undone; else, yes or no confirms them.
+    pub confirmed_by: Option<String>,
 }
 
 /// A step that is left to a person.
@@ -222,7 +205,6 @@ pub enum NextStep {
     RemindOfSettings(Vec<Controller>),
     /// Attach a policy to the controller roles of these clusters.
     AttachPolicy {
-        /// The clusters.
         clusters: Vec<Controller>,
         /// The policy, for the queue of the first.
         policy: Document,

@@ -18,7 +18,7 @@ use clusters::RoleDecision;
 /// missing. For more clusters, one list of all roles needs fewer calls.
 const BY_NAME: usize = 10;
 
-/// What must be read next for a target; an empty query ends the survey.
+/// What must be read for a target, as far as it is known from the survey so far. The survey leaves out what was read.
 #[must_use]
 pub fn needs(target: &Target, survey: &Survey) -> Query {
     let mut query = match survey.began() {
@@ -33,14 +33,8 @@ pub fn needs(target: &Target, survey: &Survey) -> Query {
     of_set_clusters(target, survey, &after, &mut query);
     of_names(target, survey, &mut query);
     if target.others == Others::Remove || target.is_check() {
-        query.clusters.extend(orphan::not_read(survey));
+        query.clusters.extend(orphan::to_tell(survey));
     }
-    query.role_names &= !survey.role_names.is_asked();
-    query.resources.retain(|id| survey.observed.get(id).is_none());
-    query.clusters.retain(|name| {
-        let queue = ResourceId::Queue(survey.cluster_queue(name));
-        survey.observed.get(&queue).is_none()
-    });
     query
 }
 
@@ -97,17 +91,15 @@ fn of_hub(target: &Target, survey: &Survey, before: Option<&HubOptions>, after: 
                 follow && (untagged.role_names || role_search::needs_names(survey, survey.registered().keys()));
         }
         HubTarget::Keep(_) => {
-            let checked = clusters::kept(survey, target);
-            query.dead_letter_sources = redrive::to_read(survey, &clusters::by_queue(survey, checked.into_keys()));
+            query.dead_letter_sources = redrive::to_read(survey, clusters::kept_by_queue(survey, target).into_keys());
         }
-        HubTarget::RollBack(version) => query.versions.extend(hub::unread_version(survey, *version)),
+        HubTarget::RollBack(version) => query.versions.extend(hub::version_to_read(survey, *version)),
         HubTarget::Leave | HubTarget::Remove => {}
     }
     if target.plans_hub() {
-        query.versions = live_version::unread_rolled_back(survey);
+        query.versions.extend(live_version::rolled_back_from(survey));
         query.key = key::to_read(survey, after.key()).cloned();
-        let more = after.reserved() > hub::live_reserved(survey);
-        query.concurrency = more && !survey.unreserved_concurrency.is_asked();
+        query.concurrency = after.reserved() > hub::live_reserved(survey);
     }
 }
 
@@ -128,17 +120,20 @@ fn of_set_clusters(target: &Target, survey: &Survey, hub: &HubOptions, query: &m
     for (name, setting) in &set {
         match clusters::decide(survey, name, setting) {
             RoleDecision::Role(role) => match survey.roles.get(&role) {
-                None => drop(query.roles.insert(role, Policies::AllAndManaged)),
                 // Who may not list the policies of a role may still be allowed to read the one of kibus.
                 Some(Fact::Unreadable(_)) => {
                     query.resources.insert(Cluster::policy_id(&survey.scope, name, &role));
                     query.resources.insert(ResourceId::Role(role));
                 }
-                Some(_) => {}
+                _ => drop(query.roles.insert(role, Policies::AllAndManaged)),
             },
-            RoleDecision::Open => query.role_names = true,
-            RoleDecision::Missing(_) => query.role_names |= !survey.role_names.is_asked(),
-            RoleDecision::NotFound(search) => query.roles.extend(role_search::unread(survey, &search)),
+            RoleDecision::Open | RoleDecision::Missing(_) => query.role_names = true,
+            // One of the candidates may still have the policy of the cluster.
+            RoleDecision::NotFound(search) => {
+                for role in search.found {
+                    query.roles.insert(role, Policies::AllAndManaged);
+                }
+            }
             RoleDecision::Unmanaged => {}
         }
     }
@@ -167,7 +162,6 @@ fn of_names(target: &Target, survey: &Survey, query: &mut Query) {
         roles.extend(names::roles(survey, &removed));
         (query.all_clusters, query.orphans) = (true, true);
     }
-    roles.retain(|role, _| !survey.roles.contains_key(role));
     query.roles.extend(roles);
     query.clusters.extend(kept);
 }

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::key::is_of_region;
 use super::target::{HubTarget, Target};
 use crate::error::{Hint, Invocation};
 use crate::model::inventory::{Desired, Observed};
@@ -11,7 +12,7 @@ use crate::model::name::{KmsKey, QueueName};
 use crate::model::policy::{self, KeyUse};
 use crate::model::resource::{Encryption, Queue, Resource, RolePolicy};
 use crate::model::time::time_text;
-use crate::plan::{self, Refusal};
+use crate::plan::Refusal;
 use crate::survey::Survey;
 
 /// How long a changed attribute takes to hold everywhere, in seconds (SQS API reference, `SetQueueAttributes`).
@@ -53,12 +54,8 @@ pub(super) struct OldKeys {
 pub(super) fn keep(survey: &Survey, observed: &Observed, desired: &mut Desired, leaves: Leaves) -> OldKeys {
     let mut holders: BTreeMap<KmsKey, Holders> = BTreeMap::new();
     let (mut waiting, mut changing) = (BTreeMap::new(), BTreeSet::new());
-    let policies: Vec<RolePolicy> = desired
-        .resources()
-        .filter_map(Resource::as_role_policy)
-        .cloned()
-        .collect();
-    for mut wanted in policies {
+    let policies = desired.resources().filter_map(Resource::as_role_policy).cloned();
+    for mut wanted in policies.collect::<Vec<_>>() {
         let old_keys = old_keys(survey, observed, &wanted);
         if old_keys.is_empty() {
             continue;
@@ -96,7 +93,7 @@ pub fn of_router(survey: &Survey, key: Option<&KmsKey>) -> BTreeSet<KmsKey> {
     let (role, name) = (survey.scope.router_role(), survey.scope.router_policy());
     let live = survey.observed.role_policy(role, name);
     let mut keys = live.map(|live| policy::keys(&live.document)).unwrap_or_default();
-    keys.retain(|old| Some(old) != key && plan::check_key(&survey.scope, old).is_ok());
+    keys.retain(|old| Some(old) != key && is_of_region(&survey.scope, old));
     keys
 }
 
@@ -128,7 +125,7 @@ fn old_keys(survey: &Survey, observed: &Observed, wanted: &RolePolicy) -> BTreeS
         None => BTreeSet::new(),
     };
     let desired = policy::keys(&wanted.document);
-    keys.retain(|key| !desired.contains(key) && plan::check_key(scope, key).is_ok());
+    keys.retain(|key| !desired.contains(key) && is_of_region(scope, key));
     keys
 }
 
@@ -139,6 +136,12 @@ enum Until {
     Time(u64),
     /// SQS does not say when a queue changed.
     Unknown,
+}
+
+impl Default for Until {
+    fn default() -> Self {
+        Self::Time(0)
+    }
 }
 
 impl Until {
@@ -166,11 +169,8 @@ impl<'a> Consumer<'a> {
         let receives = match is_router {
             true => scope.hub_queues().into_iter().collect(),
             false => {
-                let queues = desired.resources().filter_map(Resource::as_queue);
-                queues
-                    .filter(is_own)
-                    .map(|queue| queue.name.clone())
-                    .collect::<Vec<_>>()
+                let queues = desired.resources().filter_map(Resource::as_queue).filter(is_own);
+                queues.map(|queue| queue.name.clone()).collect::<Vec<_>>()
             }
         };
         let stays = |queue: &&Queue| !queue.tags.being_deleted(survey.now);
@@ -198,13 +198,11 @@ impl<'a> Consumer<'a> {
     /// A dead letter comes from the hub queue, and is kept for as long as the dead-letter queue keeps it. So the queues
     /// count together: the last change, and the longest retention.
     fn until(&self, key: &KmsKey) -> Until {
-        let longest = self
+        let longest = self.receives.iter().map(|queue| queue.retention).max();
+        let receives = self
             .receives
             .iter()
-            .map(|queue| queue.retention)
-            .max()
-            .unwrap_or_default();
-        let receives = self.receives.iter().map(|queue| (queue, longest.into()));
+            .map(|queue| (queue, longest.unwrap_or_default().into()));
         let sends = self.sends.iter().map(|queue| (queue, 0));
         let ends = receives.chain(sends).map(|(queue, kept): (_, u64)| {
             let since = match key_of(queue) == Some(key) {
@@ -213,7 +211,7 @@ impl<'a> Consumer<'a> {
             };
             since.map_or(Until::Unknown, |since| Until::Time(since + SETTLES + kept))
         });
-        ends.max().unwrap_or(Until::Time(0))
+        ends.max().unwrap_or_default()
     }
 
     /// The queues in which messages wait, with the counts. What waits in the probe queue is kibus's own.
@@ -234,20 +232,11 @@ impl<'a> Consumer<'a> {
 }
 
 /// Which policies allow an old key, and until when.
+#[derive(Default)]
 struct Holders {
     router: bool,
     controllers: usize,
     until: Until,
-}
-
-impl Default for Holders {
-    fn default() -> Self {
-        Self {
-            router: false,
-            controllers: 0,
-            until: Until::Time(0),
-        }
-    }
 }
 
 impl Holders {

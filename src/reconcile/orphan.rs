@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::inventory::roles_with_policy;
+use super::inventory::roles_of;
 use crate::error::Hint;
 use crate::iam::grants::queues_received_from;
 use crate::model::fact::Fact;
@@ -17,7 +17,6 @@ use crate::survey::Survey;
 /// A policy with a name of this bus that belongs to no registered cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stray {
-    /// The role.
     pub(super) role: RoleName,
     /// The name of the policy.
     pub(super) policy: String,
@@ -28,32 +27,26 @@ pub(super) struct Stray {
 /// A policy that kibus wrote for a cluster whose queue is missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Orphan {
-    /// The cluster.
     pub(super) cluster: ClusterName,
     /// The policy.
     pub(super) resource: Resource,
 }
 
 /// The clusters whose queues must be read to tell orphans from policies of clusters that exist.
-pub(super) fn not_read(survey: &Survey) -> BTreeSet<ClusterName> {
+pub(super) fn to_tell(survey: &Survey) -> BTreeSet<ClusterName> {
     let documents = survey.roles.values().filter_map(Fact::present);
     documents
         .flat_map(|policies| policies.documents.values())
         .filter_map(|policy| cluster_of(survey, policy))
         .map(|(cluster, _)| cluster)
-        .filter(|cluster| {
-            let queue = ResourceId::Queue(survey.cluster_queue(cluster));
-            survey.observed.get(&queue).is_none()
-        })
         .collect()
 }
 
 /// Where policies of earlier clusters were not looked for, because AWS did not answer.
 pub(super) fn unread(survey: &Survey) -> Option<Hint> {
     let unread = |what: &str, fault: &Fault| {
-        Hint::text(format!(
-            "policies that earlier clusters have left on {what} are not looked for: {fault}"
-        ))
+        let text = format!("policies that earlier clusters have left on {what} are not looked for: {fault}");
+        Hint::text(text)
     };
     if let Fact::Unreadable(fault) = &survey.role_names {
         return Some(unread("controller roles", fault));
@@ -73,12 +66,11 @@ pub(super) fn unread(survey: &Survey) -> Option<Hint> {
 pub(super) fn strays(survey: &Survey) -> Vec<Stray> {
     let clusters = survey.clusters();
     let owned: BTreeSet<(RoleName, String)> = clusters
-        .iter()
-        .flat_map(|(cluster, tags)| {
+        .keys()
+        .flat_map(|cluster| {
             let name = survey.scope.controller_policy(cluster).to_string();
-            let mut roles = roles_with_policy(survey, cluster, &survey.cluster_queue(cluster));
-            roles.extend(tags.controller_role());
-            roles.into_iter().map(move |role| (role, name.clone()))
+            let roles = roles_of(survey, cluster).into_iter();
+            roles.map(move |role| (role, name.clone()))
         })
         .collect();
     let prefix = survey.scope.controller_policies_prefix();
@@ -121,15 +113,13 @@ fn orphan(survey: &Survey, role: &RoleName, policy: &InlinePolicy) -> Option<Orp
     if !missing || !policy::all_ours(&document) {
         return None;
     }
-    let name = survey.scope.controller_policy(&cluster);
-    Some(Orphan {
-        cluster,
-        resource: Resource::RolePolicy(RolePolicy {
-            role: role.clone(),
-            name,
-            document,
-        }),
-    })
+    let policy = RolePolicy {
+        role: role.clone(),
+        name: survey.scope.controller_policy(&cluster),
+        document,
+    };
+    let resource = Resource::RolePolicy(policy);
+    Some(Orphan { cluster, resource })
 }
 
 /// The cluster that a policy is named after, and its queue, if that is the one queue that the policy opens.

@@ -1,22 +1,18 @@
 //! What an intent says besides its changes: the message if there are none, the steps before and after, the clusters.
 
-use std::collections::BTreeMap;
-
 use super::target::{ClusterSetting, HubTarget, Others, RoleOption};
-use super::{Blocked, Case, ClusterSummary, Confirmation, Controller, NextStep, cluster, live_version, router_code};
+use super::{Blocked, Case, ClusterSummary, Controller, NextStep, cluster, live_version, router_code};
 use crate::error::{Hint, Invocation};
 use crate::model::cluster::Cluster;
 use crate::model::karpenter::KarpenterVersion;
 use crate::model::name::ClusterName;
+use crate::model::options::ClusterOptions;
 use crate::model::policy;
 use crate::model::resource::{QueueField, ResourceId};
 use crate::model::tags::Tags;
 use crate::plan::{Action, Change};
 
-/// The message if nothing changes; empty for a check.
-///
-/// # Errors
-/// When there is no router to roll back.
+/// The message if nothing changes; empty for a check. Fails if there is no router to roll back.
 pub(super) fn unchanged(case: &Case<'_>) -> Result<String, Blocked> {
     let scope = &case.survey.scope;
     let names: Vec<&str> = case.target.clusters.keys().map(ClusterName::as_str).collect();
@@ -84,13 +80,11 @@ fn after_hub(case: &Case<'_>) -> Option<Hint> {
 /// Whether the policies of cluster queues change too, as that of the probe queue does.
 fn changes_cluster_queues(case: &Case<'_>) -> bool {
     let probe = ResourceId::Queue(case.survey.scope.probe_queue());
-    let mut updates = case
-        .plan
-        .changes
-        .iter()
-        .filter(|change| change.action == Action::Update);
     let policies = [QueueField::Policy, QueueField::RedriveAllow];
-    updates.any(|change| change.id == probe && policies.iter().any(|field| change.touches(*field)))
+    let changes = |change: &Change| {
+        change.action == Action::Update && change.id == probe && policies.iter().any(|field| change.touches(*field))
+    };
+    case.plan.changes.iter().any(changes)
 }
 
 /// Whether the Karpenter settings are shown: for a new queue, another version, or if that is asked for.
@@ -108,49 +102,60 @@ fn changes_settings(case: &Case<'_>, setting: &ClusterSetting) -> bool {
 
 /// The policies that controller roles need where kibus does not manage one. Clusters with the same policy share it.
 fn policies_to_attach(case: &Case<'_>) -> Vec<NextStep> {
-    let mut alike: BTreeMap<bool, Vec<&Cluster>> = BTreeMap::new();
-    for cluster in case.set.iter().filter(|cluster| cluster.controller_role.is_none()) {
+    let asks = |cluster: &&Cluster| {
         let version = cluster.options.karpenter_version;
-        let asks = version.is_some_and(KarpenterVersion::asks_queue_attributes);
-        alike.entry(asks).or_default().push(cluster);
-    }
-    alike
-        .into_iter()
-        .filter_map(|(asks, clusters)| {
-            let first = clusters.first()?;
-            Some(NextStep::AttachPolicy {
-                policy: policy::controller(&case.survey.scope, &first.queue, asks, case.after.key()),
-                clusters: clusters.into_iter().map(Controller::of).collect(),
-            })
+        version.is_some_and(KarpenterVersion::asks_queue_attributes)
+    };
+    let unmanaged = case.set.iter().filter(|cluster| cluster.controller_role.is_none());
+    let (asking, others): (Vec<_>, Vec<_>) = unmanaged.partition(asks);
+    let attach = |(asks, clusters): (bool, Vec<&Cluster>)| {
+        let queue = &clusters.first()?.queue;
+        Some(NextStep::AttachPolicy {
+            policy: policy::controller(&case.survey.scope, queue, asks, case.after.key()),
+            clusters: clusters.into_iter().map(Controller::of).collect(),
         })
+    };
+    [(false, others), (true, asking)]
+        .into_iter()
+        .filter_map(attach)
         .collect()
 }
 
 /// The controllers that must stop using their queues first: of the clusters that are removed.
 pub(super) fn release(case: &Case<'_>) -> Vec<Controller> {
-    let clusters = case.survey.clusters();
-    let removed = clusters.iter().filter(|(name, _)| !case.target.wants(name));
-    cluster::controllers(case.survey, removed.map(|(name, tags)| (name, *tags)))
+    let controller = |(cluster, tags): (ClusterName, &Tags)| Controller {
+        queue: case.survey.cluster_queue(&cluster),
+        cluster,
+        // An invalid saved version counts as unknown: it only affects the printed settings.
+        version: ClusterOptions::saved(tags)
+            .ok()
+            .and_then(|saved| saved.karpenter_version),
+    };
+    let removed = case
+        .survey
+        .clusters()
+        .into_iter()
+        .filter(|(name, _)| !case.target.wants(name));
+    removed.map(controller).collect()
 }
 
 /// The clusters of a target, as lists show them.
 pub(super) fn clusters(case: &Case<'_>) -> Vec<ClusterSummary> {
     let survey = case.survey;
-    let set = case
-        .set
-        .iter()
-        .map(|cluster| ClusterSummary::of(&survey.scope, cluster));
+    let set = case.set.iter().map(|cluster| {
+        let role = cluster.controller_role.clone();
+        ClusterSummary::new(&survey.scope, &cluster.name, &cluster.queue, role)
+    });
     let removed = case.target.removed().into_keys().map(|name| {
         let role = survey.queue_tags(name).and_then(Tags::controller_role);
-        ClusterSummary::new(&survey.scope, name, &survey.cluster_queue(name), role.as_ref())
+        ClusterSummary::new(&survey.scope, name, &survey.cluster_queue(name), role)
     });
     let mut others = match case.follow || case.target.others == Others::Remove || case.target.is_check() {
         true => cluster::summaries(survey),
         false => Vec::new(),
     };
-    let is_registered = |name: &ClusterName| survey.registered().contains_key(name);
     others.retain(|cluster| match case.target.is_check() {
-        true => case.target.checks(&cluster.name) && is_registered(&cluster.name),
+        true => case.target.checks(&cluster.name) && !cluster.being_deleted,
         false => !case.target.clusters.contains_key(&cluster.name),
     });
     let mut all: Vec<ClusterSummary> = set.chain(removed).chain(others).collect();
@@ -158,10 +163,7 @@ pub(super) fn clusters(case: &Case<'_>) -> Vec<ClusterSummary> {
     all
 }
 
-/// How the plan is confirmed: the deletion of a bus by its name.
-pub(super) fn confirmation(case: &Case<'_>) -> Confirmation {
-    match case.target.hub {
-        HubTarget::Remove => Confirmation::Typed(case.survey.scope.bus.to_string()),
-        _ => Confirmation::YesNo,
-    }
+/// The word that confirms the plan: the deletion of a bus is confirmed by its name.
+pub(super) fn confirmed_by(case: &Case<'_>) -> Option<String> {
+    matches!(case.target.hub, HubTarget::Remove).then(|| case.survey.scope.bus.to_string())
 }

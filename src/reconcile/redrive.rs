@@ -21,13 +21,10 @@ pub(super) struct RedriveCheck {
 }
 
 /// The queues to ask about: those of the hub and of these clusters that exist.
-pub(super) fn to_read(survey: &Survey, clusters: &BTreeMap<QueueName, ClusterName>) -> BTreeSet<QueueName> {
-    let hub = survey.scope.hub_queues().into_iter();
-    let queues = hub.chain(clusters.keys().cloned());
-    queues
-        .filter(|queue| survey.observed.queue(queue.clone()).is_some())
-        .filter(|queue| !survey.dead_letter_sources.contains_key(queue))
-        .collect()
+pub(super) fn to_read(survey: &Survey, clusters: impl Iterator<Item = QueueName>) -> BTreeSet<QueueName> {
+    let queues = survey.scope.hub_queues().into_iter().chain(clusters);
+    let exists = |queue: &QueueName| survey.observed.queue(queue.clone()).is_some();
+    queues.filter(exists).collect()
 }
 
 /// Judges the answers. The redrive policies of the queues asked about are compared as their settings: the hub queue has its

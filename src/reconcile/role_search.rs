@@ -25,7 +25,7 @@ pub(super) enum Found {
 
 /// The one role of a usual name that exists. A role that still has the policy of the cluster takes precedence.
 pub(super) fn find(survey: &Survey, name: &ClusterName) -> Found {
-    let holders = roles_with_policy(survey, name, &survey.cluster_queue(name));
+    let holders = roles_with_policy(survey, name);
     let mut found: Vec<RoleName> = if holders.len() == 1 {
         holders.into_iter().collect()
     } else {
@@ -55,12 +55,6 @@ pub(super) fn find(survey: &Survey, name: &ClusterName) -> Found {
     })
 }
 
-/// The candidates of a search whose policies were not read. One of them may still have the policy of the cluster.
-pub(super) fn unread(survey: &Survey, search: &RoleSearch) -> impl Iterator<Item = (RoleName, Policies)> {
-    let roles = search.found.iter().filter(|role| !survey.roles.contains_key(*role));
-    roles.map(|role| (role.clone(), Policies::AllAndManaged))
-}
-
 /// Whether the names of all roles must be read to confirm the saved roles of these clusters.
 pub(super) fn needs_names<'a>(survey: &Survey, clusters: impl IntoIterator<Item = &'a ClusterName>) -> bool {
     let lacks_policy = |cluster: &ClusterName| {
@@ -69,13 +63,13 @@ pub(super) fn needs_names<'a>(survey: &Survey, clusters: impl IntoIterator<Item 
             policy(survey, cluster, &role) == Some(Reading::Absent) && survey.roles.get(&role) != Some(&Fact::Absent)
         })
     };
-    matches!(survey.role_names, Fact::NotAsked) && clusters.into_iter().any(lacks_policy)
+    clusters.into_iter().any(lacks_policy)
 }
 
 /// What to read to find the roles of clusters whose queues name none. Someone may have removed the tag, and a new key would
 /// close the queue to the controller.
 pub(super) fn of_untagged(survey: &Survey, clusters: &BTreeSet<ClusterName>) -> Query {
-    if clusters.is_empty() || matches!(survey.role_names, Fact::NotAsked) {
+    if clusters.is_empty() || !survey.role_names.is_asked() {
         return Query {
             role_names: !clusters.is_empty(),
             ..Query::default()
@@ -89,9 +83,8 @@ pub(super) fn of_untagged(survey: &Survey, clusters: &BTreeSet<ClusterName>) -> 
         }
     };
     let roles = clusters.iter().flat_map(may_be_of);
-    let unread = roles.filter(|role| !survey.roles.contains_key(role));
     Query {
-        roles: unread.map(|role| (role, Policies::OfBus)).collect(),
+        roles: roles.map(|role| (role, Policies::OfBus)).collect(),
         ..Query::default()
     }
 }
@@ -103,7 +96,7 @@ pub(super) fn check(survey: &Survey, plan: &Plan, applies: impl Fn(&ClusterName)
     plan.changes
         .iter()
         .filter(|change| change.cluster.as_ref().is_some_and(&applies))
-        .filter_map(|change| unconfirmed(survey, change).or_else(|| unconfirmed_removal(survey, change)))
+        .filter_map(|change| unconfirmed(survey, change))
         .collect()
 }
 
@@ -142,40 +135,29 @@ impl SavedRoles {
     }
 }
 
+/// The refusal to create the policy of a role that only a tag names, or to delete the policy of a registered cluster whose
+/// queue names no role.
 fn unconfirmed(survey: &Survey, change: &Change) -> Option<Refusal> {
-    let (Action::Create, ResourceId::RolePolicy(role, policy), Some(cluster)) =
-        (change.action, &change.id, &change.cluster)
-    else {
+    let (ResourceId::RolePolicy(role, policy), Some(cluster)) = (&change.id, &change.cluster) else {
         return None;
     };
-    let saved = survey.saved_tags(cluster).and_then(Tags::controller_role);
-    if saved.as_ref() != Some(role) || survey.roles.get(role) == Some(&Fact::Absent) {
-        return None;
+    let saved = survey.saved_tags(cluster)?.controller_role();
+    let (cluster, role, policy) = (cluster.clone(), role.clone(), policy.clone());
+    match (change.action, saved) {
+        (Action::Create, Some(saved)) if saved == role && survey.roles.get(&role) != Some(&Fact::Absent) => {
+            let found = match find(survey, &cluster) {
+                Found::One(found) if found == role => return None,
+                Found::One(found) => Some(found),
+                Found::NotOne(_) | Found::Open => None,
+            };
+            Some(Refusal::UnconfirmedRole {
+                cluster,
+                role,
+                policy,
+                found,
+            })
+        }
+        (Action::Delete, None) => Some(Refusal::UnconfirmedRemoval { cluster, role, policy }),
+        _ => None,
     }
-    let found = match find(survey, cluster) {
-        Found::One(found) if found == *role => return None,
-        Found::One(found) => Some(found),
-        Found::NotOne(_) | Found::Open => None,
-    };
-    Some(Refusal::UnconfirmedRole {
-        cluster: cluster.clone(),
-        role: role.clone(),
-        policy: policy.clone(),
-        found,
-    })
-}
-
-/// Refuses to delete the policy of a registered cluster whose queue names no role.
-fn unconfirmed_removal(survey: &Survey, change: &Change) -> Option<Refusal> {
-    let (Action::Delete, ResourceId::RolePolicy(role, policy), Some(cluster)) =
-        (change.action, &change.id, &change.cluster)
-    else {
-        return None;
-    };
-    let names_none = survey.saved_tags(cluster)?.controller_role().is_none();
-    names_none.then(|| Refusal::UnconfirmedRemoval {
-        cluster: cluster.clone(),
-        role: role.clone(),
-        policy: policy.clone(),
-    })
 }

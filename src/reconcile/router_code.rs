@@ -3,15 +3,15 @@
 
 use std::collections::BTreeSet;
 
+use super::Case;
+use super::live_version::{self, id};
 use super::target::HubSetting;
-use super::{Case, live_version};
 use crate::error::{Hint, Invocation};
 use crate::model::fact::Fact;
 use crate::model::hub::Hub;
 use crate::model::inventory::Desired;
 use crate::model::options::{HubOption, HubOptions, OptionKey};
-use crate::model::resource::{Alias, Architecture, Code, Resource, ResourceId};
-use crate::model::scope::LIVE;
+use crate::model::resource::{Alias, Architecture, Code, Resource};
 use crate::plan::finding::{Finding, FindingCode, Fix, Subject};
 use crate::plan::{self, Refusal};
 use crate::survey::Survey;
@@ -70,7 +70,7 @@ pub(super) fn kept_rollback<'a>(setting: &HubSetting, survey: &'a Survey) -> Opt
 
 /// Keeps the version that was rolled back to, with its code and its size.
 pub(super) fn keep_rollback(live: &Alias, survey: &Survey, desired: &mut Desired) -> Option<()> {
-    let shares = desired.get(&id(survey))?.as_alias()?.shares.clone();
+    let shares = desired.get(&id(&survey.scope))?.as_alias()?.shares.clone();
     desired.insert(Resource::Alias(Alias { shares, ..live.clone() }));
     Some(())
 }
@@ -82,7 +82,7 @@ pub(super) fn change_during_a_rollback(case: &Case<'_>) -> Option<Refusal> {
     let live = kept_rollback(setting, case.survey)?;
     let alias = |options: &HubOptions, code: &Code| {
         let hub = Hub::new(&case.survey.scope, options.clone(), code.clone()).desired();
-        hub.get(&id(case.survey)).and_then(Resource::as_alias).cloned()
+        hub.get(&id(&case.survey.scope)).and_then(Resource::as_alias).cloned()
     };
     let code = &live.settings.code;
     let wanted = match &setting.router {
@@ -122,7 +122,7 @@ pub(super) fn keep_build(
 ) -> Option<()> {
     let live = live_version::alias(&survey.scope, &survey.observed)?;
     let code = same_version(router, survey, architecture)?;
-    let kept = with_code(desired.get(&id(survey))?.as_alias()?, code.clone());
+    let kept = with_code(desired.get(&id(&survey.scope))?.as_alias()?, code.clone());
     let is_all = plan::diff(&kept, &Resource::Alias(live.clone())).is_empty();
     if is_all && !matches!(router, OfferedRouter::Named(..)) {
         desired.insert(kept);
@@ -150,16 +150,16 @@ pub(super) fn expected(router: &OfferedRouter, survey: &Survey) -> Code {
 /// Expects the live version to have the code that it has, if kibus published it and the user named no other; after a
 /// rollback, also the size of that version.
 pub(super) fn expect_live(router: &OfferedRouter, survey: &Survey, desired: &mut Desired) -> Option<()> {
-    let wanted = desired.get(&id(survey))?.as_alias()?;
+    let wanted = desired.get(&id(&survey.scope))?.as_alias()?;
     let expected = match (router, live_version::published(survey)) {
         (OfferedRouter::Named(..), _) => return None,
         (_, None) => with_code(wanted, router.code()),
-        (_, Some(live)) => {
-            if live_version::rolled_back(survey).is_some() && plan::rollback_conflicts(wanted, live).is_empty() {
-                return keep_rollback(live, survey, desired);
-            }
-            with_code(wanted, live.settings.code.clone())
+        (_, Some(live))
+            if live.history.rolled_back_from.is_some() && plan::rollback_conflicts(wanted, live).is_empty() =>
+        {
+            return keep_rollback(live, survey, desired);
         }
+        (_, Some(live)) => with_code(wanted, live.settings.code.clone()),
     };
     desired.insert(expected);
     Some(())
@@ -168,7 +168,7 @@ pub(super) fn expect_live(router: &OfferedRouter, survey: &Survey, desired: &mut
 /// Fixes other code than the named one by the command that names it, and what a kept rollback prevents by the command that
 /// ends it.
 pub(super) fn fix_by_option(case: &Case<'_>, router: &OfferedRouter, findings: &mut [Finding]) {
-    let alias = id(case.survey);
+    let alias = id(&case.survey.scope);
     let is_kept = |alias: &Resource| {
         alias
             .as_alias()
@@ -196,7 +196,7 @@ pub(super) fn fix_by_option(case: &Case<'_>, router: &OfferedRouter, findings: &
 pub(super) fn warning(router: &OfferedRouter, survey: &Survey, desired: &Desired) -> Option<Hint> {
     let live = &live_version::published(survey)?.settings.code;
     let Code { version, sha256 } = live;
-    if desired.get(&id(survey))?.as_alias()?.settings.code != *live {
+    if desired.get(&id(&survey.scope))?.as_alias()?.settings.code != *live {
         return None;
     }
     let offered = router.code();
@@ -246,8 +246,7 @@ fn same_version<'a>(router: &OfferedRouter, survey: &'a Survey, architecture: Ar
 
 /// Whether this is the code that was live before a rollback. If that version could not be read, a finding says so.
 fn is_rolled_back(survey: &Survey, code: &Code) -> bool {
-    let rolled_back = live_version::published(survey).and_then(|live| live.history.rolled_back_from);
-    match rolled_back.and_then(|from| survey.versions.get(&from)) {
+    match live_version::rolled_back_from(survey).and_then(|from| survey.versions.get(&from)) {
         Some(Fact::Present(version)) => version.code.has_version() && version.code.sha256 == code.sha256,
         Some(Fact::Unreadable(_)) => true,
         Some(Fact::Absent | Fact::NotAsked) | None => false,
@@ -258,8 +257,4 @@ fn with_code(alias: &Alias, code: Code) -> Resource {
     let mut alias = alias.clone();
     alias.settings.code = code;
     Resource::Alias(alias)
-}
-
-fn id(survey: &Survey) -> ResourceId {
-    ResourceId::Alias(survey.scope.router_function(), LIVE.to_owned())
 }

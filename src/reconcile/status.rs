@@ -1,9 +1,9 @@
 //! `status`: what exists, what runs, and how many messages wait. It makes no judgment.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use super::{Blocked, ClusterSummary, cluster, live_version};
-use crate::model::fact::Fact;
+use super::inventory::{hub_exists, saved_options};
+use super::{Blocked, ClusterSummary, cluster, confirm, live_version, names};
 use crate::model::fault::Fault;
 use crate::model::hub;
 use crate::model::inventory::Reading;
@@ -16,15 +16,12 @@ use crate::survey::{Query, SavedOptions, Survey};
 /// The status of a hub and its clusters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatusReport {
-    /// The live router, if there is one.
     pub router: Option<RouterReport>,
     /// Why the live router is not the newest, as after a rollback.
     pub standing: Option<String>,
-    /// The state of the event source mapping, if it exists.
     pub mapping: Option<MappingState>,
     /// Every queue that could be counted, the hub's first, without the probe queue.
     pub queues: Vec<(QueueName, Depth)>,
-    /// The dead-letter queue.
     pub dead_letter_queue: Option<QueueName>,
     /// Those of the queues that are being deleted.
     pub being_deleted: BTreeSet<QueueName>,
@@ -45,7 +42,6 @@ pub struct RouterReport {
     pub version: String,
     /// Its version number in Lambda.
     pub published: Option<u64>,
-    /// The architecture that it runs on.
     pub architecture: Architecture,
     /// Lambda's word for its state.
     pub state: Option<String>,
@@ -69,19 +65,12 @@ pub fn needs(survey: &Survey) -> Query {
 /// When there is no hub, or it is unknown whether there is one, or nothing has one of the names.
 pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusReport, Vec<ClusterSummary>), Blocked> {
     match &survey.saved {
-        SavedOptions::Absent if super::inventory::hub_exists(survey) => {}
-        _ => drop(super::inventory::saved_options(survey)?),
+        SavedOptions::Absent if hub_exists(survey) => {}
+        _ => drop(saved_options(survey)?),
     }
-    super::confirm::prefix(survey)?;
+    confirm::prefix(survey)?;
     if survey.discovered.fault().is_none() {
-        let unregistered = super::names::unregistered(survey, names);
-        let unknown: Vec<_> = unregistered
-            .iter()
-            .map(|name| super::names::unknown(survey, name))
-            .collect();
-        if !unknown.is_empty() {
-            return Err(Blocked::UnknownClusters(unknown));
-        }
+        names::all_known(survey, &names::unregistered(survey, names))?;
     }
     let mut clusters = cluster::summaries(survey);
     clusters.retain(|cluster| names.is_empty() || names.contains(&cluster.name));
@@ -91,11 +80,11 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
     let queues = hub_queues
         .into_iter()
         .chain(clusters.iter().map(|cluster| cluster.queue.clone()));
+    let depth = |queue| survey.depth(&queue).map(|depth| (queue, depth));
     let rule = |signal| {
         let rule = survey.observed.rule(scope.rule(signal))?;
         Some((rule.name.clone(), rule.enabled))
     };
-    let faults: BTreeMap<ResourceId, Fault> = survey.faults().map(|(id, fault)| (id.clone(), fault.clone())).collect();
     let deleted = survey.observed.resources().filter_map(Resource::as_queue);
     let deleted = deleted.filter(|queue| queue.tags.being_deleted(survey.now));
     let report = StatusReport {
@@ -104,19 +93,11 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
         router: router(survey),
         standing: live_version::reason(scope, &survey.observed),
         mapping: survey.mapping().cloned(),
-        queues: queues
-            .filter_map(|queue| {
-                let depth = survey.depth(&queue)?;
-                Some((queue, depth))
-            })
-            .collect(),
+        queues: queues.filter_map(depth).collect(),
         rules: Signal::ALL.into_iter().filter_map(rule).collect(),
         missing: missing(survey),
-        unreadable: faults.into_iter().collect(),
-        undiscovered: match &survey.discovered {
-            Fact::Unreadable(fault) => Some(fault.clone()),
-            Fact::NotAsked | Fact::Absent | Fact::Present(_) => None,
-        },
+        unreadable: survey.faults().map(|(id, fault)| (id.clone(), fault.clone())).collect(),
+        undiscovered: survey.discovered.fault().cloned(),
     };
     Ok((report, clusters))
 }
@@ -127,13 +108,12 @@ fn missing(survey: &Survey) -> Vec<ResourceId> {
     let optional = Signal::ALL
         .into_iter()
         .filter(|signal| !hub::has_rule(&options, *signal));
-    let unset: BTreeSet<ResourceId> = optional
+    let unset: Vec<_> = optional
         .map(|signal| ResourceId::Rule(survey.scope.rule(signal)))
         .collect();
-    hub::ids(&survey.scope)
-        .into_iter()
-        .filter(|id| survey.observed.get(id) == Some(&Reading::Absent) && !unset.contains(id))
-        .collect()
+    let mut missing = hub::ids(&survey.scope);
+    missing.retain(|id| survey.observed.get(id) == Some(&Reading::Absent) && !unset.contains(id));
+    missing
 }
 
 fn router(survey: &Survey) -> Option<RouterReport> {

@@ -11,7 +11,6 @@ use crate::model::options::{ClusterOptions, HubOptions};
 /// A target for one hub.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// The hub.
     pub hub: HubTarget,
     /// The clusters that are named.
     pub clusters: BTreeMap<ClusterName, ClusterTarget>,
@@ -66,7 +65,6 @@ pub enum ClusterTarget {
 /// A cluster that is set.
 #[derive(Clone, Debug)]
 pub struct ClusterSetting {
-    /// The option for its controller role.
     pub role: RoleOption,
     /// The options that are given.
     pub options: ClusterOptions,

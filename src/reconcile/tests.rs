@@ -340,3 +340,29 @@ fn an_old_permission_for_a_key_is_narrowed_in_one_call() {
         assert_eq!(written, expected, "{name}");
     }
 }
+
+#[test]
+fn only_a_downgrade_can_be_allowed() {
+    let mut survey = survey_of(HubOptions::default(), &[]);
+    for mut resource in survey.observed.resources().cloned().collect::<Vec<_>>() {
+        match &mut resource {
+            Resource::Alias(alias) => alias.settings.code = Code::of_archive("0.3.0", "bb"),
+            Resource::Queue(queue) if queue.name == scope().hub_queue() => queue.tags = Default::default(),
+            _ => continue,
+        }
+        let reading = Reading::Present(Box::new(resource.clone()));
+        survey.observed.insert(resource.id(), reading);
+    }
+    let left = |allow_downgrade| {
+        let setting = HubSetting {
+            allow_downgrade,
+            ..setting(HubOptions::default())
+        };
+        let intent = reconcile(&survey, &Target::bootstrap(setting)).unwrap();
+        intent.refusals.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let foreign = "queue `kibus-hub` exists and is not part of bus `kibus`";
+    let older = "router 0.3.0 is live, which is newer than 0.2.0";
+    assert_eq!(left(false), [foreign, older]);
+    assert_eq!(left(true), [foreign]);
+}

@@ -1,11 +1,13 @@
 //! What a person should know before the changes are applied, or with the findings of a check. One list, as of the guards.
 
 use super::target::{HubTarget, Others};
-use super::{Blocked, Case, clusters, confirm, inventory, key, live_version, names, orphan, router_code, senders};
+use super::{Blocked, Case, clusters, confirm, inventory, key, live_version, names, orphan, router_code};
 use crate::error::{Hint, Invocation};
+use crate::iam::grants::other_senders;
 use crate::model::duration::duration_text;
 use crate::model::options::HubOptions;
-use crate::plan::Action;
+use crate::model::resource::QueueField;
+use crate::plan::{Action, Change};
 use crate::survey::SavedOptions;
 
 const WARNINGS: &[fn(&Case<'_>) -> Vec<Hint>] = &[
@@ -24,10 +26,7 @@ const WARNINGS: &[fn(&Case<'_>) -> Vec<Hint>] = &[
     other_build,
 ];
 
-/// The warnings of a plan.
-///
-/// # Errors
-/// When it is unknown whether the router serves the clusters' queues.
+/// The warnings of a plan. Fails if it is unknown whether the router serves the clusters' queues.
 pub(super) fn of_plan(case: &Case<'_>) -> Result<Vec<Hint>, Blocked> {
     let mut warnings: Vec<Hint> = WARNINGS.iter().flat_map(|warning| warning(case)).collect();
     warnings.extend(unknown_prefix(case)?);
@@ -77,21 +76,17 @@ fn unlocked_queues(case: &Case<'_>) -> Vec<Hint> {
 
 fn unknown_concurrency(case: &Case<'_>) -> Vec<Hint> {
     let fault = case.survey.unreserved_concurrency.fault();
-    let unknown = fault.map(|fault| {
-        Hint::text(format!(
-            "unknown whether the account has this much concurrency left: {fault}"
-        ))
-    });
-    unknown.into_iter().collect()
+    let text = fault.map(|fault| format!("unknown whether the account has this much concurrency left: {fault}"));
+    text.map(Hint::text).into_iter().collect()
 }
 
 /// A key that blocks EventBridge is a warning if the hub is set, and a finding of a check.
 fn key_of_the_queues(case: &Case<'_>) -> Vec<Hint> {
     let (survey, new) = (case.survey, case.after.key());
-    let check = match case.target.plans_hub() {
-        true => key::check(survey, new),
-        false => return Vec::new(),
-    };
+    if !case.target.plans_hub() {
+        return Vec::new();
+    }
+    let check = key::check(survey, new);
     if case.target.is_check() {
         return check.unclear.into_iter().collect();
     }
@@ -113,14 +108,10 @@ fn key_of_the_queues(case: &Case<'_>) -> Vec<Hint> {
 
 /// Applies to clusters that are removed and do not exist.
 fn skipped_clusters(case: &Case<'_>) -> Vec<Hint> {
-    let skipped = names::never_existed(case.survey, case.target);
-    let warning = |name| {
-        Hint::text(format!(
-            "cluster `{name}` is not registered on bus `{}` and is skipped",
-            case.survey.scope.bus
-        ))
-    };
-    skipped.iter().map(warning).collect()
+    let bus = &case.survey.scope.bus;
+    let skipped = names::never_existed(case.survey, case.target).into_iter();
+    let texts = skipped.map(|name| format!("cluster `{name}` is not registered on bus `{bus}` and is skipped"));
+    texts.map(Hint::text).collect()
 }
 
 /// Applies to clusters that are set or checked.
@@ -130,13 +121,10 @@ fn controller_roles(case: &Case<'_>) -> Vec<Hint> {
 
 /// Applies to what is removed: what has a name of the bus, and is managed by something else, stays.
 fn not_managed(case: &Case<'_>) -> Vec<Hint> {
-    let warning = |id| {
-        Hint::text(format!(
-            "{id} is not managed by bus `{}` and is not deleted",
-            case.survey.scope.bus
-        ))
-    };
-    case.not_managed.iter().map(warning).collect()
+    let bus = &case.survey.scope.bus;
+    let ids = case.not_managed.iter();
+    let texts = ids.map(|id| format!("{id} is not managed by bus `{bus}` and is not deleted"));
+    texts.map(Hint::text).collect()
 }
 
 /// Policies that no cluster explains. Applies if all clusters are removed or checked.
@@ -182,12 +170,29 @@ fn expiring_messages(case: &Case<'_>) -> Vec<Hint> {
     lowered.collect()
 }
 
-/// Applies if something is changed.
+/// A queue whose policy lets others send before the plan, and not after it. Applies if something is changed.
 fn stopped_senders(case: &Case<'_>) -> Vec<Hint> {
-    match case.target.is_check() {
-        true => Vec::new(),
-        false => senders::stopped(&case.survey.scope, &case.plan),
-    }
+    let scope = &case.survey.scope;
+    let warning = |change: &Change| {
+        let (before, after) = (change.before.as_ref()?.as_queue()?, change.after.as_ref()?.as_queue()?);
+        let senders = other_senders(before.policy.as_ref()?);
+        if senders.is_empty() || !change.touches(QueueField::Policy) {
+            return None;
+        }
+        let senders: Vec<String> = senders.iter().map(|sender| sender.escape_debug().to_string()).collect();
+        let meant = match [scope.hub_queue(), scope.dead_letter_queue()].contains(&after.name) {
+            true => "the rules of this bus send",
+            false => "the router delivers",
+        };
+        Some(Hint::text(format!(
+            "the policy of queue `{}` lets others send: {}. This plan replaces the policy, and SQS then denies their \
+             messages. Remove these senders: only {meant} to this queue",
+            after.name,
+            senders.join(", "),
+        )))
+    };
+    let changes = case.plan.changes.iter().filter(|_| !case.target.is_check());
+    changes.filter_map(warning).collect()
 }
 
 /// Applies if the hub is planned.

@@ -3,18 +3,17 @@
 
 mod query;
 mod reader;
-mod role;
 mod saved;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use query::{Policies, Query};
-pub use role::RolePolicies;
 pub use saved::SavedOptions;
 
 use crate::cloud::{Fault, Read};
 use crate::model::document::Document;
 use crate::model::fact::Fact;
+use crate::model::inline_policy::InlinePolicy;
 use crate::model::inventory::{Observed, Reading};
 use crate::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
 use crate::model::options::HubOptions;
@@ -29,7 +28,6 @@ use reader::Reader;
 /// Everything that was read of one hub.
 #[derive(Clone, Debug)]
 pub struct Survey {
-    /// The scope of the hub.
     pub scope: Scope,
     /// The role that the caller has assumed, if it is one.
     pub caller_role: Option<RoleName>,
@@ -39,9 +37,7 @@ pub struct Survey {
     new_prefix: Option<QueuePrefix>,
     /// The resources, by id: of the hub, of clusters, and controllers' policies that kibus wrote or would write.
     pub observed: Observed,
-    /// The statuses of resources that have one.
     pub status: BTreeMap<ResourceId, Status>,
-    /// The options that the hub has saved.
     pub saved: SavedOptions,
     /// The queues that discovery found.
     pub discovered: Fact<BTreeSet<QueueName>>,
@@ -60,8 +56,26 @@ pub struct Survey {
     pub versions: BTreeMap<u64, Fact<FunctionSettings>>,
     /// The event source mappings of the router, its aliases and its versions, whoever created them.
     pub function_mappings: Fact<BTreeSet<FunctionMapping>>,
-    /// What was tried on the bus.
     pub tried: Tried,
+}
+
+/// The policies of a role, as far as they were read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RolePolicies {
+    /// The names of all inline policies.
+    pub names: BTreeSet<String>,
+    /// Those whose documents were read.
+    pub documents: BTreeMap<String, InlinePolicy>,
+    /// The attached managed policies that may name a queue, by ARN.
+    pub managed: Fact<BTreeMap<String, Fact<Document>>>,
+}
+
+impl RolePolicies {
+    /// Every inline policy, if all documents were read.
+    #[must_use]
+    pub fn all(&self) -> Option<Vec<InlinePolicy>> {
+        (self.names.len() == self.documents.len()).then(|| self.documents.values().cloned().collect())
+    }
 }
 
 /// What was tried on a bus, besides reading it once.
@@ -73,7 +87,6 @@ pub struct Tried {
     pub watched: bool,
     /// What became of a self-test of the live router.
     pub live: Fact<LiveTest>,
-    /// The results of probes.
     pub probed: Vec<Probed>,
 }
 
@@ -85,8 +98,8 @@ const ROUNDS: usize = 8;
 #[error("after {ROUNDS} rounds of reads, kibus still asks for {0:?}")]
 pub struct Endless(Box<Query>);
 
-/// Reads what `needs` asks for, with at most `limit` calls at once. It is asked first about a survey in which nothing is
-/// read, and ends the survey with an empty query.
+/// Reads what `needs` asks for and was not read yet, with at most `limit` calls at once. It is asked first about a survey in
+/// which nothing is read. The survey ends when there is nothing left to read.
 ///
 /// # Errors
 /// When it does not end. This is a bug of kibus.
@@ -100,7 +113,7 @@ pub async fn survey(
     let mut query = needs(&survey);
     for _ in 0..ROUNDS {
         survey.extend(cloud, &query, limit).await;
-        query = needs(&survey);
+        query = survey.unread(needs(&survey));
         if query.is_empty() {
             return Ok(survey);
         }
@@ -149,12 +162,27 @@ impl Survey {
         }
     }
 
-    /// Reads what a query asks for and was not read yet, with at most `limit` calls at once.
-    pub async fn extend(&mut self, cloud: &impl Read, query: &Query, limit: usize) {
+    async fn extend(&mut self, cloud: &impl Read, query: &Query, limit: usize) {
         self.new_prefix = query.new_prefix.clone().or(self.new_prefix.take());
         self.caller_role = cloud.caller_role();
         Reader::new(cloud, limit).answer(self, query).await;
         self.now = cloud.now();
+    }
+
+    /// The query without what was read already.
+    fn unread(&self, mut query: Query) -> Query {
+        let is_unread = |id: &ResourceId| self.observed.get(id).is_none();
+        query.resources.retain(is_unread);
+        let queue = |cluster: &ClusterName| ResourceId::Queue(self.cluster_queue(cluster));
+        query.clusters.retain(|cluster| is_unread(&queue(cluster)));
+        let sources = &self.dead_letter_sources;
+        query.dead_letter_sources.retain(|queue| !sources.contains_key(queue));
+        query.roles.retain(|role, _| !self.roles.contains_key(role));
+        query.versions.retain(|version| !self.versions.contains_key(version));
+        query.key = query.key.filter(|key| !self.key_policies.contains_key(key));
+        query.role_names &= !self.role_names.is_asked();
+        query.concurrency &= !self.unreserved_concurrency.is_asked();
+        query
     }
 
     /// Whether something was read.
@@ -195,14 +223,6 @@ impl Survey {
     pub fn registered(&self) -> BTreeMap<ClusterName, &Tags> {
         let mut clusters = self.clusters();
         clusters.retain(|_, tags| !tags.being_deleted(self.now));
-        clusters
-    }
-
-    /// The clusters whose queues are being deleted.
-    #[must_use]
-    pub fn being_deleted(&self) -> BTreeMap<ClusterName, &Tags> {
-        let mut clusters = self.clusters();
-        clusters.retain(|_, tags| tags.being_deleted(self.now));
         clusters
     }
 

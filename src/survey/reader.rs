@@ -13,7 +13,7 @@ use crate::cloud::{Fault, Read, Snapshot};
 use crate::model::fact::Fact;
 use crate::model::hub;
 use crate::model::inventory::Reading;
-use crate::model::name::{ClusterName, QueueName, QueuePrefix};
+use crate::model::name::{ClusterName, FunctionName, QueueName, QueuePrefix};
 use crate::model::other_setup::usual_queues;
 use crate::model::resource::{FunctionSettings, Resource, ResourceId};
 
@@ -56,27 +56,21 @@ impl<'a, R: Read> Reader<'a, R> {
             hub.into_iter().chain(guessed.iter().chain(&query.resources).cloned()),
         );
         let discover = query.all_clusters && !survey.discovered.is_asked();
-        let list_roles = query.orphans || query.role_names && !survey.role_names.is_asked();
+        let list_roles = query.orphans || query.role_names;
+        let usual_queues = || self.usual_queues(&query.usual_queues);
+        let mappings = || self.call(|| self.cloud.function_mappings(&function));
         // What other calls depend on comes first.
         let (found, usual_queues, names, read, roles, key, concurrency, sources, versions, mappings) = tokio::join!(
-            OptionFuture::from(discover.then(|| self.discover(survey, &guess, &unread))),
-            OptionFuture::from((!query.usual_queues.is_empty()).then(|| self.usual_queues(&query.usual_queues))),
-            OptionFuture::from(list_roles.then(|| self.role_names(survey, query))),
+            when(discover, || self.discover(survey, &guess, &unread)),
+            when(!query.usual_queues.is_empty(), usual_queues),
+            when(list_roles, || self.role_names(survey, query)),
             self.snapshots(unread.clone()),
             self.roles(survey, query.roles.clone()),
             OptionFuture::from(query.key.as_ref().map(|key| self.call(|| self.cloud.key_policy(key)))),
-            OptionFuture::from(
-                query
-                    .concurrency
-                    .then(|| self.call(|| self.cloud.unreserved_concurrency()))
-            ),
-            self.dead_letter_sources(survey, &query.dead_letter_sources),
-            self.versions(survey, &query.versions),
-            OptionFuture::from(
-                query
-                    .function_mappings
-                    .then(|| self.call(|| self.cloud.function_mappings(&function)))
-            ),
+            when(query.concurrency, || self.call(|| self.cloud.unreserved_concurrency())),
+            self.dead_letter_sources(&query.dead_letter_sources),
+            self.versions(&function, &query.versions),
+            when(query.function_mappings, mappings),
         );
         survey.take(read);
         survey.roles.extend(roles);
@@ -85,8 +79,8 @@ impl<'a, R: Read> Reader<'a, R> {
         if let Some(queues) = usual_queues {
             survey.usual_queues = Fact::of(queues);
         }
-        if let Some((names, orphans)) = names {
-            survey.role_names = names;
+        if let Some((listed, orphans)) = names {
+            survey.role_names = listed;
             survey.roles.extend(orphans);
         }
         if let (Some(id), Some(policy)) = (&query.key, key) {
@@ -124,7 +118,7 @@ impl<'a, R: Read> Reader<'a, R> {
         let unread = not_read(survey, queues(survey, &prefix, &query.clusters));
         let (read, found) = tokio::join!(
             self.snapshots(unread.clone()),
-            OptionFuture::from(discover.then(|| self.discover(survey, &prefix, &unread))),
+            when(discover, || self.discover(survey, &prefix, &unread)),
         );
         survey.take(read);
         survey.take_discovered(found);
@@ -153,10 +147,10 @@ impl<'a, R: Read> Reader<'a, R> {
 
     /// The options: where the dead-letter queue is absent or being deleted, the function has a copy.
     async fn saved_options(&self, survey: &mut Survey) {
-        let memory = ResourceId::Queue(survey.scope.dead_letter_queue());
+        let dead_letters = ResourceId::Queue(survey.scope.dead_letter_queue());
         // After the read, or a mark could be from the future.
         survey.now = self.cloud.now();
-        let has_none = match survey.observed.get(&memory) {
+        let has_none = match survey.observed.get(&dead_letters) {
             Some(Reading::Present(queue)) => queue.tags().is_some_and(|tags| tags.being_deleted(survey.now)),
             reading => reading == Some(&Reading::Absent),
         };
@@ -197,27 +191,18 @@ impl<'a, R: Read> Reader<'a, R> {
         Ok(existing)
     }
 
-    async fn dead_letter_sources(
-        &self,
-        survey: &Survey,
-        queues: &BTreeSet<QueueName>,
-    ) -> Vec<(QueueName, Fact<BTreeSet<QueueName>>)> {
-        let unread = queues
-            .iter()
-            .filter(|queue| !survey.dead_letter_sources.contains_key(queue));
-        let reads = unread.map(|queue| async move {
+    async fn dead_letter_sources(&self, queues: &BTreeSet<QueueName>) -> Vec<(QueueName, Fact<BTreeSet<QueueName>>)> {
+        let reads = queues.iter().map(|queue| async move {
             let sources = self.call(|| self.cloud.dead_letter_sources(queue)).await;
             (queue.clone(), Fact::of_option(sources))
         });
         join_all(reads).await
     }
 
-    async fn versions(&self, survey: &Survey, versions: &BTreeSet<u64>) -> Vec<(u64, Fact<FunctionSettings>)> {
-        let function = survey.scope.router_function();
-        let unread = versions.iter().filter(|version| !survey.versions.contains_key(version));
-        let reads = unread.map(|version| {
-            let call = || self.cloud.published_version(&function, *version);
-            async move { (*version, Fact::of_option(self.call(call).await)) }
+    async fn versions(&self, function: &FunctionName, versions: &BTreeSet<u64>) -> Vec<(u64, Fact<FunctionSettings>)> {
+        let reads = versions.iter().map(|version| async move {
+            let settings = self.call(|| self.cloud.published_version(function, *version)).await;
+            (*version, Fact::of_option(settings))
         });
         join_all(reads).await
     }
@@ -261,6 +246,11 @@ impl Survey {
         self.observed.remove(id);
         self.status.remove(id);
     }
+}
+
+/// What `read` gives, if it is needed.
+async fn when<F: Future>(needed: bool, read: impl FnOnce() -> F) -> Option<F::Output> {
+    OptionFuture::from(needed.then(read)).await
 }
 
 fn queues(survey: &Survey, prefix: &QueuePrefix, clusters: &BTreeSet<ClusterName>) -> Vec<ResourceId> {

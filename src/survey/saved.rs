@@ -35,12 +35,10 @@ impl SavedOptions {
     pub fn of(scope: &Scope, observed: &Observed, now: u64) -> Self {
         match observed.get(&ResourceId::Queue(scope.dead_letter_queue())) {
             Some(Reading::Unreadable(fault)) => Self::Unreadable(fault.clone()),
-            Some(Reading::Present(queue)) => match queue.tags() {
-                Some(tags) if tags.belong_to(&scope.bus) && tags.being_deleted(now) => {
-                    Self::of_function(scope, observed)
-                }
-                Some(tags) if tags.belong_to(&scope.bus) => Self::from_tags(tags.clone(), false),
-                _ => Self::Foreign,
+            Some(Reading::Present(queue)) => match queue.tags().filter(|tags| tags.belong_to(&scope.bus)) {
+                Some(tags) if tags.being_deleted(now) => Self::of_function(scope, observed),
+                Some(tags) => Self::from_tags(tags.clone(), false),
+                None => Self::Foreign,
             },
             Some(Reading::Absent) | None => Self::of_function(scope, observed),
         }

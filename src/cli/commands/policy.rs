@@ -1,7 +1,6 @@
 mod controller_roles;
 mod hub_options;
 
-use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 
 use clap::Subcommand;
@@ -21,7 +20,6 @@ use crate::model::options::{ClusterOption, ClusterOptions, DocumentFor, HubOptio
 use crate::model::policy::{self, KeyUse};
 use crate::model::resource::ResourceId;
 use crate::reconcile::{old_keys_of_controller, old_keys_of_router};
-use crate::survey::Query;
 
 /// Print the least-privilege IAM policy for an operator, the router, or a Karpenter controller.
 ///
@@ -104,8 +102,8 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
                 true => DocumentFor::ReadingOperator,
                 false => DocumentFor::Operator,
             };
-            let known = Known::for_queues(hub, given.options()?, document).await?;
-            let document = operator_policy::operator(&hub.scope, &known.options, &roles.arns(hub).await?);
+            let known = Known::for_queues(&hubs, hub, given.options()?, document).await?;
+            let document = operator_policy::operator(&hub.scope, &known.options, &roles.arns(&hubs, hub).await?);
             let document = if read_only {
                 operator_policy::reads(document)
             } else {
@@ -118,7 +116,7 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
             }
         }
         Party::Router { given } => {
-            let known = Known::for_queues(hub, given.options()?, DocumentFor::Reader).await?;
+            let known = Known::for_queues(&hubs, hub, given.options()?, DocumentFor::Reader).await?;
             let key = known.options.key();
             let document = policy::router(&hub.scope, &known.options.queue_prefix(), key);
             let keys = old_keys_of_router(&known.survey, key);
@@ -129,8 +127,8 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
             options,
             given,
         } => {
-            let known = Known::read(hub, given.options()?, DocumentFor::Reader).await?;
-            controller(hub, known, cluster, options.options()?).await?
+            let known = Known::read(&hubs, hub, given.options()?, DocumentFor::Reader, Some(&cluster)).await?;
+            controller(hub, known, cluster, options.options()?)?
         }
     };
     hub.ui.out(&document.pretty())?;
@@ -164,20 +162,15 @@ fn nth(document: &Document, number: NonZeroUsize) -> Result<Document, Error> {
         .ok_or_else(|| Error::usage(format!("the document has no part {number}: it has {count}")))
 }
 
-async fn controller(
+fn controller(
     hub: &ConnectedHub,
-    mut known: Known,
+    known: Known,
     cluster: ClusterName,
     given: ClusterOptions,
 ) -> Result<Document, Error> {
     let prefix = known.options.queue_prefix();
     let queue = hub.scope.cluster_queue(&prefix, &cluster);
     let id = ResourceId::Queue(queue.clone());
-    let query = Query {
-        resources: BTreeSet::from([id.clone()]),
-        ..Query::default()
-    };
-    known.survey.extend(&hub.cloud, &query, hub.limit).await;
     // Someone who prints a policy may have no permission to read the queue yet.
     if let Some(Reading::Unreadable(_)) = known.survey.observed.get(&id) {
         not_read(hub, &id);

@@ -1,6 +1,5 @@
 //! The checks of a plan: for each refusal a case that is refused, and a similar one that is not.
 
-mod queue_names;
 mod rollback;
 
 use super::{Bench, CONTROLLER, LIVE, MAPPING, ROLE, SPOT};
@@ -11,7 +10,7 @@ use crate::model::options::HubOptions;
 use crate::model::resource::{Code, Resource};
 use crate::model::scope::tests::scope;
 use crate::model::tags::{BUS, CLUSTER, Tags};
-use crate::plan::{Allowed, check, check_allowing, plan};
+use crate::plan::{check, plan};
 use serde_json::json;
 
 const REBALANCE: &str = "kibus-rebalance-recommendation";
@@ -327,21 +326,4 @@ fn drift_does_not_prevent_a_teardown() {
     }
     bench.function("kibus-router", |f| f.failed = Some("the role is gone".to_owned()));
     assert_eq!(check(&bench.scope, &bench.teardown(), &bench.observed), []);
-}
-
-#[test]
-fn only_a_downgrade_can_be_allowed() {
-    let mut bench = Bench::new();
-    bench.alias(LIVE, |a| a.settings.code = Code::of_archive("0.3.0", "bb"));
-    bench.queue("kibus-hub", |q| disown(&mut q.tags));
-    let left = |downgrade| {
-        let refusals = check_allowing(&bench.scope, &bench.plan(), &bench.observed, Allowed { downgrade });
-        refusals.iter().map(ToString::to_string).collect::<Vec<_>>()
-    };
-    let foreign = "queue `kibus-hub` exists and is not part of bus `kibus`";
-    assert_eq!(
-        left(false),
-        [foreign, "router 0.3.0 is live, which is newer than 0.2.0"]
-    );
-    assert_eq!(left(true), [foreign]);
 }

@@ -61,18 +61,15 @@ impl<R: Read> Reader<'_, R> {
 
     pub(super) async fn roles(&self, survey: &Survey, roles: BTreeMap<RoleName, Policies>) -> Roles {
         let prefix = survey.scope.controller_policies_prefix();
-        let unread = roles
-            .into_iter()
-            .filter(|(role, policies)| match survey.roles.get(role) {
-                None | Some(Fact::NotAsked) => true,
-                Some(Fact::Present(known)) => match policies {
-                    Policies::OfBus => false,
-                    Policies::All => known.all().is_none(),
-                    Policies::AllAndManaged => known.all().is_none() || !known.managed.is_asked(),
-                },
-                Some(Fact::Absent | Fact::Unreadable(_)) => false,
-            });
-        let unread: Vec<_> = unread.collect();
+        let is_unread = |(role, policies): &(RoleName, Policies)| match survey.roles.get(role) {
+            Some(Fact::Present(known)) => match policies {
+                Policies::OfBus => false,
+                Policies::All => known.all().is_none(),
+                Policies::AllAndManaged => known.all().is_none() || !known.managed.is_asked(),
+            },
+            known => known.is_none(),
+        };
+        let unread: Vec<_> = roles.into_iter().filter(is_unread).collect();
         let details = self.role_details(unread.iter().map(|(role, _)| role)).await;
         let details = &details;
         let together = unread.len() <= LISTED_TOGETHER;
@@ -117,11 +114,12 @@ impl<R: Read> Reader<'_, R> {
                 (policies, listed)
             }
         };
-        let unread = policies
+        let is_unread = |name: &&String| wanted(name) && !policies.documents.contains_key(*name);
+        let reads = policies
             .names
             .iter()
-            .filter(|name| wanted(name) && !policies.documents.contains_key(*name));
-        let reads = unread.map(|name| self.call(|| self.cloud.inline_policy(role, name)));
+            .filter(is_unread)
+            .map(|name| self.call(|| self.cloud.inline_policy(role, name)));
         let managed = managed && !policies.managed.is_asked();
         let (inline, managed) = tokio::join!(
             join_all(reads),
@@ -130,7 +128,11 @@ impl<R: Read> Reader<'_, R> {
                     Some(listed) => listed,
                     None => attached().await,
                 };
-                self.managed_policies(listed).await
+                match listed {
+                    Ok(Some(arns)) => self.managed_documents(arns).await,
+                    Ok(None) => Fact::Absent,
+                    Err(fault) => Fact::Unreadable(fault),
+                }
             }))
         );
         policies.managed = managed.unwrap_or(policies.managed);
@@ -159,11 +161,8 @@ impl<R: Read> Reader<'_, R> {
     }
 
     async fn detailed(&self, details: &RoleDetails, policies: Policies) -> RolePolicies {
-        let documents = details
-            .inline
-            .iter()
-            .map(|policy| (policy.name.clone(), policy.clone()));
-        let documents: BTreeMap<_, _> = documents.collect();
+        let inline = details.inline.iter();
+        let documents: BTreeMap<_, _> = inline.map(|policy| (policy.name.clone(), policy.clone())).collect();
         RolePolicies {
             names: documents.keys().cloned().collect(),
             documents,
@@ -174,18 +173,7 @@ impl<R: Read> Reader<'_, R> {
         }
     }
 
-    /// The managed policies of a role that may name a queue, of those in the answer about the role.
-    async fn managed_policies(
-        &self,
-        attached: Result<Option<BTreeSet<String>>, Fault>,
-    ) -> Fact<BTreeMap<String, Fact<Document>>> {
-        match attached {
-            Ok(Some(arns)) => self.managed_documents(arns).await,
-            Ok(None) => Fact::Absent,
-            Err(fault) => Fact::Unreadable(fault),
-        }
-    }
-
+    /// Those of the managed policies that may name a queue.
     async fn managed_documents(&self, arns: BTreeSet<String>) -> Fact<BTreeMap<String, Fact<Document>>> {
         let reads = arns.into_iter().filter(|arn| may_name_a_queue(arn)).map(|arn| async {
             let document = self.call(|| self.cloud.managed_policy(&arn)).await;

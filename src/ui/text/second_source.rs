@@ -2,7 +2,7 @@
 
 use crate::error::{Hint, listed, quoted};
 use crate::model::other_setup::policy_name;
-use crate::plan::{Grant, PolicyKind, SecondSource, SecondSources, Unseen};
+use crate::reconcile::{Grant, PolicyKind, SecondSource, SecondSources, Unseen};
 
 /// The warnings: what was found, what it means with the next step, and what could not be read.
 pub(in crate::ui) fn second_sources(sources: &SecondSources) -> Vec<Hint> {

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::cli::failure;
-use crate::cli::hub::ConnectedHub;
+use crate::cli::hub::{ConnectedHub, Hubs};
+use crate::cli::{failure, stages};
 use crate::error::{Error, Hint, Invocation, listed, quoted};
 use crate::iam::role_pattern::RolePattern;
 use crate::model::controller_role::RoleCandidates;
@@ -12,7 +12,8 @@ use crate::model::fact::Fact;
 use crate::model::name::{ClusterName, RoleName};
 use crate::model::resource::ResourceId;
 use crate::reconcile::SavedRoles;
-use crate::survey::{Policies, Query, Survey, role_arns};
+use crate::reconcile::documents::needs_of_roles;
+use crate::survey::role_arns;
 
 /// Which controller roles the document names.
 #[derive(Debug, clap::Args)]
@@ -31,7 +32,7 @@ pub(super) struct RoleFlags {
 
 impl RoleFlags {
     /// The ARNs of the roles, or patterns of ARNs. Warns of what a pattern opens, and of what is unknown.
-    pub(super) async fn arns(&self, hub: &ConnectedHub) -> Result<BTreeSet<String>, Error> {
+    pub(super) async fn arns(&self, hubs: &Hubs<'_>, hub: &ConnectedHub) -> Result<BTreeSet<String>, Error> {
         if self.no_controller_role {
             return Ok(BTreeSet::new());
         }
@@ -66,7 +67,7 @@ impl RoleFlags {
             listed.unwrap_or_else(|| hub.scope.roles_arn(role.as_str()))
         };
         arns.extend(self.found(hub, &known).iter().map(arn));
-        let saved = saved(hub, names).await;
+        let saved = saved(hubs, hub, names).await?;
         let lacking = saved.unconfirmed.iter();
         for (cluster, role) in lacking.filter(|(_, role)| !arns.contains(&arn(role))) {
             unconfirmed(hub, cluster, role);
@@ -104,15 +105,9 @@ impl RoleFlags {
 }
 
 /// The saved controller roles of the registered clusters, as far as they can be read. Prints those for the document.
-async fn saved(hub: &ConnectedHub, role_names: Fact<BTreeSet<RoleName>>) -> SavedRoles {
-    let mut survey = Survey::new(hub.scope.clone());
+async fn saved(hubs: &Hubs<'_>, hub: &ConnectedHub, role_names: Fact<BTreeSet<RoleName>>) -> Result<SavedRoles, Error> {
+    let mut survey = stages::survey(hubs, hub, needs_of_roles).await?;
     survey.role_names = role_names;
-    let query = Query {
-        all_clusters: true,
-        controller_roles: Some(Policies::OfBus),
-        ..Query::default()
-    };
-    survey.extend(&hub.cloud, &query, hub.limit).await;
     let of_queue = |(id, fault)| matches!(id, &ResourceId::Queue(_)).then_some(fault);
     let fault = survey.discovered.fault().or(survey.faults().find_map(of_queue));
     if let Some(fault) = fault {
@@ -136,7 +131,7 @@ async fn saved(hub: &ConnectedHub, role_names: Fact<BTreeSet<RoleName>>) -> Save
             listed(roles.unread.values())
         ));
     }
-    roles
+    Ok(roles)
 }
 
 /// A role that only a tag names needs the option.

@@ -4,19 +4,18 @@
 use std::collections::BTreeSet;
 
 use super::not_read;
-use crate::cli::failure;
-use crate::cli::hub::ConnectedHub;
+use crate::cli::hub::{ConnectedHub, Hubs};
+use crate::cli::{failure, stages};
 use crate::error::Error;
 use crate::model::document::Document;
 use crate::model::inventory::Reading;
-use crate::model::name::KmsKey;
+use crate::model::name::{ClusterName, KmsKey};
 use crate::model::options::{DocumentFor, HubOptions};
 use crate::model::policy::{self, KeyUse};
 use crate::model::resource::ResourceId;
-use crate::model::scope::Scope;
-use crate::plan;
-use crate::reconcile::{Comparison, Difference};
-use crate::survey::{Query, SavedOptions, Survey};
+use crate::reconcile::documents::{needs, router_policy};
+use crate::reconcile::{Comparison, Difference, unnamed_queues};
+use crate::survey::{SavedOptions, Survey};
 
 /// The options for a document, and what was read of the hub.
 pub(super) struct Known {
@@ -25,11 +24,16 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// The given options, else the saved ones, which are printed.
-    pub(super) async fn read(hub: &ConnectedHub, given: HubOptions, document: DocumentFor) -> Result<Self, Error> {
+    /// The given options, else the saved ones, which are printed. The queue of `cluster` is read too.
+    pub(super) async fn read(
+        hubs: &Hubs<'_>,
+        hub: &ConnectedHub,
+        given: HubOptions,
+        document: DocumentFor,
+        cluster: Option<&ClusterName>,
+    ) -> Result<Self, Error> {
         let scope = &hub.scope;
-        let mut survey = Survey::new(scope.clone());
-        survey.extend(&hub.cloud, &Query::default(), hub.limit).await;
+        let survey = stages::survey(hubs, hub, |survey| needs(survey, document, &given, cluster)).await?;
         let queue = ResourceId::Queue(scope.dead_letter_queue());
         let (saved, source) = match &survey.saved {
             SavedOptions::Unreadable(_) => {
@@ -43,11 +47,6 @@ impl Known {
             SavedOptions::Kept { options, .. } => (options.clone(), queue),
             SavedOptions::Absent | SavedOptions::Foreign => (HubOptions::default(), queue),
         };
-        let mut query = Comparison::query(scope, document);
-        if saved.kms_key.is_some() && document != DocumentFor::ReadingOperator {
-            query.resources.insert(router_policy(scope));
-        }
-        survey.extend(&hub.cloud, &query, hub.limit).await;
         let comparison = Comparison::of(&survey, &given, document);
         if !comparison.differences.is_empty() {
             return Err(different(hub, &comparison.differences));
@@ -70,14 +69,16 @@ impl Known {
 
     /// The same for a document about all cluster queues.
     pub(super) async fn for_queues(
+        hubs: &Hubs<'_>,
         hub: &ConnectedHub,
         given: HubOptions,
         document: DocumentFor,
     ) -> Result<Self, Error> {
-        let known = Self::read(hub, given, document).await?;
-        plan::check_empty_prefix(&hub.scope, &known.options.queue_prefix())
-            .map_err(|refusal| failure::refused(hub, &[refusal], false).with_global_options(&hub.options))?;
-        Ok(known)
+        let known = Self::read(hubs, hub, given, document, None).await?;
+        match unnamed_queues(&hub.scope, &known.options.queue_prefix()) {
+            Some(refusal) => Err(failure::refused(hub, &[refusal], false).with_global_options(&hub.options)),
+            None => Ok(known),
+        }
     }
 
     /// The document, with a statement for these old keys, which are printed. They come from the policy of the router.
@@ -101,10 +102,6 @@ impl Known {
         }
         policy::with_old_keys(to, of, &hub.scope, keys)
     }
-}
-
-fn router_policy(scope: &Scope) -> ResourceId {
-    ResourceId::RolePolicy(scope.router_role(), scope.router_policy())
 }
 
 /// Resources contradict saved options, so a document with these options could allow more than intended.
