@@ -21,7 +21,7 @@ pub(in crate::cli) struct Args {
     #[arg(long)]
     allow_downgrade: bool,
     /// End a rollback: make the router of this kibus live again.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     router_latest: bool,
     /// Remove the keys that the queues had before from all policies now; refused while messages wait.
     #[arg(long, hide_short_help = true)]
