@@ -253,6 +253,8 @@ async fn is_upgraded_while_events_flow(old: &OldKibus) {
     assert_eq!((back.version, &back.settings), (Some(1), &before.settings));
     flow.goes_on().await;
     hub.kibus("bootstrap-hub --yes", 0).await;
+    assert_eq!(hub.alias().await.version, Some(1), "a rollback is kept");
+    hub.kibus("bootstrap-hub --router-latest --yes", 0).await;
     assert_eq!(hub.alias().await.version, Some(2));
     hub.is_of_this_version().await;
     flow.arrives().await;
