@@ -146,15 +146,16 @@ impl Ui {
         self.bars.suspend(|| write_line(&mut io::stdout().lock(), &text))
     }
 
-    /// Clears the screen, if stdout is a terminal.
+    /// Clears the screen and gives true, if stdout is a terminal with text.
     ///
     /// # Errors
     /// When the terminal cannot be written to.
-    pub fn clear(&self) -> Result<(), Error> {
-        if self.output == Output::Text && self.terminals.stdout {
-            return Term::stdout().clear_screen().map_err(|e| not_written(&e));
+    pub fn clear(&self) -> Result<bool, Error> {
+        let is_screen = self.output == Output::Text && self.terminals.stdout;
+        if is_screen {
+            Term::stdout().clear_screen().map_err(|e| not_written(&e))?;
         }
-        Ok(())
+        Ok(is_screen)
     }
 
     /// Writes a result in words to stdout; where stdout is one JSON document, that holds the result.
