@@ -15,6 +15,8 @@ pub enum ConnectError {
     NoProfile {
         /// The profile.
         profile: String,
+        /// Whether it was given, and not set by `AWS_PROFILE`.
+        given: bool,
     },
     /// The environment, the profile or the answer holds an invalid Region, account or partition.
     #[error(transparent)]
@@ -46,9 +48,12 @@ impl From<ConnectError> for Error {
             ConnectError::NoRegion => Self::usage(message)
                 .note("neither the command line, the environment, nor the profile sets one")
                 .hint("pass --region, or set AWS_REGION"),
-            ConnectError::NoProfile { .. } => Self::usage(message)
-                .note("looked in the AWS config and credentials files")
-                .hint_command("to list the profiles:", "aws configure list-profiles"),
+            ConnectError::NoProfile { given, .. } => {
+                let set = if given { "" } else { "AWS_PROFILE is set to it; " };
+                Self::usage(message)
+                    .note(format!("{set}looked in the AWS config and credentials files"))
+                    .hint_command("to list the profiles:", "aws configure list-profiles")
+            }
             ConnectError::BadName(e) => e.into(),
             ConnectError::NoEndpoint { cause, .. } => Self::failed(message)
                 .note(cause)

@@ -78,9 +78,7 @@ impl Connect {
         let config = if self.isolated {
             self.isolated_config()
         } else {
-            if let Some(profile) = &self.profile {
-                require_profile(profile).await?;
-            }
+            require_profile(self.profile.as_deref()).await?;
             credentials::checked(self.shared_config().await)
         };
         let region: Region = config.region().ok_or(ConnectError::NoRegion)?.as_ref().parse()?;
@@ -208,12 +206,17 @@ async fn identity(pace: &Pace, config: &SdkConfig, longest: Duration) -> Result<
         .ok_or_else(|| rejected(action, "the answer names no account"))
 }
 
-/// Fails if the AWS configuration has no such profile. A configuration that cannot be read is reported with the
-/// credentials.
-async fn require_profile(profile: &str) -> Result<(), ConnectError> {
+/// Fails if the AWS configuration has no such profile, or not the one of `AWS_PROFILE`, which the SDK would ignore. A
+/// configuration that cannot be read is reported with the credentials.
+async fn require_profile(given: Option<&str>) -> Result<(), ConnectError> {
+    let variable = std::env::var("AWS_PROFILE").ok().filter(|profile| !profile.is_empty());
+    let Some(profile) = given.or(variable.as_deref()) else {
+        return Ok(());
+    };
     match aws_config::profile::load(&Fs::real(), &Env::real(), &EnvConfigFiles::default(), None).await {
         Ok(profiles) if profiles.get_profile(profile).is_none() => Err(ConnectError::NoProfile {
             profile: profile.to_owned(),
+            given: given.is_some(),
         }),
         _ => Ok(()),
     }

@@ -1,5 +1,5 @@
 //! Ctrl-C and SIGTERM. Before changes are made they end the command. While changes are made, the first one stops after
-//! the calls in flight, and the second stops at once.
+//! the calls in flight, and the second stops at once. They are the usual end of a watch, and no error.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,13 +8,13 @@ use futures_util::stream::FuturesUnordered;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Ending, Error, ErrorKind};
 use crate::ui::Ui;
 
-/// Whether changes are being made, which decides what a signal does.
+/// Whether the command handles signals itself: while it makes changes or watches.
 #[derive(Debug, Default)]
 pub(super) struct Stop {
-    applying: AtomicBool,
+    handled: AtomicBool,
 }
 
 /// The two signals that ask a program to end.
@@ -41,7 +41,7 @@ impl StopSignals {
 }
 
 impl Stop {
-    /// Runs a command to its end, or to the first signal that arrives while no changes are made.
+    /// Runs a command to its end, or to the first signal that it does not handle itself.
     pub(super) async fn unless_interrupted<T>(
         &self,
         command: impl Future<Output = Result<T, Error>>,
@@ -55,9 +55,19 @@ impl Stop {
                 result = &mut command => return result,
                 kind = signals.next() => kind,
             };
-            if !self.applying.load(Ordering::Relaxed) {
+            if !self.handled.load(Ordering::Relaxed) {
                 return Err(Error::new(kind, "interrupted; nothing was changed"));
             }
+        }
+    }
+
+    /// Watches until the first signal, or an end of its own.
+    pub(super) async fn watching(&self, watch: impl Future<Output = Result<Ending, Error>>) -> Result<Ending, Error> {
+        let mut signals = StopSignals::listen()?;
+        self.handled.store(true, Ordering::Relaxed);
+        tokio::select! {
+            ending = watch => ending,
+            kind = signals.next() => Ok(Ending::With(kind)),
         }
     }
 
@@ -70,7 +80,7 @@ impl Stop {
     ) -> Result<(Vec<Option<T>>, Option<ErrorKind>), Error> {
         let mut signals = StopSignals::listen()?;
         let (ask, asked) = watch::channel(false);
-        self.applying.store(true, Ordering::Relaxed);
+        self.handled.store(true, Ordering::Relaxed);
         let changes = changes(asked);
         let mut results: Vec<Option<T>> = changes.iter().map(|_| None).collect();
         let numbered = changes.into_iter().enumerate();
@@ -95,7 +105,7 @@ impl Stop {
             // Nobody receives it any more only if the work is over.
             let _ = ask.send(true);
         };
-        self.applying.store(false, Ordering::Relaxed);
+        self.handled.store(false, Ordering::Relaxed);
         Ok((results, signal))
     }
 }

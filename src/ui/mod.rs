@@ -118,12 +118,13 @@ impl Ui {
         self.bars.suspend(|| write_line(&mut io::stdout().lock(), &text))
     }
 
-    /// Clears the screen, if stdout is a terminal.
-    pub fn clear(&self) -> Result<(), Error> {
-        match self.output == Output::Text && self.stdout.term.is_term() {
-            true => self.stdout.term.clear_screen().map_err(|e| not_written(&e)),
-            false => Ok(()),
+    /// Clears the screen and gives true, if stdout is a terminal with text.
+    pub fn clear(&self) -> Result<bool, Error> {
+        let is_screen = self.output == Output::Text && self.stdout.term.is_term();
+        if is_screen {
+            self.stdout.term.clear_screen().map_err(|e| not_written(&e))?;
         }
+        Ok(is_screen)
     }
 
     /// Writes a result in words to stdout; where stdout is one JSON document, that holds the result.

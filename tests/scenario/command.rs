@@ -56,32 +56,38 @@ impl std::fmt::Display for Came {
 /// The signals to send to a command.
 pub(super) struct Signals {
     what: String,
-    /// The request that is held while they are sent. Without it, they are sent once the command is slowed down.
+    /// The request that is held while they are sent.
     held: Option<Held>,
+    /// They are sent once a line of standard error begins so.
+    says: String,
 }
 
 impl Signals {
     /// The signals, and the interference that holds the request.
-    pub(super) fn when_held(what: &str) -> (Self, Interference) {
+    pub(super) fn when_held(what: &str, says: &str) -> (Self, Interference) {
         let (hold, held) = hold();
-        let what = what.to_owned();
-        (Self { what, held: Some(held) }, Interference::Hold(hold))
+        let held = Some(held);
+        let signals = Self::when_it_says(what, says);
+        (Self { held, ..signals }, Interference::Hold(hold))
     }
 
-    /// The signals to send while the command waits for the rate of a service.
-    pub(super) fn when_slowed(what: &str) -> Self {
+    /// The signals to send once the command says this.
+    pub(super) fn when_it_says(what: &str, says: &str) -> Self {
         Self {
             what: what.to_owned(),
             held: None,
+            says: says.to_owned(),
         }
     }
 
     /// Returns whether the command got the signals: it may end without the request.
     async fn send(mut self, child: &mut Child, mut said: watch::Receiver<Vec<Line>>) -> bool {
         let begun = async {
-            match &mut self.held {
-                Some(held) => held.reached().await,
-                None => says(&mut said, "slowed down by ").await,
+            if let Some(held) = &mut self.held {
+                held.reached().await;
+            }
+            if !self.says.is_empty() {
+                says(&mut said, &self.says).await;
             }
         };
         tokio::select! {
@@ -93,7 +99,11 @@ impl Signals {
             what => {
                 let signal = if what == "terminate" { "TERM" } else { "INT" };
                 signal_to(child, signal).await;
-                says(&mut said, "Finishing calls in flight").await;
+                // A command that changes nothing ends at once.
+                tokio::select! {
+                    () = says(&mut said, "Finishing calls in flight") => {}
+                    _ = child.wait() => {}
+                }
                 if what == "interrupt-twice" {
                     signal_to(child, signal).await;
                     child.wait().await.unwrap();

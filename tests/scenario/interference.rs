@@ -13,6 +13,8 @@ use crate::support::proxy::{Answer, Broken, Hold, Operation, Port, asks_live_rou
 
 /// What the proxy does with the requests of an operation.
 pub(super) enum Interference {
+    /// Passes this many requests before the next interference.
+    Pass(usize),
     /// Rejects this many requests with a status, a code and a message.
     Refuse(usize, u16, String, String),
     /// Answers this many requests with a body.
@@ -211,6 +213,10 @@ fn next(all: &mut Vec<(String, Interference)>, operation: &Operation) -> Option<
         Interference::Lose(times) if *times > 1 => {
             *times -= 1;
             Some(Interference::Lose(1))
+        }
+        Interference::Pass(times) if *times > 1 => {
+            *times -= 1;
+            Some(Interference::Pass(1))
         }
         _ => Some(all.remove(at).1),
     }

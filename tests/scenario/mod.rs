@@ -20,8 +20,10 @@
 //! - `% answer OPERATION TIMES BODY`: they are not executed, and this is the response
 //! - `% say OPERATION MEMBER TEXT`: from now on its responses have this text in this member; `% say OPERATION MEMBER 5m
 //!   ago`: the time that was then; `% say the truth` ends it
-//! - `% interrupt|interrupt-twice|terminate|kill during OPERATION`: the next command receives a signal then;
-//!   `% interrupt|terminate when slowed`: it does while it waits for the rate of a service
+//! - `% pass OPERATION TIMES`: these calls are executed, and what follows for the operation is about later ones
+//! - `% interrupt|interrupt-twice|terminate|kill during OPERATION [once it says TEXT]`: the next command receives a signal
+//!   then, or when a line of standard error begins so during that; `% interrupt|terminate when slowed`: it does while it
+//!   waits for the rate of a service
 //! - `% file NAME text|cut|arm64|other-build|kibus`: a text file, a truncated router, one for another architecture, another
 //!   build of the router, kibus; `sha256:NAME` in a command is the hash of such a file, `sha256:router` that of the router
 //! - `% upload NAME`: someone else uploads such a file as the code of the function, and sets its tags to match;
@@ -117,6 +119,7 @@ scenarios! {
     settling
     several_hubs
     status
+    status_watch
     teardown
     throttled
     two_buses

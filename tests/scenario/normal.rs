@@ -20,8 +20,10 @@ pub(super) fn normal(text: &str, account: &str, port: u16, directory: &Path) -> 
 }
 
 /// Whether this line depends on how soon the emulator sets a function up: on a busy machine it is ready before kibus asks.
+/// A busy machine may also answer late.
 fn is_of_the_emulators_pace(line: &str) -> bool {
     line.starts_with("! waiting: function ") && line.ends_with(": Lambda is still setting the function up")
+        || line.starts_with("! still reading at ")
 }
 
 /// Words of hexadecimal digits that are a hash, the beginning of one, a UUID, or the time of a delete.

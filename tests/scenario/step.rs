@@ -154,6 +154,11 @@ impl Scenario {
                 self.proxy.interfere(operation, refusal);
                 String::new()
             }
+            ["pass", operation, times] => {
+                self.proxy
+                    .interfere(operation, Interference::Pass(times.parse().unwrap()));
+                String::new()
+            }
             ["lose", operation, times] => {
                 self.proxy
                     .interfere(operation, Interference::Lose(times.parse().unwrap()));
@@ -179,11 +184,12 @@ impl Scenario {
                 String::new()
             }
             [signal, "when", "slowed"] => {
-                self.signals = Some(Signals::when_slowed(signal));
+                self.signals = Some(Signals::when_it_says(signal, "slowed down by "));
                 String::new()
             }
-            [signal, "during", operation] => {
-                let (signals, hold) = Signals::when_held(signal);
+            [signal, "during", operation, ..] => {
+                let says = words[3..].join(" ").replace("once it says ", "");
+                let (signals, hold) = Signals::when_held(signal, &says);
                 self.proxy.interfere(operation, hold);
                 self.signals = Some(signals);
                 String::new()

@@ -218,7 +218,7 @@ fn ended(hub: &ConnectedHub, treated: &Treated, interrupted: ErrorKind) -> Optio
 }
 
 /// The time in milliseconds of the Unix epoch.
-fn now() -> i64 {
+pub(super) fn now() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
 }
