@@ -212,6 +212,11 @@ impl Error {
         Self::new(ErrorKind::Usage, message)
     }
 
+    /// A signal, or Ctrl-C at a question, came before any change.
+    pub fn interrupted(kind: ErrorKind) -> Self {
+        Self::new(kind, "interrupted; nothing was changed")
+    }
+
     /// Adds a line about the cause or the current state.
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());

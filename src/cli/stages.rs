@@ -214,9 +214,9 @@ pub(super) fn agree(hubs: &Hubs<'_>, consent: Consent, word: &str) -> Result<(),
         return Ok(());
     }
     let not_confirmed = || Error::new(ErrorKind::NotConfirmed, "not confirmed; nothing was changed");
-    if !hubs.ui.can_ask() {
+    if let Some(why) = hubs.ui.why_no_question() {
         return Err(not_confirmed()
-            .note("no terminal for confirmation; pass `--yes` to apply")
+            .note(format!("{why}; pass `--yes` to apply"))
             .hint_command(
                 "to apply these changes without confirmation:",
                 format!("{} --yes", hubs.command_line),

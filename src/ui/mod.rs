@@ -103,7 +103,17 @@ impl Ui {
     /// Whether a person can answer: stdin and stderr are terminals.
     #[must_use]
     pub fn can_ask(&self) -> bool {
-        self.input && self.terminals.stdin && self.terminals.stderr
+        self.why_no_question().is_none()
+    }
+
+    /// Why no person can answer.
+    #[must_use]
+    pub fn why_no_question(&self) -> Option<&'static str> {
+        match self.terminals.stdin && self.terminals.stderr {
+            _ if !self.input => Some("`--no-input` allows no confirmation"),
+            false => Some("no terminal for confirmation"),
+            true => None,
+        }
     }
 
     /// The style of text on stdout.
