@@ -220,6 +220,8 @@ pub enum NextStep {
     ConfigureKarpenter(Vec<Controller>),
     /// The Karpenter settings that should be in place already.
     RemindOfSettings(Vec<Controller>),
+    /// Remove what a person attached to the controller roles of these clusters, which are removed.
+    DetachPolicy(Vec<Controller>),
     /// Attach a policy to the controller roles of these clusters.
     AttachPolicy {
         /// The clusters.
