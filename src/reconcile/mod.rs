@@ -38,7 +38,7 @@ pub use hub::{architecture, archive_need};
 pub use needs::needs;
 pub use old_key::{of_controller as old_keys_of_controller, of_router as old_keys_of_router};
 pub use role_search::SavedRoles;
-pub use router_code::{ArchiveNeed, OfferedRouter};
+pub use router_code::{ArchiveNeed, END_ROLLBACK, OfferedRouter};
 pub use target::{ClusterSetting, ClusterTarget, HubSetting, HubTarget, Others, RoleOption, Target};
 
 use crate::error::Hint;
