@@ -2,7 +2,7 @@
 
 use super::{call_failed, not_read, refused};
 use crate::cli::hub::ConnectedHub;
-use crate::error::{Error, Invocation, listed};
+use crate::error::{Error, Invocation, listed, quoted};
 use crate::model::controller_role::usual_names;
 use crate::model::fault::{Fault, FaultKind};
 use crate::model::name::{ClusterName, QueueName, RoleName};
@@ -104,15 +104,20 @@ fn roles_not_found(searches: &[RoleSearch]) -> Error {
         }
     }
     let [first, ..] = searches else { return error };
-    error
-        .hint_command(
-            "to name the role that the Karpenter controller runs as:",
-            Invocation::kibus(format!("add-cluster {} --controller-role ROLE", first.cluster)),
-        )
-        .hint_command(
-            "to grant the permission by other means:",
-            Invocation::kibus(format!("add-cluster {} --no-controller-role", first.cluster)),
-        )
+    let name = |role: &str| Invocation::kibus(format!("add-cluster {} --controller-role {role}", first.cluster));
+    if first.found.is_empty() {
+        error = error.hint_command("to name the role that the Karpenter controller runs as:", name("ROLE"));
+    }
+    for role in &first.found {
+        error = error.hint_command(
+            format!("if the Karpenter controller of `{}` runs as `{role}`:", first.cluster),
+            name(&quoted(role.as_str())),
+        );
+    }
+    error.hint_command(
+        "to grant the permission by other means:",
+        Invocation::kibus(format!("add-cluster {} --no-controller-role", first.cluster)),
+    )
 }
 
 /// Why the search for a cluster's controller role found none. It uses none of the candidates.
