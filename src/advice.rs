@@ -100,7 +100,9 @@ fn advice(kind: &FaultKind, action: &str) -> Option<&'static str> {
         }
         FaultKind::Throttled => "other programs of this account may use up the rate: wait, or stop them, and run again",
         FaultKind::ConcurrencyUsedUp { .. } => "wait, or request more concurrency for the account in Service Quotas",
-        FaultKind::NotManaged => "use another bus, cluster or queue prefix, or delete the resource if nothing needs it",
+        FaultKind::NotManaged => {
+            "delete it if nothing needs it, or use another bus (for a cluster's queue: another queue prefix)"
+        }
         FaultKind::UnusableKey => "enable the key, or set another one with --kms-key",
         FaultKind::BoundaryMissing => "create that policy, or set another one with --permissions-boundary",
         FaultKind::Unsettled { advice } => return *advice,
