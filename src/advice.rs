@@ -43,7 +43,7 @@ fn notes(fault: &Fault) -> Vec<String> {
         FaultKind::ServiceDenied => format!("{action}: AWS denied this to Lambda, not to the caller: {message}"),
         FaultKind::UnusableKey => format!("{action}: the KMS key cannot be used: {message}"),
         FaultKind::BoundaryMissing => format!("{action}: the permissions boundary does not exist: {message}"),
-        FaultKind::Stopped => format!("{action}: stopped while waiting: {message}"),
+        FaultKind::Stopped | FaultKind::NotBegun => format!("{action}: stopped while waiting: {message}"),
         FaultKind::Limit => format!("{action}: a quota is reached: {message}"),
         FaultKind::FunctionFailed { function } => {
             format!("function `{function}` failed in Lambda and cannot be updated: {message}")
@@ -118,6 +118,7 @@ fn advice(kind: &FaultKind, action: &str) -> Option<&'static str> {
         | FaultKind::Exists
         | FaultKind::Gone
         | FaultKind::Stopped
+        | FaultKind::NotBegun
         | FaultKind::Rejected => return None,
     })
 }
@@ -217,6 +218,7 @@ mod tests {
             FaultKind::Exists,
             FaultKind::Gone,
             FaultKind::Stopped,
+            FaultKind::NotBegun,
             FaultKind::Rejected,
             FaultKind::Unsettled { advice: None },
         ] {

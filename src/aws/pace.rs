@@ -14,7 +14,8 @@ use tokio::sync::watch;
 
 use crate::cloud::{Fault, FaultKind};
 use crate::model::slowdown::{Slowdown, reason};
-use group::{Group, is_read};
+use group::Group;
+pub(super) use group::is_read;
 use line::{Line, Ticket, Turn};
 use silence::Silence;
 
