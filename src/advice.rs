@@ -43,7 +43,7 @@ fn notes(fault: &Fault) -> Vec<String> {
         FaultKind::ServiceDenied => format!("{action}: AWS denied this to Lambda, not to the caller: {message}"),
         FaultKind::UnusableKey => format!("{action}: the KMS key cannot be used: {message}"),
         FaultKind::BoundaryMissing => format!("{action}: the permissions boundary does not exist: {message}"),
-        FaultKind::Stopped => format!("{action}: stopped while waiting: {message}"),
+        FaultKind::Stopped | FaultKind::NotBegun => format!("{action}: stopped while waiting: {message}"),
         FaultKind::Limit => format!("{action}: a quota is reached: {message}"),
         FaultKind::FunctionFailed { function } => {
             format!("function `{function}` failed in Lambda and cannot be updated: {message}")
@@ -106,7 +106,9 @@ fn hint(fault: &Fault, scope: &Scope) -> Option<Hint> {
         FaultKind::MalformedPolicy => {
             Hint::text("show the policy with --dry-run -v; often it names a principal or a key that does not exist")
         }
-        FaultKind::Exists | FaultKind::Gone | FaultKind::Stopped | FaultKind::Rejected => return None,
+        FaultKind::Exists | FaultKind::Gone | FaultKind::Stopped | FaultKind::NotBegun | FaultKind::Rejected => {
+            return None;
+        }
     })
 }
 
@@ -205,6 +207,7 @@ mod tests {
             FaultKind::Exists,
             FaultKind::Gone,
             FaultKind::Stopped,
+            FaultKind::NotBegun,
             FaultKind::Rejected,
             FaultKind::Unsettled { advice: None },
         ] {

@@ -156,8 +156,28 @@ pub struct Progress {
     pub done: usize,
     /// Failed changes.
     pub failed: usize,
-    /// Changes that were not started.
+    /// Changes that were in flight when the command was stopped: AWS may have applied them.
+    pub unknown: usize,
+    /// Changes of which nothing was applied.
     pub not_tried: usize,
+}
+
+impl fmt::Display for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            done,
+            failed,
+            unknown,
+            not_tried,
+        } = *self;
+        write!(f, "{done} of {} changes applied", done + failed + unknown + not_tried)?;
+        for (count, word) in [(failed, "failed"), (unknown, "unknown")] {
+            if count > 0 {
+                write!(f, ", {count} {word}")?;
+            }
+        }
+        write!(f, ", {not_tried} not tried")
+    }
 }
 
 /// The error that a command ends with.
@@ -202,6 +222,11 @@ impl Error {
     /// Invalid input.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Usage, message)
+    }
+
+    /// A signal, or Ctrl-C at a question, came before any change.
+    pub fn interrupted(kind: ErrorKind) -> Self {
+        Self::new(kind, "interrupted; nothing was changed")
     }
 
     /// Adds a line about the cause or the current state.

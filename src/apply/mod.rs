@@ -45,7 +45,7 @@ enum Ended {
     Written(Written),
     Prepared(usize),
     /// Another step had failed since the turn was selected.
-    NotBegun,
+    NotBegun(Turn),
 }
 
 /// The answer to a step, and when the step began.
@@ -55,26 +55,37 @@ struct Written {
     began: Instant,
 }
 
-/// The result of a run.
+/// The result of a run. At any time, each change is in one of its lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// The applied changes, by index.
     pub done: BTreeSet<usize>,
     /// The failed changes, with their faults.
     pub failed: Vec<(usize, Fault)>,
-    /// The changes that were not started, or not continued.
+    /// The changes that were started and not finished: AWS may have applied them, or a part of them.
+    pub unknown: BTreeSet<usize>,
+    /// The changes of which nothing was applied.
     pub not_tried: BTreeSet<usize>,
-    /// Why those of them that were waiting for AWS were waiting, when someone asked to stop.
+    /// Why changes of these two lists were waiting for AWS, when someone asked to stop.
     pub given_up: Vec<(usize, String)>,
     /// Whether the run was stopped on request.
     pub stopped: bool,
 }
 
 impl Outcome {
+    /// Before the first step of a plan.
+    #[must_use]
+    pub fn of(plan: &Plan) -> Self {
+        Self {
+            not_tried: (0..plan.changes.len()).collect(),
+            ..Self::default()
+        }
+    }
+
     /// Whether every change was applied.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.failed.is_empty() && self.not_tried.is_empty()
+        self.failed.is_empty() && self.unknown.is_empty() && self.not_tried.is_empty()
     }
 
     /// The counts of changes.
@@ -83,21 +94,24 @@ impl Outcome {
         Progress {
             done: self.done.len(),
             failed: self.failed.len(),
+            unknown: self.unknown.len(),
             not_tried: self.not_tried.len(),
         }
     }
 }
 
 /// Runs a plan, at most `limit` steps at once. After a failure, or once `stop` is true, no new step
-/// starts; steps in flight are finished, or not waited for any more.
+/// starts; steps in flight are finished, or not waited for any more. `outcome` is that of the plan before its first step; it
+/// is right at any time, so this may be dropped.
 pub async fn apply(
     plan: &Plan,
     cloud: &impl Write,
     limit: usize,
     stop: watch::Receiver<bool>,
     listener: &impl Listener,
-) -> Outcome {
-    let mut run = Run::new(plan);
+    outcome: &mut Outcome,
+) {
+    let mut run = Run::new(plan, outcome);
     let steps = Steps {
         plan,
         cloud,
@@ -109,7 +123,7 @@ pub async fn apply(
     loop {
         while in_flight.len() < limit.max(1) && !steps.are_over() {
             let Some(turn) = run.next() else { break };
-            let is_first = matches!(turn, Turn::Write(step) if run.begun.insert(plan.steps[step].change));
+            let is_first = matches!(turn, Turn::Write(step) if run.begin(step));
             in_flight.push(steps.take(turn, is_first));
         }
         let (mut written, is_gone) = tokio::select! {
@@ -119,11 +133,17 @@ pub async fn apply(
                     run.release(vec![step]);
                     continue;
                 }
-                Ended::NotBegun => continue,
+                Ended::NotBegun(turn) => {
+                    run.put_back(&turn);
+                    continue;
+                }
             },
             Some(written) = leaving.next() => (written, true),
             else => break,
         };
+        if written.answer.is_ok() {
+            run.written.insert(plan.steps[written.step].change);
+        }
         let is_delete = matches!(plan.steps[written.step].op, Op::Delete(_));
         if written.answer.is_ok() && is_delete && !is_gone {
             let step = written.step;
@@ -140,7 +160,7 @@ pub async fn apply(
         }
         steps.record(&mut run, written);
     }
-    run.end(*stop.borrow())
+    outcome.stopped = *stop.borrow() && !outcome.is_complete();
 }
 
 /// What the steps of a plan share while it runs.
@@ -160,7 +180,7 @@ impl<W: Write, L: Listener> Steps<'_, W, L> {
 
     async fn take(&self, turn: Turn, is_first: bool) -> Ended {
         if self.are_over() {
-            return Ended::NotBegun;
+            return Ended::NotBegun(turn);
         }
         let step = match turn {
             Turn::Prepare(step) => {
@@ -200,8 +220,9 @@ impl<W: Write, L: Listener> Steps<'_, W, L> {
                     self.report(place, Event::Done(took));
                 }
             }
-            Err(fault) if fault.kind == FaultKind::Stopped => run.outcome.given_up.push((place, fault.message)),
+            Err(fault) if matches!(fault.kind, FaultKind::Stopped | FaultKind::NotBegun) => run.given_up(place, fault),
             Err(fault) => {
+                run.outcome.unknown.remove(&place);
                 run.outcome.failed.push((place, fault.clone()));
                 self.report(place, Event::Failed(fault));
             }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::Outcome;
+use crate::cloud::{Fault, FaultKind};
 use crate::plan::Plan;
 
 /// What can be done next for a step, by its place in [`Plan::steps`].
@@ -39,13 +40,14 @@ pub(super) struct Run<'a> {
     followers: Vec<Vec<usize>>,
     /// How many steps of each change are left.
     left: Vec<usize>,
-    pub(super) begun: BTreeSet<usize>,
+    /// The changes of which AWS has accepted a step.
+    pub(super) written: BTreeSet<usize>,
     took: Vec<Duration>,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: &'a mut Outcome,
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn new(plan: &'a Plan) -> Self {
+    pub(super) fn new(plan: &'a Plan, outcome: &'a mut Outcome) -> Self {
         let waits_for: Vec<usize> = plan.steps.iter().map(|step| step.after.len()).collect();
         let mut followers = vec![Vec::new(); plan.steps.len()];
         let mut left = vec![0; plan.changes.len()];
@@ -66,9 +68,9 @@ impl<'a> Run<'a> {
             ahead: BTreeSet::new(),
             followers,
             left,
-            begun: BTreeSet::new(),
+            written: BTreeSet::new(),
             took: vec![Duration::ZERO; plan.changes.len()],
-            outcome: Outcome::default(),
+            outcome,
         }
     }
 
@@ -88,6 +90,35 @@ impl<'a> Run<'a> {
             }
         }
         Some(Turn::Write(step))
+    }
+
+    /// Records that a step begins. Returns whether it is the first of its change.
+    pub(super) fn begin(&mut self, step: usize) -> bool {
+        let place = self.plan.steps[step].change;
+        self.outcome.not_tried.remove(&place) && self.outcome.unknown.insert(place)
+    }
+
+    /// Records a turn that was not taken.
+    pub(super) fn put_back(&mut self, turn: &Turn) {
+        if let Turn::Write(step) = turn {
+            self.not_tried(self.plan.steps[*step].change);
+        }
+    }
+
+    /// Records that a step has changed nothing.
+    fn not_tried(&mut self, place: usize) {
+        if !self.written.contains(&place) {
+            self.outcome.unknown.remove(&place);
+            self.outcome.not_tried.insert(place);
+        }
+    }
+
+    /// Records a step that was not waited for to its end, because someone asked to stop.
+    pub(super) fn given_up(&mut self, place: usize, fault: Fault) {
+        if fault.kind == FaultKind::NotBegun {
+            self.not_tried(place);
+        }
+        self.outcome.given_up.push((place, fault.message));
     }
 
     /// Records a delete that AWS has accepted and not finished. Only the next step of its change needs the name.
@@ -119,16 +150,8 @@ impl<'a> Run<'a> {
         if self.left[place] > 0 {
             return None;
         }
+        self.outcome.unknown.remove(&place);
         self.outcome.done.insert(place);
         Some(self.took[place])
-    }
-
-    pub(super) fn end(mut self, stopped: bool) -> Outcome {
-        let failed: BTreeSet<usize> = self.outcome.failed.iter().map(|(place, _)| *place).collect();
-        self.outcome.not_tried = (0..self.plan.changes.len())
-            .filter(|place| !self.outcome.done.contains(place) && !failed.contains(place))
-            .collect();
-        self.outcome.stopped = stopped && !self.outcome.not_tried.is_empty();
-        self.outcome
     }
 }

@@ -38,6 +38,7 @@ mod version;
 mod wait;
 
 use std::error::Error as StdError;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
@@ -72,6 +73,8 @@ pub struct AwsCloud {
     known_absent: still_absent::KnownAbsent,
     pace: Arc<Pace>,
     stop: Option<watch::Receiver<bool>>,
+    /// Whether AWS has executed a call of the current write.
+    has_written: Arc<AtomicBool>,
     sqs: aws_sdk_sqs::Client,
     iam: aws_sdk_iam::Client,
     logs: aws_sdk_cloudwatchlogs::Client,
@@ -108,6 +111,7 @@ impl AwsCloud {
             known_absent: still_absent::KnownAbsent::default(),
             pace: Arc::clone(&session.pace),
             stop: None,
+            has_written: Arc::default(),
             sqs: client!(aws_sdk_sqs),
             iam: client!(aws_sdk_iam),
             logs: client!(aws_sdk_cloudwatchlogs),
@@ -155,7 +159,11 @@ impl AwsCloud {
             let sent = Box::pin(send());
             async move { sent.await.map_err(|e| failed(action, &e)) }
         };
-        self.paced(action, attempt).await
+        let answer = self.paced(action, attempt).await;
+        if answer.is_ok() && !pace::is_read(action) {
+            self.has_written.store(true, Ordering::Relaxed);
+        }
+        answer
     }
 
     /// The same, made again as long as AWS refuses it for what passes by itself, like an earlier change in progress.
@@ -283,12 +291,21 @@ impl Write for AwsCloud {
     }
 
     async fn write(&self, op: &Op, waiting: Waiting<'_>) -> Result<(), Fault> {
-        let answer = match op {
-            Op::Create(resource) => self.create(resource, waiting).await,
-            Op::Update { from, to, fields } => self.update(from, to, fields, waiting).await,
-            Op::Delete(resource) => self.delete(&resource.id(), waiting).await,
+        let cloud = Self {
+            has_written: Arc::default(),
+            ..self.clone()
         };
-        answer.map_err(|fault| error::of_the_caller(fault, &self.caller))
+        let answer = match op {
+            Op::Create(resource) => cloud.create(resource, waiting).await,
+            Op::Update { from, to, fields } => cloud.update(from, to, fields, waiting).await,
+            Op::Delete(resource) => cloud.delete(&resource.id(), waiting).await,
+        };
+        answer.map_err(|mut fault| {
+            if fault.kind == FaultKind::Stopped && !cloud.has_written.load(Ordering::Relaxed) {
+                fault.kind = FaultKind::NotBegun;
+            }
+            error::of_the_caller(fault, &self.caller)
+        })
     }
 
     async fn gone(&self, id: &ResourceId, waiting: Waiting<'_>) -> Result<(), Fault> {

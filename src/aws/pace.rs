@@ -16,7 +16,8 @@ use super::error::fault;
 use super::locked;
 use crate::cloud::{Fault, FaultKind, Waiting};
 use crate::model::slowdown::{Slowdown, reason};
-use group::{Group, is_read};
+use group::Group;
+pub(super) use group::is_read;
 use line::{Line, Ticket, Turn};
 use silence::Silence;
 

@@ -16,6 +16,7 @@ use super::queue::attributes::depth;
 use crate::cloud::{Fault, Probe};
 use crate::model::name::{FunctionName, QueueName};
 use crate::model::self_test::{self, LiveTest};
+use crate::model::signal::PROBE_SOURCE;
 use crate::model::status::Depth;
 
 impl Probe for AwsCloud {
@@ -37,6 +38,14 @@ impl Probe for AwsCloud {
         let messages = self.received(queue, 2, |call| call.visibility_timeout(0)).await?;
         let there = messages.iter().any(|message| is_probe(message.body(), probe));
         Ok((there || messages.is_empty()).then_some(there))
+    }
+
+    async fn waiting_probes(&self, queue: &QueueName) -> Result<u64, Fault> {
+        let messages = self.received(queue, 2, |call| call.visibility_timeout(0)).await?;
+        let probes = messages
+            .iter()
+            .filter(|message| event(message.body())["source"] == PROBE_SOURCE);
+        Ok(probes.count() as u64)
     }
 
     async fn take_probe(&self, queue: &QueueName, probe: &str) -> Result<u32, Fault> {
@@ -84,6 +93,19 @@ impl Probe for AwsCloud {
         let answer = if_present(self.call("sqs:GetQueueAttributes", || call.clone().send()).await)?;
         Ok(answer.map(|answer| depth(&answer.attributes.unwrap_or_default())))
     }
+}
+
+/// The events in messages that wait in a queue, without hiding one from its consumer.
+async fn peek(cloud: &AwsCloud, queue: &QueueName) -> Result<Vec<Value>, Fault> {
+    let call = cloud.sqs.receive_message().queue_url(cloud.queue_url(queue));
+    // Long polling queries all of a queue's servers, short polling only some.
+    let call = call
+        .max_number_of_messages(BATCH)
+        .wait_time_seconds(2)
+        .visibility_timeout(0);
+    let messages = cloud.call("sqs:ReceiveMessage", || call.clone().send()).await?.messages;
+    let messages = messages.unwrap_or_default().into_iter();
+    Ok(messages.map(|message| event(message.body())).collect())
 }
 
 /// Whether a message is this probe.

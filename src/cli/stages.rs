@@ -211,9 +211,9 @@ pub(super) fn agree(hubs: &Hubs<'_>, consent: Consent, word: &str) -> Result<(),
         return Ok(());
     }
     let not_confirmed = || Error::new(ErrorKind::NotConfirmed, "not confirmed; nothing was changed");
-    if !hubs.ui.can_ask() {
+    if let Some(why) = hubs.ui.why_no_question() {
         return Err(not_confirmed()
-            .note("no terminal for confirmation; pass `--yes` to apply")
+            .note(format!("{why}; pass `--yes` to apply"))
             .hint_command(
                 "to apply these changes without confirmation:",
                 format!("{} --yes", hubs.command_line),
@@ -231,32 +231,42 @@ pub(super) fn agree(hubs: &Hubs<'_>, consent: Consent, word: &str) -> Result<(),
 async fn apply_all(hubs: &Hubs<'_>, results: &mut [Planned]) -> Result<(), Error> {
     let planned = hubs.list.iter().zip(results);
     let pending: Vec<_> = planned.filter(|(_, result)| result.is_pending()).collect();
+    let plans = pending.iter().map(|(_, result)| &result.intent.plan);
+    let mut outcomes: Vec<Outcome> = plans.map(Outcome::of).collect();
+    let hubs_and_outcomes = pending.iter().zip(&mut outcomes);
     let applying = |asked: watch::Receiver<bool>| {
-        let plans = pending.iter().map(|(hub, result)| (*hub, &result.intent.plan));
-        plans.map(|(hub, plan)| apply(hubs, hub, plan, asked.clone())).collect()
+        let each = hubs_and_outcomes;
+        each.map(|((hub, result), outcome)| apply(hubs, hub, &result.intent.plan, asked.clone(), outcome))
+            .collect()
     };
-    let (outcomes, signal) = hubs.stop.during(hubs.ui, applying).await?;
+    let (times, signal) = hubs.stop.during(hubs.ui, applying).await?;
     let interrupted = signal.unwrap_or(ErrorKind::Interrupted);
-    for ((hub, result), outcome) in pending.into_iter().zip(outcomes) {
-        result.error = match outcome {
-            None => Some(failure::cut_short(hub, interrupted)),
-            Some((outcome, took)) if outcome.is_complete() => {
-                result.took = Some(took);
-                None
-            }
-            Some((outcome, _)) => Some(failure::unfinished(hub, &result.intent.plan, &outcome, interrupted)),
+    for (((hub, result), took), outcome) in pending.into_iter().zip(times).zip(&outcomes) {
+        let plan = &result.intent.plan;
+        result.error = match took {
+            None => Some(failure::abandoned(hub, plan, interrupted, outcome)),
+            Some(_) if outcome.is_complete() => None,
+            Some(_) => Some(failure::unfinished(hub, plan, outcome, interrupted)),
         };
+        result.took = took.filter(|_| outcome.is_complete());
     }
     Ok(())
 }
 
-async fn apply(hubs: &Hubs<'_>, hub: &ConnectedHub, plan: &Plan, asked: watch::Receiver<bool>) -> (Outcome, Duration) {
+/// Applies the plan of a hub. Returns how long it took.
+async fn apply(
+    hubs: &Hubs<'_>,
+    hub: &ConnectedHub,
+    plan: &Plan,
+    asked: watch::Receiver<bool>,
+    outcome: &mut Outcome,
+) -> Duration {
     let began = Instant::now();
     let progress = hub.ui.progress(plan);
     let cloud = hub.cloud.clone().until(asked.clone());
-    let changes = apply::apply(plan, &cloud, hub.limit, asked, &progress);
-    let outcome = hubs.slowed(hub, |reason| progress.slowed(reason), changes).await;
-    (outcome, began.elapsed())
+    let changes = apply::apply(plan, &cloud, hub.limit, asked, &progress, outcome);
+    hubs.slowed(hub, |reason| progress.slowed(reason), changes).await;
+    began.elapsed()
 }
 
 /// Writes what became of a hub, and the next steps.

@@ -56,7 +56,7 @@ impl Stop {
                 kind = signals.next() => kind,
             };
             if !self.handled.load(Ordering::Relaxed) {
-                return Err(Error::new(kind, "interrupted; nothing was changed"));
+                return Err(Error::interrupted(kind));
             }
         }
     }

@@ -39,7 +39,7 @@ pub use hub::{architecture, archive_need};
 pub use needs::needs;
 pub use old_key::{of_controller as old_keys_of_controller, of_router as old_keys_of_router};
 pub use role_search::SavedRoles;
-pub use router_code::{ArchiveNeed, OfferedRouter};
+pub use router_code::{ArchiveNeed, END_ROLLBACK, OfferedRouter};
 pub use second_source::{Grant, PolicyKind, SecondSource, SecondSources, Unseen};
 pub use target::{ClusterSetting, ClusterTarget, HubSetting, HubTarget, Others, RoleOption, Target};
 
@@ -203,6 +203,8 @@ pub enum NextStep {
     ConfigureKarpenter(Vec<Controller>),
     /// The Karpenter settings that should be in place already.
     RemindOfSettings(Vec<Controller>),
+    /// Remove what a person attached to the controller roles of these clusters, which are removed.
+    DetachPolicy(Vec<Controller>),
     /// Attach a policy to the controller roles of these clusters.
     AttachPolicy {
         clusters: Vec<Controller>,

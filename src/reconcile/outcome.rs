@@ -19,7 +19,10 @@ pub(super) fn unchanged(case: &Case<'_>) -> Result<String, Blocked> {
     Ok(match &case.target.hub {
         HubTarget::Keep(_) => String::new(),
         HubTarget::Set(_) => format!("No changes. Hub {} is up to date.", scope.bus),
-        HubTarget::Remove => format!("Nothing to delete: bus `{}` does not exist.", scope.bus),
+        HubTarget::Remove => format!(
+            "Nothing to delete: bus `{}` does not exist in {} of account {}.",
+            scope.bus, scope.region, scope.account
+        ),
         HubTarget::RollBack(_) => {
             let live = live_version::alias(scope, &case.survey.observed).ok_or(Blocked::NoHub)?;
             let warning = live_version::warning(scope, &case.survey.observed);
@@ -46,6 +49,8 @@ pub(super) fn unchanged(case: &Case<'_>) -> Result<String, Blocked> {
 /// The steps after the changes.
 pub(super) fn next(case: &Case<'_>) -> Vec<NextStep> {
     let mut next: Vec<NextStep> = after_hub(case).map(NextStep::Run).into_iter().collect();
+    let left: Vec<Controller> = removed(case, |tags| tags.controller_role().is_none());
+    next.extend((!left.is_empty()).then_some(NextStep::DetachPolicy(left)));
     let settings = case.target.set();
     if settings.is_empty() {
         return next;
@@ -123,6 +128,11 @@ fn policies_to_attach(case: &Case<'_>) -> Vec<NextStep> {
 
 /// The controllers that must stop using their queues first: of the clusters that are removed.
 pub(super) fn release(case: &Case<'_>) -> Vec<Controller> {
+    removed(case, |_| true)
+}
+
+/// The controllers of the clusters that are removed and whose queues have such tags.
+fn removed(case: &Case<'_>, has: impl Fn(&Tags) -> bool) -> Vec<Controller> {
     let controller = |(cluster, tags): (ClusterName, &Tags)| Controller {
         queue: case.survey.cluster_queue(&cluster),
         cluster,
@@ -131,11 +141,8 @@ pub(super) fn release(case: &Case<'_>) -> Vec<Controller> {
             .ok()
             .and_then(|saved| saved.karpenter_version),
     };
-    let removed = case
-        .survey
-        .clusters()
-        .into_iter()
-        .filter(|(name, _)| !case.target.wants(name));
+    let clusters = case.survey.clusters().into_iter();
+    let removed = clusters.filter(|(name, tags)| !case.target.wants(name) && has(tags));
     removed.map(controller).collect()
 }
 

@@ -53,7 +53,7 @@ pub enum ArchiveNeed {
 }
 
 /// The command that ends a rollback.
-pub(super) const END_ROLLBACK: &str = "bootstrap-hub --router-latest";
+pub const END_ROLLBACK: &str = "bootstrap-hub --router-latest";
 
 /// The code to deploy on a function of this architecture.
 pub(super) fn to_deploy(setting: &HubSetting, survey: &Survey, architecture: Architecture) -> Code {

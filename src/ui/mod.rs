@@ -43,7 +43,8 @@ pub struct Ui {
     label: String,
     output: Output,
     quiet: bool,
-    can_ask: bool,
+    /// Why no person can answer, if that is so.
+    why_no_question: Option<&'static str>,
     verbose: u8,
     stdout: Stream,
     stderr: Stream,
@@ -68,7 +69,11 @@ impl Ui {
             label: String::new(),
             output,
             quiet: talk.quiet,
-            can_ask: !talk.no_input && io::stdin().is_terminal() && stderr.term.is_term(),
+            why_no_question: match io::stdin().is_terminal() && stderr.term.is_term() {
+                _ if talk.no_input => Some("`--no-input` allows no confirmation"),
+                false => Some("no terminal for confirmation"),
+                true => None,
+            },
             verbose,
             stdout,
             stderr,
@@ -96,7 +101,13 @@ impl Ui {
     /// Whether a person can answer: stdin and stderr are terminals.
     #[must_use]
     pub fn can_ask(&self) -> bool {
-        self.can_ask
+        self.why_no_question.is_none()
+    }
+
+    /// Why no person can answer.
+    #[must_use]
+    pub fn why_no_question(&self) -> Option<&'static str> {
+        self.why_no_question
     }
 
     /// The style of text for [`Ui::result`].

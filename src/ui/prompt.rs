@@ -7,15 +7,15 @@ use console::{Key, Term};
 use dialoguer::theme::{SimpleTheme, Theme};
 
 use super::text::escape;
-use crate::error::Error;
+use crate::error::{self, Error};
 
-/// Asks a question. Only `y` and `yes` mean yes. Ctrl-C, Ctrl-D and a closed terminal mean no.
+/// Asks a question. Only `y` and `yes` mean yes. Ctrl-D and a closed terminal mean no; Ctrl-C interrupts the command.
 pub(super) fn confirm(question: &str) -> Result<bool, Error> {
     let answer = ask(|theme, prompt| theme.format_confirm_prompt(prompt, &escape(question), Some(false)))?;
     Ok(answer.is_some_and(|answer| is_yes(&answer)))
 }
 
-/// Asks a question. Only this word means yes. Ctrl-C, Ctrl-D and a closed terminal mean no.
+/// Asks a question. Only this word means yes. Ctrl-D and a closed terminal mean no; Ctrl-C interrupts the command.
 pub(super) fn confirm_typed(question: &str, word: &str) -> Result<bool, Error> {
     let answer = ask(|theme, prompt| theme.format_input_prompt(prompt, &escape(question), None))?;
     Ok(answer.is_some_and(|answer| answer.trim() == word))
@@ -37,10 +37,17 @@ fn ask(prompt: impl FnOnce(&SimpleTheme, &mut String) -> fmt::Result) -> Result<
     let keys = term.clone();
     write!(term, "{} ", text.trim_end())
         .and_then(|()| read_line(|| keys.read_key_raw(), &mut term))
-        .map_err(|e| Error::failed("the answer could not be read").note(e.to_string()))
+        .map_err(|e| not_read(&e))
 }
 
-/// Reads a line key by key. In raw mode Ctrl-C and Ctrl-D are keys, so they end the question even while a signal handler
+fn not_read(e: &io::Error) -> Error {
+    match e.kind() {
+        ErrorKind::Interrupted => Error::interrupted(error::ErrorKind::Interrupted),
+        _ => Error::failed("the answer could not be read").note(e.to_string()),
+    }
+}
+
+/// Reads a line key by key; Ctrl-C is the error [`ErrorKind::Interrupted`]. In raw mode Ctrl-C and Ctrl-D are keys, so they end the question even while a signal handler
 /// is installed. Dialoguer's own input ignores Ctrl-D.
 fn read_line(mut key: impl FnMut() -> io::Result<Key>, echo: &mut impl Write) -> io::Result<Option<String>> {
     const CTRL_D: char = '\u{4}';
@@ -48,7 +55,11 @@ fn read_line(mut key: impl FnMut() -> io::Result<Key>, echo: &mut impl Write) ->
     let answer = loop {
         match key() {
             Ok(Key::Enter) => break Some(line),
-            Ok(Key::CtrlC | Key::Char(CTRL_D)) => break None,
+            Ok(Key::CtrlC) => {
+                let _ = writeln!(echo);
+                return Err(ErrorKind::Interrupted.into());
+            }
+            Ok(Key::Char(CTRL_D)) => break None,
             Ok(Key::Backspace) => {
                 if let Some(removed) = line.pop() {
                     let width = console::measure_text_width(removed.encode_utf8(&mut [0; 4]));
@@ -95,12 +106,11 @@ mod tests {
     }
 
     #[test]
-    fn enter_submits_the_line_and_ctrl_c_and_ctrl_d_cancel() {
+    fn enter_submits_the_line_ctrl_d_cancels_and_ctrl_c_interrupts() {
         let typed = |text: &str| text.chars().map(Key::Char).collect::<Vec<_>>();
         for (keys, end, answer, echo) in [
             (typed("yes"), Ok(Key::Enter), Some("yes"), "yes\n"),
             (typed(""), Ok(Key::Enter), Some(""), "\n"),
-            (typed("yes"), Ok(Key::CtrlC), None, "yes\n"),
             (typed("yes"), Ok(Key::Char('\u{4}')), None, "yes\n"),
             (typed("a\u{7}\u{202e}"), Ok(Key::Enter), Some("a"), "a\n"),
             (
@@ -119,5 +129,10 @@ mod tests {
                 (answer, echo)
             );
         }
+        let mut keys = typed("yes").into_iter().chain([Key::CtrlC]).map(Ok);
+        let mut shown = Vec::new();
+        let interrupted = read_line(|| keys.next().unwrap(), &mut shown).unwrap_err();
+        assert_eq!(not_read(&interrupted).kind.exit_code(), 130);
+        assert_eq!(String::from_utf8(shown).unwrap(), "yes\n");
     }
 }

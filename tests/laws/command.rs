@@ -60,7 +60,8 @@ impl Command {
     ) -> Run {
         let plan = self.plan(scope, account).await;
         let stop = account.show(&plan, trouble);
-        let outcome = apply(&plan, account, limit, stop, &Nobody).await;
+        let mut outcome = Outcome::of(&plan);
+        apply(&plan, account, limit, stop, &Nobody, &mut outcome).await;
         Run { plan, outcome }
     }
 

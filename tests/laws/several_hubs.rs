@@ -45,11 +45,12 @@ async fn both(command: &Command, hubs: &[Hub; 2], accounts: &[Account; 2], now: 
         stop: stop.clone(),
         begun: Mutex::default(),
     };
-    let outcomes = join(
-        apply(&one, &accounts[0], 2, stop.clone(), &late),
-        apply(&other, &accounts[1], 2, stop, &late),
-    );
-    let outcomes = outcomes.await;
+    let mut outcomes = (Outcome::of(&one), Outcome::of(&other));
+    join(
+        apply(&one, &accounts[0], 2, stop.clone(), &late, &mut outcomes.0),
+        apply(&other, &accounts[1], 2, stop, &late, &mut outcomes.1),
+    )
+    .await;
     assert_eq!(late.begun.into_inner().unwrap(), [""; 0], "{command:?} {now:?}");
     [(one, outcomes.0), (other, outcomes.1)]
 }
@@ -98,13 +99,13 @@ fn one_that_fails_stops_no_other_and_a_signal_stops_all() {
             }
             for ((hub, account), (plan, outcome)) in hubs.iter().zip(&accounts).zip(&first) {
                 assert_eq!(
-                    outcome.done.len() + outcome.failed.len() + outcome.not_tried.len(),
+                    outcome.done.len() + outcome.failed.len() + outcome.unknown.len() + outcome.not_tried.len(),
                     plan.changes.len(),
                     "{name}"
                 );
                 assert_eq!(
                     outcome.stopped,
-                    trouble == Trouble::Stop && !outcome.not_tried.is_empty(),
+                    trouble == Trouble::Stop && !outcome.is_complete(),
                     "{name}"
                 );
                 let again = wait(command.run(&hub.scope, account, 8, None));

@@ -1,6 +1,6 @@
 //! A hub that does not exist yet and its clusters are one plan.
 
-use kibus::apply::apply;
+use kibus::apply::{Outcome, apply};
 use kibus::model::options::HubOptions;
 use kibus::reconcile::{ClusterTarget, Target};
 
@@ -29,7 +29,8 @@ fn a_new_hub_and_its_clusters_are_one_plan() {
             "{prefix:?}"
         );
         let stop = account.show(&plan, None);
-        let outcome = wait(apply(&plan, &account, 4, stop, &Nobody));
+        let mut outcome = Outcome::of(&plan);
+        wait(apply(&plan, &account, 4, stop, &Nobody, &mut outcome));
         assert!(outcome.is_complete(), "{prefix:?}: {:?}", outcome.failed);
         let again = wait(command::plan(&scope(), &account, &target));
         assert!(again.is_empty(), "{prefix:?}: {again:?}");

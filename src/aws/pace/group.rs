@@ -43,7 +43,7 @@ impl Group {
 }
 
 /// Whether an action changes nothing, by its verb in IAM.
-pub(super) fn is_read(action: &str) -> bool {
+pub(in crate::aws) fn is_read(action: &str) -> bool {
     let name = action.split_once(':').map_or(action, |(_, name)| name);
     ["Describe", "Filter", "Get", "List"]
         .iter()

@@ -142,8 +142,8 @@ async fn samples(hub: &ConnectedHub, survey: &Survey, watch: bool) -> BTreeMap<Q
     let text = format!("messages wait: {how} whether they are received");
     let _waiting = hub.ui.spinner(&text);
     match watch {
-        true => counts::watch(&hub.cloud, &queues).await,
-        false => counts::glance(&hub.cloud, &queues).await,
+        true => counts::watch(&hub.cloud, &hub.scope, &queues).await,
+        false => counts::glance(&hub.cloud, &hub.scope, &queues).await,
     }
 }
 

@@ -29,11 +29,7 @@ fn failed_change(hub: &ConnectedHub, change: &Change, fault: &Fault, outcome: &O
         _ => format!("could not {verb} {}", change.id),
     };
     let progress = outcome.progress();
-    let total = progress.done + progress.failed + progress.not_tried;
-    let mut error = because(hub, Error::failed(message), fault).note(format!(
-        "{} of {total} changes applied, {} failed, {} not tried; nothing needs to be undone",
-        progress.done, progress.failed, progress.not_tried
-    ));
+    let mut error = because(hub, Error::failed(message), fault).note(format!("{progress}; nothing needs to be undone"));
     let (alike, others): (Vec<_>, Vec<_>) = outcome
         .failed
         .iter()
@@ -61,12 +57,8 @@ fn failed_change(hub: &ConnectedHub, change: &Change, fault: &Fault, outcome: &O
 /// Interrupted once: the calls in flight are finished, and nothing is waited for any more.
 fn stopped(hub: &ConnectedHub, plan: &Plan, kind: ErrorKind, outcome: &Outcome) -> Error {
     let progress = outcome.progress();
-    let (done, not_tried) = (progress.done, progress.not_tried);
-    let total = done + progress.failed + not_tried;
     let mut error = Error::new(kind, "stopped before the end")
-        .note(format!(
-            "{done} of {total} changes applied, {not_tried} not tried; nothing needs to be undone"
-        ))
+        .note(format!("{progress}; nothing needs to be undone"))
         .hint_command("to continue, run again:", hub.command_line.as_str());
     let mut given_up: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (at, reason) in &outcome.given_up {
@@ -87,4 +79,17 @@ pub(in crate::cli) fn cut_short(hub: &ConnectedHub, kind: ErrorKind) -> Error {
     Error::new(kind, "stopped immediately")
         .note("calls in flight may have taken effect; nothing needs to be undone")
         .hint_command("to continue, run again:", hub.command_line.as_str())
+}
+
+/// The same while a plan was applied.
+pub(in crate::cli) fn abandoned(hub: &ConnectedHub, plan: &Plan, kind: ErrorKind, outcome: &Outcome) -> Error {
+    let progress = outcome.progress();
+    let mut error = cut_short(hub, kind).note(progress.to_string());
+    error.progress = Some(progress);
+    let unknown: Vec<_> = outcome.unknown.iter().map(|at| &plan.changes[*at].id).collect();
+    match unknown.as_slice() {
+        [] => error,
+        [one] => error.note(format!("unknown: {one}")),
+        [one, others @ ..] => error.note(format!("unknown: {one} and {} more", others.len())),
+    }
 }

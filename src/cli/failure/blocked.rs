@@ -2,13 +2,13 @@
 
 use super::{call_failed, not_read, refused};
 use crate::cli::hub::ConnectedHub;
-use crate::error::{Error, Invocation, listed};
+use crate::error::{Error, Invocation, listed, quoted};
 use crate::model::controller_role::usual_names;
 use crate::model::fault::{Fault, FaultKind};
 use crate::model::name::{ClusterName, QueueName, RoleName};
 use crate::model::resource::{NoRollbackVersion, ResourceId};
 use crate::model::tags::DELETING;
-use crate::reconcile::{Blocked, MissingRole, RoleSearch, UnknownCluster};
+use crate::reconcile::{Blocked, END_ROLLBACK, MissingRole, RoleSearch, UnknownCluster};
 
 /// Why there is no plan.
 pub(in crate::cli) fn blocked(hub: &ConnectedHub, blocked: &Blocked) -> Error {
@@ -104,15 +104,20 @@ fn roles_not_found(searches: &[RoleSearch]) -> Error {
         }
     }
     let [first, ..] = searches else { return error };
-    error
-        .hint_command(
-            "to name the role that the Karpenter controller runs as:",
-            Invocation::kibus(format!("add-cluster {} --controller-role ROLE", first.cluster)),
-        )
-        .hint_command(
-            "to grant the permission by other means:",
-            Invocation::kibus(format!("add-cluster {} --no-controller-role", first.cluster)),
-        )
+    let name = |role: &str| Invocation::kibus(format!("add-cluster {} --controller-role {role}", first.cluster));
+    if first.found.is_empty() {
+        error = error.hint_command("to name the role that the Karpenter controller runs as:", name("ROLE"));
+    }
+    for role in &first.found {
+        error = error.hint_command(
+            format!("if the Karpenter controller of `{}` runs as `{role}`:", first.cluster),
+            name(&quoted(role.as_str())),
+        );
+    }
+    error.hint_command(
+        "to grant the permission by other means:",
+        Invocation::kibus(format!("add-cluster {} --no-controller-role", first.cluster)),
+    )
 }
 
 /// Why the search for a cluster's controller role found none. It uses none of the candidates.
@@ -149,16 +154,26 @@ fn unknown_clusters(hub: &ConnectedHub, names: &[UnknownCluster]) -> Error {
 }
 
 fn no_version(none: &NoRollbackVersion) -> Error {
-    let error = Error::refused(none.to_string()).note("nothing was changed");
-    match none.kept.first() {
-        None => error.note("kibus has published no other version"),
-        Some(latest) => {
-            let kept: Vec<String> = none.kept.iter().map(u64::to_string).collect();
-            error.note(format!("available: {}", kept.join(", "))).hint_command(
-                "to roll back to one of them:",
-                Invocation::kibus(format!("rollback {latest}")),
-            )
-        }
+    let mut error = Error::refused(none.to_string()).note("nothing was changed");
+    if let Some(latest) = none.kept.first() {
+        let kept: Vec<String> = none.kept.iter().map(u64::to_string).collect();
+        error = error.note(format!("available: {}", kept.join(", "))).hint_command(
+            "to roll back to one of them:",
+            Invocation::kibus(format!("rollback {latest}")),
+        );
+    } else if none.rolled_back_from.is_none() {
+        error = error.note("kibus has published no other version");
+    }
+    match none.rolled_back_from {
+        None => error,
+        Some(from) => error
+            .note(format!(
+                "the router was rolled back from version {from}, and a rollback goes to earlier versions only"
+            ))
+            .hint_command(
+                "to end the rollback and upgrade again:",
+                Invocation::kibus(END_ROLLBACK),
+            ),
     }
 }
 

@@ -61,6 +61,8 @@ pub enum FaultKind {
     },
     /// Someone asked to stop while the call waited for AWS; the message says for what.
     Stopped,
+    /// The same before AWS executed a call that changes something.
+    NotBegun,
     /// A quota is reached.
     Limit,
     /// Lambda can neither run nor update the function.

@@ -67,6 +67,7 @@ impl Alias {
         let none = || NoRollbackVersion {
             requested: to,
             kept: self.history.before.clone(),
+            rolled_back_from: self.history.rolled_back_from,
         };
         match to {
             // A second rollback without a number changes nothing, so an interrupted command can be run again.
@@ -153,6 +154,8 @@ impl Particulars for Alias {
 pub struct NoRollbackVersion {
     pub requested: Option<u64>,
     pub kept: Vec<u64>,
+    /// The version that was live before the rollback that is kept.
+    pub rolled_back_from: Option<u64>,
 }
 
 #[cfg(test)]

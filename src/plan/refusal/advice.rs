@@ -100,18 +100,25 @@ fn not_managed(scope: &Scope, id: &ResourceId, bus: &BusName, other: Option<&Bus
             "it belongs to bus `{other}`: to delete it, run this command with --bus {other}"
         )),
         (None, _) if removes => Hint::text("kibus does not delete it; delete it with the tool that created it"),
-        (Some(other), ResourceId::Queue(queue)) if !scope.hub_queues().contains(queue) => Hint::command(
-            format!(
-                "it belongs to bus `{other}`: use that bus with --bus {other}, or give bus `{bus}` its own queue names"
-            ),
+        // Its name has the prefix, and not the bus.
+        (_, ResourceId::Queue(queue)) if !scope.hub_queues().contains(queue) => Hint::command(
+            match other {
+                Some(other) => format!(
+                    "it belongs to bus `{other}`: use that bus with --bus {other}, or give bus `{bus}` its own queue names"
+                ),
+                None => format!(
+                    "if it is part of this bus and has lost its tags, add the tag `kibus:bus={bus}` again; otherwise \
+                     delete it if nothing needs it, or, while bus `{bus}` has no clusters, give it its own queue names"
+                ),
+            },
             Invocation::kibus(format!("bootstrap-hub --queue-prefix {bus}-{}", default_queue_prefix())),
         ),
         (Some(other), _) => Hint::text(format!(
             "it belongs to bus `{other}`; use that bus with --bus {other}, or another name"
         )),
         (None, _) => Hint::text(format!(
-            "if it is part of this bus and has lost its tags, add the tag `kibus:bus={bus}` again; otherwise rename or \
-             delete it, or use another bus with --bus"
+            "if it is part of this bus and has lost its tags, add the tag `kibus:bus={bus}` again; otherwise delete it \
+             if nothing needs it, or use another bus with --bus"
         )),
     }
 }

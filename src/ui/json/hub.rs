@@ -159,9 +159,10 @@ objects! {
 
     /// An error.
     #[cfg_attr(test, schemars(extend("dependentRequired" = {
-        "done": ["failed", "not_tried"],
-        "failed": ["done", "not_tried"],
-        "not_tried": ["done", "failed"],
+        "done": ["failed", "unknown", "not_tried"],
+        "failed": ["done", "unknown", "not_tried"],
+        "unknown": ["done", "failed", "not_tried"],
+        "not_tried": ["done", "failed", "unknown"],
     })))]
     ErrorObject<'a>(Error { kind, message, notes, hints, progress } in &'a Error) {
         kind: ErrorKind = *kind,
@@ -177,7 +178,9 @@ objects! {
         done: usize = progress.map(|progress| progress.done),
         /// Number of changes that failed.
         failed: usize = progress.map(|progress| progress.failed),
-        /// Number of changes that were not started.
+        /// Number of changes that were in flight when the command was stopped: AWS may have applied them.
+        unknown: usize = progress.map(|progress| progress.unknown),
+        /// Number of changes of which nothing was applied.
         not_tried: usize = progress.map(|progress| progress.not_tried),
     }
 

@@ -95,6 +95,7 @@ fn failure() -> Error {
     error.progress = Some(Progress {
         done: 2,
         failed: 1,
+        unknown: 0,
         not_tried: 10,
     });
     error

@@ -32,6 +32,11 @@ pub(in crate::ui) fn next_steps(steps: &[NextStep], options: &str, style: Style)
         NextStep::Run(step) => hint(step, options),
         NextStep::ConfigureKarpenter(controllers) => configure(controllers, options, width(style)),
         NextStep::RemindOfSettings(controllers) => remind(controllers, options),
+        NextStep::DetachPolicy(controllers) => format!(
+            "Kibus does not manage the controller role of {}. If you attached the policy by hand (Sid \
+             KibusReadInterruptions), remove it.",
+            list(controllers.iter().map(|one| &one.cluster))
+        ),
         NextStep::AttachPolicy { clusters, policy } => attach(clusters, policy),
     });
     texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")

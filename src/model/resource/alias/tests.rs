@@ -144,10 +144,11 @@ fn the_last_good_versions_are_kept() {
 
 #[test]
 fn a_second_rollback_needs_a_version_to_go_further() {
-    let none = |requested, kept: &[u64]| {
+    let none = |requested, kept: &[u64], rolled_back_from| {
         Err(NoRollbackVersion {
             requested,
             kept: kept.to_vec(),
+            rolled_back_from,
         })
     };
     for (name, alias, to, leads) in [
@@ -155,14 +156,19 @@ fn a_second_rollback_needs_a_version_to_go_further() {
         ("again", alias(2, Some(3), &[1]), None, Ok(None)),
         ("on, by number", alias(2, Some(3), &[1]), Some(1), Ok(Some(1))),
         ("to where it is", alias(3, None, &[2, 1]), Some(3), Ok(None)),
-        ("nothing before", alias(1, None, &[]), None, none(None, &[])),
+        ("nothing before", alias(1, None, &[]), None, none(None, &[], None)),
         (
             "one that is not kept",
             alias(5, None, &[4, 3]),
             Some(1),
-            none(Some(1), &[4, 3]),
+            none(Some(1), &[4, 3], None),
         ),
-        ("forward", alias(2, Some(3), &[1]), Some(3), none(Some(3), &[1])),
+        (
+            "forward",
+            alias(2, Some(3), &[1]),
+            Some(3),
+            none(Some(3), &[1], Some(3)),
+        ),
     ] {
         assert_eq!(alias.rollback_target(to), leads, "{name}");
     }
