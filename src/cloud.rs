@@ -203,6 +203,9 @@ pub trait Probe: Send + Sync {
     /// else that this is unknown.
     fn find_probe(&self, queue: &QueueName, probe: &str) -> impl Future<Output = Result<Option<bool>, Fault>> + Send;
 
+    /// How many probes of kibus wait in a queue, as far as one receive shows, without hiding any message from its consumer.
+    fn waiting_probes(&self, queue: &QueueName) -> impl Future<Output = Result<u64, Fault>> + Send;
+
     /// Invokes a function's alias with a probe and waits until it is routed. Gives the function's counts, or its error
     /// message.
     fn route_probe(

@@ -14,6 +14,7 @@ use super::{AwsCloud, queue_depth};
 use crate::cloud::{Fault, Probe};
 use crate::model::name::{FunctionName, QueueName};
 use crate::model::self_test::{self, LiveTest};
+use crate::model::signal::PROBE_SOURCE;
 use crate::model::status::Depth;
 
 /// The most messages that one receive returns.
@@ -43,16 +44,14 @@ impl Probe for AwsCloud {
     }
 
     async fn find_probe(&self, queue: &QueueName, probe: &str) -> Result<Option<bool>, Fault> {
-        let call = self.sqs.receive_message().queue_url(self.queue_url(queue));
-        // Long polling queries all of a queue's servers, short polling only some.
-        let call = call
-            .max_number_of_messages(BATCH)
-            .wait_time_seconds(2)
-            .visibility_timeout(0);
-        let messages = self.call("sqs:ReceiveMessage", || call.clone().send()).await?.messages;
-        let messages = messages.unwrap_or_default();
-        let there = messages.iter().any(|message| is_probe(message.body(), probe));
-        Ok((there || messages.is_empty()).then_some(there))
+        let events = peek(self, queue).await?;
+        let there = events.iter().any(|event| event["detail"]["probe"] == probe);
+        Ok((there || events.is_empty()).then_some(there))
+    }
+
+    async fn waiting_probes(&self, queue: &QueueName) -> Result<u64, Fault> {
+        let events = peek(self, queue).await?.into_iter();
+        Ok(events.filter(|event| event["source"] == PROBE_SOURCE).count() as u64)
     }
 
     async fn take_probe(&self, queue: &QueueName, probe: &str) -> Result<u32, Fault> {
@@ -105,6 +104,19 @@ impl Probe for AwsCloud {
     async fn depth(&self, queue: &QueueName) -> Result<Option<Depth>, Fault> {
         queue_depth::read(self, queue).await
     }
+}
+
+/// The events in messages that wait in a queue, without hiding one from its consumer.
+async fn peek(cloud: &AwsCloud, queue: &QueueName) -> Result<Vec<Value>, Fault> {
+    let call = cloud.sqs.receive_message().queue_url(cloud.queue_url(queue));
+    // Long polling queries all of a queue's servers, short polling only some.
+    let call = call
+        .max_number_of_messages(BATCH)
+        .wait_time_seconds(2)
+        .visibility_timeout(0);
+    let messages = cloud.call("sqs:ReceiveMessage", || call.clone().send()).await?.messages;
+    let messages = messages.unwrap_or_default().into_iter();
+    Ok(messages.map(|message| event(message.body())).collect())
 }
 
 /// Whether a message is this probe.

@@ -8,6 +8,7 @@ use futures_util::future::join_all;
 use super::clock::{Clock, WallClock};
 use crate::cloud::Probe;
 use crate::model::name::QueueName;
+use crate::model::scope::Scope;
 use crate::model::status::Depth;
 
 /// How long a watch takes: the counts are right about a minute after producers stop (SQS API reference,
@@ -19,17 +20,18 @@ const PAUSE: Duration = Duration::from_secs(10);
 const GLANCE: Duration = Duration::from_secs(2);
 
 /// One more sample of these queues, a moment later. A queue that cannot be read has none.
-pub async fn glance(cloud: &impl Probe, queues: &[QueueName]) -> BTreeMap<QueueName, Vec<Depth>> {
-    sample(cloud, queues, &WallClock::start(), GLANCE, GLANCE).await
+pub async fn glance(cloud: &impl Probe, scope: &Scope, queues: &[QueueName]) -> BTreeMap<QueueName, Vec<Depth>> {
+    sample(cloud, scope, queues, &WallClock::start(), GLANCE, GLANCE).await
 }
 
 /// Samples of these queues over a minute, each until it is empty.
-pub async fn watch(cloud: &impl Probe, queues: &[QueueName]) -> BTreeMap<QueueName, Vec<Depth>> {
-    sample(cloud, queues, &WallClock::start(), WATCH, PAUSE).await
+pub async fn watch(cloud: &impl Probe, scope: &Scope, queues: &[QueueName]) -> BTreeMap<QueueName, Vec<Depth>> {
+    sample(cloud, scope, queues, &WallClock::start(), WATCH, PAUSE).await
 }
 
 async fn sample(
     cloud: &impl Probe,
+    scope: &Scope,
     queues: &[QueueName],
     clock: &impl Clock,
     time: Duration,
@@ -40,7 +42,14 @@ async fn sample(
     while !left.is_empty() && clock.elapsed() < time {
         clock.sleep(pause).await;
         let read = left.into_iter().map(|queue| async {
-            let depth = cloud.depth(&queue).await.ok().flatten()?;
+            let mut depth = cloud.depth(&queue).await.ok().flatten()?;
+            // Only probes that were interrupted may wait. A receive from a queue of the hub could make a dead letter.
+            if depth.waiting > 0 && !scope.hub_queues().contains(&queue) {
+                let probes = cloud.waiting_probes(&queue).await.unwrap_or_default();
+                if probes >= depth.waiting {
+                    depth.waiting = 0;
+                }
+            }
             Some((queue, depth))
         });
         left = Vec::new();
@@ -58,6 +67,7 @@ async fn sample(
 mod tests {
     use super::super::fake::LateCloud;
     use super::*;
+    use crate::model::scope::tests::scope;
 
     /// S12: a watch takes a minute, or ends when the queue is empty or unreadable.
     #[tokio::test]
@@ -69,14 +79,29 @@ mod tests {
             ("a queue that is gone", vec![], WATCH, PAUSE, (0, 10)),
             ("a glance", vec![3; 9], GLANCE, GLANCE, (1, 2)),
         ] {
-            let cloud = LateCloud::counts(&counts);
-            let samples = sample(&cloud, std::slice::from_ref(&queue), &cloud, time, pause).await;
+            let cloud = LateCloud::counts(&counts, 0);
+            let samples = sample(&cloud, &scope(), std::slice::from_ref(&queue), &cloud, time, pause).await;
             let found = samples.get(&queue).map_or(0, Vec::len);
             assert_eq!(
                 (found, cloud.elapsed()),
                 (taken.0, Duration::from_secs(taken.1)),
                 "{name}"
             );
+        }
+    }
+
+    #[tokio::test]
+    async fn probes_alone_in_a_cluster_queue_do_not_count_and_no_hub_queue_is_received_from() {
+        for (queue, probes, waiting) in [
+            ("karpenter-base", 2, 3),
+            ("karpenter-base", 3, 0),
+            ("kibus-hub", 3, 3),
+            ("kibus-hub-dlq", 3, 3),
+        ] {
+            let queue: QueueName = queue.parse().unwrap();
+            let cloud = LateCloud::counts(&[3], probes);
+            let samples = sample(&cloud, &scope(), std::slice::from_ref(&queue), &cloud, GLANCE, GLANCE).await;
+            assert_eq!(samples[&queue], [Depth { waiting, in_flight: 0 }], "{queue}");
         }
     }
 }

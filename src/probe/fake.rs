@@ -26,6 +26,8 @@ pub(super) struct LateCloud {
     arriving: Mutex<Vec<Duration>>,
     /// The counts of every queue, one sample after the other.
     counts: Mutex<VecDeque<u64>>,
+    /// How many of these messages are probes.
+    probes: u64,
 }
 
 impl LateCloud {
@@ -38,10 +40,11 @@ impl LateCloud {
         }
     }
 
-    /// Queues with these counts of waiting messages, one sample after the other.
-    pub(super) fn counts(counts: &[u64]) -> Self {
+    /// Queues with these counts of waiting messages, one sample after the other, and so many probes among them.
+    pub(super) fn counts(counts: &[u64], probes: u64) -> Self {
         Self {
             counts: Mutex::new(counts.iter().copied().collect()),
+            probes,
             ..Self::default()
         }
     }
@@ -77,6 +80,10 @@ impl Probe for LateCloud {
 
     async fn find_probe(&self, _: &QueueName, _: &str) -> Result<Option<bool>, Fault> {
         Ok(None)
+    }
+
+    async fn waiting_probes(&self, _: &QueueName) -> Result<u64, Fault> {
+        Ok(self.probes)
     }
 
     async fn route_probe(&self, _: &FunctionName, _: &str, _: &Value) -> Result<Result<Value, String>, Fault> {

@@ -93,7 +93,11 @@ impl Signals {
             what => {
                 let signal = if what == "terminate" { "TERM" } else { "INT" };
                 signal_to(child, signal).await;
-                says(&mut said, "Finishing calls in flight").await;
+                tokio::select! {
+                    () = says(&mut said, "Finishing calls in flight") => {}
+                    // Before changes, a signal ends it.
+                    _ = child.wait() => {}
+                }
                 if what == "interrupt-twice" {
                     signal_to(child, signal).await;
                     child.wait().await.unwrap();

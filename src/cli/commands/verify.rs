@@ -144,10 +144,10 @@ async fn samples(hub: &ConnectedHub, survey: &Survey, watch: bool) -> BTreeMap<Q
         let _waiting = hub
             .ui
             .spinner("messages wait: watching for a minute whether they are received");
-        counts::watch(&hub.cloud, &queues).await
+        counts::watch(&hub.cloud, &hub.scope, &queues).await
     } else {
         let _waiting = hub.ui.spinner("messages wait: checking whether they are received");
-        counts::glance(&hub.cloud, &queues).await
+        counts::glance(&hub.cloud, &hub.scope, &queues).await
     }
 }
 
