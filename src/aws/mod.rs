@@ -49,7 +49,7 @@ use tokio::sync::watch;
 pub use connect_error::ConnectError;
 pub use session::{Connect, Session};
 
-use crate::cloud::{Fault, Read, Snapshot, Waiting, Write};
+use crate::cloud::{Fault, FaultKind, Read, Snapshot, Waiting, Write};
 use crate::model::name::{BusName, QueueName};
 use crate::model::resource::{Resource, ResourceId};
 use crate::model::scope::Scope;

@@ -95,19 +95,6 @@ impl Probe for AwsCloud {
     }
 }
 
-/// The events in messages that wait in a queue, without hiding one from its consumer.
-async fn peek(cloud: &AwsCloud, queue: &QueueName) -> Result<Vec<Value>, Fault> {
-    let call = cloud.sqs.receive_message().queue_url(cloud.queue_url(queue));
-    // Long polling queries all of a queue's servers, short polling only some.
-    let call = call
-        .max_number_of_messages(BATCH)
-        .wait_time_seconds(2)
-        .visibility_timeout(0);
-    let messages = cloud.call("sqs:ReceiveMessage", || call.clone().send()).await?.messages;
-    let messages = messages.unwrap_or_default().into_iter();
-    Ok(messages.map(|message| event(message.body())).collect())
-}
-
 /// Whether a message is this probe.
 fn is_probe(body: Option<&str>, probe: &str) -> bool {
     event(body)["detail"]["probe"] == probe

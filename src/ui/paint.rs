@@ -19,7 +19,7 @@ impl Paint {
     }
 
     /// For changes and warnings.
-    pub(super) fn yellow(self, text: &str) -> String {
+    pub(crate) fn yellow(self, text: &str) -> String {
         self.with(Style::new().yellow(), text)
     }
 
@@ -34,7 +34,7 @@ impl Paint {
     }
 
     /// For unchanged and secondary text.
-    pub(super) fn dim(self, text: &str) -> String {
+    pub(crate) fn dim(self, text: &str) -> String {
         self.with(Style::new().dim(), text)
     }
 

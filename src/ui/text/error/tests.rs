@@ -18,6 +18,7 @@ fn an_error_says_what_failed_why_and_what_to_do() {
     refused.progress = Some(Progress {
         done: 2,
         failed: 1,
+        unknown: 0,
         not_tried: 10,
     });
     assert_snapshot("error.txt", &error(&refused, Style::default()));
