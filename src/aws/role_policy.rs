@@ -7,8 +7,8 @@ use super::error::if_present;
 use super::still_absent;
 use super::wait::Waiting;
 use crate::cloud::Fault;
-use crate::model::name::{PolicyName, RoleName};
-use crate::model::resource::{ResourceId, RolePolicy};
+use crate::model::name::RoleName;
+use crate::model::resource::{PolicyName, ResourceId, RolePolicy};
 
 const PUT: &str = "iam:PutRolePolicy";
 

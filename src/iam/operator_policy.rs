@@ -2,7 +2,8 @@
 //!
 //! It allows the calls that kibus makes, and two permissions that AWS requires with them: to tag at creation, and to
 //! pass a role to Lambda. Each statement is limited to this bus by name where AWS supports it, and by tag or condition
-//! where that is stricter.
+//! where that is stricter. A pattern of the bus's name has the resources of a bus whose name begins with this one's, so it
+//! stands only in a denial, or with a condition on the tag of the bus.
 //!
 //! The conditions of each call, from the Service Authorization Reference:
 //!
@@ -56,14 +57,15 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
         false => vec![hub, scope.queue_arn(&scope.dead_letter_queue())],
     };
     queues.extend([scope.queue_arn(&scope.probe_queue()), scope.queues_arn(&prefix)]);
-    let patterns = [scope.queues_arn(&prefix), scope.hub_queues_arn()];
     let rules = Signal::ALL.map(|signal| scope.rule_arn(&scope.rule(signal)));
     let sources: BTreeSet<&str> = Signal::ALL.into_iter().map(Signal::source).collect();
     let controllers: Vec<&str> = controller_roles.iter().map(String::as_str).collect();
     let mut values = vec![
+        ("partition", scope.partition.as_str().into()),
+        ("region", scope.region.as_str().into()),
+        ("account", scope.account.as_str().into()),
         ("bus", scope.bus.as_str().into()),
         ("queue_arns", queues.into()),
-        ("queue_patterns", patterns.to_vec().into()),
         ("cluster_queues_arn", scope.queues_arn(&prefix).into()),
         ("hub_queue_arn", scope.queue_arn(&scope.hub_queue()).into()),
         (
@@ -72,7 +74,6 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
         ),
         ("probe_queue_arn", scope.queue_arn(&scope.probe_queue()).into()),
         ("rule_arns", rules.to_vec().into()),
-        ("rules_arn", scope.rules_arn().into()),
         ("sources", sources.into_iter().collect()),
         ("event_bus_arn", scope.event_bus_arn().into()),
         ("probe_source", PROBE_SOURCE.into()),

@@ -1,4 +1,5 @@
-//! Names, each a type of its own. A name is checked once, when it is parsed.
+//! Names, each a type of its own. A name is checked once, when it is parsed. A name that nothing but a kind of resource needs
+//! is in the file of the kind.
 
 use crate::error::Error;
 
@@ -104,10 +105,6 @@ names! {
     RolePath: "role path",
         "`/`, or letters, digits and `_+=.@-` between slashes, 256 characters at most",
         |s| s == "/" || (s.len() <= 256 && s.starts_with('/') && s.ends_with('/') && !s.contains("//") && all(s, "_+=.@-/"));
-    /// The name of an inline policy (IAM API reference, `PutRolePolicy`).
-    PolicyName: "policy name",
-        "1 to 128 letters, digits and `_+=,.@-`",
-        |s| !s.is_empty() && s.len() <= 128 && all(s, "_+=,.@-");
     /// The name of a Lambda function.
     FunctionName: "function name",
         "1 to 64 letters, digits, `-` and `_`",
@@ -143,7 +140,8 @@ names! {
         |s| is_arn(s, "iam", "policy/") && all(s, ":/-_+=.@");
 }
 
-fn all(s: &str, others: &str) -> bool {
+/// Whether all characters are ASCII letters, digits and these others.
+pub(super) fn all(s: &str, others: &str) -> bool {
     s.chars().all(|c| c.is_ascii_alphanumeric() || others.contains(c))
 }
 

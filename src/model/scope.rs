@@ -1,14 +1,10 @@
-//! The account and Region of a bus, and every ARN that kibus computes. Each kind of resource makes its names.
-
-mod arn;
+//! The account and Region of a bus. Each kind of resource makes its names and ARNs from it.
 
 use std::str::FromStr;
 
 use sha2::{Digest, Sha256};
 
 use super::name::{AccountId, BusName, NameError, Partition, Region};
-
-pub(crate) use arn::dns_suffix;
 
 /// The alias of the router function that the event source mapping points to.
 pub const LIVE: &str = "live";
@@ -24,6 +20,48 @@ pub struct Scope {
     pub region: Region,
     /// The partition, as the caller's own ARN names it.
     pub partition: Partition,
+}
+
+impl Scope {
+    /// The ARN of the default event bus.
+    #[must_use]
+    pub fn event_bus_arn(&self) -> String {
+        self.arn("events", "event-bus/default")
+    }
+
+    /// What KMS sees as `kms:ViaService` in a call that SQS makes for its caller: `sqs.REGION.amazonaws.com` (KMS
+    /// developer guide, "kms:ViaService"). The guide names no other domain; where the partition has one, that is accepted
+    /// too, because a wrong value would deny every message.
+    #[must_use]
+    pub fn sqs_services(&self) -> Vec<String> {
+        let mut services = vec![format!("sqs.{}.amazonaws.com", self.region)];
+        let domain = dns_suffix(&self.partition);
+        if domain != "amazonaws.com" {
+            services.push(format!("sqs.{}.{domain}", self.region));
+        }
+        services
+    }
+
+    /// The ARN of a resource in this account and Region.
+    pub(in crate::model) fn arn(&self, service: &str, resource: &str) -> String {
+        format!(
+            "arn:{}:{service}:{}:{}:{resource}",
+            self.partition, self.region, self.account
+        )
+    }
+}
+
+/// The domain that a partition's endpoints end in (AWS SDK partitions.json).
+pub(crate) fn dns_suffix(partition: &Partition) -> &'static str {
+    match partition.as_str() {
+        "aws-cn" => "amazonaws.com.cn",
+        "aws-iso" => "c2s.ic.gov",
+        "aws-iso-b" => "sc2s.sgov.gov",
+        "aws-iso-e" => "cloud.adc-e.uk",
+        "aws-iso-f" => "csp.hci.ic.gov",
+        "aws-eusc" => "amazonaws.eu",
+        _ => "amazonaws.com",
+    }
 }
 
 /// Parses a name that is valid because its parts are checked.

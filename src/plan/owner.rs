@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::model::inventory::{Desired, Observed};
-use crate::model::name::{ClusterName, PolicyName};
-use crate::model::resource::Resource;
+use crate::model::name::ClusterName;
+use crate::model::resource::{PolicyName, Resource};
 use crate::model::scope::Scope;
 
 /// The owners of the resources of a plan.

@@ -7,10 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::finding::FindingCode;
 use crate::error::listed;
 use crate::model::name::{
-    BusName, ClusterName, FunctionName, KmsKey, Partition, PermissionsBoundary, PolicyName, QueueName, Region,
-    RoleName, RuleName,
+    BusName, ClusterName, FunctionName, KmsKey, Partition, PermissionsBoundary, QueueName, Region, RoleName, RuleName,
 };
-use crate::model::resource::ResourceId;
+use crate::model::resource::{PolicyName, ResourceId};
 use crate::model::scope::{LIVE, Scope};
 
 /// The maximum size of all inline policies of a role together, in characters (IAM user guide, "IAM and STS character

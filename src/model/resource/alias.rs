@@ -118,6 +118,14 @@ impl Alias {
     }
 }
 
+impl Scope {
+    /// The ARN of a function's alias.
+    #[must_use]
+    pub fn alias_arn(&self, function: &FunctionName, alias: &str) -> String {
+        self.arn("lambda", &format!("function:{function}:{alias}"))
+    }
+}
+
 impl Particulars for Alias {
     fn ownership(&self, _scope: &Scope) -> Ownership {
         Ownership::TagsOf(vec![ResourceId::Function(self.function.clone())])

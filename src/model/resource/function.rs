@@ -254,6 +254,12 @@ impl Scope {
     pub fn router_function(&self) -> FunctionName {
         fixed(format!("{}-router", self.bus))
     }
+
+    /// The ARN of a function, without a qualifier.
+    #[must_use]
+    pub fn function_arn(&self, function: &FunctionName) -> String {
+        self.arn("lambda", &format!("function:{function}"))
+    }
 }
 
 impl Particulars for Function {

@@ -26,11 +26,11 @@ pub use log_group::{LogGroup, LogGroupField};
 pub use particulars::{Ownership, Particulars};
 pub use queue::{Encryption, LARGEST_EVENT, MessageLimit, Queue, QueueField, Redrive};
 pub use role::{Role, RoleField};
-pub use role_policy::{RolePolicy, RolePolicyField};
+pub use role_policy::{PolicyName, RolePolicy, RolePolicyField};
 pub use rule::{Rule, RuleField, Target};
 
 use super::finding_code::FindingCode;
-use super::name::{FunctionName, LogGroupName, PolicyName, QueueName, RoleName, RuleName};
+use super::name::{FunctionName, LogGroupName, QueueName, RoleName, RuleName};
 use super::scope::Scope;
 use super::tags::Tags;
 use field::Field;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::edge::{Edge, Effect};
-use super::{Resource, ResourceId};
+use super::{PolicyName, Resource, ResourceId};
 use crate::model::finding_code::FindingCode;
-use crate::model::name::{ClusterName, PolicyName};
+use crate::model::name::ClusterName;
 use crate::model::scope::Scope;
 
 /// All that is particular to a kind of resource, beside its line in the table of kinds.

@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use super::edge::{Edge, Effect, Tie};
 use super::particulars::Particulars;
-use super::{Resource, ResourceId, last};
+use super::{PolicyName, Resource, ResourceId, last};
 use crate::model::document::{Document, texts};
 use crate::model::duration::duration_text;
 use crate::model::field::{FieldValue, Unit, fields};
 use crate::model::finding_code::FindingCode;
-use crate::model::name::{ClusterName, KmsKey, PolicyName, QueueName, QueuePrefix};
+use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix};
 use crate::model::queue_policy;
-use crate::model::scope::{Scope, cut_with_hash, fixed};
+use crate::model::scope::{Scope, cut_with_hash, dns_suffix, fixed};
 use crate::model::tags::{CONTROLLER_ROLE, Tags};
 
 /// The encryption of a queue.
@@ -153,6 +153,40 @@ impl Scope {
     #[must_use]
     pub fn cluster_queue(&self, prefix: &QueuePrefix, cluster: &ClusterName) -> QueueName {
         fixed(cut_with_hash(&format!("{prefix}{cluster}"), 80))
+    }
+
+    /// The ARN of a queue of this account and Region.
+    #[must_use]
+    pub fn queue_arn(&self, queue: &QueueName) -> String {
+        self.arn("sqs", queue.as_str())
+    }
+
+    /// A pattern for the ARN of every queue whose name begins with this.
+    #[must_use]
+    pub fn queues_arn(&self, prefix: &QueuePrefix) -> String {
+        self.arn("sqs", &format!("{prefix}*"))
+    }
+
+    /// Patterns for the ARNs of the queues that the router sends to: those of clusters, and the probe queue.
+    #[must_use]
+    pub fn cluster_queue_arns(&self, prefix: &QueuePrefix) -> [String; 2] {
+        [self.queues_arn(prefix), self.queue_arn(&self.probe_queue())]
+    }
+
+    /// The address of a queue, computed: asking `GetQueueUrl` cannot tell "absent" from "no access".
+    ///
+    /// `endpoint` is a custom SQS endpoint, if the call goes to one.
+    #[must_use]
+    pub fn queue_url(&self, endpoint: Option<&str>, queue: &QueueName) -> String {
+        match endpoint {
+            Some(endpoint) => format!("{}/{}/{queue}", endpoint.trim_end_matches('/'), self.account),
+            None => format!(
+                "https://sqs.{}.{}/{}/{queue}",
+                self.region,
+                dns_suffix(&self.partition),
+                self.account
+            ),
+        }
     }
 }
 

@@ -43,6 +43,18 @@ impl Scope {
     pub fn router_role(&self) -> RoleName {
         fixed(format!("{}-router-{}", self.bus, self.region))
     }
+
+    /// The ARN of a role with its path.
+    #[must_use]
+    pub fn role_arn(&self, path: &RolePath, role: &RoleName) -> String {
+        format!("arn:{}:iam::{}:role{path}{role}", self.partition, self.account)
+    }
+
+    /// The ARN of a role by its path and name without the first slash, or a pattern of both.
+    #[must_use]
+    pub fn roles_arn(&self, pattern: &str) -> String {
+        format!("arn:{}:iam::{}:role/{pattern}", self.partition, self.account)
+    }
 }
 
 impl Particulars for Role {

@@ -7,9 +7,16 @@ use super::particulars::{Ownership, Particulars};
 use super::{Kind, Resource, ResourceId};
 use crate::model::document::{Document, texts};
 use crate::model::field::fields;
-use crate::model::name::{ClusterName, PolicyName, RoleName};
+use crate::model::name::{ClusterName, RoleName, all, names};
 use crate::model::policy;
 use crate::model::scope::{Scope, cut_with_hash, fixed};
+
+names! {
+    /// The name of an inline policy (IAM API reference, `PutRolePolicy`).
+    PolicyName: "policy name",
+        "1 to 128 letters, digits and `_+=,.@-`",
+        |s| !s.is_empty() && s.len() <= 128 && all(s, "_+=,.@-");
+}
 
 fields! {
     /// The fields of an inline policy.

@@ -80,6 +80,12 @@ impl Scope {
     pub fn rule(&self, signal: Signal) -> RuleName {
         fixed(format!("{}-{}", self.bus, signal.slug()))
     }
+
+    /// The ARN of a rule on the default event bus.
+    #[must_use]
+    pub fn rule_arn(&self, rule: &RuleName) -> String {
+        self.arn("events", &format!("rule/{rule}"))
+    }
 }
 
 impl Particulars for Rule {

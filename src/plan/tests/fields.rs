@@ -1,4 +1,5 @@
-//! Every field of every kind: drift is found and fixed, and nothing else changes.
+//! Every field of every kind: drift is found and fixed, and nothing else changes. What all resources of a bus have a part in is
+//! here too.
 
 mod alias;
 mod event_source_mapping;
@@ -13,16 +14,38 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::{Bench, CONTROLLER, DLQ, HUB, LIVE, MAPPING, ROLE, Row, SPOT, assert_drawn};
+use super::{Bench, CONTROLLER, DLQ, HUB, LIVE, MAPPING, ROLE, Row, SPOT, assert_drawn, drawing};
 use crate::model::document::Document;
+use crate::model::inventory::Reading;
+use crate::model::options::UserTags;
 use crate::model::resource::{Alias, EventSourceMapping, Function, LogGroup, Queue, Resource, Role, RolePolicy, Rule};
 
 fn other() -> Document {
     Document::new(json!({"Statement": [{"Sid": "KibusOther", "Effect": "Deny"}]}))
 }
 
+/// The kinds with few fields, and a change of every resource that has tags.
+const ROWS: &[Row] = &[
+    (
+        "log retention",
+        |b| b.log_group("/aws/lambda/kibus-router", |l| l.retention_days = None),
+        "~log-group(retention_days)",
+    ),
+    (
+        "tags of the user",
+        |b| b.options.tags = Some(UserTags::parse(&["team=a".to_owned()]).unwrap()),
+        "~queue(tags.kibus:option:tag,tags.team) ~queue(tags.kibus:option:tag,tags.team) \
+         ~queue(tags.kibus:option:tag,tags.team) ~role(tags.kibus:option:tag,tags.team) \
+         ~log-group(tags.kibus:option:tag,tags.team) ~function(tags.kibus:option:tag,tags.team) \
+         ~rule(tags.kibus:option:tag,tags.team) ~rule(tags.kibus:option:tag,tags.team) \
+         ~rule(tags.kibus:option:tag,tags.team) ~rule(tags.kibus:option:tag,tags.team) \
+         ~rule(tags.kibus:option:tag,tags.team)",
+    ),
+];
+
 /// The tables.
-const TABLES: [&[Row]; 8] = [
+const TABLES: [&[Row]; 9] = [
+    ROWS,
     queue::ROWS,
     role::ROWS,
     function::ROWS,
@@ -66,6 +89,25 @@ fn a_plan_is_what_differs_and_nothing_else() {
     for rows in TABLES {
         assert_drawn(rows);
     }
+}
+
+#[test]
+fn nothing_becomes_everything_and_the_other_way() {
+    let mut bench = Bench::new();
+    let torn_down = drawing(&bench.teardown());
+    let ids: Vec<_> = bench.observed.iter().map(|(id, _)| id.clone()).collect();
+    bench.observed = ids.into_iter().map(|id| (id, Reading::Absent)).collect();
+    assert_eq!(
+        drawing(&bench.plan()),
+        "+queue +queue +queue +queue +role +role-policy +role-policy +log-group +function +alias \
+         +event-source-mapping +rule +rule +rule +rule +rule"
+    );
+    assert_eq!(
+        torn_down,
+        "-queue -role-policy -queue -event-source-mapping -alias -function -role-policy -role -log-group \
+         -rule -rule -rule -rule -rule -queue -queue"
+    );
+    assert_eq!(drawing(&bench.teardown()), "");
 }
 
 /// The tables are complete: each field that a healthy resource of a kind has, some row changes.

@@ -1,6 +1,6 @@
 //! Resources that are missing or unreadable: only a missing one is created.
 
-use super::{Bench, HUB, LIVE, MAPPING, ROLE, Row, SPOT, assert_drawn, drawing};
+use super::{Bench, HUB, LIVE, MAPPING, ROLE, Row, SPOT, assert_drawn};
 use crate::model::fault::{Fault, FaultKind};
 use crate::model::inventory::{Desired, Reading};
 use crate::plan::{Plan, plan};
@@ -71,25 +71,6 @@ fn an_unreadable_resource_is_listed_and_not_changed() {
             .iter()
             .all(|change| change.id.name() != HUB && change.id.name() != SPOT)
     );
-}
-
-#[test]
-fn nothing_becomes_everything_and_the_other_way() {
-    let mut bench = Bench::new();
-    let torn_down = drawing(&bench.teardown());
-    let ids: Vec<_> = bench.observed.iter().map(|(id, _)| id.clone()).collect();
-    bench.observed = ids.into_iter().map(|id| (id, Reading::Absent)).collect();
-    assert_eq!(
-        drawing(&bench.plan()),
-        "+queue +queue +queue +queue +role +role-policy +role-policy +log-group +function +alias \
-         +event-source-mapping +rule +rule +rule +rule +rule"
-    );
-    assert_eq!(
-        torn_down,
-        "-queue -role-policy -queue -event-source-mapping -alias -function -role-policy -role -log-group \
-         -rule -rule -rule -rule -rule -queue -queue"
-    );
-    assert_eq!(drawing(&bench.teardown()), "");
 }
 
 #[test]

@@ -94,9 +94,4 @@ pub(super) const ROWS: &[Row] = &[
         |b| b.function("kibus-router", |f| f.settings.code = Code::of_archive("0.2.0", "bb")),
         "~function(code)",
     ),
-    (
-        "log retention",
-        |b| b.log_group("/aws/lambda/kibus-router", |l| l.retention_days = None),
-        "~log-group(retention_days)",
-    ),
 ];

@@ -2,20 +2,9 @@
 
 use super::{CONTROLLER, Row};
 use crate::model::inventory::Reading;
-use crate::model::options::UserTags;
 use crate::model::resource::{Architecture, Code};
 
 pub(super) const ROWS: &[Row] = &[
-    (
-        "tags of the user",
-        |b| b.options.tags = Some(UserTags::parse(&["team=a".to_owned()]).unwrap()),
-        "~queue(tags.kibus:option:tag,tags.team) ~queue(tags.kibus:option:tag,tags.team) \
-         ~queue(tags.kibus:option:tag,tags.team) ~role(tags.kibus:option:tag,tags.team) \
-         ~log-group(tags.kibus:option:tag,tags.team) ~function(tags.kibus:option:tag,tags.team) \
-         ~rule(tags.kibus:option:tag,tags.team) ~rule(tags.kibus:option:tag,tags.team) \
-         ~rule(tags.kibus:option:tag,tags.team) ~rule(tags.kibus:option:tag,tags.team) \
-         ~rule(tags.kibus:option:tag,tags.team)",
-    ),
     (
         "a customer key",
         |b| b.options.kms_key = Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap()),
