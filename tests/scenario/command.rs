@@ -93,7 +93,7 @@ impl Signals {
             what => {
                 let signal = if what == "terminate" { "TERM" } else { "INT" };
                 signal_to(child, signal).await;
-                says(&mut said, "Finishing calls in flight").await;
+                says(&mut said, "Finishing the AWS calls in progress").await;
                 if what == "interrupt-twice" {
                     signal_to(child, signal).await;
                     child.wait().await.unwrap();
