@@ -140,7 +140,7 @@ pub trait Write: Send + Sync {
 
     /// Makes one step of a plan, and returns when it is in force; a delete, when it is accepted. A wait that a person
     /// would wonder about is reported to `waiting`, with its reason. On a request to stop, a wait ends with
-    /// [`FaultKind::Stopped`]; calls in flight are finished.
+    /// [`FaultKind::Stopped`]; AWS calls in progress are finished.
     fn write(&self, op: &Op, waiting: Waiting<'_>) -> impl Future<Output = Result<(), Fault>> + Send;
 
     /// Waits until AWS no longer answers for a resource whose delete it has accepted. It takes few calls and much time, so

@@ -123,6 +123,7 @@ fn every_arn_is_in_the_callers_partition() {
         let shown = text::plan(
             &Heading::from(&scope),
             &plan,
+            true,
             text::Style {
                 verbose: 1,
                 ..text::Style::default()

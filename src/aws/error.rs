@@ -231,8 +231,8 @@ fn silence<E: StdError + 'static>(action: &str, e: &SdkError<E, HttpResponse>) -
         _ if matches!(kind, FaultKind::Unreachable | FaultKind::NotFromAws) => 1,
         _ => 2,
     };
-    let told = texts[texts.len().saturating_sub(telling)..].join(": ");
-    fault(kind, action, excerpt(&told, SHOWN))
+    let message = texts[texts.len().saturating_sub(telling)..].join(": ");
+    fault(kind, action, excerpt(&message, SHOWN))
 }
 
 /// The texts of an error and of its causes, outermost first.

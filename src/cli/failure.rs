@@ -32,7 +32,7 @@ pub(super) fn incomplete(unread: usize) -> Option<Error> {
 }
 
 fn not_read(hub: &ConnectedHub, error: Error, fault: &Fault) -> Error {
-    let error = because(hub, error, fault).note("nothing was changed");
+    let error = because(hub, error, fault);
     match fault.kind {
         FaultKind::Denied { .. } => error.hint_command("with the permission, run again:", hub.command_line.as_str()),
         _ => error,
@@ -47,8 +47,7 @@ pub(super) fn refused(hub: &ConnectedHub, refusals: &[Refusal], removes: bool) -
             let texts = several.iter().map(ToString::to_string);
             texts.fold(Error::refused("this plan is refused"), Error::note)
         }
-    }
-    .note("nothing was changed");
+    };
     for refusal in refusals {
         let hint = refusal.advice(&hub.scope, removes);
         if !error.hints.contains(&hint) {

@@ -9,6 +9,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::address::HubAddress;
 use crate::error::{Error, excerpt, quoted};
+use crate::model::options::Bounded;
 use crate::ui::text::escape;
 use crate::ui::{Color, Output};
 
@@ -28,9 +29,8 @@ pub(super) struct Global {
     #[arg(long, env = "KIBUS_COLOR", default_value = "auto")]
     pub(super) color: Color,
     /// Maximum number of concurrent calls to AWS, from 1 to 64; where AWS throttles, kibus slows down by itself.
-    #[arg(long, env = "KIBUS_CONCURRENCY", value_name = "N", default_value = "32",
-        value_parser = clap::value_parser!(u16).range(1..=64))]
-    pub(super) concurrency: u16,
+    #[arg(long, env = "KIBUS_CONCURRENCY", value_name = "N", default_value = "32")]
+    pub(super) concurrency: Bounded<1, 64>,
     /// Print only results and errors.
     #[arg(long, short = 'q')]
     pub(super) quiet: bool,

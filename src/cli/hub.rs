@@ -112,7 +112,7 @@ impl<'a> Hubs<'a> {
         command_line: &str,
         addresses: &[HubAddress],
     ) -> Result<Self, Error> {
-        let limit = global.concurrency.into();
+        let limit = global.concurrency.get() as usize;
         let mut hubs = Self {
             ui,
             list: Vec::new(),

@@ -1,14 +1,18 @@
 //! Parses the command line. clap reads the variables; this module decides what counts as set, and how help and errors
-//! name an option that a variable set.
+//! name an option that a variable set, and say once what was typed.
 
+use std::error::Error as _;
 use std::ffi::OsString;
+use std::num::ParseIntError;
 
 use clap::builder::StyledStr;
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, CommandFactory, FromArgMatches};
 
 use super::Cli;
 use super::examples;
+use crate::model::name::NameError;
+use crate::model::options::OutOfBounds;
 
 /// How similar a command must be to what was typed for a suggestion (Jaro similarity). clap suggests from 0.7, which
 /// takes `plan` for `man`.
@@ -74,7 +78,26 @@ fn plain(mut error: clap::Error, command: &Command, args: &[OsString]) -> clap::
             error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(close));
         }
     }
-    error
+    wanted(&error).unwrap_or(error)
+}
+
+/// The error about an invalid value with what is wanted instead. Its source repeats the value, or is about digits.
+fn wanted(error: &clap::Error) -> Option<clap::Error> {
+    let source = error.source()?;
+    let wanted = if let Some(NameError { expected, .. }) = source.downcast_ref() {
+        expected
+    } else if let Some(OutOfBounds { expected, .. }) = source.downcast_ref() {
+        expected
+    } else {
+        source
+            .downcast_ref::<ParseIntError>()
+            .map(|_| "a whole number from 1")?
+    };
+    let value = error.get(ContextKind::InvalidValue)?;
+    let option = error.get(ContextKind::InvalidArg)?;
+    let message =
+        format!("invalid value '{value}' for '{option}': it must be {wanted}\n\nFor more information, try '--help'.\n");
+    Some(clap::Error::raw(ErrorKind::ValueValidation, message))
 }
 
 /// The variable that set an option, if the command line does not.

@@ -40,6 +40,14 @@ impl Consent {
             false => Ending::Done,
         })
     }
+
+    /// An error before the first change. That nothing was changed is said only where something could have been.
+    pub(super) fn unchanged(self, error: Error) -> Error {
+        match self.dry_run {
+            true => error,
+            false => error.note("nothing was changed"),
+        }
+    }
 }
 
 /// What became of one hub.
@@ -73,7 +81,7 @@ pub(super) async fn survey(
     let reading = hub.ui.spinner("reading the hub and its clusters");
     let survey = survey::survey(&hub.cloud, hub.scope.clone(), hub.limit, needs);
     let survey = hubs.slowed(hub, |reason| reading.slowed(reason), survey).await;
-    survey.map_err(|endless| Error::failed("this is a bug of kibus; nothing was changed").note(endless.to_string()))
+    survey.map_err(|endless| Error::failed("this is a bug of kibus").note(endless.to_string()))
 }
 
 /// The same for a target, again and again until no queue that it wants is being deleted. Marks that are set anew do not
@@ -111,18 +119,20 @@ pub(super) async fn change_with(
     consent: Consent,
     router: &RouterFile,
 ) -> Result<Ending, Error> {
+    hubs.stop.before_changes(!consent.dry_run);
     let surveys = hubs.each(async |hub| settled_survey(&hubs, hub, &target).await).await;
     let mut results = Vec::new();
     for (hub, survey) in hubs.list.iter_mut().zip(surveys) {
         results.push(match survey {
             Ok(survey) => {
                 let mut target = target.clone();
-                if let Some(archive) = router.complete(&hub.ui, &mut target, &survey)? {
+                let archive = router.complete(&hub.ui, &mut target, &survey);
+                if let Some(archive) = archive.map_err(|error| consent.unchanged(error))? {
                     hub.cloud = hub.cloud.clone().with_archive(archive);
                 }
-                planned(hub, &target, &survey)
+                planned(hub, &target, &survey, consent)
             }
-            Err(error) => Planned::failed(error),
+            Err(error) => Planned::failed(consent.unchanged(error)),
         });
     }
     show(&hubs, &results, consent)?;
@@ -150,16 +160,18 @@ pub(super) async fn change_with(
     finish(&hubs, reports, shown.unwrap_or(Ending::Done))
 }
 
-fn planned(hub: &ConnectedHub, target: &Target, survey: &Survey) -> Planned {
+fn planned(hub: &ConnectedHub, target: &Target, survey: &Survey, consent: Consent) -> Planned {
     let (intent, error) = match reconcile(survey, target) {
-        Err(blocked) => return Planned::failed(failure::blocked(hub, &blocked)),
+        // Without a hub, nothing could have been changed.
+        Err(Blocked::NoHub) => return Planned::failed(failure::blocked(hub, &Blocked::NoHub)),
+        Err(blocked) => return Planned::failed(consent.unchanged(failure::blocked(hub, &blocked))),
         Ok(intent) if intent.refusals.is_empty() => (intent, None),
         Ok(intent) => {
             let removes = intent.plan.changes.iter().all(|change| change.after.is_none());
             let error = failure::refused(hub, &intent.refusals, removes && !intent.plan.is_empty());
             // A refused plan is not shown.
             let plan = Plan::default();
-            (Intent { plan, ..intent }, Some(error))
+            (Intent { plan, ..intent }, Some(consent.unchanged(error)))
         }
     };
     Planned {
@@ -177,7 +189,8 @@ fn show(hubs: &Hubs<'_>, results: &[Planned], consent: Consent) -> Result<(), Er
         hub.ui.release_queues(&result.intent.release);
         if asks || !hubs.quiet {
             hubs.part(hub, true)?;
-            hub.ui.show_plan(&hub.heading, &result.intent.plan, asks)?;
+            hub.ui
+                .show_plan(&hub.heading, &result.intent.plan, asks, consent.dry_run)?;
         }
     }
     for (hub, result) in planned().filter(|(_, result)| result.error.is_none()) {
@@ -212,12 +225,10 @@ pub(super) fn agree(hubs: &Hubs<'_>, consent: Consent, word: &str) -> Result<(),
     }
     let not_confirmed = || Error::new(ErrorKind::NotConfirmed, "not confirmed; nothing was changed");
     if let Some(why) = hubs.ui.why_no_question() {
-        return Err(not_confirmed()
-            .note(format!("{why}; pass `--yes` to apply"))
-            .hint_command(
-                "to apply these changes without confirmation:",
-                format!("{} --yes", hubs.command_line),
-            ));
+        return Err(not_confirmed().note(why).hint_command(
+            "to apply these changes without confirmation:",
+            format!("{} --yes", hubs.command_line),
+        ));
     }
     let question = format!("This cannot be undone. Type `{word}` to apply");
     let yes = match word {

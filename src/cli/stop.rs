@@ -1,5 +1,5 @@
 //! Ctrl-C and SIGTERM. Before changes are made they end the command. While changes are made, the first one stops after
-//! the calls in flight, and the second stops at once. They are the usual end of a watch, and no error.
+//! the AWS calls in progress, and the second stops at once. They are the usual end of a watch, and no error.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,6 +15,8 @@ use crate::ui::Ui;
 #[derive(Debug, Default)]
 pub(super) struct Stop {
     handled: AtomicBool,
+    /// Whether the command will make changes and has made none.
+    before_changes: AtomicBool,
 }
 
 /// The two signals that ask a program to end.
@@ -56,7 +58,10 @@ impl Stop {
                 kind = signals.next() => kind,
             };
             if !self.handled.load(Ordering::Relaxed) {
-                return Err(Error::interrupted(kind));
+                return Err(match self.before_changes.load(Ordering::Relaxed) {
+                    true => Error::interrupted(kind),
+                    false => Error::new(kind, "interrupted"),
+                });
             }
         }
     }
@@ -71,6 +76,11 @@ impl Stop {
         }
     }
 
+    /// Says that a command begins which will make changes, unless it only shows them.
+    pub(super) fn before_changes(&self, will_change: bool) {
+        self.before_changes.store(will_change, Ordering::Relaxed);
+    }
+
     /// Makes the changes of all hubs at the same time. Gives the result of each, or `None` if a second signal came before
     /// its end, and the signal that asked to stop.
     pub(super) async fn during<T, F: Future<Output = T>>(
@@ -81,6 +91,7 @@ impl Stop {
         let mut signals = StopSignals::listen()?;
         let (ask, asked) = watch::channel(false);
         self.handled.store(true, Ordering::Relaxed);
+        self.before_changes(false);
         let changes = changes(asked);
         let mut results: Vec<Option<T>> = changes.iter().map(|_| None).collect();
         let numbered = changes.into_iter().enumerate();
@@ -101,7 +112,7 @@ impl Stop {
                 break Some(kind);
             }
             first = Some(kind);
-            ui.say("Finishing calls in flight. Press Ctrl-C again to stop now.");
+            ui.say("Finishing the AWS calls in progress. Press Ctrl-C again to stop now.");
             // Nobody receives it any more only if the work is over.
             let _ = ask.send(true);
         };
@@ -115,6 +126,8 @@ mod tests {
     use std::future::pending;
     use std::process::Command;
 
+    use tokio::sync::Mutex;
+
     use super::*;
     use crate::ui::{Color, Output, Talk};
 
@@ -123,8 +136,33 @@ mod tests {
         assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
     }
 
+    /// A signal reaches every test of this process.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
+
+    #[tokio::test]
+    async fn only_a_command_that_would_change_something_says_that_it_did_not() {
+        let _alone = ONE_AT_A_TIME.lock().await;
+        for (will_change, message) in [
+            (None, "interrupted"),
+            (Some(false), "interrupted"),
+            (Some(true), "interrupted; nothing was changed"),
+        ] {
+            let stop = Stop::default();
+            let command = async {
+                if let Some(will_change) = will_change {
+                    stop.before_changes(will_change);
+                }
+                interrupt();
+                pending::<Result<(), Error>>().await
+            };
+            let error = stop.unless_interrupted(command).await.unwrap_err();
+            assert_eq!((error.kind, error.message.as_str()), (ErrorKind::Interrupted, message));
+        }
+    }
+
     #[tokio::test]
     async fn a_second_signal_abandons_only_what_has_not_ended() {
+        let _alone = ONE_AT_A_TIME.lock().await;
         let ui = Ui::new(Output::Text, Color::Never, 0, Talk::default());
         let changes = |asked: watch::Receiver<bool>| {
             let hubs = ["done", "stopped", "abandoned"].map(|hub| (hub, asked.clone()));

@@ -91,11 +91,11 @@ impl From<PackageError> for Error {
             PackageError::OtherVersion { .. } => error
                 .note("by default, kibus uses only a router of its own version")
                 .hint("to use it anyway, pass --router-binary FILE"),
-            PackageError::OtherHash { found, wanted, .. } => error
-                .note(format!("its SHA-256 is {found}, not {wanted}; nothing was changed"))
-                .hint(
+            PackageError::OtherHash { found, wanted, .. } => {
+                error.note(format!("its SHA-256 is {found}, not {wanted}")).hint(
                     "compare both with the published checksum, and pass the file that has it with --router-binary FILE",
-                ),
+                )
+            }
             PackageError::TooLarge { .. } => error.hint_command(
                 "to build a smaller one, without debug information:",
                 build(Architecture::X86_64),

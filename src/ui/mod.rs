@@ -211,12 +211,13 @@ impl Ui {
 
     /// Shows what a plan would change: on stdout; where stdout is one JSON document, on stderr if a person is asked to
     /// agree to it.
-    pub fn show_plan(&self, heading: &Heading, plan: &Plan, asks: bool) -> Result<(), Error> {
-        let text = text::plan(heading, plan, self.result_style());
+    pub fn show_plan(&self, heading: &Heading, plan: &Plan, asks: bool, dry_run: bool) -> Result<(), Error> {
+        let asks = asks && self.can_ask();
+        let text = text::plan(heading, plan, asks || dry_run, self.result_style());
         match self.output {
             Output::Text => self.out(&text),
             Output::Json => {
-                if asks && self.can_ask() {
+                if asks {
                     self.say(&text);
                 }
                 Ok(())

@@ -101,7 +101,7 @@ impl Signals {
                 signal_to(child, signal).await;
                 // A command that changes nothing ends at once.
                 tokio::select! {
-                    () = says(&mut said, "Finishing calls in flight") => {}
+                    () = says(&mut said, "Finishing the AWS calls in progress") => {}
                     _ = child.wait() => {}
                 }
                 if what == "interrupt-twice" {

@@ -66,9 +66,10 @@ struct Shown<'a> {
 
 /// Shows the messages of each dead-letter queue, and redrives or deletes them if asked.
 pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
-    let redrive = args.action.redrive;
-    let read = hubs.each(async |hub| read(&hubs, hub, redrive).await).await;
     let treatment = args.action.treatment();
+    hubs.stop
+        .before_changes(treatment.is_some() && args.consent.dry_run(true).is_none());
+    let read = hubs.each(async |hub| read(&hubs, hub, &args).await).await;
     let mut shown = Vec::new();
     for (hub, read) in hubs.list.iter().zip(read) {
         let mut report = hub.report(&Intent::default());
@@ -93,13 +94,18 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
 }
 
 /// Reads the dead letters of a hub, and the router's log about them.
-async fn read(hubs: &Hubs<'_>, hub: &ConnectedHub, redrive: bool) -> Result<DeadLetterReport, Error> {
+async fn read(hubs: &Hubs<'_>, hub: &ConnectedHub, args: &Args) -> Result<DeadLetterReport, Error> {
+    let redrive = args.action.redrive;
+    let unchanged = |error| match args.action.treatment() {
+        Some(_) => args.consent.unchanged(error),
+        None => error,
+    };
     let survey = stages::survey(hubs, hub, |survey| needs(redrive, survey)).await?;
-    check(redrive, &survey).map_err(|blocked| failure::blocked(hub, &blocked))?;
+    check(redrive, &survey).map_err(|blocked| unchanged(failure::blocked(hub, &blocked)))?;
     let _reading = hub.ui.spinner("reading the dead letters");
     let queue = hub.scope.dead_letter_queue();
     let seen = dead_letters::look(&hub.cloud, &queue).await;
-    let seen = seen.map_err(|fault| failure::call_failed(hub, "receive the dead letters", &fault))?;
+    let seen = seen.map_err(|fault| unchanged(failure::call_failed(hub, "receive the dead letters", &fault)))?;
     let log = dead_letters::last_retries(&hub.cloud, &hub.scope, &seen.letters).await;
     let count = survey.depth(&queue).map_or(0, Depth::messages);
     Ok(report(queue, count, seen, &log, now()))

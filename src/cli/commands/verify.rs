@@ -127,7 +127,10 @@ fn show(hub: &ConnectedHub, survey: &Survey, intent: &Intent) -> Result<(), Erro
     } = hub;
     if intent.findings.is_empty() {
         let bus = &heading.bus;
-        return ui.result(&format!("No findings. Hub {bus} and {clusters} are up to date."));
+        return ui.result(&match clusters.as_str() {
+            "0 clusters" => format!("No findings. Hub {bus} is up to date; no clusters yet."),
+            _ => format!("No findings. Hub {bus} and {clusters} are up to date."),
+        });
     }
     ui.result(&text::findings(heading, &clusters, intent, options, ui.result_style()))
 }

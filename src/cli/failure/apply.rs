@@ -54,7 +54,7 @@ fn failed_change(hub: &ConnectedHub, change: &Change, fault: &Fault, outcome: &O
     error.hint_command(when, hub.command_line.as_str())
 }
 
-/// Interrupted once: the calls in flight are finished, and nothing is waited for any more.
+/// Interrupted once: the AWS calls in progress are finished, and nothing is waited for any more.
 fn stopped(hub: &ConnectedHub, plan: &Plan, kind: ErrorKind, outcome: &Outcome) -> Error {
     let progress = outcome.progress();
     let mut error = Error::new(kind, "stopped before the end")
@@ -74,10 +74,10 @@ fn stopped(hub: &ConnectedHub, plan: &Plan, kind: ErrorKind, outcome: &Outcome) 
     error
 }
 
-/// Interrupted twice: the calls in flight were abandoned.
+/// Interrupted twice: the AWS calls in progress were abandoned.
 pub(in crate::cli) fn cut_short(hub: &ConnectedHub, kind: ErrorKind) -> Error {
     Error::new(kind, "stopped immediately")
-        .note("calls in flight may have taken effect; nothing needs to be undone")
+        .note("the AWS calls in progress may have taken effect; nothing needs to be undone")
         .hint_command("to continue, run again:", hub.command_line.as_str())
 }
 

@@ -15,7 +15,6 @@ pub(in crate::cli) fn blocked(hub: &ConnectedHub, blocked: &Blocked) -> Error {
     match blocked {
         Blocked::NoHub => no_hub(hub),
         Blocked::NoRouter(id) => Error::failed(format!("no router to invoke: {id} does not exist"))
-            .note("nothing was changed")
             .hint_command("to create it:", Invocation::kibus("bootstrap-hub")),
         Blocked::BeingDeleted(queues) => being_deleted(hub, queues.keys().collect()),
         Blocked::Unreadable(id, fault) => unreadable(hub, id, fault),
@@ -26,9 +25,7 @@ pub(in crate::cli) fn blocked(hub: &ConnectedHub, blocked: &Blocked) -> Error {
         Blocked::RolesNotFound(searches) => roles_not_found(searches),
         Blocked::UnknownClusters(names) => unknown_clusters(hub, names),
         Blocked::NoVersion(none) => no_version(none),
-        Blocked::VersionGone(version) => {
-            Error::refused(format!("version {version} of the router was deleted")).note("nothing was changed")
-        }
+        Blocked::VersionGone(version) => Error::refused(format!("version {version} of the router was deleted")),
     }
 }
 
@@ -42,7 +39,6 @@ fn being_deleted(hub: &ConnectedHub, queues: Vec<&QueueName>) -> Error {
         .note(format!(
             "{tag} `{DELETING}` was set again during the wait: by another run, or by someone else"
         ))
-        .note("nothing was changed")
         .hint_command(
             "when nothing deletes it any more, run again:",
             hub.command_line.as_str(),
@@ -50,14 +46,13 @@ fn being_deleted(hub: &ConnectedHub, queues: Vec<&QueueName>) -> Error {
 }
 
 fn no_such_roles(roles: &[MissingRole]) -> Error {
-    let error = match roles {
+    let mut error = match roles {
         [one] => Error::failed(format!("role `{}` does not exist", one.role)),
         several => several.iter().fold(
             Error::failed(format!("{} controller roles do not exist", several.len())),
             |error, one| error.note(format!("cluster `{}`: no role `{}`", one.cluster, one.role)),
         ),
     };
-    let mut error = error.note("nothing was changed");
     for one in roles {
         if one.saved {
             error = error.note(format!("role `{}` is saved for cluster `{}`", one.role, one.cluster));
@@ -87,8 +82,7 @@ fn roles_not_found(searches: &[RoleSearch]) -> Error {
             "no single controller role found for {} clusters",
             several.len()
         )),
-    }
-    .note("nothing was changed");
+    };
     for one in searches {
         if searches.len() > 1 {
             error = error.note(match one.found.as_slice() {
@@ -148,13 +142,11 @@ fn unknown_clusters(hub: &ConnectedHub, names: &[UnknownCluster]) -> Error {
             one.name
         ));
     }
-    error
-        .note("nothing was changed")
-        .hint_command("to list the clusters:", Invocation::kibus("status"))
+    error.hint_command("to list the clusters:", Invocation::kibus("status"))
 }
 
 fn no_version(none: &NoRollbackVersion) -> Error {
-    let mut error = Error::refused(none.to_string()).note("nothing was changed");
+    let mut error = Error::refused(none.to_string());
     if let Some(latest) = none.kept.first() {
         let kept: Vec<String> = none.kept.iter().map(u64::to_string).collect();
         error = error.note(format!("available: {}", kept.join(", "))).hint_command(

@@ -68,7 +68,8 @@ impl<const MIN: u32, const MAX: u32> fmt::Display for Bounded<MIN, MAX> {
 #[error("`{}` is not {expected}", .value.escape_debug())]
 pub struct OutOfBounds {
     value: String,
-    expected: String,
+    /// What is accepted.
+    pub expected: String,
 }
 
 /// A duration from `MIN` to `MAX` seconds.

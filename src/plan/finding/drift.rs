@@ -188,7 +188,7 @@ fn code_changed(change: &Change) -> Option<(FindingCode, String)> {
     (live.sha256 != wanted.sha256).then(|| (FindingCode::CodeChanged, "code changed".to_owned()))
 }
 
-/// The fields that differ, in words.
+/// The fields that differ, as a plan names them.
 fn fields(change: &Change) -> String {
     let mut words: Vec<String> = Vec::new();
     for field in &change.fields {
@@ -202,11 +202,7 @@ fn fields(change: &Change) -> String {
         }
         let word = match field.tag() {
             Some(key) => format!("tag {key}"),
-            // An environment variable keeps its name.
-            None => match field.path.split_once('.') {
-                Some(("environment", variable)) => format!("environment {variable}"),
-                _ => field.path.replace(['_', '.'], " "),
-            },
+            None => field.path.clone(),
         };
         if !words.contains(&word) {
             words.push(word);

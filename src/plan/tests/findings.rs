@@ -35,7 +35,7 @@ const ROWS: &[Row] = &[
     (
         "a mapping of another size",
         |b| b.mapping(MAPPING, |m| m.batch_size = 1),
-        &["K207 batch size changed"],
+        &["K207 batch_size changed"],
     ),
     (
         "an update that failed",
@@ -65,7 +65,7 @@ const ROWS: &[Row] = &[
                     .insert("KIBUS_BUS".to_owned(), "other".to_owned());
             });
         },
-        &["K205 environment KIBUS_BUS changed"],
+        &["K205 environment.KIBUS_BUS changed"],
     ),
     (
         "a share of the invocations that goes to another version",

@@ -111,7 +111,7 @@ fn configure_version(version: Option<KarpenterVersion>, group: &[&Controller], w
         format!("Set the queue of {whom} in its Helm values:"),
         indented(&values),
         match setting {
-            Setting::ConfigMap => "To apply it now, without an upgrade of the release:".to_owned(),
+            Setting::ConfigMap => "To apply it now, without a Helm upgrade:".to_owned(),
             Setting::Both | Setting::HelmValue => format!(
                 "To apply it now, if its release is karpenter in {}{installed}:",
                 setting.namespace()
@@ -164,10 +164,11 @@ pub(in crate::ui) fn release_queues(controllers: &[Controller]) -> Vec<Hint> {
             let clusters = list(group.iter().map(|one| &one.cluster));
             let karpenter = name(version);
             let why = match version {
-                Some(version) if version.panics_without_queue() => "without its queue it panics at its next start",
-                Some(_) => "without its queue it logs an error and retries endlessly",
+                Some(version) if version.panics_without_queue() => "if its queue is missing, it panics at its next start",
+                Some(_) => "if its queue is missing, it logs an error and retries indefinitely",
                 None => {
-                    "without its queue v0.33 to v1.3 panics at its next start, other versions log an error and retry"
+                    "if its queue is missing, Karpenter v0.33 to v1.3 panics at its next start; other versions log an error and \
+                     retry indefinitely"
                 }
             };
             Hint::command(

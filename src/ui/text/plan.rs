@@ -22,17 +22,23 @@ const COMFORTABLE: usize = 120;
 /// The first line of every text about a hub.
 #[must_use]
 pub fn heading(heading: &Heading, style: Style) -> String {
+    heading_of("hub", heading, style)
+}
+
+/// The same about a hub or a bus, which have the same name.
+pub(super) fn heading_of(what: &str, heading: &Heading, style: Style) -> String {
     style.paint.bold(&format!(
-        "kibus · account {} · {} · hub {}",
+        "kibus · account {} · {} · {what} {}",
         heading.account(),
         heading.region(),
         heading.bus
     ))
 }
 
-/// The whole plan. Empty if nothing changes and every resource was read.
+/// The whole plan. Empty if nothing changes and every resource was read. `open` says that it is not applied
+/// yet: a person is asked first, or it is only shown.
 #[must_use]
-pub fn plan(about: &Heading, plan: &Plan, style: Style) -> String {
+pub fn plan(about: &Heading, plan: &Plan, open: bool, style: Style) -> String {
     if plan.is_empty() && plan.unknown.is_empty() {
         return String::new();
     }
@@ -69,7 +75,7 @@ pub fn plan(about: &Heading, plan: &Plan, style: Style) -> String {
     }
     if !plan.is_empty() {
         lines.push(String::new());
-        lines.extend(last_lines(plan, style));
+        lines.extend(last_lines(plan, open, style));
     }
     lines.join("\n")
 }
@@ -85,10 +91,11 @@ fn counts(plan: &Plan) -> String {
     counts.join(", ")
 }
 
-fn last_lines(plan: &Plan, style: Style) -> Vec<String> {
+fn last_lines(plan: &Plan, open: bool, style: Style) -> Vec<String> {
     let hidden = style.verbose == 0 && plan.changes.iter().any(|change| !shows_fields(change));
     let more = if hidden { "; -v shows every document" } else { "" };
-    let line = format!("{}. Nothing is changed yet{more}.", style.paint.bold(&counts(plan)));
+    let yet = if open { ". Nothing is changed yet" } else { "" };
+    let line = format!("{}{yet}{more}.", style.paint.bold(&counts(plan)));
     fold(&line, style.width.unwrap_or(usize::MAX))
 }
 
@@ -176,11 +183,7 @@ pub(super) fn field_lines(
         _ => {}
     }
     let (old, new) = (value(&field.path, from), value(&field.path, to));
-    let line = beside(&field.path, width)
-        + &match from {
-            FieldValue::Unset if field.tag().is_some() => new.clone(),
-            _ => inline(&old, &new),
-        };
+    let line = beside(&field.path, width) + &inline(&old, &new);
     if line.chars().count() <= style.width.unwrap_or(COMFORTABLE) {
         return vec![line];
     }

@@ -76,7 +76,7 @@ pub fn buses(buses: &[(Heading, Vec<ClusterSummary>)], options: &str, style: Sty
     }
     let mut lines = Vec::new();
     for (heading, clusters) in buses {
-        lines.push(super::heading(heading, style));
+        lines.push(super::plan::heading_of("bus", heading, style));
         let mut table = Table::default();
         table.row(["cluster", "queue", "controller role"].map(|title| style.paint.dim(title)));
         for cluster in clusters {

@@ -142,7 +142,7 @@ fn writes_go_before_the_reads_that_wait() {
     calls[90..100].fill(false);
     let ran = simulate(calls, 64, Duration::from_millis(30), |_| Limit::of(10));
     let last_write = ran.order.iter().rposition(|is_read| !is_read).unwrap();
-    // Each of them waits for calls in flight, and not for the 50 reads in the line before it.
+    // Each of them waits for AWS calls in progress, and not for the 50 reads in the line before it.
     assert!(last_write < 60, "{:?}", ran.order);
 }
 

@@ -40,7 +40,7 @@ Set the queue of Karpenter 0.31.4 in base in its Helm values:
     settings:
       aws:
         interruptionQueueName: karpenter-base
-To apply it now, without an upgrade of the release:
+To apply it now, without a Helm upgrade:
     kubectl patch configmap karpenter-global-settings -n karpenter --type merge \\
       -p '{\"data\":{\"aws.interruptionQueueName\":\"karpenter-base\"}}'
     kubectl rollout restart deployment karpenter -n karpenter

@@ -19,7 +19,7 @@ fn clusters_resources(count: usize) -> Desired {
 }
 
 fn shown(plan: &Plan, style: Style) -> String {
-    super::plan(&Heading::from(&scope()), plan, style)
+    super::plan(&Heading::from(&scope()), plan, true, style)
 }
 
 #[test]
