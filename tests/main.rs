@@ -7,6 +7,7 @@ mod cost;
 mod deleted_queue;
 mod demo;
 mod documented;
+mod documents;
 mod drift;
 mod errors;
 mod hostile;

@@ -1,7 +1,5 @@
 //! Dead letters: received, released, routed and deleted, and the router's log about them.
 
-use std::collections::BTreeSet;
-
 use aws_sdk_sqs::operation::receive_message::builders::ReceiveMessageFluentBuilder;
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName as Attribute};
 
@@ -10,7 +8,7 @@ use super::invoke::{INVOKE, Invoked, invoke_once};
 use super::log_lines::lines;
 use super::{AwsCloud, signed};
 use crate::cloud::Fault;
-use crate::dead_letters::{DeadLetter, DeadLetterCause, DeadLetters, batch_event, failed_messages};
+use crate::dead_letters::{DeadLetter, DeadLetterCause, DeadLetters, RouterAnswer, batch_event};
 use crate::model::name::{FunctionName, LogGroupName, QueueName};
 
 /// The lines of the router about messages that it returned to their queue.
@@ -47,10 +45,10 @@ impl DeadLetters for AwsCloud {
         function: &FunctionName,
         alias: &str,
         letters: Vec<&DeadLetter>,
-    ) -> Result<BTreeSet<String>, Fault> {
+    ) -> Result<RouterAnswer, Fault> {
         let ids: Vec<&str> = letters.iter().map(|letter| letter.id.as_str()).collect();
         match invoke_once(self, function, alias, &batch_event(&letters)).await? {
-            Invoked::Answered(answer) => Ok(failed_messages(&answer, &ids).into_iter().map(str::to_owned).collect()),
+            Invoked::Answered(answer) => Ok(RouterAnswer::read(&answer, &ids)),
             Invoked::Failed(message) => Err(rejected(INVOKE, format!("the router failed: {message}"))),
         }
     }

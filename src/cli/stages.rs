@@ -16,7 +16,7 @@ use crate::model::tags::{DELETING, MARK_COUNTS};
 use crate::plan::{Action, Plan};
 use crate::reconcile::{Blocked, Intent, Target, needs, reconcile};
 use crate::survey::{self, Query, Survey};
-use crate::ui::{HubReport, Report};
+use crate::ui::{HubReport, Report, text};
 
 /// How a person agrees to changes.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -308,7 +308,7 @@ pub(super) fn finish(hubs: &Hubs<'_>, mut reports: Vec<HubReport>, ending: Endin
     let report = Report {
         hubs: reports,
         slowdown,
-        error: None,
+        ..Report::default()
     };
     hubs.ui.report(&report)?;
     let mut errors: Vec<(&Error, Vec<&str>)> = Vec::new();
@@ -337,9 +337,9 @@ fn summary(plan: &Plan, took: Duration) -> String {
     let counts = words.map(|(action, word)| (plan.count(action), word)).into_iter();
     let counts = counts.filter(|(count, _)| *count > 0);
     let counts: Vec<String> = counts.map(|(count, word)| format!("{word} {count}")).collect();
-    let mut text = counts.join(", ");
-    if let Some(first) = text.get_mut(..1) {
-        first.make_ascii_uppercase();
-    }
-    format!("{text} in {:.1}s.", took.as_secs_f64())
+    format!(
+        "{} in {:.1}s.",
+        text::capitalized(&counts.join(", ")),
+        took.as_secs_f64()
+    )
 }

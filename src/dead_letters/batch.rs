@@ -1,5 +1,8 @@
 //! Dead letters as a batch that Lambda would pass to the router, and the router's answer.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::letter::DeadLetter;
@@ -38,8 +41,7 @@ pub(super) fn fitting<'a>(letters: impl IntoIterator<Item = &'a DeadLetter>) -> 
 
 /// The messages that the router's answer to a batch returns to the queue, read as Lambda reads it: an answer that is not
 /// about these messages fails all of them.
-#[must_use]
-pub fn failed_messages<'a>(answer: &[u8], sent: &[&'a str]) -> Vec<&'a str> {
+pub(super) fn failed_messages<'a>(answer: &[u8], sent: &[&'a str]) -> Vec<&'a str> {
     let answer: Value = serde_json::from_slice(answer).unwrap_or_default();
     let Some(failures) = answer["batchItemFailures"].as_array() else {
         return sent.to_vec();
@@ -50,6 +52,38 @@ pub fn failed_messages<'a>(answer: &[u8], sent: &[&'a str]) -> Vec<&'a str> {
     };
     let failed: Option<Vec<&str>> = failures.iter().map(find).collect();
     failed.unwrap_or_else(|| sent.to_vec())
+}
+
+/// What the router answers about a batch.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct RouterAnswer {
+    /// The messages that the router returns.
+    #[serde(skip)]
+    pub returned: BTreeSet<String>,
+    /// What the router decided about each message, by its id. Routers of kibus 0.2.0 and earlier do not say.
+    pub decisions: BTreeMap<String, Vec<RouterDecision>>,
+}
+
+/// What the router decided about a message, or about one of several instances in it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct RouterDecision {
+    /// `delivered`, `dropped` or `retried`.
+    pub decision: String,
+    pub reason: Option<String>,
+    /// The cluster, if the router knows it.
+    pub cluster: Option<String>,
+}
+
+impl RouterAnswer {
+    /// Reads the answer about these messages. Decisions that cannot be read are unknown.
+    #[must_use]
+    pub fn read(answer: &[u8], sent: &[&str]) -> Self {
+        Self {
+            returned: failed_messages(answer, sent).into_iter().map(str::to_owned).collect(),
+            ..serde_json::from_slice(answer).unwrap_or_default()
+        }
+    }
 }
 
 #[cfg(test)]

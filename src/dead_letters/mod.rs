@@ -14,12 +14,10 @@ mod tests;
 pub mod treat;
 mod usefulness;
 
-use std::collections::BTreeSet;
-
 use crate::model::fault::Fault;
 use crate::model::name::{FunctionName, LogGroupName, QueueName};
 
-pub use batch::{batch_event, failed_messages};
+pub use batch::{RouterAnswer, RouterDecision, batch_event};
 pub use cause::{DeadLetterCause, DeliveryError};
 pub use letter::{DeadLetter, LetterEvent};
 pub use retry_line::RetryLine;
@@ -40,14 +38,14 @@ pub trait DeadLetters: Send + Sync {
     /// Deletes a message.
     fn delete(&self, queue: &QueueName, receipt: &str) -> impl Future<Output = Result<(), Fault>> + Send;
 
-    /// Invokes a function's alias with these messages and waits until they are routed. Gives the ids of those that the
-    /// router returns; a failed invocation is a fault.
+    /// Invokes a function's alias with these messages and waits until they are routed. A failed
+    /// invocation is a fault.
     fn route(
         &self,
         function: &FunctionName,
         alias: &str,
         letters: Vec<&DeadLetter>,
-    ) -> impl Future<Output = Result<BTreeSet<String>, Fault>> + Send;
+    ) -> impl Future<Output = Result<RouterAnswer, Fault>> + Send;
 
     /// The lines of a log group about messages that the router returned to their queue, since a time in milliseconds of
     /// the Unix epoch, in the order of time; and whether that is all of them.

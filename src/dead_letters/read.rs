@@ -100,11 +100,10 @@ pub async fn last_retries(
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
-    use crate::dead_letters::DeadLetterCause;
+    use crate::dead_letters::{DeadLetterCause, RouterAnswer};
     use crate::model::name::{FunctionName, LogGroupName};
 
     /// A queue of which each message is visible again as soon as all others were received.
@@ -137,7 +136,7 @@ mod tests {
             unreachable!("reading deletes nothing")
         }
 
-        async fn route(&self, _: &FunctionName, _: &str, _: Vec<&DeadLetter>) -> Result<BTreeSet<String>, Fault> {
+        async fn route(&self, _: &FunctionName, _: &str, _: Vec<&DeadLetter>) -> Result<RouterAnswer, Fault> {
             unreachable!("reading routes nothing")
         }
 

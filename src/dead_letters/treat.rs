@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::batch::fitting;
 use super::read::release;
-use super::{DeadLetter, DeadLetters, HIDDEN};
+use super::{DeadLetter, DeadLetters, HIDDEN, RouterDecision};
 use crate::model::fault::{Fault, FaultKind};
 use crate::model::name::QueueName;
 use crate::model::scope::{LIVE, Scope};
@@ -42,12 +42,25 @@ pub enum LetterOutcome {
     Left,
 }
 
+/// What the router decided about a dead letter as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Routing {
+    /// At least one cluster received it.
+    Routed,
+    /// No cluster received it.
+    Dropped,
+    /// One of both: the live router does not say.
+    Unknown,
+}
+
 /// What became of dead letters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Treated {
     pub treatment: Treatment,
     /// What became of each, by its id. Empty if the run was abandoned.
     pub letters: BTreeMap<String, LetterOutcome>,
+    /// What the router decided about each, by its id, as far as it says.
+    pub decisions: BTreeMap<String, Vec<RouterDecision>>,
     /// What ended it early.
     pub fault: Option<Fault>,
     /// Whether someone asked to stop.
@@ -61,6 +74,7 @@ impl Treated {
         Self {
             treatment,
             letters: BTreeMap::new(),
+            decisions: BTreeMap::new(),
             fault: None,
             stopped: true,
         }
@@ -87,6 +101,16 @@ impl Treated {
         self.count(|outcome| *outcome == LetterOutcome::Done)
     }
 
+    /// What the router decided about a dead letter that is deleted.
+    #[must_use]
+    pub fn routing(&self, id: &str) -> Routing {
+        match self.decisions.get(id).map(Vec::as_slice) {
+            None | Some([]) => Routing::Unknown,
+            Some(decisions) if decisions.iter().any(|one| one.decision == "delivered") => Routing::Routed,
+            Some(_) => Routing::Dropped,
+        }
+    }
+
     /// Whether a dead letter was not touched so far.
     fn is_left(&self, id: &str) -> bool {
         self.letters.get(id) == Some(&LetterOutcome::Left)
@@ -109,6 +133,7 @@ pub async fn treat(
         treated: Treated {
             treatment,
             letters: ids.iter().map(|id| (id.clone(), LetterOutcome::Left)).collect(),
+            decisions: BTreeMap::new(),
             fault: None,
             stopped: false,
         },
@@ -208,12 +233,18 @@ impl<C: DeadLetters> TreatmentRun<'_, C> {
     async fn route(&mut self, asked: &[DeadLetter]) -> Result<BTreeSet<String>, Fault> {
         let letters = asked.iter().collect();
         let answer = self.cloud.route(&self.scope.router_function(), LIVE, letters).await;
-        if let Err(fault) = &answer {
-            for one in asked {
-                self.became(one, LetterOutcome::NotRouted(fault.clone()));
+        match answer {
+            Ok(answer) => {
+                self.treated.decisions.extend(answer.decisions);
+                Ok(answer.returned)
+            }
+            Err(fault) => {
+                for one in asked {
+                    self.became(one, LetterOutcome::NotRouted(fault.clone()));
+                }
+                Err(fault)
             }
         }
-        answer
     }
 
     fn became(&mut self, one: &DeadLetter, outcome: LetterOutcome) {

@@ -15,6 +15,7 @@ use crate::model::hub::default_queue_prefix;
 use crate::model::name::ClusterName;
 use crate::model::sample_event::sample_event;
 use crate::model::signal::Signal;
+use crate::ui::json::DemoResult;
 use crate::ui::table::Table;
 
 /// The name of the probe that is put on the event bus.
@@ -104,7 +105,7 @@ impl Ledger {
 
     /// The totals of all events. Fails if an event was lost or misrouted, or if the router counted other drops than
     /// expected.
-    pub(crate) fn check(&self) -> Result<String, Error> {
+    pub(crate) fn check(&self) -> Result<DemoResult, Error> {
         let deviations = self.deviations();
         if !deviations.is_empty() {
             return Err(deviations.into_iter().fold(
@@ -115,10 +116,12 @@ impl Ledger {
         let all = self.sent.len();
         let dropped = self.sent.iter().filter(|sent| sent.to.is_empty()).count();
         let split = self.sent.iter().filter(|sent| sent.to.len() > 1).count();
-        let delivered = all - dropped;
-        Ok(format!(
-            "{all} sent, {delivered} delivered ({split} split), {dropped} dropped, 0 lost, 0 misrouted"
-        ))
+        Ok(DemoResult {
+            sent: all,
+            delivered: all - dropped,
+            split,
+            dropped,
+        })
     }
 
     fn deviations(&self) -> Vec<String> {

@@ -11,6 +11,17 @@ pub(super) enum Decision {
     Retried(RetryReason),
 }
 
+impl Decision {
+    /// The decision and its reason, as log lines and the answer to a redrive have them.
+    pub(super) fn words(self) -> (&'static str, Option<&'static str>) {
+        match self {
+            Self::Delivered => ("delivered", None),
+            Self::Dropped(why) => ("dropped", Some(why.as_str())),
+            Self::Retried(why) => ("retried", Some(why.as_str())),
+        }
+    }
+}
+
 macro_rules! reasons {
     ($(#[$outer:meta])* $vis:vis $name:ident, $metric:literal { $($(#[$doc:meta])* $variant:ident = $text:literal,)* }) => {
         $(#[$outer])*

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::batch::{Message, Origin, RoutedBatch};
 use super::clock::{Clock, Deadline};
 use super::hub_queue::Received;
-use super::report::InvocationReport;
+use super::report::{InvocationReport, answered};
 use super::route::route;
 use super::services::{InstanceTags, Queues};
 use super::{InvocationContext, Router, hub_queue};
@@ -21,7 +21,7 @@ pub(super) struct Finished {
 }
 
 /// Routes a batch of messages, and in a storm those that the router receives itself. The answer names those of the batch
-/// that return to their queue. A batch of another queue fails: a mapping that kibus did not create may ignore the answer,
+/// that return to their queue, and what became of messages that came from no queue. A batch of another queue fails: a mapping that kibus did not create may ignore the answer,
 /// and then Lambda would delete the messages.
 pub(super) async fn route_batch<T: InstanceTags, Q: Queues>(
     router: &Arc<Router<T, Q>>,
@@ -54,8 +54,13 @@ pub(super) async fn route_batch<T: InstanceTags, Q: Queues>(
         hub_queue::hide(&context, &returned, deadline.last_moments()),
         hub_queue::delete(&context, &finished, deadline.last_moments()),
     );
+    let mut answer = json!({"batchItemFailures": failures});
+    let decisions = answered(&messages, &routed.items);
+    if !decisions.is_empty() {
+        answer["decisions"] = json!(decisions);
+    }
     Finished {
-        answer: (!is_foreign).then(|| json!({"batchItemFailures": failures})),
+        answer: (!is_foreign).then_some(answer),
         report: report(&context, request, &messages, &routed),
     }
 }

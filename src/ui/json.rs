@@ -4,6 +4,7 @@
 mod dead_letters;
 mod hub;
 mod object;
+mod printed;
 mod status;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use super::text::{release_queues, second_sources};
 use crate::dead_letters::report::DeadLetterReport;
 use crate::dead_letters::treat::Treated;
 use crate::error::{Error, Hint};
+use crate::model::document::Document;
 use crate::model::probe::Probed;
 use crate::model::slowdown::Slowdown;
 use crate::plan::Plan;
@@ -23,6 +25,7 @@ use crate::reconcile::status::StatusReport;
 use crate::reconcile::{ClusterSummary, Intent};
 use hub::{ErrorObject, HubObject};
 use object::objects;
+pub use printed::{Build, DemoResult, Environment, Explanation, SandboxServer, SandboxState};
 
 /// The version of the document's shape. Members may be added under the same number. Existing members keep their meaning.
 const FORMAT_VERSION: u32 = 2;
@@ -33,6 +36,11 @@ pub struct Report {
     pub hubs: Vec<HubReport>,
     /// What AWS has throttled.
     pub slowdown: Slowdown,
+    pub explanation: Option<Explanation>,
+    pub build: Option<Build>,
+    pub sandbox: Option<SandboxState>,
+    pub environment: Option<Environment>,
+    pub demo: Option<DemoResult>,
     /// An error from before any hub was known.
     pub error: Option<Error>,
 }
@@ -51,6 +59,8 @@ pub struct HubReport {
     pub probes: Vec<Probed>,
     pub warnings: Vec<Hint>,
     pub status: Option<StatusReport>,
+    /// The policy that the command prints.
+    pub policy: Option<Document>,
     pub dead_letters: Option<DeadLetterReport>,
     /// The results of the dead letters, if they were redriven or deleted.
     pub treated: Option<Treated>,
@@ -83,6 +93,7 @@ impl HubReport {
                 .chain(second_sources(&intent.second_sources))
                 .collect(),
             status: None,
+            policy: None,
             dead_letters: None,
             treated: None,
             applied: false,
@@ -104,16 +115,29 @@ objects! {
     /// Within one format_version, members may be added but never removed or redefined. This schema describes exactly the
     /// output of the kibus version that it ships with.
     #[cfg_attr(test, schemars(title = "Document of kibus --output json", extend("$id" = "plan.schema.json")))]
-    DocumentObject<'a>(Report { hubs, slowdown, error } in &'a Report) {
+    DocumentObject<'a>(
+        Report { hubs, slowdown, explanation, build, sandbox, environment, demo, error } in &'a Report
+    ) {
         #[cfg_attr(test, schemars(extend("const" = FORMAT_VERSION)))]
         format_version: u32 = FORMAT_VERSION,
-        /// One entry per hub. Empty if the command failed before any hub was known; `error` then has the reason.
+        /// One entry per hub. Empty for a command about no hub, and if the command failed before any hub was known;
+        /// `error` then has the reason.
         hubs: Vec<HubObject<'a>> = hubs.iter().map(HubObject::of).collect(),
     } optional {
         /// Present only if AWS throttled calls, which were repeated: how many, by service.
         #[cfg_attr(test, schemars(with = "BTreeMap<String, std::num::NonZeroU64>"))]
         throttled_calls: &'a BTreeMap<&'static str, u64> =
             (!slowdown.throttled.is_empty()).then_some(&slowdown.throttled),
+        /// Present for `explain` only.
+        explanation: &'a Explanation = explanation.as_ref(),
+        /// Present for `version` only.
+        build: &'a Build = build.as_ref(),
+        /// Present for `sandbox up`, `sandbox down` and `sandbox status` only.
+        sandbox: &'a SandboxState = sandbox.as_ref(),
+        /// Present for `sandbox env` only.
+        environment: &'a Environment = environment.as_ref(),
+        /// Present for `sandbox demo` only.
+        demo: &'a DemoResult = demo.as_ref(),
         /// Present only if the command failed before any hub was known. Later errors are in their hub.
         error: ErrorObject<'a> = error.as_ref().map(ErrorObject::of),
     }

@@ -16,6 +16,7 @@ mod terminal;
 pub mod text;
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use console::Term;
 use indicatif::{MultiProgress, ProgressDrawTarget};
@@ -51,6 +52,10 @@ pub struct Ui {
     /// Whether stderr is a terminal that can move its cursor.
     moves: bool,
     bars: MultiProgress,
+    /// The warnings of a command with JSON output.
+    warned: Arc<Mutex<Vec<Hint>>>,
+    /// Whether its document is that of another command.
+    is_part: bool,
 }
 
 impl Ui {
@@ -79,6 +84,8 @@ impl Ui {
             stderr,
             moves,
             bars: MultiProgress::with_draw_target(target),
+            warned: Arc::default(),
+            is_part: false,
         }
     }
 
@@ -90,6 +97,24 @@ impl Ui {
             label => format!("{label}: "),
         };
         Self { label, ..self.clone() }
+    }
+
+    /// The same for a command that another command runs: it writes no document.
+    #[must_use]
+    pub fn part(&self) -> Self {
+        Self {
+            is_part: true,
+            ..self.clone()
+        }
+    }
+
+    /// Refuses JSON output for a command that writes text of a format of its own.
+    pub fn only_text(&self) -> Result<(), Error> {
+        match self.output {
+            Output::Text => Ok(()),
+            Output::Json => Err(Error::usage("this command has no JSON output")
+                .hint("pass `--output text`, also if `KIBUS_OUTPUT` is set")),
+        }
     }
 
     /// The format of stdout.
@@ -175,10 +200,19 @@ impl Ui {
 
     /// Writes a warning with its command to stderr. A JSON document has its warnings itself.
     pub fn warn(&self, warning: &Hint, options: &str) {
-        if self.output == Output::Text && !self.quiet {
+        if self.output == Output::Json {
+            let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+            warned.push(warning.clone());
+        } else if !self.quiet {
             let command = warning.command.as_ref().map(|command| command.line(options));
             self.say(&text::warning(&warning.text, command.as_deref(), self.stderr_style()));
         }
+    }
+
+    /// The warnings that were not written, for a document.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<Hint> {
+        std::mem::take(&mut self.warned.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Writes a warning without a command to stderr.
@@ -228,6 +262,7 @@ impl Ui {
     /// Writes the report of a command as JSON, with JSON output. Every error is also shown, with [`Ui::show_error`].
     pub fn report(&self, report: &Report) -> Result<(), Error> {
         match self.output {
+            _ if self.is_part => Ok(()),
             Output::Text => Ok(()),
             // A document of a thousand clusters takes megabytes, so it is made only if it is written.
             Output::Json => self.out(&text::json_text(&report.to_json())),

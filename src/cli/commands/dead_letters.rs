@@ -33,7 +33,7 @@ pub(in crate::cli) struct Args {
 #[derive(Clone, Copy, Debug, clap::Args)]
 #[group(id = Self::GROUP, multiple = false)]
 struct TreatmentOption {
-    /// Route the events again through the live router, and delete those that it routed.
+    /// Route the events again through the live router, and delete those that it routed or dropped.
     #[arg(long)]
     redrive: bool,
     /// Delete the messages that are shown.
@@ -168,7 +168,9 @@ async fn treat_all(hubs: &Hubs<'_>, args: &Args, treatment: Treatment, shown: &m
             None => Some(failure::cut_short(one.hub, interrupted)),
             Some(treated) => {
                 hubs.part(one.hub, false)?;
-                one.hub.ui.result(&text::treated(treated))?;
+                if let Some(letters) = &one.report.dead_letters {
+                    one.hub.ui.result(&text::treated(letters, treated))?;
+                }
                 ended(one.hub, treated, interrupted)
             }
         };

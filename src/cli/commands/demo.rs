@@ -8,11 +8,12 @@ use crate::cli::{CommandLine, Ending};
 use crate::demo::{DemoAccount, Ledger, Sent};
 use crate::error::Error;
 use crate::sandbox::{Endpoint, Sandbox, SetupStep};
-use crate::ui::Ui;
+use crate::ui::json::DemoResult;
+use crate::ui::{Report, Ui};
 
 /// What a person would see who types the commands.
 struct Screen<'a> {
-    ui: &'a Ui,
+    ui: Ui,
     endpoint: &'a Endpoint,
 }
 
@@ -20,7 +21,7 @@ struct Screen<'a> {
 pub(super) async fn run(ui: &Ui, report: &(dyn Fn(SetupStep) + Sync)) -> Result<Ending, Error> {
     let server = Sandbox::open()?.start_private(&[], report).await?;
     let screen = Screen {
-        ui,
+        ui: ui.part(),
         endpoint: server.endpoint(),
     };
     // The hub of all commands of the demo.
@@ -51,7 +52,16 @@ pub(super) async fn run(ui: &Ui, report: &(dyn Fn(SetupStep) + Sync)) -> Result<
     sent.push(account.probe_of(&base));
     let ledger = Ledger::record(&account, sent).await?;
     ui.result(&ledger.table(ui.result_style().width))?;
-    ui.result(&ledger.check()?)?;
+    let demo = ledger.check()?;
+    let DemoResult {
+        sent,
+        delivered,
+        split,
+        dropped,
+    } = demo;
+    ui.result(&format!(
+        "{sent} sent, {delivered} delivered ({split} split), {dropped} dropped, 0 lost, 0 misrouted"
+    ))?;
 
     screen.say("Check for drift.")?;
     screen.kibus("verify").await?;
@@ -61,6 +71,10 @@ pub(super) async fn run(ui: &Ui, report: &(dyn Fn(SetupStep) + Sync)) -> Result<
     let after = account.resource_names().await?;
     check_nothing_left(&before, &after)?;
     screen.say("No resources are left: queues, roles, policies, rules and all others are as before.")?;
+    ui.report(&Report {
+        demo: Some(demo),
+        ..Report::default()
+    })?;
     Ok(Ending::Done)
 }
 
@@ -74,7 +88,7 @@ impl Screen<'_> {
     async fn kibus(&self, arguments: &str) -> Result<(), Error> {
         self.ui.result(&format!("\n$ kibus {arguments}"))?;
         let line = self.command_line(arguments)?;
-        match Box::pin(line.run_with(self.ui, &Stop::default())).await? {
+        match Box::pin(line.run_with(&self.ui, &Stop::default())).await? {
             Ending::Done => Ok(()),
             ending => Err(ended(arguments, ending.exit_code())),
         }

@@ -1,7 +1,8 @@
 use crate::cli::Ending;
 use crate::error::Error;
 use crate::plan::finding::FindingCode;
-use crate::ui::{Ui, text};
+use crate::ui::json::Explanation;
+use crate::ui::{Report, Ui, text};
 
 /// The page of every code.
 const PAGE: &str = include_str!("../../../docs/findings.md");
@@ -25,10 +26,16 @@ fn code(text: &str) -> Result<FindingCode, String> {
 
 pub(super) async fn run(args: Args, ui: &Ui) -> Result<Ending, Error> {
     let (title, body) = section(args.code).unwrap_or_default();
-    ui.out(&text::sentences(
-        &format!("{title}\n\n{}", paragraphs(body)),
-        ui.result_style(),
-    ))?;
+    let text = paragraphs(body);
+    ui.result(&text::sentences(&format!("{title}\n\n{text}"), ui.result_style()))?;
+    ui.report(&Report {
+        explanation: Some(Explanation {
+            code: args.code.as_str(),
+            title: title.to_owned(),
+            text,
+        }),
+        ..Report::default()
+    })?;
     Ok(Ending::Done)
 }
 

@@ -24,8 +24,7 @@ pub(in crate::cli) struct Args {
 }
 
 pub(super) async fn run(args: Args, ui: &Ui) -> Result<Ending, Error> {
-    let mut kibus = Cli::command().disable_help_subcommand(true);
-    kibus.build();
+    let kibus = built();
     if let Some(directory) = args.directory {
         for command in with_subcommands(&kibus) {
             let man = Man::new(command.clone());
@@ -50,6 +49,18 @@ pub(super) async fn run(args: Args, ui: &Ui) -> Result<Ending, Error> {
     Ok(Ending::Done)
 }
 
+/// All commands. clap_mangen leaves out help that the short help leaves out.
+fn built() -> Command {
+    fn every(command: Command) -> Command {
+        command
+            .mut_args(|arg| arg.hide_short_help(false))
+            .mut_subcommands(every)
+    }
+    let mut kibus = every(Cli::command().disable_help_subcommand(true));
+    kibus.build();
+    kibus
+}
+
 /// The commands that have a manual page.
 fn with_subcommands(command: &Command) -> Vec<&Command> {
     let below = shown(command).flat_map(with_subcommands);
@@ -60,6 +71,11 @@ fn with_subcommands(command: &Command) -> Vec<&Command> {
 fn page(man: &Man, command: &Command) -> io::Result<Vec<u8>> {
     let mut page = Vec::new();
     man.render_title(&mut page)?;
+    // No hyphens in commands, which are copied, and no wide gaps instead.
+    let mut style = Roff::new();
+    style.control("nh", []);
+    style.control("ad", ["l"]);
+    style.to_writer(&mut page)?;
     man.render_name_section(&mut page)?;
     man.render_synopsis_section(&mut page)?;
     man.render_description_section(&mut page)?;
@@ -99,8 +115,7 @@ mod tests {
 
     #[test]
     fn every_visible_command_has_a_page_with_examples_and_exit_status() {
-        let mut kibus = Cli::command().disable_help_subcommand(true);
-        kibus.build();
+        let kibus = built();
         let mut names = Vec::new();
         for command in with_subcommands(&kibus) {
             let man = Man::new(command.clone());
@@ -108,6 +123,18 @@ mod tests {
             let page = String::from_utf8(page(&man, command).unwrap()).unwrap();
             assert!(page.contains(".SH \"EXIT STATUS\""), "{page}");
             assert_eq!(page.contains(".SH EXAMPLES"), !examples(command.get_name()).is_empty());
+            for variable in ["KIBUS_OUTPUT", "KIBUS_BUS", "AWS_PROFILE"] {
+                assert!(
+                    page.contains(&variable.replace('_', "\\_")) || page.contains(variable),
+                    "{variable}:\n{page}"
+                );
+            }
+            let without_help = page
+                .lines()
+                .zip(page.lines().skip(2))
+                .find(|lines| *lines == (".TP", ""));
+            assert_eq!(without_help, None, "an option has no help:\n{page}");
+            assert!(page.contains(".nh\n"), "words are hyphenated:\n{page}");
             assert!(!page.contains("reference"), "a hidden command is listed:\n{page}");
         }
         for name in ["kibus.1", "kibus-add-cluster.1", "kibus-sandbox-up.1"] {

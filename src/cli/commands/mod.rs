@@ -51,6 +51,10 @@ macro_rules! commands {
             }
         }
     };
+    (@run writes $file:ident($args:ident, $ui:ident, $open:ident)) => {{
+        $ui.only_text()?;
+        $file::run($args, $ui).await
+    }};
     (@run prints $file:ident($args:ident, $ui:ident, $open:ident)) => {
         $file::run($args, $ui).await
     };
@@ -59,8 +63,8 @@ macro_rules! commands {
     };
 }
 
-// In the order of the help. A command `changes` its hubs with the consent of a person, only `reads` them, or `prints`
-// something that is about no hub.
+// In the order of the help. A command `changes` its hubs with the consent of a person, only `reads` them, `prints`
+// something that is about no hub, or `writes` text that is never JSON.
 commands! {
     changes BootstrapHub in bootstrap_hub,
     changes AddCluster in add_cluster,
@@ -74,8 +78,8 @@ commands! {
     prints Explain in explain,
     reads Policy in policy,
     prints Sandbox in sandbox,
-    prints Completions in completions,
-    prints Man in man,
+    writes Completions in completions,
+    writes Man in man,
     prints Version in version,
-    prints Reference in reference,
+    writes Reference in reference,
 }

@@ -7,9 +7,9 @@ use clap::Subcommand;
 use controller_roles::RoleFlags;
 use hub_options::Known;
 
-use crate::cli::Ending;
 use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::options::{ForOperator, ForReader, Given};
+use crate::cli::{Ending, stages};
 use crate::error::{Error, Hint};
 use crate::iam::operator_policy;
 use crate::model::cluster::Cluster;
@@ -19,7 +19,8 @@ use crate::model::name::ClusterName;
 use crate::model::options::{ClusterOption, ClusterOptions, DocumentFor, HubOption};
 use crate::model::policy::{self, KeyUse};
 use crate::model::resource::ResourceId;
-use crate::reconcile::{old_keys_of_controller, old_keys_of_router};
+use crate::reconcile::{Intent, old_keys_of_controller, old_keys_of_router};
+use crate::ui::HubReport;
 
 /// Print the least-privilege IAM policy for an operator, the router, or a Karpenter controller.
 ///
@@ -131,8 +132,13 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
             controller(hub, known, cluster, options.options()?)?
         }
     };
-    hub.ui.out(&document.pretty())?;
-    Ok(Ending::Done)
+    hub.ui.result(&document.pretty())?;
+    let report = HubReport {
+        policy: Some(document),
+        warnings: hub.ui.warnings(),
+        ..hub.report(&Intent::default())
+    };
+    stages::finish(&hubs, vec![report], Ending::Done)
 }
 
 /// The document, with a warning if it is too long for one managed policy.

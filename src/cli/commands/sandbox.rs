@@ -1,13 +1,11 @@
-use std::collections::BTreeMap;
-
 use clap::Subcommand;
-use serde_json::json;
 
 use super::demo;
 use crate::cli::Ending;
 use crate::error::{Error, quoted};
-use crate::sandbox::{DEFAULT_REGION, Sandbox, ServerStatus, SetupStep, ShellVariables, Up};
-use crate::ui::{Output, Ui};
+use crate::sandbox::{DEFAULT_REGION, Sandbox, ServerRecord, ServerStatus, SetupStep, ShellVariables, Up};
+use crate::ui::json::{Environment, SandboxServer, SandboxState};
+use crate::ui::{Report, Ui};
 
 /// Run a local AWS emulator to try kibus without an AWS account.
 ///
@@ -35,10 +33,13 @@ enum SandboxCommand {
 pub(super) async fn run(args: Args, ui: &Ui) -> Result<Ending, Error> {
     match args.command {
         SandboxCommand::Up => up(ui).await?,
-        SandboxCommand::Down => match Sandbox::open()?.down().await? {
-            Some(_) => ui.result("Stopped the sandbox. Everything in it is deleted.")?,
-            None => ui.result("The sandbox is not running.")?,
-        },
+        SandboxCommand::Down => {
+            ui.result(match Sandbox::open()?.down().await? {
+                Some(_) => "Stopped the sandbox. Everything in it is deleted.",
+                None => "The sandbox is not running.",
+            })?;
+            report(ui, None)?;
+        }
         SandboxCommand::Env => env(ui).await?,
         SandboxCommand::Status => status(ui).await?,
         SandboxCommand::Demo => return demo::run(ui, &report_steps(ui)).await,
@@ -57,23 +58,48 @@ pub(super) fn report_steps(ui: &Ui) -> impl Fn(SetupStep) + Sync {
 }
 
 async fn up(ui: &Ui) -> Result<(), Error> {
-    let (state, record) = match Sandbox::open()?.up(&report_steps(ui)).await? {
+    let sandbox = Sandbox::open()?;
+    let (state, record) = match sandbox.up(&report_steps(ui)).await? {
         Up::Started(record) => ("The sandbox is running", record),
         Up::AlreadyRunning(record) => ("The sandbox is already running", record),
     };
     ui.result(&format!(
         "{state} at {}. It keeps its resources in memory until it stops. Next:\n    kibus bootstrap-hub --sandbox",
         record.endpoint().url()
-    ))
+    ))?;
+    report(ui, Some(server(&sandbox, &record, true)))
+}
+
+/// The document about the sandbox.
+fn report(ui: &Ui, server: Option<SandboxServer>) -> Result<(), Error> {
+    ui.report(&Report {
+        sandbox: Some(SandboxState {
+            running: server.is_some(),
+            server,
+        }),
+        ..Report::default()
+    })
+}
+
+fn server(sandbox: &Sandbox, record: &ServerRecord, responds: bool) -> SandboxServer {
+    SandboxServer {
+        responds,
+        endpoint_url: record.endpoint().url(),
+        pid: record.pid,
+        log: sandbox.log_path().display().to_string(),
+    }
 }
 
 async fn env(ui: &Ui) -> Result<(), Error> {
     let variables = Sandbox::open()?.endpoint().await?.variables(DEFAULT_REGION);
-    if ui.output() == Output::Json {
-        let set: BTreeMap<_, _> = variables.set.into_iter().collect();
-        return ui.out(&json!({ "set": set, "unset": variables.unset }).to_string());
-    }
-    ui.out(&script(&variables))
+    ui.result(&script(&variables))?;
+    ui.report(&Report {
+        environment: Some(Environment {
+            set: variables.set.into_iter().collect(),
+            unset: variables.unset,
+        }),
+        ..Report::default()
+    })
 }
 
 /// What a shell runs to change its variables.
@@ -86,34 +112,31 @@ fn script(variables: &ShellVariables) -> String {
 
 async fn status(ui: &Ui) -> Result<(), Error> {
     let sandbox = Sandbox::open()?;
-    let status = sandbox.status().await?;
-    if ui.output() == Output::Json {
-        let value = match &status {
-            ServerStatus::Down => json!({ "running": false }),
-            ServerStatus::Up(record) | ServerStatus::Unresponsive(record) => json!({
-                "running": true,
-                "answers": matches!(status, ServerStatus::Up(_)),
-                "endpoint_url": record.endpoint().url(),
-                "pid": record.pid,
-                "log": sandbox.log_path(),
-            }),
-        };
-        return ui.out(&value.to_string());
-    }
-    match status {
-        ServerStatus::Down => ui.out("The sandbox is not running. To start it:\n    kibus sandbox up"),
-        ServerStatus::Up(record) => ui.out(&format!(
-            "The sandbox is running at {} (process {}, log {}).",
-            record.endpoint().url(),
-            record.pid,
-            sandbox.log_path().display()
-        )),
-        ServerStatus::Unresponsive(record) => ui.out(&format!(
-            "The sandbox (process {}) does not respond; its log is {}. To stop it:\n    kibus sandbox down",
-            record.pid,
-            sandbox.log_path().display()
-        )),
-    }
+    let (text, server) = match sandbox.status().await? {
+        ServerStatus::Down => (
+            "The sandbox is not running. To start it:\n    kibus sandbox up".to_owned(),
+            None,
+        ),
+        ServerStatus::Up(record) => (
+            format!(
+                "The sandbox is running at {} (process {}, log {}).",
+                record.endpoint().url(),
+                record.pid,
+                sandbox.log_path().display()
+            ),
+            Some(server(&sandbox, &record, true)),
+        ),
+        ServerStatus::Unresponsive(record) => (
+            format!(
+                "The sandbox (process {}) does not respond; its log is {}. To stop it:\n    kibus sandbox down",
+                record.pid,
+                sandbox.log_path().display()
+            ),
+            Some(server(&sandbox, &record, false)),
+        ),
+    };
+    ui.result(&text)?;
+    report(ui, server)
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
-use serde_json::json;
-
 use crate::cli::Ending;
 use crate::error::Error;
-use crate::ui::{Output, Ui};
+use crate::ui::json::Build;
+use crate::ui::{Report, Ui};
 
 /// Print the versions of kibus and its router, the commit, and the target.
 #[derive(Debug, clap::Args)]
@@ -20,17 +19,15 @@ pub(in crate::cli) const LONG: &str = concat!(
 );
 
 pub(super) async fn run(_: Args, ui: &Ui) -> Result<Ending, Error> {
-    match ui.output() {
-        Output::Text => ui.out(&format!("kibus {LONG}"))?,
-        Output::Json => ui.out(
-            &json!({
-                "version": env!("CARGO_PKG_VERSION"),
-                "commit": env!("KIBUS_COMMIT"),
-                "target": env!("KIBUS_TARGET"),
-                "router": env!("CARGO_PKG_VERSION"),
-            })
-            .to_string(),
-        )?,
-    }
+    ui.result(&format!("kibus {LONG}"))?;
+    ui.report(&Report {
+        build: Some(Build {
+            version: env!("CARGO_PKG_VERSION"),
+            commit: env!("KIBUS_COMMIT"),
+            target: env!("KIBUS_TARGET"),
+            router: env!("CARGO_PKG_VERSION"),
+        }),
+        ..Report::default()
+    })?;
     Ok(Ending::Done)
 }

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::dead_letters::{DeadLetterCause, batch_event};
+use crate::dead_letters::{DeadLetterCause, RouterAnswer, batch_event};
 use crate::model::name::{FunctionName, LogGroupName, QueueName};
 use crate::model::scope::tests::scope;
 
@@ -86,7 +86,7 @@ impl DeadLetters for FakeQueue {
         Ok(())
     }
 
-    async fn route(&self, _: &FunctionName, _: &str, letters: Vec<&DeadLetter>) -> Result<BTreeSet<String>, Fault> {
+    async fn route(&self, _: &FunctionName, _: &str, letters: Vec<&DeadLetter>) -> Result<RouterAnswer, Fault> {
         assert!(letters.len() <= 10);
         let payload = batch_event(&letters).to_string().len();
         assert!(payload < 6_291_456, "Lambda refuses a payload of {payload} bytes");
@@ -95,7 +95,10 @@ impl DeadLetters for FakeQueue {
         self.routed.lock().unwrap().extend(good);
         // The router has worked even if its answer is lost.
         self.call()?;
-        Ok(bad.into_iter().collect())
+        Ok(RouterAnswer {
+            returned: bad.into_iter().collect(),
+            ..RouterAnswer::default()
+        })
     }
 
     async fn retry_lines(&self, _: &LogGroupName, _: i64) -> Result<(Vec<String>, bool), Fault> {
@@ -141,6 +144,7 @@ async fn only_what_was_shown_and_cleared_is_deleted() {
         let expected = Treated {
             treatment,
             letters: done.chain(returned).collect(),
+            decisions: BTreeMap::new(),
             fault: None,
             stopped: false,
         };

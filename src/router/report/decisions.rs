@@ -1,11 +1,13 @@
-//! The log lines about losses and retries.
+//! The log lines about losses and retries, and the decisions that the answer to a redrive has.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::model::name::ClusterName;
 use crate::model::signal::Signal;
-use crate::router::batch::{Item, Message};
+use crate::router::batch::{Item, Message, Origin};
 use crate::router::decision::Decision;
 use crate::router::instance::InstanceId;
 
@@ -16,13 +18,14 @@ const LINES: usize = 200;
 
 /// One line for the items of one message with the same cluster and reason.
 pub(super) fn lines(request: &str, messages: &[Message], items: &[Item]) -> Vec<Value> {
-    let mut groups: BTreeMap<(usize, &str, &str, &str), Vec<&Item>> = BTreeMap::new();
-    for item in items {
-        let (what, why) = match item.decision {
-            Decision::Dropped(why) if why.loses() => ("dropped", why.as_str()),
-            Decision::Retried(why) => ("retried", why.as_str()),
-            Decision::Delivered | Decision::Dropped(_) => continue,
-        };
+    let mut groups: BTreeMap<(usize, &str, Option<&str>, &str), Vec<&Item>> = BTreeMap::new();
+    let is_logged = |item: &&Item| match item.decision {
+        Decision::Dropped(why) => why.loses(),
+        Decision::Retried(_) => true,
+        Decision::Delivered => false,
+    };
+    for item in items.iter().filter(is_logged) {
+        let (what, why) = item.decision.words();
         let cluster = item.cluster.as_ref().map_or("", |cluster| cluster.as_str());
         groups.entry((item.message, what, why, cluster)).or_default().push(item);
     }
@@ -49,6 +52,37 @@ pub(super) fn lines(request: &str, messages: &[Message], items: &[Item]) -> Vec<
             })
         })
         .collect()
+}
+
+/// What became of each message that came from no queue, by its id: the different decisions about its items. Only an
+/// operator passes such messages; Lambda passes those of the hub queue, and reads nothing of this.
+pub(in crate::router) fn answered<'a>(
+    messages: &'a [Message],
+    items: &'a [Item],
+) -> BTreeMap<&'a str, BTreeSet<Decided<'a>>> {
+    let mut all: BTreeMap<&str, BTreeSet<Decided<'_>>> = BTreeMap::new();
+    for item in items {
+        let message = &messages[item.message];
+        if message.origin == Origin::Invocation {
+            let (decision, reason) = item.decision.words();
+            let cluster = item.cluster.as_ref().map(ClusterName::as_str);
+            let decided = Decided {
+                decision,
+                reason,
+                cluster,
+            };
+            all.entry(&message.id).or_default().insert(decided);
+        }
+    }
+    all
+}
+
+/// The decision about items of a message, as the answer to a redrive has it.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub(in crate::router) struct Decided<'a> {
+    decision: &'static str,
+    reason: Option<&'static str>,
+    cluster: Option<&'a str>,
 }
 
 /// One line for the instances whose tags name another cluster than AWS's own tag. Their events go where AWS says.
@@ -99,6 +133,31 @@ mod tests {
                 line("retried", "send throttled", "a", 2, 1),
             ]
         );
+    }
+
+    #[test]
+    fn only_a_redrive_is_answered_with_decisions() {
+        let unregistered = Decision::Dropped(DropReason::Unregistered);
+        let items = [("a", Decision::Delivered), ("b", unregistered), ("b", unregistered)];
+        let items = items.map(|(cluster, decision)| item(0, cluster, decision));
+        let decisions = json!({"m": [
+            {"decision": "delivered", "reason": null, "cluster": "a"},
+            {"decision": "dropped", "reason": "unregistered", "cluster": "b"},
+        ]});
+        let receipt = String::new();
+        for (origin, expected) in [
+            (Origin::Invocation, decisions),
+            (Origin::HubQueue { receipt }, json!({})),
+        ] {
+            let message = Message {
+                id: "m".to_owned(),
+                origin,
+                body: String::new(),
+                receives: Some(2),
+                arrived: 0,
+            };
+            assert_eq!(json!(answered(&[message], &items)), expected);
+        }
     }
 
     #[test]

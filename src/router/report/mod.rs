@@ -7,6 +7,7 @@ mod metrics;
 
 use std::collections::BTreeMap;
 
+pub(super) use decisions::answered;
 use serde_json::Value;
 
 use super::batch::{Item, Message, RoutedBatch};

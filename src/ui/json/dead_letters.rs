@@ -2,10 +2,11 @@
 
 use super::object::{objects, words};
 use crate::dead_letters::report::{DeadLetterReport, ReportedLetter};
-use crate::dead_letters::treat::{LetterOutcome, Treated, Treatment};
+use crate::dead_letters::treat::{LetterOutcome, Routing, Treated, Treatment};
 use crate::dead_letters::{DeadLetterCause, DeliveryError, LetterEvent, RetryLine, Usefulness};
 use crate::model::signal::Signal;
 use crate::model::time::time_text;
+use crate::ui::text::{became, receivers};
 
 objects! {
     /// What lies in the dead-letter queue, as far as it was seen.
@@ -44,7 +45,7 @@ objects! {
         /// What the message says; null if it is not an event.
         event: Option<EventObject<'a>> = reported.event.as_ref().map(EventObject::of),
         /// What became of the message; null if it was only shown.
-        result: Option<ResultObject> = treated.map(|treated| result(reported, treated)),
+        result: Option<ResultObject<'a>> = treated.map(|treated| ResultObject::of(reported, treated)),
     }
 
     /// A line of the router's log about a message that returned to its queue.
@@ -74,10 +75,12 @@ objects! {
     }
 
     /// What became of a message.
-    ResultObject(outcome in Outcome, reason in Option<String>) {
-        status: Outcome = outcome,
-        /// Why it failed, is left or is unknown.
-        reason: Option<String> = reason,
+    ResultObject<'a>(reported in &ReportedLetter, treated in &'a Treated) {
+        status: Outcome = Outcome::of(reported, treated),
+        /// What the router decided, or why it failed, is left or is unknown. Null if it was deleted without routing.
+        reason: Option<String> = became(reported, treated),
+        /// The clusters that it was routed to, if the router says so.
+        clusters: Vec<&'a str> = receivers(treated, &reported.letter.id),
     }
 }
 
@@ -108,7 +111,12 @@ words! {
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) enum Outcome {
+    /// At least one cluster received it.
     RoutedAndDeleted,
+    /// The router dropped it, so no cluster received it.
+    DroppedAndDeleted,
+    /// The router routed or dropped it; a router of kibus 0.2.0 or earlier does not say which.
+    RoutedOrDroppedAndDeleted,
     Deleted,
     /// It stays in the queue.
     Failed,
@@ -118,26 +126,24 @@ pub(super) enum Outcome {
     Unknown,
 }
 
-/// What became of a dead letter, and why.
-fn result(reported: &ReportedLetter, treated: &Treated) -> ResultObject {
-    let (outcome, reason) = match (treated.treatment, treated.letters.get(&reported.letter.id)) {
-        (Treatment::Redrive, Some(LetterOutcome::Done)) => (Outcome::RoutedAndDeleted, None),
-        (Treatment::Purge, Some(LetterOutcome::Done)) => (Outcome::Deleted, None),
-        (_, Some(LetterOutcome::Returned)) => (Outcome::Failed, Some("the router returned it".to_owned())),
-        (_, Some(LetterOutcome::NotRouted(fault))) | (Treatment::Purge, Some(LetterOutcome::NotDeleted(fault))) => {
-            (Outcome::Failed, Some(fault.to_string()))
+impl Outcome {
+    fn of(reported: &ReportedLetter, treated: &Treated) -> Self {
+        let id = &reported.letter.id;
+        match (treated.treatment, treated.letters.get(id)) {
+            (Treatment::Purge, Some(LetterOutcome::Done)) => Self::Deleted,
+            (Treatment::Redrive, Some(LetterOutcome::Done)) => match treated.routing(id) {
+                Routing::Routed => Self::RoutedAndDeleted,
+                Routing::Dropped => Self::DroppedAndDeleted,
+                Routing::Unknown => Self::RoutedOrDroppedAndDeleted,
+            },
+            (_, Some(LetterOutcome::Returned | LetterOutcome::NotRouted(_) | LetterOutcome::NotDeleted(_))) => {
+                Self::Failed
+            }
+            (_, Some(LetterOutcome::Left)) => Self::Left,
+            (Treatment::Redrive, None) if reported.event.is_none() => Self::Left,
+            (_, None) => Self::Unknown,
         }
-        (Treatment::Redrive, Some(LetterOutcome::NotDeleted(fault))) => {
-            (Outcome::Failed, Some(format!("routed and not deleted: {fault}")))
-        }
-        (_, Some(LetterOutcome::Left)) => (Outcome::Left, Some(treated.why_left().to_owned())),
-        (Treatment::Redrive, None) if reported.event.is_none() => (Outcome::Left, Some("not an event".to_owned())),
-        (_, None) => (
-            Outcome::Unknown,
-            Some("the command was stopped during its calls".to_owned()),
-        ),
-    };
-    ResultObject::of(outcome, reason)
+    }
 }
 
 #[cfg(test)]

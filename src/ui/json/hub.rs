@@ -10,6 +10,7 @@ use super::dead_letters::DeadLettersObject;
 use super::object::{objects, words};
 use super::status::StatusObject;
 use crate::error::{Error, ErrorKind, Hint, Invocation};
+use crate::model::document::Document;
 use crate::model::field::FieldValue;
 use crate::model::name::{AccountId, ClusterName, Region, RoleName};
 use crate::model::probe::{ProbeResult, Probed};
@@ -25,7 +26,7 @@ objects! {
     HubObject<'a>(
         HubReport {
             heading: Heading { bus, account, region, label: _ },
-            global_options: options, plan, clusters, findings, probes, warnings, status, dead_letters, treated, applied, error,
+            global_options: options, plan, clusters, findings, probes, warnings, status, policy, dead_letters, treated, applied, error,
         } in &'a HubReport
     ) {
         #[cfg_attr(test, schemars(regex(pattern = "^[a-z][a-z0-9-]{0,19}$")))]
@@ -52,6 +53,9 @@ objects! {
         probes: Vec<ProbeObject<'a>> = (!probes.is_empty()).then(|| probes.iter().map(ProbeObject::of).collect()),
         /// Present for `status` only.
         status: StatusObject<'a> = status.as_ref().map(StatusObject::of),
+        /// The policy document. Present for `policy` only.
+        #[cfg_attr(test, schemars(with = "serde_json::Map<String, Value>"))]
+        policy: &'a Value = policy.as_ref().map(Document::value),
         /// Present for `dead-letters` only.
         dead_letters: DeadLettersObject<'a> = dead_letters
             .as_ref()

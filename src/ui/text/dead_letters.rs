@@ -1,9 +1,9 @@
 //! Dead letters as text.
 
-use super::Style;
 use super::escape::escape;
+use super::{Style, capitalized};
 use crate::dead_letters::report::{DeadLetterReport, ReportedLetter};
-use crate::dead_letters::treat::{LetterOutcome, Treated, Treatment};
+use crate::dead_letters::treat::{LetterOutcome, Routing, Treated, Treatment};
 use crate::dead_letters::{DeadLetterCause, DeliveryError, LetterEvent, Usefulness};
 use crate::model::time::time_text;
 use crate::ui::Heading;
@@ -110,26 +110,104 @@ pub fn treatment(treatment: Treatment, count: usize, report: &DeadLetterReport) 
     }
 }
 
-/// What became of the dead letters.
+/// What became of the dead letters: a line for each that was tried, and the counts.
 #[must_use]
-pub fn treated(treated: &Treated) -> String {
+pub fn treated(report: &DeadLetterReport, treated: &Treated) -> String {
     let count = |became: fn(&LetterOutcome) -> bool| treated.count(became);
-    let done = match treated.treatment {
-        Treatment::Redrive => "Routed and deleted",
-        Treatment::Purge => "Deleted",
+    let done = |routing: Routing| {
+        let done = treated
+            .letters
+            .iter()
+            .filter(|(_, outcome)| **outcome == LetterOutcome::Done);
+        done.filter(|(id, _)| treated.routing(id) == routing).count()
     };
-    let mut parts = vec![format!("{done} {}", treated.done())];
-    for (word, count) in [
+    let mut counts = match treated.treatment {
+        Treatment::Redrive => vec![
+            ("routed and deleted", done(Routing::Routed)),
+            ("dropped and deleted", done(Routing::Dropped)),
+            ("routed or dropped, and deleted", done(Routing::Unknown)),
+        ],
+        Treatment::Purge => vec![("deleted", treated.done())],
+    };
+    let first = counts[0].0;
+    counts.extend([
         ("returned by the router", count(|one| *one == LetterOutcome::Returned)),
         (
             "failed",
             count(|one| matches!(one, LetterOutcome::NotRouted(_) | LetterOutcome::NotDeleted(_))),
         ),
         (treated.why_left(), count(|one| *one == LetterOutcome::Left)),
-    ] {
-        if count > 0 {
-            parts.push(format!("{word} {count}"));
+    ]);
+    let counts = counts.into_iter();
+    let counts = counts.filter(|(word, count)| *count > 0 || *word == first && treated.done() == 0);
+    let counts: Vec<String> = counts.map(|(word, count)| format!("{word} {count}")).collect();
+    let tried = report
+        .letters
+        .iter()
+        .filter(|_| treated.treatment == Treatment::Redrive);
+    let tried = tried.filter(|one| !matches!(treated.letters.get(&one.letter.id), None | Some(LetterOutcome::Left)));
+    let mut lines: Vec<String> = tried.map(|one| line(one, treated)).collect();
+    lines.push(format!("{}.", capitalized(&counts.join(", "))));
+    lines.join("\n")
+}
+
+fn line(reported: &ReportedLetter, treated: &Treated) -> String {
+    let title = reported.event.as_ref().map_or(String::new(), title);
+    let became = became(reported, treated).unwrap_or_default();
+    format!("  {}, {title}: {became}", escape(&reported.letter.id))
+}
+
+/// What became of a dead letter, and why; `None` if it was deleted as asked.
+#[must_use]
+pub fn became(reported: &ReportedLetter, treated: &Treated) -> Option<String> {
+    let id = &reported.letter.id;
+    Some(match (treated.treatment, treated.letters.get(id)) {
+        (Treatment::Purge, Some(LetterOutcome::Done)) => return None,
+        (_, Some(LetterOutcome::Done)) => match treated.routing(id) {
+            Routing::Unknown => "routed or dropped: this router does not say".to_owned(),
+            Routing::Routed | Routing::Dropped => decided(treated, id),
+        },
+        (_, Some(LetterOutcome::Returned)) => match treated.routing(id) {
+            Routing::Unknown => "the router returned it".to_owned(),
+            Routing::Routed | Routing::Dropped => format!("the router returned it: {}", decided(treated, id)),
+        },
+        (_, Some(LetterOutcome::NotRouted(fault))) | (Treatment::Purge, Some(LetterOutcome::NotDeleted(fault))) => {
+            fault.to_string()
         }
+        (Treatment::Redrive, Some(LetterOutcome::NotDeleted(fault))) => match treated.routing(id) {
+            Routing::Unknown => format!("routed or dropped, and not deleted: {fault}"),
+            Routing::Routed | Routing::Dropped => format!("{}, and not deleted: {fault}", decided(treated, id)),
+        },
+        (_, Some(LetterOutcome::Left)) => treated.why_left().to_owned(),
+        (Treatment::Redrive, None) if reported.event.is_none() => "not an event".to_owned(),
+        (_, None) => "the command was stopped during its calls".to_owned(),
+    })
+}
+
+/// The clusters that received a dead letter.
+pub(in crate::ui) fn receivers<'a>(treated: &'a Treated, id: &str) -> Vec<&'a str> {
+    let decisions = treated.decisions.get(id).into_iter().flatten();
+    let delivered = decisions.filter(|one| one.decision == "delivered");
+    delivered.filter_map(|one| one.cluster.as_deref()).collect()
+}
+
+/// The decisions of the router about a dead letter.
+fn decided(treated: &Treated, id: &str) -> String {
+    let mut parts = Vec::new();
+    if treated.routing(id) == Routing::Routed {
+        parts.push(match receivers(treated, id).as_slice() {
+            [] => "routed".to_owned(),
+            clusters => format!("routed to {}", clusters.join(", ")),
+        });
     }
-    format!("{}.", parts.join(", "))
+    let others = treated.decisions.get(id).into_iter().flatten();
+    parts.extend(others.filter(|one| one.decision != "delivered").map(|one| {
+        let cluster = one.cluster.as_ref().map(|name| format!(", for cluster {name}"));
+        let (reason, cluster) = (
+            one.reason.as_deref().unwrap_or("no reason"),
+            cluster.unwrap_or_default(),
+        );
+        format!("{}: {reason}{cluster}", one.decision)
+    }));
+    escape(&parts.join("; ")).into_owned()
 }

@@ -20,7 +20,8 @@ mod status;
 pub(crate) mod tests;
 mod value;
 
-pub use dead_letters::{dead_letters, treated, treatment};
+pub(super) use dead_letters::receivers;
+pub use dead_letters::{became, dead_letters, treated, treatment};
 pub use error::sentences;
 pub(super) use error::{error, hint, warning};
 pub use escape::escape;
@@ -37,6 +38,16 @@ use super::paint::Paint;
 
 /// The smallest width to which text is folded.
 const NARROW: usize = 24;
+
+/// A text whose first letter is a capital.
+#[must_use]
+pub fn capitalized(text: &str) -> String {
+    let mut text = text.to_owned();
+    if let Some(first) = text.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    text
+}
 
 /// How to format a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,9 +1,11 @@
 //! Each result of a dead letter, in words that the schema has.
 
-use serde_json::json;
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
 
 use super::*;
-use crate::dead_letters::DeadLetter;
+use crate::dead_letters::{DeadLetter, RouterAnswer};
 use crate::model::fault::{Fault, FaultKind};
 use crate::model::sample_event::sample_event;
 use crate::model::scope::tests::scope;
@@ -53,8 +55,18 @@ fn each_dead_letter_has_its_result() {
     let treated = |treatment, outcome: Option<LetterOutcome>| Treated {
         treatment,
         letters: outcome.map(|outcome| ("m".to_owned(), outcome)).into_iter().collect(),
+        decisions: BTreeMap::new(),
         fault: None,
         stopped: false,
+    };
+    // As the router says it.
+    let decided = |outcome, decisions: Value| {
+        let answer = json!({"batchItemFailures": [], "decisions": {"m": decisions}}).to_string();
+        let decisions = RouterAnswer::read(answer.as_bytes(), &["m"]).decisions;
+        Treated {
+            decisions,
+            ..treated(Redrive, Some(outcome))
+        }
     };
     let stopped = |treatment, outcome| Treated {
         stopped: true,
@@ -65,7 +77,41 @@ fn each_dead_letter_has_its_result() {
         (
             true,
             Some(treated(Redrive, Some(Done))),
-            json!(["redrive", {"status": "routed-and-deleted", "reason": null}]),
+            json!(["redrive", {
+                "status": "routed-or-dropped-and-deleted", "reason": "routed or dropped: this router does not say",
+            }]),
+        ),
+        (
+            true,
+            Some(decided(
+                Done,
+                json!([
+                    {"decision": "delivered", "reason": null, "cluster": "base"},
+                    {"decision": "dropped", "reason": "unregistered", "cluster": "other"},
+                ]),
+            )),
+            json!(["redrive", {
+                "status": "routed-and-deleted", "reason": "routed to base; dropped: unregistered, for cluster other",
+                "clusters": ["base"],
+            }]),
+        ),
+        (
+            true,
+            Some(decided(
+                Done,
+                json!([{"decision": "dropped", "reason": "no tags seen", "cluster": null}]),
+            )),
+            json!(["redrive", {"status": "dropped-and-deleted", "reason": "dropped: no tags seen"}]),
+        ),
+        (
+            true,
+            Some(decided(
+                Returned,
+                json!([{"decision": "retried", "reason": "queue denied", "cluster": "base"}]),
+            )),
+            json!(["redrive", {
+                "status": "failed", "reason": "the router returned it: retried: queue denied, for cluster base",
+            }]),
         ),
         (
             true,
@@ -85,7 +131,7 @@ fn each_dead_letter_has_its_result() {
         (
             true,
             Some(treated(Redrive, Some(NotDeleted(fault())))),
-            json!(["redrive", {"status": "failed", "reason": "routed and not deleted: x:Call: no answer"}]),
+            json!(["redrive", {"status": "failed", "reason": "routed or dropped, and not deleted: x:Call: no answer"}]),
         ),
         (
             true,
@@ -125,6 +171,10 @@ fn each_dead_letter_has_its_result() {
         }
         .to_json();
         assert_eq!(objection(&document), None, "{name}");
+        let mut expected = expected;
+        if let Some(result) = expected[1].as_object_mut() {
+            result.entry("clusters").or_insert(json!([]));
+        }
         let letters = &document["hubs"][0]["dead_letters"];
         assert_eq!(
             json!([letters["action"], letters["messages"][0]["result"]]),

@@ -1,0 +1,122 @@
+//! Every command with JSON output: one document that the schema describes, or wrong usage.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::support::stage::Stage;
+
+/// Each command, and the members that its document has besides those of every document. `error` is one of them where the
+/// command fails here; without members it has no JSON output.
+const COMMANDS: &[(&str, &[&str])] = &[
+    ("bootstrap-hub --dry-run", &["/hubs/0/changes/0"]),
+    ("add-cluster base", &["/hubs/0/error"]),
+    ("remove-cluster base", &["/hubs/0/error"]),
+    ("verify", &["/hubs/0/error"]),
+    ("status", &["/hubs/0/error"]),
+    ("list", &["/hubs"]),
+    ("dead-letters", &["/hubs/0/error"]),
+    ("rollback", &["/hubs/0/error"]),
+    ("teardown", &["/hubs/0/changes"]),
+    ("explain K203", &["/explanation/text"]),
+    ("policy operator", &["/hubs/0/policy/Statement"]),
+    ("policy router", &["/hubs/0/policy/Statement"]),
+    ("policy controller base", &["/hubs/0/policy/Statement"]),
+    ("sandbox up", &["/error"]),
+    ("sandbox down", &["/sandbox/server"]),
+    ("sandbox env", &["/error"]),
+    ("sandbox status", &["/sandbox/running"]),
+    ("completions bash", &[]),
+    ("man", &[]),
+    ("version", &["/build/commit"]),
+    ("reference", &[]),
+];
+
+fn objection(document: &Value) -> Option<String> {
+    let schema = serde_json::from_str(include_str!("../docs/plan.schema.json")).unwrap();
+    let mut compiler = boon::Compiler::new();
+    compiler.add_resource("plan.schema.json", schema).unwrap();
+    let mut schemas = boon::Schemas::new();
+    let index = compiler.compile("plan.schema.json", &mut schemas).unwrap();
+    schemas.validate(document, index).err().map(|e| e.to_string())
+}
+
+/// Checks what a command wrote, and returns its document.
+fn document(line: &str, output: &Output) -> Value {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let document = serde_json::from_str(&text);
+    let document =
+        document.unwrap_or_else(|e| panic!("{line}: {e}: {text}{}", String::from_utf8_lossy(&output.stderr)));
+    assert_eq!(objection(&document), None, "{line}: {text}");
+    document
+}
+
+#[tokio::test]
+async fn every_command_writes_one_document_or_is_refused() {
+    let stage = Stage::open().await;
+    let home = TempDir::new().unwrap();
+    for (line, members) in COMMANDS {
+        let mut command = stage.kibus(line);
+        command
+            .args(["--output", "json"])
+            .env("KIBUS_SANDBOX_HOME", home.path());
+        let output = command.output().unwrap();
+        if members.is_empty() {
+            assert_eq!((output.status.code(), output.stdout.len()), (Some(64), 0), "{line}");
+            continue;
+        }
+        let document = document(line, &output);
+        for member in *members {
+            assert!(document.pointer(member).is_some(), "{line}: no {member} in {document}");
+        }
+        let failed = members.iter().any(|member| member.ends_with("error"));
+        assert_eq!(output.status.code(), Some(i32::from(failed)), "{line}: {document}");
+    }
+}
+
+#[test]
+fn the_demo_writes_one_document() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kibus"));
+    command
+        .args(["sandbox", "demo", "--output", "json"])
+        .env("AWS_EC2_METADATA_DISABLED", "true");
+    let output = command.output().unwrap();
+    let document = document("sandbox demo", &output);
+    assert!(
+        output.status.success() && document["demo"]["sent"].as_u64() > Some(0),
+        "{document}"
+    );
+}
+
+#[test]
+fn the_table_has_every_command() {
+    let pages = TempDir::new().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kibus"));
+    assert!(
+        command
+            .args(["man", "--directory"])
+            .arg(pages.path())
+            .status()
+            .unwrap()
+            .success()
+    );
+    let names = fs::read_dir(pages.path())
+        .unwrap()
+        .map(|page| page.unwrap().file_name());
+    let names: BTreeSet<String> = names.map(|name| name.into_string().unwrap()).collect();
+    let page = |line: &str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        let page = |count: usize| format!("kibus-{}.1", words[..count].join("-"));
+        (1..=words.len()).rev().map(page).find(|page| names.contains(page))
+    };
+    let lines = COMMANDS.iter().map(|(line, _)| *line).chain(["sandbox demo"]);
+    let tested: BTreeMap<String, &str> = lines.filter_map(|line| Some((page(line)?, line))).collect();
+    let groups = ["kibus.1", "kibus-policy.1", "kibus-sandbox.1"];
+    let untested = names
+        .iter()
+        .filter(|name| !tested.contains_key(*name) && !groups.contains(&name.as_str()));
+    assert_eq!(untested.collect::<Vec<_>>(), Vec::<&String>::new());
+}
