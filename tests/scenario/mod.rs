@@ -118,6 +118,7 @@ scenarios! {
     several_hubs
     status
     teardown
+    ten_faults
     throttled
     two_buses
     two_regions
