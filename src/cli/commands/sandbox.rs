@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::demo;
 use crate::cli::Ending;
-use crate::error::{Error, quoted};
+use crate::error::{Error, Invocation, quoted};
 use crate::sandbox::{DEFAULT_REGION, Sandbox, ServerStatus, SetupStep, ShellVariables, Up};
 use crate::ui::{Output, Ui};
 
@@ -62,8 +62,9 @@ async fn up(ui: &Ui) -> Result<(), Error> {
         Up::AlreadyRunning(record) => ("The sandbox is already running", record),
     };
     ui.result(&format!(
-        "{state} at {}. It keeps its resources in memory until it stops. Next:\n    kibus bootstrap-hub --sandbox",
-        record.endpoint().url()
+        "{state} at {}. It keeps its resources in memory until it stops. Next:\n    {}",
+        record.endpoint().url(),
+        Invocation::kibus("bootstrap-hub").line(" --sandbox")
     ))
 }
 
