@@ -260,6 +260,7 @@ impl Error {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::path::Path;
     use std::process::Command;
 
     use proptest::prelude::*;
@@ -307,6 +308,43 @@ pub(crate) mod tests {
         ] {
             assert_eq!(endings.iter().max().unwrap().exit_code(), code, "{endings:?}");
         }
+    }
+
+    /// A command that reaches a bus is an [`Invocation`], which [`Invocation::line`] completes; no other text spells one.
+    #[test]
+    fn only_an_invocation_prints_a_command_about_a_bus() {
+        let commands =
+            "add-cluster bootstrap-hub dead-letters list policy remove-cluster rollback status teardown verify";
+        let mut directories = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+        let mut found = Vec::new();
+        while let Some(directory) = directories.pop() {
+            for path in std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()) {
+                let name = path.file_name().unwrap().to_str().unwrap();
+                match path.extension() {
+                    None if name != "tests" => directories.push(path),
+                    Some(kind) if kind == "rs" && !["tests.rs", "hostile.rs"].contains(&name) => {
+                        let text = std::fs::read_to_string(&path).unwrap();
+                        let code = text
+                            .split("#[cfg(test)]\nmod ")
+                            .next()
+                            .unwrap()
+                            .split("#[cfg(test)]\npub(crate) mod");
+                        let lines = code.take(1).flat_map(str::lines).map(str::trim);
+                        let lines = lines.filter(|line| !line.starts_with("//"));
+                        let spells = |line: &&str| {
+                            let mut commands = commands.split(' ');
+                            commands.any(|command| line.contains(&format!("kibus {command}")))
+                        };
+                        found.extend(lines.filter(spells).map(str::to_owned));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        // It needs no bus.
+        let sentence = "no finding has this code; codes are like K203, and `kibus verify` prints them";
+        found.retain(|line| !line.contains(sentence));
+        assert_eq!(found, Vec::<String>::new());
     }
 
     #[test]

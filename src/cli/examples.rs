@@ -9,7 +9,7 @@ pub(super) type Example = (&'static str, &'static str);
 pub(super) const EXIT_CODES: [(&str, &str); 7] = [
     ("0", "Done, or nothing to do"),
     ("1", "Failed; for verify also: something could not be read"),
-    ("2", "verify: findings; --dry-run --detailed-exitcode: changes"),
+    ("2", "verify: findings that need work; --detailed-exitcode: changes"),
     ("3", "Not confirmed; nothing was changed"),
     ("4", "Refused: not managed by kibus, or a check failed"),
     ("64", "Wrong usage or input"),

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::pattern::matches_action;
 use crate::model::document::{Document, texts};
 use crate::model::policy::is_ours;
+use crate::model::queue_policy::is_locked;
 
 /// The ARNs of the queues that a policy allows to receive from, as they are written, with wildcards. A statement with
 /// `*` as its resource names no queue.
@@ -26,17 +27,27 @@ pub fn queues_received_from(policy: &Document) -> BTreeSet<String> {
 /// actions may allow it too.
 #[must_use]
 pub fn other_senders(policy: &Document) -> BTreeSet<String> {
-    let allows = |statement: &&Value| {
-        let sends = has_action(statement, "sqs:SendMessage") || statement.get("NotAction").is_some();
-        statement["Effect"] == "Allow" && sends && !is_ours(statement)
-    };
     policy
         .statements()
         .into_iter()
-        .filter(allows)
+        .filter(|statement| allows_to_send(statement) && !is_ours(statement))
         .flat_map(principals)
         .map(str::to_owned)
         .collect()
+}
+
+/// Whether the policy of a queue allows everyone to send, in a statement without conditions, and does not have the lock.
+#[must_use]
+pub fn lets_anyone_send(policy: &Document) -> bool {
+    let anyone = |statement: &Value| {
+        allows_to_send(statement) && statement.get("Condition").is_none() && principals(statement).contains(&"*")
+    };
+    !is_locked(policy) && policy.statements().into_iter().any(anyone)
+}
+
+fn allows_to_send(statement: &Value) -> bool {
+    let sends = has_action(statement, "sqs:SendMessage") || statement.get("NotAction").is_some();
+    statement["Effect"] == "Allow" && sends
 }
 
 fn principals(statement: &Value) -> Vec<&str> {

@@ -7,17 +7,35 @@ use serde::Serialize;
 
 use crate::error::{Hint, Invocation};
 
-/// How urgent a finding is; the most urgent sorts first.
+/// How urgent a finding is; the most urgent sorts first. A check fails for critical findings and errors, not for warnings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Severity {
-    /// Events are lost or late, or someone has permissions that they should not have.
+    /// Events are lost or late now, or someone has permissions that they should not have.
     Critical,
-    /// Events are delivered; something can fail, or is unknown.
+    /// Needs work: something differs from the configuration, can fail, or is unknown. Events may be delivered all the same.
+    Error,
+    /// Needs no work now: it may be wrong or end by itself, or kibus cannot judge it.
     Warning,
-    /// Not urgent.
-    Info,
+}
+
+impl Severity {
+    /// The severity as a word.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Critical => "critical",
+            Self::Error => "error",
+            Self::Warning => "warning",
+        }
+    }
+
+    /// Whether someone has to do something about it.
+    #[must_use]
+    pub fn needs_work(self) -> bool {
+        self < Self::Warning
+    }
 }
 
 macro_rules! codes {
@@ -74,7 +92,7 @@ codes! {
     HubQueueMissing = "K101", Critical, "events cannot pass the hub, or are lost if they cannot be delivered";
     RoleMissing = "K102", Critical, "the router cannot run, and events pile up in the hub queue";
     RouterPolicyMissing = "K103", Critical, "the router has no permissions, and events pile up in the hub queue";
-    LogGroupMissing = "K104", Warning, "dropped events and their reasons are not logged, and the router's metrics stop";
+    LogGroupMissing = "K104", Error, "dropped events and their reasons are not logged, and the router's metrics stop";
     FunctionMissing = "K105", Critical, "no event is routed, and events pile up in the hub queue";
     AliasMissing = "K106", Critical, "no event is routed, and events pile up in the hub queue";
     MappingMissing = "K107", Critical, "nothing reads the hub queue, and events pile up in it";
@@ -85,34 +103,34 @@ codes! {
     HubQueueChanged = "K201", Critical, "events may be rejected or lost early, or others may read or forge them";
     RoleChanged = "K202", Critical, "the router may not run, or other principals may assume its role";
     RouterPolicyChanged = "K203", Critical, "the router may fail to deliver, or has permissions that it does not need";
-    LogGroupChanged = "K204", Info, "the router's log has another retention than configured";
-    FunctionChanged = "K205", Warning, "the router may be slow, fail, or route to the wrong place";
-    AliasChanged = "K206", Warning, "the live version has other settings than configured";
-    MappingChanged = "K207", Warning, "events may be delivered late, or again if one event of a batch fails";
+    LogGroupChanged = "K204", Error, "the router's log has another retention than configured";
+    FunctionChanged = "K205", Error, "the router may be slow, fail, or route to the wrong place";
+    AliasChanged = "K206", Error, "the live version has other settings than configured";
+    MappingChanged = "K207", Error, "events may be delivered late, or again if one event of a batch fails";
     RuleChanged = "K208", Critical, "events that it no longer matches reach no cluster";
-    TagsChanged = "K209", Warning, "routing is unchanged; kibus and its policies use tags to identify the resources of a bus";
+    TagsChanged = "K209", Error, "routing is unchanged; kibus and its policies use tags to identify the resources of a bus";
     ClusterQueueChanged = "K210", Critical, "this cluster's events may be lost early, or others may read or forge them";
     ControllerPolicyChanged = "K211", Critical, "this Karpenter may not be able to read its queue, or has permissions that it does not need";
     CodeChanged = "K220", Critical, "unknown code routes events, or will once a version is published";
     MappingDisabled = "K222", Critical, "nothing reads the hub queue, and events pile up in it";
-    UpdateFailed = "K224", Warning, "the change was not applied, and the live version still runs with the old settings";
+    UpdateFailed = "K224", Error, "the change was not applied, and the live version still runs with the old settings";
     MappingFiltered = "K225", Critical, "events that match none of the patterns are deleted silently, and reach no cluster";
     RuleDisabled = "K223", Critical, "events of this kind reach no cluster at all";
     KeyBlocksEventBridge = "K226", Critical, "EventBridge cannot send to the queues, and every event is lost silently";
-    NotConfigured = "K301", Info, "it is not part of the current configuration";
+    NotConfigured = "K301", Error, "it is not part of the current configuration";
     NotManaged = "K302", Critical, "kibus does not change it, and the bus lacks its own resource of this name";
-    ForeignStatements = "K303", Critical, "kibus does not change the policy, so its permissions cannot be fixed";
+    ForeignStatements = "K303", Error, "kibus does not change the policy, so its permissions cannot be fixed";
     QueueNameTaken = "K304", Critical, "two clusters would share one queue, and each would delete the other's events";
-    ForeignTargets = "K305", Info, "kibus does not delete a rule that another tool or person still uses";
-    DuplicateMapping = "K306", Warning, "events are routed, but the duplicate uses the router's concurrency too";
-    NewerRouter = "K307", Info, "the router works; this kibus is too old to judge or change it";
+    ForeignTargets = "K305", Error, "kibus does not delete a rule that another tool or person still uses";
+    DuplicateMapping = "K306", Error, "events are routed, but the duplicate uses the router's concurrency too";
+    NewerRouter = "K307", Warning, "the router works; this kibus is too old to judge or change it";
     NoRoleSpace = "K308", Critical, "the policy cannot be written, and this Karpenter cannot read its queue";
-    OptionNotApplicable = "K309", Warning, "the hub does not change until another value is set";
-    FunctionFailed = "K310", Warning, "Lambda rejects every update; events are routed while the live version can run";
+    OptionNotApplicable = "K309", Error, "the hub does not change until another value is set";
+    FunctionFailed = "K310", Error, "Lambda rejects every update; events are routed while the live version can run";
     RouterRole = "K311", Critical, "the router and a Karpenter controller would have each other's permissions";
-    OrphanedPolicy = "K312", Critical, "if its queue was deleted by mistake, this Karpenter receives no interruption; otherwise the permission is a leftover";
-    Denied = "K401", Warning, "its state is unknown";
-    Unreadable = "K402", Warning, "its state is unknown", "run it again; -vv shows every call" => "verify -vv";
+    OrphanedPolicy = "K312", Critical, "if the cluster still exists, its Karpenter receives no interruption; otherwise the permission is a leftover";
+    Denied = "K401", Error, "its state is unknown";
+    Unreadable = "K402", Error, "its state is unknown", "run it again; -vv shows every call" => "verify -vv";
     DeadLetters = "K501", Critical, "these events reached no cluster; SQS keeps them for 14 days after they were sent";
     QueueUnread = "K502", Critical, "no Karpenter seems to read this queue, and each message expires after 300 seconds";
     HubQueueNotDraining = "K503", Critical, "events arrive faster than they are routed, or are not routed at all";
@@ -127,7 +145,7 @@ codes! {
     ProbeNotDelivered = "K511", Critical, "the router would not deliver this cluster's events either", "add the cluster again, then repeat the probe";
     QueueNotRead = "K512", Critical, "Karpenter is not reading this queue and misses every interruption", "check which queue this Karpenter reads, as printed above; after the change, repeat the probe";
     ForeignRedrive = "K515", Critical, "anyone who can send to the other queue can send to this one, past its queue policy";
-    ProbeUnknown = "K513", Warning, "the probe has no result, so the path of events is unknown", "repeat the probe when AWS answers the call" => "verify --probe";
+    ProbeUnknown = "K513", Error, "the probe has no result, so the path of events is unknown", "repeat the probe when AWS answers the call" => "verify --probe";
 }
 
 impl FindingCode {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::target::{HubTarget, Others, Target};
+use super::target::{HubTarget, Target};
 use super::{Blocked, Case, Intent, clusters, confirm, key, live_version, names, orphan, redrive, router_code};
 use crate::error::{Hint, Invocation};
 use crate::model::fact::Fact;
@@ -40,15 +40,12 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
     };
     let scope = &survey.scope;
     let by_queue = clusters::kept_by_queue(survey, target);
-    let mut findings = missing(survey, target)?;
+    let mut findings = orphans(survey, target);
+    findings.extend(missing(survey, target, &findings)?);
     let absent_roles = absent_roles(survey);
     findings.extend(finding::changed(scope, &case.plan, refusals, &absent_roles, survey.now));
     router_code::fix_by_option(case, router, &mut findings);
     findings.extend(finding::refused(scope, refusals));
-    if target.others == Others::Keep && confirm::prefix(survey).is_ok() {
-        let orphans = orphan::strays(survey).into_iter().filter_map(|stray| stray.orphan);
-        findings.extend(orphans.map(|orphan| finding::orphan(orphan.resource.id(), orphan.cluster)));
-    }
     for (name, tags) in survey.clusters() {
         if tags.being_deleted(survey.now) && target.checks(&name) {
             let queue = ResourceId::Queue(survey.cluster_queue(&name));
@@ -82,12 +79,25 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
     Ok(())
 }
 
-/// Findings for clusters that are not registered, but of which some resource exists.
-fn missing(survey: &Survey, target: &Target) -> Result<Vec<Finding>, Blocked> {
+/// Findings for clusters whose queue is missing, while a controller role has their policy.
+fn orphans(survey: &Survey, target: &Target) -> Vec<Finding> {
+    if confirm::prefix(survey).is_err() {
+        return Vec::new();
+    }
+    let orphans = orphan::strays(survey).into_iter().filter_map(|stray| {
+        let cluster = stray.orphan?.cluster;
+        target.checks(&cluster).then(|| finding::orphan(&stray.role, cluster))
+    });
+    orphans.collect()
+}
+
+/// Findings for other clusters that are not registered, but of which some resource exists.
+fn missing(survey: &Survey, target: &Target, orphans: &[Finding]) -> Result<Vec<Finding>, Blocked> {
     if survey.discovered.fault().is_some() || confirm::prefix(survey).is_err() {
         return Ok(Vec::new());
     }
-    let unregistered = names::unregistered(survey, &target.kept());
+    let mut unregistered = names::unregistered(survey, &target.kept());
+    unregistered.retain(|name| orphans.iter().all(|orphan| orphan.cluster.as_ref() != Some(name)));
     let exists = |name: &ClusterName| names::leaves_traces(survey, name);
     let (exist, unknown): (BTreeSet<_>, BTreeSet<_>) = unregistered.into_iter().partition(exists);
     names::all_known(survey, &unknown)?;

@@ -121,6 +121,7 @@ scenarios! {
     status
     status_watch
     teardown
+    ten_faults
     throttled
     two_buses
     two_regions

@@ -2,7 +2,7 @@ use clap::Subcommand;
 
 use super::demo;
 use crate::cli::Ending;
-use crate::error::{Error, quoted};
+use crate::error::{Error, Invocation, quoted};
 use crate::sandbox::{DEFAULT_REGION, Sandbox, ServerRecord, ServerStatus, SetupStep, ShellVariables, Up};
 use crate::ui::json::{Environment, SandboxServer, SandboxState};
 use crate::ui::{Report, Ui};
@@ -64,8 +64,9 @@ async fn up(ui: &Ui) -> Result<(), Error> {
         Up::AlreadyRunning(record) => ("The sandbox is already running", record),
     };
     ui.result(&format!(
-        "{state} at {}. It keeps its resources in memory until it stops. Next:\n    kibus bootstrap-hub --sandbox",
-        record.endpoint().url()
+        "{state} at {}. It keeps its resources in memory until it stops. Next:\n    {}",
+        record.endpoint().url(),
+        Invocation::kibus("bootstrap-hub").line(" --sandbox")
     ))?;
     report(ui, Some(server(&sandbox, &record, true)))
 }

@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::future::{OptionFuture, join_all};
 
@@ -20,8 +20,8 @@ use crate::ui::{HubReport, text};
 /// Check the hub and its clusters for drift; change nothing.
 ///
 /// Runs the self-test of the live router, which sends a message to the probe queue. Each finding has a code, which
-/// `kibus explain CODE` describes. Exits with 0 without findings, with 2 if there are findings, and with 1 if something
-/// could not be read.
+/// `kibus explain CODE` describes. -v shows what each means, and what differs. Exits with 2 if findings need work
+/// (critical, error), with 0 if there are only warnings or none, and with 1 if something could not be read.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     /// Names of EKS clusters to check, besides the hub [default: all].
@@ -48,7 +48,7 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
             Ok((survey, target)) => check(&hubs, hub, &survey, &target)?,
             Err(error) => hub.left_out(error)?,
         };
-        if report.error.is_none() && !report.findings.is_empty() {
+        if report.error.is_none() && report.findings.iter().any(|finding| finding.severity.needs_work()) {
             ending = Ending::With(ErrorKind::Differences);
         }
         reports.push(report);
@@ -117,7 +117,15 @@ fn show_probes(hub: &ConnectedHub, survey: &Survey, target: &Target) -> Result<(
 }
 
 fn show(hub: &ConnectedHub, survey: &Survey, intent: &Intent) -> Result<(), Error> {
-    let clusters = match (intent.clusters.len(), survey.discovered.fault()) {
+    // A cluster whose queue is missing is one too.
+    let found = intent.findings.iter().filter_map(|finding| finding.cluster.as_ref());
+    let names: BTreeSet<_> = intent
+        .clusters
+        .iter()
+        .map(|cluster| &cluster.name)
+        .chain(found)
+        .collect();
+    let clusters = match (names.len(), survey.discovered.fault()) {
         (_, Some(_)) => "clusters unknown".to_owned(),
         (1, None) => "1 cluster".to_owned(),
         (count, None) => format!("{count} clusters"),

@@ -109,7 +109,11 @@ impl Particulars for Rule {
     }
 
     fn trouble(&self, _now: u64) -> Option<(FindingCode, String)> {
-        (!self.enabled).then(|| (FindingCode::RuleDisabled, "disabled".to_owned()))
+        match (self.enabled, &self.target) {
+            (false, _) => Some((FindingCode::RuleDisabled, "disabled".to_owned())),
+            (true, None) => Some((FindingCode::RuleChanged, "target missing".to_owned())),
+            (true, Some(_)) => None,
+        }
     }
 
     fn summary(&self) -> String {

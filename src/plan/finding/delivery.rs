@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Finding, FindingCode, Fix, Subject};
+use super::{Finding, FindingCode, Fix, Severity, Subject};
 use crate::error::{Hint, Invocation, quoted};
 use crate::model::name::{ClusterName, QueueName};
 use crate::model::resource::{FunctionMapping, ResourceId};
@@ -46,10 +46,15 @@ pub fn traffic(scope: &Scope, seen: &Traffic, clusters: &BTreeMap<QueueName, Clu
     findings
 }
 
-/// A finding whose counts may be a minute old.
+/// A finding whose counts may be a minute old. Messages that wait may be received now; dead letters stay until someone
+/// acts.
 fn unwatched(mut finding: Finding) -> Finding {
     finding.message.push_str("; the counts may be stale");
-    finding.unconfirmed()
+    let severity = match finding.code {
+        FindingCode::DeadLetters => Severity::Error,
+        _ => Severity::Warning,
+    };
+    finding.at_most(severity)
 }
 
 fn dead_letters(scope: &Scope, samples: &[Depth]) -> Option<Finding> {
@@ -58,8 +63,8 @@ fn dead_letters(scope: &Scope, samples: &[Depth]) -> Option<Finding> {
     (count > 0).then(|| {
         let queue = ResourceId::Queue(scope.dead_letter_queue());
         let message = format!("about {}", counted(count, "dead letter"));
-        let command = Invocation::kibus("dead-letters");
-        found(FindingCode::DeadLetters, queue, message).fixed_by(Fix::Command(command))
+        let advice = Hint::command("read the reason of each", Invocation::kibus("dead-letters"));
+        found(FindingCode::DeadLetters, queue, message).fixed_by(Fix::Advice(advice))
     })
 }
 
@@ -68,7 +73,8 @@ fn backlog(scope: &Scope, samples: &[Depth]) -> Option<Finding> {
     is_standing(samples).then(|| {
         let message = format!("about {} waiting, and not decreasing", counted(last.waiting, "message"));
         let queue = ResourceId::Queue(scope.hub_queue());
-        found(FindingCode::HubQueueNotDraining, queue, message).fixed_by(Fix::Command(router_log(scope)))
+        let advice = Hint::command("read the reason in the router's log", router_log(scope));
+        found(FindingCode::HubQueueNotDraining, queue, message).fixed_by(Fix::Advice(advice))
     })
 }
 
@@ -182,7 +188,6 @@ fn counted(count: u64, what: &str) -> String {
 mod tests {
     use super::*;
     use crate::model::scope::tests::scope;
-    use crate::plan::finding::Severity;
 
     fn depth(waiting: u64, in_flight: u64) -> Depth {
         Depth { waiting, in_flight }
@@ -239,7 +244,7 @@ mod tests {
         findings(seen).iter().map(|finding| finding.code.as_str()).collect()
     }
 
-    /// S12: a count is a problem only after a minute, and before that a warning that says so.
+    /// S12: a count is certain only after a minute, and before that less urgent, and the message says so.
     #[test]
     fn a_queue_is_judged_by_what_it_is_for() {
         for (queue, samples, expected) in [
@@ -256,7 +261,11 @@ mod tests {
             ("karpenter-base", vec![depth(5, 0), depth(5, 1), depth(5, 0)], None),
             ("karpenter-nobody", vec![depth(5, 0), depth(5, 0)], None),
         ] {
-            for (watched, severity) in [(false, Severity::Warning), (true, Severity::Critical)] {
+            let stale = match expected {
+                Some("K501") => Severity::Error,
+                _ => Severity::Warning,
+            };
+            for (watched, severity) in [(false, stale), (true, Severity::Critical)] {
                 let seen = Traffic {
                     queues: BTreeMap::from([(queue.parse().unwrap(), samples.clone())]),
                     watched,

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use super::{Finding, FindingCode, Fix, Subject};
+use super::{Finding, FindingCode, Fix, Severity, Subject};
 use crate::advice::explanation;
 use crate::error::{Hint, Invocation};
+use crate::iam::grants::lets_anyone_send;
 use crate::iam::key_policy::LetsIn;
 use crate::model::fault::Fault;
 use crate::model::field::FieldValue;
 use crate::model::name::{ClusterName, KmsKey, RoleName};
 use crate::model::policy;
-use crate::model::resource::{AliasField, FunctionField, Resource, ResourceId};
+use crate::model::resource::{AliasField, FunctionField, QueueField, Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::plan::{Action, Change, Plan, Refusal};
 
@@ -40,7 +41,7 @@ pub fn changed(
                 return None;
             }
             let (code, message) = judge(change, cluster.is_some(), now);
-            Some(Finding {
+            let finding = Finding {
                 code,
                 subject: Subject::Resource(change.id.clone()),
                 cluster: cluster.clone(),
@@ -55,9 +56,20 @@ pub fn changed(
                 },
                 change: Some(place),
                 severity: code.severity(),
+            };
+            Some(match only_settings(code, change) {
+                true => finding.at_most(Severity::Error),
+                false => finding,
             })
         })
         .collect()
+}
+
+/// Whether a queue is changed and neither its policy nor its encryption differs: who can send and read is as configured.
+fn only_settings(code: FindingCode, change: &Change) -> bool {
+    let mut fields = change.fields.iter();
+    matches!(code, FindingCode::HubQueueChanged | FindingCode::ClusterQueueChanged)
+        && !fields.any(|field| field.is_of(QueueField::Policy) || field.is_of(QueueField::Encryption))
 }
 
 /// Adding the cluster again fails if the saved role does not exist.
@@ -128,34 +140,23 @@ pub fn not_registered(cluster: ClusterName) -> Finding {
     Finding::new(FindingCode::ClusterNotRegistered, subject, "not registered").fixed_by(Fix::AddCluster(cluster))
 }
 
-/// A policy that kibus wrote for a cluster whose queue is missing.
+/// A cluster whose queue is missing, while this role still has the policy that kibus wrote for it.
 #[must_use]
-pub fn orphan(policy: ResourceId, cluster: ClusterName) -> Finding {
-    let message = format!("the queue of cluster {cluster} is missing");
-    of_removed(FindingCode::OrphanedPolicy, policy, cluster, message)
+pub fn orphan(role: &RoleName, cluster: ClusterName) -> Finding {
+    let message = format!("queue missing; role `{role}` still has its policy");
+    let subject = Subject::Cluster(cluster.clone());
+    Finding::new(FindingCode::OrphanedPolicy, subject, message).fixed_by(Fix::AddOrRemove(cluster))
 }
 
 /// The queue of a removed cluster that is being deleted.
 #[must_use]
 pub fn being_deleted(queue: ResourceId, cluster: ClusterName) -> Finding {
-    of_removed(
-        FindingCode::QueueBeingDeleted,
-        queue,
-        cluster,
-        "being deleted".to_owned(),
-    )
-}
-
-/// A resource of a cluster that was removed, or that has lost its queue.
-fn of_removed(code: FindingCode, id: ResourceId, cluster: ClusterName, message: String) -> Finding {
-    let fix = Fix::Advice(Hint::command(
-        format!("if the cluster runs, run `kibus add-cluster {cluster}`; if it does not"),
-        Invocation::kibus(format!("remove-cluster {cluster}")),
-    ));
+    let subject = Subject::Resource(queue);
     Finding {
-        cluster: Some(cluster),
-        ..Finding::new(code, Subject::Resource(id), message).fixed_by(fix)
+        cluster: Some(cluster.clone()),
+        ..Finding::new(FindingCode::QueueBeingDeleted, subject, "being deleted")
     }
+    .fixed_by(Fix::AddOrRemove(cluster))
 }
 
 fn judge(change: &Change, of_cluster: bool, now: u64) -> (FindingCode, String) {
@@ -176,7 +177,12 @@ fn different(change: &Change, before: &Resource, changed: FindingCode, now: u64)
         true => FindingCode::TagsChanged,
         false => changed,
     };
-    (code, format!("{} changed", fields(change)))
+    let lets_anyone = change.fields.iter().any(|field| match &field.from {
+        FieldValue::Document(policy) => field.is_of(QueueField::Policy) && lets_anyone_send(policy),
+        _ => false,
+    });
+    let start = if lets_anyone { "lets anyone send: " } else { "" };
+    (code, format!("{start}{} changed", fields(change)))
 }
 
 fn code_changed(change: &Change) -> Option<(FindingCode, String)> {

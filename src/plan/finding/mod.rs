@@ -25,7 +25,7 @@ pub struct Finding {
     pub fix: Fix,
     /// The change of the plan that would fix it, by its index.
     pub change: Option<usize>,
-    /// How urgent it is: as its code, or less if it may be wrong.
+    /// How urgent it is: as its code, or less if it may be wrong or only settings differ.
     pub severity: Severity,
 }
 
@@ -48,32 +48,17 @@ impl Finding {
         }
     }
 
-    /// The same finding as a warning, because what it rests on may be out of date.
+    /// The same finding with at most this severity.
     #[must_use]
-    pub fn unconfirmed(self) -> Self {
-        Self {
-            severity: self.severity.max(Severity::Warning),
-            ..self
-        }
+    pub fn at_most(self, severity: Severity) -> Self {
+        let severity = self.severity.max(severity);
+        Self { severity, ..self }
     }
 
     /// The same finding with this fix.
     #[must_use]
     pub fn fixed_by(self, fix: Fix) -> Self {
         Self { fix, ..self }
-    }
-
-    /// Completes a kibus command in the fix with the global options that reach the same bus.
-    #[must_use]
-    pub fn with_global_options(mut self, options: &str) -> Self {
-        if let Fix::Advice(Hint {
-            command: Some(command), ..
-        })
-        | Fix::Command(command) = &mut self.fix
-        {
-            *command = Invocation::Shell(command.line(options));
-        }
-        self
     }
 
     /// The kind of the subject, as in a plan; empty if it has none.
@@ -97,9 +82,9 @@ impl Finding {
     }
 }
 
-/// Orders findings by severity, then by code; findings of one code keep their order.
+/// Orders findings by severity, then by the number of the code; findings of one code keep their order.
 pub fn sort(findings: &mut [Finding]) {
-    findings.sort_by_key(|finding| (finding.severity, finding.code));
+    findings.sort_by_key(|finding| (finding.severity, finding.code.as_str()));
 }
 
 /// The subject of a finding.
@@ -117,7 +102,22 @@ pub enum Subject {
 pub enum Fix {
     BootstrapHub,
     AddCluster(ClusterName),
+    /// Add the cluster again, or remove what is left of it if it no longer exists.
+    AddOrRemove(ClusterName),
     Command(Invocation),
     /// A step that needs a person, who may then need a command.
     Advice(Hint),
+}
+
+impl Fix {
+    /// The command to run, if there is one.
+    #[must_use]
+    pub fn command(&self) -> Option<Invocation> {
+        Some(match self {
+            Self::BootstrapHub => Invocation::kibus("bootstrap-hub"),
+            Self::AddCluster(name) | Self::AddOrRemove(name) => Invocation::kibus(format!("add-cluster {name}")),
+            Self::Command(command) => command.clone(),
+            Self::Advice(hint) => return hint.command.clone(),
+        })
+    }
 }

@@ -168,10 +168,10 @@ fn the_most_urgent_finding_comes_first() {
     assert_eq!(
         found,
         [
-            "Critical K210 base queue karpenter-base",
             "Critical K223 hub rule kibus-spot-interruption",
-            "Warning K209 hub queue kibus-hub",
-            "Info K204 hub log-group /aws/lambda/kibus-router",
+            "Error K204 hub log-group /aws/lambda/kibus-router",
+            "Error K209 hub queue kibus-hub",
+            "Error K210 base queue karpenter-base",
         ]
     );
 }

@@ -1,5 +1,6 @@
 //! What the document says about a hub: changes, clusters, findings, results of probes, and an error.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use serde::Serialize;
@@ -113,7 +114,8 @@ objects! {
         /// The code of the finding. A code never changes its meaning.
         #[cfg_attr(test, schemars(schema_with = "super::tests::code"))]
         code: &'static str = finding.code.as_str(),
-        /// How urgent it is. Findings are ordered by it.
+        /// How urgent it is. Findings are ordered by it, then by the number of the code. `verify` exits with 2 only for
+        /// critical findings and errors.
         severity: Severity = finding.severity,
         /// The cluster concerned. Null for the hub.
         cluster: Option<&'a str> = finding.cluster.as_ref().map(ClusterName::as_str),
@@ -130,17 +132,13 @@ objects! {
     /// What fixes a problem.
     FixObject<'a>(fix in &'a Fix, options in &str) {
         /// What to do, if a command alone does not fix it.
-        text: Option<&'a str> = match fix {
-            Fix::Advice(hint) => Some(&hint.text),
+        text: Option<Cow<'a, str>> = match fix {
+            Fix::Advice(hint) => Some(hint.text.as_str().into()),
+            Fix::AddOrRemove(name) => Some(add_or_remove(name, options).into()),
             Fix::BootstrapHub | Fix::AddCluster(_) | Fix::Command(_) => None,
         },
         /// The command to run, if there is one.
-        command: Option<String> = match fix {
-            Fix::BootstrapHub => Some(Invocation::kibus("bootstrap-hub").line(options)),
-            Fix::AddCluster(name) => Some(Invocation::kibus(format!("add-cluster {name}")).line(options)),
-            Fix::Command(command) => Some(command.line(options)),
-            Fix::Advice(hint) => hint.command.as_ref().map(|command| command.line(options)),
-        },
+        command: Option<String> = fix.command().map(|command| command.line(options)),
     }
 
     /// The number of changes per action.
@@ -193,6 +191,11 @@ objects! {
         text: &'a str = text,
         command: Option<String> = command.as_ref().map(|command| command.line("")),
     }
+}
+
+fn add_or_remove(name: &ClusterName, options: &str) -> String {
+    let remove = Invocation::kibus(format!("remove-cluster {name}")).line(options);
+    format!("if the cluster no longer exists, run `{remove}` instead")
 }
 
 words! {

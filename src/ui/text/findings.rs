@@ -1,21 +1,23 @@
-//! Findings as text: a line each, with its code; below it the meaning, and the fields that differ.
+//! Findings as text: a line each with its severity and code, then a fix by hand; last, the commands that fix the others.
 
 use std::collections::BTreeSet;
 
-use console::measure_text_width;
-
 use super::Style;
-use super::columns::{Columns, NAME_COLUMN};
+use super::columns::NAME_COLUMN;
 use super::escape::escape;
 use super::fold::fold;
-use super::plan::{field_lines, sign};
+use super::plan::field_lines;
 use crate::error::{Hint, Invocation};
 use crate::plan::Change;
-use crate::plan::finding::{Finding, Fix, Subject};
+use crate::plan::finding::{Finding, Fix, Severity, Subject};
 use crate::reconcile::Intent;
 use crate::ui::Heading;
 
+/// The column at which the text of a finding begins.
+const TEXT: usize = 18;
+
 /// All findings of one hub. `clusters` says how many were checked; `options` are the global options that commands need.
+/// With `-v`, also what each code means and what differs.
 #[must_use]
 pub fn findings(heading: &Heading, clusters: &str, intent: &Intent, options: &str, style: Style) -> String {
     let Intent { plan, findings, .. } = intent;
@@ -23,40 +25,46 @@ pub fn findings(heading: &Heading, clusters: &str, intent: &Intent, options: &st
         format!("{} · {clusters}", super::heading(heading, style)),
         String::new(),
     ];
-    let columns = Columns::of(findings.iter().map(words), style);
     let mut explained = BTreeSet::new();
     for finding in findings {
-        let change = finding.change.and_then(|place| plan.changes.get(place));
-        lines.extend(row(finding, change, columns, style));
+        lines.extend(row(finding, style));
         // The meaning of a code is printed once.
-        if explained.insert(finding.code) {
+        if style.verbose > 0 && explained.insert(finding.code) {
             lines.extend(below(finding.code.meaning(), style));
         }
         if let Fix::Advice(hint) = &finding.fix {
             lines.extend(advice(hint, options, style));
         }
+        let change = finding.change.and_then(|place| plan.changes.get(place));
+        let change = change.filter(|_| style.verbose > 0);
         lines.extend(change.into_iter().flat_map(|change| differences(change, style)));
     }
     lines.push(String::new());
-    lines.extend(last_lines(findings, &fixes(findings, options), style));
+    lines.extend(last_lines(findings, options, style));
     lines.join("\n")
 }
 
-/// The subject, the code and the message, on two lines if one is too long.
-fn row(finding: &Finding, change: Option<&Change>, columns: Columns, style: Style) -> Vec<String> {
-    let (kind, name) = words(finding);
-    let (mark, name) = (mark(finding, change, style), escape(&name));
-    let says = format!(
-        "{} {}",
-        style.paint.bold(finding.code.as_str()),
-        escape(&finding.message)
-    );
-    let line = |about: &str| columns.line(&mark, kind, &name, about);
-    let whole = line(&says);
-    match style.width.is_none_or(|width| measure_text_width(&whole) <= width) {
-        true => vec![whole],
-        false => vec![line(""), format!("      {says}")],
-    }
+/// The severity, the code, the subject and the message. On a narrow terminal, the rest is below the beginning.
+fn row(finding: &Finding, style: Style) -> Vec<String> {
+    let subject = match &finding.subject {
+        Subject::Resource(id) => format!("{} {}", id.label(), super::name(id)),
+        Subject::Cluster(_) => format!("cluster {}", finding.name()),
+        Subject::Other(what) => what.clone(),
+    };
+    let word = format!("{:8}", finding.severity.as_str());
+    let word = match finding.severity {
+        Severity::Critical | Severity::Error => style.paint.red(&word),
+        Severity::Warning => style.paint.yellow(&word),
+    };
+    let code = style.paint.bold(finding.code.as_str());
+    let text = escape(&format!("{subject}: {}", finding.message)).into_owned();
+    let lines = fold(&text, style.room(TEXT)).into_iter().enumerate();
+    lines
+        .map(|(at, text)| match at {
+            0 => format!("  {word}  {code}  {text}"),
+            _ => format!("{}{text}", " ".repeat(TEXT)),
+        })
+        .collect()
 }
 
 /// An explanation below a finding.
@@ -69,7 +77,7 @@ fn below(text: &str, style: Style) -> Vec<String> {
 fn advice(hint: &Hint, options: &str, style: Style) -> Vec<String> {
     let open = hint.command.is_some() && !hint.text.ends_with(':');
     let colon = if open { ":" } else { "" };
-    let mut lines = below(&format!("to fix: {}{colon}", escape(&hint.text)), style);
+    let mut lines = below(&format!("fix: {}{colon}", escape(&hint.text)), style);
     let command = hint.command.as_ref();
     lines.extend(command.map(|command| format!("        {}", escape(&command.line(options)))));
     lines
@@ -89,58 +97,61 @@ fn differences(change: &Change, style: Style) -> Vec<String> {
         .collect()
 }
 
-/// How many findings there are, and the commands that fix them.
-fn last_lines(findings: &[Finding], fixes: &[String], style: Style) -> Vec<String> {
-    let count = match findings.len() {
-        1 => "1 finding".to_owned(),
-        count => format!("{count} findings"),
-    };
-    let count = style.paint.bold(&count);
-    if fixes.is_empty() {
-        return vec![format!("{count}. `kibus explain CODE` describes each code.")];
-    }
-    let by_hand = |finding: &Finding| matches!(finding.fix, Fix::Advice(_));
-    let what = match findings {
-        [_] => "it",
-        _ if findings.iter().any(by_hand) => "what commands can fix",
-        _ => "them",
-    };
-    let commands = fixes.iter().map(|command| format!("    {command}"));
-    std::iter::once(format!("{count}. To fix {what}:"))
-        .chain(commands)
-        .collect()
-}
-
-/// The commands that fix these findings, the hub's first, each once.
-fn fixes(findings: &[Finding], options: &str) -> Vec<String> {
+/// How many findings there are, and the commands that fix them: the hub's first, each once.
+fn last_lines(findings: &[Finding], options: &str, style: Style) -> Vec<String> {
     let (mut hub, mut others) = (None, BTreeSet::new());
-    let mut add = BTreeSet::new();
+    let (mut add, mut remove) = (BTreeSet::new(), BTreeSet::new());
     for finding in findings {
         match &finding.fix {
-            Fix::BootstrapHub => hub = Some(Invocation::kibus("bootstrap-hub")),
+            Fix::BootstrapHub => hub = finding.fix.command(),
             Fix::AddCluster(name) => drop(add.insert(name.as_str())),
+            Fix::AddOrRemove(name) => drop((add.insert(name.as_str()), remove.insert(name.as_str()))),
             Fix::Command(command) => drop(others.insert(command.clone())),
             Fix::Advice(_) => {}
         }
     }
-    let names: Vec<&str> = add.into_iter().collect();
-    let add = (!names.is_empty()).then(|| Invocation::kibus(format!("add-cluster {}", names.join(" "))));
-    let commands = hub.into_iter().chain(add).chain(others);
-    commands.map(|command| command.line(options)).collect()
+    let about = |command: &str, names: BTreeSet<&str>| {
+        let names: Vec<&str> = names.into_iter().collect();
+        (!names.is_empty()).then(|| Invocation::kibus(format!("{command} {}", names.join(" "))))
+    };
+    let fixes: Vec<Invocation> = hub.into_iter().chain(about("add-cluster", add)).chain(others).collect();
+    let mut lines = fold(&summary(findings, style), style.room(0));
+    let parts = [
+        ("Fixable now:", fixes),
+        (
+            "If a cluster no longer exists, remove it instead:",
+            about("remove-cluster", remove).into_iter().collect(),
+        ),
+    ];
+    for (title, commands) in parts.into_iter().filter(|(_, commands)| !commands.is_empty()) {
+        lines.push(title.to_owned());
+        lines.extend(commands.iter().map(|command| format!("    {}", command.line(options))));
+    }
+    lines
 }
 
-fn words(finding: &Finding) -> (&'static str, String) {
-    match &finding.subject {
-        Subject::Resource(id) => (id.label(), super::name(id)),
-        Subject::Cluster(_) | Subject::Other(_) => (finding.kind(), finding.name()),
-    }
+/// How many findings of each severity there are, and how to see more.
+fn summary(findings: &[Finding], style: Style) -> String {
+    let count = |severity, one: &str, several: &str| {
+        let count = findings.iter().filter(|finding| finding.severity == severity).count();
+        (count > 0).then(|| format!("{count} {}", if count == 1 { one } else { several }))
+    };
+    let counts = [
+        count(Severity::Critical, "critical", "critical"),
+        count(Severity::Error, "error", "errors"),
+        count(Severity::Warning, "warning", "warnings"),
+    ];
+    let counts: Vec<String> = counts.into_iter().flatten().collect();
+    let total = match findings.len() {
+        1 => "1 finding".to_owned(),
+        count => format!("{count} findings"),
+    };
+    let more = match style.verbose {
+        0 => "-v shows details.",
+        _ => "`kibus explain CODE` describes each code.",
+    };
+    format!("{}: {}. {more}", style.paint.bold(&total), counts.join(", "))
 }
 
-/// The sign of the change that fixes it, or a mark if no plan fixes it.
-fn mark(finding: &Finding, change: Option<&Change>, style: Style) -> String {
-    match change {
-        Some(change) => sign(change.action, style.paint),
-        None if finding.code.is_unknown_state() => style.paint.yellow("?"),
-        None => style.paint.red("!"),
-    }
-}
+#[cfg(test)]
+mod tests;
