@@ -1,6 +1,7 @@
 //! Plans for a bus of which some queues are being deleted, and on one whose messages would expire.
 
 mod old_key;
+mod rollback;
 mod router_code;
 mod saved_options;
 

@@ -21,8 +21,8 @@ pub(super) struct Finished {
 }
 
 /// Routes a batch of messages, and in a storm those that the router receives itself. The answer names those of the batch
-/// that return to their queue, and what became of messages that came from no queue. A batch of another queue fails: a mapping that kibus did not create may ignore the answer,
-/// and then Lambda would delete the messages.
+/// that return to their queue, and what became of messages that came from no queue. A batch of another queue fails: a mapping
+/// that kibus did not create may ignore the answer, and then Lambda would delete the messages.
 pub(super) async fn route_batch<T: InstanceTags, Q: Queues>(
     router: &Arc<Router<T, Q>>,
     mut messages: Vec<Message>,

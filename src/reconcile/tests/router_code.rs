@@ -4,12 +4,12 @@
 use super::*;
 use crate::error::Invocation;
 use crate::model::field::FieldValue;
-use crate::model::resource::{Alias, FunctionSettings};
+use crate::model::resource::Alias;
 use crate::plan::finding::Fix;
 use crate::reconcile::OfferedRouter::{self, Named, OfVersion, Packaged};
 
 /// The live version: its router and its hash; no version if kibus did not publish it.
-type Live = Option<(&'static str, &'static str)>;
+pub(super) type Live = Option<(&'static str, &'static str)>;
 
 /// A name, the hash of the function's code, the live version, the router of this kibus with the changed memory, if any, the
 /// plan of `bootstrap-hub`, the findings of `verify`, and a part of what both say.
@@ -23,15 +23,15 @@ type Row = (
     &'static str,
 );
 
-fn ours() -> Code {
+pub(super) fn ours() -> Code {
     Code::of_archive("0.2.0", "aa")
 }
 
-fn named() -> OfferedRouter {
+pub(super) fn named() -> OfferedRouter {
     Named(ours(), "--router-sha256 00".to_owned())
 }
 
-fn not_at_hand() -> OfferedRouter {
+pub(super) fn not_at_hand() -> OfferedRouter {
     OfVersion("0.2.0".to_owned(), Some("cannot read it".to_owned()))
 }
 
@@ -173,7 +173,7 @@ fn rows() -> Vec<Row> {
 }
 
 /// A hub with this code.
-fn deployed(latest: &str, live: Live) -> Survey {
+pub(super) fn deployed(latest: &str, live: Live) -> Survey {
     let mut survey = survey(&[]);
     let name = scope().router_function();
     let mut function = survey.observed.function(name.clone()).unwrap().clone();
@@ -189,7 +189,7 @@ fn deployed(latest: &str, live: Live) -> Survey {
     survey
 }
 
-fn edit_alias(survey: &mut Survey, edit: impl FnOnce(&mut Alias)) {
+pub(super) fn edit_alias(survey: &mut Survey, edit: impl FnOnce(&mut Alias)) {
     let mut alias = survey
         .observed
         .alias(scope().router_function(), "live".to_owned())
@@ -215,7 +215,7 @@ fn text(value: &FieldValue) -> String {
 }
 
 /// The changes of code, in words.
-fn codes(intent: &Intent) -> String {
+pub(super) fn codes(intent: &Intent) -> String {
     let code = |change: &crate::plan::Change| {
         let kind = change.id.kind();
         if change.before.is_none() {
@@ -228,18 +228,18 @@ fn codes(intent: &Intent) -> String {
     codes.join("; ")
 }
 
-fn verified(survey: &Survey, router: OfferedRouter) -> Intent {
+pub(super) fn verified(survey: &Survey, router: OfferedRouter) -> Intent {
     reconcile(survey, &verify(router)).unwrap()
 }
 
-fn found(intent: &Intent) -> Vec<String> {
+pub(super) fn found(intent: &Intent) -> Vec<String> {
     let about = |finding: &Finding| format!("{} {}", finding.code, finding.name());
     let mut found: Vec<String> = intent.findings.iter().map(about).collect();
     found.sort();
     found
 }
 
-fn warned(intent: &Intent) -> String {
+pub(super) fn warned(intent: &Intent) -> String {
     let texts: Vec<&str> = intent.warnings.iter().map(|hint| hint.text.as_str()).collect();
     texts.join("\n")
 }
@@ -343,171 +343,6 @@ fn the_archive_is_needed_where_code_may_be_uploaded() {
         });
         assert_eq!(archive_need(&survey, &target), Some(ArchiveNeed::Upload));
     }
-}
-
-#[test]
-fn a_rollback_is_said_and_is_no_finding() {
-    type Edit = fn(&mut Alias);
-    let end = Fix::Command(Invocation::kibus("bootstrap-hub --router-latest"));
-    let rows: [(&str, &str, Edit, &[&str], &Fix); 5] = [
-        (
-            "to other code of another size",
-            "cc",
-            |a| a.settings.memory = 128,
-            &[],
-            &Fix::BootstrapHub,
-        ),
-        (
-            "the code that was rolled back is not on the function",
-            "ee",
-            |_| {},
-            &["K220 kibus-router"],
-            &Fix::BootstrapHub,
-        ),
-        (
-            "with a layer",
-            "cc",
-            |a| a.settings.extras.layers.extend(["x".to_owned()]),
-            &["K206 kibus-router:live"],
-            &end,
-        ),
-        (
-            "with a share for another version",
-            "cc",
-            |a| a.shares.extend(["x".to_owned()]),
-            &["K206 kibus-router:live"],
-            &Fix::BootstrapHub,
-        ),
-        (
-            "to code that kibus did not publish",
-            "cc",
-            |a| a.settings.code.version.clear(),
-            &["K220 kibus-router:live"],
-            &Fix::BootstrapHub,
-        ),
-    ];
-    for (name, latest, edit, findings, fix) in rows {
-        let survey = rolled_back(latest, edit);
-        let verified = verified(&survey, not_at_hand());
-        assert_eq!(found(&verified), findings, "{name}");
-        assert!(verified.findings.iter().all(|finding| finding.fix == *fix), "{name}");
-        assert!(warned(&verified).contains("rolled back from version 3"), "{name}");
-    }
-}
-
-/// A hub whose function has this code, and whose router was rolled back from version 3.
-fn rolled_back(latest: &str, edit: impl FnOnce(&mut Alias)) -> Survey {
-    let mut survey = deployed(latest, Some(("0.1.0", "bb")));
-    edit_alias(&mut survey, |alias| {
-        alias.history.rolled_back_from = Some(3);
-        edit(alias);
-    });
-    let function = survey.observed.function(scope().router_function()).unwrap();
-    let settings = FunctionSettings {
-        code: Code::of_archive("0.3.0", "cc"),
-        ..function.settings.clone()
-    };
-    survey.versions.insert(3, Fact::Present(settings));
-    survey
-}
-
-/// A name, the router of this kibus, options, whether the rollback ends, the hash of the function's code; the changes of
-/// code, and the settings for which it is refused.
-type Kept = (
-    &'static str,
-    OfferedRouter,
-    HubOptions,
-    bool,
-    &'static str,
-    &'static str,
-    &'static [&'static str],
-);
-
-#[test]
-fn a_rollback_is_kept_until_it_is_ended() {
-    let none = HubOptions::default;
-    let live = || Named(Code::of_archive("0.1.0", "bb"), "--router-sha256 00".to_owned());
-    let rows: [Kept; 7] = [
-        ("nothing else", Packaged(ours()), none(), false, "cc", "", &[]),
-        ("the live code is named", live(), none(), false, "bb", "", &[]),
-        (
-            "other code on the function",
-            Packaged(ours()),
-            none(),
-            false,
-            "ee",
-            "function: sha256 ee → sha256 aa",
-            &[],
-        ),
-        (
-            "an option of the queues",
-            Packaged(ours()),
-            HubOptions {
-                lock_queues: Some(false),
-                ..none()
-            },
-            false,
-            "cc",
-            "",
-            &[],
-        ),
-        (
-            "more memory",
-            Packaged(ours()),
-            options(Some("1024")),
-            false,
-            "cc",
-            "",
-            &["memory"],
-        ),
-        (
-            "other code is named",
-            named(),
-            none(),
-            false,
-            "cc",
-            "function: sha256 cc → sha256 aa",
-            &["code"],
-        ),
-        (
-            "more memory, and it ends",
-            Packaged(ours()),
-            options(Some("1024")),
-            true,
-            "cc",
-            "function: sha256 cc → sha256 aa; alias: 0.1.0 (sha256 bb) → 0.2.0 (sha256 aa)",
-            &[],
-        ),
-    ];
-    for (name, router, options, end_rollback, latest, planned, refused) in rows {
-        let setting = HubSetting {
-            router,
-            end_rollback,
-            ..setting(options)
-        };
-        let intent = reconcile(&rolled_back(latest, |_| {}), &Target::bootstrap(setting)).unwrap();
-        assert_eq!(codes(&intent), planned, "{name}");
-        let fields = intent.refusals.iter().flat_map(|refusal| match refusal {
-            crate::plan::Refusal::RollbackKept { fields, .. } => fields.clone(),
-            other => panic!("{name}: {other:?}"),
-        });
-        assert_eq!(fields.collect::<Vec<_>>(), refused, "{name}");
-    }
-}
-
-#[test]
-fn a_refusal_during_a_rollback_prints_the_command_that_ends_it() {
-    let setting = HubSetting {
-        router: named(),
-        ..setting(options(Some("1024")))
-    };
-    let intent = reconcile(&rolled_back("cc", |_| {}), &Target::bootstrap(setting)).unwrap();
-    let advice = intent.refusals[0].advice(&scope(), false);
-    let command = advice.command.unwrap().line("");
-    assert_eq!(
-        command,
-        "kibus bootstrap-hub --router-latest --memory 1024 --router-sha256 00"
-    );
 }
 
 #[test]
