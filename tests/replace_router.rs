@@ -159,7 +159,7 @@ async fn a_router_that_fails_its_self_test_never_goes_live() {
     hub.kibus("verify").is(
         2,
         &[
-            "K220 code changed",
+            "K220 function kibus-router: code changed",
             "the function has other code",
             "failed its self-test",
         ],
