@@ -85,10 +85,7 @@ impl Refusal {
                 "a tag alone does not unlock queues; to keep them locked",
                 Invocation::kibus("bootstrap-hub --lock-queues"),
             ),
-            Self::RollbackKept { given, .. } => Hint::command(
-                "a rollback is kept until you end it; to end it and apply the change",
-                Invocation::kibus(format!("bootstrap-hub --router-latest {given}").trim_end()),
-            ),
+            Self::RollbackKept { given, .. } => rollback_kept(given),
             Self::OtherSettings { .. } => Hint::text("restore those settings first, or fix the newer router instead"),
         }
     }
@@ -121,6 +118,14 @@ fn not_managed(scope: &Scope, id: &ResourceId, bus: &BusName, other: Option<&Bus
              if nothing needs it, or use another bus with --bus"
         )),
     }
+}
+
+/// `given` are the options of the command that was refused, as one types them.
+fn rollback_kept(given: &str) -> Hint {
+    Hint::command(
+        "a rollback is kept until you end it; to end it and apply the change",
+        Invocation::kibus(format!("bootstrap-hub --router-latest {given}").trim_end()),
+    )
 }
 
 fn prefix_in_use(clusters: &BTreeSet<ClusterName>) -> Hint {
