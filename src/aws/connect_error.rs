@@ -121,7 +121,7 @@ fn refused(fault: &Fault, endpoint: Option<&str>, profile: Option<&str>) -> Erro
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::tests::shell_words;
+    use crate::error::invocation::tests::shell_words;
 
     #[test]
     fn a_printed_command_names_the_profile_as_it_was_given() {

@@ -100,7 +100,7 @@ mod tests {
     use std::ffi::OsString;
 
     use crate::cli::{global, parse};
-    use crate::error::tests::shell_words;
+    use crate::error::invocation::tests::shell_words;
 
     #[test]
     fn a_printed_command_has_the_options_as_they_were_given() {
