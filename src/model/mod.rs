@@ -14,6 +14,8 @@ pub mod policy;
 pub mod probe;
 #[cfg(test)]
 pub(crate) mod readings;
+#[cfg(feature = "cli")]
+pub mod region;
 pub mod resource;
 pub mod router_function;
 pub mod scope;

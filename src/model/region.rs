@@ -1,0 +1,66 @@
+//! The Regions of all partitions.
+
+/// Every Region that the AWS SDK knows, by partition (partitions.json of the AWS SDK for Rust, `aws-sdk-sts` 1.124). Only
+/// for suggestions: a Region that is newer than this list is as valid as the others.
+pub const REGIONS: [&str; 46] = [
+    "af-south-1",
+    "ap-east-1",
+    "ap-east-2",
+    "ap-northeast-1",
+    "ap-northeast-2",
+    "ap-northeast-3",
+    "ap-south-1",
+    "ap-south-2",
+    "ap-southeast-1",
+    "ap-southeast-2",
+    "ap-southeast-3",
+    "ap-southeast-4",
+    "ap-southeast-5",
+    "ap-southeast-6",
+    "ap-southeast-7",
+    "ca-central-1",
+    "ca-west-1",
+    "eu-central-1",
+    "eu-central-2",
+    "eu-north-1",
+    "eu-south-1",
+    "eu-south-2",
+    "eu-west-1",
+    "eu-west-2",
+    "eu-west-3",
+    "il-central-1",
+    "me-central-1",
+    "me-south-1",
+    "mx-central-1",
+    "sa-east-1",
+    "us-east-1",
+    "us-east-2",
+    "us-west-1",
+    "us-west-2",
+    "cn-north-1",
+    "cn-northwest-1",
+    "eusc-de-east-1",
+    "us-iso-east-1",
+    "us-iso-west-1",
+    "us-isob-east-1",
+    "us-isob-west-1",
+    "eu-isoe-west-1",
+    "us-isof-east-1",
+    "us-isof-south-1",
+    "us-gov-east-1",
+    "us-gov-west-1",
+];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::model::name::Region;
+
+    #[test]
+    fn every_region_is_valid_and_listed_once() {
+        let regions: BTreeSet<Region> = REGIONS.iter().map(|region| region.parse().unwrap()).collect();
+        assert_eq!(regions.len(), REGIONS.len());
+    }
+}
