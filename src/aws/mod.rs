@@ -47,7 +47,7 @@ use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use tokio::sync::watch;
 
 pub use connect_error::ConnectError;
-pub use session::{Connect, Session};
+pub use session::{Connect, Session, profiles};
 
 use crate::cloud::{Fault, FaultKind, Read, Snapshot, Waiting, Write};
 use crate::model::name::{BusName, QueueName};

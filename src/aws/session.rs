@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use aws_config::profile::ProfileFileCredentialsProvider;
+use aws_config::profile::{ProfileFileCredentialsProvider, ProfileFileLoadError, ProfileSet};
 use aws_config::provider_config::ProviderConfig;
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
@@ -213,13 +213,25 @@ async fn require_profile(given: Option<&str>) -> Result<(), ConnectError> {
     let Some(profile) = given.or(variable.as_deref()) else {
         return Ok(());
     };
-    match aws_config::profile::load(&Fs::real(), &Env::real(), &EnvConfigFiles::default(), None).await {
+    match profile_files().await {
         Ok(profiles) if profiles.get_profile(profile).is_none() => Err(ConnectError::NoProfile {
             profile: profile.to_owned(),
             given: given.is_some(),
         }),
         _ => Ok(()),
     }
+}
+
+async fn profile_files() -> Result<ProfileSet, ProfileFileLoadError> {
+    aws_config::profile::load(&Fs::real(), &Env::real(), &EnvConfigFiles::default(), None).await
+}
+
+/// The names of the profiles in the AWS configuration, sorted; none if it cannot be read.
+pub async fn profiles() -> Vec<String> {
+    let files = profile_files().await;
+    let mut names: Vec<String> = files.iter().flat_map(ProfileSet::profiles).map(str::to_owned).collect();
+    names.sort();
+    names
 }
 
 /// A profile that was given takes precedence over credentials in the environment, as with the AWS CLI. The SDK does it the
