@@ -3,6 +3,7 @@
 
 mod aws_like;
 mod cloud_on_emulators;
+mod completion;
 mod cost;
 mod deleted_queue;
 mod demo;

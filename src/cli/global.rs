@@ -48,6 +48,16 @@ pub(super) struct Global {
     pub(super) verbose: u8,
 }
 
+impl Global {
+    /// How the hub is reached that these options name.
+    pub(super) fn address(&self) -> HubAddress {
+        HubAddress {
+            sandbox: self.sandbox,
+            ..self.hub.clone()
+        }
+    }
+}
+
 /// Starts the log on standard error: with `-vv` the calls to AWS, or what the filter in `KIBUS_LOG` selects.
 pub(super) fn start_log(verbose: u8) {
     let default = if verbose >= 2 { "kibus=debug" } else { "off" };

@@ -2,6 +2,7 @@
 
 mod address;
 mod commands;
+mod completion;
 mod examples;
 mod failure;
 mod global;
@@ -49,9 +50,14 @@ pub struct CommandLine {
     text: String,
 }
 
-/// Parses the command line, runs the command, and returns the exit code.
+/// Parses the command line, runs the command, and returns the exit code. For the completion script of a shell, writes
+/// candidates instead.
 #[must_use]
 pub fn main(args: impl IntoIterator<Item = OsString>) -> u8 {
+    let args: Vec<OsString> = args.into_iter().collect();
+    if let Some(exit_code) = completion::answer(&args) {
+        return exit_code;
+    }
     CommandLine::parse(args).map_or_else(|exit_code| exit_code, CommandLine::run)
 }
 
@@ -68,10 +74,7 @@ impl CommandLine {
         }
         match parse::parse(&args) {
             Ok(cli) => Ok(Self {
-                hubs: vec![HubAddress {
-                    sandbox: cli.global.sandbox,
-                    ..cli.global.hub.clone()
-                }],
+                hubs: vec![cli.global.address()],
                 cli,
                 text: global::command_line(&args),
             }),

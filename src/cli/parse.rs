@@ -241,18 +241,4 @@ mod tests {
             }
         }
     }
-
-    #[test]
-    fn completions_contain_nothing_hidden() {
-        let mut script = Vec::new();
-        clap_complete::generate(
-            clap_complete::Shell::Bash,
-            &mut visible(&Cli::command()),
-            "kibus",
-            &mut script,
-        );
-        let script = String::from_utf8(script).unwrap();
-        assert!(script.contains("add-cluster") && script.contains("--endpoint-url"));
-        assert!(!script.contains("reference"));
-    }
 }

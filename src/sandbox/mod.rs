@@ -34,7 +34,7 @@ pub use secret::Secret;
 pub use server_record::ServerRecord;
 
 use home::Home;
-use process::{KillSignal, signal_group};
+pub(crate) use process::{KillSignal, signal_group};
 use server::Lifetime;
 
 /// How long a server may take to exit after a signal.

@@ -28,9 +28,9 @@ impl Mark {
     }
 }
 
-/// A signal that stops the server.
+/// A signal that stops a process.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum KillSignal {
+pub(crate) enum KillSignal {
     Term,
     Kill,
 }
@@ -53,10 +53,10 @@ fn command_line(pid: u32) -> Option<String> {
     Some(String::from_utf8_lossy(&ps.stdout).into_owned())
 }
 
-/// Sends a signal to the process group of the server: the server and the functions that it runs.
+/// Sends a signal to the process group of this leader, such as the server and the functions that it runs.
 ///
 /// A group that no longer exists is not an error; the caller checks the process anyway.
-pub(super) fn signal_group(leader: u32, signal: KillSignal) {
+pub(crate) fn signal_group(leader: u32, signal: KillSignal) {
     let name = match signal {
         KillSignal::Term => "TERM",
         KillSignal::Kill => "KILL",
