@@ -1,5 +1,10 @@
 //! Sessions: the caller's identity, and the errors when it is unknown.
 
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
 use kibus::aws::{Connect, ConnectError};
 use kibus::error::{Error, ErrorKind};
 
@@ -46,4 +51,66 @@ async fn no_region_is_configured() {
         ..Connect::default()
     };
     assert_eq!(connect.connect().await.unwrap_err(), ConnectError::NoRegion);
+}
+
+#[test]
+fn calls_follow_the_proxies_of_the_environment() {
+    for (variables, endpoint, expected) in [
+        (
+            &["HTTPS_PROXY"][..],
+            "https://sts.invalid",
+            Some("CONNECT sts.invalid:443 HTTP/1.1"),
+        ),
+        (
+            &["https_proxy"],
+            "https://sts.invalid",
+            Some("CONNECT sts.invalid:443 HTTP/1.1"),
+        ),
+        (
+            &["ALL_PROXY"],
+            "https://sts.invalid",
+            Some("CONNECT sts.invalid:443 HTTP/1.1"),
+        ),
+        (
+            &["HTTP_PROXY"],
+            "http://sts.invalid",
+            Some("POST http://sts.invalid/ HTTP/1.1"),
+        ),
+        (&["HTTP_PROXY"], "https://sts.invalid", None),
+        (&["HTTPS_PROXY", "NO_PROXY"], "https://sts.invalid", None),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let proxy = format!("http://{}", listener.local_addr().unwrap());
+        let mut kibus = Command::new(env!("CARGO_BIN_EXE_kibus"));
+        kibus.args(["list", "--endpoint-url", endpoint]).env_clear();
+        for variable in variables {
+            kibus.env(variable, if *variable == "NO_PROXY" { "invalid" } else { &proxy });
+        }
+        let kibus = kibus
+            .env("HOME", "/nonexistent")
+            .env("AWS_ACCESS_KEY_ID", "test")
+            .env("AWS_SECRET_ACCESS_KEY", "test")
+            .env("AWS_REGION", "us-west-2")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let mut kibus = kibus.spawn().unwrap();
+        let received = loop {
+            if let Ok((stream, _)) = listener.accept() {
+                stream.set_nonblocking(false).unwrap();
+                let mut line = String::new();
+                BufReader::new(stream).read_line(&mut line).unwrap();
+                break Some(line.trim_end().to_owned());
+            }
+            if kibus.try_wait().unwrap().is_some() {
+                break None;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        // It may have ended.
+        let _ = kibus.kill();
+        kibus.wait().unwrap();
+        assert_eq!(received.as_deref(), expected, "{variables:?} {endpoint}");
+    }
 }

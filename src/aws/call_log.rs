@@ -13,12 +13,14 @@ use aws_smithy_runtime_api::client::interceptors::context::{
 use aws_smithy_runtime_api::client::interceptors::{Intercept, dyn_dispatch_hint};
 use aws_smithy_runtime_api::client::orchestrator::{HttpResponse, Metadata};
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
+use aws_smithy_runtime_api::http::Headers;
 use aws_smithy_types::config_bag::{ConfigBag, Storable, StoreReplace};
 use aws_types::request_id::RequestId;
 use serde_json::Value;
 use tracing::Level;
 
 use super::document::decoded;
+use crate::wire::aws_code;
 
 const TARGET: &str = "kibus::call";
 /// A longer request holds an archive, which is not worth parsing for a name. In bytes.
@@ -139,25 +141,20 @@ fn form_member(body: &[u8], members: &[&str]) -> Option<String> {
 }
 
 /// The error code in an answer: in a header, in a JSON document, or in an XML one.
-pub(super) fn code(headers: &aws_smithy_runtime_api::http::Headers, body: &[u8]) -> Option<String> {
+pub(super) fn code(headers: &Headers, body: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(body);
-    let json: Value = serde_json::from_str(&text).unwrap_or_default();
-    let code = ["x-amzn-query-error", "x-amzn-errortype"]
-        .iter()
-        .find_map(|header| headers.get(*header))
-        .or_else(|| ["__type", "code"].iter().find_map(|member| json.get(member)?.as_str()))
-        .or_else(|| text.split_once("<Code>")?.1.split_once("</Code>").map(|(code, _)| code))?;
-    // Around it, the protocols put a namespace and `#`, `;Sender`, or `:` and a URL.
-    let code = code.split([';', ':']).next()?;
-    Some(code.rsplit('#').next()?.to_owned())
+    let document = serde_json::from_str(&text).unwrap_or_default();
+    aws_code::of_json(headers, &document).or_else(|| {
+        let (code, _) = text.split_once("<Code>")?.1.split_once("</Code>")?;
+        Some(code.to_owned())
+    })
 }
 
-/// The prefix of a service's actions in a policy, from the name that its SDK has for it.
+/// The prefix of a service's actions in a policy, from the name that its client has for it.
 fn iam_prefix(service: &str) -> String {
     match service {
         "EventBridge" => "events".to_owned(),
-        "CloudWatch Logs" => "logs".to_owned(),
-        "Resource Groups Tagging API" => "tag".to_owned(),
+        "tagging" => "tag".to_owned(),
         other => other.to_lowercase(),
     }
 }
@@ -165,7 +162,6 @@ fn iam_prefix(service: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use aws_smithy_runtime_api::http::Headers;
 
     #[test]
     fn a_line_names_the_resource() {

@@ -1,41 +1,71 @@
 //! CloudWatch log groups.
 
-use aws_sdk_cloudwatchlogs::types::LogGroup as AwsLogGroup;
+use std::collections::BTreeMap;
+
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
+use aws_smithy_runtime_api::client::result::SdkError;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::{Value, json};
 
 use super::changes::{Changes, Update};
 use super::error::if_present;
 use super::wait::Waiting;
-use super::{AwsCloud, pages, signed};
+use super::{AwsCloud, pages};
 use crate::cloud::Fault;
 use crate::model::name::LogGroupName;
 use crate::model::resource::{LogGroup, LogGroupField};
+use crate::wire::aws_json::ErrorResponse;
+
+/// The answer of `ListTagsForResource`.
+#[derive(Debug, Deserialize)]
+struct Listed {
+    tags: Option<BTreeMap<String, String>>,
+}
+
+/// A page of `DescribeLogGroups`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Page {
+    log_groups: Option<Vec<Described>>,
+    next_token: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Described {
+    log_group_name: Option<String>,
+    retention_in_days: Option<u32>,
+}
 
 pub(super) async fn read(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option<LogGroup>, Fault> {
     let tags = async {
-        let arn = cloud.scope.log_group_arn(name);
-        let call = cloud.logs.list_tags_for_resource().resource_arn(arn);
-        if_present(cloud.call("logs:ListTagsForResource", || call.clone().send()).await)
+        let input = json!({ "resourceArn": cloud.scope.log_group_arn(name) });
+        let send = || cloud.logs.call::<Listed>("ListTagsForResource", input.clone());
+        if_present(cloud.call("logs:ListTagsForResource", send).await)
     };
     let (Some(group), Some(tags)) = tokio::try_join!(described(cloud, name), tags)? else {
         return Ok(None);
     };
     Ok(Some(LogGroup {
         name: name.clone(),
-        retention_days: group.retention_in_days.and_then(|days| u32::try_from(days).ok()),
+        retention_days: group.retention_in_days,
         tags: tags.tags.unwrap_or_default().into_iter().collect(),
     }))
 }
 
 /// The log group of this name, among those whose names begin with it.
-async fn described(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option<AwsLogGroup>, Fault> {
-    let call = cloud.logs.describe_log_groups().log_group_name_prefix(name);
-    let page = |token| {
-        let call = call.clone().set_next_token(token);
-        async { call.send().await.map(|page| (page.log_groups, page.next_token)) }
+async fn described(cloud: &AwsCloud, name: &LogGroupName) -> Result<Option<Described>, Fault> {
+    let page = |token: Option<String>| {
+        let input = json!({ "logGroupNamePrefix": name.as_str(), "nextToken": token });
+        async {
+            let page = cloud.logs.call::<Page>("DescribeLogGroups", input).await;
+            page.map(|page| (page.log_groups, page.next_token))
+        }
     };
     let groups = pages::all(cloud, "logs:DescribeLogGroups", page).await?;
     let mut groups = groups.into_iter();
-    Ok(groups.find(|group| group.log_group_name() == Some(name.as_str())))
+    Ok(groups.find(|group| group.log_group_name.as_deref() == Some(name.as_str())))
 }
 
 pub(super) async fn create(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<'_>) -> Result<(), Fault> {
@@ -44,10 +74,9 @@ pub(super) async fn create(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<
         retention_days,
         tags,
     } = group;
-    let call = cloud.logs.create_log_group().log_group_name(name);
-    let call = call.set_tags(Some(tags.0.clone().into_iter().collect()));
-    let created = cloud.accepted("logs:CreateLogGroup", waiting, || call.clone().send());
-    created.await?;
+    let input = json!({ "logGroupName": name.as_str(), "tags": tags.0 });
+    let send = || send(cloud, "CreateLogGroup", &input);
+    cloud.accepted("logs:CreateLogGroup", waiting, send).await?;
     // A denial of the second call is not retried: it can pass only where a permission depends on the tags of the group, and
     // the operator policy does not.
     match retention_days {
@@ -69,37 +98,47 @@ pub(super) async fn update(
     }
     let arn = cloud.scope.log_group_arn(&group.name);
     if !tags.remove.is_empty() {
-        let call = cloud.logs.untag_resource().resource_arn(&arn);
-        let call = call.set_tag_keys(Some(tags.remove));
-        cloud.call("logs:UntagResource", || call.clone().send()).await?;
+        let input = json!({ "resourceArn": arn, "tagKeys": tags.remove });
+        let send = || send(cloud, "UntagResource", &input);
+        cloud.call("logs:UntagResource", send).await?;
     }
     if !tags.set.0.is_empty() {
-        let call = cloud.logs.tag_resource().resource_arn(&arn);
-        let call = call.set_tags(Some(tags.set.0.into_iter().collect()));
-        cloud.call("logs:TagResource", || call.clone().send()).await?;
+        let input = json!({ "resourceArn": arn, "tags": tags.set.0 });
+        let send = || send(cloud, "TagResource", &input);
+        cloud.call("logs:TagResource", send).await?;
     }
     Ok(())
 }
 
 pub(super) async fn delete(cloud: &AwsCloud, name: &LogGroupName, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let call = cloud.logs.delete_log_group().log_group_name(name);
-    let answer = cloud.accepted("logs:DeleteLogGroup", waiting, || call.clone().send());
-    if_present(answer.await).map(drop)
+    let input = json!({ "logGroupName": name.as_str() });
+    let send = || send(cloud, "DeleteLogGroup", &input);
+    if_present(cloud.accepted("logs:DeleteLogGroup", waiting, send).await).map(drop)
 }
 
 /// Sets how long log events are retained.
 async fn retain(cloud: &AwsCloud, group: &LogGroup, waiting: Waiting<'_>) -> Result<(), Fault> {
+    let name = group.name.as_str();
     match group.retention_days {
         Some(days) => {
-            let call = cloud.logs.put_retention_policy().log_group_name(&group.name);
-            let call = call.retention_in_days(signed(days));
-            let answer = cloud.accepted("logs:PutRetentionPolicy", waiting, || call.clone().send());
-            answer.await.map(drop)
+            let input = json!({ "logGroupName": name, "retentionInDays": days });
+            let send = || send(cloud, "PutRetentionPolicy", &input);
+            cloud.accepted("logs:PutRetentionPolicy", waiting, send).await
         }
         None => {
-            let call = cloud.logs.delete_retention_policy().log_group_name(&group.name);
-            let answer = cloud.call("logs:DeleteRetentionPolicy", || call.clone().send());
-            answer.await.map(drop)
+            let input = json!({ "logGroupName": name });
+            let send = || send(cloud, "DeleteRetentionPolicy", &input);
+            cloud.call("logs:DeleteRetentionPolicy", send).await
         }
     }
+}
+
+/// Makes a call whose answer has no members.
+async fn send(
+    cloud: &AwsCloud,
+    operation: &'static str,
+    input: &Value,
+) -> Result<(), SdkError<ErrorResponse, HttpResponse>> {
+    let answer = cloud.logs.call::<IgnoredAny>(operation, input.clone());
+    answer.await.map(drop)
 }

@@ -1,9 +1,25 @@
 //! The lines in a log group.
 
+use serde::Deserialize;
+use serde_json::json;
+
 use super::AwsCloud;
 use super::error::if_present;
 use crate::cloud::Fault;
 use crate::model::name::LogGroupName;
+
+/// A page of `FilterLogEvents`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Page {
+    events: Option<Vec<Event>>,
+    next_token: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Event {
+    message: Option<String>,
+}
 
 impl AwsCloud {
     /// The lines in a log group; none if the group does not exist.
@@ -26,16 +42,13 @@ pub(super) async fn lines(
     calls: usize,
 ) -> Result<(Vec<String>, bool), Fault> {
     let mut lines = Vec::new();
-    let mut token = None;
+    let mut token = None::<String>;
     for _ in 0..calls {
-        let call = cloud
-            .logs
-            .filter_log_events()
-            .log_group_name(group.as_str())
-            .set_filter_pattern(pattern.map(str::to_owned))
-            .set_start_time(since)
-            .set_next_token(token);
-        let Some(answer) = if_present(cloud.call("logs:FilterLogEvents", || call.clone().send()).await)? else {
+        let input = json!({
+            "logGroupName": group.as_str(), "filterPattern": pattern, "startTime": since, "nextToken": token,
+        });
+        let send = || cloud.logs.call::<Page>("FilterLogEvents", input.clone());
+        let Some(answer) = if_present(cloud.call("logs:FilterLogEvents", send).await)? else {
             return Ok((lines, true));
         };
         let events = answer.events.unwrap_or_default().into_iter();

@@ -34,6 +34,7 @@ mod rule;
 mod self_test;
 mod session;
 mod still_absent;
+mod tagging;
 mod version;
 mod wait;
 
@@ -43,6 +44,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponentsBuilder;
+use aws_smithy_runtime_api::client::runtime_plugin::StaticRuntimePlugin;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use tokio::sync::watch;
 
@@ -55,7 +58,7 @@ use crate::model::resource::{Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::status::Status;
 use crate::plan::{FieldChange, Op};
-use crate::wire::signed_call;
+use crate::wire::aws_json::{self, JsonClient};
 use changes::Update;
 use error::failed;
 use pace::Pace;
@@ -77,12 +80,12 @@ pub struct AwsCloud {
     has_written: Arc<AtomicBool>,
     sqs: aws_sdk_sqs::Client,
     iam: aws_sdk_iam::Client,
-    logs: aws_sdk_cloudwatchlogs::Client,
     lambda: aws_sdk_lambda::Client,
     events: aws_sdk_eventbridge::Client,
-    tagging: aws_sdk_resourcegroupstagging::Client,
+    kms: JsonClient,
+    logs: JsonClient,
+    tagging: JsonClient,
     fresh_connections: fresh_connections::FreshConnections,
-    get_key_policy: signed_call::Call,
 }
 
 impl AwsCloud {
@@ -101,6 +104,14 @@ impl AwsCloud {
                 )
             };
         }
+        let json = |service| {
+            let components = RuntimeComponentsBuilder::new("kibus")
+                .with_interceptor(call_log::CallLog)
+                .with_interceptor(empty_answer::NoEmptyAnswer)
+                .with_retry_classifier(retry::FinalAnswers);
+            let further = StaticRuntimePlugin::new().with_runtime_components(components);
+            JsonClient::new(config, service, further)
+        };
         Self {
             scope: session.scope(bus),
             caller: session.caller.clone(),
@@ -114,12 +125,12 @@ impl AwsCloud {
             has_written: Arc::default(),
             sqs: client!(aws_sdk_sqs),
             iam: client!(aws_sdk_iam),
-            logs: client!(aws_sdk_cloudwatchlogs),
             lambda: client!(aws_sdk_lambda),
             events: client!(aws_sdk_eventbridge),
-            tagging: client!(aws_sdk_resourcegroupstagging),
+            kms: json(aws_json::KMS),
+            logs: json(aws_json::LOGS),
+            tagging: json(aws_json::TAGGING),
             fresh_connections: fresh_connections::FreshConnections::default(),
-            get_key_policy: key_policy::get_key_policy(config),
         }
     }
 

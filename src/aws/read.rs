@@ -2,11 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aws_sdk_resourcegroupstagging::types::{ResourceTagMapping, TagFilter};
-
 use super::document::{decoded, read_encoded};
 use super::error::{if_present, session_role};
-use super::{AwsCloud, event_source_mapping, key_policy, pages, role_details, version};
+use super::{AwsCloud, event_source_mapping, key_policy, pages, role_details, tagging, version};
 use crate::cloud::{Fault, Read, RoleDetails, Snapshot};
 use crate::model::document::Document;
 use crate::model::inline_policy::InlinePolicy;
@@ -24,14 +22,13 @@ impl Read for AwsCloud {
     /// Without an answer of the tagging API, the list is enough, unless the prefix is empty: the caller may not be allowed
     /// to call it, and it has no FIPS host in any partition (botocore, endpoints.json).
     async fn cluster_queues(&self, prefix: &QueuePrefix) -> Result<BTreeSet<QueueName>, Fault> {
-        let of_bus = TagFilter::builder().key(tags::BUS).values(&self.scope.bus).build();
-        let of_cluster = TagFilter::builder().key(tags::CLUSTER).build();
-        let tagged = tagged_queues(self, vec![of_bus, of_cluster]);
+        let of_bus = [(tags::BUS, Some(self.scope.bus.as_str())), (tags::CLUSTER, None)];
+        let tagged = tagging::queues(self, &of_bus);
         let (tagged, listed) = tokio::join!(tagged, self.queues(prefix.as_str()));
         let mut queues = listed?;
         match tagged {
             Ok(tagged) => {
-                let arns = tagged.into_iter().filter_map(|resource| resource.resource_arn);
+                let arns = tagged.into_iter().filter_map(|queue| queue.arn);
                 // A name that kibus does not accept, like that of a FIFO queue, is not a cluster queue's.
                 queues.extend(arns.filter_map(|arn| arn.rsplit(':').next()?.parse().ok()));
             }
@@ -72,11 +69,10 @@ impl Read for AwsCloud {
     }
 
     async fn buses(&self) -> Result<BTreeSet<BusName>, Fault> {
-        let of_any_bus = TagFilter::builder().key(tags::BUS).build();
-        let queues = tagged_queues(self, vec![of_any_bus]).await?;
+        let queues = tagging::queues(self, &[(tags::BUS, None)]).await?;
         let tags = queues.into_iter().filter_map(|queue| queue.tags).flatten();
-        let named = tags.filter(|tag| tag.key() == tags::BUS);
-        Ok(named.filter_map(|tag| tag.value().parse().ok()).collect())
+        let named = tags.filter(|tag| tag.key == tags::BUS);
+        Ok(named.filter_map(|tag| tag.value.parse().ok()).collect())
     }
 
     async fn role_arns(&self) -> Result<BTreeMap<RoleName, String>, Fault> {
@@ -162,20 +158,6 @@ impl Read for AwsCloud {
     fn caller_role(&self) -> Option<RoleName> {
         session_role(&self.caller).and_then(|role| role.parse().ok())
     }
-}
-
-/// The queues that have all of these tags, with all their tags.
-async fn tagged_queues(cloud: &AwsCloud, tags: Vec<TagFilter>) -> Result<Vec<ResourceTagMapping>, Fault> {
-    let call = cloud.tagging.get_resources().resource_type_filters("sqs");
-    let call = call.set_tag_filters(Some(tags));
-    let page = |token| {
-        let call = call.clone().set_pagination_token(token);
-        async {
-            let page = call.send().await;
-            page.map(|page| (page.resource_tag_mapping_list, page.pagination_token))
-        }
-    };
-    pages::all(cloud, "tag:GetResources", page).await
 }
 
 fn names(urls: &[String]) -> BTreeSet<QueueName> {

@@ -2,12 +2,31 @@
 //!
 //! Every question takes a code as [`bare`] gives it. The KMS codes are those that SQS (`KMS.`) and Lambda (`KMS`) pass on.
 
+use aws_smithy_runtime_api::http::Headers;
+use serde_json::Value;
+
 /// A code without what the protocols add to it: a namespace and `#`, `AWS.SimpleQueueService.`, `;Sender`.
 #[must_use]
 pub fn bare(code: &str) -> &str {
     let code = code.split_once(';').map_or(code, |(code, _)| code);
     let code = code.rsplit_once('#').map_or(code, |(_, code)| code);
     code.strip_prefix("AWS.SimpleQueueService.").unwrap_or(code)
+}
+
+/// The code in an answer whose body is this JSON document: in a header, or in the document. Without a namespace and `#`,
+/// `;Sender`, or `:` and a URL.
+#[must_use]
+pub fn of_json(headers: &Headers, document: &Value) -> Option<String> {
+    let code = ["x-amzn-query-error", "x-amzn-errortype"]
+        .iter()
+        .find_map(|header| headers.get(*header))
+        .or_else(|| {
+            ["__type", "code"]
+                .iter()
+                .find_map(|member| document.get(member)?.as_str())
+        })?;
+    let code = code.split([';', ':']).next()?;
+    Some(code.rsplit('#').next()?.to_owned())
 }
 
 macro_rules! questions {

@@ -1,7 +1,9 @@
-//! What the router and the command line share to call AWS without an SDK crate: signed calls, EC2's query protocol, limits on
-//! answers, and the codes of errors.
+//! What the router and the command line share to call AWS without an SDK crate: signed calls, EC2's query protocol, AWS JSON,
+//! limits on answers, and the codes of errors.
 
 pub(crate) mod answer_limit;
 pub mod aws_code;
+#[cfg(feature = "cli")]
+pub mod aws_json;
 pub mod ec2;
 pub(crate) mod signed_call;

@@ -1,9 +1,15 @@
 //! Calls that the operator, the router and the controller must not be allowed to make, made with their own keys.
 
+use aws_config::SdkConfig;
 use aws_sdk_iam::error::ProvideErrorMetadata;
 use aws_sdk_sqs::types::QueueAttributeName;
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
+use aws_smithy_runtime_api::client::result::SdkError;
+use aws_smithy_runtime_api::client::runtime_plugin::StaticRuntimePlugin;
 use kibus::model::tags::Tags;
+use kibus::wire::aws_json::{ErrorResponse, JsonClient, LOGS};
 use kibus::wire::ec2;
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::account::{Account, Keys, REGION};
@@ -142,9 +148,8 @@ pub(super) async fn create_foreign(account: &Account) {
         let call = iam.create_role().role_name(role);
         call.assume_role_policy_document("{}").send().await.unwrap();
     }
-    let logs = aws_sdk_cloudwatchlogs::Client::new(&root);
-    let call = logs.create_log_group().log_group_name("/aws/lambda/invoices");
-    call.send().await.unwrap();
+    let group = json!({ "logGroupName": "/aws/lambda/invoices" });
+    to_logs(&root, "CreateLogGroup", group).await.unwrap();
 }
 
 /// Makes the calls that must be denied to the operator.
@@ -154,11 +159,10 @@ async fn to_the_operator(account: &Account, keys: &Keys) -> Vec<Tried> {
     let sqs = aws_sdk_sqs::Client::new(&config);
     let iam = aws_sdk_iam::Client::new(&config);
     let lambda = aws_sdk_lambda::Client::new(&config);
-    let logs = aws_sdk_cloudwatchlogs::Client::new(&config);
     let events = aws_sdk_eventbridge::Client::new(&config);
     let anything = everything().to_string();
     let boundary = format!("arn:aws:iam::{ACCOUNT}:policy/boundary");
-    tried! {
+    let mut calls = tried! {
         "delete a queue of another name": sqs.delete_queue().queue_url(url("invoices")),
         "delete an untagged queue with the prefix": sqs.delete_queue().queue_url(url("karpenter-manual")),
         "delete another bus's queue": sqs.delete_queue().queue_url(url("karpenter-other")),
@@ -203,11 +207,35 @@ async fn to_the_operator(account: &Account, keys: &Keys) -> Vec<Tried> {
         "delete a function of another name": lambda.delete_function().function_name("invoices"),
         "let others invoke the router": lambda.add_permission().function_name("kibus-router")
             .statement_id("x").action("lambda:InvokeFunction").principal("*"),
-        "make a log group of another name": logs.create_log_group().log_group_name("/aws/lambda/kibus-router-2"),
-        "delete a log group of another name": logs.delete_log_group().log_group_name("/aws/lambda/invoices"),
         "make a rule of another name": events.put_rule().name("invoices").event_pattern("{}"),
         "delete a rule of another name": events.delete_rule().name("invoices"),
+    };
+    for (what, operation, group) in [
+        (
+            "make a log group of another name",
+            "CreateLogGroup",
+            "/aws/lambda/kibus-router-2",
+        ),
+        (
+            "delete a log group of another name",
+            "DeleteLogGroup",
+            "/aws/lambda/invoices",
+        ),
+    ] {
+        let answer = to_logs(&config, operation, json!({ "logGroupName": group })).await;
+        calls.push(Tried::new(what, answer.err()));
     }
+    calls
+}
+
+/// Makes a call to CloudWatch Logs.
+async fn to_logs(
+    config: &SdkConfig,
+    operation: &'static str,
+    input: Value,
+) -> Result<IgnoredAny, SdkError<ErrorResponse, HttpResponse>> {
+    let logs = JsonClient::new(config, LOGS, StaticRuntimePlugin::new());
+    logs.call(operation, input).await
 }
 
 /// Makes the calls that must be denied to the router.
@@ -216,7 +244,6 @@ async fn to_the_router(account: &Account, keys: &Keys) -> Vec<Tried> {
     let url = |queue: &str| format!("{}/{ACCOUNT}/{queue}", account.endpoint);
     let sqs = aws_sdk_sqs::Client::new(&config);
     let iam = aws_sdk_iam::Client::new(&config);
-    let logs = aws_sdk_cloudwatchlogs::Client::new(&config);
     let mut calls = tried! {
         "send to a queue of another name": sqs.send_message().queue_url(url("invoices")).message_body("x"),
         "send to an untagged queue with the prefix": sqs.send_message().queue_url(url("karpenter-manual"))
@@ -236,9 +263,10 @@ async fn to_the_router(account: &Account, keys: &Keys) -> Vec<Tried> {
         "delete the hub queue": sqs.delete_queue().queue_url(url("kibus-hub")),
         "change its own role": iam.put_role_policy().role_name("kibus-router-us-west-2").policy_name("x")
             .policy_document("{}"),
-        "write another's log": logs.put_log_events().log_group_name("/aws/lambda/invoices").log_stream_name("x")
-            .set_log_events(Some(Vec::new())),
     };
+    let events = json!({ "logGroupName": "/aws/lambda/invoices", "logStreamName": "x", "logEvents": [] });
+    let answer = to_logs(&config, "PutLogEvents", events).await;
+    calls.push(Tried::new("write another's log", answer.err()));
     let ec2 = ec2::Client::new(&config);
     let tags = Tags([("a".to_owned(), "b".to_owned())].into());
     let answer = create_tags(&ec2, "i-0123456789abcdef0", &tags).await;

@@ -17,8 +17,10 @@ use std::time::{Duration, Instant};
 use aws_sdk_iam::Client as Iam;
 use aws_sdk_lambda::primitives::Blob;
 use aws_sdk_sqs::Client as Sqs;
+use aws_smithy_runtime_api::client::runtime_plugin::StaticRuntimePlugin;
 use kibus::model::document::Document;
 use kibus::model::tags::Tags;
+use kibus::wire::aws_json::{JsonClient, LOGS};
 use kibus::wire::ec2;
 use serde_json::{Value, json};
 
@@ -354,9 +356,10 @@ async fn resource_names(account: &Account) -> BTreeSet<String> {
             .iter()
             .map(|rule| format!("rule {}", rule.name().unwrap())),
     );
-    let groups = aws_sdk_cloudwatchlogs::Client::new(&root).describe_log_groups();
-    for group in groups.send().await.unwrap().log_groups() {
-        there.insert(format!("log group {}", group.log_group_name().unwrap()));
+    let logs = JsonClient::new(&root, LOGS, StaticRuntimePlugin::new());
+    let groups: Value = logs.call("DescribeLogGroups", json!({})).await.unwrap();
+    for group in groups["logGroups"].as_array().unwrap() {
+        there.insert(format!("log group {}", group["logGroupName"].as_str().unwrap()));
     }
     there
 }

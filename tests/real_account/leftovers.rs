@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use serde::de::IgnoredAny;
+use serde_json::{Value, json};
+
 use super::iam;
 use super::observation::Unseen;
 use super::run::{BUS_LENGTH, Run};
@@ -128,13 +131,17 @@ pub(super) async fn left(run: &Run, prefix: &str) -> Result<Vec<Leftover>, Unsee
         let name = url.rsplit('/').next().unwrap_or_default().to_owned();
         left.push(Leftover::Queue(name, url));
     }
-    let groups = run
-        .logs
-        .describe_log_groups()
-        .log_group_name_prefix(format!("{LOG_GROUPS}{prefix}"));
-    let mut groups = groups.into_paginator().items().send();
-    while let Some(group) = groups.try_next().await? {
-        left.extend(group.log_group_name.map(Leftover::LogGroup));
+    let mut page = json!({});
+    loop {
+        let named = format!("{LOG_GROUPS}{prefix}");
+        let input = json!({ "logGroupNamePrefix": named, "nextToken": page["nextToken"] });
+        page = run.logs.call::<Value>("DescribeLogGroups", input).await?;
+        let groups = page["logGroups"].as_array().into_iter().flatten();
+        let names = groups.filter_map(|group| group["logGroupName"].as_str());
+        left.extend(names.map(|name| Leftover::LogGroup(name.to_owned())));
+        if page["nextToken"].is_null() {
+            break;
+        }
     }
     let mut roles = run.iam.list_roles().into_paginator().items().send();
     while let Some(role) = roles.try_next().await? {
@@ -159,7 +166,10 @@ async fn delete(run: &Run, left: &Leftover) -> Result<(), Unseen> {
         Leftover::Mapping(_, id) => drop(run.lambda.delete_event_source_mapping().uuid(id).send().await?),
         Leftover::Function(name) => drop(run.lambda.delete_function().function_name(name).send().await?),
         Leftover::Queue(_, url) => drop(run.sqs.delete_queue().queue_url(url).send().await?),
-        Leftover::LogGroup(name) => drop(run.logs.delete_log_group().log_group_name(name).send().await?),
+        Leftover::LogGroup(name) => {
+            let input = json!({ "logGroupName": name });
+            run.logs.call::<IgnoredAny>("DeleteLogGroup", input).await?;
+        }
         Leftover::Role(name) => iam::delete_role(run, name).await?,
     }
     Ok(())

@@ -8,6 +8,9 @@ use std::time::{Duration, Instant};
 
 use aws_config::{BehaviorVersion, SdkConfig};
 use aws_sdk_sts::config::{Credentials, ProvideCredentials, SharedCredentialsProvider};
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponentsBuilder;
+use aws_smithy_runtime_api::client::runtime_plugin::StaticRuntimePlugin;
+use kibus::wire::aws_json::{JsonClient, LOGS, TAGGING};
 
 use super::ACCOUNT_VARIABLE;
 use super::recorder::Recorder;
@@ -38,10 +41,10 @@ pub(super) struct Run {
     pub(super) events: aws_sdk_eventbridge::Client,
     pub(super) iam: aws_sdk_iam::Client,
     pub(super) lambda: aws_sdk_lambda::Client,
-    pub(super) logs: aws_sdk_cloudwatchlogs::Client,
+    pub(super) logs: JsonClient,
     pub(super) sqs: aws_sdk_sqs::Client,
     pub(super) sts: aws_sdk_sts::Client,
-    pub(super) tagging: aws_sdk_resourcegroupstagging::Client,
+    pub(super) tagging: JsonClient,
     /// Records the answers to these clients.
     pub(super) recorder: Recorder,
     second: Duration,
@@ -102,6 +105,14 @@ impl Run {
                 )
             };
         }
+        let json = |service| {
+            let components = RuntimeComponentsBuilder::new("recorder").with_interceptor(recorder.clone());
+            JsonClient::new(
+                config,
+                service,
+                StaticRuntimePlugin::new().with_runtime_components(components),
+            )
+        };
         let second = std::env::var(SECOND_VARIABLE).map_or(1000, |text| text.parse().unwrap());
         let random = RandomState::new().build_hasher().finish() & 0xffff_ffff;
         Self {
@@ -112,10 +123,10 @@ impl Run {
             events: client!(aws_sdk_eventbridge),
             iam: client!(aws_sdk_iam),
             lambda: client!(aws_sdk_lambda),
-            logs: client!(aws_sdk_cloudwatchlogs),
+            logs: json(LOGS),
             sqs: client!(aws_sdk_sqs),
             sts: client!(aws_sdk_sts),
-            tagging: client!(aws_sdk_resourcegroupstagging),
+            tagging: json(TAGGING),
             config: config.clone(),
             recorder,
             second: Duration::from_millis(second),

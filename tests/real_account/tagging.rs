@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use aws_sdk_resourcegroupstagging::types::TagFilter;
+use serde_json::{Value, json};
 
 use super::observation::{Seen, Unseen};
 use super::run::Run;
@@ -17,9 +17,13 @@ pub(super) async fn late(run: &Run) -> Result<Vec<Seen>, Unseen> {
     let tags = HashMap::from([("kibus-rt-learned".to_owned(), run.bus.clone())]);
     run.sqs.tag_queue().queue_url(&url).set_tags(Some(tags)).send().await?;
     let is_listed = async || {
-        let filter = TagFilter::builder().key("kibus-rt-learned").values(&run.bus).build();
-        let found = run.tagging.get_resources().tag_filters(filter).send().await;
-        found.map(|found| !found.resource_tag_mapping_list().is_empty())
+        let filter = json!({ "Key": "kibus-rt-learned", "Values": [run.bus] });
+        let found = run
+            .tagging
+            .call::<Value>("GetResources", json!({ "TagFilters": [filter] }));
+        let found = found.await?;
+        let listed = found["ResourceTagMappingList"].as_array();
+        Ok::<_, Unseen>(listed.is_some_and(|listed| !listed.is_empty()))
     };
     let listed = run
         .until(LEARNED, async || is_listed().await.unwrap_or(false).then_some(()))

@@ -1,12 +1,13 @@
 //! One call: a form in the request, an XML document in the answer.
 
+use aws_smithy_runtime::client::orchestrator::operation::Operation;
 use aws_types::SdkConfig;
 use roxmltree::Node;
 
 use super::error::Ec2Error;
 use super::form::Params;
 use super::xml;
-use crate::wire::signed_call::{self, Service};
+use crate::wire::signed_call::{self, ErrorResponse, Service};
 
 const EC2: Service = Service {
     id: "EC2",
@@ -26,7 +27,7 @@ const VERSION: &str = "2016-11-15";
 /// A client of EC2. Clones share their connections.
 #[derive(Clone, Debug)]
 pub struct Client {
-    operation: signed_call::Call,
+    operation: Operation<String, String, ErrorResponse>,
 }
 
 impl Client {
@@ -34,7 +35,7 @@ impl Client {
     /// Without a retry configuration it retries as the SDK's standard mode does.
     #[must_use]
     pub fn new(config: &SdkConfig) -> Self {
-        let operation = signed_call::operation(config, EC2, "Query")
+        let operation = signed_call::operation(config, EC2, "Query", signed_call::runtime(config, EC2))
             .serializer(|form| signed_call::post(form, &[("content-type", "application/x-www-form-urlencoded")]))
             .deserializer(|response| signed_call::answer(response, xml::error))
             .build();

@@ -9,7 +9,9 @@ use aws_runtime::auth::sigv4::{SCHEME_ID, SigV4AuthScheme};
 use aws_runtime::auth::{SigV4OperationSigningConfig, SigningOptions};
 use aws_runtime::invocation_id::InvocationIdInterceptor;
 use aws_runtime::retries::classifiers::AwsErrorCodeClassifier;
+use aws_runtime::service_clock_skew::{ServiceClockSkewClassifier, ServiceClockSkewInterceptor};
 use aws_runtime::user_agent::{ApiMetadata, UserAgentInterceptor};
+use aws_smithy_runtime::client::http::connection_poisoning::ConnectionPoisoningInterceptor;
 use aws_smithy_runtime::client::orchestrator::operation::{Operation, OperationBuilder};
 use aws_smithy_runtime::client::retries::classifiers::{HttpStatusCodeClassifier, TransientErrorClassifier};
 use aws_smithy_runtime_api::box_error::BoxError;
@@ -21,7 +23,7 @@ use aws_smithy_runtime_api::client::behavior_version::BehaviorVersion;
 use aws_smithy_runtime_api::client::identity::SharedIdentityResolver;
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse, OrchestratorError};
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponentsBuilder;
-use aws_smithy_runtime_api::client::runtime_plugin::StaticRuntimePlugin;
+use aws_smithy_runtime_api::client::runtime_plugin::{SharedRuntimePlugin, StaticRuntimePlugin};
 use aws_smithy_types::body::SdkBody;
 use aws_smithy_types::config_bag::Layer;
 use aws_smithy_types::error::metadata::{ErrorMetadata, ProvideErrorMetadata};
@@ -44,12 +46,9 @@ pub(crate) struct Service {
     pub(crate) gov_is_fips: bool,
 }
 
-/// A call with its input and output as text.
-pub(crate) type Call = Operation<String, String, ErrorResponse>;
-
 /// An error response, in the form that the SDK's retry classifiers read.
 #[derive(Debug)]
-pub(crate) struct ErrorResponse {
+pub struct ErrorResponse {
     pub(crate) status: u16,
     metadata: ErrorMetadata,
 }
@@ -68,10 +67,15 @@ impl ProvideErrorMetadata for ErrorResponse {
     }
 }
 
-/// A call with the credentials, Region, endpoint, HTTP client, retries and timeouts of a configuration. The caller adds
-/// the serializer and the deserializer. Without a retry configuration it retries as the SDK's standard mode does.
+/// A call with the endpoint, HTTP client, retries and timeouts of a configuration. The caller adds the serializer and the
+/// deserializer. `runtime` is that of [`runtime`]. Without a retry configuration it retries as the SDK's standard mode does.
 #[must_use]
-pub(crate) fn operation(config: &SdkConfig, service: Service, name: &'static str) -> OperationBuilder {
+pub(crate) fn operation(
+    config: &SdkConfig,
+    service: Service,
+    name: &'static str,
+    runtime: SharedRuntimePlugin,
+) -> OperationBuilder {
     let mut builder = Operation::builder()
         .service_name(service.name)
         .operation_name(name)
@@ -79,13 +83,7 @@ pub(crate) fn operation(config: &SdkConfig, service: Service, name: &'static str
         .endpoint_url(&endpoint(config, service))
         .standard_retry(&config.retry_config().cloned().unwrap_or_else(RetryConfig::standard))
         .timeout_config(config.timeout_config().cloned().unwrap_or_else(TimeoutConfig::disabled))
-        .retry_classifier(HttpStatusCodeClassifier::default())
-        .retry_classifier(TransientErrorClassifier::<ErrorResponse>::new())
-        .retry_classifier(AwsErrorCodeClassifier::<ErrorResponse>::new())
-        .interceptor(InvocationIdInterceptor::new())
-        .interceptor(UserAgentInterceptor::new())
-        .with_connection_poisoning()
-        .runtime_plugin(signing(config, service.name));
+        .runtime_plugin(runtime);
     if let Some(client) = config.http_client() {
         builder = builder.http_client(client);
     }
@@ -112,7 +110,7 @@ pub(crate) fn post(body: String, headers: &[(&'static str, &'static str)]) -> Re
 /// The text of an answer. `error` finds the code and the message in that of a refusal.
 pub(crate) fn answer(
     response: &HttpResponse,
-    error: fn(&str) -> [Option<String>; 2],
+    error: impl FnOnce(&str) -> [Option<String>; 2],
 ) -> Result<String, OrchestratorError<ErrorResponse>> {
     let body = response.body().bytes().unwrap_or_default();
     let text = std::str::from_utf8(body).map_err(|e| OrchestratorError::response(e.into()))?;
@@ -133,18 +131,28 @@ pub(crate) fn answer(
     }))
 }
 
-/// Signature version 4 with the configuration's credentials.
-fn signing(config: &SdkConfig, service: &'static str) -> StaticRuntimePlugin {
-    let mut layer = Layer::new(service);
+/// What all calls of a client share: signatures of version 4 with the configuration's credentials, the clock of the service,
+/// and the interceptors and retry classifiers of the SDK's own clients.
+#[must_use]
+pub(crate) fn runtime(config: &SdkConfig, service: Service) -> SharedRuntimePlugin {
+    let mut layer = Layer::new(service.name);
     layer.store_put(AuthSchemeOptionResolverParams::new(()));
-    layer.store_put(ApiMetadata::new(service, env!("CARGO_PKG_VERSION")));
+    layer.store_put(ApiMetadata::new(service.name, env!("CARGO_PKG_VERSION")));
     layer.store_put(SigV4OperationSigningConfig {
         region: config.region().cloned().map(SigningRegion::from),
         region_set: None,
-        name: Some(SigningName::from_static(service)),
+        name: Some(SigningName::from_static(service.name)),
         signing_options: SigningOptions::default(),
     });
-    let mut components = RuntimeComponentsBuilder::new(service);
+    let mut components = RuntimeComponentsBuilder::new(service.name);
+    components.push_retry_classifier(HttpStatusCodeClassifier::default());
+    components.push_retry_classifier(TransientErrorClassifier::<ErrorResponse>::new());
+    components.push_retry_classifier(AwsErrorCodeClassifier::<ErrorResponse>::new());
+    components.push_retry_classifier(ServiceClockSkewClassifier::<ErrorResponse>::new());
+    components.push_interceptor(ConnectionPoisoningInterceptor::new());
+    components.push_interceptor(ServiceClockSkewInterceptor::new());
+    components.push_interceptor(UserAgentInterceptor::new());
+    components.push_interceptor(InvocationIdInterceptor::new());
     components.set_auth_scheme_option_resolver(Some(SharedAuthSchemeOptionResolver::new(
         StaticAuthSchemeOptionResolver::new(vec![SCHEME_ID]),
     )));
@@ -155,7 +163,9 @@ fn signing(config: &SdkConfig, service: &'static str) -> StaticRuntimePlugin {
     if let Some(cache) = config.identity_cache() {
         components.set_identity_cache(Some(cache));
     }
-    StaticRuntimePlugin::new()
-        .with_config(layer.freeze())
-        .with_runtime_components(components)
+    SharedRuntimePlugin::new(
+        StaticRuntimePlugin::new()
+            .with_config(layer.freeze())
+            .with_runtime_components(components),
+    )
 }

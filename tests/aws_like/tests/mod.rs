@@ -11,10 +11,13 @@ use std::time::Duration;
 use aws_sdk_lambda::primitives::Blob;
 use aws_sdk_lambda::types::{Environment, FunctionCode, Runtime};
 use aws_sdk_sqs::types::QueueAttributeName;
+use aws_smithy_runtime_api::client::runtime_plugin::StaticRuntimePlugin;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use aws_smithy_types::retry::RetryConfig;
 
+use kibus::wire::aws_json::{JsonClient, LOGS, TAGGING};
 use kibus::wire::ec2;
+use serde_json::{Value, json};
 
 use super::{Behavior, Proxy, Server, rates};
 
@@ -27,8 +30,8 @@ struct Clients {
     events: aws_sdk_eventbridge::Client,
     iam: aws_sdk_iam::Client,
     lambda: aws_sdk_lambda::Client,
-    logs: aws_sdk_cloudwatchlogs::Client,
-    tagging: aws_sdk_resourcegroupstagging::Client,
+    logs: JsonClient,
+    tagging: JsonClient,
     ec2: ec2::Client,
 }
 
@@ -49,8 +52,8 @@ impl Clients {
             events: aws_sdk_eventbridge::Client::new(&sdk),
             iam: aws_sdk_iam::Client::new(&sdk),
             lambda: aws_sdk_lambda::Client::new(&sdk),
-            logs: aws_sdk_cloudwatchlogs::Client::new(&sdk),
-            tagging: aws_sdk_resourcegroupstagging::Client::new(&sdk),
+            logs: JsonClient::new(&sdk, LOGS, StaticRuntimePlugin::new()),
+            tagging: JsonClient::new(&sdk, TAGGING, StaticRuntimePlugin::new()),
             ec2: ec2::Client::new(&sdk),
             sdk,
             proxy,
@@ -154,7 +157,7 @@ fn s13_s27_l21_i10_g1_and_t4_buckets_empty_and_refill() {
         let roles = async || said(aws.iam.list_roles().send().await);
         let tags = async || said(aws.sqs.list_queue_tags().queue_url(aws.url("q")).send().await);
         let mappings = async || said(aws.lambda.list_event_source_mappings().send().await);
-        let groups = async || said(aws.logs.describe_log_groups().send().await);
+        let groups = async || said(aws.logs.call::<Value>("DescribeLogGroups", json!({})).await);
         let instances = async || {
             let answer = aws.ec2.call("DescribeTags", &ec2::Params::new(), |_| Ok(())).await;
             answer.map_or_else(|e| e.code().unwrap().to_owned(), |()| "ok".to_owned())
@@ -177,8 +180,8 @@ fn s13_s27_l21_i10_g1_and_t4_buckets_empty_and_refill() {
 fn t1_the_tagging_api_learns_and_forgets_late() {
     with("200000000017", "T1", async |aws| {
         let listed = async || {
-            let answer = aws.tagging.get_resources().send().await.unwrap();
-            answer.resource_tag_mapping_list.unwrap_or_default().len()
+            let answer: Value = aws.tagging.call("GetResources", json!({})).await.unwrap();
+            answer["ResourceTagMappingList"].as_array().unwrap().len()
         };
         aws.create_queue("30").await;
         assert_eq!(listed().await, 0);

@@ -1,0 +1,50 @@
+//! The tagging API: queues by their tags.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{AwsCloud, pages};
+use crate::cloud::Fault;
+
+/// A page of `GetResources`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Page {
+    resource_tag_mapping_list: Option<Vec<TaggedQueue>>,
+    pagination_token: Option<String>,
+}
+
+/// A queue with its tags.
+#[derive(Debug, Deserialize)]
+pub(super) struct TaggedQueue {
+    #[serde(rename = "ResourceARN")]
+    pub(super) arn: Option<String>,
+    #[serde(rename = "Tags")]
+    pub(super) tags: Option<Vec<Tag>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct Tag {
+    pub(super) key: String,
+    pub(super) value: String,
+}
+
+/// The queues that have all of these tags, with all their tags. A tag without a value stands for every value.
+pub(super) async fn queues(cloud: &AwsCloud, tags: &[(&str, Option<&str>)]) -> Result<Vec<TaggedQueue>, Fault> {
+    let filters: Vec<Value> = tags
+        .iter()
+        .map(|(key, value)| match value {
+            Some(value) => json!({ "Key": key, "Values": [value] }),
+            None => json!({ "Key": key }),
+        })
+        .collect();
+    let page = |token: Option<String>| {
+        let input = json!({ "ResourceTypeFilters": ["sqs"], "TagFilters": filters, "PaginationToken": token });
+        async {
+            let page = cloud.tagging.call::<Page>("GetResources", input).await;
+            page.map(|page| (page.resource_tag_mapping_list, page.pagination_token))
+        }
+    };
+    pages::all(cloud, "tag:GetResources", page).await
+}
