@@ -1,8 +1,11 @@
-//! The scripts in `.ci` that release a version.
+//! The scripts in `.ci` that release a version and install it.
 
+mod files;
+mod install;
 mod version;
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -30,7 +33,7 @@ impl Package {
         for folder in [".ci", "docs"] {
             fs::create_dir(package.path(folder)).unwrap();
         }
-        for file in ["check-version"] {
+        for file in ["check-version", "homebrew.rb", "install.sh", "release-files"] {
             let file = format!(".ci/{file}");
             fs::copy(Path::new(ROOT).join(&file), package.path(&file)).unwrap();
         }
@@ -55,6 +58,11 @@ impl Package {
         command.env_remove("GITHUB_REPOSITORY");
         command
     }
+}
+
+fn write_program(path: &Path, text: &str) {
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
 }
 
 fn text(bytes: &[u8]) -> String {
