@@ -3,6 +3,7 @@
 mod files;
 mod install;
 mod version;
+mod wheel;
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -30,10 +31,17 @@ struct Package(TempDir);
 impl Package {
     fn new() -> Self {
         let package = Self(TempDir::new().unwrap());
-        for folder in [".ci", "docs"] {
+        for folder in [".ci", ".ci/wheel", "docs"] {
             fs::create_dir(package.path(folder)).unwrap();
         }
-        for file in ["check-version", "homebrew.rb", "install.sh", "release-files"] {
+        for file in [
+            "check-version",
+            "homebrew.rb",
+            "install.sh",
+            "release-files",
+            "wheel/build",
+            "wheel/tools.txt",
+        ] {
             let file = format!(".ci/{file}");
             fs::copy(Path::new(ROOT).join(&file), package.path(&file)).unwrap();
         }
