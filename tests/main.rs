@@ -23,6 +23,7 @@ mod permissions;
 mod queue_policies;
 mod real_account;
 mod recorded;
+mod release;
 mod reliability;
 mod replace_router;
 mod role_details;
