@@ -4,6 +4,9 @@ use crate::cloud::{Fault, FaultKind};
 use crate::error::{Error, quoted};
 use crate::model::name::{NameError, Region};
 
+/// How the TLS library begins its error about a certificate.
+const UNTRUSTED: &str = "invalid peer certificate";
+
 /// Why there is no session.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectError {
@@ -89,6 +92,13 @@ fn refused(fault: &Fault, endpoint: Option<&str>, profile: Option<&str>) -> Erro
             .note(&fault.message)
             .hint("a Region that is not enabled in the account gives the same error")
             .hint_command("check your identity:", with_profile("aws sts get-caller-identity")),
+        FaultKind::Unreachable if fault.message.contains(UNTRUSTED) => {
+            let server = endpoint.map_or("AWS".to_owned(), |endpoint| format!("endpoint `{endpoint}`"));
+            Error::failed(format!("the TLS certificate of {server} is not trusted"))
+                .note(&fault.message)
+                .hint("check the CA certificates of this system (package ca-certificates) and its clock")
+                .hint("for other CA certificates, such as those of a proxy, set SSL_CERT_FILE to their file")
+        }
         FaultKind::Unreachable => match endpoint {
             Some(endpoint) => Error::failed(format!("endpoint `{endpoint}` does not answer"))
                 .note(&fault.message)
@@ -147,5 +157,24 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_certificate_that_is_not_trusted_has_a_message_of_its_own() {
+        let fault = |message: &str| Fault {
+            kind: FaultKind::Unreachable,
+            action: "sts:GetCallerIdentity".to_owned(),
+            code: None,
+            message: message.to_owned(),
+        };
+        let message = |text, endpoint| refused(&fault(text), endpoint, None).message;
+        let untrusted = "invalid peer certificate: UnknownIssuer";
+        assert_eq!(message(untrusted, None), "the TLS certificate of AWS is not trusted");
+        let endpoint = Some("https://127.0.0.1:1");
+        assert_eq!(
+            message(untrusted, endpoint),
+            "the TLS certificate of endpoint `https://127.0.0.1:1` is not trusted"
+        );
+        assert_eq!(message("connection refused", None), "AWS does not answer");
     }
 }
