@@ -7,6 +7,10 @@ fn main() {
     let target = std::env::var("TARGET").unwrap_or_default();
     println!("cargo::rustc-env=KIBUS_TARGET={target}");
     println!("cargo::rerun-if-changed=build.rs");
+    // Kibus packs and uploads this file. Symbols, which nobody reads in the function, more than double a debug build of it.
+    if target.contains("-linux-") {
+        println!("cargo::rustc-link-arg-bin=kibus-router=-Wl,--strip-all");
+    }
     // A path that does not exist would make every build a new one. Commits on the same branch do not: a development build
     // may name an earlier commit.
     if Path::new(".git/HEAD").is_file() {

@@ -1,5 +1,6 @@
 //! A proxy that answers for one service what AWS never would.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -51,7 +52,7 @@ impl Bad {
             Self::Html => html(200, page),
             Self::Forbidden => html(403, page),
             Self::Huge | Self::Stream => html(200, MARK.repeat(HUGE / MARK.len())),
-            Self::HugeError => refusal(operation, 400, "Odd", &"a ".repeat(HUGE / 2)),
+            Self::HugeError => huge_error(operation),
             Self::Endless => html(
                 200,
                 page_of_nothing(&operation.name, PAGES.fetch_add(1, Ordering::Relaxed)),
@@ -59,6 +60,14 @@ impl Bad {
             Self::Repeated => html(200, page_of_nothing(&operation.name, 1)),
         }
     }
+}
+
+/// An error with a message of 10 MB, in the protocol of the service. Each call of a service receives the same one.
+fn huge_error(operation: &Operation) -> Answer {
+    static MADE: Mutex<BTreeMap<String, Answer>> = Mutex::new(BTreeMap::new());
+    let mut made = MADE.lock().unwrap();
+    let make = || refusal(operation, 400, "Odd", &"a ".repeat(HUGE / 2));
+    made.entry(operation.service().to_owned()).or_insert_with(make).clone()
 }
 
 static PAGES: AtomicUsize = AtomicUsize::new(1);

@@ -7,7 +7,7 @@
 //! - lines that begin with `! waiting: ` or `! slowed down by `
 //! - a line that is the same as the line before it: in `% writes`, a call that AWS refused and that was repeated
 //! - the last result of a mapping, which AWS does not tell
-//! - empty lines, and durations of ten seconds and more (the shorter ones are replaced in every scenario)
+//! - empty lines
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};

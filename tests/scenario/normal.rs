@@ -70,8 +70,20 @@ fn timestamps(line: &str) -> String {
     line.split('"').map(part).collect::<Vec<_>>().join("\"")
 }
 
-/// Durations like `0.3s` and `0.3 s`.
+/// What the lines about changes that are done begin with.
+const CHANGED: [&str; 4] = ["! created ", "! updated ", "! replaced ", "! deleted "];
+/// What the other lines of progress begin with.
+const OTHER_PROGRESS: [&str; 3] = ["! failed ", "! waiting: ", "! slowed down by "];
+
+/// Durations like `0.3s` and `0.3 s`, and the time that a change took, which from a minute on has no tenths.
 fn durations(line: &str) -> String {
+    if let Some((before, took)) = line.rsplit_once(' ')
+        && let Some(seconds) = took.trim_end_matches('.').strip_suffix('s')
+        && seconds.parse::<u64>().is_ok()
+        && (CHANGED.iter().any(|beginning| line.starts_with(beginning)) || before.ends_with(" in"))
+    {
+        return format!("{before} {}", took.replacen(seconds, "N", 1));
+    }
     let whole = |part: &str| {
         let number = part.trim_end_matches(['.', ')']).strip_suffix('s')?;
         (number.contains('.') && number.parse::<f64>().is_ok()).then(|| part.replacen(number, "N", 1))
@@ -93,15 +105,6 @@ fn durations(line: &str) -> String {
 
 /// Sorts the progress lines, because concurrent changes end in any order.
 fn sorted_progress(lines: Vec<String>) -> Vec<String> {
-    const PROGRESS: [&str; 7] = [
-        "! created ",
-        "! updated ",
-        "! replaced ",
-        "! deleted ",
-        "! failed ",
-        "! waiting: ",
-        "! slowed down by ",
-    ];
     let is_progress = |line: &String| {
         // The label of a hub is its Region, or its account and Region.
         let unlabeled = |region: &&str| {
@@ -110,7 +113,8 @@ fn sorted_progress(lines: Vec<String>) -> Vec<String> {
         };
         let labeled = REGIONS.iter().find_map(unlabeled);
         let line = labeled.map_or_else(|| line.clone(), |text| format!("! {text}"));
-        PROGRESS.iter().any(|beginning| line.starts_with(beginning))
+        let mut beginnings = CHANGED.iter().chain(&OTHER_PROGRESS);
+        beginnings.any(|beginning| line.starts_with(beginning))
     };
     let mut done: Vec<String> = Vec::new();
     for group in lines.chunk_by(|a, b| is_progress(a) && is_progress(b)) {

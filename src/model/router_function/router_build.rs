@@ -1,5 +1,7 @@
 //! The mark in a router binary.
 
+use std::io::BufRead;
+
 /// The mark in the bytes of every build of the router.
 pub const MARK: &str = concat!("<kibus-router ", env!("CARGO_PKG_VERSION"), ">");
 
@@ -12,11 +14,15 @@ const LONGEST: usize = 64;
 /// The version in a router binary's bytes; `None` if there is no mark.
 #[must_use]
 pub fn version_in(bytes: &[u8]) -> Option<&str> {
-    bytes
-        .windows(NEEDLE.len())
-        .enumerate()
-        .filter(|(at, window)| *window == NEEDLE && *at > 0 && bytes[at - 1] == b'<')
-        .find_map(|(at, _)| version_at(&bytes[at + NEEDLE.len()..]))
+    let mut rest = bytes;
+    // The search of the standard library is fast in an unoptimized build too, for tens of megabytes.
+    while rest.skip_until(b'<').is_ok_and(|skipped| skipped > 0) {
+        let version = rest.strip_prefix(NEEDLE).and_then(version_at);
+        if version.is_some() {
+            return version;
+        }
+    }
+    None
 }
 
 fn version_at(bytes: &[u8]) -> Option<&str> {
