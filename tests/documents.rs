@@ -31,7 +31,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("sandbox status", &["/sandbox/running"]),
     ("completions bash", &[]),
     ("man", &[]),
-    ("version", &["/build/commit"]),
+    ("version", &["/build/commit", "/build/embedded_routers"]),
     ("reference", &[]),
 ];
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::error::{Error, quoted};
 use crate::model::resource::Architecture;
-use crate::package::{self, BinaryHash, Incompatible, Package, PackageError};
+use crate::package::{self, BinaryHash, Incompatible, Package, PackageError, RouterSource};
 use crate::reconcile::{ArchiveNeed, OfferedRouter, Target, architecture, archive_need};
 use crate::survey::Survey;
 use crate::ui::Ui;
@@ -13,7 +13,7 @@ use crate::ui::Ui;
 /// Which router binary to use.
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct RouterFile {
-    /// Router binary [default: kibus-router next to kibus].
+    /// Router binary [default: embedded, or kibus-router next to kibus].
     #[arg(long, env = "KIBUS_ROUTER_BINARY", value_name = "FILE")]
     router_binary: Option<PathBuf>,
     /// SHA-256 of the router binary that must be live.
@@ -32,11 +32,20 @@ impl RouterFile {
         };
         let _packaging = ui.spinner("packaging the router");
         let uploads = !target.is_check();
+        let is_needed = need == ArchiveNeed::Upload;
         let need = match uploads && self.is_given() {
             true => ArchiveNeed::Upload,
             false => need,
         };
-        let (router, archive) = self.offer(need, architecture(survey, target))?;
+        let architecture = architecture(survey, target);
+        let (router, archive) = self.offer(need, architecture)?;
+        if uploads
+            && is_needed
+            && let Ok(RouterSource::Beside(path)) = self.source(architecture)
+        {
+            let path = path.display();
+            ui.note(&format!("this build has no embedded router; using `{path}`"), &[]);
+        }
         target.offer(router);
         Ok(archive.filter(|_| uploads))
     }
@@ -46,11 +55,12 @@ impl RouterFile {
         self.router_binary.is_some() || self.router_sha256.is_some()
     }
 
-    /// The router for a function of this architecture, with its archive if that is at hand. To compare code, one of another architecture is no error, and neither
-    /// is a missing one that no option names.
+    /// The router for a function of this architecture, with its archive if that is at hand. To compare code, one of another
+    /// architecture is no error, and neither is a missing one that no option names.
     ///
     /// # Errors
-    /// The binary is needed or named, and is missing, not the named one, or no router that Lambda can run.
+    /// The binary is needed or named, and is missing, not the named one, or no router that Lambda can run; or the embedded
+    /// one is damaged.
     fn offer(&self, need: ArchiveNeed, architecture: Architecture) -> Result<(OfferedRouter, Option<Vec<u8>>), Error> {
         let compares = need == ArchiveNeed::Compare;
         match self.package(architecture) {
@@ -61,6 +71,7 @@ impl RouterFile {
                 };
                 Ok((router, Some(archive)))
             }
+            Err(e @ PackageError::Damaged(_)) => Err(e.into()),
             Err(e) if compares && (!self.is_given() || is_for_another_architecture(&e)) => {
                 let source = e.source();
                 let why = source.map_or_else(|| e.to_string(), |source| format!("{e}: {source}"));
@@ -79,14 +90,20 @@ impl RouterFile {
         }
     }
 
+    fn source(&self, architecture: Architecture) -> Result<RouterSource, PackageError> {
+        RouterSource::of(self.router_binary.as_deref(), package::ROUTERS, architecture)
+    }
+
     fn package(&self, architecture: Architecture) -> Result<Package, PackageError> {
-        let path = self.router_binary.clone().unwrap_or_else(package::beside_executable);
-        let binary = package::read(&path, self.router_sha256.as_ref())?;
-        package::package(&path, &binary, self.router_binary.is_none(), architecture)
+        let source = self.source(architecture)?;
+        package::package(&source, self.router_sha256.as_ref(), architecture)
     }
 }
 
 fn is_for_another_architecture(e: &PackageError) -> bool {
-    let other = |source: &Incompatible| matches!(source, Incompatible::Architecture(_));
-    matches!(e, PackageError::Incompatible { source, .. } if other(source))
+    match e {
+        PackageError::NotCarried { .. } => true,
+        PackageError::Incompatible { source, .. } => matches!(source, Incompatible::Architecture(_)),
+        _ => false,
+    }
 }

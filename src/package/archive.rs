@@ -1,26 +1,37 @@
 //! The zip archive of the function: one file named `bootstrap`, which a custom runtime starts.
 
-use std::io::{Cursor, Write};
+use std::io::{Cursor, Read, Write};
 
 use zip::write::SimpleFileOptions;
-use zip::{CompressionMethod, DateTime, ZipWriter};
+use zip::{CompressionMethod, DateTime, ZipArchive, ZipWriter};
 
-/// Packs a binary. Time and mode are fixed, so the same binary produces the same bytes.
+/// The file in the archive.
+const FILE: &str = "bootstrap";
+
+/// Packs a binary. Time and mode are fixed, so the same binary produces the same bytes. The build script packs with this
+/// function too.
 pub(super) fn pack(binary: &[u8]) -> zip::result::ZipResult<Vec<u8>> {
     let options = SimpleFileOptions::default()
         .compression_method(CompressionMethod::Deflated)
         .last_modified_time(DateTime::default())
         .unix_permissions(0o755);
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
-    zip.start_file("bootstrap", options)?;
+    zip.start_file(FILE, options)?;
     zip.write_all(binary)?;
     Ok(zip.finish()?.into_inner())
+}
+
+/// The binary in an archive.
+pub(super) fn unpack(archive: &[u8]) -> zip::result::ZipResult<Vec<u8>> {
+    let mut binary = Vec::new();
+    let mut archive = ZipArchive::new(Cursor::new(archive))?;
+    archive.by_name(FILE)?.read_to_end(&mut binary)?;
+    Ok(binary)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Read;
 
     #[test]
     fn the_same_binary_produces_the_same_archive() {
@@ -30,9 +41,10 @@ mod tests {
 
     #[test]
     fn the_archive_holds_one_executable_named_bootstrap() {
-        let mut archive = zip::ZipArchive::new(Cursor::new(pack(b"binary").unwrap())).unwrap();
+        let packed = pack(b"binary").unwrap();
+        let mut archive = ZipArchive::new(Cursor::new(&packed)).unwrap();
         assert_eq!(archive.len(), 1);
-        let mut file = archive.by_index(0).unwrap();
+        let file = archive.by_index(0).unwrap();
         assert_eq!(
             (
                 file.name().unwrap().into_owned(),
@@ -40,8 +52,6 @@ mod tests {
             ),
             ("bootstrap".into(), Some(0o755))
         );
-        let mut content = Vec::new();
-        file.read_to_end(&mut content).unwrap();
-        assert_eq!(content, b"binary");
+        assert_eq!(unpack(&packed).unwrap(), b"binary");
     }
 }

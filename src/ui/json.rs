@@ -25,7 +25,7 @@ use crate::reconcile::status::StatusReport;
 use crate::reconcile::{ClusterSummary, Intent};
 use hub::{ErrorObject, HubObject};
 use object::objects;
-pub use printed::{Build, DemoResult, Environment, Explanation, SandboxServer, SandboxState};
+pub use printed::{Build, DemoResult, EmbeddedRouter, Environment, Explanation, SandboxServer, SandboxState};
 
 /// The version of the document's shape. Members may be added under the same number. Existing members keep their meaning.
 const FORMAT_VERSION: u32 = 2;

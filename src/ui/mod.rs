@@ -123,6 +123,12 @@ impl Ui {
         self.output
     }
 
+    /// Whether a person asked for more, with `-v`.
+    #[must_use]
+    pub fn is_verbose(&self) -> bool {
+        self.verbose > 0
+    }
+
     /// Whether a person can answer: stdin and stderr are terminals.
     #[must_use]
     pub fn can_ask(&self) -> bool {

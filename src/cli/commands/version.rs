@@ -1,9 +1,12 @@
 use crate::cli::Ending;
 use crate::error::Error;
-use crate::ui::json::Build;
+use crate::package;
+use crate::ui::json::{Build, EmbeddedRouter};
 use crate::ui::{Report, Ui};
 
 /// Print the versions of kibus and its router, the commit, and the target.
+///
+/// -v also prints the routers that this kibus contains, with their hashes.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {}
 
@@ -19,15 +22,79 @@ pub(in crate::cli) const LONG: &str = concat!(
 );
 
 pub(super) async fn run(_: Args, ui: &Ui) -> Result<Ending, Error> {
+    let routers: Vec<EmbeddedRouter> = package::ROUTERS
+        .iter()
+        .map(|router| EmbeddedRouter {
+            architecture: router.architecture.as_str(),
+            archive_sha256: router.archive_sha256,
+            binary_sha256: router.binary_sha256,
+            // A release builds kibus and its routers from one checkout.
+            commit: env!("KIBUS_COMMIT"),
+            rustc: router.rustc,
+        })
+        .collect();
     ui.result(&format!("kibus {LONG}"))?;
+    if ui.is_verbose() {
+        ui.result(&embedded(&routers))?;
+    }
     ui.report(&Report {
         build: Some(Build {
             version: env!("CARGO_PKG_VERSION"),
             commit: env!("KIBUS_COMMIT"),
             target: env!("KIBUS_TARGET"),
             router: env!("CARGO_PKG_VERSION"),
+            embedded_routers: routers,
         }),
         ..Report::default()
     })?;
     Ok(Ending::Done)
+}
+
+/// The embedded routers, or which file is used instead.
+fn embedded(routers: &[EmbeddedRouter]) -> String {
+    if routers.is_empty() {
+        let beside = package::beside_executable();
+        return format!("embedded routers: none; kibus uses `{}`", beside.display());
+    }
+    let router = |router: &EmbeddedRouter| {
+        let EmbeddedRouter {
+            architecture,
+            archive_sha256,
+            binary_sha256,
+            commit,
+            rustc,
+        } = router;
+        format!(
+            "embedded router for {architecture}:\n  archive SHA-256: {archive_sha256}\n  binary SHA-256:  {binary_sha256}\n  \
+             commit:          {commit}\n  rustc:           {rustc}"
+        )
+    };
+    routers.iter().map(router).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_embedded_router_has_its_hashes_and_its_origin() {
+        let router = |architecture| EmbeddedRouter {
+            architecture,
+            archive_sha256: "aa",
+            binary_sha256: "bb",
+            commit: "cc",
+            rustc: "1.2.3 (dd)",
+        };
+        let expected = "embedded router for x86_64:
+  archive SHA-256: aa
+  binary SHA-256:  bb
+  commit:          cc
+  rustc:           1.2.3 (dd)
+embedded router for arm64:
+  archive SHA-256: aa
+  binary SHA-256:  bb
+  commit:          cc
+  rustc:           1.2.3 (dd)";
+        assert_eq!(embedded(&[router("x86_64"), router("arm64")]), expected);
+    }
 }

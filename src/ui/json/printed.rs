@@ -33,6 +33,21 @@ printed! {
         target: &'static str,
         /// The version of the router that it ships with.
         router: &'static str,
+        /// The routers that it contains. Empty if it uploads the router beside it.
+        embedded_routers: Vec<EmbeddedRouter>,
+    }
+
+    /// A router that kibus contains.
+    EmbeddedRouter {
+        architecture: &'static str,
+        /// The SHA-256 of the archive, in hex. Lambda reports the same hash, in Base64, as `CodeSha256`.
+        archive_sha256: &'static str,
+        /// The SHA-256 of the router binary, in hex, as `--router-sha256` takes it.
+        binary_sha256: &'static str,
+        /// The commit that it was built from.
+        commit: &'static str,
+        /// The version of the compiler.
+        rustc: &'static str,
     }
 
     /// The sandbox.
