@@ -43,6 +43,8 @@ mod demo;
 #[cfg(feature = "cli")]
 mod package;
 #[cfg(feature = "cli")]
+pub mod preflight;
+#[cfg(feature = "cli")]
 pub mod probe;
 #[cfg(feature = "cli")]
 pub mod reconcile;

@@ -23,6 +23,7 @@ mod log_lines;
 mod messages;
 mod pace;
 mod pages;
+mod preflight;
 mod probe;
 mod queue;
 mod read;
@@ -32,6 +33,7 @@ mod role_details;
 mod role_policy;
 mod rule;
 mod self_test;
+mod server_time;
 mod session;
 mod still_absent;
 mod tagging;
@@ -69,6 +71,7 @@ use wait::WaitReason;
 pub struct AwsCloud {
     scope: Scope,
     caller: String,
+    clock_ahead: Option<i64>,
     endpoint: Option<String>,
     archive: Option<Vec<u8>>,
     bounded: role::Bounded,
@@ -115,6 +118,7 @@ impl AwsCloud {
         Self {
             scope: session.scope(bus),
             caller: session.caller.clone(),
+            clock_ahead: session.clock_ahead,
             endpoint: config.endpoint_url().map(str::to_owned),
             archive: None,
             bounded: role::Bounded::default(),

@@ -22,6 +22,7 @@ use super::credentials;
 use super::error::{failed, rejected};
 use super::pace::Pace;
 use super::retry::FinalAnswers;
+use super::server_time::ServerTime;
 use crate::cloud::{Fault, FaultKind, Waiting};
 use crate::model::name::{AccountId, BusName, Partition, Region};
 use crate::model::scope::Scope;
@@ -67,6 +68,8 @@ pub struct Session {
     pub region: Region,
     /// The caller's ARN.
     pub caller: String,
+    /// How many seconds the local clock is ahead of AWS's; negative if it is behind. `None` if AWS's is unknown.
+    pub(super) clock_ahead: Option<i64>,
 }
 
 impl Connect {
@@ -83,6 +86,7 @@ impl Connect {
         };
         let region: Region = config.region().ok_or(ConnectError::NoRegion)?.as_ref().parse()?;
         let endpoint = config.endpoint_url().map(str::to_owned);
+        let time = ServerTime::default();
         let refused = |fault: Fault| match fault.kind {
             FaultKind::Unreachable if endpoint.is_none() && fault.message.contains("lookup") => {
                 ConnectError::NoEndpoint {
@@ -94,16 +98,18 @@ impl Connect {
                 fault,
                 endpoint: endpoint.clone(),
                 profile: self.profile.clone(),
+                clock_ahead: time.clock_ahead(),
             },
         };
         let pace = Arc::default();
-        let (account, caller) = identity(&pace, &config, FIRST).await.map_err(refused)?;
+        let (account, caller) = identity(&pace, &config, FIRST, &time).await.map_err(refused)?;
         let partition = caller.split(':').nth(1).unwrap_or_default().parse()?;
         Ok(Session {
             account: account.parse()?,
             partition,
             region,
             caller,
+            clock_ahead: time.clock_ahead(),
             config,
             pace,
         })
@@ -182,11 +188,17 @@ impl Session {
     }
 }
 
-/// The account and the ARN of the caller.
-async fn identity(pace: &Pace, config: &SdkConfig, longest: Duration) -> Result<(String, String), Fault> {
+/// The account and the ARN of the caller. Notes the time of the answer.
+async fn identity(
+    pace: &Pace,
+    config: &SdkConfig,
+    longest: Duration,
+    time: &ServerTime,
+) -> Result<(String, String), Fault> {
     let action = "sts:GetCallerIdentity";
     let config = aws_sdk_sts::config::Builder::from(config)
         .interceptor(CallLog)
+        .interceptor(time.clone())
         .retry_classifier(FinalAnswers)
         .retry_config(RetryConfig::standard().with_max_attempts(2))
         .timeout_config(
@@ -311,7 +323,8 @@ mod tests {
             }
         });
         let began = Instant::now();
-        let fault = identity(&Pace::default(), &connect.isolated_config(), Duration::from_millis(500))
+        let (pace, time) = (Pace::default(), ServerTime::default());
+        let fault = identity(&pace, &connect.isolated_config(), Duration::from_millis(500), &time)
             .await
             .unwrap_err();
         assert_eq!(fault.kind, FaultKind::Unreachable, "{fault:?}");

@@ -9,6 +9,7 @@ mod global;
 mod hub;
 mod options;
 mod parse;
+mod preflight;
 mod router_file;
 mod stages;
 mod stop;

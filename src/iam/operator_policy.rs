@@ -128,6 +128,18 @@ pub fn many_clusters() -> Document {
     )
 }
 
+/// The additional policy of an operator who runs `bootstrap-hub --check`: its reads that the other documents do not have.
+/// Simulating a principal's policies tells what that principal may do, so no other document allows it. No policy variable
+/// is the ARN of the caller's own user or role, so it covers all of the account.
+#[must_use]
+pub fn check(scope: &Scope) -> Document {
+    let values = [
+        ("partition", scope.partition.as_str().into()),
+        ("account", scope.account.as_str().into()),
+    ];
+    template::fill(include_str!("../../templates/policies/operator-check.json"), &values)
+}
+
 /// The keys of the tags that kibus writes: its own, and the user's.
 fn tag_keys(user: Option<&UserTags>) -> Vec<String> {
     let user = user.map(UserTags::tags).unwrap_or_default();

@@ -39,7 +39,7 @@ pub(crate) const RECEIVES: u32 = 20;
 
 /// How many invocations of the router run at once, unless fewer are reserved for it. Lambda accepts 2 or more; a storm drains
 /// no faster with more than 5 (decision 24).
-const MAXIMUM_CONCURRENCY: u32 = 5;
+pub(crate) const MAXIMUM_CONCURRENCY: u32 = 5;
 
 /// The longest retention of SQS, in seconds. The age of a dead letter counts from its first send.
 const DEAD_LETTER_RETENTION: u32 = 1_209_600;

@@ -55,8 +55,13 @@ pub(super) fn clusters_follow(before: Option<&HubOptions>, after: &HubOptions) -
 /// The architecture that the router of a target runs on.
 #[must_use]
 pub fn architecture(survey: &Survey, target: &Target) -> Architecture {
-    let options = options(survey, target).ok();
-    options.map(|(_, after)| after).unwrap_or_default().architecture()
+    options_afterwards(survey, target).architecture()
+}
+
+/// The options that the hub of a target has afterwards, as far as they are known.
+#[must_use]
+pub fn options_afterwards(survey: &Survey, target: &Target) -> HubOptions {
+    options(survey, target).map(|(_, after)| after).unwrap_or_default()
 }
 
 /// Why a target needs the archive of the router; `None` if it does not: nothing is deployed, or nothing that was deployed

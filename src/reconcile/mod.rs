@@ -35,7 +35,7 @@ pub use cluster::{ClusterSummary, Controller};
 pub use clusters::kept as checked_clusters;
 pub use confirm::{Comparison, Difference};
 pub use guards::unnamed_queues;
-pub use hub::{architecture, archive_need};
+pub use hub::{architecture, archive_need, options_afterwards};
 pub use needs::needs;
 pub use old_key::{of_controller as old_keys_of_controller, of_router as old_keys_of_router};
 pub use role_search::SavedRoles;

@@ -2,8 +2,10 @@
 //! and is made from the same types: `KIBUS_TEST_UPDATE=1` and the tests of this module write it.
 
 mod dead_letters;
+mod hint;
 mod hub;
 mod object;
+mod preflight;
 mod printed;
 mod status;
 
@@ -21,6 +23,7 @@ use crate::model::probe::Probed;
 use crate::model::slowdown::Slowdown;
 use crate::plan::Plan;
 use crate::plan::finding::Finding;
+use crate::preflight::PreflightReport;
 use crate::reconcile::status::StatusReport;
 use crate::reconcile::{ClusterSummary, Intent};
 use hub::{ErrorObject, HubObject};
@@ -64,6 +67,8 @@ pub struct HubReport {
     pub dead_letters: Option<DeadLetterReport>,
     /// The results of the dead letters, if they were redriven or deleted.
     pub treated: Option<Treated>,
+    /// What the plan needs, if that was checked.
+    pub preflight: Option<PreflightReport>,
     /// Whether the plan was applied completely.
     pub applied: bool,
     /// The error that the command ended with.
@@ -96,6 +101,7 @@ impl HubReport {
             policy: None,
             dead_letters: None,
             treated: None,
+            preflight: None,
             applied: false,
             error: None,
         }

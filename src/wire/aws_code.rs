@@ -58,7 +58,7 @@ questions! {
         "InvalidClientTokenId" | "UnrecognizedClientException" | "SignatureDoesNotMatch"
         | "InvalidSignatureException" | "InvalidSignature" | "InvalidAccessKeyId" | "AuthFailure"
         | "IncompleteSignature" | "IncompleteSignatureException" | "InvalidSecurity"
-        | "MissingAuthenticationToken" | "MissingAuthenticationTokenException";
+        | "MissingAuthenticationToken" | "MissingAuthenticationTokenException" | "RequestTimeTooSkewed";
     /// Whether the account is not subscribed to the service.
     is_not_subscribed: "OptInRequired";
     /// Whether there were too many calls.

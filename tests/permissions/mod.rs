@@ -4,6 +4,7 @@
 mod account;
 mod bounded;
 mod by_name;
+mod check;
 mod denied;
 mod emulators_own;
 mod many_clusters;
@@ -116,6 +117,7 @@ async fn each_policy_allows_its_work_and_nothing_else() {
         operator.kibus("bootstrap-hub --yes"),
         attach_to_router(&iam, ROUTER_ROLE, &own)
     );
+    check::expects_the_calls_of_a_first_hub(&operator.called);
     let has = role_document(&iam).await;
     assert_eq!(
         Document::new(has),

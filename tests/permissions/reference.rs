@@ -32,6 +32,7 @@ const REFERENCE: &[(&str, &[&str], &[&str])] = &[
     ("sqs:UntagQueue", &["queue"], &["aws:TagKeys"]),
     ("events:DeleteRule", &["rule"], &[]),
     ("events:DescribeRule", &["rule"], &[]),
+    ("events:ListRules", &[], &[]),
     ("events:ListTagsForResource", &["event-bus", "rule"], &[]),
     ("events:ListTargetsByRule", &["rule"], &[]),
     ("events:PutEvents", &["event-bus"], &["events:source"]),
@@ -126,6 +127,7 @@ const REFERENCE: &[(&str, &[&str], &[&str])] = &[
         &["iam:PermissionsBoundary"],
     ),
     ("iam:PutRolePolicy", &["role"], &["iam:PermissionsBoundary"]),
+    ("iam:SimulatePrincipalPolicy", &["role", "user"], &[]),
     ("iam:TagRole", &["role"], &["aws:RequestTag", "aws:TagKeys"]),
     ("iam:UntagRole", &["role"], &["aws:TagKeys"]),
     ("iam:UpdateAssumeRolePolicy", &["role"], &["iam:PermissionsBoundary"]),
@@ -151,13 +153,14 @@ const REFERENCE: &[(&str, &[&str], &[&str])] = &[
 ];
 
 /// The type of a resource by a part of its ARN. The first that fits counts.
-const TYPES: [(&str, &str); 8] = [
+const TYPES: [(&str, &str); 9] = [
     (":sqs:", "queue"),
     (":rule/", "rule"),
     (":event-bus/", "event-bus"),
     (":function:", "function"),
     (":log-group:", "log-group"),
     (":role/", "role"),
+    (":user/", "user"),
     (":key/", "key"),
     (":policy/", "policy"),
 ];
@@ -259,6 +262,7 @@ fn every_document_agrees_with_the_service_authorization_reference() {
                 policy::router(&scope, &options.queue_prefix(), options.key()),
                 policy::controller(&scope, &queue, true, options.key()),
                 operator_policy::many_clusters(),
+                operator_policy::check(&scope),
             ];
             // The last is too long, so it is shortened.
             for roles in [0, 1, 40] {

@@ -39,6 +39,11 @@
 //!   the behavior follow
 //! - `% partition PARTITION`: from now on every ARN in responses to kibus, and the caller's, is in this partition;
 //!   `% partitions`: the partitions of the ARNs that kibus has sent since the last time
+//! - `% caller ARN`: from now on this is the caller; `% policy COMMAND`: from now on IAM simulates the policies of a caller
+//!   whose only policy is the document that a command prints; `% policy lacks|denies ACTION`, `% policy organization|boundary
+//!   ACTION`, `% policy depends on KEY for ACTION`: and now it lacks or denies that action, something else does not allow it, or
+//!   a statement denies it unless the request has a value for that condition key
+//! - `% clock DURATION ahead|behind`: from now on the clock of AWS is so far ahead of that of kibus, or behind
 //! - `% visible QUEUE`: wait until none of its messages is in flight
 //! - `% settle [QUEUE]`: wait until the hub queue or another one is empty; `% messages QUEUE`: the messages in a queue; `% take QUEUE`: the same,
 //!   counted and deleted
@@ -79,6 +84,7 @@ scenarios! {
     aws_like
     bad_input
     changed_router
+    check
     clusters
     controller_roles
     dead_letters

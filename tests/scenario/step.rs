@@ -108,6 +108,24 @@ impl Scenario {
                 let words = self.explain(&struck);
                 format!("{}\n{words}", struck.join(" "))
             }
+            ["caller", arn] => {
+                self.proxy.call_as(arn);
+                String::new()
+            }
+            ["policy", "kibus", ..] => {
+                let came = command::run(&words[1..].join(" "), self).await;
+                self.proxy.simulate(serde_json::from_str(&came.data()).unwrap());
+                String::new()
+            }
+            ["policy", ..] => {
+                self.proxy.change_policy(&words[1..]);
+                String::new()
+            }
+            ["clock", by, side] => {
+                let by = Duration::from_secs(parse_duration(by).unwrap());
+                self.proxy.set_clock(by, side == "behind");
+                String::new()
+            }
             ["partition", partition] => {
                 self.proxy.speak_of(partition);
                 String::new()

@@ -6,6 +6,7 @@ pub(crate) mod corrected_emulator;
 pub(crate) mod create_tags;
 pub(crate) mod emulator;
 pub(crate) mod kms_key;
+pub(crate) mod policy_simulator;
 pub(crate) mod proxy;
 pub(crate) mod stage;
 pub(crate) mod transcript;

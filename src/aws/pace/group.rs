@@ -45,7 +45,7 @@ impl Group {
 /// Whether an action changes nothing, by its verb in IAM.
 pub(in crate::aws) fn is_read(action: &str) -> bool {
     let name = action.split_once(':').map_or(action, |(_, name)| name);
-    ["Describe", "Filter", "Get", "List"]
+    ["Describe", "Filter", "Get", "List", "Simulate"]
         .iter()
         .any(|verb| name.starts_with(verb))
 }
@@ -74,6 +74,7 @@ mod tests {
         for (action, read) in [
             ("iam:ListRoles", true),
             ("logs:FilterLogEvents", true),
+            ("iam:SimulatePrincipalPolicy", true),
             ("sqs:CreateQueue", false),
             ("sqs:ReceiveMessage", false),
         ] {

@@ -1,6 +1,7 @@
 use crate::cli::Ending;
 use crate::cli::hub::Hubs;
 use crate::cli::options::Given;
+use crate::cli::preflight;
 use crate::cli::router_file::RouterFile;
 use crate::cli::stages::{Consent, change_with};
 use crate::error::Error;
@@ -26,6 +27,11 @@ pub(in crate::cli) struct Args {
     /// Remove the keys that the queues had before from all policies now; refused while messages wait.
     #[arg(long, hide_short_help = true)]
     drop_old_key: bool,
+    /// Check what the plan needs instead: credentials, clock, permissions, quotas and the router.
+    ///
+    /// Changes nothing. Exits with 2 if something is missing, and with 1 if AWS did not answer a question.
+    #[arg(long, hide_short_help = true, conflicts_with_all = ["yes", "dry_run"])]
+    check: bool,
     #[command(flatten)]
     consent: Consent,
 }
@@ -39,5 +45,8 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
         end_rollback: args.router_latest,
         drop_old_key: args.drop_old_key,
     });
+    if args.check {
+        return preflight::check(&hubs, &target, &args.router).await;
+    }
     change_with(hubs, target, args.consent, &args.router).await
 }

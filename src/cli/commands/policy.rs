@@ -19,6 +19,7 @@ use crate::model::name::ClusterName;
 use crate::model::options::{ClusterOption, ClusterOptions, DocumentFor, HubOption};
 use crate::model::policy::{self, KeyUse};
 use crate::model::resource::ResourceId;
+use crate::model::scope::Scope;
 use crate::reconcile::{Intent, old_keys_of_controller, old_keys_of_router};
 use crate::ui::HubReport;
 
@@ -73,12 +74,16 @@ enum Party {
 enum Purpose {
     /// Read the policies of many controller roles at once. The call reads all users, roles and policies of the account.
     ManyClusters,
+    /// Run `bootstrap-hub --check`: simulate the caller's permissions, and count the rules of the bus. The first call shows
+    /// what every user and role of the account may do.
+    Check,
 }
 
 impl Purpose {
-    fn document(self) -> Document {
+    fn document(self, scope: &Scope) -> Document {
         match self {
             Self::ManyClusters => operator_policy::many_clusters(),
+            Self::Check => operator_policy::check(scope),
         }
     }
 }
@@ -91,7 +96,7 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     let document = match args.party {
         Party::Operator {
             purpose: Some(purpose), ..
-        } => purpose.document(),
+        } => purpose.document(&hub.scope),
         Party::Operator {
             purpose: None,
             read_only,

@@ -100,8 +100,8 @@ fn an_operator_may_call_what_kibus_calls_and_nothing_else() {
     needed.retain(|call| !WITHOUT.contains(&call.as_str()));
     needed.extend(BESIDES.map(str::to_owned));
     let allowed = allowed(&document());
-    let besides = self::allowed(&many_clusters());
-    needed.retain(|call| !besides.contains(call));
+    let besides = [many_clusters(), check(&scope())].map(|document| self::allowed(&document));
+    needed.retain(|call| !besides.iter().any(|besides| besides.contains(call)));
     let lacking: Vec<_> = needed.difference(&allowed).collect();
     let idle: Vec<_> = allowed.difference(&needed).collect();
     assert!(
@@ -127,6 +127,16 @@ fn only_the_document_for_many_clusters_reads_all_roles_at_once() {
             assert_eq!(that_name(&document, all_roles), Vec::<Value>::new());
         }
     }
+}
+
+/// The first tells what others may do. The second is no part of any change.
+#[test]
+fn only_the_document_for_a_check_simulates_and_counts() {
+    let besides = allowed(&check(&scope()));
+    let expected = ["events:ListRules", "iam:SimulatePrincipalPolicy"].map(str::to_owned);
+    assert_eq!(besides, BTreeSet::from(expected));
+    assert!(besides.is_subset(&called()), "kibus calls them");
+    assert!(besides.is_disjoint(&allowed(&document())));
 }
 
 #[test]

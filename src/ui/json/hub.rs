@@ -8,9 +8,11 @@ use serde_json::Value;
 
 use super::HubReport;
 use super::dead_letters::DeadLettersObject;
+use super::hint::HintObject;
 use super::object::{objects, words};
+use super::preflight::PreflightObject;
 use super::status::StatusObject;
-use crate::error::{Error, ErrorKind, Hint, Invocation};
+use crate::error::{Error, ErrorKind, Invocation};
 use crate::model::document::Document;
 use crate::model::field::FieldValue;
 use crate::model::name::{AccountId, ClusterName, Region, RoleName};
@@ -27,7 +29,7 @@ objects! {
     HubObject<'a>(
         HubReport {
             heading: Heading { bus, account, region, label: _ },
-            global_options: options, plan, clusters, findings, probes, warnings, status, policy, dead_letters, treated, applied, error,
+            global_options: options, plan, clusters, findings, probes, warnings, status, policy, dead_letters, treated, preflight, applied, error,
         } in &'a HubReport
     ) {
         #[cfg_attr(test, schemars(regex(pattern = "^[a-z][a-z0-9-]{0,19}$")))]
@@ -61,6 +63,8 @@ objects! {
         dead_letters: DeadLettersObject<'a> = dead_letters
             .as_ref()
             .map(|letters| DeadLettersObject::of(letters, treated.as_ref())),
+        /// Present for `bootstrap-hub --check` only.
+        preflight: PreflightObject<'a> = preflight.as_ref().map(|report| PreflightObject::of(report, options)),
         /// Present only if the command failed for this hub.
         error: ErrorObject<'a> = error.as_ref().map(ErrorObject::of),
     }
@@ -174,7 +178,7 @@ objects! {
         /// The reason, and the state after the failure.
         notes: &'a [String] = notes,
         /// The next steps.
-        hints: Vec<HintObject<'a>> = hints.iter().map(HintObject::of).collect(),
+        hints: Vec<HintObject<'a>> = hints.iter().map(|hint| HintObject::of(hint, "")).collect(),
     } optional {
         /// Number of applied changes.
         done: usize = progress.map(|progress| progress.done),
@@ -184,12 +188,6 @@ objects! {
         unknown: usize = progress.map(|progress| progress.unknown),
         /// Number of changes of which nothing was applied.
         not_tried: usize = progress.map(|progress| progress.not_tried),
-    }
-
-    /// A next step.
-    HintObject<'a>(Hint { text, command } in &'a Hint) {
-        text: &'a str = text,
-        command: Option<String> = command.as_ref().map(|command| command.line("")),
     }
 }
 

@@ -13,6 +13,7 @@ mod hostile;
 mod name;
 mod next_step;
 mod plan;
+mod preflight;
 mod queue_setting;
 mod second_source;
 mod status;
@@ -31,6 +32,7 @@ pub(super) use name::name;
 pub use next_step::how_to_check;
 pub(super) use next_step::{next_steps, release_queues};
 pub use plan::{heading, plan};
+pub use preflight::preflight;
 pub(super) use second_source::second_sources;
 pub use status::{buses, status};
 

@@ -56,7 +56,7 @@ impl Operation {
     /// Whether the operation changes nothing, by its name.
     pub(crate) fn is_reading(&self) -> bool {
         let name = self.name.split_once(':').map_or("", |(_, name)| name);
-        ["Get", "List", "Describe", "GET/"]
+        ["Get", "List", "Describe", "Simulate", "GET/"]
             .iter()
             .any(|beginning| name.starts_with(beginning))
     }

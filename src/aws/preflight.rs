@@ -1,0 +1,192 @@
+//! What a preflight asks: simulations of the caller's permissions, and the number of rules.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use aws_sdk_iam::types::{
+    ContextEntry, ContextKeyTypeEnum, EvaluationResult, PermissionsBoundaryDecisionDetail, PolicyEvaluationDecisionType,
+};
+
+use super::{AwsCloud, pages};
+use crate::cloud::Fault;
+use crate::preflight::{Decision, PlannedCall, Preflight, Simulated, Simulation, is_list};
+
+impl Preflight for AwsCloud {
+    fn caller(&self) -> &str {
+        &self.caller
+    }
+
+    fn clock_ahead(&self) -> Option<i64> {
+        self.clock_ahead
+    }
+
+    async fn simulate(&self, principal: &str, simulation: &Simulation) -> Result<Vec<Simulated>, Fault> {
+        let owned = |texts: BTreeSet<&str>| Some(texts.into_iter().map(str::to_owned).collect());
+        let call = self
+            .iam
+            .simulate_principal_policy()
+            .policy_source_arn(principal)
+            .set_action_names(owned(simulation.actions()))
+            .set_resource_arns(owned(simulation.resources()))
+            .set_context_entries(Some(context(&simulation.context)))
+            .max_items(1000);
+        let page = |marker| {
+            let call = call.clone().set_marker(marker);
+            async { call.send().await.map(|page| (page.evaluation_results, page.marker)) }
+        };
+        let results = pages::all(self, "iam:SimulatePrincipalPolicy", page).await?;
+        Ok(results.into_iter().flat_map(answers).collect())
+    }
+
+    async fn rule_count(&self) -> Result<usize, Fault> {
+        let call = self.events.list_rules().limit(100);
+        let page = |token| {
+            let call = call.clone().set_next_token(token);
+            async { call.send().await.map(|page| (page.rules, page.next_token)) }
+        };
+        Ok(pages::all(self, "events:ListRules", page).await?.len())
+    }
+}
+
+fn context(context: &BTreeMap<String, Vec<String>>) -> Vec<ContextEntry> {
+    let entry = |(key, values): (&String, &Vec<String>)| {
+        let kind = match key.as_str() {
+            "aws:SecureTransport" => ContextKeyTypeEnum::Boolean,
+            key if is_list(key) => ContextKeyTypeEnum::StringList,
+            _ => ContextKeyTypeEnum::String,
+        };
+        let entry = ContextEntry::builder().context_key_name(key).context_key_type(kind);
+        entry.set_context_key_values(Some(values.clone())).build()
+    };
+    context.iter().map(entry).collect()
+}
+
+/// The answers in a result. A result is about one resource, or it is about all of them and has a part for each; then its
+/// own decision is the strictest of theirs (API reference of IAM, `EvaluationResult`). Only the whole says what the policies of
+/// the organization decide.
+fn answers(result: EvaluationResult) -> Vec<Simulated> {
+    let organization = result.organizations_decision_detail.as_ref();
+    let allowed_by_organization = organization.is_none_or(|detail| detail.allowed_by_organizations);
+    let answer = |resource: &str,
+                  decision: &PolicyEvaluationDecisionType,
+                  boundary: Option<&PermissionsBoundaryDecisionDetail>,
+                  missing: &[String]| {
+        let allowed_by_boundary = boundary.is_none_or(|detail| detail.allowed_by_permissions_boundary);
+        Simulated {
+            call: PlannedCall {
+                action: result.eval_action_name.clone(),
+                resource: resource.to_owned(),
+            },
+            decision: match decision {
+                PolicyEvaluationDecisionType::Allowed => Decision::Allowed,
+                PolicyEvaluationDecisionType::ExplicitDeny | PolicyEvaluationDecisionType::ImplicitDeny
+                    if !allowed_by_organization =>
+                {
+                    Decision::Organization
+                }
+                PolicyEvaluationDecisionType::ExplicitDeny | PolicyEvaluationDecisionType::ImplicitDeny
+                    if !allowed_by_boundary =>
+                {
+                    Decision::Boundary
+                }
+                PolicyEvaluationDecisionType::ExplicitDeny => Decision::Policy,
+                PolicyEvaluationDecisionType::ImplicitDeny => Decision::NoPolicy,
+                _ => Decision::Other,
+            },
+            missing: missing.iter().cloned().collect(),
+        }
+    };
+    let parts = result.resource_specific_results().iter().map(|part| {
+        answer(
+            part.eval_resource_name(),
+            part.eval_resource_decision(),
+            part.permissions_boundary_decision_detail(),
+            part.missing_context_values(),
+        )
+    });
+    let parts: Vec<Simulated> = parts.collect();
+    if !parts.is_empty() {
+        return parts;
+    }
+    vec![answer(
+        result.eval_resource_name().unwrap_or("*"),
+        result.eval_decision(),
+        result.permissions_boundary_decision_detail(),
+        result.missing_context_values(),
+    )]
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_sdk_iam::types::{OrganizationsDecisionDetail, ResourceSpecificResult};
+
+    use super::*;
+    use PolicyEvaluationDecisionType::{Allowed, ExplicitDeny, ImplicitDeny};
+
+    #[test]
+    fn each_resource_has_its_own_answer() {
+        let detail = |allowed| PermissionsBoundaryDecisionDetail::builder().allowed_by_permissions_boundary(allowed);
+        let part = |resource: &str, decision, bounded: bool| {
+            let part = ResourceSpecificResult::builder().eval_resource_name(resource);
+            let part = part
+                .eval_resource_decision(decision)
+                .missing_context_values("aws:SourceIp");
+            part.permissions_boundary_decision_detail(detail(bounded).build())
+                .build()
+                .unwrap()
+        };
+        let result = || EvaluationResult::builder().eval_action_name("sqs:CreateQueue");
+        let organization = |allowed| {
+            OrganizationsDecisionDetail::builder()
+                .allowed_by_organizations(allowed)
+                .build()
+        };
+        for (name, result, expected) in [
+            (
+                "a result for each resource",
+                result().eval_resource_name("a").eval_decision(ImplicitDeny),
+                vec![("a", Decision::NoPolicy)],
+            ),
+            (
+                "one result for all, with the strictest decision",
+                result()
+                    .eval_resource_name("*")
+                    .eval_decision(ExplicitDeny)
+                    .resource_specific_results(part("a", Allowed, true))
+                    .resource_specific_results(part("b", ExplicitDeny, true))
+                    .resource_specific_results(part("c", ImplicitDeny, false)),
+                vec![
+                    ("a", Decision::Allowed),
+                    ("b", Decision::Policy),
+                    ("c", Decision::Boundary),
+                ],
+            ),
+            (
+                "the organization comes first",
+                result()
+                    .eval_decision(ImplicitDeny)
+                    .organizations_decision_detail(organization(false))
+                    .resource_specific_results(part("a", ImplicitDeny, false)),
+                vec![("a", Decision::Organization)],
+            ),
+            (
+                "an allowed call",
+                result()
+                    .eval_decision(Allowed)
+                    .organizations_decision_detail(organization(true)),
+                vec![("*", Decision::Allowed)],
+            ),
+            (
+                "a decision of tomorrow",
+                result().eval_decision("perhaps".into()),
+                vec![("*", Decision::Other)],
+            ),
+        ] {
+            let answers = answers(result.build().unwrap());
+            let got: Vec<_> = answers
+                .iter()
+                .map(|answer| (answer.call.resource.as_str(), answer.decision))
+                .collect();
+            assert_eq!(got, expected, "{name}");
+        }
+    }
+}

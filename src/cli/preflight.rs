@@ -1,0 +1,180 @@
+//! The stages of a check before the first change: survey, reconcile, and what the plan needs of AWS; nothing is applied.
+
+use std::collections::BTreeSet;
+
+use super::hub::{ConnectedHub, Hubs};
+use super::router_file::RouterFile;
+use super::{Ending, failure, stages};
+use crate::error::{Error, ErrorKind, Hint, Invocation};
+use crate::iam::operator_policy;
+use crate::model::options::{DocumentFor, HubOption, HubOptions, OptionKey};
+use crate::plan::Action;
+use crate::preflight::{self, Findings, PlannedCalls, PreflightItem, PreflightReport, PreflightResult, planned_calls};
+use crate::reconcile::{Blocked, Intent, NextStep, Target, architecture, needs, options_afterwards, reconcile};
+use crate::survey::{Query, Survey};
+use crate::ui::{HubReport, text};
+
+/// Checks what the plan of each hub needs. Ends with findings if something is missing, and with a failure if something is
+/// unknown.
+pub(super) async fn check(hubs: &Hubs<'_>, target: &Target, router: &RouterFile) -> Result<Ending, Error> {
+    let checked = hubs
+        .each(async |hub| of_hub(hubs, hub, target.clone(), router).await)
+        .await;
+    let (mut reports, mut ending) = (Vec::new(), Ending::Done);
+    for (hub, checked) in hubs.list.iter().zip(checked) {
+        let (intent, report) = match checked {
+            Ok(checked) => checked,
+            Err(error) => {
+                reports.push(hub.left_out(error)?);
+                continue;
+            }
+        };
+        hubs.part(hub, true)?;
+        show(hub, &intent, &report)?;
+        if report.count(PreflightResult::Failed) > 0 {
+            ending = Ending::With(ErrorKind::Differences);
+        }
+        reports.push(HubReport {
+            error: incomplete(report.count(PreflightResult::Unknown)),
+            preflight: Some(report),
+            ..hub.report(&intent)
+        });
+    }
+    stages::finish(hubs, reports, ending)
+}
+
+async fn of_hub(
+    hubs: &Hubs<'_>,
+    hub: &ConnectedHub,
+    mut target: Target,
+    router: &RouterFile,
+) -> Result<(Intent, PreflightReport), Error> {
+    let needs = |survey: &Survey| Query {
+        concurrency: true,
+        ..needs(&target, survey)
+    };
+    let survey = stages::survey(hubs, hub, needs).await?;
+    let router = of_router(hub, router, &mut target, &survey);
+    let (planned, plan) = match reconcile(&survey, &target) {
+        Ok(intent) => (of_plan(hub, &intent), Some(intent)),
+        Err(blocked) => (blocked_plan(hub, &blocked), None),
+    };
+    // A refused plan needs nothing, and is not shown.
+    let plan = plan.filter(|intent| intent.refusals.is_empty());
+    let options = options_afterwards(&survey, &target);
+    let document = operator_policy::operator(&hub.scope, &options, &BTreeSet::new());
+    let calls = plan
+        .as_ref()
+        .map(|intent| planned_calls(&hub.scope, &options, &document, &intent.plan));
+    let calls: PlannedCalls = calls.unwrap_or_default();
+    let answers = {
+        let _asking = hub.ui.spinner("asking IAM which calls it allows");
+        let asked = preflight::ask(&hub.cloud, &hub.scope, &calls.simulations);
+        hubs.slowed(hub, |_| {}, asked).await
+    };
+    let unread: Vec<_> = survey
+        .faults()
+        .map(|(id, fault)| (id.to_string(), fault.clone()))
+        .collect();
+    let findings = Findings {
+        scope: &hub.scope,
+        read: survey.observed.iter().count() - unread.len(),
+        unread,
+        router,
+        planned,
+        plan: plan.as_ref().map(|intent| &intent.plan),
+        calls: &calls,
+        concurrency: &survey.unreserved_concurrency,
+        policy: policy(&options),
+    };
+    let report = preflight::items(findings, &answers);
+    Ok((plan.unwrap_or_default(), report))
+}
+
+/// Whether this kibus has a router for the plan.
+fn of_router(hub: &ConnectedHub, router: &RouterFile, target: &mut Target, survey: &Survey) -> PreflightItem {
+    let architecture = architecture(survey, target).as_str();
+    let item = |text: String| PreflightItem::new("router", PreflightResult::Ok, text);
+    match router.complete(&hub.ui, target, survey) {
+        Ok(Some(_)) => item(format!("version {} for {architecture}", env!("CARGO_PKG_VERSION"))),
+        Ok(None) => item(format!("the deployed code for {architecture} stays")),
+        Err(error) => of_error("router", PreflightResult::Failed, error),
+    }
+}
+
+fn of_plan(hub: &ConnectedHub, intent: &Intent) -> PreflightItem {
+    if !intent.refusals.is_empty() {
+        let error = failure::refused(hub, &intent.refusals, false);
+        return of_error("plan", PreflightResult::Failed, error);
+    }
+    let actions = [Action::Create, Action::Update, Action::Replace, Action::Delete];
+    let counts = actions.map(|action| (intent.plan.count(action), action.as_str()));
+    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+    let counts: Vec<String> = counts.map(|(count, action)| format!("{count} to {action}")).collect();
+    let text = match counts.is_empty() {
+        true => "no changes".to_owned(),
+        false => counts.join(", "),
+    };
+    PreflightItem::new("plan", PreflightResult::Ok, text)
+}
+
+fn blocked_plan(hub: &ConnectedHub, blocked: &Blocked) -> PreflightItem {
+    let error = failure::blocked(hub, blocked);
+    match error.kind {
+        // The line about reads has what helps.
+        ErrorKind::Failed => PreflightItem {
+            hints: Vec::new(),
+            ..of_error("plan", PreflightResult::Unknown, error)
+        },
+        _ => of_error("plan", PreflightResult::Failed, error),
+    }
+}
+
+fn of_error(subject: &'static str, result: PreflightResult, error: Error) -> PreflightItem {
+    let item = PreflightItem::new(subject, result, error.message);
+    PreflightItem {
+        details: error.notes,
+        hints: error.hints,
+        ..item
+    }
+}
+
+/// The command that prints the policy for this plan.
+fn policy(options: &HubOptions) -> Invocation {
+    let documents = |option: &HubOption| {
+        option
+            .row()
+            .documents
+            .filter(|of| of.from <= DocumentFor::BoundedOperator)
+    };
+    let named = HubOption::ALL.iter().filter(|option| documents(option).is_some());
+    let typed = named.filter_map(|option| Some(option.row().typed(&options.words(*option)?)));
+    let words: Vec<String> = std::iter::once("policy operator".to_owned()).chain(typed).collect();
+    Invocation::kibus(words.join(" "))
+}
+
+fn show(hub: &ConnectedHub, intent: &Intent, report: &PreflightReport) -> Result<(), Error> {
+    let ConnectedHub {
+        ui, heading, options, ..
+    } = hub;
+    ui.warn_of(intent, options);
+    ui.result(&text::preflight(heading, report, options, ui.result_style()))?;
+    let open = report.count(PreflightResult::Failed) + report.count(PreflightResult::Unknown);
+    if open > 0 || intent.plan.is_empty() {
+        return Ok(());
+    }
+    let command = hub.command_line.replacen(" --check", "", 1);
+    ui.next_steps(&[NextStep::Run(Hint::command("Next:", command))], options)
+}
+
+/// The error to end with where this many questions have no answer.
+fn incomplete(unknown: usize) -> Option<Error> {
+    let what = match unknown {
+        0 => return None,
+        1 => "1 check has no result".to_owned(),
+        count => format!("{count} checks have no result"),
+    };
+    Some(Error::failed(format!(
+        "{what}, so it is unknown whether the plan can be applied"
+    )))
+}

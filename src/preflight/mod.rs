@@ -1,0 +1,102 @@
+//! What must hold before the plan of a hub is applied, asked without a change: who calls and whether the clock is right, which
+//! calls of the plan AWS would allow, and how much of the quotas is left.
+
+mod calls;
+mod report;
+mod verdict;
+
+use std::collections::BTreeMap;
+
+use futures_util::future::join_all;
+
+use crate::cloud::{Fault, Read};
+use crate::model::fact::Fact;
+use crate::model::name::RoleName;
+use crate::model::scope::Scope;
+pub use calls::{PlannedCall, PlannedCalls, Simulation, is_list, planned_calls};
+pub use report::{Findings, PreflightItem, PreflightReport, PreflightResult, items};
+pub use verdict::{Decision, Simulated};
+
+/// What a preflight asks of AWS beyond a survey. No method changes anything.
+pub trait Preflight: Send + Sync {
+    /// The caller's ARN, as STS gives it.
+    fn caller(&self) -> &str;
+
+    /// How many seconds the local clock is ahead of AWS's; negative if it is behind. `None` if no answer had a time.
+    fn clock_ahead(&self) -> Option<i64>;
+
+    /// What the policies of a user or role decide about calls. A pair of an action and a resource without an answer is
+    /// missing.
+    fn simulate(
+        &self,
+        principal: &str,
+        simulation: &Simulation,
+    ) -> impl Future<Output = Result<Vec<Simulated>, Fault>> + Send;
+
+    /// How many rules the default event bus has, whoever created them.
+    fn rule_count(&self) -> impl Future<Output = Result<usize, Fault>> + Send;
+}
+
+/// What AWS answered.
+#[derive(Clone, Debug)]
+pub struct Answers {
+    /// The caller's ARN.
+    pub caller: String,
+    /// How many seconds the local clock is ahead.
+    pub clock_ahead: Option<i64>,
+    /// The number of rules.
+    pub rules: Fact<usize>,
+    /// The answers to the simulations, in their order; or why there are none.
+    pub simulated: Result<Vec<Result<Vec<Simulated>, Fault>>, NoSimulation>,
+}
+
+/// Why nothing was simulated.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoSimulation {
+    #[error("IAM does not simulate calls of the root user")]
+    RootUser,
+    #[error("IAM simulates calls of users and roles only")]
+    NoUserOrRole,
+    #[error("the ARN of role `{0}` is needed, and it is not in the list of roles")]
+    UnlistedRole(RoleName),
+    #[error("the ARN of role `{0}` is needed, and the roles could not be listed: {1}")]
+    UnreadRoles(RoleName, Fault),
+}
+
+/// Asks AWS. Without a simulation, the caller's ARN is not looked for.
+pub async fn ask(cloud: &(impl Preflight + Read), scope: &Scope, simulations: &[Simulation]) -> Answers {
+    let simulated = async {
+        if simulations.is_empty() {
+            return Ok(Vec::new());
+        }
+        let principal = principal(cloud, scope).await?;
+        let each = simulations.iter();
+        Ok(join_all(each.map(|simulation| cloud.simulate(&principal, simulation))).await)
+    };
+    let (rules, simulated) = tokio::join!(cloud.rule_count(), simulated);
+    Answers {
+        caller: cloud.caller().to_owned(),
+        clock_ahead: cloud.clock_ahead(),
+        rules: Fact::of(rules),
+        simulated,
+    }
+}
+
+/// The ARN of the user or role whose policies decide about the caller. The ARN of a session lacks the path of its role (API
+/// reference of STS, `GetCallerIdentity`), so the list of roles has it.
+async fn principal(cloud: &(impl Preflight + Read), scope: &Scope) -> Result<String, NoSimulation> {
+    let caller = cloud.caller();
+    if let Some(role) = cloud.caller_role() {
+        let mut roles: BTreeMap<RoleName, String> = match cloud.role_arns().await {
+            Ok(roles) => roles,
+            Err(fault) => return Err(NoSimulation::UnreadRoles(role, fault)),
+        };
+        return roles.remove(&role).ok_or(NoSimulation::UnlistedRole(role));
+    }
+    let iam = format!("arn:{}:iam::{}:", scope.partition, scope.account);
+    match caller.strip_prefix(&iam) {
+        Some("root") => Err(NoSimulation::RootUser),
+        Some(user) if user.starts_with("user/") => Ok(caller.to_owned()),
+        _ => Err(NoSimulation::NoUserOrRole),
+    }
+}

@@ -1,0 +1,315 @@
+//! The list of a preflight: a line for each subject, with its result. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::calls::{PlannedCall, PlannedCalls};
+use super::verdict::{Verdict, weigh};
+use super::{Answers, NoSimulation};
+use crate::error::{Hint, Invocation};
+use crate::model::fact::Fact;
+use crate::model::fault::Fault;
+use crate::model::hub::MAXIMUM_CONCURRENCY;
+use crate::model::resource::{Kind, ResourceId};
+use crate::model::scope::Scope;
+use crate::model::time::{clock_text, is_skewed};
+use crate::plan::{Action, Plan};
+
+/// Everything that a preflight found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PreflightReport {
+    pub items: Vec<PreflightItem>,
+}
+
+impl PreflightReport {
+    /// How many items have this result.
+    #[must_use]
+    pub fn count(&self, result: PreflightResult) -> usize {
+        self.items.iter().filter(|item| item.result == result).count()
+    }
+}
+
+/// What a preflight found about one subject.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PreflightItem {
+    /// The subject, in one or two words.
+    pub subject: &'static str,
+    pub result: PreflightResult,
+    pub text: String,
+    /// More about the result, a line each.
+    pub details: Vec<String>,
+    /// What helps.
+    pub hints: Vec<Hint>,
+}
+
+/// The result about one subject.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PreflightResult {
+    /// The plan has what it needs.
+    Ok,
+    /// It may lack something.
+    Warning,
+    /// It lacks something.
+    Failed,
+    /// AWS did not answer the question.
+    Unknown,
+}
+
+impl PreflightResult {
+    /// The word that text uses.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::Failed => "failed",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl PreflightItem {
+    /// An item without details.
+    #[must_use]
+    pub fn new(subject: &'static str, result: PreflightResult, text: impl Into<String>) -> Self {
+        Self {
+            subject,
+            result,
+            text: text.into(),
+            details: Vec::new(),
+            hints: Vec::new(),
+        }
+    }
+
+    fn details(mut self, details: impl IntoIterator<Item = String>) -> Self {
+        self.details.extend(details);
+        self
+    }
+
+    fn hint(mut self, hint: Hint) -> Self {
+        self.hints.push(hint);
+        self
+    }
+}
+
+/// What a survey and a plan say, beside the answers of AWS.
+pub struct Findings<'a> {
+    pub scope: &'a Scope,
+    /// What was read, and what could not be read.
+    pub read: usize,
+    pub unread: Vec<(String, Fault)>,
+    /// The router of this kibus for the plan.
+    pub router: PreflightItem,
+    /// The plan, and what it is or why there is none.
+    pub planned: PreflightItem,
+    /// `None` if there is no plan.
+    pub plan: Option<&'a Plan>,
+    pub calls: &'a PlannedCalls,
+    /// The concurrency of the account that is reserved for no function.
+    pub concurrency: &'a Fact<u32>,
+    /// The command that prints the policy for this plan.
+    pub policy: Invocation,
+}
+
+/// The list, in the order in which a person fixes it.
+#[must_use]
+pub fn items(findings: Findings<'_>, answers: &Answers) -> PreflightReport {
+    let items = vec![
+        PreflightItem::new("credentials", PreflightResult::Ok, &answers.caller),
+        clock(answers.clock_ahead),
+        reads(&findings),
+        findings.router.clone(),
+        findings.planned.clone(),
+        permissions(&findings, answers),
+        rules(&findings, &answers.rules),
+        concurrency(findings.concurrency),
+    ];
+    PreflightReport { items }
+}
+
+/// A clock that is set by the network differs by less. In seconds.
+const SKEW_NOTED: u64 = 60;
+
+fn clock(ahead: Option<i64>) -> PreflightItem {
+    use PreflightResult::{Failed, Ok, Unknown, Warning};
+    let item = |result, text: String| PreflightItem::new("clock", result, text);
+    let Some(seconds) = ahead else {
+        return item(Unknown, "no answer of AWS has a time".to_owned());
+    };
+    let result = match seconds.unsigned_abs() {
+        0..SKEW_NOTED => return item(Ok, "differs from AWS by less than 1m".to_owned()),
+        _ if is_skewed(seconds) => Failed,
+        _ => Warning,
+    };
+    let text = format!("the clock of this machine is {}", clock_text(seconds));
+    let advice = "set the clock of this machine, for example with NTP: AWS rejects requests from 5m on";
+    item(result, text).hint(Hint::text(advice))
+}
+
+fn reads(findings: &Findings<'_>) -> PreflightItem {
+    let region = &findings.scope.region;
+    let (read, unread) = (findings.read, &findings.unread);
+    let item = |result, text: String| PreflightItem::new("reads", result, text);
+    if unread.is_empty() {
+        return item(PreflightResult::Ok, format!("{read} resources in {region}"));
+    }
+    let denied = unread.iter().any(|(_, fault)| fault.is_denied());
+    let result = if denied {
+        PreflightResult::Failed
+    } else {
+        PreflightResult::Unknown
+    };
+    let text = format!(
+        "{} of {} resources in {region} could not be read",
+        unread.len(),
+        read + unread.len()
+    );
+    let item = item(result, text).details(unread.iter().map(|(what, fault)| format!("{what}: {fault}")));
+    match denied {
+        true => item.hint(Hint::command(
+            "attach the policy that this command prints:",
+            findings.policy.clone(),
+        )),
+        false => item,
+    }
+}
+
+fn permissions(findings: &Findings<'_>, answers: &Answers) -> PreflightItem {
+    use PreflightResult::{Failed, Ok, Unknown};
+    let item = |result, text: String| PreflightItem::new("permissions", result, text);
+    let simulated = match &answers.simulated {
+        _ if findings.plan.is_none() => return item(Unknown, "without a plan, it is unknown what it needs".to_owned()),
+        _ if findings.plan.is_some_and(Plan::is_empty) => return item(Ok, "nothing changes".to_owned()),
+        Result::Ok(simulated) => simulated,
+        Err(why) => {
+            let item = item(Unknown, why.to_string());
+            return match why {
+                NoSimulation::UnreadRoles(..) => item.hint(reads_of_check()),
+                _ => item,
+            };
+        }
+    };
+    let Verdict { calls, denied, unknown } = weigh(findings.calls, simulated);
+    let without: Vec<String> = findings.calls.without.iter().map(ToString::to_string).collect();
+    let (result, text) = match (denied.len(), unknown.len() + without.len()) {
+        (0, 0) => (Ok, format!("IAM allows the {calls} calls of the plan")),
+        (0, open) => (
+            Unknown,
+            format!(
+                "no clear answer for {open} of {} calls of the plan",
+                calls + without.len()
+            ),
+        ),
+        (count, _) => (Failed, format!("IAM denies {count} of {calls} calls of the plan")),
+    };
+    let mut details = grouped(denied.into_iter().map(|(call, why)| (call, why.to_owned())));
+    details.extend(by_reason(unknown));
+    details.extend(without.iter().map(|id| format!("the calls for {id} are unknown")));
+    let mut item = item(result, text).details(details);
+    if result == Failed {
+        let text = "attach the policy that this command prints, or let an administrator do it:";
+        item = item.hint(Hint::command(text, findings.policy.clone()));
+    }
+    let is_denied = simulated
+        .iter()
+        .any(|answer| answer.as_ref().is_err_and(Fault::is_denied));
+    match is_denied {
+        true => item.hint(reads_of_check()),
+        false => item,
+    }
+}
+
+/// The document with the reads of a preflight.
+fn reads_of_check() -> Hint {
+    Hint::command(
+        "to allow the reads of this check, attach the policy that this command prints:",
+        Invocation::kibus("policy operator --for check"),
+    )
+}
+
+/// A line for each action and reason, with the resource, or how many there are.
+fn grouped(calls: impl IntoIterator<Item = (PlannedCall, String)>) -> Vec<String> {
+    let mut resources: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
+    for (PlannedCall { action, resource }, why) in calls {
+        resources.entry((action, why)).or_default().insert(resource);
+    }
+    let line = |((action, why), resources): ((String, String), BTreeSet<String>)| {
+        let first = resources.first().map_or("", String::as_str);
+        match resources.len() {
+            1 if first == "*" => format!("{action}: {why}"),
+            1 => format!("{action} on {first}: {why}"),
+            count => format!("{action} on {count} resources like {first}: {why}"),
+        }
+    };
+    resources.into_iter().map(line).collect()
+}
+
+/// A line for each reason, with the call, or how many there are: one fault can leave all of them without an answer.
+fn by_reason(calls: impl IntoIterator<Item = (PlannedCall, String)>) -> Vec<String> {
+    let mut actions: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (call, why) in calls {
+        actions.entry(why).or_default().push(call.action);
+    }
+    let line = |(why, actions): (String, Vec<String>)| match actions.as_slice() {
+        [one] => format!("{one} is unknown: {why}"),
+        several => format!("{} calls like {} are unknown: {why}", several.len(), several[0]),
+    };
+    actions.into_iter().map(line).collect()
+}
+
+/// How many rules the default event bus can have, if the quota was not raised.
+fn most_rules(scope: &Scope) -> usize {
+    match scope.region.as_str() {
+        "af-south-1" | "eu-south-1" => 100,
+        _ => 300,
+    }
+}
+
+/// Kibus cannot read a raised quota, so too many rules are a warning.
+fn rules(findings: &Findings<'_>, count: &Fact<usize>) -> PreflightItem {
+    let item = |result, text: String| PreflightItem::new("rules", result, text);
+    let count = match count {
+        Fact::Present(count) => count,
+        Fact::Unreadable(fault) => {
+            let item = item(PreflightResult::Unknown, fault.to_string());
+            return if fault.is_denied() {
+                item.hint(reads_of_check())
+            } else {
+                item
+            };
+        }
+        Fact::NotAsked | Fact::Absent => return item(PreflightResult::Unknown, "not counted".to_owned()),
+    };
+    let changes = findings.plan.into_iter().flat_map(|plan| &plan.changes);
+    let is_new_rule = |id: &ResourceId, action| id.of_kind() == Kind::Rule && action == Action::Create;
+    let new = changes.filter(|change| is_new_rule(&change.id, change.action)).count();
+    let most = most_rules(findings.scope);
+    let creates = findings
+        .plan
+        .map_or_else(String::new, |_| format!("; the plan creates {new}"));
+    let text = format!("{count} of {most} (default limit) on the default event bus{creates}");
+    match new > 0 && count + new > most {
+        false => item(PreflightResult::Ok, text),
+        true => item(PreflightResult::Warning, text).hint(Hint::text(
+            "if the quota was not raised, delete rules that are not needed, or request more in Service Quotas (L-244521F2)",
+        )),
+    }
+}
+
+fn concurrency(unreserved: &Fact<u32>) -> PreflightItem {
+    let item = |result, text: String| PreflightItem::new("concurrency", result, text);
+    match unreserved {
+        Fact::Present(count) if *count >= MAXIMUM_CONCURRENCY => {
+            item(PreflightResult::Ok, format!("{count} of the account unreserved"))
+        }
+        Fact::Present(count) => {
+            let text = format!("{count} of the account unreserved; the router uses up to {MAXIMUM_CONCURRENCY}");
+            let advice = "request more concurrency for the account in Service Quotas, or free what others reserve";
+            item(PreflightResult::Warning, text).hint(Hint::text(advice))
+        }
+        Fact::Unreadable(fault) => item(PreflightResult::Unknown, fault.to_string()),
+        Fact::NotAsked | Fact::Absent => item(PreflightResult::Unknown, "AWS does not tell".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

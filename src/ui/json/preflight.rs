@@ -1,0 +1,42 @@
+//! The member that `bootstrap-hub --check` adds to the document.
+
+use super::hint::HintObject;
+use super::object::{objects, words};
+use crate::preflight::{PreflightItem, PreflightReport, PreflightResult};
+
+objects! {
+    /// What the plan of the hub needs, and whether it has it.
+    PreflightObject<'a>(PreflightReport { items } in &'a PreflightReport, options in &str) {
+        checks: Vec<CheckObject<'a>> = items.iter().map(|item| CheckObject::of(item, options)).collect(),
+    }
+
+    /// The result about one subject.
+    CheckObject<'a>(
+        PreflightItem { subject, result, text, details, hints } in &'a PreflightItem,
+        options in &str
+    ) {
+        /// The subject, in one or two words.
+        subject: &'a str = subject,
+        result: ResultWord = ResultWord::of(*result),
+        /// The reason for the result, in one line.
+        message: &'a str = text,
+        /// More about it, such as the denied calls.
+        details: &'a [String] = details,
+        /// The next steps.
+        hints: Vec<HintObject<'a>> = hints.iter().map(|hint| HintObject::of(hint, options)).collect(),
+    }
+}
+
+words! {
+    /// The result about one subject.
+    ResultWord(PreflightResult) {
+        /// The plan has what it needs.
+        Ok = PreflightResult::Ok,
+        /// It may lack something.
+        Warning = PreflightResult::Warning,
+        /// It lacks something.
+        Failed = PreflightResult::Failed,
+        /// AWS did not answer the question. It is not a success.
+        Unknown = PreflightResult::Unknown,
+    }
+}
