@@ -148,15 +148,15 @@ async fn each_platform_receives_its_archive() {
     for (platform, target) in PLATFORMS {
         let stage = Stage::new().await;
         stage.uname(platform);
-        let told = output(&stage.install(&[]).await);
+        let printed = output(&stage.install(&[]).await);
         let place = stage.place();
         assert!(
-            told.starts_with(&format!("Installed kibus 1.2.3: {}\n", place.display())),
-            "{told}"
+            printed.starts_with(&format!("Installed kibus 1.2.3: {}\n", place.display())),
+            "{printed}"
         );
         assert!(
-            told.contains(&format!("export PATH=\"{}:$PATH\"", place.parent().unwrap().display())),
-            "{told}"
+            printed.contains(&format!("export PATH=\"{}:$PATH\"", place.parent().unwrap().display())),
+            "{printed}"
         );
         let installed = format!("#!/bin/sh\n# {target}\necho kibus 1.2.3\n");
         assert_eq!(stage.files(), BTreeMap::from([(place.clone(), installed)]));
@@ -183,8 +183,8 @@ async fn an_earlier_kibus_is_replaced() {
             stage.path("programs").display(),
             stage.path("home/.local/bin").display()
         );
-        let told = output(&stage.install(&[("PATH", path)]).await);
-        assert_eq!(told, format!("Installed kibus 1.2.3: {}\n", stage.place().display()));
+        let printed = output(&stage.install(&[("PATH", path)]).await);
+        assert_eq!(printed, format!("Installed kibus 1.2.3: {}\n", stage.place().display()));
         assert_eq!(stage.files().len(), 1);
     }
 }
@@ -193,14 +193,14 @@ async fn an_earlier_kibus_is_replaced() {
 async fn the_folder_may_be_set_and_another_kibus_may_be_first() {
     let stage = Stage::new().await;
     write_program(&stage.program("kibus"), "#!/bin/sh\necho kibus 1.2.2\n");
-    let told = output(&stage.install(&[("KIBUS_INSTALL_DIR", "a folder".to_owned())]).await);
+    let printed = output(&stage.install(&[("KIBUS_INSTALL_DIR", "a folder".to_owned())]).await);
     let (place, other) = (stage.path("home/a folder/kibus"), stage.program("kibus"));
     let expected = format!(
         "Installed kibus 1.2.3: {}\nAnother kibus is before it on PATH: {}\n",
         place.display(),
         other.display()
     );
-    assert_eq!(told, expected);
+    assert_eq!(printed, expected);
     assert_eq!(stage.files().into_keys().collect::<Vec<_>>(), [place]);
 }
 
