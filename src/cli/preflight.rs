@@ -8,7 +8,7 @@ use super::{Ending, failure, stages};
 use crate::error::{Error, ErrorKind, Hint, Invocation};
 use crate::iam::operator_policy;
 use crate::model::options::{DocumentFor, HubOption, HubOptions, OptionKey};
-use crate::plan::Action;
+use crate::plan::{Action, Plan};
 use crate::preflight::{self, Findings, PlannedCalls, PreflightItem, PreflightReport, PreflightResult, planned_calls};
 use crate::reconcile::{Blocked, Intent, NextStep, Target, architecture, needs, options_afterwards, reconcile};
 use crate::survey::{Query, Survey};
@@ -59,8 +59,6 @@ async fn of_hub(
         Ok(intent) => (of_plan(hub, &intent), Some(intent)),
         Err(blocked) => (blocked_plan(hub, &blocked), None),
     };
-    // A refused plan needs nothing, and is not shown.
-    let plan = plan.filter(|intent| intent.refusals.is_empty());
     let options = options_afterwards(&survey, &target);
     let document = operator_policy::operator(&hub.scope, &options, &BTreeSet::new());
     let calls = plan
@@ -88,7 +86,12 @@ async fn of_hub(
         policy: policy(&options),
     };
     let report = preflight::items(findings, &answers);
-    Ok((plan.unwrap_or_default(), report))
+    let mut intent = plan.unwrap_or_default();
+    if !intent.refusals.is_empty() {
+        // A refused plan is not shown.
+        intent.plan = Plan::default();
+    }
+    Ok((intent, report))
 }
 
 /// Whether this kibus has a router for the plan.

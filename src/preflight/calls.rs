@@ -50,7 +50,7 @@ pub struct PlannedCalls {
     pub simulations: Vec<Simulation>,
     /// Resources that change, and for which the document has no call.
     pub without: Vec<ResourceId>,
-    /// The condition keys of the document. A request that lacks one of them lacks it on AWS too.
+    /// The condition keys that kibus decides about. A simulation that lacks one of them is of a request that lacks it.
     pub known_keys: BTreeSet<String>,
 }
 
@@ -96,7 +96,7 @@ pub fn planned_calls(scope: &Scope, options: &HubOptions, document: &Document, p
     PlannedCalls {
         simulations: simulations.collect(),
         without,
-        known_keys: condition_keys(document),
+        known_keys: condition_keys(document).chain(KEYS.map(str::to_owned)).collect(),
     }
 }
 
@@ -275,14 +275,25 @@ impl Requests {
     }
 }
 
+/// The condition keys of requests about which the options of the hub decide. The document has others, such as those for the tags of
+/// a queue.
+const KEYS: [&str; 6] = [
+    "aws:TagKeys",
+    "events:TargetArn",
+    "events:source",
+    "iam:PassedToService",
+    "iam:PermissionsBoundary",
+    "lambda:FunctionArn",
+];
+
 /// The condition keys of a document.
-fn condition_keys(document: &Document) -> BTreeSet<String> {
+fn condition_keys(document: &Document) -> impl Iterator<Item = String> {
     let statements = document.statements().into_iter();
     let operators = statements.filter_map(|statement| statement.get("Condition")?.as_object());
     let keys = operators
         .flat_map(|operators| operators.values())
         .filter_map(|keys| keys.as_object());
-    keys.flat_map(|keys| keys.keys().cloned()).collect()
+    keys.flat_map(|keys| keys.keys().cloned())
 }
 
 #[cfg(test)]
