@@ -27,13 +27,17 @@ pub fn queues_received_from(policy: &Document) -> BTreeSet<String> {
 /// actions may allow it too.
 #[must_use]
 pub fn other_senders(policy: &Document) -> BTreeSet<String> {
-    policy
-        .statements()
-        .into_iter()
-        .filter(|statement| allows_to_send(statement) && !is_ours(statement))
-        .flat_map(principals)
-        .map(str::to_owned)
-        .collect()
+    let statements = statements_of_other_senders(policy);
+    let senders = statements.iter().flat_map(principals);
+    senders.map(str::to_owned).collect()
+}
+
+/// The statements of a queue's policy that allow others to send.
+#[must_use]
+pub fn statements_of_other_senders(policy: &Document) -> Vec<Value> {
+    let statements = policy.statements().into_iter();
+    let of_others = statements.filter(|statement| allows_to_send(statement) && !is_ours(statement));
+    of_others.cloned().collect()
 }
 
 /// Whether the policy of a queue allows everyone to send, in a statement without conditions, and does not have the lock.

@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::hub;
 use super::inventory::Desired;
 use super::karpenter::KarpenterVersion;
 use super::name::{ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
 use super::options::{ClusterOptions, HubOptions, UserTags};
 use super::policy;
+use super::policy::queue_policy;
 use super::resource::{Resource, ResourceId, RolePolicy};
 use super::scope::Scope;
 use super::tags::{CLUSTER, Tags};
@@ -24,6 +27,8 @@ pub struct Cluster {
     pub controller_role: Option<RoleName>,
     /// Its other options.
     pub options: ClusterOptions,
+    /// The statements by which others may send to its queue: those of an adopted queue that keeps its senders.
+    pub old_senders: Vec<Value>,
 }
 
 impl Cluster {
@@ -42,6 +47,7 @@ impl Cluster {
             queue,
             controller_role,
             options,
+            old_senders: Vec::new(),
         }
     }
 
@@ -57,7 +63,11 @@ impl Cluster {
             Some(role) => tags.with_controller_role(role),
             None => tags,
         };
-        let queue = Resource::Queue(hub::cluster_queue(scope, self.queue.clone(), hub, tags));
+        let mut queue = hub::cluster_queue(scope, self.queue.clone(), hub, tags);
+        if !self.old_senders.is_empty() {
+            queue.policy = Some(queue_policy::with_senders(scope, &self.queue, &self.old_senders));
+        }
+        let queue = Resource::Queue(queue);
         let policy = self.controller_role.as_ref().map(|role| {
             Resource::RolePolicy(RolePolicy {
                 role: role.clone(),
@@ -93,7 +103,7 @@ mod tests {
     fn cluster(role: Option<&str>, version: Option<&str>) -> Desired {
         let options = ClusterOptions {
             karpenter_version: version.map(|v| v.parse().unwrap()),
-            tags: None,
+            ..ClusterOptions::default()
         };
         let role = role.map(|role| role.parse().unwrap());
         Cluster::new(

@@ -63,6 +63,12 @@ impl Tags {
         self.get(BUS) == Some(bus.as_str())
     }
 
+    /// Whether any of these tags is one of kibus, of whatever bus.
+    #[must_use]
+    pub fn has_any_of_kibus(&self) -> bool {
+        self.0.keys().any(|key| key.starts_with(NAMESPACE))
+    }
+
     /// The cluster that a queue with these tags serves, if it is one of that bus.
     #[must_use]
     pub fn cluster_of(&self, bus: &BusName) -> Option<ClusterName> {

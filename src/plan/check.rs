@@ -66,11 +66,12 @@ fn not_managed(scope: &Scope, change: &Change, observed: &Observed) -> Option<Re
     check_managed(scope, change.before.as_ref()?, observed).err()
 }
 
-/// Whether the queue belongs to another cluster of the bus.
+/// Whether the queue belongs to another cluster of the bus. An adopted queue that is handed back belongs to none.
 fn others_queue(_: &Scope, change: &Change, _: &Observed) -> Option<Refusal> {
     let queue = change.before.as_ref()?.as_queue()?;
     let serves = queue.tags.get(CLUSTER)?;
-    let desired = change.after.as_ref()?.tags().and_then(|tags| tags.get(CLUSTER));
+    let after = change.after.as_ref()?.tags().filter(|tags| tags.has_any_of_kibus())?;
+    let desired = after.get(CLUSTER);
     (Some(serves) != desired).then(|| Refusal::OthersQueue {
         queue: queue.name.clone(),
         serves: serves.to_owned(),

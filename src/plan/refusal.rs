@@ -57,6 +57,19 @@ pub enum Refusal {
          of the account"
     )]
     EmptyPrefix(Region),
+    /// The messages in a queue to take over are under a key that the hub does not use.
+    #[error("queue `{queue}` is encrypted with KMS key `{key}`, which the hub does not use")]
+    AdoptedKey {
+        queue: QueueName,
+        /// The key, by its ARN or however the queue names it.
+        key: String,
+    },
+    /// SQS moves messages into a queue to take over, past its policy.
+    #[error("queue `{queue}` is the dead-letter queue of other queues: {}", listed(.sources))]
+    AdoptedDeadLetters {
+        queue: QueueName,
+        sources: BTreeSet<QueueName>,
+    },
     /// A rule to delete has targets that kibus does not manage.
     #[error("rule `{rule}` has targets that kibus does not manage: {}", listed(.targets))]
     ForeignTargets { rule: RuleName, targets: BTreeSet<String> },
@@ -212,9 +225,11 @@ impl Refusal {
     pub fn resource(&self, scope: &Scope) -> Option<ResourceId> {
         Some(match self {
             Self::NotManaged { id, .. } | Self::ForeignStatements(id) | Self::OthersPolicy { id, .. } => id.clone(),
-            Self::OthersQueue { queue, .. } | Self::HubQueue(_, queue) | Self::UnconfirmedUnlock(queue) => {
-                ResourceId::Queue(queue.clone())
-            }
+            Self::OthersQueue { queue, .. }
+            | Self::HubQueue(_, queue)
+            | Self::UnconfirmedUnlock(queue)
+            | Self::AdoptedKey { queue, .. }
+            | Self::AdoptedDeadLetters { queue, .. } => ResourceId::Queue(queue.clone()),
             Self::PrefixInUse { .. }
             | Self::EmptyPrefix(_)
             | Self::KeyElsewhere { .. }
@@ -256,6 +271,7 @@ impl Refusal {
             Self::NotManaged { .. } => FindingCode::NotManaged,
             Self::ForeignStatements(_) | Self::OthersPolicy { .. } => FindingCode::ForeignStatements,
             Self::OthersQueue { .. } | Self::HubQueue(..) | Self::PrefixInUse { .. } => FindingCode::QueueNameTaken,
+            Self::AdoptedKey { .. } | Self::AdoptedDeadLetters { .. } => FindingCode::NotManaged,
             Self::ForeignTargets { .. } => FindingCode::ForeignTargets,
             Self::NoRoleSpace { .. } => FindingCode::NoRoleSpace,
             Self::TooMuchReserved { .. }

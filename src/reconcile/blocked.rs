@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use super::NothingToAdopt;
 use crate::model::fault::Fault;
 use crate::model::name::{ClusterName, QueueName, RoleName};
 use crate::model::options::BadSavedOption;
@@ -30,6 +31,8 @@ pub enum Blocked {
     NoSuchRoles(Vec<MissingRole>),
     /// Clusters whose controller role was not found.
     RolesNotFound(Vec<RoleSearch>),
+    /// Queues that are to be taken over do not exist.
+    NothingToAdopt(Vec<NothingToAdopt>),
     /// Names of clusters that do not exist, each close to registered clusters.
     UnknownClusters(Vec<UnknownCluster>),
     /// There is no version of the router to roll back to.

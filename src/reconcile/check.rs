@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::target::{HubTarget, Target};
-use super::{Blocked, Case, Intent, clusters, confirm, key, live_version, names, orphan, redrive, router_code};
+use super::{
+    Blocked, Case, Intent, adoption, clusters, confirm, key, live_version, names, orphan, redrive, router_code,
+};
 use crate::error::{Hint, Invocation};
 use crate::model::fact::Fact;
 use crate::model::fault::Fault;
@@ -74,6 +76,7 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
     findings.extend(unreadable);
     findings.extend(survey.tried.probed.iter().filter_map(Probed::finding));
     findings.extend(key::check(survey, case.after.key()).finding);
+    findings.extend(adoption::findings(case));
     finding::sort(&mut findings);
     intent.findings = findings;
     Ok(())

@@ -6,7 +6,7 @@ use super::blocked::{MissingRole, RoleSearch};
 use super::inventory::of_cluster;
 use super::role_search::{self, Found};
 use super::target::{ClusterSetting, Others, RoleOption, Target};
-use super::{Blocked, orphan};
+use super::{Blocked, adoption, orphan};
 use crate::model::cluster::Cluster;
 use crate::model::controller_role::similar;
 use crate::model::fact::Fact;
@@ -97,6 +97,7 @@ pub(super) fn kept_by_queue(survey: &Survey, target: &Target) -> BTreeMap<QueueN
 /// The clusters that are set, each with its decided role.
 pub(super) fn set(survey: &Survey, target: &Target, hub: &HubOptions) -> Result<Vec<Cluster>, Blocked> {
     let (mut clusters, mut missing, mut not_found) = (Vec::new(), Vec::new(), Vec::new());
+    adoption::check_queues(survey, target)?;
     for (name, setting) in target.set() {
         let role = match decide(survey, name, setting) {
             RoleDecision::Role(role) => Some(role),
@@ -118,9 +119,8 @@ pub(super) fn set(survey: &Survey, target: &Target, hub: &HubOptions) -> Result<
             }
         };
         let saved = survey.saved_tags(name).map(ClusterOptions::saved).transpose()?;
-        let options = setting.options.clone().or(saved.unwrap_or_default());
-        let prefix = hub.queue_prefix();
-        clusters.push(Cluster::new(&survey.scope, &prefix, name.clone(), role, options));
+        let options = adoption::options(survey, name, setting.options.clone(), saved.unwrap_or_default());
+        clusters.push(adoption::cluster(survey, hub, name.clone(), role, options));
     }
     if !missing.is_empty() {
         return Err(Blocked::NoSuchRoles(missing));
@@ -150,6 +150,9 @@ pub(super) fn compared(
     for name in saved.keys().chain(target.removed().into_keys()) {
         observed.extend(of_cluster(survey, name, None));
     }
+    if !target.delete_adopted && !target.is_check() {
+        desired.extend(adoption::handed_back(survey, &observed));
+    }
     if removes_all {
         for orphan in orphan::strays(survey).into_iter().filter_map(|stray| stray.orphan) {
             let id = orphan.resource.id();
@@ -158,7 +161,7 @@ pub(super) fn compared(
     } else {
         for (name, tags) in saved {
             let (role, options) = (tags.controller_role(), ClusterOptions::saved(tags)?);
-            let cluster = Cluster::new(scope, &hub.queue_prefix(), name, role, options);
+            let cluster = adoption::cluster(survey, hub, name, role, options);
             desired.extend(cluster.desired(scope, hub));
         }
     }

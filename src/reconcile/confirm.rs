@@ -145,7 +145,8 @@ fn boundary(survey: &Survey, given: &HubOptions, after: &HubOptions) -> Option<R
     (is_saved(survey) && !confirmed).then_some(Refusal::UnconfirmedNewRole { role, saved, copy })
 }
 
-/// Refuses to unlock queues, or to create unlocked ones, because of a saved option, while the hub queue is locked.
+/// Refuses to unlock queues, or to create unlocked ones, because of a saved option, while the hub queue is locked. A queue that is
+/// handed back is no longer one of the bus.
 pub(super) fn locks(survey: &Survey, given: &HubOptions, plan: &Plan) -> Vec<Refusal> {
     let locked_hub = Difference::of(survey, HubOption::LockQueues, &[false.to_string()]);
     if given.lock_queues.is_some() || locked_hub.is_none() {
@@ -154,9 +155,10 @@ pub(super) fn locks(survey: &Survey, given: &HubOptions, plan: &Plan) -> Vec<Ref
     let is_locked = |queue: &Queue| queue.policy.as_ref().is_some_and(is_locked);
     let unlocks = |change: &Change| {
         let after = change.after.as_ref()?.as_queue()?;
+        let stays = after.tags.has_any_of_kibus();
         let before = change.before.as_ref().and_then(Resource::as_queue);
         let is_new = before.is_none() || change.action == Action::Replace;
-        (!is_locked(after) && (is_new || before.is_some_and(is_locked)))
+        (stays && !is_locked(after) && (is_new || before.is_some_and(is_locked)))
             .then(|| Refusal::UnconfirmedUnlock(after.name.clone()))
     };
     plan.changes.iter().filter_map(unlocks).collect()

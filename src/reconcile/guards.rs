@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::target::{HubTarget, Others, RoleOption};
-use super::{Case, Request, confirm, hub, key, role_search, router_code};
+use super::{Case, Request, adoption, confirm, hub, key, role_search, router_code};
 use crate::model::name::{ClusterName, KmsKey, QueuePrefix};
 use crate::model::options::HubOptions;
 use crate::model::scope::Scope;
@@ -23,6 +23,7 @@ const OF_PLAN: &[fn(&Case<'_>) -> Vec<Refusal>] = &[
     too_little_concurrency,
     old_key_in_use,
     unsafe_changes,
+    unfit_queues,
     full_role,
     role_that_only_a_tag_names,
     change_during_a_rollback,
@@ -135,8 +136,18 @@ fn unsafe_changes(case: &Case<'_>) -> Vec<Refusal> {
     };
     let may_downgrade = case.target.setting().is_some_and(|setting| setting.allow_downgrade);
     let mut refusals = plan::check(&case.survey.scope, &case.plan, owners);
-    refusals.retain(|refusal| !(may_downgrade && matches!(refusal, Refusal::OlderRouter { .. })));
+    let taken_over = adoption::may_take_over(case);
+    refusals.retain(|refusal| match refusal {
+        Refusal::OlderRouter { .. } => !may_downgrade,
+        Refusal::NotManaged { id, .. } => !taken_over.contains(id),
+        _ => true,
+    });
     refusals
+}
+
+/// Adopted queues whose messages would be lost, or that others redrive into.
+fn unfit_queues(case: &Case<'_>) -> Vec<Refusal> {
+    adoption::unfit_queues(case)
 }
 
 /// Roles without space for the policies of their clusters, as far as all their policies were read.

@@ -1,6 +1,7 @@
 //! Reconciliation: from what was read and what should be, the target, to an intent. This is the only place where desired
 //! state is made and guarded. Pure: it reads nothing, changes nothing and prints nothing.
 
+mod adoption;
 mod blocked;
 mod check;
 mod cluster;
@@ -29,6 +30,7 @@ pub mod status;
 mod target;
 mod warnings;
 
+pub use adoption::NothingToAdopt;
 pub use blocked::{Blocked, MissingRole, RoleSearch, UnknownCluster};
 pub use check::{asks_live_router, queues_to_watch};
 pub use cluster::{ClusterSummary, Controller};

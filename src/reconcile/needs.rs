@@ -8,7 +8,7 @@ use super::{clusters, confirm, hub, key, live_version, names, orphan, redrive, r
 use crate::model::cluster::Cluster;
 use crate::model::controller_role::usual_names;
 use crate::model::fact::Fact;
-use crate::model::name::ClusterName;
+use crate::model::name::{ClusterName, QueueName};
 use crate::model::options::HubOptions;
 use crate::model::resource::ResourceId;
 use crate::survey::{Policies, Query, Survey};
@@ -147,6 +147,9 @@ fn of_set_clusters(target: &Target, survey: &Survey, hub: &HubOptions, query: &m
         query.roles.entry(role).or_insert(policies);
     }
     query.resources.extend(second_source::to_read(survey));
+    let adopted = target.adopting().map(|name| survey.cluster_queue(name));
+    let exists = |queue: &QueueName| survey.observed.queue(queue.clone()).is_some();
+    query.dead_letter_sources.extend(adopted.filter(exists));
 }
 
 /// What tells whether names that are not registered are of earlier clusters.

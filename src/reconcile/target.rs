@@ -16,6 +16,8 @@ pub struct Target {
     pub clusters: BTreeMap<ClusterName, ClusterTarget>,
     /// The clusters that are not named.
     pub others: Others,
+    /// Whether the adopted queues of removed clusters are deleted. Else they are handed back.
+    pub delete_adopted: bool,
 }
 
 /// The target for a hub.
@@ -140,6 +142,18 @@ impl Target {
         }
     }
 
+    /// This target, where the adopted queues of removed clusters are deleted or handed back.
+    #[must_use]
+    pub fn with_delete_adopted(self, delete_adopted: bool) -> Self {
+        Self { delete_adopted, ..self }
+    }
+
+    /// The clusters whose queues are to be taken over.
+    pub(super) fn adopting(&self) -> impl Iterator<Item = &ClusterName> {
+        let set = self.set().into_iter();
+        set.filter_map(|(name, setting)| (setting.options.adopt == Some(true)).then_some(name))
+    }
+
     /// Whether the target says what should be as it is, so that differences are findings and nothing is changed.
     #[must_use]
     pub fn is_check(&self) -> bool {
@@ -170,6 +184,7 @@ impl Target {
             hub,
             clusters: BTreeMap::new(),
             others,
+            delete_adopted: false,
         }
     }
 
@@ -178,6 +193,7 @@ impl Target {
             hub: HubTarget::Leave,
             clusters: names.into_iter().map(|name| (name, each.clone())).collect(),
             others: Others::Leave,
+            delete_adopted: false,
         }
     }
 

@@ -1,7 +1,7 @@
 //! What a person should know before the changes are applied, or with the findings of a check. One list, as of the guards.
 
 use super::target::{HubTarget, Others};
-use super::{Blocked, Case, clusters, confirm, inventory, key, live_version, names, orphan, router_code};
+use super::{Blocked, Case, adoption, clusters, confirm, inventory, key, live_version, names, orphan, router_code};
 use crate::error::{Hint, Invocation};
 use crate::iam::grants::other_senders;
 use crate::model::duration::duration_text;
@@ -19,6 +19,7 @@ const WARNINGS: &[fn(&Case<'_>) -> Vec<Hint>] = &[
     skipped_clusters,
     controller_roles,
     not_managed,
+    adopted_queues,
     earlier_clusters,
     old_keys,
     expiring_messages,
@@ -127,6 +128,11 @@ fn not_managed(case: &Case<'_>) -> Vec<Hint> {
     texts.map(Hint::text).collect()
 }
 
+/// Applies to queues that are taken over or handed back.
+fn adopted_queues(case: &Case<'_>) -> Vec<Hint> {
+    adoption::warnings(case)
+}
+
 /// Policies that no cluster explains. Applies if all clusters are removed or checked.
 fn earlier_clusters(case: &Case<'_>) -> Vec<Hint> {
     let deletes = match case.target.others {
@@ -175,7 +181,9 @@ fn stopped_senders(case: &Case<'_>) -> Vec<Hint> {
     let scope = &case.survey.scope;
     let warning = |change: &Change| {
         let (before, after) = (change.before.as_ref()?.as_queue()?, change.after.as_ref()?.as_queue()?);
-        let senders = other_senders(before.policy.as_ref()?);
+        let mut senders = other_senders(before.policy.as_ref()?);
+        let kept = after.policy.as_ref().map(other_senders).unwrap_or_default();
+        senders.retain(|sender| !kept.contains(sender));
         if senders.is_empty() || !change.touches(QueueField::Policy) {
             return None;
         }

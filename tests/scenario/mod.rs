@@ -80,6 +80,7 @@ macro_rules! scenarios {
 }
 
 scenarios! {
+    adopt
     adopted_queue
     aws_like
     bad_input

@@ -8,7 +8,7 @@ use crate::model::fault::{Fault, FaultKind};
 use crate::model::name::{ClusterName, QueueName, RoleName};
 use crate::model::resource::{NoRollbackVersion, ResourceId};
 use crate::model::tags::DELETING;
-use crate::reconcile::{Blocked, END_ROLLBACK, MissingRole, RoleSearch, UnknownCluster};
+use crate::reconcile::{Blocked, END_ROLLBACK, MissingRole, NothingToAdopt, RoleSearch, UnknownCluster};
 
 /// Why there is no plan.
 pub(in crate::cli) fn blocked(hub: &ConnectedHub, blocked: &Blocked) -> Error {
@@ -23,6 +23,7 @@ pub(in crate::cli) fn blocked(hub: &ConnectedHub, blocked: &Blocked) -> Error {
         Blocked::Refused(refusals) => refused(hub, refusals, false),
         Blocked::NoSuchRoles(roles) => no_such_roles(roles),
         Blocked::RolesNotFound(searches) => roles_not_found(searches),
+        Blocked::NothingToAdopt(absent) => nothing_to_adopt(absent),
         Blocked::UnknownClusters(names) => unknown_clusters(hub, names),
         Blocked::NoVersion(none) => no_version(none),
         Blocked::VersionGone(version) => Error::refused(format!("version {version} of the router was deleted")),
@@ -111,6 +112,32 @@ fn roles_not_found(searches: &[RoleSearch]) -> Error {
     error.hint_command(
         "to grant the permission by other means:",
         Invocation::kibus(format!("add-cluster {} --no-controller-role", first.cluster)),
+    )
+}
+
+fn nothing_to_adopt(absent: &[NothingToAdopt]) -> Error {
+    let message = match absent {
+        [one] => format!("no queue to take over: `{}` does not exist", one.queue),
+        several => format!(
+            "no queues to take over: {} do not exist",
+            listed(several.iter().map(|one| &one.queue))
+        ),
+    };
+    let mut error = Error::failed(message)
+        .note("kibus takes over only a standard queue of the name that the hub gives it, never a FIFO queue");
+    for (cluster, (queue, prefix)) in absent
+        .iter()
+        .flat_map(|one| one.others.iter().map(|other| (&one.cluster, other)))
+    {
+        error = error.hint_command(
+            format!("queue `{queue}` may be the one of `{cluster}`; for a hub whose queues have such names:"),
+            Invocation::kibus(format!("bootstrap-hub --queue-prefix {}", quoted(prefix.as_str()))),
+        );
+    }
+    let names: Vec<&str> = absent.iter().map(|one| one.cluster.as_str()).collect();
+    error.hint_command(
+        "to create new queues instead:",
+        Invocation::kibus(format!("add-cluster {}", names.join(" "))),
     )
 }
 

@@ -237,6 +237,13 @@ options! {
     Tag, tags: UserTags, "tag", Many("KEY=VALUE"),
         "Tag for the queue; repeat for more. Replaces all saved tags; `none` removes them",
         by_tag_alone: Set;
+    // A tag alone would keep a queue from being deleted, or leave the senders of an unlocked queue. It removes no lock.
+    Adopt, adopt: bool = "false", "adopt", Switch,
+        "Take over the queue of this name that another tool created; it keeps its messages and its senders",
+        by_tag_alone: Set, in_short_help: false;
+    DropOldSenders, drop_old_senders: bool = "false", "drop-old-senders", Switch,
+        "Deny messages from the senders that an adopted queue had before",
+        by_tag_alone: Set, in_short_help: false;
 }
 
 impl HubOptions {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::model::document::Document;
 use crate::model::document::template;
 use crate::model::name::{QueueName, RuleName};
-use crate::model::policy::replace_statements;
+use crate::model::policy::{is_ours, replace_statements};
 use crate::model::scope::Scope;
 
 /// Which principals of the account may send to a queue.
@@ -59,6 +59,24 @@ pub fn cluster_queue(scope: &Scope, queue: &QueueName, senders: Senders) -> Docu
     let policy = include_str!("../../../templates/policies/cluster-queue.json");
     let lock = include_str!("../../../templates/policies/cluster-queue-lock.json");
     with_lock(policy, lock, &values, senders)
+}
+
+/// The policy of an adopted queue that keeps its senders: not locked, with the statements that allow them.
+#[must_use]
+pub fn with_senders(scope: &Scope, queue: &QueueName, senders: &[Value]) -> Document {
+    let mut policy = cluster_queue(scope, queue, Senders::ByTheirPolicies);
+    replace_statements(&mut policy, &[], &Document::new(senders.into()));
+    policy
+}
+
+/// The policy of a queue without the statements of kibus; `None` if nothing is left of it.
+#[must_use]
+pub fn without_ours(policy: &Document) -> Option<Document> {
+    let statements = policy.statements().into_iter().filter(|statement| !is_ours(statement));
+    let statements: Vec<Value> = statements.cloned().collect();
+    let mut left = policy.value().clone();
+    left["Statement"] = statements.clone().into();
+    (!statements.is_empty()).then(|| Document::new(left))
 }
 
 /// Whether the policy of a queue has a lock of kibus.

@@ -14,7 +14,7 @@ use crate::model::finding_code::FindingCode;
 use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix};
 use crate::model::queue_policy;
 use crate::model::scope::{Scope, cut_with_hash, dns_suffix, fixed};
-use crate::model::tags::{CONTROLLER_ROLE, Tags};
+use crate::model::tags::{CONTROLLER_ROLE, NAMESPACE, Tags};
 
 /// The encryption of a queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,6 +122,20 @@ pub struct Queue {
     /// The resource policy.
     pub policy: Option<Document>,
     pub tags: Tags,
+}
+
+impl Queue {
+    /// The queue without what kibus has added: its tags, and its statements. Its settings stay.
+    #[must_use]
+    pub fn handed_back(&self) -> Self {
+        let tags = self.tags.0.iter().filter(|(key, _)| !key.starts_with(NAMESPACE));
+        let tags = tags.map(|(key, value)| (key.clone(), value.clone()));
+        Self {
+            policy: self.policy.as_ref().and_then(queue_policy::without_ours),
+            tags: tags.collect(),
+            ..self.clone()
+        }
+    }
 }
 
 impl Scope {

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use super::{Finding, FindingCode, Fix, Severity, Subject};
 use crate::advice::explanation;
-use crate::error::{Hint, Invocation};
+use crate::error::{Hint, Invocation, listed};
 use crate::iam::grants::lets_anyone_send;
 use crate::iam::key_policy::LetsIn;
 use crate::model::fault::Fault;
 use crate::model::field::FieldValue;
-use crate::model::name::{ClusterName, KmsKey, RoleName};
+use crate::model::name::{ClusterName, KmsKey, QueueName, RoleName};
 use crate::model::policy;
 use crate::model::resource::{AliasField, FunctionField, QueueField, Resource, ResourceId};
 use crate::model::scope::Scope;
@@ -146,6 +146,22 @@ pub fn orphan(role: &RoleName, cluster: ClusterName) -> Finding {
     let message = format!("queue missing; role `{role}` still has its policy");
     let subject = Subject::Cluster(cluster.clone());
     Finding::new(FindingCode::OrphanedPolicy, subject, message).fixed_by(Fix::AddOrRemove(cluster))
+}
+
+/// An adopted queue that keeps these senders.
+#[must_use]
+pub fn old_senders(queue: QueueName, cluster: ClusterName, senders: &BTreeSet<String>) -> Finding {
+    let message = format!("not locked; also accepts messages from {}", listed(senders));
+    let advice = Hint::command(
+        "when the old rules are removed, lock the queue:",
+        Invocation::kibus(format!("add-cluster {cluster} --drop-old-senders")),
+    );
+    let subject = Subject::Resource(ResourceId::Queue(queue));
+    Finding {
+        cluster: Some(cluster),
+        ..Finding::new(FindingCode::OldSenders, subject, message)
+    }
+    .fixed_by(Fix::Advice(advice))
 }
 
 /// The queue of a removed cluster that is being deleted.

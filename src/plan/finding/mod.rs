@@ -5,7 +5,7 @@ mod delivery;
 mod drift;
 
 pub use delivery::{Traffic, foreign_mapping, redriven, traffic};
-pub use drift::{being_deleted, changed, key, not_registered, orphan, refused, unreadable};
+pub use drift::{being_deleted, changed, key, not_registered, old_senders, orphan, refused, unreadable};
 
 pub use crate::model::finding_code::{FindingCode, Severity};
 

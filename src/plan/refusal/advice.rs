@@ -6,7 +6,7 @@ use super::Refusal;
 use crate::advice::recreate_function;
 use crate::error::{Hint, Invocation, quoted};
 use crate::model::hub::default_queue_prefix;
-use crate::model::name::{BusName, ClusterName, RoleName};
+use crate::model::name::{BusName, ClusterName, KmsKey, QueueName, RoleName};
 use crate::model::resource::ResourceId;
 use crate::model::scope::Scope;
 
@@ -27,6 +27,11 @@ impl Refusal {
             Self::EmptyPrefix(_) => Hint::command(
                 "set a prefix that no other queue of the account has:",
                 Invocation::kibus(format!("bootstrap-hub --queue-prefix {}", default_queue_prefix())),
+            ),
+            Self::AdoptedKey { queue, key } => adopted_key(queue, key),
+            Self::AdoptedDeadLetters { .. } => Hint::text(
+                "remove the redrive policies of those queues first: SQS moves their messages past the queue policy, and \
+                 Karpenter deletes them",
             ),
             Self::ForeignTargets { .. } => Hint::text("remove the targets first, if nothing needs them"),
             Self::NoRoleSpace { .. } => Hint::text(
@@ -104,8 +109,9 @@ fn not_managed(scope: &Scope, id: &ResourceId, bus: &BusName, other: Option<&Bus
                     "it belongs to bus `{other}`: use that bus with --bus {other}, or give bus `{bus}` its own queue names"
                 ),
                 None => format!(
-                    "if it is part of this bus and has lost its tags, add the tag `kibus:bus={bus}` again; otherwise \
-                     delete it if nothing needs it, or, while bus `{bus}` has no clusters, give it its own queue names"
+                    "if another tool created it for this cluster, pass --adopt to take it over; if it is part of this bus and \
+                     has lost its tags, add the tag `kibus:bus={bus}` again; otherwise delete it if nothing needs it, or, \
+                     while bus `{bus}` has no clusters, give it its own queue names"
                 ),
             },
             Invocation::kibus(format!("bootstrap-hub --queue-prefix {bus}-{}", default_queue_prefix())),
@@ -116,6 +122,19 @@ fn not_managed(scope: &Scope, id: &ResourceId, bus: &BusName, other: Option<&Bus
         (None, _) => Hint::text(format!(
             "if it is part of this bus and has lost its tags, add the tag `kibus:bus={bus}` again; otherwise delete it \
              if nothing needs it, or use another bus with --bus"
+        )),
+    }
+}
+
+/// Only a key by its ARN can be the hub's.
+fn adopted_key(queue: &QueueName, key: &str) -> Hint {
+    match key.parse::<KmsKey>() {
+        Ok(key) => Hint::command(
+            format!("set SSE-SQS on queue `{queue}` first, or use this key for the whole hub"),
+            Invocation::kibus(format!("bootstrap-hub --kms-key {}", quoted(key.as_str()))),
+        ),
+        Err(_) => Hint::text(format!(
+            "set SSE-SQS on queue `{queue}` first; its messages stay readable under the old key until they are received"
         )),
     }
 }
