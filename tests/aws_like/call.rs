@@ -42,13 +42,11 @@ impl Call {
         let region = scope.nth(1).unwrap_or_default().to_owned();
         let service = scope.next().unwrap_or_default().to_owned();
         let json: Value = serde_json::from_slice(request.body()).unwrap_or_default();
-        let body = String::from_utf8_lossy(request.body());
         let is_form = header("content-type").is_some_and(|kind| kind.contains("x-www-form-urlencoded"));
-        let form = pairs(if is_form {
-            &body
-        } else {
-            request.uri().query().unwrap_or_default()
-        });
+        let form = match is_form {
+            true => pairs(&String::from_utf8_lossy(request.body())),
+            false => pairs(request.uri().query().unwrap_or_default()),
+        };
         let operation = if let Some(target) = header("x-amz-target") {
             target.rsplit('.').next().unwrap_or_default().to_owned()
         } else if let Some(action) = form.get("Action") {

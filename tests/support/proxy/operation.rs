@@ -30,14 +30,14 @@ impl Operation {
                 subject: subject(|key| body[key].as_str().map(str::to_owned)),
             };
         }
-        let form = String::from_utf8_lossy(request.body());
-        let field = |key: &str| {
-            let mut pairs = form.split('&').filter_map(|pair| pair.split_once('='));
-            pairs.find(|(k, _)| *k == key).map(|(_, value)| value.to_owned())
-        };
-        if let Some(action) = field("Action") {
+        if header("content-type").is_some_and(|kind| kind.contains("x-www-form-urlencoded")) {
+            let form = String::from_utf8_lossy(request.body());
+            let field = |key: &str| {
+                let mut pairs = form.split('&').filter_map(|pair| pair.split_once('='));
+                pairs.find(|(k, _)| *k == key).map(|(_, value)| value.to_owned())
+            };
             return Self {
-                name: format!("{service}:{action}"),
+                name: format!("{service}:{}", field("Action").unwrap_or_default()),
                 subject: subject(field),
             };
         }
