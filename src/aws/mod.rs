@@ -18,6 +18,7 @@ mod fresh_connections;
 mod function;
 mod invoke;
 mod key_policy;
+mod limited_client;
 mod log_group;
 mod log_lines;
 mod messages;

@@ -20,6 +20,7 @@ use super::call_log::CallLog;
 use super::connect_error::ConnectError;
 use super::credentials;
 use super::error::{failed, rejected};
+use super::limited_client::limited_client;
 use super::pace::Pace;
 use super::retry::FinalAnswers;
 use super::server_time::ServerTime;
@@ -27,7 +28,6 @@ use crate::cloud::{Fault, FaultKind, Waiting};
 use crate::model::name::{AccountId, BusName, Partition, Region};
 use crate::model::scope::Scope;
 use crate::model::slowdown::Slowdown;
-use crate::wire::answer_limit::limited_client;
 
 /// The longest time of a call.
 const LONGEST: Duration = Duration::from_secs(300);

@@ -5,14 +5,9 @@
 use std::error::Error as StdError;
 
 use aws_smithy_runtime_api::box_error::BoxError;
-use aws_smithy_runtime_api::client::connector_metadata::ConnectorMetadata;
-use aws_smithy_runtime_api::client::http::{
-    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector,
-};
+use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector};
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use aws_smithy_runtime_api::client::runtime_components::{RuntimeComponents, RuntimeComponentsBuilder};
 use aws_smithy_types::body::SdkBody;
-use aws_smithy_types::config_bag::ConfigBag;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 /// The body of an answer is longer than any answer of AWS.
@@ -31,43 +26,9 @@ impl AnswerTooLong {
     }
 }
 
-/// The client, with at most this many MiB in the body of each answer.
-#[cfg(feature = "cli")]
-pub(crate) fn limited_client(client: SharedHttpClient, mib: usize) -> SharedHttpClient {
-    SharedHttpClient::new(LimitedClient { client, mib })
-}
-
 /// The connector, with at most this many MiB in the body of each answer.
 pub(crate) fn limited_connector(connector: SharedHttpConnector, mib: usize) -> SharedHttpConnector {
     SharedHttpConnector::new(LimitedConnector { connector, mib })
-}
-
-#[derive(Debug)]
-struct LimitedClient {
-    client: SharedHttpClient,
-    mib: usize,
-}
-
-impl HttpClient for LimitedClient {
-    fn http_connector(&self, settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
-        limited_connector(self.client.http_connector(settings, components), self.mib)
-    }
-
-    fn validate_base_client_config(
-        &self,
-        components: &RuntimeComponentsBuilder,
-        config: &ConfigBag,
-    ) -> Result<(), BoxError> {
-        self.client.validate_base_client_config(components, config)
-    }
-
-    fn validate_final_config(&self, components: &RuntimeComponents, config: &ConfigBag) -> Result<(), BoxError> {
-        self.client.validate_final_config(components, config)
-    }
-
-    fn connector_metadata(&self) -> Option<ConnectorMetadata> {
-        self.client.connector_metadata()
-    }
 }
 
 #[derive(Debug)]
