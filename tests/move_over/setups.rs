@@ -1,8 +1,7 @@
 //! What each tool creates for the interruptions of one cluster: the names, patterns, targets, tags and policies, in the
 //! shapes that its template or module has. One row for each origin, or one for each of its shapes.
 //!
-//! `${queue_arn}`, `${rule_arn}` and `${account}` in a policy stand for the queue, for the beginning of a rule's ARN, and
-//! for the account.
+//! `${queue_arn}` in a policy stands for the queue, and `${rule_arn}` for the beginning of the ARN of a rule.
 
 /// How a cluster gets onto the bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,8 +70,22 @@ const BY_MODULE_WITH_TLS: &str = r#"{"Version":"2012-10-17","Statement":[
 const BY_ADDONS: &str = r#"{"Version":"2012-10-17","Statement":[
     {"Sid":"SendEventsToQueue","Effect":"Allow","Principal":{"Service":["sqs.amazonaws.com","events.amazonaws.com"]},
      "Action":"sqs:SendMessage","Resource":"${queue_arn}"}]}"#;
-/// The CDK adds a statement for each rule to the one that the construct sets.
+/// The CDK writes a statement for each rule.
 const BY_CDK: &str = r#"{"Version":"2012-10-17","Statement":[
+    {"Effect":"Allow","Principal":{"Service":"events.amazonaws.com"},
+     "Action":["sqs:SendMessage","sqs:GetQueueAttributes","sqs:GetQueueUrl"],"Resource":"${queue_arn}",
+     "Condition":{"ArnEquals":{"aws:SourceArn":"${rule_arn}Clusters-KarpenterScheduledChangeRule0F3C-0J1K2L3M4N5O6"}}},
+    {"Effect":"Allow","Principal":{"Service":"events.amazonaws.com"},
+     "Action":["sqs:SendMessage","sqs:GetQueueAttributes","sqs:GetQueueUrl"],"Resource":"${queue_arn}",
+     "Condition":{"ArnEquals":{"aws:SourceArn":"${rule_arn}Clusters-KarpenterSpotInterruptionRuleA1B2-1K2L3M4N5O6P7"}}},
+    {"Effect":"Allow","Principal":{"Service":"events.amazonaws.com"},
+     "Action":["sqs:SendMessage","sqs:GetQueueAttributes","sqs:GetQueueUrl"],"Resource":"${queue_arn}",
+     "Condition":{"ArnEquals":{"aws:SourceArn":"${rule_arn}Clusters-KarpenterRebalanceRuleC3D4-2L3M4N5O6P7Q8"}}},
+    {"Effect":"Allow","Principal":{"Service":"events.amazonaws.com"},
+     "Action":["sqs:SendMessage","sqs:GetQueueAttributes","sqs:GetQueueUrl"],"Resource":"${queue_arn}",
+     "Condition":{"ArnEquals":{"aws:SourceArn":"${rule_arn}Clusters-KarpenterStateChangeRuleE5F6-3M4N5O6P7Q8R9"}}}]}"#;
+/// A construct that sets a statement of its own, before those of the CDK.
+const BY_BLUEPRINTS: &str = r#"{"Version":"2012-10-17","Statement":[
     {"Sid":"EC2InterruptionPolicy","Effect":"Allow",
      "Principal":{"Service":["sqs.amazonaws.com","events.amazonaws.com"]},
      "Action":"sqs:SendMessage","Resource":"${queue_arn}"},
@@ -138,7 +151,7 @@ pub(crate) const SETUPS: &[Setup] = &[
         way: Way::Adopt,
         queue: "cdk",
         queue_tags: &[("aws:cloudformation:stack-name", "Clusters")],
-        queue_policy: BY_TEMPLATE,
+        queue_policy: BY_CDK,
         rules: &[
             ("Clusters-KarpenterScheduledChangeRule0F3C-0J1K2L3M4N5O6", HEALTH),
             ("Clusters-KarpenterSpotInterruptionRuleA1B2-1K2L3M4N5O6P7", SPOT),
@@ -239,7 +252,7 @@ pub(crate) const SETUPS: &[Setup] = &[
         way: Way::NewQueue,
         queue: "blueprints",
         queue_tags: &[("aws:cloudformation:stack-name", "blueprints")],
-        queue_policy: BY_CDK,
+        queue_policy: BY_BLUEPRINTS,
         rules: &[
             ("blueprints-schedulechangerule3F2A9B1C-8P7O6I5U4Y3T", HEALTH),
             ("blueprints-spotinterruptionruleD5E0B1CA-9Q8W7E6R5T4Y", SPOT),
