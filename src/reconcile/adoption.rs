@@ -223,11 +223,11 @@ fn other_owner(queue: &Queue) -> String {
     match queue.tags.get("aws:cloudformation:stack-name") {
         Some(stack) => format!(
             "CloudFormation stack `{stack}` created queue `{name}`, and deletes it with the stack, or if the queue is removed \
-             from the template. First set `DeletionPolicy: Retain` on it there"
+             from the template. First set `DeletionPolicy: Retain` there, on the queue and on its queue policy"
         ),
         None => format!(
-            "another tool created queue `{name}`, and may delete it or revert these changes. Release it there first: \
-             `DeletionPolicy: Retain` in CloudFormation, a `removed` block with `destroy = false` in Terraform"
+            "another tool created queue `{name}`, and may delete it or revert these changes. Release it and its queue policy \
+             there first: `DeletionPolicy: Retain` in CloudFormation, `terraform state rm` or a `removed` block in Terraform"
         ),
     }
 }
