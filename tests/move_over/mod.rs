@@ -97,9 +97,9 @@ fn queues_with_the_default_prefix_and_with_other_names() {
     play("300000000003", "karpenter-");
 }
 
-/// Each setup has names of its own in its account.
+/// No two setups share a name.
 #[test]
-fn each_setup_is_told_apart() {
+fn each_setup_has_its_own_names() {
     for setup in SETUPS {
         let others = SETUPS.iter().filter(|other| !std::ptr::eq(*other, setup));
         for other in others {

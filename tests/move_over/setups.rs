@@ -8,7 +8,7 @@
 pub(crate) enum Way {
     /// Its queue has the name that a hub with this prefix gives it, and is taken over.
     Adopt,
-    /// It gets a new queue, which Karpenter is told to read.
+    /// It gets a new queue, and Karpenter a new setting.
     NewQueue,
 }
 
