@@ -291,7 +291,7 @@ async fn an_event_reaches_its_cluster(account: &Account, sqs: &Sqs) {
     }
 }
 
-/// Someone else empties the trust policy of the router's role, changes the function's code and reduces the batch size.
+/// A queue of another tool is taken over, and handed back.
 async fn a_queue_is_adopted_and_handed_back(operator: &mut Operator<'_>, sqs: &Sqs) {
     let call = sqs.create_queue().queue_name("karpenter-adopted");
     let url = call.send().await.unwrap().queue_url.unwrap();
@@ -302,6 +302,7 @@ async fn a_queue_is_adopted_and_handed_back(operator: &mut Operator<'_>, sqs: &S
     sqs.delete_queue().queue_url(url).send().await.unwrap();
 }
 
+/// Someone else empties the trust policy of the router's role, changes the function's code and reduces the batch size.
 async fn drift_is_fixed(operator: &mut Operator<'_>) {
     let root = operator.account.root();
     let call = Iam::new(&root).update_assume_role_policy().role_name(ROUTER_ROLE);
