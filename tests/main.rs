@@ -16,6 +16,7 @@ mod laws;
 mod links;
 mod migration;
 mod module_arrows;
+mod move_over;
 mod options;
 mod partitions;
 mod patterns;

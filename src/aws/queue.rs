@@ -6,6 +6,7 @@
 mod age;
 pub(super) mod attributes;
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -14,7 +15,7 @@ use aws_sdk_sqs::Config;
 use aws_sdk_sqs::config::SharedHttpClient;
 use aws_sdk_sqs::types::QueueAttributeName as Attribute;
 
-use super::changes::{Changes, Update};
+use super::changes::{Changes, TagChanges, Update};
 use super::deleted_queue::until_gone;
 use super::error::{fault, if_present, rejected};
 use super::wait::{Tried, WaitReason, Waiting, pause, settled};
@@ -142,7 +143,8 @@ async fn request(cloud: &AwsCloud, queue: &Queue, waiting: Waiting<'_>) -> Resul
 }
 
 /// Updates a queue, its tags first: the router sends only to a queue with the tags of its cluster, and the new policy may
-/// stop those who sent to it before.
+/// stop those who sent to it before. A queue that leaves the bus loses its tags last: until then, they say that the rest
+/// is to be done.
 pub(super) async fn update(
     cloud: &AwsCloud,
     Update {
@@ -162,14 +164,9 @@ pub(super) async fn update(
     } else {
         &[WaitReason::TagsUnknown]
     };
-    if !tags.remove.is_empty() {
-        let call = cloud.sqs.untag_queue().queue_url(&url).set_tag_keys(Some(tags.remove));
-        cloud.call("sqs:UntagQueue", || call.clone().send()).await?;
-    }
-    if !tags.set.0.is_empty() {
-        let call = cloud.sqs.tag_queue().queue_url(&url);
-        let call = call.set_tags(Some(tags.set.0.into_iter().collect()));
-        cloud.call("sqs:TagQueue", || call.clone().send()).await?;
+    let leaves = tags.remove.iter().any(|key| key == BUS);
+    if !leaves {
+        write_tags(cloud, &url, &tags).await?;
     }
     if !fields.is_empty() {
         if changes.iter().any(stops_other_senders) {
@@ -180,13 +177,33 @@ pub(super) async fn update(
         let call = call.set_attributes(Some(attributes::of(queue, &fields)));
         cloud.seen(action, unseen, waiting, || call.clone().send()).await?;
     }
+    if leaves {
+        write_tags(cloud, &url, &tags).await?;
+    }
     Ok(())
 }
 
-/// Whether a change takes a policy away that lets others send to the queue.
+async fn write_tags(cloud: &AwsCloud, url: &str, tags: &TagChanges) -> Result<(), Fault> {
+    if !tags.remove.is_empty() {
+        let call = cloud.sqs.untag_queue().queue_url(url);
+        let call = call.set_tag_keys(Some(tags.remove.clone()));
+        cloud.call("sqs:UntagQueue", || call.clone().send()).await?;
+    }
+    if !tags.set.0.is_empty() {
+        let call = cloud.sqs.tag_queue().queue_url(url);
+        let call = call.set_tags(Some(tags.set.0.clone().into_iter().collect()));
+        cloud.call("sqs:TagQueue", || call.clone().send()).await?;
+    }
+    Ok(())
+}
+
+/// Whether a change takes a policy away that lets others send to the queue, and the new policy does not.
 fn stops_other_senders(change: &FieldChange) -> bool {
-    change.is_of(QueueField::Policy)
-        && matches!(&change.from, FieldValue::Document(policy) if !other_senders(policy).is_empty())
+    let senders = |policy: &FieldValue| match policy {
+        FieldValue::Document(policy) => other_senders(policy),
+        _ => BTreeSet::new(),
+    };
+    change.is_of(QueueField::Policy) && !senders(&change.from).is_subset(&senders(&change.to))
 }
 
 /// Marks a queue as being deleted, and requests the delete. Whoever reads the queue before it is gone knows that it does

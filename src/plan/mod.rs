@@ -73,7 +73,7 @@ pub fn plan(scope: &Scope, wanted: &Desired, observed: &Observed) -> Plan {
                 if !fields.is_empty() {
                     let mut wanted = wanted.clone();
                     keep_versions(observed, &mut wanted, &mut fields);
-                    let cluster = owners.of(&wanted);
+                    let cluster = owners.of_update(observed, &wanted);
                     changes.push(Change::between(cluster, observed.as_ref().clone(), wanted, fields));
                 }
             }

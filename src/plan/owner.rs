@@ -27,4 +27,10 @@ impl<'a> Owners<'a> {
     pub(super) fn of(&self, resource: &Resource) -> Option<ClusterName> {
         resource.particulars().cluster(self.scope, &self.policies)
     }
+
+    /// The owner of an update. A queue that leaves the bus is still its cluster's: the order of the steps depends on that.
+    pub(super) fn of_update(&self, before: &Resource, after: &Resource) -> Option<ClusterName> {
+        let leaves = after.tags().is_some_and(|tags| !tags.belong_to(&self.scope.bus));
+        self.of(if leaves { before } else { after })
+    }
 }

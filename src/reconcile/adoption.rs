@@ -101,7 +101,22 @@ pub(super) fn handed_back(survey: &Survey, observed: &Observed) -> Desired {
     adopted.map(|queue| Resource::Queue(queue.handed_back())).collect()
 }
 
-fn is_adopted(tags: &Tags) -> bool {
+/// Takes the queues of removed clusters that have nothing of kibus from the readings, and gives them: they were handed back
+/// before, or were never taken over.
+pub(super) fn take_left_behind(survey: &Survey, target: &Target, observed: &mut Observed) -> Vec<ResourceId> {
+    let queues = target.removed().into_keys().map(|name| survey.cluster_queue(name));
+    let is_left = |queue: &QueueName| {
+        let queue = observed.queue(queue.clone());
+        queue.is_some_and(|queue| !queue.has_anything_of_kibus())
+    };
+    let left: Vec<ResourceId> = queues.filter(is_left).map(ResourceId::Queue).collect();
+    for id in &left {
+        observed.remove(id);
+    }
+    left
+}
+
+pub(super) fn is_adopted(tags: &Tags) -> bool {
     ClusterOptions::saved(tags).is_ok_and(|saved| saved.adopt())
 }
 
@@ -177,7 +192,9 @@ pub(super) fn warnings(case: &Case<'_>) -> Vec<Hint> {
         .filter(|_| !case.target.is_check());
     warnings.extend(has_left.map(|change| {
         Hint::text(format!(
-            "{} was adopted, and is handed back, not deleted; to delete it instead, pass --delete-adopted",
+            "{} was adopted, and is handed back, not deleted: the router stops delivering to it. If Karpenter still reads it, \
+             restore its old rules and the old permission of the controller role first. To delete it instead, pass \
+             --delete-adopted",
             change.id
         ))
     }));
@@ -206,11 +223,11 @@ fn other_owner(queue: &Queue) -> String {
     match queue.tags.get("aws:cloudformation:stack-name") {
         Some(stack) => format!(
             "CloudFormation stack `{stack}` created queue `{name}`, and deletes it with the stack, or if the queue is removed \
-             from the template. First set `DeletionPolicy: Retain` on it there"
+             from the template. First set `DeletionPolicy: Retain` there, on the queue and on its queue policy"
         ),
         None => format!(
-            "another tool created queue `{name}`, and may delete it or revert these changes. Release it there first: \
-             `DeletionPolicy: Retain` in CloudFormation, a `removed` block with `destroy = false` in Terraform"
+            "another tool created queue `{name}`, and may delete it or revert these changes. Release it and its queue policy \
+             there first: `DeletionPolicy: Retain` in CloudFormation, `terraform state rm` or a `removed` block in Terraform"
         ),
     }
 }

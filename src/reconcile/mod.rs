@@ -122,7 +122,7 @@ struct Case<'a> {
     desired: Desired,
     /// The readings that they are compared with.
     observed: Observed,
-    /// What has a name of a bus that is removed, and is managed by something else.
+    /// What has a name of a bus or a cluster that is removed, and is managed by something else.
     not_managed: Vec<ResourceId>,
     old_keys: OldKeys,
     roles: RoleCheck,
@@ -149,7 +149,7 @@ impl<'a> Case<'a> {
         }
         let not_managed = match target.hub {
             HubTarget::Remove => inventory::take_not_managed(&survey.scope, &mut observed),
-            _ => Vec::new(),
+            _ => adoption::take_left_behind(survey, target, &mut observed),
         };
         let old_keys = old_key::keep(survey, &observed, &mut desired, Leaves::of(target));
         let roles = controllers::check(survey, target, &set, &desired);

@@ -53,13 +53,15 @@ pub(super) fn unregistered(survey: &Survey, names: &BTreeSet<ClusterName>) -> BT
     names - &registered
 }
 
-/// Whether a controller role or a policy of a cluster without a queue exists: it was registered, or could be.
+/// Whether a controller role or a policy of a cluster that has no queue of kibus exists, or a queue of others with the name
+/// of its queue: it was registered, or could be.
 pub(super) fn leaves_traces(survey: &Survey, name: &ClusterName) -> bool {
     let exists = |role: &RoleName| matches!(survey.roles.get(role), Some(Fact::Present(_)));
     let listed = survey.role_names.present();
     usual_names(name).iter().any(exists)
         || listed.is_some_and(|all| RoleCandidates::of(name, all) != RoleCandidates::default())
         || !roles_with_policy(survey, name).is_empty()
+        || survey.queue_tags(name).is_some()
 }
 
 /// The registered clusters whose names are close.

@@ -1,7 +1,7 @@
 //! What an intent says besides its changes: the message if there are none, the steps before and after, the clusters.
 
 use super::target::{ClusterSetting, HubTarget, Others, RoleOption};
-use super::{Blocked, Case, ClusterSummary, Controller, NextStep, cluster, live_version, router_code};
+use super::{Blocked, Case, ClusterSummary, Controller, NextStep, adoption, cluster, live_version, router_code};
 use crate::error::{Hint, Invocation};
 use crate::model::cluster::Cluster;
 use crate::model::karpenter::KarpenterVersion;
@@ -126,9 +126,9 @@ fn policies_to_attach(case: &Case<'_>) -> Vec<NextStep> {
         .collect()
 }
 
-/// The controllers that must stop using their queues first: of the clusters that are removed.
+/// The controllers that must stop using their queues first: of the clusters whose queues are deleted.
 pub(super) fn release(case: &Case<'_>) -> Vec<Controller> {
-    removed(case, |_| true)
+    removed(case, |tags| case.target.delete_adopted || !adoption::is_adopted(tags))
 }
 
 /// The controllers of the clusters that are removed and whose queues have such tags.

@@ -313,7 +313,12 @@ impl Write for Account {
         let could = can_use(&self.scope, resources, keys, *now);
         let answer = self.answer(&mut state, op);
         let can = can_use(&self.scope, &state.resources, &state.keys, state.now);
-        let there = |id: &ResourceId| stands(&state.resources, id, state.now);
+        // A queue that is handed back is no longer one of the bus.
+        let there = |id: &ResourceId| {
+            let queue = state.resources.get(id).and_then(Resource::as_queue);
+            let left = queue.is_some_and(|queue| !queue.tags.belong_to(&self.scope.bus));
+            stands(&state.resources, id, state.now) && !left
+        };
         let shut_out: Vec<String> = could
             .difference(&can)
             .filter(|(policy, queue, _)| there(policy) && there(queue))

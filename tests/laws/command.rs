@@ -29,6 +29,8 @@ pub(super) enum Command {
     BootstrapHub(HubOptions, &'static str),
     /// The clusters, and the option for their roles.
     AddCluster(Vec<&'static str>, RoleFlag),
+    /// The cluster whose queue is taken over, the option for its role, and `--drop-old-senders`.
+    Adopt(&'static str, RoleFlag, bool),
     /// The clusters.
     RemoveCluster(Vec<&'static str>),
     /// Everything.
@@ -75,6 +77,15 @@ impl Command {
         match self {
             Self::BootstrapHub(options, version) => Target::bootstrap(hub(options, version)),
             Self::AddCluster(clusters, role) => Target::add(names(clusters), &cluster(*role)),
+            Self::Adopt(name, role, drop_old_senders) => {
+                let options = ClusterOptions {
+                    adopt: Some(true),
+                    drop_old_senders: drop_old_senders.then_some(true),
+                    ..ClusterOptions::default()
+                };
+                let cluster = cluster(*role);
+                Target::add(names(&[name]), &ClusterSetting { options, ..cluster })
+            }
             Self::RemoveCluster(clusters) => Target::remove(names(clusters), true),
             Self::Teardown => Target::teardown(),
         }

@@ -3,16 +3,19 @@
 
 use std::collections::BTreeMap;
 
+use kibus::model::cluster::Cluster;
+use kibus::model::document::Document;
 use kibus::model::options::{HubOptions, UserTags};
 use kibus::model::resource::{Resource, ResourceId, RolePolicy};
 use kibus::model::scope::Scope;
 use kibus::model::tags::{DELETING, Tags};
 use kibus::plan::Op;
 use proptest::prelude::*;
+use serde_json::json;
 
 use super::account::{Account, Interruption, Trouble, halves};
 use super::command::{Command, RoleFlag};
-use Command::{AddCluster, BootstrapHub, RemoveCluster, Teardown};
+use Command::{AddCluster, Adopt, BootstrapHub, RemoveCluster, Teardown};
 use RoleFlag::{NotGiven, Role};
 
 pub(super) type Desired = BTreeMap<ResourceId, Resource>;
@@ -66,6 +69,7 @@ fn histories() -> Vec<Vec<Command>> {
         vec![hub(), base.clone()],
         vec![choosy_hub(), base.clone()],
         vec![hub(), base, one, two],
+        vec![hub(), Adopt("old", Role("a"), false)],
     ]
 }
 
@@ -104,6 +108,16 @@ fn commands() -> Vec<Command> {
     ]
 }
 
+/// The commands about a queue of another tool. In any order they could be refused: the queue keeps the key of its last hub.
+fn adoptions() -> Vec<Command> {
+    vec![
+        Adopt("old", Role("a"), false),
+        Adopt("old", Role("b"), true),
+        Adopt("old", RoleFlag::None, true),
+        RemoveCluster(vec!["old"]),
+    ]
+}
+
 /// Resources that kibus does not manage, some of them with similar names.
 fn of_others() -> Desired {
     let hub = kibus::model::hub::Hub::new(
@@ -128,14 +142,44 @@ fn of_others() -> Desired {
         queue.tags = Tags::default();
         desired.insert(ResourceId::Queue(queue.name.clone()), Resource::Queue(queue));
     }
+    let old = queue_of_another_tool();
+    desired.insert(old.id(), old);
     let policy = RolePolicy {
         role: "a".parse().unwrap(),
         name: "theirs".parse().unwrap(),
-        document: kibus::model::document::Document::new(serde_json::json!({"Statement": []})),
+        document: Document::new(json!({"Statement": []})),
     };
     let policy = Resource::RolePolicy(policy);
     desired.insert(policy.id(), policy);
     desired
+}
+
+/// The queue of cluster `old`, as another tool creates it.
+fn queue_of_another_tool() -> Resource {
+    let hub = HubOptions::default();
+    let cluster = Cluster::new(
+        &scope(),
+        &hub.queue_prefix(),
+        "old".parse().unwrap(),
+        None,
+        Default::default(),
+    );
+    let desired = cluster.desired(&scope(), &hub);
+    let mut queue = desired.resources().find_map(Resource::as_queue).unwrap().clone();
+    queue.retention = 3600;
+    queue.redrive_allow = None;
+    queue.tags = [("team".to_owned(), "a".to_owned())].into_iter().collect();
+    queue.policy = Some(Document::new(json!({
+        "Version": "2012-10-17",
+        "Id": "EC2InterruptionPolicy",
+        "Statement": [{
+            "Effect": "Allow",
+            "Principal": {"Service": ["events.amazonaws.com", "sqs.amazonaws.com"]},
+            "Action": "sqs:SendMessage",
+            "Resource": scope().queue_arn(&queue.name),
+        }],
+    })));
+    Resource::Queue(queue)
 }
 
 pub(super) fn wait<T>(run: impl Future<Output = T>) -> T {
@@ -192,7 +236,7 @@ fn continues_where_it_stopped(start: &Desired, command: &Command, limit: usize, 
 fn any_command_may_be_interrupted_and_repeated() {
     for history in histories() {
         let start = account_after(&history);
-        for command in commands() {
+        for command in commands().into_iter().chain(adoptions()) {
             let account = Account::new(&scope(), start.clone());
             let run = wait(command.run(&scope(), &account, 1, None));
             assert_eq!(account.breaches(), [""; 0], "{command:?} after {history:?}");
@@ -263,6 +307,12 @@ fn opposites() -> Vec<(Vec<Command>, Command, Command)> {
         (vec![hub(), base()], Teardown, hub()),
         (vec![hub()], base(), RemoveCluster(vec!["base"])),
         (vec![], hub(), Teardown),
+        (vec![hub()], Adopt("old", Role("a"), false), RemoveCluster(vec!["old"])),
+        (
+            vec![hub(), Adopt("old", Role("a"), false)],
+            RemoveCluster(vec!["old"]),
+            Adopt("old", Role("a"), true),
+        ),
     ]
 }
 

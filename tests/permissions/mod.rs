@@ -173,6 +173,7 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     operator.kibus("dead-letters").await;
     operator.kibus("dead-letters --redrive --yes").await;
     operator.kibus("dead-letters --purge --yes").await;
+    a_queue_is_adopted_and_handed_back(&mut operator, &sqs).await;
 
     let call = iam.detach_role_policy().role_name(ROUTER_ROLE).policy_arn(&own);
     call.send().await.unwrap();
@@ -288,6 +289,17 @@ async fn an_event_reaches_its_cluster(account: &Account, sqs: &Sqs) {
         }
         assert!(begun.elapsed() < Duration::from_secs(60), "the event does not come");
     }
+}
+
+/// A queue of another tool is taken over, and handed back.
+async fn a_queue_is_adopted_and_handed_back(operator: &mut Operator<'_>, sqs: &Sqs) {
+    let call = sqs.create_queue().queue_name("karpenter-adopted");
+    let url = call.send().await.unwrap().queue_url.unwrap();
+    operator
+        .kibus("add-cluster adopted --no-controller-role --adopt --yes")
+        .await;
+    operator.kibus("remove-cluster adopted --yes").await;
+    sqs.delete_queue().queue_url(url).send().await.unwrap();
 }
 
 /// Someone else empties the trust policy of the router's role, changes the function's code and reduces the batch size.

@@ -12,6 +12,7 @@ use crate::model::duration::duration_text;
 use crate::model::field::{FieldValue, Unit, fields};
 use crate::model::finding_code::FindingCode;
 use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix};
+use crate::model::policy::is_ours;
 use crate::model::queue_policy;
 use crate::model::scope::{Scope, cut_with_hash, dns_suffix, fixed};
 use crate::model::tags::{CONTROLLER_ROLE, NAMESPACE, Tags};
@@ -125,6 +126,13 @@ pub struct Queue {
 }
 
 impl Queue {
+    /// Whether the queue has a tag or a statement of kibus, of whatever bus.
+    #[must_use]
+    pub fn has_anything_of_kibus(&self) -> bool {
+        let statements = self.policy.iter().flat_map(Document::statements);
+        self.tags.has_any_of_kibus() || statements.into_iter().any(is_ours)
+    }
+
     /// The queue without what kibus has added: its tags, and its statements. Its settings stay.
     #[must_use]
     pub fn handed_back(&self) -> Self {

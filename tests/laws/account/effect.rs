@@ -2,7 +2,7 @@
 
 use kibus::model::field::FieldValue;
 use kibus::model::resource::{Resource, ResourceId};
-use kibus::model::tags::DELETING;
+use kibus::model::tags::{BUS, DELETING};
 use kibus::plan::{FieldChange, Op};
 
 use super::{Desired, Trouble};
@@ -63,16 +63,21 @@ fn updated(from: &Resource, to: &Resource, fields: &[FieldChange]) -> Resource {
     after
 }
 
-/// The ways in which this can be partly done.
+/// The ways in which this can be partly done. A queue that is taken over has its tags first, and one that is handed back
+/// loses them last.
 pub(in crate::laws) fn halves(op: &Op) -> Vec<Trouble> {
     match op {
-        Op::Update { fields, .. } => {
+        Op::Update { from, to, fields } => {
             let tags = fields.iter().filter(|field| field.path.starts_with("tags."));
             let removes = tags.clone().any(|field| field.to == FieldValue::Unset);
-            let mut halves = Vec::new();
-            if (1..fields.len()).contains(&tags.count()) {
-                halves.extend([Trouble::AllButTags, Trouble::OnlyTags]);
-            }
+            let is_split = (1..fields.len()).contains(&tags.count());
+            let joined = |queue: &Resource| queue.tags().is_some_and(|tags| tags.get(BUS).is_some());
+            let mut halves = match (joined(from), joined(to)) {
+                (false, true) => vec![Trouble::OnlyTags],
+                (true, false) => vec![Trouble::AllButTags],
+                _ => vec![Trouble::AllButTags, Trouble::OnlyTags],
+            };
+            halves.retain(|_| is_split);
             halves.extend(removes.then_some(Trouble::TagsRemoved));
             halves
         }

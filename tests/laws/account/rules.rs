@@ -107,7 +107,7 @@ pub(super) fn allowed(scope: &Scope, state: &mut State, op: &Op) -> Result<(), S
             return Err("is not what was seen".to_owned());
         }
         (Op::Delete(_) | Op::Update { .. }, Some(there)) => {
-            if !ours(scope, resources, there) {
+            if !ours(scope, resources, there) && !takes_over(op) {
                 return Err("is not managed by kibus".to_owned());
             }
         }
@@ -126,6 +126,15 @@ pub(super) fn allowed(scope: &Scope, state: &mut State, op: &Op) -> Result<(), S
             }
         }
     }
+}
+
+/// Whether a queue without any tag of kibus is taken over, as the command asks.
+fn takes_over(op: &Op) -> bool {
+    let Op::Update { from, to, .. } = op else { return false };
+    let (Some(from), Some(to)) = (from.as_queue(), to.as_queue()) else {
+        return false;
+    };
+    !from.tags.has_any_of_kibus() && to.tags.option("adopt") == Some("true")
 }
 
 fn ours(scope: &Scope, resources: &Desired, resource: &Resource) -> bool {

@@ -1,0 +1,248 @@
+//! The clusters of one account, with what their tools created, and kibus commands for them.
+
+use std::process::Stdio;
+
+use kibus::model::document::Document;
+use kibus::model::scope::Scope;
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+use super::setups::{Grant, Setup, Way};
+use crate::aws_like::{Proxy, Server};
+use crate::queue_policies::Sender;
+use crate::support::account::Account;
+
+const REGION: &str = "us-west-2";
+
+/// The clusters of one account.
+pub(super) struct Fleet {
+    pub(super) account: Account,
+    pub(super) scope: Scope,
+    pub(super) setups: Vec<&'static Setup>,
+    proxy: Proxy,
+}
+
+impl Fleet {
+    /// Creates the setups, and one instance of each cluster.
+    pub(super) async fn open(server: &Server, account: &str, setups: &[&'static Setup]) -> Self {
+        let fleet = Self {
+            account: Account::new(account, server.port(), REGION),
+            scope: Scope {
+                bus: "kibus".parse().unwrap(),
+                account: account.parse().unwrap(),
+                region: REGION.parse().unwrap(),
+                partition: "aws".parse().unwrap(),
+            },
+            setups: setups.to_vec(),
+            proxy: Proxy::start(server.port(), "none").await,
+        };
+        for setup in setups {
+            let role = format!("RoleName={} AssumeRolePolicyDocument={{}}", setup.role);
+            fleet.account.call("iam", "CreateRole", &role).await;
+            let tags = [
+                ("eks:eks-cluster-name", setup.cluster),
+                ("karpenter.sh/nodepool", "default"),
+            ];
+            let tags = tags
+                .iter()
+                .zip(1..)
+                .map(|((key, value), at)| format!("Tag.{at}.Key={key} Tag.{at}.Value={value}"));
+            let tags: Vec<String> = tags.collect();
+            let instance = fleet.instance(setup);
+            let call = format!("Version=2016-11-15 ResourceId.1={instance} {}", tags.join(" "));
+            fleet.account.call("ec2", "CreateTags", &call).await;
+            fleet.create(setup).await;
+        }
+        fleet
+    }
+
+    /// The instance of a cluster.
+    pub(super) fn instance(&self, setup: &Setup) -> String {
+        let at = self.setups.iter().position(|other| std::ptr::eq(*other, setup));
+        format!("i-{:017x}", at.unwrap() + 1)
+    }
+
+    /// The queue of a cluster on the bus.
+    pub(super) fn queue(&self, setup: &Setup) -> String {
+        let prefix = setup.prefix.parse().unwrap();
+        let queue = self.scope.cluster_queue(&prefix, &setup.cluster.parse().unwrap());
+        queue.as_str().to_owned()
+    }
+
+    fn queue_arn(&self, setup: &Setup) -> String {
+        self.scope.queue_arn(&setup.queue.parse().unwrap())
+    }
+
+    fn old_policy(&self, setup: &Setup) -> Value {
+        let text = setup.queue_policy.replace("${queue_arn}", &self.queue_arn(setup));
+        serde_json::from_str(&text.replace("${rule_arn}", &self.rule_arn(""))).unwrap()
+    }
+
+    /// Creates what the tool creates. A queue that exists gets the policy of the tool, and keeps all else.
+    pub(super) async fn create(&self, setup: &Setup) {
+        let attributes = json!({"MessageRetentionPeriod": "300", "SqsManagedSseEnabled": "true"});
+        let tags = as_map(setup.queue_tags);
+        let queue = json!({"QueueName": setup.queue, "Attributes": attributes, "tags": tags});
+        self.account.call("sqs", "CreateQueue", &queue.to_string()).await;
+        let policy = json!({"Policy": self.old_policy(setup).to_string()});
+        let set = json!({"QueueUrl": setup.queue, "Attributes": policy});
+        self.account.call("sqs", "SetQueueAttributes", &set.to_string()).await;
+        self.grant(setup).await;
+        for (rule, pattern) in setup.rules {
+            let tags: Vec<Value> = setup
+                .rule_tags
+                .iter()
+                .map(|(key, value)| json!({"Key": key, "Value": value}))
+                .collect();
+            let put = json!({"Name": rule, "EventPattern": pattern, "Tags": tags});
+            self.account.call("events", "PutRule", &put.to_string()).await;
+            let target = json!({"Id": setup.target_id, "Arn": self.queue_arn(setup)});
+            let put = json!({"Rule": rule, "Targets": [target]});
+            self.account.call("events", "PutTargets", &put.to_string()).await;
+        }
+    }
+
+    /// Removes the rules and the permission as the tool would, and the queue unless it was taken over, and so released.
+    pub(super) async fn remove(&self, setup: &Setup) {
+        for (rule, _) in setup.rules {
+            let remove = json!({"Rule": rule, "Ids": [setup.target_id]});
+            self.account.call("events", "RemoveTargets", &remove.to_string()).await;
+            self.account
+                .call("events", "DeleteRule", &json!({"Name": rule}).to_string())
+                .await;
+        }
+        self.revoke(setup).await;
+        if setup.way == Way::NewQueue {
+            let delete = json!({"QueueUrl": setup.queue}).to_string();
+            self.account.call("sqs", "DeleteQueue", &delete).await;
+        }
+    }
+
+    fn policy_arn(&self, name: &str) -> String {
+        format!("arn:aws:iam::{}:policy/{name}", self.account.id)
+    }
+
+    async fn grant(&self, setup: &Setup) {
+        let actions = [
+            "sqs:DeleteMessage",
+            "sqs:GetQueueAttributes",
+            "sqs:GetQueueUrl",
+            "sqs:ReceiveMessage",
+        ];
+        let statement = json!({"Effect": "Allow", "Action": actions, "Resource": self.queue_arn(setup)});
+        let document = json!({"Version": "2012-10-17", "Statement": [statement]});
+        let role = setup.role;
+        match setup.grant {
+            Grant::Inline(name) => {
+                let put = format!("RoleName={role} PolicyName={name} PolicyDocument={document}");
+                self.account.call("iam", "PutRolePolicy", &put).await;
+            }
+            Grant::Managed(name) => {
+                let create = format!("PolicyName={name} PolicyDocument={document}");
+                self.account.call("iam", "CreatePolicy", &create).await;
+                let attach = format!("RoleName={role} PolicyArn={}", self.policy_arn(name));
+                self.account.call("iam", "AttachRolePolicy", &attach).await;
+            }
+        }
+    }
+
+    async fn revoke(&self, setup: &Setup) {
+        let role = setup.role;
+        match setup.grant {
+            Grant::Inline(name) => {
+                let delete = format!("RoleName={role} PolicyName={name}");
+                self.account.call("iam", "DeleteRolePolicy", &delete).await;
+            }
+            Grant::Managed(name) => {
+                let arn = self.policy_arn(name);
+                let detach = format!("RoleName={role} PolicyArn={arn}");
+                self.account.call("iam", "DetachRolePolicy", &detach).await;
+                self.account
+                    .call("iam", "DeletePolicy", &format!("PolicyArn={arn}"))
+                    .await;
+            }
+        }
+    }
+
+    /// The policy of a queue; nothing if it has none, or does not exist.
+    pub(super) async fn policy(&self, queue: &str) -> Option<Document> {
+        let get = json!({"QueueUrl": queue, "AttributeNames": ["Policy"]}).to_string();
+        let (exists, answer) = self.account.send("sqs", "GetQueueAttributes", &get).await;
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        let policy = answer["Attributes"]["Policy"].as_str().filter(|_| exists)?;
+        Some(Document::new(serde_json::from_str(policy).unwrap()))
+    }
+
+    /// Whether the rules of the tool may send to the queue that the cluster has on the bus.
+    pub(super) async fn accepts_old_rules(&self, setup: &Setup) -> bool {
+        let policy = self.policy(&self.queue(setup)).await;
+        let rules = setup.rules.iter().map(|(rule, _)| self.rule(rule));
+        policy.is_some_and(|policy| rules.into_iter().any(|rule| rule.may_send(&policy)))
+    }
+
+    /// EventBridge, on behalf of a rule.
+    pub(super) fn rule(&self, name: &str) -> Sender {
+        Sender::service("events.amazonaws.com", self.rule_arn(name))
+    }
+
+    fn rule_arn(&self, name: &str) -> String {
+        format!("arn:aws:events:{REGION}:{}:rule/{name}", self.account.id)
+    }
+
+    /// The queue of the tool has its policy and its tags, and nothing of kibus.
+    pub(super) async fn is_as_before(&self, setup: &Setup) {
+        let (origin, queue) = (setup.origin, setup.queue);
+        let policy = self.policy(queue).await;
+        assert_eq!(
+            policy,
+            Some(Document::new(self.old_policy(setup))),
+            "{origin}: the policy"
+        );
+        let tags = self
+            .account
+            .json("sqs", "ListQueueTags", &json!({"QueueUrl": queue}).to_string())
+            .await;
+        let tags = if tags["Tags"].is_null() {
+            json!({})
+        } else {
+            tags["Tags"].clone()
+        };
+        assert_eq!(tags, as_map(setup.queue_tags), "{origin}: the tags");
+    }
+
+    /// How many messages are in a queue, received or not.
+    pub(super) async fn messages(&self, queue: &str) -> u32 {
+        let counts = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"];
+        let get = json!({"QueueUrl": queue, "AttributeNames": counts}).to_string();
+        let answer = self.account.json("sqs", "GetQueueAttributes", &get).await;
+        let count = |name: &str| answer["Attributes"][name].as_str().unwrap().parse::<u32>().unwrap();
+        counts.into_iter().map(count).sum()
+    }
+
+    /// Runs a command that succeeds, and gives what it wrote.
+    pub(super) async fn kibus(&self, arguments: &str) -> String {
+        let output = Command::new(env!("CARGO_BIN_EXE_kibus"))
+            .args(arguments.split_whitespace())
+            .env_clear()
+            .envs([
+                ("AWS_ACCESS_KEY_ID", self.account.id.as_str()),
+                ("AWS_SECRET_ACCESS_KEY", "test"),
+            ])
+            .envs([("AWS_REGION", REGION), ("AWS_ENDPOINT_URL", &self.proxy.url)])
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            .output()
+            .await
+            .unwrap();
+        let wrote = [&output.stdout, &output.stderr].map(|stream| String::from_utf8_lossy(stream));
+        assert!(output.status.success(), "kibus {arguments}: {}", wrote.concat());
+        wrote.concat()
+    }
+}
+
+fn as_map(tags: &[(&str, &str)]) -> Value {
+    tags.iter()
+        .map(|(key, value)| ((*key).to_owned(), json!(value)))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
+}
