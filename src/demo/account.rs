@@ -88,7 +88,7 @@ impl DemoAccount {
     pub(crate) async fn resource_names(&self) -> Result<BTreeSet<String>, Error> {
         let fault = |fault: Fault| Error::failed("cannot list the resources").note(fault.to_string());
         let queues = self.cloud.cluster_queues(&"".parse()?).await.map_err(fault)?;
-        let roles = self.cloud.role_names().await.map_err(fault)?;
+        let roles: BTreeSet<_> = self.cloud.listed_roles().await.map_err(fault)?.into_keys().collect();
         let clusters: [ClusterName; 2] = ["base".parse()?, "tenant-1".parse()?];
         let policies = |role| {
             clusters

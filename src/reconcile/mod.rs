@@ -10,6 +10,7 @@ mod confirm;
 mod controllers;
 pub mod dead_letters;
 pub mod documents;
+mod eks_check;
 mod guards;
 mod hub;
 mod inventory;
@@ -23,6 +24,7 @@ mod orphan;
 mod outcome;
 mod probe;
 mod redrive;
+mod role_evidence;
 mod role_search;
 mod router_code;
 mod second_source;
@@ -31,7 +33,7 @@ mod target;
 mod warnings;
 
 pub use adoption::NothingToAdopt;
-pub use blocked::{Blocked, MissingRole, RoleSearch, UnknownCluster};
+pub use blocked::{Blocked, MissingRole, RoleOrigin, RoleSearch, RoleSource, UnknownCluster};
 pub use check::{asks_live_router, queues_to_watch};
 pub use cluster::{ClusterSummary, Controller};
 pub use clusters::kept as checked_clusters;
@@ -78,6 +80,7 @@ pub fn reconcile(survey: &Survey, target: &Target) -> Result<Intent, Blocked> {
         return Err(Blocked::Refused(refusals));
     }
     names::known(survey, target)?;
+    eks_check::known(survey, target)?;
     let case = Case::of(request)?;
     refusals.extend(guards::of_plan(&case));
     let mut intent = Intent {

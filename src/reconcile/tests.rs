@@ -111,6 +111,7 @@ fn add_with(role: RoleOption) -> Target {
         role,
         options: Default::default(),
         show_settings: false,
+        asks_eks: true,
     };
     Target::add(["base".parse().unwrap()], &setting)
 }
