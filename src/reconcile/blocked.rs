@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::NothingToAdopt;
+use crate::model::fact::Fact;
 use crate::model::fault::Fault;
 use crate::model::name::{ClusterName, QueueName, RoleName};
 use crate::model::options::BadSavedOption;
@@ -84,6 +85,8 @@ pub struct RoleSearch {
     pub found: Vec<RoleName>,
     /// The ARNs of roles of other accounts that may be the one.
     pub elsewhere: BTreeSet<String>,
+    /// Whether EKS and trust policies show a role, for a search among names: absent if they show none.
+    pub evidence: Fact<()>,
     /// Roles that may be meant, if none was found.
     pub similar: Vec<RoleName>,
 }
@@ -107,6 +110,7 @@ impl RoleSearch {
             source: RoleSource::Names,
             found: Vec::new(),
             elsewhere: BTreeSet::new(),
+            evidence: Fact::NotAsked,
             similar: Vec::new(),
         }
     }

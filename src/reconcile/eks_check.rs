@@ -2,24 +2,13 @@
 //! reaches.
 
 use super::blocked::UnknownCluster;
+use super::eks_query::{asked, wanted};
 use super::names::close;
-use super::role_evidence;
 use super::target::Target;
 use super::{Blocked, Case};
 use crate::error::{Hint, Invocation, listed};
 use crate::model::name::ClusterName;
 use crate::survey::Survey;
-
-/// The clusters about which EKS is asked.
-pub(super) fn asked<'a>(survey: &Survey, target: &'a Target) -> Vec<&'a ClusterName> {
-    let is_registered = |cluster: &ClusterName| {
-        let tags = survey.saved_tags(cluster);
-        tags.is_some_and(|tags| tags.belong_to(&survey.scope.bus))
-    };
-    let set = target.set().into_iter();
-    set.filter_map(|(cluster, setting)| (setting.asks_eks && !is_registered(cluster)).then_some(cluster))
-        .collect()
-}
 
 /// Fails if EKS lists clusters, and not these. An account may be without clusters for now.
 pub(super) fn known(survey: &Survey, target: &Target) -> Result<(), Blocked> {
@@ -40,7 +29,7 @@ pub(super) fn known(survey: &Survey, target: &Target) -> Result<(), Blocked> {
 /// What EKS could not be asked, and whether it lists no clusters at all.
 pub(super) fn warnings(case: &Case<'_>) -> Vec<Hint> {
     let (survey, eks) = (case.survey, &case.survey.eks);
-    let (asked, wanted) = (asked(survey, case.target), role_evidence::wanted(survey, case.target));
+    let (asked, wanted) = (asked(survey, case.target), wanted(survey, case.target));
     let mut warnings = Vec::new();
     if !asked.is_empty() && eks.clusters.present().is_some_and(|all| all.is_empty()) {
         let (region, account) = (&survey.scope.region, &survey.scope.account);
@@ -49,30 +38,36 @@ pub(super) fn warnings(case: &Case<'_>) -> Vec<Hint> {
             clusters(&asked)
         )));
     }
-    let exists = eks.clusters.fault().filter(|_| !asked.is_empty());
-    let roles = survey.role_names.fault().filter(|_| !wanted.is_empty());
-    if let Some(fault) = eks.fault().or(roles) {
-        let unknown = match exists {
-            Some(_) => format!("it is unknown whether EKS has {}", clusters(&asked)),
-            None => format!(
-                "not everything is known that shows the controller role of {}",
+    if let Some(fault) = eks.fault() {
+        let exists = eks.clusters.fault().filter(|_| !asked.is_empty());
+        let unknown = match (exists, wanted.as_slice()) {
+            (Some(_), []) => format!("EKS could not be asked whether it has {}", clusters(&asked)),
+            (Some(_), _) => format!(
+                "EKS could not be asked whether it has {}, nor for controller roles, so check those in the plan",
+                clusters(&asked)
+            ),
+            (None, _) => format!(
+                "EKS could not be asked for the controller role of {}, so check it in the plan",
                 clusters(&wanted)
             ),
         };
-        let by_name = match wanted.as_slice() {
-            [] => "",
-            _ => "; without such evidence, a controller role is found by its name",
-        };
-        let text = format!("{unknown}{by_name}: {fault}");
-        warnings.push(match fault.is_denied() && eks.fault().is_some() {
-            true => Hint::command(
-                format!("{text}. To print the permissions for these reads:"),
-                Invocation::kibus("policy operator --for eks"),
-            ),
+        let text = format!("{unknown}: {fault}");
+        warnings.push(match fault.is_denied() {
+            true => permissions(format!("{text}. To print the permissions for these reads:")),
             false => Hint::text(text),
         });
+    } else if let Some(fault) = survey.role_names.fault().filter(|_| !wanted.is_empty()) {
+        warnings.push(Hint::text(format!(
+            "trust policies could not be read for the controller role of {}, so check it in the plan: {fault}",
+            clusters(&wanted)
+        )));
     }
     warnings
+}
+
+/// What prints the permissions to ask EKS.
+pub fn permissions(text: impl Into<String>) -> Hint {
+    Hint::command(text, Invocation::kibus("policy operator --for eks"))
 }
 
 fn clusters(names: &[&ClusterName]) -> String {

@@ -1,18 +1,15 @@
 //! Evidence of the role that the Karpenter controller of a cluster runs as: EKS pod identity associations of its service
-//! account, else trust policies that name the cluster's issuer and that service account. EKS gives a pod with an association
-//! no other role (EKS user guide, "EKS Pod Identities"), so those come first.
+//! account, else trust policies that name the cluster's issuer and that service account. A pod that could have both has the role
+//! of the association (aws/amazon-eks-pod-identity-webhook, `pkg/handler/handler.go`).
 
 use std::collections::BTreeSet;
 
 use super::blocked::{RoleSearch, RoleSource};
-use super::inventory::roles_with_policy;
-use super::role_search::is_saved_and_unconfirmed;
-use super::target::{ClusterSetting, RoleOption, Target};
 use crate::iam::web_identity::names_service_account;
 use crate::model::fact::Fact;
 use crate::model::karpenter::SERVICE_ACCOUNT;
 use crate::model::name::{ClusterName, RoleName};
-use crate::survey::{Query, Survey};
+use crate::survey::Survey;
 
 /// What the evidence says.
 pub(super) enum Evidence {
@@ -74,45 +71,16 @@ fn by_trust(survey: &Survey, cluster: &ClusterName) -> BTreeSet<RoleName> {
     trusting.map(|(role, _)| role.clone()).collect()
 }
 
-/// What to read next for the evidence that a target needs.
-pub(super) fn to_read(survey: &Survey, target: &Target) -> Query {
-    let mut query = Query::default();
-    for cluster in wanted(survey, target) {
-        match survey.eks.pod_identity_roles.get(cluster) {
-            None | Some(Fact::NotAsked) => drop(query.eks.pod_identity_roles.insert(cluster.clone())),
-            Some(Fact::Present(roles)) if !roles.is_empty() => {}
-            // There is no such cluster, or EKS does not answer.
-            Some(Fact::Absent) => {}
-            Some(Fact::Unreadable(fault)) if !fault.is_denied() => {}
-            Some(Fact::Present(_) | Fact::Unreadable(_)) => {
-                query.eks.issuers.insert(cluster.clone());
-                query.role_names = true;
-            }
-        }
+/// Whether there is no evidence for a cluster because none exists, or because it could not be read.
+pub(super) fn of_nothing(survey: &Survey, cluster: &ClusterName) -> Fact<()> {
+    let (roles, issuer) = (
+        survey.eks.pod_identity_roles.get(cluster),
+        survey.eks.issuers.get(cluster),
+    );
+    let fault = roles.and_then(Fact::fault).or(issuer.and_then(Fact::fault));
+    match fault {
+        Some(fault) => Fact::Unreadable(fault.clone()),
+        None if roles.is_some() => Fact::Absent,
+        None => Fact::NotAsked,
     }
-    query
-}
-
-/// Whether the evidence for a cluster is still to be read, so that its role is unknown.
-pub(super) fn is_open(survey: &Survey, cluster: &ClusterName, setting: &ClusterSetting) -> bool {
-    is_wanted(survey, cluster, setting) && !survey.eks.pod_identity_roles.contains_key(cluster)
-}
-
-/// The clusters of a target for which evidence decides, or confirms a role.
-pub(super) fn wanted<'a>(survey: &Survey, target: &'a Target) -> Vec<&'a ClusterName> {
-    let set = target.set().into_iter();
-    set.filter_map(|(cluster, setting)| is_wanted(survey, cluster, setting).then_some(cluster))
-        .collect()
-}
-
-/// Whether evidence decides about the role of a cluster, or confirms it: no role is named, none has the policy of the cluster,
-/// and none is saved, or only a tag names it.
-fn is_wanted(survey: &Survey, cluster: &ClusterName, setting: &ClusterSetting) -> bool {
-    let searches = setting.asks_eks && setting.role == RoleOption::Search;
-    searches
-        && match survey.saved_tags(cluster) {
-            Some(tags) if tags.belong_to(&survey.scope.bus) => is_saved_and_unconfirmed(survey, cluster),
-            Some(tags) if tags.controller_role().is_some() => false,
-            _ => roles_with_policy(survey, cluster).len() != 1,
-        }
 }

@@ -57,6 +57,7 @@ pub(super) fn find(survey: &Survey, name: &ClusterName) -> Found {
     Found::NotOne(RoleSearch {
         found,
         similar: close,
+        evidence: role_evidence::of_nothing(survey, name),
         ..RoleSearch::nothing(name)
     })
 }

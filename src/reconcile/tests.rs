@@ -106,7 +106,7 @@ fn add() -> Target {
     add_with(RoleOption::Named(ROLE.parse().unwrap()))
 }
 
-fn add_with(role: RoleOption) -> Target {
+pub(super) fn add_with(role: RoleOption) -> Target {
     let setting = ClusterSetting {
         role,
         options: Default::default(),

@@ -1,5 +1,5 @@
-//! Reads in the REST JSON protocol: the path names the resource, the query has the parameters, and the answer is a JSON
-//! document (Smithy documentation, "AWS restJson1 protocol").
+//! Calls in the REST JSON protocol: the path names the resource, the query or the body has the parameters, and the answer is
+//! a JSON document (Smithy documentation, "AWS restJson1 protocol").
 
 use std::fmt::Debug;
 
@@ -8,6 +8,7 @@ use aws_smithy_runtime_api::client::result::SdkError;
 use aws_smithy_runtime_api::client::runtime_plugin::RuntimePlugin;
 use aws_types::SdkConfig;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::json_call::JsonCalls;
 use super::signed_call::{self, ErrorResponse, FipsHost, Service};
@@ -51,6 +52,25 @@ impl RestClient {
     {
         self.0.call(operation, uri(path, query), signed_call::get).await
     }
+
+    /// Creates something at a path, with these parameters. Gives what the service says of it.
+    ///
+    /// # Errors
+    /// As for [`Self::get`].
+    pub async fn post(
+        &self,
+        operation: &'static str,
+        path: &[&str],
+        body: &Value,
+    ) -> Result<Value, SdkError<ErrorResponse, HttpResponse>> {
+        let uri = uri(path, &[]);
+        let request = move |body: String| {
+            let mut request = signed_call::post(body, &[("content-type", "application/json")])?;
+            request.set_uri(uri.clone())?;
+            Ok(request)
+        };
+        self.0.call(operation, body.to_string(), request).await
+    }
 }
 
 fn uri(path: &[&str], query: &[(&str, &str)]) -> String {
@@ -70,7 +90,7 @@ mod tests {
     use aws_smithy_runtime_api::client::runtime_plugin::StaticRuntimePlugin;
     use aws_smithy_types::error::metadata::ProvideErrorMetadata;
     use aws_types::region::Region;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::super::test_service::{TestService, config, header};
     use super::*;

@@ -4,6 +4,7 @@ use super::{call_failed, not_read, refused};
 use crate::cli::hub::ConnectedHub;
 use crate::error::{Error, Invocation, listed, quoted};
 use crate::model::controller_role::usual_names;
+use crate::model::fact::Fact;
 use crate::model::fault::{Fault, FaultKind};
 use crate::model::karpenter::SERVICE_ACCOUNT;
 use crate::model::name::{ClusterName, QueueName, RoleName};
@@ -11,6 +12,7 @@ use crate::model::resource::{NoRollbackVersion, ResourceId};
 use crate::model::tags::DELETING;
 use crate::reconcile::{
     Blocked, END_ROLLBACK, MissingRole, NothingToAdopt, RoleOrigin, RoleSearch, RoleSource, UnknownCluster,
+    permissions_for_eks,
 };
 
 /// Why there is no plan.
@@ -110,6 +112,12 @@ fn roles_not_found(hub: &ConnectedHub, searches: &[RoleSearch]) -> Error {
         if one.found.is_empty() && one.elsewhere.is_empty() {
             if searches.len() == 1 {
                 error = error.note(format!("searched for {}", listed(usual_names(&one.cluster))));
+                if one.evidence == Fact::Absent {
+                    error = error.note(format!(
+                        "no EKS pod identity association and no trust policy names service account `{SERVICE_ACCOUNT}` of this \
+                         cluster"
+                    ));
+                }
             }
             error = with_similar(error, &one.cluster, &one.similar);
         }
@@ -124,6 +132,13 @@ fn roles_not_found(hub: &ConnectedHub, searches: &[RoleSearch]) -> Error {
             format!("if the Karpenter controller of `{}` runs as `{role}`:", first.cluster),
             name(&quoted(role.as_str())),
         );
+    }
+    if let Some(fault) = searches.iter().find_map(|one| one.evidence.fault()) {
+        error = error.note(format!("EKS could not be asked for controller roles: {fault}"));
+        if fault.is_denied() {
+            let hint = permissions_for_eks("to print the permissions with which kibus finds the role in EKS:");
+            error.hints.push(hint);
+        }
     }
     error.hint_command(
         "to grant the permission by other means:",
@@ -212,7 +227,7 @@ fn not_in_eks(hub: &ConnectedHub, names: &[UnknownCluster]) -> Error {
         ),
     };
     did_you_mean(Error::failed(message), names).hint_command(
-        "if the cluster will be created later, run again without this check:",
+        "if the cluster will be created later, or is not one of EKS, run again without this check:",
         format!("{} --no-eks-check", hub.command_line),
     )
 }
