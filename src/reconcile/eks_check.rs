@@ -38,30 +38,38 @@ pub(super) fn warnings(case: &Case<'_>) -> Vec<Hint> {
             clusters(&asked)
         )));
     }
-    if let Some(fault) = eks.fault() {
-        let exists = eks.clusters.fault().filter(|_| !asked.is_empty());
-        let unknown = match (exists, wanted.as_slice()) {
-            (Some(_), []) => format!("EKS could not be asked whether it has {}", clusters(&asked)),
-            (Some(_), _) => format!(
-                "EKS could not be asked whether it has {}, nor for controller roles, so check those in the plan",
+    let exists = eks.clusters.fault().filter(|_| !asked.is_empty());
+    let roles = eks.fault_of_roles().filter(|_| !wanted.is_empty());
+    let unknown = match (exists, roles) {
+        (Some(fault), None) => Some((fault, format!("whether it has {}", clusters(&asked)))),
+        (Some(fault), Some(_)) => Some((
+            fault,
+            format!(
+                "whether it has {}, nor for controller roles, so check those in the plan",
                 clusters(&asked)
             ),
-            (None, _) => format!(
-                "EKS could not be asked for the controller role of {}, so check it in the plan",
+        )),
+        (None, Some(fault)) => Some((
+            fault,
+            format!(
+                "for the controller role of {}, so check it in the plan",
                 clusters(&wanted)
             ),
-        };
-        let text = format!("{unknown}: {fault}");
-        warnings.push(match fault.is_denied() {
-            true => permissions(format!("{text}. To print the permissions for these reads:")),
-            false => Hint::text(text),
-        });
-    } else if let Some(fault) = survey.role_names.fault().filter(|_| !wanted.is_empty()) {
-        warnings.push(Hint::text(format!(
+        )),
+        (None, None) => None,
+    };
+    let listed = survey.role_names.fault().filter(|_| !wanted.is_empty());
+    warnings.extend(match (unknown, listed) {
+        (Some((fault, what)), _) if fault.is_denied() => Some(permissions(format!(
+            "EKS could not be asked {what}: {fault}. To print the permissions for these reads:"
+        ))),
+        (Some((fault, what)), _) => Some(Hint::text(format!("EKS could not be asked {what}: {fault}"))),
+        (None, Some(fault)) => Some(Hint::text(format!(
             "trust policies could not be read for the controller role of {}, so check it in the plan: {fault}",
             clusters(&wanted)
-        )));
-    }
+        ))),
+        (None, None) => None,
+    });
     warnings
 }
 

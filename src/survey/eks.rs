@@ -49,11 +49,11 @@ impl Eks {
         self.issuers.extend(answers.issuers);
     }
 
-    /// The first of the calls that failed, in the order in which they are made.
+    /// The first of the calls about controller roles that failed.
     #[must_use]
-    pub fn fault(&self) -> Option<&Fault> {
+    pub fn fault_of_roles(&self) -> Option<&Fault> {
         let roles = self.pod_identity_roles.values().filter_map(Fact::fault);
         let issuers = self.issuers.values().filter_map(Fact::fault);
-        self.clusters.fault().into_iter().chain(roles).chain(issuers).next()
+        roles.chain(issuers).next()
     }
 }

@@ -12,4 +12,8 @@ mod json_call;
 pub mod rest_json;
 pub(crate) mod signed_call;
 #[cfg(test)]
+#[cfg_attr(
+    not(feature = "cli"),
+    expect(dead_code, reason = "the router speaks no JSON protocol")
+)]
 mod test_service;
