@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use crate::model::document::Document;
 use crate::model::inline_policy::InlinePolicy;
-use crate::model::name::{BusName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName};
+use crate::model::name::{BusName, ClusterName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName};
 use crate::model::resource::{FunctionMapping, FunctionSettings, Resource, ResourceId};
 use crate::model::self_test::LiveTest;
 use crate::model::status::{Depth, Status};
@@ -33,6 +33,15 @@ pub struct RoleDetails {
     pub inline: Vec<InlinePolicy>,
     /// The ARNs of the managed policies that are attached to it.
     pub managed: BTreeSet<String>,
+}
+
+/// A role in the list of roles.
+#[derive(Clone, Debug)]
+pub struct ListedRole {
+    /// Its ARN, which contains its path.
+    pub arn: String,
+    /// Its trust policy, if that names a provider of web identities.
+    pub web_trust: Option<Document>,
 }
 
 /// What can be asked of one account and Region. No method changes anything.
@@ -61,13 +70,21 @@ pub trait Read: Send + Sync {
     /// The buses of the account and Region, by the tags of their queues. A hint and never a proof.
     fn buses(&self) -> impl Future<Output = Result<BTreeSet<BusName>, Fault>> + Send;
 
-    /// All roles of the account, with their ARNs, which contain their paths.
-    fn role_arns(&self) -> impl Future<Output = Result<BTreeMap<RoleName, String>, Fault>> + Send;
+    /// All roles of the account.
+    fn listed_roles(&self) -> impl Future<Output = Result<BTreeMap<RoleName, ListedRole>, Fault>> + Send;
 
-    /// The names of all roles of the account.
-    fn role_names(&self) -> impl Future<Output = Result<BTreeSet<RoleName>, Fault>> + Send {
-        async move { Ok(self.role_arns().await?.into_keys().collect()) }
-    }
+    /// The names of the EKS clusters.
+    fn eks_clusters(&self) -> impl Future<Output = Result<BTreeSet<ClusterName>, Fault>> + Send;
+
+    /// The ARNs of the roles as which EKS pod identity associations let Karpenter's service account run, in any namespace
+    /// of a cluster; `None` if there is no such cluster.
+    fn pod_identity_roles(
+        &self,
+        cluster: &ClusterName,
+    ) -> impl Future<Output = Result<Option<BTreeSet<String>>, Fault>> + Send;
+
+    /// The URL of the OpenID Connect issuer of an EKS cluster; `None` if there is no such cluster, or it has no issuer.
+    fn oidc_issuer(&self, cluster: &ClusterName) -> impl Future<Output = Result<Option<String>, Fault>> + Send;
 
     /// The names of a role's inline policies, whoever wrote them; `None` if there is no such role.
     fn inline_policy_names(

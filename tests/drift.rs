@@ -254,7 +254,13 @@ async fn clusters_are_found_by_tag_and_by_prefix() {
         assert_eq!(found, expected, "prefix {prefix}");
     }
     assert_eq!(
-        bench.cloud.role_names().await.unwrap().into_iter().collect::<Vec<_>>(),
+        bench
+            .cloud
+            .listed_roles()
+            .await
+            .unwrap()
+            .into_keys()
+            .collect::<Vec<_>>(),
         [bench.scope.router_role()]
     );
 }

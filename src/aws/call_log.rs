@@ -113,8 +113,13 @@ fn resource(uri: &str, body: &[u8]) -> String {
     ];
     let path = uri.split_once("://").map_or(uri, |(_, rest)| rest);
     let path = path.split('?').next().unwrap_or_default();
-    // Lambda: `/DATE/functions/NAME`, `/DATE/tags/ARN`.
-    let name = match path.split('/').nth(3) {
+    let parts: Vec<&str> = path.split('/').collect();
+    // EKS: `/clusters/NAME`. Lambda: `/DATE/functions/NAME`, `/DATE/tags/ARN`.
+    let named = match parts.as_slice() {
+        [_, "clusters", name, ..] => Some(name),
+        parts => parts.get(3),
+    };
+    let name = match named {
         Some(name) => Some(decoded(name)),
         None if body.len() > PARSED => None,
         None => match serde_json::from_slice::<Value>(body) {
@@ -193,6 +198,12 @@ mod tests {
                 r#"{"FunctionName": "kibus-router"}"#,
                 "kibus-router",
             ),
+            (
+                "/clusters/base/pod-identity-associations?serviceAccount=karpenter",
+                "",
+                "base",
+            ),
+            ("/clusters", "", ""),
             ("/", "Action=GetCallerIdentity&Version=1", ""),
             ("/", "", ""),
         ] {

@@ -11,6 +11,7 @@ mod credentials;
 mod dead_letters;
 mod deleted_queue;
 mod document;
+mod eks;
 mod empty_answer;
 mod error;
 mod event_source_mapping;
@@ -62,6 +63,7 @@ use crate::model::scope::Scope;
 use crate::model::status::Status;
 use crate::plan::{FieldChange, Op};
 use crate::wire::aws_json::{self, JsonClient};
+use crate::wire::rest_json::{EKS, RestClient};
 use changes::Update;
 use error::failed;
 use pace::Pace;
@@ -89,6 +91,7 @@ pub struct AwsCloud {
     kms: JsonClient,
     logs: JsonClient,
     tagging: JsonClient,
+    eks: RestClient,
     fresh_connections: fresh_connections::FreshConnections,
 }
 
@@ -108,14 +111,14 @@ impl AwsCloud {
                 )
             };
         }
-        let json = |service| {
+        let further = || {
             let components = RuntimeComponentsBuilder::new("kibus")
                 .with_interceptor(call_log::CallLog)
                 .with_interceptor(empty_answer::NoEmptyAnswer)
                 .with_retry_classifier(retry::FinalAnswers);
-            let further = StaticRuntimePlugin::new().with_runtime_components(components);
-            JsonClient::new(config, service, further)
+            StaticRuntimePlugin::new().with_runtime_components(components)
         };
+        let json = |service| JsonClient::new(config, service, further());
         Self {
             scope: session.scope(bus),
             caller: session.caller.clone(),
@@ -135,6 +138,7 @@ impl AwsCloud {
             kms: json(aws_json::KMS),
             logs: json(aws_json::LOGS),
             tagging: json(aws_json::TAGGING),
+            eks: RestClient::new(&eks::config(config), EKS, further()),
             fresh_connections: fresh_connections::FreshConnections::default(),
         }
     }

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::document::{decoded, read_encoded};
+use super::document::{decoded, read, read_encoded};
 use super::error::{if_present, session_role};
-use super::{AwsCloud, event_source_mapping, key_policy, pages, role_details, tagging, version};
-use crate::cloud::{Fault, Read, RoleDetails, Snapshot};
+use super::{AwsCloud, eks, event_source_mapping, key_policy, pages, role_details, tagging, version};
+use crate::cloud::{Fault, ListedRole, Read, RoleDetails, Snapshot};
 use crate::model::document::Document;
 use crate::model::inline_policy::InlinePolicy;
-use crate::model::name::{BusName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName};
+use crate::model::name::{BusName, ClusterName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName};
 use crate::model::resource::{FunctionMapping, FunctionSettings, ResourceId};
 use crate::model::tags;
 
@@ -75,7 +75,7 @@ impl Read for AwsCloud {
         Ok(named.filter_map(|tag| tag.value.parse().ok()).collect())
     }
 
-    async fn role_arns(&self) -> Result<BTreeMap<RoleName, String>, Fault> {
+    async fn listed_roles(&self) -> Result<BTreeMap<RoleName, ListedRole>, Fault> {
         let call = self.iam.list_roles().max_items(1000);
         let page = |marker| {
             let call = call.clone().set_marker(marker);
@@ -83,8 +83,30 @@ impl Read for AwsCloud {
         };
         let roles = pages::all(self, "iam:ListRoles", page).await?.into_iter();
         Ok(roles
-            .filter_map(|role| Some((role.role_name.parse().ok()?, role.arn)))
+            .filter_map(|role| {
+                let trust = role.assume_role_policy_document.map(|text| decoded(&text));
+                let listed = ListedRole {
+                    arn: role.arn,
+                    // The others are not kept: an account can have thousands.
+                    web_trust: trust
+                        .filter(|text| text.contains(":oidc-provider/"))
+                        .map(|text| read(&text)),
+                };
+                Some((role.role_name.parse().ok()?, listed))
+            })
             .collect())
+    }
+
+    async fn eks_clusters(&self) -> Result<BTreeSet<ClusterName>, Fault> {
+        eks::clusters(self).await
+    }
+
+    async fn pod_identity_roles(&self, cluster: &ClusterName) -> Result<Option<BTreeSet<String>>, Fault> {
+        eks::pod_identity_roles(self, cluster).await
+    }
+
+    async fn oidc_issuer(&self, cluster: &ClusterName) -> Result<Option<String>, Fault> {
+        eks::oidc_issuer(self, cluster).await
     }
 
     async fn inline_policy_names(&self, role: &RoleName) -> Result<Option<BTreeSet<String>>, Fault> {

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use aws_smithy_runtime_api::client::runtime_plugin::StaticRuntimePlugin;
+use serde_json::json;
+
 use crate::aws::{AwsCloud, Session};
 use crate::cloud::{Fault, Read, Waiting, Write};
 use crate::error::Error;
@@ -14,12 +17,14 @@ use crate::model::scope::Scope;
 use crate::model::tags::Tags;
 use crate::plan::Op;
 use crate::wire::ec2;
+use crate::wire::rest_json::{EKS, RestClient};
 
 /// The demo's account.
 pub(crate) struct DemoAccount {
     pub(super) cloud: AwsCloud,
     pub(super) scope: Scope,
     ec2: ec2::Client,
+    eks: RestClient,
 }
 
 /// A cluster of the demo.
@@ -36,11 +41,12 @@ impl DemoAccount {
         Self {
             scope: cloud.scope().clone(),
             ec2: ec2::Client::new(session.config()),
+            eks: RestClient::new(session.config(), EKS, StaticRuntimePlugin::new()),
             cloud,
         }
     }
 
-    /// Creates a cluster: the role of its Karpenter controller, and an instance with the tags that Karpenter sets.
+    /// Creates a cluster: in EKS, the role of its Karpenter controller, and an instance with the tags that Karpenter sets.
     pub(crate) async fn cluster(&self, name: &str) -> Result<DemoCluster, Error> {
         let name: ClusterName = name.parse()?;
         let role = Resource::Role(Role {
@@ -54,6 +60,9 @@ impl DemoAccount {
             .write(&Op::Create(role), Waiting::unattended())
             .await
             .map_err(|fault| Error::failed("cannot set up a controller role").note(fault.to_string()))?;
+        let cluster = json!({ "name": name.as_str() });
+        let created = self.eks.post("CreateCluster", &["clusters"], &cluster).await;
+        created.map_err(|e| Error::failed("cannot set up a cluster").note(e.to_string()))?;
         let owned = format!("kubernetes.io/cluster/{name}");
         let tags = [
             (owned.as_str(), "owned"),
@@ -88,7 +97,7 @@ impl DemoAccount {
     pub(crate) async fn resource_names(&self) -> Result<BTreeSet<String>, Error> {
         let fault = |fault: Fault| Error::failed("cannot list the resources").note(fault.to_string());
         let queues = self.cloud.cluster_queues(&"".parse()?).await.map_err(fault)?;
-        let roles = self.cloud.role_names().await.map_err(fault)?;
+        let roles: BTreeSet<_> = self.cloud.listed_roles().await.map_err(fault)?.into_keys().collect();
         let clusters: [ClusterName; 2] = ["base".parse()?, "tenant-1".parse()?];
         let policies = |role| {
             clusters

@@ -61,7 +61,7 @@ fn principals(statement: &Value) -> Vec<&str> {
     }
 }
 
-fn has_action(statement: &Value, action: &str) -> bool {
+pub(super) fn has_action(statement: &Value, action: &str) -> bool {
     texts(statement.get("Action"))
         .into_iter()
         .any(|pattern| matches_action(pattern, action))

@@ -9,3 +9,4 @@ pub mod pattern;
 pub mod role_pattern;
 #[cfg(test)]
 mod tests;
+pub mod web_identity;

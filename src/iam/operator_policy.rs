@@ -140,6 +140,18 @@ pub fn check(scope: &Scope) -> Document {
     template::fill(include_str!("../../templates/policies/operator-check.json"), &values)
 }
 
+/// The additional policy of an operator whose `add-cluster` asks EKS about new clusters. The ordinary document has no space
+/// for it.
+#[must_use]
+pub fn eks(scope: &Scope) -> Document {
+    let values = [
+        ("partition", scope.partition.as_str().into()),
+        ("region", scope.region.as_str().into()),
+        ("account", scope.account.as_str().into()),
+    ];
+    template::fill(include_str!("../../templates/policies/operator-eks.json"), &values)
+}
+
 /// The keys of the tags that kibus writes: its own, and the user's.
 fn tag_keys(user: Option<&UserTags>) -> Vec<String> {
     let user = user.map(UserTags::tags).unwrap_or_default();

@@ -8,6 +8,10 @@ use std::str::FromStr;
 
 use super::name::NameError;
 
+/// The service account of a Karpenter controller, if the Helm chart's `serviceAccount.name` is not set: the name of the
+/// release, which every guide calls `karpenter` (aws/karpenter-provider-aws, `charts/karpenter/templates/_helpers.tpl`).
+pub const SERVICE_ACCOUNT: &str = "karpenter";
+
 /// A version of Karpenter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KarpenterVersion {

@@ -5,8 +5,6 @@ mod calls;
 mod report;
 mod verdict;
 
-use std::collections::BTreeMap;
-
 use futures_util::future::join_all;
 
 use crate::cloud::{Fault, Read};
@@ -87,11 +85,12 @@ pub async fn ask(cloud: &(impl Preflight + Read), scope: &Scope, simulations: &[
 async fn principal(cloud: &(impl Preflight + Read), scope: &Scope) -> Result<String, NoSimulation> {
     let caller = cloud.caller();
     if let Some(role) = cloud.caller_role() {
-        let mut roles: BTreeMap<RoleName, String> = match cloud.role_arns().await {
+        let mut roles = match cloud.listed_roles().await {
             Ok(roles) => roles,
             Err(fault) => return Err(NoSimulation::UnreadRoles(role, fault)),
         };
-        return roles.remove(&role).ok_or(NoSimulation::UnlistedRole(role));
+        let listed = roles.remove(&role).map(|listed| listed.arn);
+        return listed.ok_or(NoSimulation::UnlistedRole(role));
     }
     let iam = format!("arn:{}:iam::{}:", scope.partition, scope.account);
     match caller.strip_prefix(&iam) {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::NothingToAdopt;
+use crate::model::fact::Fact;
 use crate::model::fault::Fault;
 use crate::model::name::{ClusterName, QueueName, RoleName};
 use crate::model::options::BadSavedOption;
@@ -35,6 +36,8 @@ pub enum Blocked {
     NothingToAdopt(Vec<NothingToAdopt>),
     /// Names of clusters that do not exist, each close to registered clusters.
     UnknownClusters(Vec<UnknownCluster>),
+    /// Clusters to register that EKS does not have, although it has others.
+    NotInEks(Vec<UnknownCluster>),
     /// There is no version of the router to roll back to.
     NoVersion(NoRollbackVersion),
     /// The version to roll back to was deleted.
@@ -56,20 +59,47 @@ impl Blocked {
 pub struct MissingRole {
     pub cluster: ClusterName,
     pub role: RoleName,
-    /// Whether the cluster's queue has saved it; else it was named.
-    pub saved: bool,
+    pub origin: RoleOrigin,
     /// Roles that may be meant.
     pub similar: Vec<RoleName>,
+}
+
+/// What says that a role is the one of a controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoleOrigin {
+    /// The option.
+    Named,
+    /// The tag of the cluster's queue.
+    Saved,
+    /// An EKS pod identity association, as the only evidence of roles that may not exist.
+    PodIdentity,
 }
 
 /// A search for a controller role that did not find exactly one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleSearch {
     pub cluster: ClusterName,
-    /// The roles that may be the one: several with usual names, or those with a usual name and a generated suffix.
+    /// Where it found them.
+    pub source: RoleSource,
+    /// The roles that may be the one: several with equal evidence, or those with a usual name and a generated suffix.
     pub found: Vec<RoleName>,
+    /// The ARNs of roles of other accounts that may be the one.
+    pub elsewhere: BTreeSet<String>,
+    /// Whether EKS and trust policies show a role, for a search among names: absent if they show none.
+    pub evidence: Fact<()>,
     /// Roles that may be meant, if none was found.
     pub similar: Vec<RoleName>,
+}
+
+/// Where roles were found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoleSource {
+    /// In EKS pod identity associations.
+    PodIdentity,
+    /// In trust policies that name the cluster's issuer and the service account.
+    Trust,
+    /// Among the names of roles.
+    Names,
 }
 
 impl RoleSearch {
@@ -77,7 +107,10 @@ impl RoleSearch {
     pub(super) fn nothing(cluster: &ClusterName) -> Self {
         Self {
             cluster: cluster.clone(),
+            source: RoleSource::Names,
             found: Vec::new(),
+            elsewhere: BTreeSet::new(),
+            evidence: Fact::NotAsked,
             similar: Vec::new(),
         }
     }

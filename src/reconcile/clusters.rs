@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::blocked::{MissingRole, RoleSearch};
+use super::blocked::{MissingRole, RoleOrigin, RoleSearch};
 use super::inventory::of_cluster;
 use super::role_search::{self, Found};
 use super::target::{ClusterSetting, Others, RoleOption, Target};
@@ -37,24 +37,30 @@ pub(super) fn decide(survey: &Survey, name: &ClusterName, setting: &ClusterSetti
     match (&setting.role, saved) {
         (RoleOption::Unmanaged, _) => RoleDecision::Unmanaged,
         (RoleOption::Named(template), saved) => match template.role(name) {
-            Ok(role) => existing(survey, name, role, saved),
+            Ok(role) => {
+                let origin = match saved.as_ref() == Some(&role) {
+                    true => RoleOrigin::Saved,
+                    false => RoleOrigin::Named,
+                };
+                existing(survey, name, role, origin)
+            }
             Err(_) => RoleDecision::NotFound(RoleSearch::nothing(name)),
         },
-        (RoleOption::Search, Some(role)) => existing(survey, name, role.clone(), Some(role)),
+        (RoleOption::Search, Some(role)) => existing(survey, name, role, RoleOrigin::Saved),
         // A cluster that is registered without a role stays without one until a role is named.
         (RoleOption::Search, None) if tags.is_some_and(|tags| tags.belong_to(&survey.scope.bus)) => {
             RoleDecision::Unmanaged
         }
         (RoleOption::Search, None) => match role_search::find(survey, name) {
-            Found::One(role) => RoleDecision::Role(role),
+            Found::One(role) => existing(survey, name, role, RoleOrigin::PodIdentity),
             Found::NotOne(search) => RoleDecision::NotFound(search),
             Found::Open => RoleDecision::Open,
         },
     }
 }
 
-/// The decision for a named or saved role, which may not exist.
-fn existing(survey: &Survey, cluster: &ClusterName, role: RoleName, saved: Option<RoleName>) -> RoleDecision {
+/// The decision for a role that may not exist.
+fn existing(survey: &Survey, cluster: &ClusterName, role: RoleName, origin: RoleOrigin) -> RoleDecision {
     let absent = match survey.roles.get(&role) {
         Some(Fact::Absent) => true,
         Some(Fact::Unreadable(_)) => survey.observed.get(&ResourceId::Role(role.clone())) == Some(&Reading::Absent),
@@ -66,7 +72,7 @@ fn existing(survey: &Survey, cluster: &ClusterName, role: RoleName, saved: Optio
     let similar = survey.role_names.present().map(|all| similar(cluster, all));
     RoleDecision::Missing(MissingRole {
         cluster: cluster.clone(),
-        saved: saved.as_ref() == Some(&role),
+        origin,
         role,
         similar: similar.unwrap_or_default().into_iter().cloned().collect(),
     })

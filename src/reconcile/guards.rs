@@ -219,6 +219,7 @@ mod tests {
             role: RoleOption::Unmanaged,
             options: Default::default(),
             show_settings: false,
+            asks_eks: true,
         };
         Target::add(names.iter().map(|name| name.parse().unwrap()), &setting)
     }

@@ -10,6 +10,8 @@ mod confirm;
 mod controllers;
 pub mod dead_letters;
 pub mod documents;
+mod eks_check;
+mod eks_query;
 mod guards;
 mod hub;
 mod inventory;
@@ -23,6 +25,7 @@ mod orphan;
 mod outcome;
 mod probe;
 mod redrive;
+mod role_evidence;
 mod role_search;
 mod router_code;
 mod second_source;
@@ -31,11 +34,12 @@ mod target;
 mod warnings;
 
 pub use adoption::NothingToAdopt;
-pub use blocked::{Blocked, MissingRole, RoleSearch, UnknownCluster};
+pub use blocked::{Blocked, MissingRole, RoleOrigin, RoleSearch, RoleSource, UnknownCluster};
 pub use check::{asks_live_router, queues_to_watch};
 pub use cluster::{ClusterSummary, Controller};
 pub use clusters::kept as checked_clusters;
 pub use confirm::{Comparison, Difference};
+pub use eks_check::permissions as permissions_for_eks;
 pub use guards::unnamed_queues;
 pub use hub::{architecture, archive_need, options_afterwards};
 pub use needs::needs;
@@ -78,6 +82,7 @@ pub fn reconcile(survey: &Survey, target: &Target) -> Result<Intent, Blocked> {
         return Err(Blocked::Refused(refusals));
     }
     names::known(survey, target)?;
+    eks_check::known(survey, target)?;
     let case = Case::of(request)?;
     refusals.extend(guards::of_plan(&case));
     let mut intent = Intent {

@@ -23,7 +23,7 @@ pub(super) fn roles(survey: &Survey, names: &BTreeSet<ClusterName>) -> BTreeMap<
 /// Fails if a cluster is to be removed that never existed, and its name is close to another.
 pub(super) fn known(survey: &Survey, target: &Target) -> Result<(), Blocked> {
     let mut never = never_existed(survey, target);
-    never.retain(|name| !similar(survey, name).is_empty());
+    never.retain(|name| !close(name, survey.registered().into_keys()).is_empty());
     all_known(survey, &never)
 }
 
@@ -31,7 +31,7 @@ pub(super) fn known(survey: &Survey, target: &Target) -> Result<(), Blocked> {
 pub(super) fn all_known(survey: &Survey, unknown: &BTreeSet<ClusterName>) -> Result<(), Blocked> {
     let unknown = unknown.iter().map(|name| UnknownCluster {
         name: name.clone(),
-        similar: similar(survey, name),
+        similar: close(name, survey.registered().into_keys()),
     });
     match unknown.len() {
         0 => Ok(()),
@@ -64,11 +64,11 @@ pub(super) fn leaves_traces(survey: &Survey, name: &ClusterName) -> bool {
         || survey.queue_tags(name).is_some()
 }
 
-/// The registered clusters whose names are close.
-fn similar(survey: &Survey, name: &ClusterName) -> BTreeSet<ClusterName> {
-    let close = |other: &ClusterName| {
+/// Those of the clusters whose names are close.
+pub(super) fn close(name: &ClusterName, clusters: impl Iterator<Item = ClusterName>) -> BTreeSet<ClusterName> {
+    let is_close = |other: &ClusterName| {
         let edits = strsim::osa_distance(name.as_str(), other.as_str());
         edits <= (name.as_str().len() / LETTERS_PER_EDIT).max(1)
     };
-    survey.registered().into_keys().filter(close).collect()
+    clusters.filter(is_close).collect()
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::target::{HubTarget, Others, RoleOption, Target};
-use super::{clusters, confirm, hub, key, live_version, names, orphan, redrive, role_search, second_source};
+use super::{clusters, confirm, eks_query, hub, key, live_version, names, orphan, redrive, role_search, second_source};
 use crate::model::cluster::Cluster;
 use crate::model::controller_role::usual_names;
 use crate::model::fact::Fact;
@@ -127,7 +127,9 @@ fn of_set_clusters(target: &Target, survey: &Survey, hub: &HubOptions, query: &m
                 }
                 _ => drop(query.roles.insert(role, Policies::AllAndManaged)),
             },
-            RoleDecision::Open | RoleDecision::Missing(_) => query.role_names = true,
+            // Evidence may name a role without the names of all.
+            RoleDecision::Open => query.role_names |= !eks_query::is_open(survey, name, setting),
+            RoleDecision::Missing(_) => query.role_names = true,
             // One of the candidates may still have the policy of the cluster.
             RoleDecision::NotFound(search) => {
                 for role in search.found {
@@ -137,6 +139,9 @@ fn of_set_clusters(target: &Target, survey: &Survey, hub: &HubOptions, query: &m
             RoleDecision::Unmanaged => {}
         }
     }
+    let evidence = eks_query::to_read(survey, target);
+    query.role_names |= evidence.role_names;
+    query.eks = evidence.eks;
     let searched = |name: &ClusterName| set.get(name).is_some_and(|setting| setting.role == RoleOption::Search);
     let mut untagged = key::rekeyed_without_role(survey, hub);
     untagged.retain(searched);

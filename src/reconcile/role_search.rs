@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::blocked::RoleSearch;
 use super::inventory::{policy, roles_with_policy};
+use super::role_evidence::{self, Evidence};
 use crate::model::controller_role::{RoleCandidates, is_usual, similar, usual_names};
 use crate::model::fact::Fact;
 use crate::model::inventory::Reading;
@@ -23,18 +24,23 @@ pub(super) enum Found {
     Open,
 }
 
-/// The one role of a usual name that exists. A role that still has the policy of the cluster takes precedence.
+/// The role that still has the policy of the cluster, else the one that evidence shows, else the one of a usual name that
+/// exists.
 pub(super) fn find(survey: &Survey, name: &ClusterName) -> Found {
-    let holders = roles_with_policy(survey, name);
-    let mut found: Vec<RoleName> = if holders.len() == 1 {
-        holders.into_iter().collect()
-    } else {
-        let exists = |role: &RoleName| {
-            let listed = survey.role_names.present().is_some_and(|all| all.contains(role));
-            listed || matches!(survey.roles.get(role), Some(Fact::Present(_)))
-        };
-        usual_names(name).into_iter().filter(exists).collect()
+    let holders: Vec<RoleName> = roles_with_policy(survey, name).into_iter().collect();
+    if let [one] = holders.as_slice() {
+        return Found::One(one.clone());
+    }
+    match role_evidence::of(survey, name) {
+        Evidence::One(role) => return Found::One(role),
+        Evidence::Unclear(search) => return Found::NotOne(search),
+        Evidence::Nothing => {}
+    }
+    let exists = |role: &RoleName| {
+        let listed = survey.role_names.present().is_some_and(|all| all.contains(role));
+        listed || matches!(survey.roles.get(role), Some(Fact::Present(_)))
     };
+    let mut found: Vec<RoleName> = usual_names(name).into_iter().filter(exists).collect();
     if let [one] = found.as_slice() {
         return Found::One(one.clone());
     }
@@ -49,21 +55,32 @@ pub(super) fn find(survey: &Survey, name: &ClusterName) -> Found {
         }
     }
     Found::NotOne(RoleSearch {
-        cluster: name.clone(),
         found,
         similar: close,
+        evidence: role_evidence::of_nothing(survey, name),
+        ..RoleSearch::nothing(name)
     })
 }
 
 /// Whether the names of all roles must be read to confirm the saved roles of these clusters.
 pub(super) fn needs_names<'a>(survey: &Survey, clusters: impl IntoIterator<Item = &'a ClusterName>) -> bool {
-    let lacks_policy = |cluster: &ClusterName| {
-        let saved = survey.saved_tags(cluster).and_then(Tags::controller_role);
-        saved.is_some_and(|role| {
-            policy(survey, cluster, &role) == Some(Reading::Absent) && survey.roles.get(&role) != Some(&Fact::Absent)
-        })
-    };
-    clusters.into_iter().any(lacks_policy)
+    clusters
+        .into_iter()
+        .any(|cluster| saved_without_policy(survey, cluster).is_some())
+}
+
+/// The saved role of a cluster, if it exists without the policy of the cluster: only the tag names it.
+fn saved_without_policy(survey: &Survey, cluster: &ClusterName) -> Option<RoleName> {
+    let saved = survey.saved_tags(cluster).and_then(Tags::controller_role);
+    saved.filter(|role| {
+        policy(survey, cluster, role) == Some(Reading::Absent) && survey.roles.get(role) != Some(&Fact::Absent)
+    })
+}
+
+/// Whether only a tag names the role of a cluster, and the search does not find it too.
+pub(super) fn is_saved_and_unconfirmed(survey: &Survey, cluster: &ClusterName) -> bool {
+    saved_without_policy(survey, cluster)
+        .is_some_and(|role| !matches!(find(survey, cluster), Found::One(found) if found == role))
 }
 
 /// What to read to find the roles of clusters whose queues name none. Someone may have removed the tag, and a new key would

@@ -72,12 +72,14 @@ pub struct ClusterSetting {
     pub options: ClusterOptions,
     /// Whether the Karpenter settings are shown even if they have not changed.
     pub show_settings: bool,
+    /// Whether EKS is asked about the cluster when it is registered for the first time.
+    pub asks_eks: bool,
 }
 
 /// The option for a controller role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RoleOption {
-    /// Not set: the saved role, else the one with a usual name.
+    /// Not set: the saved role, else the one that EKS and trust policies show, else the one with a usual name.
     Search,
     /// This role, or this pattern of names.
     Named(RoleTemplate),

@@ -106,11 +106,12 @@ fn add() -> Target {
     add_with(RoleOption::Named(ROLE.parse().unwrap()))
 }
 
-fn add_with(role: RoleOption) -> Target {
+pub(super) fn add_with(role: RoleOption) -> Target {
     let setting = ClusterSetting {
         role,
         options: Default::default(),
         show_settings: false,
+        asks_eks: true,
     };
     Target::add(["base".parse().unwrap()], &setting)
 }

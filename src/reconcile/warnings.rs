@@ -1,7 +1,9 @@
 //! What a person should know before the changes are applied, or with the findings of a check. One list, as of the guards.
 
 use super::target::{HubTarget, Others};
-use super::{Blocked, Case, adoption, clusters, confirm, inventory, key, live_version, names, orphan, router_code};
+use super::{
+    Blocked, Case, adoption, clusters, confirm, eks_check, inventory, key, live_version, names, orphan, router_code,
+};
 use crate::error::{Hint, Invocation};
 use crate::iam::grants::other_senders;
 use crate::model::duration::duration_text;
@@ -17,6 +19,7 @@ const WARNINGS: &[fn(&Case<'_>) -> Vec<Hint>] = &[
     unknown_concurrency,
     key_of_the_queues,
     skipped_clusters,
+    clusters_in_eks,
     controller_roles,
     not_managed,
     adopted_queues,
@@ -113,6 +116,11 @@ fn skipped_clusters(case: &Case<'_>) -> Vec<Hint> {
     let skipped = names::never_existed(case.survey, case.target).into_iter();
     let texts = skipped.map(|name| format!("cluster `{name}` is not registered on bus `{bus}` and is skipped"));
     texts.map(Hint::text).collect()
+}
+
+/// Applies to clusters that are registered for the first time.
+fn clusters_in_eks(case: &Case<'_>) -> Vec<Hint> {
+    eks_check::warnings(case)
 }
 
 /// Applies to clusters that are set or checked.

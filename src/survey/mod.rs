@@ -1,12 +1,14 @@
 //! All reading: the resources of one hub, its clusters and their controller roles, as one value. A survey decides
 //! nothing and prints nothing. What is read follows from the target, as a [`Query`].
 
+mod eks;
 mod query;
 mod reader;
 mod saved;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use eks::{Eks, EksQuery};
 pub use query::{Policies, Query};
 pub use saved::SavedOptions;
 
@@ -45,6 +47,10 @@ pub struct Survey {
     pub usual_queues: Fact<BTreeSet<QueueName>>,
     /// The names of all roles of the account.
     pub role_names: Fact<BTreeSet<RoleName>>,
+    /// The trust policies of those of them that trust a provider of web identities.
+    pub web_trusts: BTreeMap<RoleName, Document>,
+    /// What EKS has answered.
+    pub eks: Eks,
     /// The inline policies of roles; absent if the role does not exist.
     pub roles: BTreeMap<RoleName, Fact<RolePolicies>>,
     pub key_policies: BTreeMap<KmsKey, Fact<Document>>,
@@ -134,7 +140,8 @@ pub async fn buses(cloud: &impl Read) -> Result<BTreeSet<BusName>, Fault> {
 /// # Errors
 /// When they cannot be listed.
 pub async fn role_arns(cloud: &impl Read) -> Result<BTreeMap<RoleName, String>, Fault> {
-    cloud.role_arns().await
+    let roles = cloud.listed_roles().await?.into_iter();
+    Ok(roles.map(|(name, role)| (name, role.arn)).collect())
 }
 
 impl Survey {
@@ -152,6 +159,8 @@ impl Survey {
             discovered: Fact::NotAsked,
             usual_queues: Fact::NotAsked,
             role_names: Fact::NotAsked,
+            web_trusts: BTreeMap::new(),
+            eks: Eks::default(),
             roles: BTreeMap::new(),
             key_policies: BTreeMap::new(),
             dead_letter_sources: BTreeMap::new(),
@@ -182,6 +191,7 @@ impl Survey {
         query.key = query.key.filter(|key| !self.key_policies.contains_key(key));
         query.role_names &= !self.role_names.is_asked();
         query.concurrency &= !self.unreserved_concurrency.is_asked();
+        query.eks = self.eks.unread(query.eks);
         query
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::EksQuery;
 use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
 use crate::model::resource::ResourceId;
 
@@ -51,6 +52,8 @@ pub struct Query {
     pub versions: BTreeSet<u64>,
     /// The event source mappings of the router, its aliases and its versions, whoever created them.
     pub function_mappings: bool,
+    /// What EKS knows of clusters.
+    pub eks: EksQuery,
 }
 
 impl Query {

@@ -1,6 +1,7 @@
 //! Answers a query in as few round trips as possible: everything that depends on nothing is asked at once, with the
 //! default queue prefix as a guess; what depends on an answer follows.
 
+mod eks;
 mod roles;
 
 use std::collections::BTreeSet;
@@ -60,10 +61,10 @@ impl<'a, R: Read> Reader<'a, R> {
         let usual_queues = || self.usual_queues(&query.usual_queues);
         let mappings = || self.call(|| self.cloud.function_mappings(&function));
         // What other calls depend on comes first.
-        let (found, usual_queues, names, read, roles, key, concurrency, sources, versions, mappings) = tokio::join!(
+        let (found, usual_queues, listed, read, roles, key, concurrency, sources, versions, mappings, eks) = tokio::join!(
             when(discover, || self.discover(survey, &guess, &unread)),
             when(!query.usual_queues.is_empty(), usual_queues),
-            when(list_roles, || self.role_names(survey, query)),
+            when(list_roles, || self.listed_roles(survey, query)),
             self.snapshots(unread.clone()),
             self.roles(survey, query.roles.clone()),
             OptionFuture::from(query.key.as_ref().map(|key| self.call(|| self.cloud.key_policy(key)))),
@@ -71,6 +72,7 @@ impl<'a, R: Read> Reader<'a, R> {
             self.dead_letter_sources(&query.dead_letter_sources),
             self.versions(&function, &query.versions),
             when(query.function_mappings, mappings),
+            self.eks(&query.eks),
         );
         survey.take(read);
         survey.roles.extend(roles);
@@ -79,8 +81,8 @@ impl<'a, R: Read> Reader<'a, R> {
         if let Some(queues) = usual_queues {
             survey.usual_queues = Fact::of(queues);
         }
-        if let Some((listed, orphans)) = names {
-            survey.role_names = listed;
+        if let Some((listed, orphans)) = listed {
+            survey.take_listed(listed);
             survey.roles.extend(orphans);
         }
         if let (Some(id), Some(policy)) = (&query.key, key) {
@@ -92,6 +94,7 @@ impl<'a, R: Read> Reader<'a, R> {
         if let Some(mappings) = mappings {
             survey.function_mappings = Fact::of(mappings);
         }
+        survey.eks.take(eks);
         self.saved_options(survey).await;
         self.clusters(survey, query, &guess, found).await;
         if let Some(policies) = query.controller_roles {

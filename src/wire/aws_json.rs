@@ -2,18 +2,16 @@
 //! documents (Smithy documentation, "AWS JSON 1.1 protocol").
 
 use std::fmt::Debug;
-use std::sync::Arc;
 
-use aws_smithy_runtime::client::orchestrator::operation::Operation;
-use aws_smithy_runtime_api::client::orchestrator::{HttpResponse, OrchestratorError};
+use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;
-use aws_smithy_runtime_api::client::runtime_plugin::{RuntimePlugin, SharedRuntimePlugin};
+use aws_smithy_runtime_api::client::runtime_plugin::RuntimePlugin;
 use aws_types::SdkConfig;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::aws_code;
-use super::signed_call::{self, Service};
+use super::json_call::JsonCalls;
+use super::signed_call::{self, FipsHost, Service};
 
 pub use super::signed_call::ErrorResponse;
 
@@ -30,6 +28,7 @@ pub const KMS: JsonService = JsonService {
     service: Service {
         id: "KMS",
         name: "kms",
+        fips: FipsHost::Suffix,
         gov_is_fips: false,
     },
     target: "TrentService",
@@ -40,6 +39,7 @@ pub const LOGS: JsonService = JsonService {
     service: Service {
         id: "CloudWatch Logs",
         name: "logs",
+        fips: FipsHost::Suffix,
         gov_is_fips: true,
     },
     target: "Logs_20140328",
@@ -50,6 +50,7 @@ pub const TAGGING: JsonService = JsonService {
     service: Service {
         id: "Resource Groups Tagging API",
         name: "tagging",
+        fips: FipsHost::Suffix,
         gov_is_fips: false,
     },
     target: "ResourceGroupsTaggingAPI_20170126",
@@ -57,34 +58,20 @@ pub const TAGGING: JsonService = JsonService {
 
 /// A client of such a service. Clones share what they learned about the clock of the service.
 #[derive(Clone, Debug)]
-pub struct JsonClient(Arc<Handle>);
-
-#[derive(Debug)]
-struct Handle {
-    config: SdkConfig,
-    service: JsonService,
-    runtime: [SharedRuntimePlugin; 2],
+pub struct JsonClient {
+    calls: JsonCalls,
+    target: &'static str,
 }
-
-/// The answer is not a document that the operation returns.
-#[derive(Debug, thiserror::Error)]
-#[error("the answer is not the expected JSON document")]
-struct Unreadable(#[source] serde_json::Error);
 
 impl JsonClient {
     /// A client with the credentials, Region, endpoint, HTTP client, retries and timeouts of a configuration, and with
     /// further interceptors and retry classifiers.
     #[must_use]
     pub fn new(config: &SdkConfig, service: JsonService, further: impl RuntimePlugin + 'static) -> Self {
-        let runtime = [
-            signed_call::runtime(config, service.service),
-            SharedRuntimePlugin::new(further),
-        ];
-        Self(Arc::new(Handle {
-            config: config.clone(),
-            service,
-            runtime,
-        }))
+        Self {
+            calls: JsonCalls::new(config, service.service, further),
+            target: service.target,
+        }
     }
 
     /// Calls an operation. Members of the input that are `null` are left out. An answer without a body counts as a document
@@ -103,46 +90,14 @@ impl JsonClient {
         if let Value::Object(members) = &mut input {
             members.retain(|_, value| !value.is_null());
         }
-        let operation = self.operation(operation);
-        // The future of a call is large, and would be part of each future that waits for it.
-        Box::pin(operation.invoke(input.to_string())).await
+        let target = format!("{}.{operation}", self.target);
+        let request = move |input: String| {
+            let mut request = signed_call::post(input, &[("content-type", "application/x-amz-json-1.1")])?;
+            request.headers_mut().insert("x-amz-target", target.clone());
+            Ok(request)
+        };
+        self.calls.call(operation, input.to_string(), request).await
     }
-
-    fn operation<T>(&self, name: &'static str) -> Operation<String, T, ErrorResponse>
-    where
-        T: DeserializeOwned + Debug + Send + Sync + 'static,
-    {
-        let JsonService { service, target } = self.0.service;
-        let [signed, further] = self.0.runtime.clone();
-        let target = format!("{target}.{name}");
-        signed_call::operation(&self.0.config, service, name, signed)
-            .runtime_plugin(further)
-            .serializer(move |input: String| {
-                let mut request = signed_call::post(input, &[("content-type", "application/x-amz-json-1.1")])?;
-                request.headers_mut().insert("x-amz-target", target.clone());
-                Ok(request)
-            })
-            .deserializer(read::<T>)
-            .build()
-    }
-}
-
-fn read<T: DeserializeOwned>(response: &HttpResponse) -> Result<T, OrchestratorError<ErrorResponse>> {
-    let text = signed_call::answer(response, |text| error(response, text))?;
-    let text = if text.is_empty() { "{}" } else { &text };
-    serde_json::from_str(text).map_err(|e| OrchestratorError::response(Unreadable(e).into()))
-}
-
-/// The code and the message of an error response.
-fn error(response: &HttpResponse, text: &str) -> [Option<String>; 2] {
-    let document: Value = serde_json::from_str(text).unwrap_or_default();
-    let message = ["message", "Message", "errorMessage"]
-        .iter()
-        .find_map(|name| document.get(name)?.as_str());
-    [
-        aws_code::of_json(response.headers(), &document),
-        message.map(str::to_owned),
-    ]
 }
 
 #[cfg(test)]

@@ -109,6 +109,32 @@ fn a_bad_answer_to_a_read_is_a_short_error_and_nothing_is_written() {
     });
 }
 
+/// Kibus works without EKS.
+#[test]
+fn a_bad_answer_of_eks_is_a_warning() {
+    let server = Server::shared();
+    server.runtime.block_on(async {
+        let (home, id) = (TempDir::new().unwrap(), "310000000005");
+        let (like, good) = account(server, id).await;
+        let run = kibus(&home, id, &good, "bootstrap-hub --yes").await;
+        assert_eq!(run.code, Some(0), "{}", run.text);
+        for bad in Bad::ALL {
+            let case = format!("{bad:?} answers of eks");
+            let proxy = BadServer::start(&like, "eks", bad, Calls::Reads).await;
+            let run = kibus(&home, id, &proxy.url, "add-cluster base --no-controller-role --dry-run").await;
+            println!("---- {case}: {:?}\n{}", run.code, run.text);
+            check(&case, &run.text, &[MARK, "<html"]);
+            assert!(proxy.struck(), "{case}");
+            assert_eq!(run.code, Some(0), "{case}: {}", run.text);
+            assert!(
+                run.text.contains("warning: EKS could not be asked"),
+                "{case}: {}",
+                run.text
+            );
+        }
+    });
+}
+
 #[test]
 fn after_a_bad_answer_to_a_write_the_next_run_finishes() {
     let server = Server::shared();

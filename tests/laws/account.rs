@@ -7,10 +7,10 @@ mod rules;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
 
-use kibus::cloud::{Fault, FaultKind, Read, RoleDetails, Snapshot, Waiting, Write};
+use kibus::cloud::{Fault, FaultKind, ListedRole, Read, RoleDetails, Snapshot, Waiting, Write};
 use kibus::model::document::Document;
 use kibus::model::inline_policy::InlinePolicy;
-use kibus::model::name::{BusName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName};
+use kibus::model::name::{BusName, ClusterName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName};
 use kibus::model::resource::{FunctionMapping, FunctionSettings, Resource, ResourceId};
 use kibus::model::scope::Scope;
 use kibus::model::tags::{CLUSTER, MARK_COUNTS};
@@ -211,11 +211,29 @@ impl Read for Account {
         Ok(BTreeSet::from([self.scope.bus.clone()]))
     }
 
-    async fn role_arns(&self) -> Result<BTreeMap<RoleName, String>, Fault> {
+    async fn listed_roles(&self) -> Result<BTreeMap<RoleName, ListedRole>, Fault> {
         self.call().await;
-        let arn = |role: &RoleName| format!("arn:aws:iam::{}:role/{role}", self.scope.account);
+        let listed = |role: &RoleName| ListedRole {
+            arn: self.scope.roles_arn(role.as_str()),
+            web_trust: None,
+        };
         let roles = ROLES.iter().map(|role| role.parse().unwrap());
-        Ok(roles.map(|role: RoleName| (role.clone(), arn(&role))).collect())
+        Ok(roles.map(|role: RoleName| (role.clone(), listed(&role))).collect())
+    }
+
+    async fn eks_clusters(&self) -> Result<BTreeSet<ClusterName>, Fault> {
+        self.call().await;
+        Ok(BTreeSet::new())
+    }
+
+    async fn pod_identity_roles(&self, _: &ClusterName) -> Result<Option<BTreeSet<String>>, Fault> {
+        self.call().await;
+        Ok(Some(BTreeSet::new()))
+    }
+
+    async fn oidc_issuer(&self, _: &ClusterName) -> Result<Option<String>, Fault> {
+        self.call().await;
+        Ok(None)
     }
 
     async fn inline_policy_names(&self, role: &RoleName) -> Result<Option<BTreeSet<String>>, Fault> {

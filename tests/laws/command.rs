@@ -113,6 +113,7 @@ pub(super) fn cluster(role: RoleFlag) -> ClusterSetting {
         },
         options: ClusterOptions::default(),
         show_settings: false,
+        asks_eks: true,
     }
 }
 

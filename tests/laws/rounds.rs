@@ -1,7 +1,7 @@
-//! What needs no other answer is read in the first round.
+//! What needs no other answer is read in the first round. What EKS is asked about new clusters takes two more.
 
 use kibus::model::options::HubOptions;
-use kibus::reconcile::Target;
+use kibus::reconcile::{ClusterSetting, Target};
 
 use super::account::Account;
 use super::command::{Command, RoleFlag, cluster, names, survey};
@@ -11,13 +11,22 @@ use super::interruption::{account_after, scope, wait};
 const CALLS: usize = 20;
 
 #[test]
-fn a_new_cluster_is_planned_after_one_round_of_reads() {
+fn a_new_cluster_is_planned_after_few_rounds_of_reads() {
     let hub = Command::BootstrapHub(HubOptions::default(), "0.1.0");
     let account = Account::new(&scope(), account_after(&[hub]));
-    for role in [RoleFlag::NotGiven, RoleFlag::Role("r-{cluster}")] {
-        let target = Target::add(names(&["base"]), &cluster(role));
+    for (role, asks_eks, rounds) in [
+        (RoleFlag::NotGiven, false, 1),
+        (RoleFlag::Role("r-{cluster}"), false, 1),
+        (RoleFlag::NotGiven, true, 3),
+        (RoleFlag::Role("r-{cluster}"), true, 2),
+    ] {
+        let setting = ClusterSetting {
+            asks_eks,
+            ..cluster(role)
+        };
+        let target = Target::add(names(&["base"]), &setting);
         let survey = wait(survey(&scope(), &account, &target, CALLS));
-        assert_eq!(account.take_rounds(), 1, "{role:?}");
+        assert_eq!(account.take_rounds(), rounds, "{role:?} {asks_eks}");
         let roles = survey.roles.values().filter_map(|role| role.present());
         assert!(
             roles.into_iter().all(|role| role.managed.present().is_some()),

@@ -13,7 +13,7 @@ use kibus::model::scope::Scope;
 use serde_json::Value;
 
 /// Actions, the types of their resources, and their condition keys, from the pages of SQS, EventBridge, Lambda, IAM,
-/// CloudWatch Logs, KMS, EC2 and the tagging API. Of the types and keys, those that a document of kibus could use. An
+/// CloudWatch Logs, KMS, EC2, EKS and the tagging API. Of the types and keys, those that a document of kibus could use. An
 /// action without a type takes `*` only. The tag of a resource, which every type here has, is not repeated.
 const REFERENCE: &[(&str, &[&str], &[&str])] = &[
     ("sqs:ChangeMessageVisibility", &["queue"], &[]),
@@ -149,11 +149,15 @@ const REFERENCE: &[(&str, &[&str], &[&str])] = &[
     ("kms:GenerateDataKey", &["key"], &["kms:ViaService"]),
     ("kms:GetKeyPolicy", &["key"], &["kms:ViaService"]),
     ("ec2:DescribeTags", &[], &[]),
+    ("eks:DescribeCluster", &["cluster"], &[]),
+    ("eks:DescribePodIdentityAssociation", &["podidentityassociation"], &[]),
+    ("eks:ListClusters", &[], &[]),
+    ("eks:ListPodIdentityAssociations", &["cluster"], &[]),
     ("tag:GetResources", &[], &[]),
 ];
 
 /// The type of a resource by a part of its ARN. The first that fits counts.
-const TYPES: [(&str, &str); 9] = [
+const TYPES: [(&str, &str); 11] = [
     (":sqs:", "queue"),
     (":rule/", "rule"),
     (":event-bus/", "event-bus"),
@@ -163,6 +167,8 @@ const TYPES: [(&str, &str); 9] = [
     (":user/", "user"),
     (":key/", "key"),
     (":policy/", "policy"),
+    (":cluster/", "cluster"),
+    (":podidentityassociation/", "podidentityassociation"),
 ];
 
 fn texts(value: &Value) -> Vec<&str> {
@@ -263,6 +269,7 @@ fn every_document_agrees_with_the_service_authorization_reference() {
                 policy::controller(&scope, &queue, true, options.key()),
                 operator_policy::many_clusters(),
                 operator_policy::check(&scope),
+                operator_policy::eks(&scope),
             ];
             // The last is too long, so it is shortened.
             for roles in [0, 1, 40] {

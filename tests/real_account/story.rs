@@ -22,14 +22,25 @@ const TWO: &str = "kibus-rt-two";
 pub(super) async fn tell(run: &Run) {
     let role = run.role("controller");
     iam::create_role(run, &role, "ec2.amazonaws.com").await.unwrap();
-    let add_one = ["add-cluster", ONE, "--controller-role", &role, "--yes"];
+    let add_one = [
+        "add-cluster",
+        ONE,
+        "--no-eks-check",
+        "--controller-role",
+        &role,
+        "--yes",
+    ];
     let prefix = run.queue_prefix();
     let bootstrap = ["bootstrap-hub", "--queue-prefix", &prefix, "--yes"];
 
     step(run, &bootstrap).await;
     probe(run).await;
     step(run, &add_one).await;
-    step(run, &["add-cluster", TWO, "--no-controller-role", "--yes"]).await;
+    step(
+        run,
+        &["add-cluster", TWO, "--no-eks-check", "--no-controller-role", "--yes"],
+    )
+    .await;
     clean(run).await;
 
     drift(run, &role).await;

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::Scenario;
+use super::account::REGIONS;
 use super::interference::Interference;
 use crate::several_hubs;
 use crate::support::proxy::{Held, hold};
@@ -147,6 +148,9 @@ pub(super) async fn run(line: &str, scenario: &mut Scenario) -> Came {
     let words = words(line);
     let begin = words.iter().position(|word| word == "kibus").unwrap();
     let arguments: Vec<String> = words[begin + 1..].iter().map(|word| scenario.with_hash(word)).collect();
+    if scenario.has_named_clusters && arguments.first().is_some_and(|name| name == "add-cluster") {
+        scenario.create_clusters(&arguments[1..]).await;
+    }
     let has_several_hubs = words[..begin].iter().any(|pair| pair.starts_with(several_hubs::HUBS));
     let (transcript, stdout, stderr) = Transcript::open();
     let mut command = match has_several_hubs {
@@ -203,6 +207,18 @@ pub(super) async fn run(line: &str, scenario: &mut Scenario) -> Came {
 }
 
 impl Scenario {
+    /// Creates the EKS clusters that a command names, in all Regions.
+    async fn create_clusters(&self, arguments: &[String]) {
+        let names: Vec<String> = arguments
+            .iter()
+            .take_while(|word| !word.starts_with('-'))
+            .cloned()
+            .collect();
+        for region in REGIONS {
+            self.account.in_region(region).create_eks_clusters(&names).await;
+        }
+    }
+
     /// A word of a command: `sha256:NAME` is the hash of that file.
     fn with_hash(&self, word: &str) -> String {
         let file = match word.strip_prefix("sha256:") {

@@ -6,7 +6,9 @@
 //! In a command, `c{1..3}` stands for three words, and `HUBS=REGION,REGION@PROFILE` before it makes it about these hubs
 //! (`tests/several_hubs.rs`). `KIBUS_TEST_UPDATE=1` writes the actual output.
 //!
-//! - `% sqs|iam|events|logs|lambda|ec2 OPERATION PARAMETERS`: a call by someone else
+//! EKS has every cluster that an `add-cluster` names, in all Regions, unless the scenario creates clusters itself.
+//!
+//! - `% sqs|iam|events|logs|lambda|ec2|eks OPERATION PARAMETERS`: a call by someone else
 //! - `% tries SERVICE OPERATION PARAMETERS`: the same where AWS behaves as `% aws-like` says, with its message if it fails
 //! - `% quietly COMMAND`: a command that ends with exit code 0, whose output and calls are not shown
 //! - `% last COMMAND`: a command of whose standard output only the last line is shown
@@ -93,6 +95,7 @@ scenarios! {
     deleted_hubs
     drift_of_a_cluster
     drift_of_the_hub
+    eks
     events
     failed_states
     first_hub
@@ -200,6 +203,8 @@ struct Scenario {
     key: Option<String>,
     /// Each step waits until AWS has finished the step before.
     is_patient: bool,
+    /// EKS gets the clusters of each command before it runs.
+    has_named_clusters: bool,
     shown: Shown,
     /// The output of the next step is not shortened.
     in_full: bool,
@@ -223,6 +228,7 @@ impl Scenario {
             saved: BTreeMap::new(),
             key: None,
             is_patient: false,
+            has_named_clusters: true,
             shown: Shown::nothing_of(name),
             in_full: false,
             explained: BTreeSet::new(),
@@ -230,6 +236,7 @@ impl Scenario {
     }
 
     async fn play(mut self, text: &str) -> String {
+        self.has_named_clusters = !text.contains("\n% eks ");
         let mut played = String::new();
         let mut was_prose = true;
         for line in text.lines() {

@@ -61,6 +61,14 @@ impl Account {
         self.request(service, request, form).await
     }
 
+    /// Creates EKS clusters; those that exist stay.
+    pub(crate) async fn create_eks_clusters(&self, names: &[String]) {
+        for name in names {
+            self.send("eks", "POST", &format!("clusters {}", json!({ "name": name })))
+                .await;
+        }
+    }
+
     /// Makes a call: an operation of a JSON or query protocol by its name, or of a REST protocol by its method and path.
     /// `parameters` are `{...}` for JSON, `A=b C=d` for a query; `MAPPING` in a path is the only mapping's id.
     pub(crate) async fn call(&self, service: &str, operation: &str, parameters: &str) -> String {
@@ -74,6 +82,11 @@ impl Account {
         let answer = match service {
             "sqs" | "events" | "logs" | "kms" => {
                 self.json_request(service, operation, self.with_urls(parameters)).await
+            }
+            "eks" => {
+                let (path, body) = parameters.split_once(' ').unwrap_or((parameters, ""));
+                let request = Request::builder().method(operation).uri(format!("/{path}"));
+                self.request(service, request, body.to_owned()).await
             }
             "lambda" => {
                 let (path, body) = parameters.split_once(' ').unwrap_or((parameters, ""));

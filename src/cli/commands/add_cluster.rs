@@ -16,7 +16,8 @@ pub(in crate::cli) struct Args {
     /// Names of EKS clusters.
     #[arg(required = true, value_name = "NAME")]
     names: Vec<ClusterName>,
-    /// IAM role of the Karpenter controller; `{cluster}` in it is replaced by the name [default: the usual name].
+    /// IAM role of the Karpenter controller; `{cluster}` in it is replaced by the name [default: the role that EKS and trust
+    /// policies show, else the usual name].
     #[arg(
         long,
         env = "KIBUS_CONTROLLER_ROLE",
@@ -29,6 +30,11 @@ pub(in crate::cli) struct Args {
         default_missing_value = "true", value_name = "BOOL", value_parser = BoolishValueParser::new(),
         hide_possible_values = true)]
     no_controller_role: Option<bool>,
+    /// Do not ask EKS whether a new cluster exists, nor for its controller role.
+    #[arg(long, env = "KIBUS_NO_EKS_CHECK", num_args = 0..=1, require_equals = true,
+        default_missing_value = "true", value_name = "BOOL", value_parser = BoolishValueParser::new(),
+        hide_possible_values = true, hide_short_help = true)]
+    no_eks_check: Option<bool>,
     #[command(flatten)]
     given: Given<ClusterOption>,
     #[command(flatten)]
@@ -51,6 +57,7 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
         role,
         options: args.given.options()?,
         show_settings: hubs.verbose,
+        asks_eks: args.no_eks_check != Some(true),
     };
     change(hubs, Target::add(args.names, &setting), args.consent).await
 }

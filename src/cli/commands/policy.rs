@@ -77,6 +77,8 @@ enum Purpose {
     /// Run `bootstrap-hub --check`: simulate the caller's permissions, and count the rules of the bus. The first call shows
     /// what every user and role of the account may do.
     Check,
+    /// Let `add-cluster` ask EKS whether new clusters exist, and as which roles their Karpenter controllers run.
+    Eks,
 }
 
 impl Purpose {
@@ -84,6 +86,7 @@ impl Purpose {
         match self {
             Self::ManyClusters => operator_policy::many_clusters(),
             Self::Check => operator_policy::check(scope),
+            Self::Eks => operator_policy::eks(scope),
         }
     }
 }

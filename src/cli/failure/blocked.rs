@@ -4,11 +4,16 @@ use super::{call_failed, not_read, refused};
 use crate::cli::hub::ConnectedHub;
 use crate::error::{Error, Invocation, listed, quoted};
 use crate::model::controller_role::usual_names;
+use crate::model::fact::Fact;
 use crate::model::fault::{Fault, FaultKind};
+use crate::model::karpenter::SERVICE_ACCOUNT;
 use crate::model::name::{ClusterName, QueueName, RoleName};
 use crate::model::resource::{NoRollbackVersion, ResourceId};
 use crate::model::tags::DELETING;
-use crate::reconcile::{Blocked, END_ROLLBACK, MissingRole, NothingToAdopt, RoleSearch, UnknownCluster};
+use crate::reconcile::{
+    Blocked, END_ROLLBACK, MissingRole, NothingToAdopt, RoleOrigin, RoleSearch, RoleSource, UnknownCluster,
+    permissions_for_eks,
+};
 
 /// Why there is no plan.
 pub(in crate::cli) fn blocked(hub: &ConnectedHub, blocked: &Blocked) -> Error {
@@ -22,7 +27,8 @@ pub(in crate::cli) fn blocked(hub: &ConnectedHub, blocked: &Blocked) -> Error {
         Blocked::BadSavedOption(bad) => bad.clone().into(),
         Blocked::Refused(refusals) => refused(hub, refusals, false),
         Blocked::NoSuchRoles(roles) => no_such_roles(roles),
-        Blocked::RolesNotFound(searches) => roles_not_found(searches),
+        Blocked::RolesNotFound(searches) => roles_not_found(hub, searches),
+        Blocked::NotInEks(names) => not_in_eks(hub, names),
         Blocked::NothingToAdopt(absent) => nothing_to_adopt(absent),
         Blocked::UnknownClusters(names) => unknown_clusters(hub, names),
         Blocked::NoVersion(none) => no_version(none),
@@ -55,9 +61,14 @@ fn no_such_roles(roles: &[MissingRole]) -> Error {
         ),
     };
     for one in roles {
-        if one.saved {
-            error = error.note(format!("role `{}` is saved for cluster `{}`", one.role, one.cluster));
-        }
+        error = match one.origin {
+            RoleOrigin::Named => error,
+            RoleOrigin::Saved => error.note(format!("role `{}` is saved for cluster `{}`", one.role, one.cluster)),
+            RoleOrigin::PodIdentity => error.note(format!(
+                "an EKS pod identity association of cluster `{}` names role `{}`",
+                one.cluster, one.role
+            )),
+        };
         error = with_similar(error, &one.cluster, &one.similar);
     }
     match roles {
@@ -76,9 +87,9 @@ fn with_similar(error: Error, cluster: &ClusterName, similar: &[RoleName]) -> Er
     }
 }
 
-fn roles_not_found(searches: &[RoleSearch]) -> Error {
+fn roles_not_found(hub: &ConnectedHub, searches: &[RoleSearch]) -> Error {
     let mut error = match searches {
-        [one] => Error::failed(no_single_role(&one.cluster, &one.found)),
+        [one] => Error::failed(not_one(one)),
         several => Error::failed(format!(
             "no single controller role found for {} clusters",
             several.len()
@@ -86,14 +97,27 @@ fn roles_not_found(searches: &[RoleSearch]) -> Error {
     };
     for one in searches {
         if searches.len() > 1 {
-            error = error.note(match one.found.as_slice() {
-                [] => format!("cluster `{}`: none found", one.cluster),
-                found => format!("cluster `{}`: {}", one.cluster, listed(found)),
+            error = error.note(match (one.source, one.found.as_slice()) {
+                (RoleSource::Names, []) => format!("cluster `{}`: none found", one.cluster),
+                (RoleSource::Names, found) => format!("cluster `{}`: {}", one.cluster, listed(found)),
+                _ => not_one(one),
             });
         }
-        if one.found.is_empty() {
+        if !one.elsewhere.is_empty() {
+            error = error.note(format!(
+                "kibus changes roles of account {} only, and Karpenter finds only queues of the account of its role",
+                hub.scope.account
+            ));
+        }
+        if one.found.is_empty() && one.elsewhere.is_empty() {
             if searches.len() == 1 {
                 error = error.note(format!("searched for {}", listed(usual_names(&one.cluster))));
+                if one.evidence == Fact::Absent {
+                    error = error.note(format!(
+                        "no EKS pod identity association and no trust policy names service account `{SERVICE_ACCOUNT}` of this \
+                         cluster"
+                    ));
+                }
             }
             error = with_similar(error, &one.cluster, &one.similar);
         }
@@ -108,6 +132,13 @@ fn roles_not_found(searches: &[RoleSearch]) -> Error {
             format!("if the Karpenter controller of `{}` runs as `{role}`:", first.cluster),
             name(&quoted(role.as_str())),
         );
+    }
+    if let Some(fault) = searches.iter().find_map(|one| one.evidence.fault()) {
+        error = error.note(format!("EKS could not be asked for controller roles: {fault}"));
+        if fault.is_denied() {
+            let hint = permissions_for_eks("to print the permissions with which kibus finds the role in EKS:");
+            error.hints.push(hint);
+        }
     }
     error.hint_command(
         "to grant the permission by other means:",
@@ -141,6 +172,26 @@ fn nothing_to_adopt(absent: &[NothingToAdopt]) -> Error {
     )
 }
 
+/// Why a search did not find exactly one role.
+fn not_one(search: &RoleSearch) -> String {
+    let RoleSearch { cluster, found, .. } = search;
+    let elsewhere = search.elsewhere.iter().cloned();
+    let all = listed(found.iter().map(ToString::to_string).chain(elsewhere));
+    match search.source {
+        RoleSource::Names => no_single_role(cluster, found),
+        RoleSource::PodIdentity if found.is_empty() && search.elsewhere.len() == 1 => format!(
+            "Karpenter of cluster `{cluster}` runs as a role of another account, by its EKS pod identity association: {all}"
+        ),
+        RoleSource::PodIdentity => format!(
+            "EKS pod identity associations of cluster `{cluster}` name several roles for service account \
+             `{SERVICE_ACCOUNT}`: {all}"
+        ),
+        RoleSource::Trust => format!(
+            "the trust policies of several roles name service account `{SERVICE_ACCOUNT}` of cluster `{cluster}`: {all}"
+        ),
+    }
+}
+
 /// Why the search for a cluster's controller role found none. It uses none of the candidates.
 pub(in crate::cli) fn no_single_role(cluster: &ClusterName, candidates: &[RoleName]) -> String {
     match candidates {
@@ -154,7 +205,7 @@ pub(in crate::cli) fn no_single_role(cluster: &ClusterName, candidates: &[RoleNa
 }
 
 fn unknown_clusters(hub: &ConnectedHub, names: &[UnknownCluster]) -> Error {
-    let mut error = match names {
+    let error = match names {
         [one] => Error::failed(format!("no cluster `{}` on bus `{}`", one.name, hub.scope.bus)),
         several => Error::failed(format!(
             "no clusters {} on bus `{}`",
@@ -162,14 +213,34 @@ fn unknown_clusters(hub: &ConnectedHub, names: &[UnknownCluster]) -> Error {
             hub.scope.bus
         )),
     };
-    for one in names.iter().filter(|one| !one.similar.is_empty()) {
-        error = error.note(format!(
+    did_you_mean(error, names).hint_command("to list the clusters:", Invocation::kibus("status"))
+}
+
+/// EKS has clusters, and not these.
+fn not_in_eks(hub: &ConnectedHub, names: &[UnknownCluster]) -> Error {
+    let (region, account) = (&hub.scope.region, &hub.scope.account);
+    let message = match names {
+        [one] => format!("EKS has no cluster `{}` in {region} of account {account}", one.name),
+        several => format!(
+            "EKS has no clusters {} in {region} of account {account}",
+            listed(several.iter().map(|one| &one.name))
+        ),
+    };
+    did_you_mean(Error::failed(message), names).hint_command(
+        "if the cluster will be created later, or is not one of EKS, run again without this check:",
+        format!("{} --no-eks-check", hub.command_line),
+    )
+}
+
+fn did_you_mean(error: Error, names: &[UnknownCluster]) -> Error {
+    let close = names.iter().filter(|one| !one.similar.is_empty());
+    close.fold(error, |error, one| {
+        error.note(format!(
             "did you mean {} instead of `{}`?",
             listed(&one.similar),
             one.name
-        ));
-    }
-    error.hint_command("to list the clusters:", Invocation::kibus("status"))
+        ))
+    })
 }
 
 fn no_version(none: &NoRollbackVersion) -> Error {

@@ -55,6 +55,20 @@ impl Scope {
     pub fn roles_arn(&self, pattern: &str) -> String {
         format!("arn:{}:iam::{}:role/{pattern}", self.partition, self.account)
     }
+
+    /// The role with an ARN; `None` if it is not one of this account.
+    #[must_use]
+    pub fn own_role(&self, arn: &str) -> Option<RoleName> {
+        let path_and_name = arn.strip_prefix(&self.roles_arn(""))?;
+        path_and_name.rsplit('/').next()?.parse().ok()
+    }
+
+    /// The ARN of the OpenID Connect provider of IAM for an issuer, by its URL.
+    #[must_use]
+    pub fn oidc_provider_arn(&self, issuer: &str) -> String {
+        let issuer = issuer.split_once("://").map_or(issuer, |(_, rest)| rest);
+        format!("arn:{}:iam::{}:oidc-provider/{issuer}", self.partition, self.account)
+    }
 }
 
 impl Particulars for Role {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures_util::future::{OptionFuture, join_all};
 
 use super::{Reader, not_read};
-use crate::cloud::{Fault, Read, RoleDetails};
+use crate::cloud::{Fault, ListedRole, Read, RoleDetails};
 use crate::model::cluster::Cluster;
 use crate::model::controller_role::is_usual;
 use crate::model::document::Document;
@@ -22,22 +22,29 @@ const READ_AT_ONCE: usize = 20;
 /// out to be absent: as many as the usual names of one cluster. More would take IAM's calls of a second for nothing.
 const LISTED_TOGETHER: usize = 6;
 
+/// The list of all roles.
+pub(super) type Listed = Result<BTreeMap<RoleName, ListedRole>, Fault>;
 /// The roles that were read, with their policies.
 pub(super) type Roles = Vec<(RoleName, Fact<RolePolicies>)>;
 
 impl<R: Read> Reader<'_, R> {
-    /// Lists the roles, and reads the policies of this bus on every role that is named like a controller role, but for
-    /// the roles that are being read already.
-    pub(super) async fn role_names(&self, survey: &Survey, query: &Query) -> (Fact<BTreeSet<RoleName>>, Roles) {
-        let names = match &survey.role_names {
-            Fact::NotAsked => Fact::of(self.call(|| self.cloud.role_names()).await),
-            known => known.clone(),
+    /// Lists the roles, if that was not done, and reads the policies of this bus on every role that is named like a
+    /// controller role, but for the roles that are being read already.
+    pub(super) async fn listed_roles(&self, survey: &Survey, query: &Query) -> (Option<Listed>, Roles) {
+        let listed = match survey.role_names.is_asked() {
+            false => Some(self.call(|| self.cloud.listed_roles()).await),
+            true => None,
         };
-        let all = names.present().into_iter().flatten();
-        let orphans = all.filter(|role| query.orphans && is_usual(role) && !query.roles.contains_key(role));
+        let all: Vec<&RoleName> = match &listed {
+            Some(listed) => listed.iter().flat_map(BTreeMap::keys).collect(),
+            None => survey.role_names.present().into_iter().flatten().collect(),
+        };
+        let orphans = all
+            .into_iter()
+            .filter(|role| query.orphans && is_usual(role) && !query.roles.contains_key(*role));
         let roles = orphans.map(|role| (role.clone(), Policies::OfBus)).collect();
         let read = self.roles(survey, roles).await;
-        (names, read)
+        (listed, read)
     }
 
     /// Reads the roles that the clusters' queues have saved.
@@ -180,5 +187,20 @@ impl<R: Read> Reader<'_, R> {
             (arn, Fact::of_option(document))
         });
         Fact::Present(join_all(reads).await.into_iter().collect())
+    }
+}
+
+impl Survey {
+    pub(super) fn take_listed(&mut self, listed: Option<Listed>) {
+        let Some(listed) = listed else { return };
+        let listed = listed.map(|roles| {
+            let names = roles.keys().cloned().collect();
+            let trusts = roles
+                .into_iter()
+                .filter_map(|(name, role)| Some((name, role.web_trust?)));
+            self.web_trusts = trusts.collect();
+            names
+        });
+        self.role_names = Fact::of(listed);
     }
 }

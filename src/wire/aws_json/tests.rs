@@ -1,23 +1,17 @@
-use std::io::{Read, Write};
-use std::net::TcpListener;
 use std::time::{Duration, SystemTime};
 
 use aws_runtime::env_config::file::{EnvConfigFileKind, EnvConfigFiles};
-use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
 use aws_smithy_runtime_api::client::behavior_version::BehaviorVersion;
 use aws_smithy_runtime_api::client::runtime_plugin::StaticRuntimePlugin;
 use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
-use aws_smithy_types::retry::RetryConfig;
 use aws_types::region::Region;
 use serde::Deserialize;
 use serde_json::json;
 
+use super::super::test_service::{Reply, TestService, config, header};
 use super::*;
-
-/// The status, a header and the body of an answer.
-type Reply = (u16, String, &'static str);
 
 #[derive(Debug, Deserialize, PartialEq, Eq)]
 struct Page {
@@ -25,47 +19,14 @@ struct Page {
 }
 
 /// A client of CloudWatch Logs whose calls get these answers, and what receives the requests.
-fn client(replies: Vec<Reply>) -> (JsonClient, std::thread::JoinHandle<Vec<String>>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let endpoint = format!("http://{}", listener.local_addr().unwrap());
-    let server = std::thread::spawn(move || {
-        let mut requests = Vec::new();
-        for (status, header, body) in replies {
-            let (mut stream, _) = listener.accept().unwrap();
-            let mut request = Vec::new();
-            let mut buffer = [0; 4096];
-            while !request.ends_with(b"}") {
-                let read = stream.read(&mut buffer).unwrap();
-                request.extend_from_slice(&buffer[..read]);
-            }
-            let length = body.len();
-            let head =
-                format!("HTTP/1.1 {status} X\r\ncontent-length: {length}\r\nconnection: close\r\n{header}\r\n\r\n");
-            stream.write_all((head + body).as_bytes()).unwrap();
-            requests.push(String::from_utf8(request).unwrap().to_lowercase());
-        }
-        requests
-    });
-    let config = SdkConfig::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .region(Region::new("us-west-2"))
-        .endpoint_url(endpoint)
-        .credentials_provider(SharedCredentialsProvider::new(Credentials::new(
-            "id", "secret", None, None, "test",
-        )))
-        .retry_config(RetryConfig::standard().with_initial_backoff(Duration::from_millis(1)))
-        .build();
-    (JsonClient::new(&config, LOGS, StaticRuntimePlugin::new()), server)
+fn client(replies: Vec<Reply>) -> (JsonClient, TestService) {
+    let service = TestService::start(replies, "}");
+    let client = JsonClient::new(&config(&service.endpoint), LOGS, StaticRuntimePlugin::new());
+    (client, service)
 }
 
 fn reply(status: u16, body: &'static str) -> Reply {
     (status, "a: b".to_owned(), body)
-}
-
-/// The value of a header of a request.
-fn header<'a>(request: &'a str, name: &str) -> &'a str {
-    let line = request.lines().find_map(|line| line.strip_prefix(&format!("{name}: ")));
-    line.unwrap_or_default()
 }
 
 #[tokio::test]
@@ -74,7 +35,7 @@ async fn a_request_names_the_operation_and_has_no_null() {
     let input = json!({ "logGroupName": "b", "nextToken": null });
     let page: Page = client.call("DescribeThings", input).await.unwrap();
     assert_eq!(page.names, Some(vec!["a".to_owned()]));
-    let request = &server.join().unwrap()[0];
+    let request = &server.requests()[0];
     assert!(request.starts_with("post / http/1.1\r\n"), "{request}");
     assert!(request.ends_with("\r\n\r\n{\"loggroupname\":\"b\"}"), "{request}");
     assert_eq!(header(request, "x-amz-target"), "logs_20140328.describethings");
@@ -119,7 +80,7 @@ async fn an_answer_is_a_document_or_an_error() {
         let case = format!("{reply:?}");
         let (client, server) = client(vec![reply]);
         let answer = client.call::<Page>("DescribeThings", json!({})).await;
-        server.join().unwrap();
+        server.requests();
         match (&answer, expected) {
             (Ok(page), Ok(names)) => assert_eq!(page.names, names, "{case}"),
             (Err(SdkError::ServiceError(e)), Err((code, message))) => {
@@ -137,7 +98,7 @@ async fn another_document_is_unreadable() {
         let (client, server) = client(vec![reply(200, body), reply(200, body), reply(200, body)]);
         let answer = client.call::<Page>("DescribeThings", json!({})).await;
         assert!(matches!(answer, Err(SdkError::ResponseError(_))), "{body}: {answer:?}");
-        server.join().unwrap();
+        server.requests();
     }
 }
 
@@ -154,7 +115,7 @@ async fn a_wrong_clock_is_corrected_once() {
     for _ in 0..2 {
         client.clone().call::<Page>("DescribeThings", json!({})).await.unwrap();
     }
-    let signed = server.join().unwrap();
+    let signed = server.requests();
     let signed: Vec<&str> = signed.iter().map(|request| header(request, "x-amz-date")).collect();
     // The first hour of these, `20261123t06`, is one less than in the next.
     assert_ne!(signed[0][..11], signed[1][..11], "{signed:?}");

@@ -7,11 +7,12 @@ use roxmltree::Node;
 use super::error::Ec2Error;
 use super::form::Params;
 use super::xml;
-use crate::wire::signed_call::{self, ErrorResponse, Service};
+use crate::wire::signed_call::{self, ErrorResponse, FipsHost, Service};
 
 const EC2: Service = Service {
     id: "EC2",
     name: "ec2",
+    fips: FipsHost::Suffix,
     gov_is_fips: true,
 };
 
@@ -61,15 +62,10 @@ impl Client {
 mod tests {
     use std::io::{Read, Write};
     use std::net::TcpListener;
-    use std::time::Duration;
-
-    use aws_sdk_sqs::config::{Credentials, SharedCredentialsProvider};
-    use aws_smithy_runtime_api::client::behavior_version::BehaviorVersion;
-    use aws_smithy_types::retry::RetryConfig;
-    use aws_types::region::Region;
 
     use super::super::describe_tags::describe_tags;
     use super::*;
+    use crate::wire::test_service::config;
 
     /// Answers one connection after the other and gives the request of each.
     fn serve(listener: &TcpListener, answers: &[(u16, String)]) -> Vec<String> {
@@ -88,18 +84,6 @@ mod tests {
             requests.push(String::from_utf8(request).unwrap());
         }
         requests
-    }
-
-    fn config(endpoint: &str) -> SdkConfig {
-        SdkConfig::builder()
-            .behavior_version(BehaviorVersion::latest())
-            .region(Region::new("us-west-2"))
-            .endpoint_url(endpoint)
-            .credentials_provider(SharedCredentialsProvider::new(Credentials::new(
-                "id", "secret", None, None, "test",
-            )))
-            .retry_config(RetryConfig::standard().with_initial_backoff(Duration::from_millis(1)))
-            .build()
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use aws_types::SdkConfig;
 use aws_types::service_config::ServiceConfigKey;
 
-use super::Service;
+use super::{FipsHost, Service};
 use crate::model::scope::dns_suffix;
 
 /// The custom endpoint of a service, with the precedence of the SDK: the program's own setting, then
@@ -27,7 +27,7 @@ pub fn custom_endpoint(config: &SdkConfig, service: &str) -> Option<String> {
         .or(general)
 }
 
-/// The endpoint of a service for this configuration, by the endpoint rules of EC2 and KMS (botocore,
+/// The endpoint of a service for this configuration, by the endpoint rules of EC2, KMS and EKS (botocore,
 /// endpoint-rule-set-1.json).
 #[must_use]
 pub(crate) fn endpoint(config: &SdkConfig, service: Service) -> String {
@@ -36,18 +36,20 @@ pub(crate) fn endpoint(config: &SdkConfig, service: Service) -> String {
     }
     let region = config.region().map_or("us-east-1", |region| region.as_ref());
     let (partition, dual_stack_suffix) = partition_of(region);
-    let (regular_is_fips, suffix) = if config.use_dual_stack() == Some(true) {
+    let dual_stack = config.use_dual_stack() == Some(true);
+    let (regular_is_fips, suffix) = if dual_stack {
         (false, dual_stack_suffix)
     } else {
         let suffix = partition.parse().as_ref().map_or("amazonaws.com", dns_suffix);
         (service.gov_is_fips && partition == "aws-us-gov", suffix)
     };
-    let fips = if config.use_fips() == Some(true) && !regular_is_fips {
-        "-fips"
-    } else {
-        ""
+    let name = service.name;
+    let host = match config.use_fips() == Some(true) && !regular_is_fips {
+        false => name.to_owned(),
+        true if service.fips == FipsHost::Prefix && partition == "aws" && !dual_stack => format!("fips.{name}"),
+        true => format!("{name}-fips"),
     };
-    format!("https://{}{fips}.{region}.{suffix}", service.name)
+    format!("https://{host}.{region}.{suffix}")
 }
 
 /// The partition of a Region, by the prefix of its name, and the domain of its dual-stack endpoints (AWS SDK
@@ -76,6 +78,7 @@ mod tests {
     const EC2: Service = Service {
         id: "EC2",
         name: "ec2",
+        fips: FipsHost::Suffix,
         gov_is_fips: true,
     };
 
@@ -102,6 +105,7 @@ mod tests {
         const KMS: Service = Service {
             id: "KMS",
             name: "kms",
+            fips: FipsHost::Suffix,
             gov_is_fips: false,
         };
         for (service, region, fips, expected) in [

@@ -42,8 +42,20 @@ pub(crate) struct Service {
     pub(crate) id: &'static str,
     /// Its name in hosts and signatures, like `ec2`.
     pub(crate) name: &'static str,
+    /// How its FIPS endpoints in the commercial Regions are named.
+    pub(crate) fips: FipsHost,
     /// Whether its regular endpoints in GovCloud are the FIPS endpoints.
     pub(crate) gov_is_fips: bool,
+}
+
+/// The name of a FIPS endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FipsHost {
+    /// `NAME-fips.REGION`, in every partition.
+    Suffix,
+    /// `fips.NAME.REGION` in the commercial Regions. Others, and those with two stacks, are as the other services have them.
+    #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "the router calls no such service"))]
+    Prefix,
 }
 
 /// An error response, in the form that the SDK's retry classifiers read.
@@ -104,6 +116,15 @@ pub(crate) fn post(body: String, headers: &[(&'static str, &'static str)]) -> Re
     for (name, value) in headers {
         request.headers_mut().insert(*name, *value);
     }
+    Ok(request)
+}
+
+/// A request without a body.
+#[cfg(feature = "cli")]
+pub(crate) fn get(uri: String) -> Result<HttpRequest, BoxError> {
+    let mut request = HttpRequest::new(SdkBody::empty());
+    request.set_method("GET")?;
+    request.set_uri(uri)?;
     Ok(request)
 }
 

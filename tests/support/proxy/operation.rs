@@ -11,7 +11,7 @@ use serde_json::Value;
 /// An operation, and what it is about. Displayed as recordings of writes have it.
 #[derive(Clone, Debug)]
 pub(crate) struct Operation {
-    /// Like `sqs:CreateQueue`; for REST services like `lambda:POST/functions`.
+    /// Like `sqs:CreateQueue`; for REST services like `lambda:POST/functions` and `eks:GET/clusters`.
     pub(crate) name: String,
     subject: String,
 }
@@ -42,7 +42,11 @@ impl Operation {
             };
         }
         let path = request.uri().path().replace("%3A", ":");
-        let path = path.trim_matches('/').split_once('/').map_or("", |(_date, path)| path);
+        let path = path.trim_matches('/');
+        let path = match service {
+            "eks" => path,
+            _ => path.split_once('/').map_or("", |(_date, path)| path),
+        };
         Self {
             name: format!("{service}:{}/{path}", request.method()),
             subject: String::new(),

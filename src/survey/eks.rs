@@ -1,0 +1,59 @@
+//! What EKS knows of clusters.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::model::fact::Fact;
+use crate::model::fault::Fault;
+use crate::model::name::ClusterName;
+
+/// What EKS has answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Eks {
+    /// The names of the clusters in the account and Region.
+    pub clusters: Fact<BTreeSet<ClusterName>>,
+    /// The ARNs of the roles as which Karpenter's service account runs by pod identity; absent if the cluster does not
+    /// exist.
+    pub pod_identity_roles: BTreeMap<ClusterName, Fact<BTreeSet<String>>>,
+    /// The URLs of the clusters' issuers; absent if a cluster does not exist or has none.
+    pub issuers: BTreeMap<ClusterName, Fact<String>>,
+}
+
+/// A query to EKS.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EksQuery {
+    /// The names of the clusters.
+    pub clusters: bool,
+    /// The roles of Karpenter's service account in these clusters, by pod identity.
+    pub pod_identity_roles: BTreeSet<ClusterName>,
+    /// The issuers of these clusters.
+    pub issuers: BTreeSet<ClusterName>,
+}
+
+impl Eks {
+    /// The query without what was read already.
+    pub(super) fn unread(&self, mut query: EksQuery) -> EksQuery {
+        query.clusters &= !self.clusters.is_asked();
+        query
+            .pod_identity_roles
+            .retain(|cluster| !self.pod_identity_roles.contains_key(cluster));
+        query.issuers.retain(|cluster| !self.issuers.contains_key(cluster));
+        query
+    }
+
+    /// Takes the answers to a query.
+    pub(super) fn take(&mut self, answers: Self) {
+        if answers.clusters.is_asked() {
+            self.clusters = answers.clusters;
+        }
+        self.pod_identity_roles.extend(answers.pod_identity_roles);
+        self.issuers.extend(answers.issuers);
+    }
+
+    /// The first of the calls about controller roles that failed.
+    #[must_use]
+    pub fn fault_of_roles(&self) -> Option<&Fault> {
+        let roles = self.pod_identity_roles.values().filter_map(Fact::fault);
+        let issuers = self.issuers.values().filter_map(Fact::fault);
+        roles.chain(issuers).next()
+    }
+}
