@@ -13,6 +13,7 @@ mod deleted_queue;
 mod document;
 mod empty_answer;
 mod error;
+mod event_rules;
 mod event_source_mapping;
 mod fresh_connections;
 mod function;
@@ -26,6 +27,7 @@ mod pages;
 mod preflight;
 mod probe;
 mod queue;
+mod queue_metrics;
 mod read;
 mod retry;
 mod role;
@@ -88,6 +90,7 @@ pub struct AwsCloud {
     kms: JsonClient,
     logs: JsonClient,
     tagging: JsonClient,
+    metrics: JsonClient,
     fresh_connections: fresh_connections::FreshConnections,
 }
 
@@ -134,6 +137,7 @@ impl AwsCloud {
             kms: json(aws_json::KMS),
             logs: json(aws_json::LOGS),
             tagging: json(aws_json::TAGGING),
+            metrics: json(aws_json::METRICS),
             fresh_connections: fresh_connections::FreshConnections::default(),
         }
     }

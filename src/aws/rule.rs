@@ -1,6 +1,6 @@
 //! EventBridge rules of the default bus, each with kibus's one target.
 
-mod target;
+pub(super) mod target;
 
 use aws_sdk_eventbridge::types::{RuleState, Tag, Target as AwsTarget};
 use serde_json::Value;

@@ -1,6 +1,7 @@
 //! Answers a query in as few round trips as possible: everything that depends on nothing is asked at once, with the
 //! default queue prefix as a guess; what depends on an answer follows.
 
+mod event_rules;
 mod roles;
 
 use std::collections::BTreeSet;
@@ -59,8 +60,9 @@ impl<'a, R: Read> Reader<'a, R> {
         let list_roles = query.orphans || query.role_names;
         let usual_queues = || self.usual_queues(&query.usual_queues);
         let mappings = || self.call(|| self.cloud.function_mappings(&function));
+        let known_rules = survey.event_rules.clone();
         // What other calls depend on comes first.
-        let (found, usual_queues, names, read, roles, key, concurrency, sources, versions, mappings) = tokio::join!(
+        let (found, usual_queues, names, read, roles, key, concurrency, sources, versions, mappings, rules) = tokio::join!(
             when(discover, || self.discover(survey, &guess, &unread)),
             when(!query.usual_queues.is_empty(), usual_queues),
             when(list_roles, || self.role_names(survey, query)),
@@ -71,7 +73,9 @@ impl<'a, R: Read> Reader<'a, R> {
             self.dead_letter_sources(&query.dead_letter_sources),
             self.versions(&function, &query.versions),
             when(query.function_mappings, mappings),
+            self.event_rules(known_rules, query),
         );
+        survey.event_rules = rules;
         survey.take(read);
         survey.roles.extend(roles);
         survey.dead_letter_sources.extend(sources);

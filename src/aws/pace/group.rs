@@ -27,6 +27,7 @@ impl Group {
             "logs" => ("CloudWatch Logs", name),
             "tag" => ("the tagging API", name),
             "kms" => ("KMS", name),
+            "cloudwatch" => ("CloudWatch", name),
             "sts" => ("STS", name),
             _ => ("AWS", action),
         };

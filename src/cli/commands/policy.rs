@@ -77,6 +77,8 @@ enum Purpose {
     /// Run `bootstrap-hub --check`: simulate the caller's permissions, and count the rules of the bus. The first call shows
     /// what every user and role of the account may do.
     Check,
+    /// Run `discover`: read every rule of the bus, their queues, and the metrics of SQS in CloudWatch.
+    Discover,
 }
 
 impl Purpose {
@@ -84,6 +86,7 @@ impl Purpose {
         match self {
             Self::ManyClusters => operator_policy::many_clusters(),
             Self::Check => operator_policy::check(scope),
+            Self::Discover => operator_policy::discover(scope),
         }
     }
 }
