@@ -1,13 +1,13 @@
 //! The rules of the default event bus, whoever created them.
 
+use aws_sdk_eventbridge::types::{Rule, RuleState, Target};
+
 use super::error::if_present;
 use super::rule::target;
 use super::{AwsCloud, document, pages};
 use crate::cloud::Fault;
 use crate::model::event_rule::{EventRule, RuleTarget};
 use crate::model::name::RuleName;
-use crate::model::tags::Tags;
-use aws_sdk_eventbridge::types::{Rule, RuleState};
 
 /// All rules of the default event bus.
 pub(super) async fn all(cloud: &AwsCloud) -> Result<Vec<EventRule>, Fault> {
@@ -32,20 +32,9 @@ fn rule(rule: Rule) -> Option<EventRule> {
 /// The targets of a rule; `None` if there is no such rule.
 pub(super) async fn targets(cloud: &AwsCloud, rule: &RuleName) -> Result<Option<Vec<RuleTarget>>, Fault> {
     let targets = if_present(target::all(cloud, rule).await)?;
-    let target = |target: aws_sdk_eventbridge::types::Target| RuleTarget {
+    let target = |target: Target| RuleTarget {
         id: target.id,
         arn: target.arn,
     };
     Ok(targets.map(|targets| targets.into_iter().map(target).collect()))
-}
-
-/// The tags of a rule; `None` if there is no such rule.
-pub(super) async fn tags(cloud: &AwsCloud, rule: &RuleName) -> Result<Option<Tags>, Fault> {
-    let arn = cloud.scope.rule_arn(rule);
-    let call = cloud.events.list_tags_for_resource().resource_arn(arn);
-    let answer = if_present(cloud.call("events:ListTagsForResource", || call.clone().send()).await)?;
-    Ok(answer.map(|answer| {
-        let tags = answer.tags.unwrap_or_default().into_iter();
-        tags.map(|tag| (tag.key, tag.value)).collect()
-    }))
 }

@@ -42,7 +42,8 @@ struct Series {
     values: Option<Vec<f64>>,
 }
 
-/// The activity of these queues in the last day. A queue without any data is not in the answer.
+/// The activity of these queues in the last day. SQS reports every metric of an active queue, also zeros, so a queue that lacks
+/// one is not in the answer: no data says nothing.
 pub(super) async fn of_last_day(
     cloud: &AwsCloud,
     queues: &BTreeSet<QueueName>,
@@ -50,6 +51,7 @@ pub(super) async fn of_last_day(
     let queues: Vec<&QueueName> = queues.iter().collect();
     let now = cloud.now();
     let mut found: BTreeMap<QueueName, QueueActivity> = BTreeMap::new();
+    let mut reported: BTreeSet<(QueueName, &str)> = BTreeSet::new();
     for queues in queues.chunks(QUERIES / METRICS.len()) {
         let queries: Vec<Value> = queues
             .iter()
@@ -69,12 +71,18 @@ pub(super) async fn of_last_day(
         for Series { id, values } in series {
             // An answer of more than one page may repeat an id with further values.
             let values = values.unwrap_or_default();
-            let Some(((_, count), queue)) = asked(&id, queues).filter(|_| !values.is_empty()) else {
+            let Some(((name, count), queue)) = asked(&id, queues).filter(|_| !values.is_empty()) else {
                 continue;
             };
+            reported.insert((queue.clone(), name));
             *count(found.entry(queue.clone()).or_default()) += whole(values.iter().sum());
         }
     }
+    found.retain(|queue, _| {
+        METRICS
+            .iter()
+            .all(|(name, _)| reported.contains(&(queue.clone(), *name)))
+    });
     Ok(found)
 }
 

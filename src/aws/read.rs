@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::document::{decoded, read_encoded};
 use super::error::{if_present, session_role};
 use super::{
-    AwsCloud, event_rules, event_source_mapping, key_policy, pages, queue_metrics, role_details, tagging, version,
+    AwsCloud, event_rules, event_source_mapping, key_policy, pages, queue_metrics, role_details, rule, tagging, version,
 };
 use crate::cloud::{Fault, Read, RoleDetails, Snapshot};
 use crate::model::document::Document;
@@ -168,7 +168,7 @@ impl Read for AwsCloud {
     }
 
     async fn rule_tags(&self, rule: &RuleName) -> Result<Option<Tags>, Fault> {
-        event_rules::tags(self, rule).await
+        rule::tags(self, rule).await
     }
 
     async fn queue_activity(&self, queues: &BTreeSet<QueueName>) -> Result<BTreeMap<QueueName, QueueActivity>, Fault> {

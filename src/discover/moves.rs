@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{FoundQueue, Reader};
-use crate::error::{Hint, Invocation, quoted};
+use crate::error::{Hint, Invocation, listed, quoted};
 use crate::model::controller_role::RoleCandidates;
 use crate::model::hub::default_queue_prefix;
 use crate::model::name::{ClusterName, QueueName, QueuePrefix, RoleName};
@@ -19,7 +19,8 @@ struct Move<'a> {
 /// What to run, in this order. `has_hub` is `None` if that is unknown.
 pub(super) fn moves(survey: &Survey, has_hub: Option<bool>, queues: &[FoundQueue]) -> Vec<Hint> {
     let moves = of_clusters(queues);
-    if moves.is_empty() {
+    let unnamed = unnamed(queues);
+    if moves.is_empty() && unnamed.is_none() {
         return Vec::new();
     }
     let mut hints = Vec::new();
@@ -37,15 +38,33 @@ pub(super) fn moves(survey: &Survey, has_hub: Option<bool>, queues: &[FoundQueue
         survey,
         &kept,
         " --adopt",
-        "Then take over their queues, so that no Karpenter setting changes:",
+        "Take over these queues, so that no Karpenter setting changes:",
     ));
     hints.extend(add(
         survey,
         &new,
         "",
-        "Then register these clusters. Each receives a new queue, which its Karpenter settings must name:",
+        "Register these clusters. Each receives a new queue, which its Karpenter settings must name:",
     ));
+    hints.extend(unnamed);
     hints
+}
+
+/// What to do about queues whose rules are replaced, and whose clusters neither a tag nor a usual name tells.
+fn unnamed(queues: &[FoundQueue]) -> Option<Hint> {
+    let unnamed = queues
+        .iter()
+        .filter(|queue| queue.cluster.is_none() && queue.replaced().next().is_some());
+    let names: Vec<&QueueName> = unnamed.map(|queue| &queue.name).collect();
+    let what = match names.len() {
+        0 => return None,
+        1 => "Find out which cluster uses queue",
+        _ => "Find out which clusters use queues",
+    };
+    Some(Hint::command(
+        format!("{what} {}, then register it by its name:", listed(names)),
+        Invocation::kibus("add-cluster NAME"),
+    ))
 }
 
 /// The clusters that are known by name, with a rule to replace, and are not on the bus.

@@ -61,7 +61,7 @@ fn commands(owned: &OwnedRules<'_>, region: &Region) -> String {
         format!(
             "aws events remove-targets --region {region} --rule {rule} --ids {}\naws events delete-rule --region {region} --name \
              {rule}",
-            quoted(target)
+            quoted(&target.escape_debug().to_string())
         )
     });
     lines.collect::<Vec<_>>().join("\n")

@@ -238,7 +238,7 @@ fn each_tool_is_found_attributed_and_judged() {
             None => assert_eq!(ways, Vec::<&str>::new(), "{rule}"),
         }
         assert_eq!(queue.replaced().count(), usize::from(way.is_some()), "{rule}");
-        assert_eq!(found.moves.is_empty(), cluster.is_none(), "{rule}");
+        assert_eq!(found.moves.is_empty(), way.is_none(), "{rule}");
     }
 }
 

@@ -6,12 +6,16 @@ use crate::model::event_rule::EventRule;
 use crate::model::name::{ClusterName, QueueName, RuleName};
 use crate::model::resource::Rule;
 use crate::model::rule_pattern::RulePattern;
+use crate::model::signal::Signal;
 use crate::survey::Survey;
 
 /// The rules whose targets tell whether they are such rules: enabled, with events of Karpenter, and not of this bus.
 pub(super) fn to_read(survey: &Survey) -> BTreeSet<RuleName> {
     let all = survey.event_rules.all.present().into_iter().flatten();
-    let own: BTreeSet<RuleName> = own(survey);
+    let own: BTreeSet<RuleName> = Signal::ALL
+        .into_iter()
+        .map(|signal| survey.scope.rule(signal))
+        .collect();
     let is_candidate = |rule: &&EventRule| {
         let pattern = rule.pattern.as_ref().map(RulePattern::of).unwrap_or_default();
         rule.enabled && !pattern.signals.is_empty() && !own.contains(&rule.name)
@@ -19,13 +23,8 @@ pub(super) fn to_read(survey: &Survey) -> BTreeSet<RuleName> {
     all.filter(is_candidate).map(|rule| rule.name.clone()).collect()
 }
 
-fn own(survey: &Survey) -> BTreeSet<RuleName> {
-    let signals = crate::model::signal::Signal::ALL.into_iter();
-    signals.map(|signal| survey.scope.rule(signal)).collect()
-}
-
-/// These rules by their queue, among the queues of these clusters. What could not be read is left out: another command reads
-/// rules, and a check needs no permission for them.
+/// These rules by their queue, among the queues of these clusters. What could not be read is left out: a check
+/// needs no permission for the rules of others.
 pub(super) fn by_queue(
     survey: &Survey,
     clusters: &BTreeMap<QueueName, ClusterName>,

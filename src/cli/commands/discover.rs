@@ -2,6 +2,7 @@ use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::{Ending, failure, stages};
 use crate::discover::{Discovery, discovery, needs, queues_to_watch};
 use crate::error::{Error, Invocation};
+use crate::model::fault::Fault;
 use crate::probe::counts;
 use crate::reconcile::{Intent, NextStep};
 use crate::survey::Survey;
@@ -24,9 +25,7 @@ pub(super) async fn run(_: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     let surveys = hubs.each(async |hub| examine(&hubs, hub).await).await;
     let mut reports = Vec::new();
     for (hub, survey) in hubs.list.iter().zip(surveys) {
-        let found = survey.and_then(|survey| {
-            discovery(&survey).map_err(|fault| with_document(failure::call_failed(hub, "list the rules", &fault)))
-        });
+        let found = survey.and_then(|survey| discovery(&survey).map_err(|fault| not_listed(hub, &fault)));
         reports.push(match found {
             Ok(found) => show(&hubs, hub, found)?,
             Err(error) => hub.left_out(error)?,
@@ -72,14 +71,26 @@ fn show(hubs: &Hubs<'_>, hub: &ConnectedHub, found: Discovery) -> Result<HubRepo
     })
 }
 
-fn incomplete(unread: usize) -> Option<Error> {
-    let error = failure::incomplete(unread)?;
-    Some(with_document(Error {
-        hints: Vec::new(),
-        ..error
-    }))
+fn not_listed(hub: &ConnectedHub, fault: &Fault) -> Error {
+    let error = failure::call_failed(hub, "list the rules", fault);
+    match fault.is_denied() {
+        true => with_document(error),
+        false => error,
+    }
 }
 
+fn incomplete(unread: usize) -> Option<Error> {
+    failure::incomplete(unread).map(with_document)
+}
+
+/// The error with the document that this command needs, instead of the one that it needs too.
 fn with_document(error: Error) -> Error {
-    error.hint_command("to print the permissions of this command:", Invocation::kibus(DOCUMENT))
+    let error = Error {
+        hints: Vec::new(),
+        ..error
+    };
+    error.hint_command(
+        "grant the permissions that this command prints, besides those of an operator:",
+        Invocation::kibus(DOCUMENT),
+    )
 }

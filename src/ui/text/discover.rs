@@ -47,21 +47,32 @@ fn order(a: &FoundQueue, b: &FoundQueue) -> Ordering {
 
 fn summary(found: &Discovery) -> String {
     let Discovery {
-        rules, limit, queues, ..
+        rules,
+        limit,
+        queues,
+        unread,
+        ..
     } = found;
     let sending: usize = queues.iter().map(|queue| queue.rules.len()).sum();
-    let bus = format!(
-        "The default event bus has {} of {limit} (default limit).",
-        count(*rules, "rule")
-    );
-    match sending {
-        0 => format!("{bus} None sends Karpenter's events to a queue."),
-        1 => format!("{bus} 1 sends Karpenter's events to a queue."),
-        _ => format!(
-            "{bus} {sending} send Karpenter's events to {}.",
-            count(queues.len(), "queue")
+    let bus = format!("The default event bus has {rules} of {limit} rules (default limit).");
+    let sending = match sending {
+        0 if !unread.is_empty() => return format!("{bus} Which of them send Karpenter's events to queues is unknown."),
+        0 => return format!("{bus} None sends Karpenter's events to a queue."),
+        1 => "1 sends".to_owned(),
+        several => format!("{several} send"),
+    };
+    let sent: Vec<u64> = queues.iter().filter_map(|queue| queue.sent).collect();
+    let day = match sent.iter().sum::<u64>() {
+        _ if sent.is_empty() => String::new(),
+        sum => format!(
+            " {} received {sum} messages in the last day.",
+            capitalized(&count(sent.len(), "queue"))
         ),
-    }
+    };
+    format!(
+        "{bus} {sending} Karpenter's events to {}.{day}",
+        count(queues.len(), "queue")
+    )
 }
 
 fn count(number: usize, noun: &str) -> String {
