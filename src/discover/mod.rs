@@ -5,6 +5,7 @@ mod moves;
 mod origin;
 mod reader;
 mod removal;
+mod sender;
 mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,21 +15,20 @@ pub use reader::{Reader, Unread};
 pub use verdict::{KeepReason, Verdict};
 
 use crate::error::Hint;
-use crate::model::event_rule::{EventRule, RuleTarget, rule_limit};
+use crate::model::event_rule::{RuleTarget, rule_limit};
 use crate::model::fact::Fact;
 use crate::model::fault::Fault;
 use crate::model::inventory::Reading;
 use crate::model::name::{ClusterName, QueueName, RuleName};
 use crate::model::queue_activity::QueueActivity;
-use crate::model::resource::{ResourceId, Rule};
-use crate::model::rule_pattern::RulePattern;
-use crate::model::scope::Scope;
+use crate::model::resource::ResourceId;
 use crate::model::signal::Signal;
 use crate::model::tags::Tags;
 use crate::survey::{Query, SavedOptions, Survey};
 use origin::{Attribution, Marks, attribution};
 use reader::reader;
 use removal::{OwnedRules, removal};
+use sender::{Sender, by_queue, concerning, is_of_kibus, queue, targets};
 use verdict::verdict;
 
 /// Everything that was found on the default event bus of an account and Region.
@@ -151,69 +151,6 @@ pub fn queues_to_watch(survey: &Survey) -> Vec<QueueName> {
         .into_keys()
         .filter(|queue| is_open(queue) && waits(queue))
         .collect()
-}
-
-/// The rules of others that match events of Karpenter, or of the node termination handler.
-fn concerning(survey: &Survey) -> impl Iterator<Item = (&EventRule, RulePattern)> {
-    let all = survey.event_rules.all.present().into_iter().flatten();
-    all.filter_map(|rule| {
-        let pattern = RulePattern::of(rule.pattern.as_ref()?);
-        pattern.may_concern_karpenter().then_some((rule, pattern))
-    })
-}
-
-/// A rule that sends to a queue.
-struct Sender<'a> {
-    rule: &'a EventRule,
-    pattern: RulePattern,
-    /// The id of the target that is the queue.
-    target: &'a str,
-    /// The ARNs of its other targets.
-    others: Vec<String>,
-}
-
-/// The rules of others by the queue of this account and Region that they send to, in the order of their names.
-fn by_queue(survey: &Survey) -> BTreeMap<QueueName, Vec<Sender<'_>>> {
-    let mut queues: BTreeMap<QueueName, Vec<Sender<'_>>> = BTreeMap::new();
-    for (rule, pattern) in concerning(survey) {
-        let targets = targets(survey, rule);
-        if is_of_kibus(targets) {
-            continue;
-        }
-        for target in targets {
-            if let Some(queue) = queue(&survey.scope, &target.arn) {
-                let others = targets.iter().filter(|other| other.id != target.id);
-                queues.entry(queue).or_default().push(Sender {
-                    rule,
-                    pattern: pattern.clone(),
-                    target: &target.id,
-                    others: others.map(|other| other.arn.clone()).collect(),
-                });
-            }
-        }
-    }
-    for rules in queues.values_mut() {
-        rules.sort_by(|a, b| a.rule.name.cmp(&b.rule.name));
-    }
-    // A queue that only receives events of EC2 Auto Scaling is none of Karpenter's.
-    queues.retain(|_, rules| rules.iter().any(|sender| !sender.pattern.signals.is_empty()));
-    queues
-}
-
-fn targets<'a>(survey: &'a Survey, rule: &EventRule) -> &'a [RuleTarget] {
-    let read = survey.event_rules.targets.get(&rule.name).and_then(Fact::present);
-    read.map(Vec::as_slice).unwrap_or_default()
-}
-
-/// Whether a rule is of a bus of kibus, by the id of its target.
-fn is_of_kibus(targets: &[RuleTarget]) -> bool {
-    targets.iter().any(|target| target.id == Rule::TARGET_ID)
-}
-
-/// The queue of an ARN, if it is in this account and Region and not FIFO.
-fn queue(scope: &Scope, arn: &str) -> Option<QueueName> {
-    let queue: QueueName = arn.rsplit(':').next()?.parse().ok()?;
-    (scope.queue_arn(&queue) == arn).then_some(queue)
 }
 
 /// What was found.

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::model::cluster::Cluster;
 use crate::model::document::Document;
+use crate::model::event_rule::EventRule;
 use crate::model::fault::FaultKind;
 use crate::model::hub::{self, Hub, default_queue_prefix};
 use crate::model::options::HubOptions;
