@@ -9,11 +9,14 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::model::document::Document;
+use crate::model::event_rule::{EventRule, RuleTarget};
 use crate::model::inline_policy::InlinePolicy;
-use crate::model::name::{BusName, ClusterName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName};
+use crate::model::name::{BusName, ClusterName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName};
+use crate::model::queue_activity::QueueActivity;
 use crate::model::resource::{FunctionMapping, FunctionSettings, Resource, ResourceId};
 use crate::model::self_test::LiveTest;
 use crate::model::status::{Depth, Status};
+use crate::model::tags::Tags;
 use crate::plan::Op;
 
 pub use crate::model::fault::{Fault, FaultKind};
@@ -133,6 +136,21 @@ pub trait Read: Send + Sync {
         &self,
         function: &FunctionName,
     ) -> impl Future<Output = Result<BTreeSet<FunctionMapping>, Fault>> + Send;
+
+    /// All rules of the default event bus, whoever created them.
+    fn event_rules(&self) -> impl Future<Output = Result<Vec<EventRule>, Fault>> + Send;
+
+    /// All targets of a rule; `None` if there is no such rule.
+    fn rule_targets(&self, rule: &RuleName) -> impl Future<Output = Result<Option<Vec<RuleTarget>>, Fault>> + Send;
+
+    /// The tags of a rule; `None` if there is no such rule.
+    fn rule_tags(&self, rule: &RuleName) -> impl Future<Output = Result<Option<Tags>, Fault>> + Send;
+
+    /// What happened on these queues in the last day. A queue of which nothing is known is missing.
+    fn queue_activity(
+        &self,
+        queues: &BTreeSet<QueueName>,
+    ) -> impl Future<Output = Result<BTreeMap<QueueName, QueueActivity>, Fault>> + Send;
 
     /// The role that the caller has assumed, if it is one.
     fn caller_role(&self) -> Option<RoleName>;

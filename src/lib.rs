@@ -41,6 +41,8 @@ pub mod dead_letters;
 #[cfg(feature = "cli")]
 mod demo;
 #[cfg(feature = "cli")]
+pub mod discover;
+#[cfg(feature = "cli")]
 mod package;
 #[cfg(feature = "cli")]
 pub mod preflight;

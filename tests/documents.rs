@@ -23,6 +23,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
     ("verify", &["/hubs/0/error"]),
     ("status", &["/hubs/0/error"]),
     ("list", &["/hubs"]),
+    ("discover", &["/hubs/0/discovery/rule_limit"]),
     ("dead-letters", &["/hubs/0/error"]),
     ("rollback", &["/hubs/0/error"]),
     ("teardown", &["/hubs/0/changes"]),

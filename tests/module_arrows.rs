@@ -14,6 +14,7 @@ const ALL: &[&str] = &[
     "cloud",
     "dead_letters",
     "demo",
+    "discover",
     "iam",
     "model",
     "package",
@@ -34,6 +35,7 @@ const STAGES: &[&str] = &[
     "aws",
     "dead_letters",
     "demo",
+    "discover",
     "iam",
     "model",
     "package",
@@ -66,9 +68,18 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("probe", &["cloud", "model"]),
     ("dead_letters", &["model"]),
     ("reconcile", &["dead_letters", "iam", "model", "plan", "survey"]),
+    ("discover", &["iam", "model", "survey"]),
     (
         "ui",
-        &["apply", "dead_letters", "model", "plan", "preflight", "reconcile"],
+        &[
+            "apply",
+            "dead_letters",
+            "discover",
+            "model",
+            "plan",
+            "preflight",
+            "reconcile",
+        ],
     ),
     ("cli", STAGES),
     ("demo", &["aws", "cloud", "model", "plan", "ui", "wire"]),
@@ -92,7 +103,7 @@ const WORDS: &[(&str, &[&str])] = &[
 
 /// Pure modules, and the words that they must not contain.
 const PURE: (&[&str], &[&str]) = (
-    &["advice", "iam", "model", "plan", "reconcile"],
+    &["advice", "discover", "iam", "model", "plan", "reconcile"],
     &["async", "await", "tokio"],
 );
 

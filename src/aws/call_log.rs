@@ -159,6 +159,7 @@ pub(super) fn code(headers: &Headers, body: &[u8]) -> Option<String> {
 fn iam_prefix(service: &str) -> String {
     match service {
         "EventBridge" => "events".to_owned(),
+        "monitoring" => "cloudwatch".to_owned(),
         "tagging" => "tag".to_owned(),
         other => other.to_lowercase(),
     }

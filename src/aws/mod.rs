@@ -14,6 +14,7 @@ mod document;
 mod eks;
 mod empty_answer;
 mod error;
+mod event_rules;
 mod event_source_mapping;
 mod fresh_connections;
 mod function;
@@ -28,6 +29,7 @@ mod pages;
 mod preflight;
 mod probe;
 mod queue;
+mod queue_metrics;
 mod read;
 mod retry;
 mod role;
@@ -92,6 +94,7 @@ pub struct AwsCloud {
     logs: JsonClient,
     tagging: JsonClient,
     eks: RestClient,
+    metrics: JsonClient,
     fresh_connections: fresh_connections::FreshConnections,
 }
 
@@ -139,6 +142,7 @@ impl AwsCloud {
             logs: json(aws_json::LOGS),
             tagging: json(aws_json::TAGGING),
             eks: RestClient::new(&eks::config(config), EKS, further()),
+            metrics: json(aws_json::METRICS),
             fresh_connections: fresh_connections::FreshConnections::default(),
         }
     }

@@ -6,7 +6,7 @@ use aws_sdk_iam::types::{
     ContextEntry, ContextKeyTypeEnum, EvaluationResult, PermissionsBoundaryDecisionDetail, PolicyEvaluationDecisionType,
 };
 
-use super::{AwsCloud, pages};
+use super::{AwsCloud, event_rules, pages};
 use crate::cloud::Fault;
 use crate::preflight::{Decision, PlannedCall, Preflight, Simulated, Simulation, is_list};
 
@@ -38,12 +38,7 @@ impl Preflight for AwsCloud {
     }
 
     async fn rule_count(&self) -> Result<usize, Fault> {
-        let call = self.events.list_rules().limit(100);
-        let page = |token| {
-            let call = call.clone().set_next_token(token);
-            async { call.send().await.map(|page| (page.rules, page.next_token)) }
-        };
-        Ok(pages::all(self, "events:ListRules", page).await?.len())
+        Ok(event_rules::all(self).await?.len())
     }
 }
 

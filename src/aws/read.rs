@@ -4,13 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::document::{decoded, read, read_encoded};
 use super::error::{if_present, session_role};
-use super::{AwsCloud, eks, event_source_mapping, key_policy, pages, role_details, tagging, version};
+use super::{
+    AwsCloud, eks, event_rules, event_source_mapping, key_policy, pages, queue_metrics, role_details, rule, tagging,
+    version,
+};
 use crate::cloud::{Fault, ListedRole, Read, RoleDetails, Snapshot};
 use crate::model::document::Document;
+use crate::model::event_rule::{EventRule, RuleTarget};
 use crate::model::inline_policy::InlinePolicy;
-use crate::model::name::{BusName, ClusterName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName};
+use crate::model::name::{BusName, ClusterName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName};
+use crate::model::queue_activity::QueueActivity;
 use crate::model::resource::{FunctionMapping, FunctionSettings, ResourceId};
-use crate::model::tags;
+use crate::model::tags::{self, Tags};
 
 impl Read for AwsCloud {
     async fn snapshot(&self, id: &ResourceId) -> Result<Option<Snapshot>, Fault> {
@@ -175,6 +180,22 @@ impl Read for AwsCloud {
 
     async fn function_mappings(&self, function: &FunctionName) -> Result<BTreeSet<FunctionMapping>, Fault> {
         event_source_mapping::of_function(self, function).await
+    }
+
+    async fn event_rules(&self) -> Result<Vec<EventRule>, Fault> {
+        event_rules::all(self).await
+    }
+
+    async fn rule_targets(&self, rule: &RuleName) -> Result<Option<Vec<RuleTarget>>, Fault> {
+        event_rules::targets(self, rule).await
+    }
+
+    async fn rule_tags(&self, rule: &RuleName) -> Result<Option<Tags>, Fault> {
+        rule::tags(self, rule).await
+    }
+
+    async fn queue_activity(&self, queues: &BTreeSet<QueueName>) -> Result<BTreeMap<QueueName, QueueActivity>, Fault> {
+        queue_metrics::of_last_day(self, queues).await
     }
 
     fn caller_role(&self) -> Option<RoleName> {

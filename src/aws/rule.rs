@@ -1,6 +1,6 @@
 //! EventBridge rules of the default bus, each with kibus's one target.
 
-mod target;
+pub(super) mod target;
 
 use aws_sdk_eventbridge::types::{RuleState, Tag, Target as AwsTarget};
 use serde_json::Value;
@@ -26,16 +26,10 @@ pub(super) async fn read(cloud: &AwsCloud, name: &RuleName) -> Result<Option<Rul
         let call = cloud.events.describe_rule().name(name);
         if_present(cloud.call("events:DescribeRule", || call.clone().send()).await)
     };
-    let tags = async {
-        let arn = cloud.scope.rule_arn(name);
-        let call = cloud.events.list_tags_for_resource().resource_arn(arn);
-        if_present(cloud.call("events:ListTagsForResource", || call.clone().send()).await)
-    };
     let targets = async { if_present(target::all(cloud, name).await) };
-    let (Some(rule), Some(targets), Some(tags)) = tokio::try_join!(rule, targets, tags)? else {
+    let (Some(rule), Some(targets), Some(tags)) = tokio::try_join!(rule, targets, tags(cloud, name))? else {
         return Ok(None);
     };
-    let tags = tags.tags.unwrap_or_default().into_iter();
     let (ours, others): (Vec<_>, Vec<_>) = targets.into_iter().partition(|target| target.id == Rule::TARGET_ID);
     Ok(Some(Rule {
         name: name.clone(),
@@ -48,7 +42,18 @@ pub(super) async fn read(cloud: &AwsCloud, name: &RuleName) -> Result<Option<Rul
         enabled: rule.state != Some(RuleState::Disabled),
         target: ours.first().map(target::read),
         foreign_targets: others.into_iter().map(|other| other.id).collect(),
-        tags: tags.map(|tag| (tag.key, tag.value)).collect(),
+        tags,
+    }))
+}
+
+/// The tags of a rule; `None` if there is no such rule.
+pub(super) async fn tags(cloud: &AwsCloud, name: &RuleName) -> Result<Option<Tags>, Fault> {
+    let arn = cloud.scope.rule_arn(name);
+    let call = cloud.events.list_tags_for_resource().resource_arn(arn);
+    let answer = if_present(cloud.call("events:ListTagsForResource", || call.clone().send()).await)?;
+    Ok(answer.map(|answer| {
+        let tags = answer.tags.unwrap_or_default().into_iter();
+        tags.map(|tag| (tag.key, tag.value)).collect()
     }))
 }
 

@@ -152,6 +152,18 @@ pub fn eks(scope: &Scope) -> Document {
     template::fill(include_str!("../../templates/policies/operator-eks.json"), &values)
 }
 
+/// The additional policy of an operator who runs `discover`: its reads that the other documents do not have, of rules and queues
+/// of any name. Metrics have no ARN (Service Authorization Reference, "Amazon CloudWatch").
+#[must_use]
+pub fn discover(scope: &Scope) -> Document {
+    let values = [
+        ("partition", scope.partition.as_str().into()),
+        ("region", scope.region.as_str().into()),
+        ("account", scope.account.as_str().into()),
+    ];
+    template::fill(include_str!("../../templates/policies/operator-discover.json"), &values)
+}
+
 /// The keys of the tags that kibus writes: its own, and the user's.
 fn tag_keys(user: Option<&UserTags>) -> Vec<String> {
     let user = user.map(UserTags::tags).unwrap_or_default();

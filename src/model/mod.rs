@@ -5,6 +5,7 @@ pub mod answer;
 pub mod cluster;
 pub mod document;
 pub mod duration;
+pub mod event_rule;
 pub mod finding_code;
 pub mod hub;
 pub mod karpenter;
@@ -12,6 +13,7 @@ pub mod name;
 pub mod options;
 pub mod policy;
 pub mod probe;
+pub mod queue_activity;
 #[cfg(test)]
 pub(crate) mod readings;
 #[cfg(feature = "cli")]
@@ -31,4 +33,4 @@ pub use karpenter::{controller_role, other_setup};
 pub use policy::{inline_policy, queue_policy, tag_conditions};
 pub use resource::{field, inventory};
 pub use router_function::{router_build, router_handler, self_test};
-pub use signal::sample_event;
+pub use signal::{rule_pattern, sample_event};

@@ -3,6 +3,7 @@
 //! Source of the kinds: `pkg/controllers/interruption/messages` of aws/karpenter-provider-aws. Its parsers are keyed on
 //! exactly (`version`, `source`, `detail-type`), and it deletes events that it does not know.
 
+pub mod rule_pattern;
 pub mod sample_event;
 
 use super::document::Document;

@@ -6,6 +6,7 @@ use super::calls::{PlannedCall, PlannedCalls};
 use super::verdict::{Verdict, weigh};
 use super::{Answers, NoSimulation};
 use crate::error::{Hint, Invocation};
+use crate::model::event_rule::rule_limit;
 use crate::model::fact::Fact;
 use crate::model::fault::Fault;
 use crate::model::hub::MAXIMUM_CONCURRENCY;
@@ -256,14 +257,6 @@ fn by_reason(calls: impl IntoIterator<Item = (PlannedCall, String)>) -> Vec<Stri
     actions.into_iter().map(line).collect()
 }
 
-/// How many rules the default event bus can have, if the quota was not raised.
-fn most_rules(scope: &Scope) -> usize {
-    match scope.region.as_str() {
-        "af-south-1" | "eu-south-1" => 100,
-        _ => 300,
-    }
-}
-
 /// Kibus cannot read a raised quota, so too many rules are a warning.
 fn rules(findings: &Findings<'_>, count: &Fact<usize>) -> PreflightItem {
     let item = |result, text: String| PreflightItem::new("rules", result, text);
@@ -282,7 +275,7 @@ fn rules(findings: &Findings<'_>, count: &Fact<usize>) -> PreflightItem {
     let changes = findings.plan.into_iter().flat_map(|plan| &plan.changes);
     let is_new_rule = |id: &ResourceId, action| id.of_kind() == Kind::Rule && action == Action::Create;
     let new = changes.filter(|change| is_new_rule(&change.id, change.action)).count();
-    let most = most_rules(findings.scope);
+    let most = rule_limit(&findings.scope.region);
     let creates = findings
         .plan
         .map_or_else(String::new, |_| format!("; the plan creates {new}"));

@@ -21,17 +21,23 @@ const GLANCE: Duration = Duration::from_secs(2);
 
 /// One more sample of these queues, a moment later. A queue that cannot be read has none.
 pub async fn glance(cloud: &impl Probe, scope: &Scope, queues: &[QueueName]) -> BTreeMap<QueueName, Vec<Depth>> {
-    sample(cloud, scope, queues, &WallClock::start(), GLANCE, GLANCE).await
+    sample(cloud, Some(scope), queues, &WallClock::start(), GLANCE, GLANCE).await
 }
 
 /// Samples of these queues over a minute, each until it is empty.
 pub async fn watch(cloud: &impl Probe, scope: &Scope, queues: &[QueueName]) -> BTreeMap<QueueName, Vec<Depth>> {
-    sample(cloud, scope, queues, &WallClock::start(), WATCH, PAUSE).await
+    sample(cloud, Some(scope), queues, &WallClock::start(), WATCH, PAUSE).await
 }
 
+/// The same without a receive, also for queues of others: probes of kibus count as messages.
+pub async fn watch_only(cloud: &impl Probe, queues: &[QueueName]) -> BTreeMap<QueueName, Vec<Depth>> {
+    sample(cloud, None, queues, &WallClock::start(), WATCH, PAUSE).await
+}
+
+/// Samples of queues. With a scope, probes that wait in the queues of its clusters do not count.
 async fn sample(
     cloud: &impl Probe,
-    scope: &Scope,
+    scope: Option<&Scope>,
     queues: &[QueueName],
     clock: &impl Clock,
     time: Duration,
@@ -44,7 +50,8 @@ async fn sample(
         let read = left.into_iter().map(|queue| async {
             let mut depth = cloud.depth(&queue).await.ok().flatten()?;
             // Only probes that were interrupted may wait. A receive from a queue of the hub could make a dead letter.
-            if depth.waiting > 0 && !scope.hub_queues().contains(&queue) {
+            let may_have_probes = scope.is_some_and(|scope| !scope.hub_queues().contains(&queue));
+            if depth.waiting > 0 && may_have_probes {
                 let probes = cloud.waiting_probes(&queue).await.unwrap_or_default();
                 if probes >= depth.waiting {
                     depth.waiting = 0;
@@ -80,7 +87,15 @@ mod tests {
             ("a glance", vec![3; 9], GLANCE, GLANCE, (1, 2)),
         ] {
             let cloud = LateCloud::counts(&counts, 0);
-            let samples = sample(&cloud, &scope(), std::slice::from_ref(&queue), &cloud, time, pause).await;
+            let samples = sample(
+                &cloud,
+                Some(&scope()),
+                std::slice::from_ref(&queue),
+                &cloud,
+                time,
+                pause,
+            )
+            .await;
             let found = samples.get(&queue).map_or(0, Vec::len);
             assert_eq!(
                 (found, cloud.elapsed()),
@@ -100,7 +115,15 @@ mod tests {
         ] {
             let queue: QueueName = queue.parse().unwrap();
             let cloud = LateCloud::counts(&[3], probes);
-            let samples = sample(&cloud, &scope(), std::slice::from_ref(&queue), &cloud, GLANCE, GLANCE).await;
+            let samples = sample(
+                &cloud,
+                Some(&scope()),
+                std::slice::from_ref(&queue),
+                &cloud,
+                GLANCE,
+                GLANCE,
+            )
+            .await;
             assert_eq!(samples[&queue], [Depth { waiting, in_flight: 0 }], "{queue}");
         }
     }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::target::{HubTarget, Target};
 use super::{
-    Blocked, Case, Intent, adoption, clusters, confirm, key, live_version, names, orphan, redrive, router_code,
+    Blocked, Case, Intent, adoption, clusters, confirm, duplicate_rule, key, live_version, names, orphan, redrive,
+    router_code,
 };
 use crate::error::{Hint, Invocation};
 use crate::model::fact::Fact;
@@ -76,7 +77,7 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
     findings.extend(unreadable);
     findings.extend(survey.tried.probed.iter().filter_map(Probed::finding));
     findings.extend(key::check(survey, case.after.key()).finding);
-    findings.extend(adoption::findings(case));
+    findings.extend(senders(case, &by_queue));
     finding::sort(&mut findings);
     intent.findings = findings;
     Ok(())
@@ -123,6 +124,23 @@ fn traffic(survey: &Survey, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<
         live: survey.tried.live.present().cloned(),
     };
     finding::traffic(&survey.scope, &traffic, by_queue)
+}
+
+/// Who else sends to the queues of clusters. While rules send to an adopted queue, they are what has to go first.
+fn senders(case: &Case<'_>, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<Finding> {
+    let rules = duplicate_rule::by_queue(case.survey, by_queue);
+    let mut findings = adoption::findings(case);
+    let has =
+        |queue: &QueueName, finding: &Finding| finding.subject == Subject::Resource(ResourceId::Queue(queue.clone()));
+    let duplicates = rules.iter().filter_map(|(queue, rules)| {
+        let cluster = by_queue.get(queue)?.clone();
+        let keeps_senders = findings.iter().any(|finding| has(queue, finding));
+        Some(finding::duplicate_rules(queue.clone(), cluster, rules, keeps_senders))
+    });
+    let duplicates: Vec<Finding> = duplicates.collect();
+    findings.retain(|finding| !rules.keys().any(|queue| has(queue, finding)));
+    findings.extend(duplicates);
+    findings
 }
 
 /// How to judge counts that may be stale, if a finding rests on them.

@@ -10,6 +10,7 @@ mod confirm;
 mod controllers;
 pub mod dead_letters;
 pub mod documents;
+mod duplicate_rule;
 mod eks_check;
 mod eks_query;
 mod guards;

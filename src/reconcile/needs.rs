@@ -4,7 +4,10 @@
 use std::collections::BTreeSet;
 
 use super::target::{HubTarget, Others, RoleOption, Target};
-use super::{clusters, confirm, eks_query, hub, key, live_version, names, orphan, redrive, role_search, second_source};
+use super::{
+    clusters, confirm, duplicate_rule, eks_query, hub, key, live_version, names, orphan, redrive, role_search,
+    second_source,
+};
 use crate::model::cluster::Cluster;
 use crate::model::controller_role::usual_names;
 use crate::model::fact::Fact;
@@ -55,6 +58,7 @@ fn first(target: &Target) -> Query {
         orphans: all,
         controller_roles: controller_roles.into_iter().flatten().next(),
         function_mappings: target.is_check(),
+        event_rules: target.is_check(),
         new_prefix: target
             .setting()
             .and_then(|setting| setting.options.queue_prefix.clone()),
@@ -91,7 +95,11 @@ fn of_hub(target: &Target, survey: &Survey, before: Option<&HubOptions>, after: 
                 follow && (untagged.role_names || role_search::needs_names(survey, survey.registered().keys()));
         }
         HubTarget::Keep(_) => {
-            query.dead_letter_sources = redrive::to_read(survey, clusters::kept_by_queue(survey, target).into_keys());
+            let queues = clusters::kept_by_queue(survey, target);
+            if !queues.is_empty() {
+                query.rule_targets = duplicate_rule::to_read(survey);
+            }
+            query.dead_letter_sources = redrive::to_read(survey, queues.into_keys());
         }
         HubTarget::RollBack(version) => query.versions.extend(hub::version_to_read(survey, *version)),
         HubTarget::Leave | HubTarget::Remove => {}

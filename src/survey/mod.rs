@@ -2,6 +2,7 @@
 //! nothing and prints nothing. What is read follows from the target, as a [`Query`].
 
 mod eks;
+mod event_rules;
 mod query;
 mod reader;
 mod saved;
@@ -9,6 +10,7 @@ mod saved;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub use eks::{Eks, EksQuery};
+pub use event_rules::EventRules;
 pub use query::{Policies, Query};
 pub use saved::SavedOptions;
 
@@ -62,6 +64,8 @@ pub struct Survey {
     pub versions: BTreeMap<u64, Fact<FunctionSettings>>,
     /// The event source mappings of the router, its aliases and its versions, whoever created them.
     pub function_mappings: Fact<BTreeSet<FunctionMapping>>,
+    /// The rules of the default event bus, and their queues.
+    pub event_rules: EventRules,
     pub tried: Tried,
 }
 
@@ -167,6 +171,7 @@ impl Survey {
             unreserved_concurrency: Fact::NotAsked,
             versions: BTreeMap::new(),
             function_mappings: Fact::NotAsked,
+            event_rules: EventRules::default(),
             tried: Tried::default(),
         }
     }
@@ -189,6 +194,7 @@ impl Survey {
         query.roles.retain(|role, _| !self.roles.contains_key(role));
         query.versions.retain(|version| !self.versions.contains_key(version));
         query.key = query.key.filter(|key| !self.key_policies.contains_key(key));
+        self.event_rules.take_from(&mut query);
         query.role_names &= !self.role_names.is_asked();
         query.concurrency &= !self.unreserved_concurrency.is_asked();
         query.eks = self.eks.unread(query.eks);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::EksQuery;
-use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
+use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName};
 use crate::model::resource::ResourceId;
 
 /// Which inline policies of a role are read.
@@ -54,6 +54,14 @@ pub struct Query {
     pub function_mappings: bool,
     /// What EKS knows of clusters.
     pub eks: EksQuery,
+    /// All rules of the default event bus, whoever created them.
+    pub event_rules: bool,
+    /// The targets of these rules.
+    pub rule_targets: BTreeSet<RuleName>,
+    /// The tags of these rules.
+    pub rule_tags: BTreeSet<RuleName>,
+    /// What happened on these queues in the last day.
+    pub queue_activity: BTreeSet<QueueName>,
 }
 
 impl Query {

@@ -2,6 +2,7 @@
 //! default queue prefix as a guess; what depends on an answer follows.
 
 mod eks;
+mod event_rules;
 mod roles;
 
 use std::collections::BTreeSet;
@@ -60,8 +61,9 @@ impl<'a, R: Read> Reader<'a, R> {
         let list_roles = query.orphans || query.role_names;
         let usual_queues = || self.usual_queues(&query.usual_queues);
         let mappings = || self.call(|| self.cloud.function_mappings(&function));
+        let known_rules = survey.event_rules.clone();
         // What other calls depend on comes first.
-        let (found, usual_queues, listed, read, roles, key, concurrency, sources, versions, mappings, eks) = tokio::join!(
+        let (found, usual_queues, listed, read, roles, key, concurrency, sources, versions, mappings, eks, rules) = tokio::join!(
             when(discover, || self.discover(survey, &guess, &unread)),
             when(!query.usual_queues.is_empty(), usual_queues),
             when(list_roles, || self.listed_roles(survey, query)),
@@ -73,7 +75,9 @@ impl<'a, R: Read> Reader<'a, R> {
             self.versions(&function, &query.versions),
             when(query.function_mappings, mappings),
             self.eks(&query.eks),
+            self.event_rules(known_rules, query),
         );
+        survey.event_rules = rules;
         survey.take(read);
         survey.roles.extend(roles);
         survey.dead_letter_sources.extend(sources);

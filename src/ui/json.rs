@@ -2,6 +2,7 @@
 //! and is made from the same types: `KIBUS_TEST_UPDATE=1` and the tests of this module write it.
 
 mod dead_letters;
+mod discovery;
 mod hint;
 mod hub;
 mod object;
@@ -17,6 +18,7 @@ use super::Heading;
 use super::text::{release_queues, second_sources};
 use crate::dead_letters::report::DeadLetterReport;
 use crate::dead_letters::treat::Treated;
+use crate::discover::Discovery;
 use crate::error::{Error, Hint};
 use crate::model::document::Document;
 use crate::model::probe::Probed;
@@ -69,6 +71,8 @@ pub struct HubReport {
     pub treated: Option<Treated>,
     /// What the plan needs, if that was checked.
     pub preflight: Option<PreflightReport>,
+    /// What other tools set up for Karpenter.
+    pub discovery: Option<Discovery>,
     /// Whether the plan was applied completely.
     pub applied: bool,
     /// The error that the command ended with.
@@ -102,6 +106,7 @@ impl HubReport {
             dead_letters: None,
             treated: None,
             preflight: None,
+            discovery: None,
             applied: false,
             error: None,
         }

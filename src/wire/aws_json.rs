@@ -1,5 +1,5 @@
-//! Calls in the AWS JSON protocol, version 1.1: a header names the operation, and the request and the answer are JSON
-//! documents (Smithy documentation, "AWS JSON 1.1 protocol").
+//! Calls in the AWS JSON protocols, versions 1.0 and 1.1: a header names the operation, and the request and the answer are JSON
+//! documents (Smithy documentation, "AWS JSON 1.0 protocol", "AWS JSON 1.1 protocol").
 
 use std::fmt::Debug;
 
@@ -21,7 +21,12 @@ pub struct JsonService {
     service: Service,
     /// The target of a request, up to the name of the operation.
     target: &'static str,
+    /// The media type of its requests, which has the version of the protocol.
+    media_type: &'static str,
 }
+
+const VERSION_1_0: &str = "application/x-amz-json-1.0";
+const VERSION_1_1: &str = "application/x-amz-json-1.1";
 
 /// KMS.
 pub const KMS: JsonService = JsonService {
@@ -32,6 +37,7 @@ pub const KMS: JsonService = JsonService {
         gov_is_fips: false,
     },
     target: "TrentService",
+    media_type: VERSION_1_1,
 };
 
 /// CloudWatch Logs.
@@ -43,6 +49,7 @@ pub const LOGS: JsonService = JsonService {
         gov_is_fips: true,
     },
     target: "Logs_20140328",
+    media_type: VERSION_1_1,
 };
 
 /// The Resource Groups Tagging API.
@@ -54,13 +61,26 @@ pub const TAGGING: JsonService = JsonService {
         gov_is_fips: false,
     },
     target: "ResourceGroupsTaggingAPI_20170126",
+    media_type: VERSION_1_1,
+};
+
+/// The metrics of CloudWatch (its service model: protocol `awsJson1_0`, besides the query protocol).
+pub const METRICS: JsonService = JsonService {
+    service: Service {
+        id: "CloudWatch",
+        name: "monitoring",
+        fips: FipsHost::Suffix,
+        gov_is_fips: true,
+    },
+    target: "GraniteServiceVersion20100801",
+    media_type: VERSION_1_0,
 };
 
 /// A client of such a service. Clones share what they learned about the clock of the service.
 #[derive(Clone, Debug)]
 pub struct JsonClient {
     calls: JsonCalls,
-    target: &'static str,
+    service: JsonService,
 }
 
 impl JsonClient {
@@ -70,7 +90,7 @@ impl JsonClient {
     pub fn new(config: &SdkConfig, service: JsonService, further: impl RuntimePlugin + 'static) -> Self {
         Self {
             calls: JsonCalls::new(config, service.service, further),
-            target: service.target,
+            service,
         }
     }
 
@@ -90,9 +110,10 @@ impl JsonClient {
         if let Value::Object(members) = &mut input {
             members.retain(|_, value| !value.is_null());
         }
-        let target = format!("{}.{operation}", self.target);
+        let JsonService { target, media_type, .. } = self.service;
+        let target = format!("{target}.{operation}");
         let request = move |input: String| {
-            let mut request = signed_call::post(input, &[("content-type", "application/x-amz-json-1.1")])?;
+            let mut request = signed_call::post(input, &[("content-type", media_type)])?;
             request.headers_mut().insert("x-amz-target", target.clone());
             Ok(request)
         };

@@ -14,6 +14,7 @@ const PLACES: &[&str] = &[
     "list --bus={}",
     "list --region={}",
     "list --endpoint-url={}",
+    "discover {}",
     "rollback {}",
     "explain {}",
     "man {}",

@@ -9,11 +9,13 @@ use std::sync::{Mutex, MutexGuard};
 
 use kibus::cloud::{Fault, FaultKind, ListedRole, Read, RoleDetails, Snapshot, Waiting, Write};
 use kibus::model::document::Document;
+use kibus::model::event_rule::{EventRule, RuleTarget};
 use kibus::model::inline_policy::InlinePolicy;
-use kibus::model::name::{BusName, ClusterName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName};
+use kibus::model::name::{BusName, ClusterName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName};
+use kibus::model::queue_activity::QueueActivity;
 use kibus::model::resource::{FunctionMapping, FunctionSettings, Resource, ResourceId};
 use kibus::model::scope::Scope;
-use kibus::model::tags::{CLUSTER, MARK_COUNTS};
+use kibus::model::tags::{CLUSTER, MARK_COUNTS, Tags};
 use kibus::plan::{Op, Plan};
 use tokio::sync::watch;
 
@@ -302,6 +304,26 @@ impl Read for Account {
     async fn function_mappings(&self, _: &FunctionName) -> Result<BTreeSet<FunctionMapping>, Fault> {
         self.call().await;
         Ok(BTreeSet::new())
+    }
+
+    async fn event_rules(&self) -> Result<Vec<EventRule>, Fault> {
+        self.call().await;
+        Ok(Vec::new())
+    }
+
+    async fn rule_targets(&self, _: &RuleName) -> Result<Option<Vec<RuleTarget>>, Fault> {
+        self.call().await;
+        Ok(None)
+    }
+
+    async fn rule_tags(&self, _: &RuleName) -> Result<Option<Tags>, Fault> {
+        self.call().await;
+        Ok(None)
+    }
+
+    async fn queue_activity(&self, _: &BTreeSet<QueueName>) -> Result<BTreeMap<QueueName, QueueActivity>, Fault> {
+        self.call().await;
+        Ok(BTreeMap::new())
     }
 
     fn caller_role(&self) -> Option<RoleName> {

@@ -13,7 +13,7 @@ use kibus::model::scope::Scope;
 use serde_json::Value;
 
 /// Actions, the types of their resources, and their condition keys, from the pages of SQS, EventBridge, Lambda, IAM,
-/// CloudWatch Logs, KMS, EC2, EKS and the tagging API. Of the types and keys, those that a document of kibus could use. An
+/// CloudWatch, CloudWatch Logs, KMS, EC2, EKS and the tagging API. Of the types and keys, those that a document of kibus could use. An
 /// action without a type takes `*` only. The tag of a resource, which every type here has, is not repeated.
 const REFERENCE: &[(&str, &[&str], &[&str])] = &[
     ("sqs:ChangeMessageVisibility", &["queue"], &[]),
@@ -148,6 +148,7 @@ const REFERENCE: &[(&str, &[&str], &[&str])] = &[
     ("kms:Decrypt", &["key"], &["kms:ViaService"]),
     ("kms:GenerateDataKey", &["key"], &["kms:ViaService"]),
     ("kms:GetKeyPolicy", &["key"], &["kms:ViaService"]),
+    ("cloudwatch:GetMetricData", &[], &[]),
     ("ec2:DescribeTags", &[], &[]),
     ("eks:DescribeCluster", &["cluster"], &[]),
     ("eks:DescribePodIdentityAssociation", &["podidentityassociation"], &[]),
@@ -270,6 +271,7 @@ fn every_document_agrees_with_the_service_authorization_reference() {
                 operator_policy::many_clusters(),
                 operator_policy::check(&scope),
                 operator_policy::eks(&scope),
+                operator_policy::discover(&scope),
             ];
             // The last is too long, so it is shortened.
             for roles in [0, 1, 40] {

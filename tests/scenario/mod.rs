@@ -93,6 +93,7 @@ scenarios! {
     dead_letters
     deleted_clusters
     deleted_hubs
+    discover
     drift_of_a_cluster
     drift_of_the_hub
     eks

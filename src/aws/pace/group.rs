@@ -28,6 +28,7 @@ impl Group {
             "tag" => ("the tagging API", name),
             "kms" => ("KMS", name),
             "eks" => ("EKS", name),
+            "cloudwatch" => ("CloudWatch", name),
             "sts" => ("STS", name),
             _ => ("AWS", action),
         };

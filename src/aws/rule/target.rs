@@ -15,7 +15,7 @@ const DEFAULT_RETRY: (u32, u32) = (86_400, 185);
 
 /// All targets of a rule. The answer may lack a target that was put seconds ago; a plan then puts it again, which changes
 /// nothing.
-pub(super) async fn all(cloud: &AwsCloud, name: &RuleName) -> Result<Vec<AwsTarget>, Fault> {
+pub(in crate::aws) async fn all(cloud: &AwsCloud, name: &RuleName) -> Result<Vec<AwsTarget>, Fault> {
     let call = cloud.events.list_targets_by_rule().rule(name);
     let page = |token| {
         let call = call.clone().set_next_token(token);

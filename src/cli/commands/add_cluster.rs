@@ -10,7 +10,7 @@ use crate::model::name::ClusterName;
 use crate::model::options::ClusterOption;
 use crate::reconcile::{ClusterSetting, RoleOption, Target};
 
-/// Register clusters: create one queue per cluster and allow its Karpenter controller to read it.
+/// Register clusters: create a queue for each and allow its Karpenter to read it.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     /// Names of EKS clusters.

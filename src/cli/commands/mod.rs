@@ -5,6 +5,7 @@ mod bootstrap_hub;
 mod completions;
 mod dead_letters;
 mod demo;
+mod discover;
 mod explain;
 mod list;
 mod man;
@@ -72,6 +73,7 @@ commands! {
     reads Verify in verify,
     reads Status in status,
     reads List in list,
+    reads Discover in discover,
     changes DeadLetters in dead_letters,
     changes Rollback in rollback,
     changes Teardown in teardown,

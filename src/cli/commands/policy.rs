@@ -79,6 +79,8 @@ enum Purpose {
     Check,
     /// Let `add-cluster` ask EKS whether new clusters exist, and as which roles their Karpenter controllers run.
     Eks,
+    /// Run `discover`: read every rule of the bus, their queues, and the metrics of SQS in CloudWatch.
+    Discover,
 }
 
 impl Purpose {
@@ -87,6 +89,7 @@ impl Purpose {
             Self::ManyClusters => operator_policy::many_clusters(),
             Self::Check => operator_policy::check(scope),
             Self::Eks => operator_policy::eks(scope),
+            Self::Discover => operator_policy::discover(scope),
         }
     }
 }

@@ -85,7 +85,17 @@ fn called() -> BTreeSet<String> {
 }
 
 fn is_call(word: &str) -> bool {
-    let services = ["sqs", "iam", "logs", "lambda", "events", "tag", "sts", "kms"];
+    let services = [
+        "sqs",
+        "iam",
+        "logs",
+        "lambda",
+        "events",
+        "tag",
+        "sts",
+        "kms",
+        "cloudwatch",
+    ];
     word.split_once(':').is_some_and(|(service, name)| {
         services.contains(&service)
             && name.starts_with(|c: char| c.is_ascii_uppercase())
@@ -100,8 +110,8 @@ fn an_operator_may_call_what_kibus_calls_and_nothing_else() {
     needed.retain(|call| !WITHOUT.contains(&call.as_str()));
     needed.extend(BESIDES.map(str::to_owned));
     let allowed = allowed(&document());
-    let besides = [many_clusters(), check(&scope())].map(|document| self::allowed(&document));
-    needed.retain(|call| !besides.iter().any(|besides| besides.contains(call)));
+    let besides = [many_clusters(), check(&scope()), discover(&scope())].map(|document| self::allowed(&document));
+    needed.retain(|call| allowed.contains(call) || !besides.iter().any(|besides| besides.contains(call)));
     let lacking: Vec<_> = needed.difference(&allowed).collect();
     let idle: Vec<_> = allowed.difference(&needed).collect();
     assert!(
@@ -127,6 +137,22 @@ fn only_the_document_for_many_clusters_reads_all_roles_at_once() {
             assert_eq!(that_name(&document, all_roles), Vec::<Value>::new());
         }
     }
+}
+
+/// Each is about resources that are not of the bus.
+#[test]
+fn the_document_for_discover_has_its_reads() {
+    let besides = allowed(&discover(&scope()));
+    let expected = [
+        "cloudwatch:GetMetricData",
+        "events:ListRules",
+        "events:ListTagsForResource",
+        "events:ListTargetsByRule",
+        "sqs:GetQueueAttributes",
+        "sqs:ListQueueTags",
+    ];
+    assert_eq!(besides, BTreeSet::from(expected.map(str::to_owned)));
+    assert!(besides.is_subset(&called()), "kibus calls them");
 }
 
 /// The first tells what others may do. The second is no part of any change.

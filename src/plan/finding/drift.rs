@@ -9,7 +9,7 @@ use crate::iam::grants::lets_anyone_send;
 use crate::iam::key_policy::LetsIn;
 use crate::model::fault::Fault;
 use crate::model::field::FieldValue;
-use crate::model::name::{ClusterName, KmsKey, QueueName, RoleName};
+use crate::model::name::{ClusterName, KmsKey, QueueName, RoleName, RuleName};
 use crate::model::policy;
 use crate::model::resource::{AliasField, FunctionField, QueueField, Resource, ResourceId};
 use crate::model::scope::Scope;
@@ -162,6 +162,46 @@ pub fn old_senders(queue: QueueName, cluster: ClusterName, senders: &BTreeSet<St
         ..Finding::new(FindingCode::OldSenders, subject, message)
     }
     .fixed_by(Fix::Advice(advice))
+}
+
+/// Rules of others that send Karpenter's events to a queue of the bus. `keeps_senders` says that the queue accepts them.
+#[must_use]
+pub fn duplicate_rules(
+    queue: QueueName,
+    cluster: ClusterName,
+    rules: &BTreeSet<RuleName>,
+    keeps_senders: bool,
+) -> Finding {
+    let (state, then) = match keeps_senders {
+        true => (
+            "not locked; also receives events from",
+            format!("add-cluster {cluster} --drop-old-senders"),
+        ),
+        false => ("locked; rejects the events of", "discover".to_owned()),
+    };
+    let message = format!("{state} {}", in_words(rules));
+    let advice = match keeps_senders {
+        true => "remove these rules where they were created; then lock the queue:",
+        false => "remove these rules where they were created; to see how:",
+    };
+    let subject = Subject::Resource(ResourceId::Queue(queue));
+    Finding {
+        cluster: Some(cluster),
+        ..Finding::new(FindingCode::DuplicateRule, subject, message)
+    }
+    .fixed_by(Fix::Advice(Hint::command(advice, Invocation::kibus(then))))
+}
+
+/// How many rules a message names one by one.
+const NAMED_RULES: usize = 2;
+
+fn in_words(rules: &BTreeSet<RuleName>) -> String {
+    let named = listed(rules.iter().take(NAMED_RULES));
+    match rules.len() {
+        1 => format!("rule {named}"),
+        ..=NAMED_RULES => format!("rules {named}"),
+        count => format!("{count} rules like {}", listed(rules.first())),
+    }
 }
 
 /// The queue of a removed cluster that is being deleted.

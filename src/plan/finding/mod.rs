@@ -5,7 +5,9 @@ mod delivery;
 mod drift;
 
 pub use delivery::{Traffic, foreign_mapping, redriven, traffic};
-pub use drift::{being_deleted, changed, key, not_registered, old_senders, orphan, refused, unreadable};
+pub use drift::{
+    being_deleted, changed, duplicate_rules, key, not_registered, old_senders, orphan, refused, unreadable,
+};
 
 pub use crate::model::finding_code::{FindingCode, Severity};
 

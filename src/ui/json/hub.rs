@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::HubReport;
 use super::dead_letters::DeadLettersObject;
+use super::discovery::DiscoveryObject;
 use super::hint::HintObject;
 use super::object::{objects, words};
 use super::preflight::PreflightObject;
@@ -29,7 +30,7 @@ objects! {
     HubObject<'a>(
         HubReport {
             heading: Heading { bus, account, region, label: _ },
-            global_options: options, plan, clusters, findings, probes, warnings, status, policy, dead_letters, treated, preflight, applied, error,
+            global_options: options, plan, clusters, findings, probes, warnings, status, policy, dead_letters, treated, preflight, discovery, applied, error,
         } in &'a HubReport
     ) {
         #[cfg_attr(test, schemars(regex(pattern = "^[a-z][a-z0-9-]{0,19}$")))]
@@ -65,6 +66,8 @@ objects! {
             .map(|letters| DeadLettersObject::of(letters, treated.as_ref())),
         /// Present for `bootstrap-hub --check` only.
         preflight: PreflightObject<'a> = preflight.as_ref().map(|report| PreflightObject::of(report, options)),
+        /// Present for `discover` only.
+        discovery: DiscoveryObject<'a> = discovery.as_ref().map(|found| DiscoveryObject::of(found, options)),
         /// Present only if the command failed for this hub.
         error: ErrorObject<'a> = error.as_ref().map(ErrorObject::of),
     }

@@ -2,6 +2,7 @@
 
 mod columns;
 mod dead_letters;
+mod discover;
 mod document;
 mod error;
 mod escape;
@@ -23,6 +24,7 @@ mod value;
 
 pub(super) use dead_letters::receivers;
 pub use dead_letters::{became, dead_letters, treated, treatment};
+pub use discover::discovery;
 pub use error::sentences;
 pub(super) use error::{error, hint, warning};
 pub use escape::escape;

@@ -1,0 +1,96 @@
+use crate::cli::hub::{ConnectedHub, Hubs};
+use crate::cli::{Ending, failure, stages};
+use crate::discover::{Discovery, discovery, needs, queues_to_watch};
+use crate::error::{Error, Invocation};
+use crate::model::fault::Fault;
+use crate::probe::counts;
+use crate::reconcile::{Intent, NextStep};
+use crate::survey::Survey;
+use crate::ui::{HubReport, text};
+
+/// The document with the permissions of this command.
+const DOCUMENT: &str = "policy operator --for discover";
+
+/// Find the rules and queues that other tools created for Karpenter; change nothing.
+///
+/// Lists the rules of the default event bus that send Karpenter's events to queues: the cluster, the tool that created them,
+/// whether anything read the queue in the last day, which rules the hub replaces and how to remove them. Ends with the commands
+/// that move the clusters to the bus. It needs no hub. Where CloudWatch has no data, it counts messages for a minute. Exits with
+/// 1 if something could not be read.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Args {}
+
+/// Surveys every hub, also one that does not exist, and the default event bus of its account and Region.
+pub(super) async fn run(_: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
+    let surveys = hubs.each(async |hub| examine(&hubs, hub).await).await;
+    let mut reports = Vec::new();
+    for (hub, survey) in hubs.list.iter().zip(surveys) {
+        let found = survey.and_then(|survey| discovery(&survey).map_err(|fault| not_listed(hub, &fault)));
+        reports.push(match found {
+            Ok(found) => show(&hubs, hub, found)?,
+            Err(error) => hub.left_out(error)?,
+        });
+    }
+    stages::finish(&hubs, reports, Ending::Done)
+}
+
+async fn examine(hubs: &Hubs<'_>, hub: &ConnectedHub) -> Result<Survey, Error> {
+    let mut survey = stages::survey(hubs, hub, needs).await?;
+    let queues = queues_to_watch(&survey);
+    if !queues.is_empty() {
+        let _waiting = hub
+            .ui
+            .spinner("messages wait: watching for a minute whether they are received");
+        survey.tried.later = counts::watch_only(&hub.cloud, &queues).await;
+    }
+    Ok(survey)
+}
+
+fn show(hubs: &Hubs<'_>, hub: &ConnectedHub, found: Discovery) -> Result<HubReport, Error> {
+    let ConnectedHub {
+        ui, heading, options, ..
+    } = hub;
+    for (what, fault) in &found.unread {
+        ui.warn_text(&format!("{what} could not be read: {fault}"));
+    }
+    if let Some(fault) = &found.unmeasured {
+        ui.warn_text(&format!("unknown what was read in the last day: {fault}"));
+    }
+    hubs.part(hub, true)?;
+    ui.result(&text::discovery(heading, &found, options, ui.result_style()))?;
+    if !found.moves.is_empty() {
+        ui.result("")?;
+    }
+    let steps: Vec<NextStep> = found.moves.iter().cloned().map(NextStep::Run).collect();
+    ui.next_steps(&steps, options)?;
+    Ok(HubReport {
+        warnings: ui.warnings(),
+        error: incomplete(found.unread.len()),
+        discovery: Some(found),
+        ..hub.report(&Intent::default())
+    })
+}
+
+fn not_listed(hub: &ConnectedHub, fault: &Fault) -> Error {
+    let error = failure::call_failed(hub, "list the rules", fault);
+    match fault.is_denied() {
+        true => with_document(error),
+        false => error,
+    }
+}
+
+fn incomplete(unread: usize) -> Option<Error> {
+    failure::incomplete(unread).map(with_document)
+}
+
+/// The error with the document that this command needs, instead of the one that it needs too.
+fn with_document(error: Error) -> Error {
+    let error = Error {
+        hints: Vec::new(),
+        ..error
+    };
+    error.hint_command(
+        "grant the permissions that this command prints, besides those of an operator:",
+        Invocation::kibus(DOCUMENT),
+    )
+}

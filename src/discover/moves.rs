@@ -1,0 +1,146 @@
+//! The commands that move the clusters that were found to the bus.
+
+use std::collections::BTreeMap;
+
+use super::{FoundQueue, Reader};
+use crate::error::{Hint, Invocation, listed, quoted};
+use crate::model::controller_role::RoleCandidates;
+use crate::model::hub::default_queue_prefix;
+use crate::model::name::{ClusterName, QueueName, QueuePrefix, RoleName};
+use crate::survey::Survey;
+
+/// A cluster that is not on the bus yet.
+struct Move<'a> {
+    cluster: &'a ClusterName,
+    /// Its queues, and whether each exists.
+    queues: BTreeMap<&'a QueueName, bool>,
+}
+
+/// What to run, in this order. `has_hub` is `None` if that is unknown.
+pub(super) fn moves(survey: &Survey, has_hub: Option<bool>, queues: &[FoundQueue]) -> Vec<Hint> {
+    let moves = of_clusters(queues);
+    let unnamed = unnamed(queues);
+    if moves.is_empty() && unnamed.is_none() {
+        return Vec::new();
+    }
+    let mut hints = Vec::new();
+    let prefix = match has_hub {
+        Some(false) => {
+            let prefix = most_common(&moves);
+            hints.push(bootstrap(&prefix));
+            prefix
+        }
+        Some(true) | None => survey.queue_prefix(),
+    };
+    let is_kept = |one: &&Move<'_>| one.queues.get(&survey.scope.cluster_queue(&prefix, one.cluster)) == Some(&true);
+    let (kept, new): (Vec<_>, Vec<_>) = moves.iter().partition(is_kept);
+    hints.extend(add(
+        survey,
+        &kept,
+        " --adopt",
+        "Take over these queues, so that no Karpenter setting changes:",
+    ));
+    hints.extend(add(
+        survey,
+        &new,
+        "",
+        "Register these clusters. Each receives a new queue, which its Karpenter settings must name:",
+    ));
+    hints.extend(unnamed);
+    hints
+}
+
+/// What to do about queues whose rules are replaced, and whose clusters neither a tag nor a usual name tells.
+fn unnamed(queues: &[FoundQueue]) -> Option<Hint> {
+    let unnamed = queues
+        .iter()
+        .filter(|queue| queue.cluster.is_none() && queue.replaced().next().is_some());
+    let names: Vec<&QueueName> = unnamed.map(|queue| &queue.name).collect();
+    let what = match names.len() {
+        0 => return None,
+        1 => "Find out which cluster uses queue",
+        _ => "Find out which clusters use queues",
+    };
+    Some(Hint::command(
+        format!("{what} {}, then register it by its name:", listed(names)),
+        Invocation::kibus("add-cluster NAME"),
+    ))
+}
+
+/// The clusters that are known by name, with a rule to replace, and are not on the bus.
+fn of_clusters(queues: &[FoundQueue]) -> Vec<Move<'_>> {
+    let mut by_cluster: BTreeMap<&ClusterName, BTreeMap<&QueueName, bool>> = BTreeMap::new();
+    for queue in queues
+        .iter()
+        .filter(|queue| !queue.is_registered && queue.replaced().next().is_some())
+    {
+        if let Some(cluster) = &queue.cluster {
+            let exists = queue.reader != Reader::NoQueue;
+            by_cluster.entry(cluster).or_default().insert(&queue.name, exists);
+        }
+    }
+    let moves = by_cluster.into_iter().map(|(cluster, queues)| Move { cluster, queues });
+    moves.collect()
+}
+
+/// The prefix that most queues have before the name of their cluster; the default, if it is one of these.
+fn most_common(moves: &[Move<'_>]) -> QueuePrefix {
+    let mut counts: BTreeMap<QueuePrefix, usize> = BTreeMap::new();
+    for Move { cluster, queues } in moves {
+        for queue in queues.keys() {
+            let prefix = queue.as_str().strip_suffix(cluster.as_str());
+            if let Some(prefix) = prefix.and_then(|prefix| prefix.parse().ok()) {
+                *counts.entry(prefix).or_default() += 1;
+            }
+        }
+    }
+    let default = default_queue_prefix();
+    let most = counts
+        .into_iter()
+        .max_by_key(|(prefix, count)| (*count, *prefix == default));
+    most.map_or(default, |(prefix, _)| prefix)
+}
+
+fn bootstrap(prefix: &QueuePrefix) -> Hint {
+    if *prefix == default_queue_prefix() {
+        return Hint::command("Create the hub:", Invocation::kibus("bootstrap-hub"));
+    }
+    let option = format!("bootstrap-hub --queue-prefix {}", quoted(prefix.as_str()));
+    Hint::command(
+        "Create the hub. With this prefix, its queues have the names that most of these clusters use already:",
+        Invocation::kibus(option),
+    )
+}
+
+/// The commands that register clusters: one for all whose role `add-cluster` finds or asks for, and one for each whose role may
+/// be known by a generated name.
+fn add(survey: &Survey, moves: &[&Move<'_>], option: &str, text: &str) -> Vec<Hint> {
+    let (mut plain, mut hints) = (Vec::new(), Vec::new());
+    for Move { cluster, .. } in moves {
+        match probable_role(survey, cluster) {
+            Some(role) => hints.push(Hint::command(
+                format!("If the controller of {cluster} runs as role `{role}`:"),
+                Invocation::kibus(format!(
+                    "add-cluster {cluster} --controller-role {}{option}",
+                    quoted(role.as_str())
+                )),
+            )),
+            None => plain.push(cluster.as_str()),
+        }
+    }
+    if !plain.is_empty() {
+        let command = Invocation::kibus(format!("add-cluster {}{option}", plain.join(" ")));
+        hints.insert(0, Hint::command(text, command));
+    }
+    hints
+}
+
+/// The only role whose name has a generated suffix after a usual name of the cluster's controller role. `add-cluster` uses such a
+/// role only if a person names it.
+fn probable_role(survey: &Survey, cluster: &ClusterName) -> Option<RoleName> {
+    let candidates = RoleCandidates::of(cluster, survey.role_names.present()?);
+    match candidates.suffixed.as_slice() {
+        [one] => Some(one.clone()),
+        _ => None,
+    }
+}

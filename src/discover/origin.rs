@@ -1,0 +1,301 @@
+//! Which tool created a rule that sends to a queue: by the id of its target, its name, the name of its queue, and tags.
+//!
+//! Sources of the shapes:
+//!
+//! - Karpenter: `getting-started-with-karpenter/cloudformation.yaml`. CloudFormation names a rule `STACK-LOGICAL_ID-RANDOM`
+//! - eksctl: the same resources in stack `eksctl-CLUSTER-karpenter` (`pkg/cfn/builder/karpenter.go`)
+//! - cdk-eks-karpenter: `src/index.ts`; cdk-eks-blueprints: `lib/addons/karpenter/karpenter-v1.ts`. CDK adds a hash to the id of
+//!   a construct, and numbers targets
+//! - terraform-aws-eks: `modules/karpenter/main.tf`, versions 18 to 21
+//! - eks-blueprints-addons: `main.tf`, `aws_cloudwatch_event_rule.karpenter`
+//! - CloudPosse: `modules/eks/karpenter/interruption_handler.tf`
+//! - by hand: a guide to Spot interruptions whose rules have the same names in every cluster
+//! - node termination handler: its README, and kops, `pkg/model/awsmodel/nodeterminationhandler.go`
+
+use crate::iam::pattern::matches;
+use crate::model::name::{ClusterName, QueueName, RuleName};
+use crate::model::tags::Tags;
+
+/// The tool that created a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// The CloudFormation template of Karpenter's getting-started guide.
+    CloudFormation,
+    Eksctl,
+    CdkEksKarpenter,
+    CdkEksBlueprints,
+    TerraformAwsEks,
+    EksBlueprintsAddons,
+    CloudPosse,
+    /// The commands of a guide, without a tool.
+    ByHand,
+    /// The node termination handler of AWS, which is not Karpenter.
+    NodeTerminationHandler,
+    /// Another hub that routes events to the queues of clusters.
+    OtherHub,
+    Unknown,
+}
+
+impl Origin {
+    /// The name of the tool.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::CloudFormation => "CloudFormation",
+            Self::Eksctl => "eksctl",
+            Self::CdkEksKarpenter => "cdk-eks-karpenter",
+            Self::CdkEksBlueprints => "cdk-eks-blueprints",
+            Self::TerraformAwsEks => "terraform-aws-eks",
+            Self::EksBlueprintsAddons => "eks-blueprints-addons",
+            Self::CloudPosse => "CloudPosse",
+            Self::ByHand => "by hand",
+            Self::NodeTerminationHandler => "node termination handler",
+            Self::OtherHub => "another hub",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Whether the tool sets up a queue for a cluster's Karpenter.
+    #[must_use]
+    pub fn is_for_karpenter(self) -> bool {
+        !matches!(self, Self::NodeTerminationHandler | Self::OtherHub | Self::Unknown)
+    }
+}
+
+/// The target of Karpenter's template, which most others have copied.
+const TEMPLATE_TARGET: &str = "KarpenterInterruptionQueueTarget";
+/// The logical ids of its rules.
+const TEMPLATE_RULES: &[&str] = &[
+    "ScheduledChangeRule",
+    "SpotInterruptionRule",
+    "RebalanceRule",
+    "InstanceStateChangeRule",
+    "CapacityReservationInterruptionRule",
+];
+/// The names of the events in Terraform modules.
+const TERRAFORM_RULES: &[&str] = &[
+    "HealthEvent",
+    "SpotInterrupt",
+    "SpotInterupt",
+    "InstanceRebalance",
+    "InstanceStateChange",
+    "CRInterruption",
+];
+
+/// What a tool creates. In a shape, `{name}` is what the name of the queue has in this place, `{event}` is one of the events, and
+/// `{any}` is some text.
+struct Row {
+    origin: Origin,
+    /// The id of the target.
+    target: &'static str,
+    /// The name of the rule.
+    rule: &'static str,
+    events: &'static [&'static str],
+    /// The name of the queue.
+    queue: &'static str,
+    /// Whether `{name}` is the name of the cluster.
+    names_cluster: bool,
+}
+
+/// The first row that fits counts.
+const ROWS: [Row; 11] = [
+    Row {
+        origin: Origin::Eksctl,
+        target: TEMPLATE_TARGET,
+        rule: "eksctl-{name}-karpenter-{event}-{any}",
+        events: TEMPLATE_RULES,
+        queue: "{name}",
+        names_cluster: true,
+    },
+    // Its stack may have any name.
+    Row {
+        origin: Origin::CloudFormation,
+        target: TEMPLATE_TARGET,
+        rule: "{any}-{event}-{any}",
+        events: TEMPLATE_RULES,
+        queue: "{name}",
+        names_cluster: true,
+    },
+    Row {
+        origin: Origin::CdkEksBlueprints,
+        target: "Target0",
+        rule: "{name}-{event}{any}",
+        events: &[
+            "schedulechangerule",
+            "spotinterruptionrule",
+            "rebalancerule",
+            "inststatechangerule",
+        ],
+        queue: "{name}",
+        names_cluster: false,
+    },
+    Row {
+        origin: Origin::CdkEksKarpenter,
+        target: "Target0",
+        rule: "{any}{event}{any}",
+        events: TEMPLATE_RULES,
+        queue: "{name}",
+        names_cluster: true,
+    },
+    Row {
+        origin: Origin::TerraformAwsEks,
+        target: TEMPLATE_TARGET,
+        rule: "Karpenter{event}-{any}",
+        events: TERRAFORM_RULES,
+        queue: "Karpenter-{name}",
+        names_cluster: true,
+    },
+    // Its variables set another queue, or another prefix of the rules.
+    Row {
+        origin: Origin::TerraformAwsEks,
+        target: TEMPLATE_TARGET,
+        rule: "{any}{event}-{any}",
+        events: TERRAFORM_RULES,
+        queue: "{name}",
+        names_cluster: false,
+    },
+    Row {
+        origin: Origin::EksBlueprintsAddons,
+        target: "KarpenterQueueTarget",
+        rule: "Karpenter-{event}-{any}",
+        events: TERRAFORM_RULES,
+        queue: "karpenter-{name}",
+        names_cluster: true,
+    },
+    Row {
+        origin: Origin::CloudPosse,
+        target: TEMPLATE_TARGET,
+        rule: "{name}-{event}",
+        events: TERRAFORM_RULES,
+        queue: "{name}",
+        names_cluster: false,
+    },
+    Row {
+        origin: Origin::ByHand,
+        target: "karpenter-sqs",
+        rule: "karpenter-{event}",
+        events: &[
+            "spot-interruption",
+            "rebalance-recommendation",
+            "instance-state-change",
+            "scheduled-change",
+        ],
+        queue: "karpenter-{name}",
+        names_cluster: true,
+    },
+    // kops.
+    Row {
+        origin: Origin::NodeTerminationHandler,
+        target: "1",
+        rule: "{any}-{event}",
+        events: &[
+            "ASGLifecycle",
+            "SpotInterruption",
+            "RebalanceRecommendation",
+            "InstanceStateChange",
+            "ScheduledChange",
+        ],
+        queue: "{name}-nth",
+        names_cluster: false,
+    },
+    Row {
+        origin: Origin::NodeTerminationHandler,
+        target: "1",
+        rule: "MyK8s{event}Rule",
+        events: &[
+            "ASGTerm",
+            "SpotTerm",
+            "Rebalance",
+            "InstanceStateChange",
+            "ScheduledChange",
+        ],
+        queue: "{name}",
+        names_cluster: false,
+    },
+];
+
+/// The tag by which Terraform modules name the cluster.
+const CLUSTER_NAME: &str = "ClusterName";
+/// The tag by which CloudFormation names the stack of a resource.
+const STACK_NAME: &str = "aws:cloudformation:stack-name";
+
+/// What is known of a rule that sends to a queue.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Marks<'a> {
+    pub rule: &'a RuleName,
+    /// The id of the target that is the queue.
+    pub target: &'a str,
+    pub queue: &'a QueueName,
+    /// The tags of the rule and the queue, as far as they are known.
+    pub tags: &'a [&'a Tags],
+}
+
+/// The tool that created a rule, and its cluster and stack if they are known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Attribution {
+    pub origin: Origin,
+    pub cluster: Option<ClusterName>,
+    /// The CloudFormation stack.
+    pub stack: Option<String>,
+}
+
+/// Attributes a rule to a tool.
+pub(super) fn attribution(marks: Marks<'_>) -> Attribution {
+    let tag = |key: &str| marks.tags.iter().find_map(|tags| tags.get(key));
+    let found = ROWS.iter().find_map(|row| Some((row, row.fits(marks)?)));
+    let by_tag = tag(CLUSTER_NAME).and_then(|name| name.parse().ok());
+    let (origin, by_name) = match found {
+        Some((row, name)) => (row.origin, name.filter(|_| row.names_cluster)),
+        None => (Origin::Unknown, usual_name(marks.queue)),
+    };
+    let origin = match tag(STACK_NAME) {
+        Some(stack) if origin == Origin::CloudFormation && is_of_eksctl(stack) => Origin::Eksctl,
+        _ => origin,
+    };
+    Attribution {
+        origin,
+        cluster: by_tag.or_else(|| by_name?.parse().ok()),
+        stack: tag(STACK_NAME).map(str::to_owned).or_else(|| stack(origin, marks.rule)),
+    }
+}
+
+/// A long name of a rule is cut, so the tag of the stack decides.
+fn is_of_eksctl(stack: &str) -> bool {
+    stack.starts_with("eksctl-") && stack.ends_with("-karpenter")
+}
+
+/// The stack in the name of a rule.
+fn stack(origin: Origin, rule: &RuleName) -> Option<String> {
+    let is_of_stack = matches!(origin, Origin::CloudFormation | Origin::Eksctl);
+    let mut ids = TEMPLATE_RULES.iter().filter(|_| is_of_stack);
+    let found = ids.find_map(|id| rule.as_str().split_once(&format!("-{id}-")));
+    found.map(|(stack, _)| stack.to_owned())
+}
+
+/// The part of a queue's name that may be its cluster's, if the queue has a name that only Karpenter's tools give.
+fn usual_name(queue: &QueueName) -> Option<&str> {
+    ["Karpenter-", "karpenter-"]
+        .iter()
+        .find_map(|start| queue.as_str().strip_prefix(start))
+}
+
+impl Row {
+    /// If a rule fits, what the name of its queue has in the place of `{name}`.
+    fn fits<'a>(&self, marks: Marks<'a>) -> Option<Option<&'a str>> {
+        let (before, after) = self.queue.split_once("{name}")?;
+        let name = marks
+            .queue
+            .as_str()
+            .strip_prefix(before)
+            .and_then(|rest| rest.strip_suffix(after));
+        let name = name.filter(|name| !name.is_empty());
+        let shape = self.rule.replace("{name}", name?).replace("{any}", "?*");
+        let mut events = self.events.iter();
+        let fits = marks.target == self.target
+            && events.any(|event| matches(&shape.replace("{event}", event), marks.rule.as_str()));
+        fits.then_some(name)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,600 @@
+//! Reports of whole buses.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::model::cluster::Cluster;
+use crate::model::document::Document;
+use crate::model::event_rule::EventRule;
+use crate::model::fault::FaultKind;
+use crate::model::hub::{self, Hub, default_queue_prefix};
+use crate::model::options::HubOptions;
+use crate::model::resource::{Code, Queue, Resource};
+use crate::model::scope::tests::scope;
+use crate::model::status::{Depth, QueueState, Status};
+
+const TEMPLATE: &str = "KarpenterInterruptionQueueTarget";
+const SPOT: &str = "EC2 Spot Instance Interruption Warning";
+
+fn arn(queue: &str) -> String {
+    format!("arn:aws:sqs:us-west-2:111122223333:{queue}")
+}
+
+fn spot() -> Value {
+    json!({"source": ["aws.ec2"], "detail-type": [SPOT]})
+}
+
+fn denied(action: &str) -> Fault {
+    Fault {
+        kind: FaultKind::Denied {
+            principal: None,
+            resource: None,
+        },
+        action: action.to_owned(),
+        code: None,
+        message: "no".to_owned(),
+    }
+}
+
+/// A bus without a hub and without rules.
+fn empty() -> Survey {
+    let mut survey = Survey::new(scope());
+    survey.now = 1_800_000_000;
+    for id in hub::ids(&scope()) {
+        survey.observed.insert(id, Reading::Absent);
+    }
+    survey.discovered = Fact::Present(BTreeSet::new());
+    survey.role_names = Fact::Present(BTreeSet::new());
+    survey.event_rules.all = Fact::Present(Vec::new());
+    survey
+}
+
+/// Adds a rule with targets: their ids and ARNs.
+fn add_rule(survey: &mut Survey, name: &str, pattern: Value, targets: &[(&str, String)]) {
+    let Fact::Present(all) = &mut survey.event_rules.all else {
+        unreachable!()
+    };
+    let name: RuleName = name.parse().unwrap();
+    all.push(EventRule {
+        name: name.clone(),
+        pattern: Some(Document::new(pattern)),
+        enabled: true,
+        managed_by: None,
+    });
+    let target = |(id, arn): &(&str, String)| RuleTarget {
+        id: (*id).to_owned(),
+        arn: arn.clone(),
+    };
+    let targets = targets.iter().map(target).collect();
+    survey.event_rules.targets.insert(name, Fact::Present(targets));
+}
+
+/// Adds a queue that exists, with tags.
+fn add_queue(survey: &mut Survey, name: &str, tags: &[(&str, &str)]) {
+    let desired = Hub::new(&scope(), HubOptions::default(), Code::of_archive("0.1.0", "aa")).desired();
+    let some = desired.resources().find_map(Resource::as_queue).unwrap();
+    let queue = Queue {
+        name: name.parse().unwrap(),
+        tags: tags
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect(),
+        ..some.clone()
+    };
+    let queue = Resource::Queue(queue);
+    survey.observed.insert(queue.id(), Reading::Present(Box::new(queue)));
+}
+
+/// Adds a cluster of which the template of Karpenter was created.
+fn add_template(survey: &mut Survey, cluster: &str) {
+    add_queue(survey, cluster, &[]);
+    for rule in ["SpotInterruptionRule", "RebalanceRule"] {
+        add_rule(
+            survey,
+            &format!("Karpenter-{cluster}-{rule}-1A2B"),
+            spot(),
+            &[(TEMPLATE, arn(cluster))],
+        );
+    }
+}
+
+fn commands(found: &Discovery) -> Vec<String> {
+    let commands = found.moves.iter().filter_map(|hint| hint.command.as_ref());
+    commands.map(|command| command.line("")).collect()
+}
+
+/// What each tool leaves: its rule, the target, the queue, the cluster, and the way to remove the rule. `None`: it stays.
+#[test]
+fn each_tool_is_found_attributed_and_judged() {
+    for (rule, target, queue, tag, origin, cluster, way) in [
+        (
+            "Karpenter-c-SpotInterruptionRule-1A",
+            TEMPLATE,
+            "c",
+            None,
+            Origin::CloudFormation,
+            Some("c"),
+            Some("stack `Karpenter-c`"),
+        ),
+        (
+            "KarpenterSpotInterrupt-c",
+            TEMPLATE,
+            "Karpenter-c",
+            None,
+            Origin::TerraformAwsEks,
+            Some("c"),
+            Some("enable_spot_termination = false"),
+        ),
+        (
+            "KarpenterSpotInterrupt-2024",
+            TEMPLATE,
+            "Karpenter-c",
+            Some("c"),
+            Origin::TerraformAwsEks,
+            Some("c"),
+            Some("enable_spot_termination = false"),
+        ),
+        (
+            "eksctl-c-karpenter-SpotInterruptionRule-1A",
+            TEMPLATE,
+            "c",
+            None,
+            Origin::Eksctl,
+            Some("c"),
+            Some("stack `eksctl-c-karpenter`"),
+        ),
+        (
+            "eks-SpotInterruptionRuleAB-1A",
+            "Target0",
+            "c",
+            None,
+            Origin::CdkEksKarpenter,
+            Some("c"),
+            Some("tryRemoveChild"),
+        ),
+        (
+            "stack-spotinterruptionruleAB-1A",
+            "Target0",
+            "stack",
+            None,
+            Origin::CdkEksBlueprints,
+            None,
+            Some("interruptionHandling: false"),
+        ),
+        (
+            "Karpenter-SpotInterrupt-2024",
+            "KarpenterQueueTarget",
+            "karpenter-c",
+            Some("c"),
+            Origin::EksBlueprintsAddons,
+            Some("c"),
+            Some("karpenter_enable_spot_termination = false"),
+        ),
+        (
+            "id-SpotInterrupt",
+            TEMPLATE,
+            "id",
+            None,
+            Origin::CloudPosse,
+            None,
+            Some("interruption_handler_enabled = false"),
+        ),
+        (
+            "karpenter-spot-interruption",
+            "karpenter-sqs",
+            "karpenter-c",
+            None,
+            Origin::ByHand,
+            Some("c"),
+            Some("delete them:"),
+        ),
+        (
+            "c.example.com-SpotInterruption",
+            "1",
+            "c-example-com-nth",
+            None,
+            Origin::NodeTerminationHandler,
+            None,
+            None,
+        ),
+        (
+            "MyK8sSpotTermRule",
+            "1",
+            "MyK8sTermQueue",
+            None,
+            Origin::NodeTerminationHandler,
+            None,
+            None,
+        ),
+        (
+            "spot",
+            "x",
+            "karpenter-c",
+            None,
+            Origin::Unknown,
+            Some("c"),
+            Some("where they were created"),
+        ),
+        ("spot", "x", "alarms", None, Origin::Unknown, None, None),
+    ] {
+        let mut survey = empty();
+        add_queue(&mut survey, queue, &[]);
+        add_rule(&mut survey, rule, spot(), &[(target, arn(queue))]);
+        if let Some(cluster) = tag {
+            let tags = [("ClusterName".to_owned(), cluster.to_owned())].into_iter().collect();
+            survey
+                .event_rules
+                .tags
+                .insert(rule.parse().unwrap(), Fact::Present(tags));
+        }
+        let found = discovery(&survey).unwrap();
+        let [queue] = found.queues.as_slice() else {
+            panic!("{rule}: {found:?}")
+        };
+        assert_eq!(queue.origin, origin, "{rule}");
+        assert_eq!(queue.cluster.as_ref().map(ClusterName::as_str), cluster, "{rule}");
+        let ways: Vec<&str> = queue.removals.iter().map(|hint| hint.text.as_str()).collect();
+        match way {
+            Some(way) => assert!(ways.len() == 1 && ways[0].contains(way), "{rule}: {ways:?}"),
+            None => assert_eq!(ways, Vec::<&str>::new(), "{rule}"),
+        }
+        assert_eq!(queue.replaced().count(), usize::from(way.is_some()), "{rule}");
+        assert_eq!(found.moves.is_empty(), way.is_none(), "{rule}");
+    }
+}
+
+#[test]
+fn what_is_none_of_karpenters_is_not_reported() {
+    let mut survey = empty();
+    add_rule(
+        &mut survey,
+        "audit",
+        spot(),
+        &[("1", "arn:aws:sns:us-west-2:111122223333:audit".to_owned())],
+    );
+    add_rule(&mut survey, "s3", json!({"source": ["aws.s3"]}), &[("1", arn("files"))]);
+    add_rule(&mut survey, "malformed", json!("{"), &[("1", arn("karpenter-x"))]);
+    add_rule(
+        &mut survey,
+        "scaling",
+        json!({"source": ["aws.autoscaling"]}),
+        &[("1", arn("hooks"))],
+    );
+    add_rule(
+        &mut survey,
+        "other-spot-interruption",
+        spot(),
+        &[("kibus-hub", arn("other-hub"))],
+    );
+    let found = discovery(&survey).unwrap();
+    assert_eq!((found.rules, found.limit), (5, 300));
+    assert_eq!((found.queues, found.elsewhere, found.moves), (vec![], vec![], vec![]));
+}
+
+#[test]
+fn a_queue_elsewhere_and_another_hub_are_named() {
+    for (target, arn, reason) in [
+        (
+            "RouterLambda",
+            "arn:aws:lambda:us-west-2:111122223333:function:router",
+            "it belongs to another hub, which routes the same events",
+        ),
+        (
+            "1",
+            "arn:aws:sqs:us-west-2:444455556666:q",
+            "its target `arn:aws:sqs:us-west-2:444455556666:q` is FIFO, or in another account or Region",
+        ),
+        (
+            "1",
+            "arn:aws:sqs:us-west-2:111122223333:q.fifo",
+            "its target `arn:aws:sqs:us-west-2:111122223333:q.fifo` is FIFO, or in another account or Region",
+        ),
+    ] {
+        let mut survey = empty();
+        add_rule(&mut survey, "spot", spot(), &[(target, arn.to_owned())]);
+        let found = discovery(&survey).unwrap();
+        let [
+            FoundRule {
+                verdict: Verdict::Keep(why),
+                ..
+            },
+        ] = found.elsewhere.as_slice()
+        else {
+            panic!("{found:?}")
+        };
+        assert_eq!(why.to_string(), reason);
+        assert!(found.queues.is_empty());
+    }
+}
+
+/// Rules of one queue by two tools, and rules that stay among them.
+#[test]
+fn each_rule_of_a_queue_has_its_own_verdict() {
+    let mut survey = empty();
+    add_template(&mut survey, "base");
+    add_rule(&mut survey, "by-hand", spot(), &[("1", arn("base"))]);
+    add_rule(
+        &mut survey,
+        "audited",
+        spot(),
+        &[("1", arn("base")), ("2", "arn:aws:sns:x".to_owned())],
+    );
+    let mut narrow = spot();
+    narrow["detail"] = json!({"instance-id": ["i-1"]});
+    add_rule(&mut survey, "narrow", narrow, &[("1", arn("base"))]);
+    let found = discovery(&survey).unwrap();
+    let verdicts: Vec<_> = found.queues[0]
+        .rules
+        .iter()
+        .map(|rule| (rule.name.as_str(), rule.verdict == Verdict::Replace))
+        .collect();
+    assert_eq!(
+        verdicts,
+        [
+            ("Karpenter-base-RebalanceRule-1A2B", true),
+            ("Karpenter-base-SpotInterruptionRule-1A2B", true),
+            ("audited", false),
+            ("by-hand", true),
+            ("narrow", false),
+        ]
+    );
+    assert_eq!(found.queues[0].origin, Origin::CloudFormation);
+    assert_eq!(found.queues[0].removals.len(), 2, "one for each tool");
+}
+
+#[test]
+fn one_rule_about_auto_scaling_tells_who_reads_a_queue() {
+    let mut survey = empty();
+    add_template(&mut survey, "base");
+    add_rule(
+        &mut survey,
+        "hooks",
+        json!({"source": ["aws.autoscaling"]}),
+        &[("1", arn("base"))],
+    );
+    let found = discovery(&survey).unwrap();
+    assert_eq!(found.queues[0].origin, Origin::NodeTerminationHandler);
+    assert_eq!((found.queues[0].replaced().count(), found.moves.len()), (0, 0));
+}
+
+#[test]
+fn the_commands_move_every_cluster_and_change_few_settings() {
+    let none: &[&str] = &[];
+    for (case, templates, terraform, roles, expected) in [
+        ("nothing", none, none, none, &[][..]),
+        (
+            "the template of Karpenter",
+            &["a", "b"],
+            none,
+            none,
+            &["kibus bootstrap-hub --queue-prefix ''", "kibus add-cluster a b --adopt"],
+        ),
+        (
+            "Terraform, and one of the other",
+            &["a"],
+            &["b", "c"],
+            none,
+            &[
+                "kibus bootstrap-hub --queue-prefix Karpenter-",
+                "kibus add-cluster b c --adopt",
+                "kibus add-cluster a",
+            ],
+        ),
+        (
+            "a role with a generated suffix, and one with a usual name",
+            &["a", "b", "c"],
+            none,
+            &[
+                "KarpenterIRSA-a-1A2B3C4D5E6F",
+                "b-karpenter",
+                "KarpenterIRSA-c-1A2B3C4D5E6F",
+                "c-karpenter-1A2B3C4D5E6F",
+            ],
+            &[
+                "kibus bootstrap-hub --queue-prefix ''",
+                "kibus add-cluster b c --adopt",
+                "kibus add-cluster a --controller-role KarpenterIRSA-a-1A2B3C4D5E6F --adopt",
+            ],
+        ),
+    ] {
+        let mut survey = empty();
+        for cluster in templates {
+            add_template(&mut survey, cluster);
+        }
+        for cluster in terraform {
+            let queue = format!("Karpenter-{cluster}");
+            add_queue(&mut survey, &queue, &[]);
+            add_rule(
+                &mut survey,
+                &format!("KarpenterSpotInterrupt-{cluster}-2024"),
+                spot(),
+                &[(TEMPLATE, arn(&queue))],
+            );
+        }
+        survey.role_names = Fact::Present(roles.iter().map(|role| role.parse().unwrap()).collect());
+        assert_eq!(commands(&discovery(&survey).unwrap()), expected, "{case}");
+    }
+}
+
+/// A survey with a hub and the registered cluster `base`.
+fn with_hub() -> Survey {
+    let mut survey = empty();
+    let options = HubOptions::default();
+    let base = Cluster::new(
+        &scope(),
+        &default_queue_prefix(),
+        "base".parse().unwrap(),
+        None,
+        Default::default(),
+    );
+    let mut desired = Hub::new(&scope(), options.clone(), Code::of_archive("0.1.0", "aa")).desired();
+    desired.extend(base.desired(&scope(), &options));
+    for resource in desired.resources().cloned() {
+        survey
+            .observed
+            .insert(resource.id(), Reading::Present(Box::new(resource)));
+    }
+    survey.saved = SavedOptions::of(&scope(), &survey.observed, survey.now);
+    survey
+}
+
+#[test]
+fn with_a_hub_only_clusters_that_are_not_on_the_bus_move() {
+    let mut survey = with_hub();
+    add_template(&mut survey, "base");
+    add_template(&mut survey, "other");
+    add_queue(&mut survey, "karpenter-third", &[]);
+    add_rule(
+        &mut survey,
+        "karpenter-spot-interruption",
+        spot(),
+        &[("karpenter-sqs", arn("karpenter-third"))],
+    );
+    let found = discovery(&survey).unwrap();
+    assert_eq!(
+        commands(&found),
+        ["kibus add-cluster third --adopt", "kibus add-cluster other"]
+    );
+    let registered = |name: &str| {
+        found
+            .queues
+            .iter()
+            .find(|queue| queue.name.as_str() == name)
+            .unwrap()
+            .is_registered
+    };
+    assert!(registered("base") && !registered("other"));
+}
+
+#[test]
+fn nobody_reads_is_said_only_on_evidence() {
+    let depth = |waiting, in_flight| Depth { waiting, in_flight };
+    let activity = |sent, empty_receives| {
+        Fact::Present(QueueActivity {
+            sent,
+            empty_receives,
+            ..QueueActivity::default()
+        })
+    };
+    for (case, activity, samples, expected) in [
+        ("read", activity(5, 4_320), vec![], None),
+        (
+            "not read",
+            activity(5, 0),
+            vec![],
+            Some("nothing has read `base` in the last day: its Karpenter receives no Spot warnings. "),
+        ),
+        (
+            "seldom",
+            activity(5, 3),
+            vec![],
+            Some("`base` was read 3 times in the last day: "),
+        ),
+        (
+            "denied",
+            Fact::Unreadable(denied("cloudwatch:GetMetricData")),
+            vec![],
+            None,
+        ),
+        ("no data", Fact::Absent, vec![depth(0, 0)], None),
+        (
+            "no data, and messages that wait",
+            Fact::Absent,
+            vec![depth(2, 0); 6],
+            Some("about 2 messages waited in `base` for a minute, and none was received: probably nothing reads it"),
+        ),
+    ] {
+        let mut survey = empty();
+        add_template(&mut survey, "base");
+        let base: QueueName = "base".parse().unwrap();
+        survey.event_rules.activity.insert(base.clone(), activity);
+        if let Some((first, later)) = samples.split_first() {
+            let state = QueueState {
+                depth: *first,
+                ..QueueState::default()
+            };
+            survey
+                .status
+                .insert(ResourceId::Queue(base.clone()), Status::Queue(state));
+            survey.tried.later.insert(base, later.to_vec());
+        }
+        let found = discovery(&survey).unwrap();
+        let warning = found.queues[0].warning();
+        match expected {
+            None => assert_eq!(warning, None, "{case}"),
+            Some(start) => assert!(warning.as_ref().unwrap().starts_with(start), "{case}: {warning:?}"),
+        }
+    }
+}
+
+#[test]
+fn an_old_queue_of_a_cluster_on_the_bus_needs_no_reader() {
+    let mut survey = with_hub();
+    add_template(&mut survey, "base");
+    let nothing = Fact::Present(QueueActivity::default());
+    survey.event_rules.activity.insert("base".parse().unwrap(), nothing);
+    let found = discovery(&survey).unwrap();
+    let warning = found.queues[0].warning().unwrap();
+    assert!(
+        warning.ends_with("when its rules are removed, it can be deleted"),
+        "{warning}"
+    );
+}
+
+#[test]
+fn a_queue_that_does_not_exist_loses_its_events() {
+    let mut survey = empty();
+    add_template(&mut survey, "base");
+    survey
+        .observed
+        .insert(ResourceId::Queue("base".parse().unwrap()), Reading::Absent);
+    let found = discovery(&survey).unwrap();
+    assert_eq!(found.queues[0].reader, Reader::NoQueue);
+    assert_eq!(commands(&found)[1], "kibus add-cluster base");
+}
+
+#[test]
+fn what_could_not_be_read_is_named_once() {
+    let mut survey = empty();
+    for cluster in ["a", "b", "c"] {
+        add_template(&mut survey, cluster);
+        let queue = ResourceId::Queue(cluster.parse().unwrap());
+        survey
+            .observed
+            .insert(queue, Reading::Unreadable(denied("sqs:GetQueueAttributes")));
+        let queue: QueueName = cluster.parse().unwrap();
+        survey
+            .event_rules
+            .activity
+            .insert(queue, Fact::Unreadable(denied("cloudwatch:GetMetricData")));
+    }
+    let found = discovery(&survey).unwrap();
+    let unread: Vec<&str> = found.unread.iter().map(|(what, _)| what.as_str()).collect();
+    assert_eq!(unread, ["queue `a` and 2 more"]);
+    assert_eq!(found.unmeasured, Some(denied("cloudwatch:GetMetricData")));
+    survey.event_rules.all = Fact::Unreadable(denied("events:ListRules"));
+    assert_eq!(discovery(&survey), Err(denied("events:ListRules")));
+}
+
+/// The queries of a survey of the largest bus: each is about what the answers before it say.
+#[test]
+fn a_full_bus_is_read_in_three_rounds() {
+    let mut survey = empty();
+    survey.now = 0;
+    assert!(needs(&survey).event_rules);
+    survey.now = 1_800_000_000;
+    for number in 0..150 {
+        add_template(&mut survey, &format!("c{number}"));
+    }
+    let targets = std::mem::take(&mut survey.event_rules.targets);
+    let query = needs(&survey);
+    assert_eq!((query.rule_targets.len(), query.queue_activity.len()), (300, 0));
+    survey.event_rules.targets = targets;
+    let query = needs(&survey);
+    assert_eq!(
+        (query.rule_tags.len(), query.resources.len(), query.queue_activity.len()),
+        (150, 150, 150)
+    );
+    let found = discovery(&survey).unwrap();
+    assert_eq!((found.rules, found.queues.len()), (300, 150));
+}

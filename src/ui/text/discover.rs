@@ -1,0 +1,160 @@
+//! What other tools set up for Karpenter, as text: a line for each queue, what is wrong, which rules stay, and how to remove the
+//! others.
+
+use std::cmp::Ordering;
+
+use super::error::hint;
+use super::escape::escape;
+use super::group::by_count;
+use super::{Style, capitalized, sentences};
+use crate::discover::{Discovery, FoundQueue, Reader, Unread, Verdict};
+use crate::model::name::ClusterName;
+use crate::ui::{Heading, Table};
+
+/// The indentation of tables.
+const INDENT: usize = 2;
+/// What stands for the name of a cluster, or a number, that is unknown.
+const UNKNOWN: &str = "?";
+
+/// The whole report, without the commands that move the clusters. `options` are the global options that commands need.
+#[must_use]
+pub fn discovery(heading: &Heading, found: &Discovery, options: &str, style: Style) -> String {
+    let mut queues: Vec<&FoundQueue> = found.queues.iter().collect();
+    queues.sort_by(|a, b| order(a, b));
+    let mut lines = vec![super::heading(heading, style), String::new()];
+    lines.push(sentences(&summary(found), style));
+    if !queues.is_empty() {
+        lines.extend([String::new(), table(&queues, style)]);
+    }
+    lines.extend(section("Readers", warnings(&queues), style));
+    lines.extend(section("Rules that stay", kept(found, &queues), style));
+    lines.extend(section(
+        "To remove the other rules, once the clusters are on the bus",
+        removals(&queues, options),
+        style,
+    ));
+    lines.join("\n")
+}
+
+/// By cluster, as people count; those without one last.
+fn order(a: &FoundQueue, b: &FoundQueue) -> Ordering {
+    let name = |queue: &FoundQueue| queue.cluster.as_ref().map_or(String::new(), ToString::to_string);
+    let is_unknown = a.cluster.is_none().cmp(&b.cluster.is_none());
+    is_unknown
+        .then_with(|| by_count(&name(a), &name(b)))
+        .then_with(|| by_count(a.name.as_str(), b.name.as_str()))
+}
+
+fn summary(found: &Discovery) -> String {
+    let Discovery {
+        rules,
+        limit,
+        queues,
+        unread,
+        ..
+    } = found;
+    let sending: usize = queues.iter().map(|queue| queue.rules.len()).sum();
+    let bus = format!("The default event bus has {rules} of {limit} rules (default limit).");
+    let sending = match sending {
+        0 if !unread.is_empty() => return format!("{bus} Which of them send Karpenter's events to queues is unknown."),
+        0 => return format!("{bus} None sends Karpenter's events to a queue."),
+        1 => "1 sends".to_owned(),
+        several => format!("{several} send"),
+    };
+    let sent: Vec<u64> = queues.iter().filter_map(|queue| queue.sent).collect();
+    let day = match sent.iter().sum::<u64>() {
+        _ if sent.is_empty() => String::new(),
+        sum => format!(
+            " {} received {sum} messages in the last day.",
+            capitalized(&count(sent.len(), "queue"))
+        ),
+    };
+    format!(
+        "{bus} {sending} Karpenter's events to {}.{day}",
+        count(queues.len(), "queue")
+    )
+}
+
+fn count(number: usize, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        _ => format!("{number} {noun}s"),
+    }
+}
+
+fn table(queues: &[&FoundQueue], style: Style) -> String {
+    let paint = style.paint;
+    let mut table = Table::with_numbers([3, 4]);
+    table.row(["cluster", "queue", "created by", "rules", "messages/day", "read"].map(|title| paint.dim(title)));
+    for queue in queues {
+        let read = match &queue.reader {
+            Reader::Reads => "yes".to_owned(),
+            Reader::Seldom(_) => paint.yellow("seldom"),
+            Reader::Nothing => paint.red("no"),
+            Reader::Waiting(_) => paint.red("probably not"),
+            Reader::NoQueue => paint.red("no queue"),
+            Reader::Unknown(_) => paint.yellow("unknown"),
+        };
+        table.row([
+            queue.cluster.as_ref().map_or(UNKNOWN, ClusterName::as_str).to_owned(),
+            queue.name.to_string(),
+            queue.origin.as_str().to_owned(),
+            queue.rules.len().to_string(),
+            queue.sent.map_or(UNKNOWN.to_owned(), |sent| sent.to_string()),
+            read,
+        ]);
+    }
+    table.render(INDENT, style.width)
+}
+
+/// A heading with its lines; nothing without lines.
+fn section(title: &str, lines: Vec<String>, style: Style) -> Vec<String> {
+    if lines.is_empty() {
+        return Vec::new();
+    }
+    let title = style.paint.bold(&format!("{title}:"));
+    let lines = lines.into_iter().map(|line| sentences(&line, style));
+    [String::new(), title].into_iter().chain(lines).collect()
+}
+
+fn warnings(queues: &[&FoundQueue]) -> Vec<String> {
+    let mut lines: Vec<String> = queues.iter().filter_map(|queue| queue.warning()).collect();
+    let no_data = |queue: &&&FoundQueue| queue.reader == Reader::Unknown(Unread::NoData);
+    let unknown = queues.iter().filter(no_data).count();
+    if unknown > 0 {
+        lines.push(format!(
+            "unknown for {}: CloudWatch has no data of the last day, and no message waits",
+            count(unknown, "queue")
+        ));
+    }
+    lines.iter().map(|line| format!("- {}", escape(line))).collect()
+}
+
+fn kept(found: &Discovery, queues: &[&FoundQueue]) -> Vec<String> {
+    let of_queues = queues.iter().flat_map(|queue| &queue.rules);
+    let kept = of_queues
+        .chain(&found.elsewhere)
+        .filter_map(|rule| match &rule.verdict {
+            Verdict::Replace => None,
+            Verdict::Keep(reason) => Some(format!("- `{}`: {}", rule.name, escape(&reason.to_string()))),
+        });
+    kept.collect()
+}
+
+fn removals(queues: &[&FoundQueue], options: &str) -> Vec<String> {
+    let of_queue = |queue: &&FoundQueue| {
+        let name = match &queue.cluster {
+            Some(cluster) => cluster.to_string(),
+            None => format!("queue {}", queue.name),
+        };
+        let rules = count(queue.replaced().count(), "rule");
+        let ways = queue.removals.iter();
+        let lines = ways.map(|way| format!("- {name} ({rules}): {}", hint(way, options)));
+        lines.collect::<Vec<_>>()
+    };
+    queues
+        .iter()
+        .flat_map(of_queue)
+        .map(|line| capitalized(&line))
+        .collect()
+}

@@ -1,0 +1,59 @@
+//! `discover` in an account of others: its reads, against its document.
+
+use std::collections::BTreeSet;
+
+use aws_sdk_eventbridge::Client as Events;
+use aws_sdk_eventbridge::types::Target;
+use aws_sdk_sqs::Client as Sqs;
+
+use super::account::{Account, REGION};
+use super::{NEEDS_NO_LEAVE, actions, arn, emulators_own, of};
+
+/// A queue with a name that the operator's document does not have, and a rule that sends to it.
+async fn create_foreign_rule(account: &Account) {
+    let root = account.root();
+    Sqs::new(&root).create_queue().queue_name("base").send().await.unwrap();
+    let events = Events::new(&root);
+    let pattern = r#"{"source": ["aws.ec2"], "detail-type": ["EC2 Spot Instance Interruption Warning"]}"#;
+    let rule = "Karpenter-base-SpotInterruptionRule-1A2B";
+    events
+        .put_rule()
+        .name(rule)
+        .event_pattern(pattern)
+        .send()
+        .await
+        .unwrap();
+    let target = Target::builder()
+        .id("KarpenterInterruptionQueueTarget")
+        .arn(arn("sqs", "base"));
+    let call = events.put_targets().rule(rule).targets(target.build().unwrap());
+    call.send().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_discovery_reads_what_its_documents_allow() {
+    let account = Account::start(REGION).await;
+    create_foreign_rule(&account).await;
+    let ordinary = account.document("policy operator --no-controller-role").await;
+    let besides = account.document("policy operator --for discover").await;
+    let keys = account.user("operator").await;
+    account.allow("operator", "kibus-operator", &ordinary).await;
+    account
+        .allow("operator", "emulators-own", &emulators_own::of_operator(arn))
+        .await;
+    let ran = account.kibus(&keys, "discover").await;
+    assert_eq!(ran.code, Some(1), "the rules are denied: {}", ran.stdout);
+    account.allow("operator", "kibus-discover", &besides).await;
+    let ran = account.kibus(&keys, "discover").await;
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    assert!(
+        ran.stdout.contains("base      base    CloudFormation"),
+        "{}",
+        ran.stdout
+    );
+    let called: BTreeSet<_> = ran.calls.difference(&of(&NEEDS_NO_LEAVE)).cloned().collect();
+    let unused: BTreeSet<_> = actions(&besides).difference(&called).cloned().collect();
+    assert_eq!(unused, BTreeSet::new());
+    let beyond: BTreeSet<_> = called.difference(&actions(&ordinary)).cloned().collect();
+    assert!(beyond.is_subset(&actions(&besides)), "{beyond:?}");
+}
