@@ -21,13 +21,13 @@ pub(super) struct OwnedRules<'a> {
 pub(super) fn removal(owned: &OwnedRules<'_>, region: &Region, queue: &QueueName) -> Hint {
     let by_variable = |variable: &str, of: &str| {
         Hint::text(format!(
-            "set `{variable}` of {of}. It also deletes queue `{queue}`: to keep the queue, first release it with a `removed` block \
-             with `destroy = false`"
+            "set `{variable}` of {of}. It also deletes queue `{queue}`: to keep the queue, first release it and its queue policy with \
+             `terraform state rm`"
         ))
     };
     match owned.origin {
         Origin::CloudFormation | Origin::Eksctl => Hint::text(format!(
-            "in the template of {}, first set `DeletionPolicy: Retain` on the queue, then delete the rules",
+            "in the template of {}, first set `DeletionPolicy: Retain` on the queue and its queue policy, then delete the rules",
             match owned.stacks.is_empty() {
                 true => "their stack".to_owned(),
                 false => format!("stack {}", listed(&owned.stacks)),

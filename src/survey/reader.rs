@@ -74,8 +74,9 @@ impl<'a, R: Read> Reader<'a, R> {
             self.dead_letter_sources(&query.dead_letter_sources),
             self.versions(&function, &query.versions),
             when(query.function_mappings, mappings),
-            self.eks(&query.eks),
-            self.event_rules(known_rules, query),
+            // Few queries have these parts, and their futures would add to the stack of each.
+            Box::pin(self.eks(&query.eks)),
+            Box::pin(self.event_rules(known_rules, query)),
         );
         survey.event_rules = rules;
         survey.take(read);

@@ -1,5 +1,6 @@
 //! The clusters of one account, with what their tools created, and kibus commands for them.
 
+use std::collections::BTreeSet;
 use std::process::Stdio;
 
 use kibus::model::document::Document;
@@ -7,7 +8,7 @@ use kibus::model::scope::Scope;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use super::setups::{Grant, Setup, Way};
+use super::setups::{Grant, MISSPELLED_STATE, Setup, Way};
 use crate::aws_like::{Proxy, Server};
 use crate::queue_policies::Sender;
 use crate::support::account::Account;
@@ -164,6 +165,27 @@ impl Fleet {
         }
     }
 
+    /// `discover` names the tool of each queue, and its cluster where the queue has its name; all rules that match can go.
+    pub(super) async fn is_discovered(&self) {
+        let found: Value = serde_json::from_str(&self.read("discover --output json").await).unwrap();
+        let found = found["hubs"][0]["discovery"]["queues"].as_array().unwrap();
+        for setup in &self.setups {
+            let queue = found.iter().find(|queue| queue["name"] == setup.queue);
+            let queue = queue.unwrap_or_else(|| panic!("{} is not found: {found:?}", setup.queue));
+            assert_eq!(queue["made_by"], setup.made_by, "{queue}");
+            let cluster = (setup.way == Way::Adopt).then_some(setup.cluster);
+            assert_eq!(queue["cluster"].as_str(), cluster, "{queue}");
+            let rules = queue["rules"].as_array().unwrap();
+            let rules: BTreeSet<_> = rules
+                .iter()
+                .map(|rule| (rule["name"].as_str(), rule["verdict"].as_str()))
+                .collect();
+            let matching = setup.rules.iter().filter(|(_, pattern)| *pattern != MISSPELLED_STATE);
+            let expected = matching.map(|(rule, _)| (Some(*rule), Some("replace")));
+            assert_eq!(rules, expected.collect(), "{}", setup.queue);
+        }
+    }
+
     /// The policy of a queue; nothing if it has none, or does not exist.
     pub(super) async fn policy(&self, queue: &str) -> Option<Document> {
         let get = json!({"QueueUrl": queue, "AttributeNames": ["Policy"]}).to_string();
@@ -191,12 +213,12 @@ impl Fleet {
 
     /// The queue of the tool has its policy and its tags, and nothing of kibus.
     pub(super) async fn is_as_before(&self, setup: &Setup) {
-        let (origin, queue) = (setup.origin, setup.queue);
+        let (cluster, queue) = (setup.cluster, setup.queue);
         let policy = self.policy(queue).await;
         assert_eq!(
             policy,
             Some(Document::new(self.old_policy(setup))),
-            "{origin}: the policy"
+            "{cluster}: the policy"
         );
         let tags = self
             .account
@@ -207,7 +229,7 @@ impl Fleet {
         } else {
             tags["Tags"].clone()
         };
-        assert_eq!(tags, as_map(setup.queue_tags), "{origin}: the tags");
+        assert_eq!(tags, as_map(setup.queue_tags), "{cluster}: the tags");
     }
 
     /// How many messages are in a queue, received or not.
@@ -221,6 +243,17 @@ impl Fleet {
 
     /// Runs a command that succeeds, and gives what it wrote.
     pub(super) async fn kibus(&self, arguments: &str) -> String {
+        self.run(arguments).await.concat()
+    }
+
+    /// Runs a command that succeeds, and gives its standard output.
+    async fn read(&self, arguments: &str) -> String {
+        let [output, _] = self.run(arguments).await;
+        output
+    }
+
+    /// Standard output and standard error of a command that succeeds.
+    async fn run(&self, arguments: &str) -> [String; 2] {
         let output = Command::new(env!("CARGO_BIN_EXE_kibus"))
             .args(arguments.split_whitespace())
             .env_clear()
@@ -234,9 +267,9 @@ impl Fleet {
             .output()
             .await
             .unwrap();
-        let wrote = [&output.stdout, &output.stderr].map(|stream| String::from_utf8_lossy(stream));
+        let wrote = [&output.stdout, &output.stderr].map(|stream| String::from_utf8_lossy(stream).into_owned());
         assert!(output.status.success(), "kibus {arguments}: {}", wrote.concat());
-        wrote.concat()
+        wrote
     }
 }
 

@@ -23,6 +23,8 @@ async fn moves_over(server: &Server, account: &str, prefix: &str) {
     let fleet = Arc::new(Fleet::open(server, account, &setups).await);
     let flow = Flow::start(&fleet);
     let all = names(setups.iter());
+    let adopted = || setups.iter().filter(|setup| setup.way == Way::Adopt);
+    fleet.is_discovered().await;
 
     let bootstrap = match prefix {
         "" => "bootstrap-hub --queue-prefix= --yes".to_owned(),
@@ -40,22 +42,22 @@ async fn moves_over(server: &Server, account: &str, prefix: &str) {
         flow.reads(setup, fleet.queue(setup));
         flow.registers(setup);
     }
-    fleet.kibus(&format!("verify --probe {all}")).await;
+    let verified = fleet.kibus(&format!("verify --probe {all}")).await;
+    assert_eq!(verified.contains("K314"), adopted().next().is_some(), "{verified}");
 
     for setup in &setups {
         fleet.remove(setup).await;
         flow.goes_on().await;
     }
-    let adopted = || setups.iter().filter(|setup| setup.way == Way::Adopt);
     let adopted_names = names(adopted());
     fleet
         .kibus(&format!("add-cluster {adopted_names} --drop-old-senders --yes"))
         .await;
     flow.goes_on().await;
     let verified = fleet.kibus(&format!("verify --probe {all}")).await;
-    assert!(!verified.contains("K313"), "{verified}");
+    assert!(!verified.contains("K313") && !verified.contains("K314"), "{verified}");
     for setup in &setups {
-        assert!(!fleet.accepts_old_rules(setup).await, "{}: not locked", setup.origin);
+        assert!(!fleet.accepts_old_rules(setup).await, "{}: not locked", setup.cluster);
     }
 
     for setup in &setups {
@@ -84,17 +86,17 @@ fn play(account: &str, prefix: &str) {
 
 #[test]
 fn queues_with_the_names_of_their_clusters() {
-    play("300000000001", "");
+    play("330000000001", "");
 }
 
 #[test]
 fn queues_of_terraform_aws_eks() {
-    play("300000000002", "Karpenter-");
+    play("330000000002", "Karpenter-");
 }
 
 #[test]
 fn queues_with_the_default_prefix_and_with_other_names() {
-    play("300000000003", "karpenter-");
+    play("330000000003", "karpenter-");
 }
 
 /// No two setups share a name.

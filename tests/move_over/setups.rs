@@ -1,5 +1,5 @@
 //! What each tool creates for the interruptions of one cluster: the names, patterns, targets, tags and policies, in the
-//! shapes that its template or module has. One row for each origin, or one for each of its shapes.
+//! shapes that its template or module has. One row for each tool, or one for each of its shapes.
 //!
 //! `${queue_arn}` in a policy stands for the queue, and `${rule_arn}` for the beginning of the ARN of a rule.
 
@@ -22,8 +22,8 @@ pub(crate) enum Grant {
 /// What one tool has created for one cluster.
 #[derive(Debug)]
 pub(crate) struct Setup {
-    /// The tool, as lists name it.
-    pub(crate) origin: &'static str,
+    /// The tool, as `kibus discover --output json` names it.
+    pub(crate) made_by: &'static str,
     pub(crate) cluster: &'static str,
     /// The prefix of the hub that the cluster moves to.
     pub(crate) prefix: &'static str,
@@ -50,7 +50,8 @@ const STATE: &str = r#"{"source":["aws.ec2"],"detail-type":["EC2 Instance State-
 const RESERVATION: &str =
     r#"{"source":["aws.ec2"],"detail-type":["EC2 Capacity Reservation Instance Interruption Warning"]}"#;
 /// The pattern of a released template, which matches no event.
-const MISSPELLED_STATE: &str = r#"{"detail-type":["C2 Instance State-change Notification"],"source":["aws.ec2"]}"#;
+pub(super) const MISSPELLED_STATE: &str =
+    r#"{"detail-type":["C2 Instance State-change Notification"],"source":["aws.ec2"]}"#;
 
 /// Karpenter's template, and the one of eksctl.
 const BY_TEMPLATE: &str = r#"{"Version":"2008-10-17","Id":"EC2InterruptionPolicy","Statement":[
@@ -98,7 +99,7 @@ const BY_HAND: &str = r#"{"Version":"2012-10-17","Statement":[
 
 pub(crate) const SETUPS: &[Setup] = &[
     Setup {
-        origin: "Karpenter CloudFormation, stack `Karpenter-<c>`",
+        made_by: "cloud-formation",
         cluster: "base",
         prefix: "",
         way: Way::Adopt,
@@ -122,7 +123,7 @@ pub(crate) const SETUPS: &[Setup] = &[
         is_read: true,
     },
     Setup {
-        origin: "eksctl, stack `eksctl-<c>-karpenter`",
+        made_by: "eksctl",
         cluster: "dev",
         prefix: "",
         way: Way::Adopt,
@@ -145,7 +146,7 @@ pub(crate) const SETUPS: &[Setup] = &[
         is_read: false,
     },
     Setup {
-        origin: "cdk-eks-karpenter, cdk-eks-blueprints",
+        made_by: "cdk-eks-karpenter",
         cluster: "cdk",
         prefix: "",
         way: Way::Adopt,
@@ -165,7 +166,7 @@ pub(crate) const SETUPS: &[Setup] = &[
         is_read: true,
     },
     Setup {
-        origin: "terraform-aws-eks 18, 19",
+        made_by: "terraform-aws-eks",
         cluster: "old",
         prefix: "Karpenter-",
         way: Way::Adopt,
@@ -185,7 +186,7 @@ pub(crate) const SETUPS: &[Setup] = &[
         is_read: true,
     },
     Setup {
-        origin: "terraform-aws-eks 20, 21",
+        made_by: "terraform-aws-eks",
         cluster: "new",
         prefix: "Karpenter-",
         way: Way::Adopt,
@@ -206,7 +207,7 @@ pub(crate) const SETUPS: &[Setup] = &[
         is_read: true,
     },
     Setup {
-        origin: "eks-blueprints-addons (Terraform)",
+        made_by: "eks-blueprints-addons",
         cluster: "addons",
         prefix: "karpenter-",
         way: Way::Adopt,
@@ -226,7 +227,7 @@ pub(crate) const SETUPS: &[Setup] = &[
         is_read: true,
     },
     Setup {
-        origin: "hand-made guide",
+        made_by: "by-hand",
         cluster: "guide",
         prefix: "karpenter-",
         way: Way::Adopt,
@@ -246,7 +247,7 @@ pub(crate) const SETUPS: &[Setup] = &[
         is_read: true,
     },
     Setup {
-        origin: "cdk-eks-karpenter, cdk-eks-blueprints",
+        made_by: "cdk-eks-blueprints",
         cluster: "stack-cluster",
         prefix: "karpenter-",
         way: Way::NewQueue,
@@ -266,7 +267,7 @@ pub(crate) const SETUPS: &[Setup] = &[
         is_read: true,
     },
     Setup {
-        origin: "CloudPosse",
+        made_by: "cloud-posse",
         cluster: "eg-core-ue2-auto-eks-cluster",
         prefix: "karpenter-",
         way: Way::NewQueue,

@@ -58,8 +58,14 @@ async fn whole() -> Result<(), String> {
     leftovers::clean(&run, run::PREFIX).await?;
     let story = spawn_local({
         let run = run.clone();
-        // A panic in one of them ends the other.
-        async move { tokio::join!(story::tell(&run), observation::all(&run, recordings())).1 }
+        // A panic in one of them ends the other. Without a box, their futures would not fit on the stack of a test.
+        async move {
+            tokio::join!(
+                Box::pin(story::tell(&run)),
+                Box::pin(observation::all(&run, recordings()))
+            )
+            .1
+        }
     });
     let stop = story.abort_handle();
     let interrupted = spawn_local(async move {

@@ -54,7 +54,6 @@ pub(crate) enum FipsHost {
     /// `NAME-fips.REGION`, in every partition.
     Suffix,
     /// `fips.NAME.REGION` in the commercial Regions. Others, and those with two stacks, are as the other services have them.
-    #[cfg_attr(not(feature = "cli"), expect(dead_code, reason = "the router calls no such service"))]
     Prefix,
 }
 
