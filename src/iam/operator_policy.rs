@@ -144,24 +144,23 @@ pub fn check(scope: &Scope) -> Document {
 /// for it.
 #[must_use]
 pub fn eks(scope: &Scope) -> Document {
-    let values = [
-        ("partition", scope.partition.as_str().into()),
-        ("region", scope.region.as_str().into()),
-        ("account", scope.account.as_str().into()),
-    ];
-    template::fill(include_str!("../../templates/policies/operator-eks.json"), &values)
+    of_region(scope, include_str!("../../templates/policies/operator-eks.json"))
 }
 
 /// The additional policy of an operator who runs `discover`: its reads that the other documents do not have, of rules and queues
 /// of any name. Metrics have no ARN (Service Authorization Reference, "Amazon CloudWatch").
 #[must_use]
 pub fn discover(scope: &Scope) -> Document {
+    of_region(scope, include_str!("../../templates/policies/operator-discover.json"))
+}
+
+fn of_region(scope: &Scope, policy: &str) -> Document {
     let values = [
         ("partition", scope.partition.as_str().into()),
         ("region", scope.region.as_str().into()),
         ("account", scope.account.as_str().into()),
     ];
-    template::fill(include_str!("../../templates/policies/operator-discover.json"), &values)
+    template::fill(policy, &values)
 }
 
 /// The keys of the tags that kibus writes: its own, and the user's.
