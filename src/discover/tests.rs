@@ -1,5 +1,7 @@
 //! Reports of whole buses.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -8,7 +10,9 @@ use crate::model::document::Document;
 use crate::model::event_rule::EventRule;
 use crate::model::fault::FaultKind;
 use crate::model::hub::{self, Hub, default_queue_prefix};
+use crate::model::name::{ClusterName, RuleName};
 use crate::model::options::HubOptions;
+use crate::model::queue_activity::QueueActivity;
 use crate::model::resource::{Code, Queue, Resource};
 use crate::model::scope::tests::scope;
 use crate::model::status::{Depth, QueueState, Status};
