@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
@@ -12,8 +11,6 @@ use aws_sdk_sts::config::{Credentials, SharedCredentialsProvider};
 use kibus::aws::{Connect, Session};
 use kibus::sandbox::{Endpoint, PrivateServer, Sandbox};
 use tempfile::TempDir;
-
-use super::proxy::Port;
 
 /// The account of the tests, on servers where the caller sets it.
 pub(crate) const ACCOUNT: &str = "111122223333";
@@ -121,33 +118,46 @@ struct Moto {
 }
 
 impl Moto {
+    /// Starts it on a port that the server itself takes: one that is free now may be another test's before it listens.
     async fn start() -> Self {
         let executable = installed_moto();
         let files = TempDir::new().unwrap();
-        let port = Port::open().await.number();
+        let log = files.path().join("server.log");
         let server = Command::new(executable)
-            .args(["-H", "127.0.0.1", "-p", &port.to_string()])
+            .args(["-H", "127.0.0.1", "-p", "0"])
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("TMPDIR", files.path())
             .env("HOME", files.path())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(File::create(&log).unwrap())
             .spawn()
             .unwrap();
-        let moto = Self {
-            port,
+        let mut moto = Self {
+            port: 0,
             server,
             _files: files,
         };
         let started = Instant::now();
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            assert!(started.elapsed() < Duration::from_secs(60), "moto does not listen");
+        while moto.port == 0 {
+            let said = std::fs::read_to_string(&log).unwrap();
+            assert!(
+                started.elapsed() < Duration::from_secs(120) && moto.server.try_wait().unwrap().is_none(),
+                "moto does not listen: {said}"
+            );
+            moto.port = listens_on(&said).unwrap_or_default();
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         moto
     }
+}
+
+/// The port that a server names in its log as soon as it listens.
+fn listens_on(log: &str) -> Option<u16> {
+    let (_, url) = log.split_once("Running on http://127.0.0.1:")?;
+    let (port, _) = url.split_once(|c: char| !c.is_ascii_digit())?;
+    port.parse().ok()
 }
 
 impl Drop for Moto {
