@@ -1,5 +1,8 @@
 //! Reports of whole buses.
 
+mod moves;
+mod readers;
+
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
@@ -100,6 +103,28 @@ fn add_template(survey: &mut Survey, cluster: &str) {
             &[(TEMPLATE, arn(cluster))],
         );
     }
+}
+
+/// A survey with a hub and the registered cluster `base`.
+fn with_hub() -> Survey {
+    let mut survey = empty();
+    let options = HubOptions::default();
+    let base = Cluster::new(
+        &scope(),
+        &default_queue_prefix(),
+        "base".parse().unwrap(),
+        None,
+        Default::default(),
+    );
+    let mut desired = Hub::new(&scope(), options.clone(), Code::of_archive("0.1.0", "aa")).desired();
+    desired.extend(base.desired(&scope(), &options));
+    for resource in desired.resources().cloned() {
+        survey
+            .observed
+            .insert(resource.id(), Reading::Present(Box::new(resource)));
+    }
+    survey.saved = SavedOptions::of(&scope(), &survey.observed, survey.now);
+    survey
 }
 
 fn commands(found: &Discovery) -> Vec<String> {
@@ -344,217 +369,6 @@ fn each_rule_of_a_queue_has_its_own_verdict() {
     );
     assert_eq!(found.queues[0].origin, Origin::CloudFormation);
     assert_eq!(found.queues[0].removals.len(), 2, "one for each tool");
-}
-
-#[test]
-fn one_rule_about_auto_scaling_tells_who_reads_a_queue() {
-    let mut survey = empty();
-    add_template(&mut survey, "base");
-    add_rule(
-        &mut survey,
-        "hooks",
-        json!({"source": ["aws.autoscaling"]}),
-        &[("1", arn("base"))],
-    );
-    let found = discovery(&survey).unwrap();
-    assert_eq!(found.queues[0].origin, Origin::NodeTerminationHandler);
-    assert_eq!((found.queues[0].replaced().count(), found.moves.len()), (0, 0));
-}
-
-#[test]
-fn the_commands_move_every_cluster_and_change_few_settings() {
-    let none: &[&str] = &[];
-    for (case, templates, terraform, roles, expected) in [
-        ("nothing", none, none, none, &[][..]),
-        (
-            "the template of Karpenter",
-            &["a", "b"],
-            none,
-            none,
-            &["kibus bootstrap-hub --queue-prefix ''", "kibus add-cluster a b --adopt"],
-        ),
-        (
-            "Terraform, and one of the other",
-            &["a"],
-            &["b", "c"],
-            none,
-            &[
-                "kibus bootstrap-hub --queue-prefix Karpenter-",
-                "kibus add-cluster b c --adopt",
-                "kibus add-cluster a",
-            ],
-        ),
-        (
-            "a role with a generated suffix, and one with a usual name",
-            &["a", "b", "c"],
-            none,
-            &[
-                "KarpenterIRSA-a-1A2B3C4D5E6F",
-                "b-karpenter",
-                "KarpenterIRSA-c-1A2B3C4D5E6F",
-                "c-karpenter-1A2B3C4D5E6F",
-            ],
-            &[
-                "kibus bootstrap-hub --queue-prefix ''",
-                "kibus add-cluster b c --adopt",
-                "kibus add-cluster a --controller-role KarpenterIRSA-a-1A2B3C4D5E6F --adopt",
-            ],
-        ),
-    ] {
-        let mut survey = empty();
-        for cluster in templates {
-            add_template(&mut survey, cluster);
-        }
-        for cluster in terraform {
-            let queue = format!("Karpenter-{cluster}");
-            add_queue(&mut survey, &queue, &[]);
-            add_rule(
-                &mut survey,
-                &format!("KarpenterSpotInterrupt-{cluster}-2024"),
-                spot(),
-                &[(TEMPLATE, arn(&queue))],
-            );
-        }
-        survey.role_names = Fact::Present(roles.iter().map(|role| role.parse().unwrap()).collect());
-        assert_eq!(commands(&discovery(&survey).unwrap()), expected, "{case}");
-    }
-}
-
-/// A survey with a hub and the registered cluster `base`.
-fn with_hub() -> Survey {
-    let mut survey = empty();
-    let options = HubOptions::default();
-    let base = Cluster::new(
-        &scope(),
-        &default_queue_prefix(),
-        "base".parse().unwrap(),
-        None,
-        Default::default(),
-    );
-    let mut desired = Hub::new(&scope(), options.clone(), Code::of_archive("0.1.0", "aa")).desired();
-    desired.extend(base.desired(&scope(), &options));
-    for resource in desired.resources().cloned() {
-        survey
-            .observed
-            .insert(resource.id(), Reading::Present(Box::new(resource)));
-    }
-    survey.saved = SavedOptions::of(&scope(), &survey.observed, survey.now);
-    survey
-}
-
-#[test]
-fn with_a_hub_only_clusters_that_are_not_on_the_bus_move() {
-    let mut survey = with_hub();
-    add_template(&mut survey, "base");
-    add_template(&mut survey, "other");
-    add_queue(&mut survey, "karpenter-third", &[]);
-    add_rule(
-        &mut survey,
-        "karpenter-spot-interruption",
-        spot(),
-        &[("karpenter-sqs", arn("karpenter-third"))],
-    );
-    let found = discovery(&survey).unwrap();
-    assert_eq!(
-        commands(&found),
-        ["kibus add-cluster third --adopt", "kibus add-cluster other"]
-    );
-    let registered = |name: &str| {
-        found
-            .queues
-            .iter()
-            .find(|queue| queue.name.as_str() == name)
-            .unwrap()
-            .is_registered
-    };
-    assert!(registered("base") && !registered("other"));
-}
-
-#[test]
-fn nobody_reads_is_said_only_on_evidence() {
-    let depth = |waiting, in_flight| Depth { waiting, in_flight };
-    let activity = |sent, empty_receives| {
-        Fact::Present(QueueActivity {
-            sent,
-            empty_receives,
-            ..QueueActivity::default()
-        })
-    };
-    for (case, activity, samples, expected) in [
-        ("read", activity(5, 4_320), vec![], None),
-        (
-            "not read",
-            activity(5, 0),
-            vec![],
-            Some("nothing has read `base` in the last day: its Karpenter receives no Spot warnings. "),
-        ),
-        (
-            "seldom",
-            activity(5, 3),
-            vec![],
-            Some("`base` was read 3 times in the last day: "),
-        ),
-        (
-            "denied",
-            Fact::Unreadable(denied("cloudwatch:GetMetricData")),
-            vec![],
-            None,
-        ),
-        ("no data", Fact::Absent, vec![depth(0, 0)], None),
-        (
-            "no data, and messages that wait",
-            Fact::Absent,
-            vec![depth(2, 0); 6],
-            Some("about 2 messages waited in `base` for a minute, and none was received: probably nothing reads it"),
-        ),
-    ] {
-        let mut survey = empty();
-        add_template(&mut survey, "base");
-        let base: QueueName = "base".parse().unwrap();
-        survey.event_rules.activity.insert(base.clone(), activity);
-        if let Some((first, later)) = samples.split_first() {
-            let state = QueueState {
-                depth: *first,
-                ..QueueState::default()
-            };
-            survey
-                .status
-                .insert(ResourceId::Queue(base.clone()), Status::Queue(state));
-            survey.tried.later.insert(base, later.to_vec());
-        }
-        let found = discovery(&survey).unwrap();
-        let warning = found.queues[0].warning();
-        match expected {
-            None => assert_eq!(warning, None, "{case}"),
-            Some(start) => assert!(warning.as_ref().unwrap().starts_with(start), "{case}: {warning:?}"),
-        }
-    }
-}
-
-#[test]
-fn an_old_queue_of_a_cluster_on_the_bus_needs_no_reader() {
-    let mut survey = with_hub();
-    add_template(&mut survey, "base");
-    let nothing = Fact::Present(QueueActivity::default());
-    survey.event_rules.activity.insert("base".parse().unwrap(), nothing);
-    let found = discovery(&survey).unwrap();
-    let warning = found.queues[0].warning().unwrap();
-    assert!(
-        warning.ends_with("when its rules are removed, it can be deleted"),
-        "{warning}"
-    );
-}
-
-#[test]
-fn a_queue_that_does_not_exist_loses_its_events() {
-    let mut survey = empty();
-    add_template(&mut survey, "base");
-    survey
-        .observed
-        .insert(ResourceId::Queue("base".parse().unwrap()), Reading::Absent);
-    let found = discovery(&survey).unwrap();
-    assert_eq!(found.queues[0].reader, Reader::NoQueue);
-    assert_eq!(commands(&found)[1], "kibus add-cluster base");
 }
 
 #[test]

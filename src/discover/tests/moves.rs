@@ -1,0 +1,90 @@
+//! The commands that move clusters to the bus.
+
+use super::*;
+
+#[test]
+fn the_commands_move_every_cluster_and_change_few_settings() {
+    let none: &[&str] = &[];
+    for (case, templates, terraform, roles, expected) in [
+        ("nothing", none, none, none, &[][..]),
+        (
+            "the template of Karpenter",
+            &["a", "b"],
+            none,
+            none,
+            &["kibus bootstrap-hub --queue-prefix ''", "kibus add-cluster a b --adopt"],
+        ),
+        (
+            "Terraform, and one of the other",
+            &["a"],
+            &["b", "c"],
+            none,
+            &[
+                "kibus bootstrap-hub --queue-prefix Karpenter-",
+                "kibus add-cluster b c --adopt",
+                "kibus add-cluster a",
+            ],
+        ),
+        (
+            "a role with a generated suffix, and one with a usual name",
+            &["a", "b", "c"],
+            none,
+            &[
+                "KarpenterIRSA-a-1A2B3C4D5E6F",
+                "b-karpenter",
+                "KarpenterIRSA-c-1A2B3C4D5E6F",
+                "c-karpenter-1A2B3C4D5E6F",
+            ],
+            &[
+                "kibus bootstrap-hub --queue-prefix ''",
+                "kibus add-cluster b c --adopt",
+                "kibus add-cluster a --controller-role KarpenterIRSA-a-1A2B3C4D5E6F --adopt",
+            ],
+        ),
+    ] {
+        let mut survey = empty();
+        for cluster in templates {
+            add_template(&mut survey, cluster);
+        }
+        for cluster in terraform {
+            let queue = format!("Karpenter-{cluster}");
+            add_queue(&mut survey, &queue, &[]);
+            add_rule(
+                &mut survey,
+                &format!("KarpenterSpotInterrupt-{cluster}-2024"),
+                spot(),
+                &[(TEMPLATE, arn(&queue))],
+            );
+        }
+        survey.role_names = Fact::Present(roles.iter().map(|role| role.parse().unwrap()).collect());
+        assert_eq!(commands(&discovery(&survey).unwrap()), expected, "{case}");
+    }
+}
+
+#[test]
+fn with_a_hub_only_clusters_that_are_not_on_the_bus_move() {
+    let mut survey = with_hub();
+    add_template(&mut survey, "base");
+    add_template(&mut survey, "other");
+    add_queue(&mut survey, "karpenter-third", &[]);
+    add_rule(
+        &mut survey,
+        "karpenter-spot-interruption",
+        spot(),
+        &[("karpenter-sqs", arn("karpenter-third"))],
+    );
+    let found = discovery(&survey).unwrap();
+    assert_eq!(
+        commands(&found),
+        ["kibus add-cluster third --adopt", "kibus add-cluster other"]
+    );
+    let registered = |name: &str| {
+        found
+            .queues
+            .iter()
+            .find(|queue| queue.name.as_str() == name)
+            .unwrap()
+            .is_registered
+    };
+    assert!(registered("base") && !registered("other"));
+}

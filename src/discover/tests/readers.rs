@@ -1,0 +1,105 @@
+//! Whether anything reads a queue.
+
+use super::*;
+
+#[test]
+fn one_rule_about_auto_scaling_tells_who_reads_a_queue() {
+    let mut survey = empty();
+    add_template(&mut survey, "base");
+    add_rule(
+        &mut survey,
+        "hooks",
+        json!({"source": ["aws.autoscaling"]}),
+        &[("1", arn("base"))],
+    );
+    let found = discovery(&survey).unwrap();
+    assert_eq!(found.queues[0].origin, Origin::NodeTerminationHandler);
+    assert_eq!((found.queues[0].replaced().count(), found.moves.len()), (0, 0));
+}
+
+#[test]
+fn nobody_reads_is_said_only_on_evidence() {
+    let depth = |waiting, in_flight| Depth { waiting, in_flight };
+    let activity = |sent, empty_receives| {
+        Fact::Present(QueueActivity {
+            sent,
+            empty_receives,
+            ..QueueActivity::default()
+        })
+    };
+    for (case, activity, samples, expected) in [
+        ("read", activity(5, 4_320), vec![], None),
+        (
+            "not read",
+            activity(5, 0),
+            vec![],
+            Some("nothing has read `base` in the last day: its Karpenter receives no Spot warnings. "),
+        ),
+        (
+            "seldom",
+            activity(5, 3),
+            vec![],
+            Some("`base` was read 3 times in the last day: "),
+        ),
+        (
+            "denied",
+            Fact::Unreadable(denied("cloudwatch:GetMetricData")),
+            vec![],
+            None,
+        ),
+        ("no data", Fact::Absent, vec![depth(0, 0)], None),
+        (
+            "no data, and messages that wait",
+            Fact::Absent,
+            vec![depth(2, 0); 6],
+            Some("about 2 messages waited in `base` for a minute, and none was received: probably nothing reads it"),
+        ),
+    ] {
+        let mut survey = empty();
+        add_template(&mut survey, "base");
+        let base: QueueName = "base".parse().unwrap();
+        survey.event_rules.activity.insert(base.clone(), activity);
+        if let Some((first, later)) = samples.split_first() {
+            let state = QueueState {
+                depth: *first,
+                ..QueueState::default()
+            };
+            survey
+                .status
+                .insert(ResourceId::Queue(base.clone()), Status::Queue(state));
+            survey.tried.later.insert(base, later.to_vec());
+        }
+        let found = discovery(&survey).unwrap();
+        let warning = found.queues[0].warning();
+        match expected {
+            None => assert_eq!(warning, None, "{case}"),
+            Some(start) => assert!(warning.as_ref().unwrap().starts_with(start), "{case}: {warning:?}"),
+        }
+    }
+}
+
+#[test]
+fn an_old_queue_of_a_cluster_on_the_bus_needs_no_reader() {
+    let mut survey = with_hub();
+    add_template(&mut survey, "base");
+    let nothing = Fact::Present(QueueActivity::default());
+    survey.event_rules.activity.insert("base".parse().unwrap(), nothing);
+    let found = discovery(&survey).unwrap();
+    let warning = found.queues[0].warning().unwrap();
+    assert!(
+        warning.ends_with("when its rules are removed, it can be deleted"),
+        "{warning}"
+    );
+}
+
+#[test]
+fn a_queue_that_does_not_exist_loses_its_events() {
+    let mut survey = empty();
+    add_template(&mut survey, "base");
+    survey
+        .observed
+        .insert(ResourceId::Queue("base".parse().unwrap()), Reading::Absent);
+    let found = discovery(&survey).unwrap();
+    assert_eq!(found.queues[0].reader, Reader::NoQueue);
+    assert_eq!(commands(&found)[1], "kibus add-cluster base");
+}
