@@ -164,8 +164,12 @@ pub trait Read: Send + Sync {
 
 /// What can be changed in one account and Region.
 pub trait Write: Send + Sync {
-    /// Reads a resource back after a write that may have been made. `None` means that it is certainly absent.
-    fn read_back(&self, id: &ResourceId) -> impl Future<Output = Result<Option<Resource>, Fault>> + Send;
+    /// Reads a resource that a refused create found. If a read may miss it because it is new, waits until a read finds it.
+    fn read_back(
+        &self,
+        id: &ResourceId,
+        waiting: Waiting<'_>,
+    ) -> impl Future<Output = Result<Option<Resource>, Fault>> + Send;
 
     /// Reads what a step must know before its write, while the steps before it are in progress. It changes nothing. A
     /// fault is left to the write, which reads again.

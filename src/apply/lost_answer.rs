@@ -18,8 +18,10 @@ pub(super) async fn write(cloud: &impl Write, op: &Op, waiting: Waiting<'_>) -> 
         answer => return answer,
     };
     let Op::Create(wanted) = op else { return Err(fault) };
-    let Ok(Some(there)) = cloud.read_back(&wanted.id()).await else {
-        return Err(fault);
+    let there = match cloud.read_back(&wanted.id(), waiting).await {
+        Ok(Some(there)) => there,
+        Err(stopped) if stopped.kind == FaultKind::Stopped => return Err(stopped),
+        Ok(None) | Err(_) => return Err(fault),
     };
     match missing(wanted, &there) {
         None => Err(fault),

@@ -69,7 +69,7 @@ use crate::wire::rest_json::{EKS, RestClient};
 use changes::Update;
 use error::failed;
 use pace::Pace;
-use wait::WaitReason;
+use wait::{Tried, WaitReason};
 
 /// One bus's account and Region on AWS.
 #[derive(Clone, Debug)]
@@ -304,8 +304,14 @@ kinds! {
 }
 
 impl Write for AwsCloud {
-    async fn read_back(&self, id: &ResourceId) -> Result<Option<Resource>, Fault> {
-        self.read(id).await
+    async fn read_back(&self, id: &ResourceId, waiting: Waiting<'_>) -> Result<Option<Resource>, Fault> {
+        let (action, unseen) = match id {
+            ResourceId::Role(_) => ("iam:GetRole", WaitReason::RoleUnknown),
+            ResourceId::Function(_) => ("lambda:GetFunction", WaitReason::FunctionUnknown),
+            _ => return self.read(id).await,
+        };
+        let read = || async { Ok(self.read(id).await?.map_or(Tried::NotYet(unseen), Tried::Done)) };
+        wait::settled(action, waiting, read).await.map(Some)
     }
 
     async fn prepare(&self, op: &Op) {

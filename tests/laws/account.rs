@@ -336,7 +336,7 @@ impl Read for Account {
 }
 
 impl Write for Account {
-    async fn read_back(&self, id: &ResourceId) -> Result<Option<Resource>, Fault> {
+    async fn read_back(&self, id: &ResourceId, _: Waiting<'_>) -> Result<Option<Resource>, Fault> {
         self.read(id).await
     }
 

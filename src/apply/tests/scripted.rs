@@ -61,7 +61,7 @@ impl Scripted<'_> {
 }
 
 impl Write for Scripted<'_> {
-    async fn read_back(&self, _: &ResourceId) -> Result<Option<Resource>, Fault> {
+    async fn read_back(&self, _: &ResourceId, _: Waiting<'_>) -> Result<Option<Resource>, Fault> {
         unreachable!("no create is answered with \"exists\"")
     }
 
