@@ -1,25 +1,23 @@
 //! Passes requests on to an emulator.
 
-use std::net::Ipv4Addr;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
+use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
 use hyper::Request;
 use hyper::Response;
 use hyper::body::Bytes;
-use hyper::client::conn::http1::handshake;
 use hyper::header::{CONTENT_LENGTH, HeaderMap};
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tokio::runtime::Runtime;
 
 use super::{Answer, Broken};
 use crate::support::emulator::secret;
 
 /// Sends a request to the server on this port, with the server's secret if the caller is its root user.
 pub(crate) async fn forward(server: u16, request: Request<Bytes>) -> Result<Answer, Broken> {
-    let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, server)).await?;
-    let (mut sender, connection) = handshake(TokioIo::new(stream)).await?;
-    tokio::spawn(async move { drop(connection.await) });
     let (mut parts, body) = request.into_parts();
     if parts.headers.contains_key(CONTENT_LENGTH) {
         parts.headers.insert(CONTENT_LENGTH, body.len().into());
@@ -27,10 +25,37 @@ pub(crate) async fn forward(server: u16, request: Request<Bytes>) -> Result<Answ
     if let Some(secret) = secret(server).filter(|_| is_root(&parts.headers)) {
         parts.headers.insert("x-amz-security-token", secret.parse()?);
     }
-    let request = Request::from_parts(parts, Full::new(body));
-    let (parts, body) = sender.send_request(request).await?.into_parts();
-    Ok(Response::from_parts(parts, body.collect().await?.to_bytes()))
+    let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+    parts.uri = format!("http://127.0.0.1:{server}{path}").parse()?;
+    parts.extensions.clear();
+    let answer = CLIENT.request(Request::from_parts(parts, Full::new(body)));
+    RUNTIME
+        .spawn(async {
+            let (parts, body) = answer.await?.into_parts();
+            Ok(Response::from_parts(parts, body.collect().await?.to_bytes()))
+        })
+        .await?
 }
+
+/// The client of all tests, because a connection costs an emulator more than a request.
+static CLIENT: LazyLock<Client<HttpConnector, Full<Bytes>>> = LazyLock::new(|| {
+    Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(IDLE)
+        .build_http()
+});
+
+/// How long a connection is kept. No emulator closes it earlier.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// Where the connections live. The runtime of a test ends with the test.
+static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .unwrap()
+});
 
 /// Whether the emulator takes the caller for the root user, by the key id alone. Users and roles have their own tokens.
 fn is_root(headers: &HeaderMap) -> bool {
