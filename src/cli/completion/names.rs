@@ -83,8 +83,9 @@ impl Names {
         let (Some(global), Some(runtime)) = (global(words), runtime()) else {
             return Vec::new();
         };
-        // Also without the process that asked.
-        let names = runtime.block_on(async { timeout(LONGEST, self.read_from_aws(&global)).await });
+        // The process that asked is the first to give up, because it also ends what the credentials started. This limit is for
+        // a process that was killed.
+        let names = runtime.block_on(async { timeout(2 * LONGEST, self.read_from_aws(&global)).await });
         // A lookup of a host may still run.
         runtime.shutdown_background();
         names.ok().flatten().unwrap_or_default()
