@@ -102,8 +102,13 @@ scenarios! {
     first_hub
     foreign_version
     interrupted
+    interrupted_probe
     interrupted_redrive
     json
+    killed
+    killed_removal
+    killed_teardown
+    marked_queues
     message_size
     no_answer
     no_tag_conditions
