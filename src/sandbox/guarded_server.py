@@ -5,10 +5,12 @@
 #
 # With the argument `watched` the emulator ends when its standard input is closed. The kernel closes it when the process
 # that holds it ends for any reason; the emulator and its functions (its process group) are then killed.
+import contextlib
 import hmac
 import json
 import os
 import re
+import resource
 import signal
 import sys
 import threading
@@ -48,11 +50,9 @@ def guarded(app, checks_signatures):
     async def guard(scope, receive, send):
         if scope["type"] == "lifespan" or allowed(scope, checks_signatures):
             await app(scope, receive, send)
-        elif scope["type"] == "http":
+        else:
             await send({"type": "http.response.start", "status": 403, "headers": [(b"content-type", b"text/plain")]})
             await send({"type": "http.response.body", "body": b"the sandbox answers only requests with its secret\n"})
-        else:
-            await send({"type": "websocket.close", "code": 1008})
 
     return guard
 
@@ -74,11 +74,9 @@ def watch():
 
 if "watched" in sys.argv:
     threading.Thread(target=watch, daemon=True).start()
-# The emulator parses its arguments, too.
-sys.argv = sys.argv[:1]
-
 BaseHTTPRequestHandler.parse_request = parse_guarded
 
+import uvicorn  # noqa: E402
 from ministack import app as emulator  # noqa: E402
 from ministack.services import sqs  # noqa: E402
 
@@ -96,5 +94,21 @@ def list_dead_letter_source_queues(data, url):
 
 sqs._HANDLERS.setdefault("ListDeadLetterSourceQueues", list_dead_letter_source_queues)
 
-emulator.app = guarded(emulator.app, emulator.AUTH)
-emulator.main()
+# Each running function takes some files and connections.
+_, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+with contextlib.suppress(OSError, ValueError):
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+# The emulator's own choice of an HTTP server takes a multiple of the time for each request.
+uvicorn.run(
+    guarded(emulator.app, emulator.AUTH),
+    host=os.environ["BIND_HOST"],
+    port=int(os.environ["GATEWAY_PORT"]),
+    loop="asyncio",
+    http="httptools",
+    ws="none",
+    log_level="warning",
+    date_header=False,
+    server_header=False,
+    timeout_keep_alive=75,
+    timeout_graceful_shutdown=1,
+)
