@@ -1,5 +1,6 @@
 //! The rules that a write must keep.
 
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use kibus::model::name::{KmsKey, QueueName};
@@ -51,7 +52,7 @@ pub(super) fn can_use(
             if !uses {
                 continue;
             }
-            let text = policy.document.compact();
+            let text = LazyCell::new(|| policy.document.compact());
             let pair = |key| {
                 let id = ResourceId::RolePolicy(policy.role.clone(), policy.name.clone());
                 (id, ResourceId::Queue(queue.name.clone()), key)
