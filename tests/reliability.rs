@@ -77,7 +77,7 @@ fn a_name_of_no_test_is_found() {
     };
     for (cell, problems) in [
         ("`reliability::every_behavior_of_aws_has_one_row`", &[] as &[&str]),
-        ("`scenario::settling`", &[]),
+        ("`scenario::eventual_consistency`", &[]),
         (
             "`kibus::router::laws::conserved_and_isolated`",
             &["S1: `kibus::router::laws::conserved_and_isolated` is not a test"],

@@ -22,11 +22,11 @@ const LEFT_OUT: &[(&str, &str)] = &[
         "policy",
         "the KMS key of its hub does not exist, so no router passes its self-test",
     ),
-    (
-        "settling",
-        "after a lost answer of CreateRole, the new role must be found for the command to go on",
-    ),
     ("status", "it shows counts of messages that were just sent"),
+    (
+        "throttled",
+        "it shows counts of throttled calls, and more calls are throttled",
+    ),
 ];
 
 /// Plays a scenario; returns the differences from its file.
