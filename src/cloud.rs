@@ -164,7 +164,8 @@ pub trait Read: Send + Sync {
 
 /// What can be changed in one account and Region.
 pub trait Write: Send + Sync {
-    /// Reads a resource that a refused create found. If a read may miss it because it is new, waits until a read finds it.
+    /// Reads a resource that exists by the refusal of a create; `None` if it is absent. If a read may miss it because it is
+    /// new, waits until a read finds it.
     fn read_back(
         &self,
         id: &ResourceId,

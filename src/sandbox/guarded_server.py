@@ -74,6 +74,7 @@ def watch():
 
 if "watched" in sys.argv:
     threading.Thread(target=watch, daemon=True).start()
+
 BaseHTTPRequestHandler.parse_request = parse_guarded
 
 import uvicorn  # noqa: E402

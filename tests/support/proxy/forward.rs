@@ -27,7 +27,6 @@ pub(crate) async fn forward(server: u16, request: Request<Bytes>) -> Result<Answ
     }
     let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
     parts.uri = format!("http://127.0.0.1:{server}{path}").parse()?;
-    parts.extensions.clear();
     let answer = CLIENT.request(Request::from_parts(parts, Full::new(body)));
     RUNTIME
         .spawn(async {
