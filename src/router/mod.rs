@@ -9,6 +9,7 @@ mod batch;
 mod cache;
 mod call_counts;
 mod clock;
+mod configuration;
 mod connection;
 mod decision;
 mod decode;

@@ -3,12 +3,10 @@
 use std::env;
 use std::io::Write;
 use std::sync::Arc;
-use std::time::Duration;
 
-use aws_config::{BehaviorVersion, SdkConfig};
-use aws_smithy_runtime_api::client::http::{SharedHttpClient, SharedHttpConnector};
-use aws_smithy_types::retry::RetryConfig;
-use aws_smithy_types::timeout::TimeoutConfig;
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
+use aws_types::SdkConfig;
+use aws_types::os_shim_internal::Env;
 use lambda_runtime::{Diagnostic, LambdaEvent, service_fn};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -17,7 +15,8 @@ use tokio::sync::OnceCell;
 use super::Router;
 use super::access_test::AwsCalls;
 use super::clock::{Clock, Deadline};
-use super::connection::{self, CONNECT};
+use super::configuration::configuration;
+use super::connection;
 use super::invocation::{route_batch, route_event};
 use super::payload::Payload;
 use super::queues::SqsQueues;
@@ -27,9 +26,6 @@ use crate::model::router_build::MARK;
 use crate::model::router_handler::{HANDLER_VARIABLE, RouterHandler};
 use crate::model::scope::Scope;
 use crate::wire::ec2;
-
-/// How long one try of a call may take.
-const TRY: Duration = Duration::from_secs(3);
 
 type AwsRouter = Router<ec2::Client, SqsQueues>;
 
@@ -46,13 +42,13 @@ struct LambdaFunction {
 /// Runs the function until Lambda ends it.
 ///
 /// # Errors
-/// When the handler of the function is not the router's, or Lambda's runtime API fails.
+/// When the handler of the function is not the router's, a variable that Lambda sets is missing, or Lambda's runtime API fails.
 pub async fn run() -> Result<(), lambda_runtime::Error> {
     let handler = env::var(HANDLER_VARIABLE)
         .map_err(|_| format!("`{HANDLER_VARIABLE}` is not set"))?
         .parse()?;
     let connector = connection::connector();
-    let config = configuration(&connector).await;
+    let config = configuration(Env::real(), &connector)?;
     connection::open(&connector, &config).await;
     let function = LambdaFunction {
         handler,
@@ -132,20 +128,6 @@ fn failed(kind: &str, message: impl Into<String>) -> Diagnostic {
         error_type: kind.to_owned(),
         error_message: message.into(),
     }
-}
-
-/// The SDK's configuration without retries, because only the router knows how much time is left.
-async fn configuration(connector: &SharedHttpConnector) -> SdkConfig {
-    let timeouts = TimeoutConfig::builder()
-        .connect_timeout(CONNECT)
-        .operation_attempt_timeout(TRY)
-        .build();
-    aws_config::defaults(BehaviorVersion::latest())
-        .http_client(connection::client(connector))
-        .retry_config(RetryConfig::disabled())
-        .timeout_config(timeouts)
-        .load()
-        .await
 }
 
 /// Writes lines to standard output, from which Lambda takes logs. No message should wait for a line that cannot be
