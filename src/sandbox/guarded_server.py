@@ -9,8 +9,10 @@ import contextlib
 import hmac
 import json
 import os
+import queue
 import re
 import resource
+import select
 import signal
 import sys
 import threading
@@ -79,7 +81,9 @@ BaseHTTPRequestHandler.parse_request = parse_guarded
 
 import uvicorn  # noqa: E402
 from ministack import app as emulator  # noqa: E402
-from ministack.services import sqs  # noqa: E402
+from ministack.core import lambda_runtime  # noqa: E402
+from ministack.core.responses import get_account_id, get_region  # noqa: E402
+from ministack.services import lambda_svc, sqs  # noqa: E402
 
 
 # The emulator lacks this call of SQS.
@@ -94,6 +98,55 @@ def list_dead_letter_source_queues(data, url):
 
 
 sqs._HANDLERS.setdefault("ListDeadLetterSourceQueues", list_dead_letter_source_queues)
+
+
+# The emulator would end functions of this name in all accounts and Regions when one of them is updated.
+def invalidate_worker(name, qualifier=None, account=None, region=None, invalidate=lambda_runtime.invalidate_worker):
+    invalidate(name, qualifier, account or get_account_id(), region or get_region())
+
+
+lambda_svc.invalidate_worker = invalidate_worker
+
+
+# When a function answers, the emulator logs what it has printed, as far as another thread has read it by then. On a busy
+# machine that thread is late, and lines are lost. Here, all that is printed by then is read.
+READS = threading.Lock()
+
+
+def readable(stream, timeout):
+    poll = select.poll()
+    poll.register(stream, select.POLLIN)
+    return poll.poll(timeout)
+
+
+def read_output(worker, stream, lines):
+    with READS:
+        while readable(stream, 0):
+            data = os.read(stream.fileno(), 65536)
+            if not data:
+                return False
+            *whole, worker.rest = (getattr(worker, "rest", b"") + data).split(b"\n")
+            for line in whole:
+                with contextlib.suppress(queue.Full):
+                    lines.put_nowait(line.decode(errors="replace"))
+        return True
+
+
+def pump_output(worker, stream, lines):
+    worker.rest = b""
+    with stream, contextlib.suppress(OSError, ValueError):
+        while readable(stream, None) and read_output(worker, stream, lines):
+            pass
+
+
+def drain_output(worker, **_):
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        read_output(worker, worker._proc.stdout, worker._stderr_queue)
+    return worker._drain_stderr()
+
+
+lambda_runtime.ProvidedWorker._pump_output = pump_output
+lambda_runtime.ProvidedWorker._drain_stderr_bounded = drain_output
 
 # Each running function takes some files and connections.
 _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
