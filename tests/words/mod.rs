@@ -1,6 +1,6 @@
 //! Retired words stay out of everything that a person reads: documentation, output, comments, and names in code.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -93,19 +93,24 @@ fn entries(list: &str) -> Vec<Entry<'_>> {
 
 /// Every retired phrase in a text, with the line where it begins, in the order of the text.
 fn retired<'a>(text: &str, entries: &[Entry<'a>]) -> Vec<(usize, &'a str)> {
-    let words = words(text);
-    let phrases: BTreeSet<&str> = entries.iter().map(|entry| entry.phrase).collect();
-    let mut found: Vec<(usize, usize, &str)> = Vec::new();
-    for phrase in phrases {
-        let wanted: Vec<String> = self::words(phrase).into_iter().map(|(word, _)| word).collect();
-        for (at, window) in words.windows(wanted.len()).enumerate() {
-            if window.iter().map(|(word, _)| word).eq(&wanted) {
-                found.push((at, window[0].1, phrase));
+    let spoken = words(text);
+    let mut phrases: BTreeMap<String, BTreeMap<&str, Vec<String>>> = BTreeMap::new();
+    for Entry { phrase, .. } in entries {
+        let mut words = words(phrase).into_iter().map(|(word, _)| word);
+        if let Some(first) = words.next() {
+            phrases.entry(first).or_default().insert(phrase, words.collect());
+        }
+    }
+    let mut found = Vec::new();
+    for (at, (word, line)) in spoken.iter().enumerate() {
+        for (phrase, rest) in phrases.get(word).into_iter().flatten() {
+            let after = spoken[at + 1..].iter().map(|(word, _)| word);
+            if after.take(rest.len()).eq(rest) {
+                found.push((*line, *phrase));
             }
         }
     }
-    found.sort_unstable();
-    found.into_iter().map(|(_, line, phrase)| (line, phrase)).collect()
+    found
 }
 
 /// The words of a text in lower case, each with its line. A mark that ends a clause is a word of its own, so that no
