@@ -83,7 +83,7 @@ import uvicorn  # noqa: E402
 from ministack import app as emulator  # noqa: E402
 from ministack.core import lambda_runtime  # noqa: E402
 from ministack.core.responses import get_account_id, get_region  # noqa: E402
-from ministack.services import lambda_svc, sqs  # noqa: E402
+from ministack.services import eks, lambda_svc, sqs  # noqa: E402
 
 
 # The emulator lacks this call of SQS.
@@ -98,6 +98,18 @@ def list_dead_letter_source_queues(data, url):
 
 
 sqs._HANDLERS.setdefault("ListDeadLetterSourceQueues", list_dead_letter_source_queues)
+
+
+# The emulator lists only the first page.
+def list_clusters(query):
+    begin = int(query.get("nextToken", 0))
+    end = begin + int(query.get("maxResults", 100))
+    names = list(eks._clusters.keys())
+    more = {"nextToken": str(end)} if end < len(names) else {}
+    return eks._json_resp(200, {"clusters": names[begin:end], **more})
+
+
+eks._list_clusters = list_clusters
 
 
 # The emulator would end functions of this name in all accounts and Regions when one of them is updated.

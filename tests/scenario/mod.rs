@@ -162,7 +162,7 @@ fn directory() -> PathBuf {
 
 /// `cargo test --test main scenario::two_hundred -- --ignored`
 #[test]
-#[ignore = "takes two minutes; a part of it runs with all tests"]
+#[ignore = "takes more than a minute; a part of it runs with all tests"]
 fn two_hundred_clusters_are_throttled() {
     let many = std::fs::read_to_string(directory().join("many_clusters.txt")).unwrap();
     let wanted = many.replace("60", "200").replace("120", "400");
