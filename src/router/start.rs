@@ -42,13 +42,14 @@ struct LambdaFunction {
 /// Runs the function until Lambda ends it.
 ///
 /// # Errors
-/// When the handler of the function is not the router's, a variable that Lambda sets is missing, or Lambda's runtime API fails.
+/// When the handler of the function is not the router's, a variable that Lambda sets is missing, or Lambda's runtime API
+/// fails.
 pub async fn run() -> Result<(), lambda_runtime::Error> {
     let handler = env::var(HANDLER_VARIABLE)
         .map_err(|_| format!("`{HANDLER_VARIABLE}` is not set"))?
         .parse()?;
     let connector = connection::connector();
-    let config = configuration(Env::real(), &connector)?;
+    let config = configuration(Env::real(), &connector).map_err(|e| e.to_string())?;
     connection::open(&connector, &config).await;
     let function = LambdaFunction {
         handler,
