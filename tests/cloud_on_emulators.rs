@@ -11,6 +11,9 @@ use kibus::model::signal::Signal;
 use kibus::plan::{FieldChange, Op, diff};
 use serde_json::json;
 
+use crate::aws_like::Server;
+use crate::support::account::Account;
+use crate::support::behaving_cloud::BehavingCloud;
 use crate::support::emulator::{Emulator, Kind};
 use crate::support::workbench::{ARCHIVES, Bench, sha256};
 
@@ -38,6 +41,19 @@ async fn e11_an_event_that_is_refused_alone_is_a_fault() {
         (fault.kind, fault.message.as_str()),
         (FaultKind::Rejected, "Not authorized for the source.")
     );
+}
+
+#[test]
+fn clusters_of_eks_are_read_beyond_the_first_page() {
+    let server = Server::shared();
+    server.runtime.block_on(async {
+        let account = "320000000002";
+        let names: Vec<String> = (1..=101).map(|number| format!("c{number}")).collect();
+        let eks = Account::new(account, server.port(), "us-west-2");
+        eks.create_eks_clusters(&names).await;
+        let read = BehavingCloud::of(account).await.cloud.eks_clusters().await.unwrap();
+        assert_eq!(read, names.iter().map(|name| name.parse().unwrap()).collect());
+    });
 }
 
 async fn law(kind: Kind) {

@@ -133,7 +133,10 @@ def readable(stream, timeout):
 
 def read_output(worker, stream, lines):
     with READS:
-        while readable(stream, 0):
+        # A function that never stops printing must not keep the lock.
+        for _ in range(16):
+            if not readable(stream, 0):
+                break
             data = os.read(stream.fileno(), 65536)
             if not data:
                 return False
