@@ -138,6 +138,8 @@ pub(super) struct Lock {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -224,6 +226,12 @@ mod tests {
         let other = File::open(home.path().join("lock")).unwrap();
         assert!(other.try_lock().is_err());
         drop(lock);
-        assert!(other.try_lock().is_ok());
+        // A process that another test starts shares the open file until it runs its program.
+        let released = async {
+            while other.try_lock().is_err() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        assert!(tokio::time::timeout(Duration::from_secs(10), released).await.is_ok());
     }
 }

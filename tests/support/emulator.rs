@@ -190,9 +190,10 @@ fn installed_moto() -> PathBuf {
             Path::new("python3"),
             &["-m", "venv", "--clear", &folder.to_string_lossy()],
         );
+        // Servers import few of the modules, and compile those themselves.
         run(
             &folder.join("bin/pip"),
-            &["install", "--quiet", "--requirement", requirements],
+            &["install", "--quiet", "--no-compile", "--requirement", requirements],
         );
         std::fs::write(&stamp, wanted).unwrap();
     }
