@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 use tokio::sync::watch;
@@ -15,6 +15,7 @@ use crate::model::name::{BusName, ClusterName, FunctionName, KmsKey, QueueName, 
 use crate::model::queue_activity::QueueActivity;
 use crate::model::resource::{FunctionMapping, FunctionSettings, Resource, ResourceId};
 use crate::model::self_test::LiveTest;
+use crate::model::settings::SettingsChange;
 use crate::model::status::{Depth, Status};
 use crate::model::tags::Tags;
 use crate::plan::Op;
@@ -70,8 +71,11 @@ pub trait Read: Send + Sync {
         queue: &QueueName,
     ) -> impl Future<Output = Result<Option<BTreeSet<QueueName>>, Fault>> + Send;
 
-    /// The buses of the account and Region, by the tags of their queues. A hint and never a proof.
+    /// The buses of the account and Region whose settings exist.
     fn buses(&self) -> impl Future<Output = Result<BTreeSet<BusName>, Fault>> + Send;
+
+    /// The writes of the hub's settings after this version, as far as the caller may know them.
+    fn settings_changes(&self, version: u64) -> impl Future<Output = Vec<SettingsChange>> + Send;
 
     /// All roles of the account.
     fn listed_roles(&self) -> impl Future<Output = Result<BTreeMap<RoleName, ListedRole>, Fault>> + Send;
@@ -159,6 +163,11 @@ pub trait Read: Send + Sync {
     fn now(&self) -> u64 {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         since.unwrap_or_default().as_secs()
+    }
+
+    /// Lets time pass before a read is repeated.
+    fn pause(&self, time: Duration) -> impl Future<Output = ()> + Send {
+        tokio::time::sleep(time)
     }
 }
 

@@ -1,12 +1,15 @@
 //! The law of reading and writing, for every kind of resource and every field: a written value is read back, a deleted
 //! resource is absent, and deleting it again is not an error.
 
+use std::collections::BTreeSet;
+
 use futures_util::future::{join, join_all};
 use kibus::cloud::{FaultKind, Probe, Read, Waiting, Write};
 use kibus::model::document::Document;
 use kibus::model::inventory::Desired;
-use kibus::model::options::{HubOptions, OrNone, UserTags};
+use kibus::model::options::{HubOptions, OrNone};
 use kibus::model::resource::{Architecture, Code, Encryption, MessageLimit, Redrive, Resource, ResourceId};
+use kibus::model::settings::{Settings, Until};
 use kibus::model::signal::Signal;
 use kibus::plan::{FieldChange, Op, diff};
 use serde_json::json;
@@ -19,6 +22,8 @@ use crate::support::workbench::{ARCHIVES, Bench, sha256};
 
 const KEY: &str = "arn:aws:kms:us-west-2:111122223333:key/1";
 const BOUNDARY: &str = "arn:aws:iam::111122223333:policy/boundary";
+/// The key of a tag that an option adds and removes.
+const USER_TAG: &str = "team/1";
 
 #[tokio::test]
 async fn written_values_are_read_back_on_ministack() {
@@ -108,7 +113,7 @@ impl Bench {
             (format!("{field} as before"), resource),
         ] {
             let from = self.cloud.read(&wanted.id()).await.unwrap().unwrap();
-            let fields = diff(wanted, &from);
+            let fields = diff(wanted, &from, &BTreeSet::from([USER_TAG.to_owned()]));
             self.write(&Op::Update {
                 from: Box::new(from),
                 to: wanted.clone(),
@@ -138,13 +143,17 @@ impl Bench {
 
 fn all_options() -> HubOptions {
     HubOptions {
-        tags: Some(UserTags::parse(&["team=a b".to_owned(), "x/y=".to_owned()]).unwrap()),
+        tag: Some(
+            ["team=a b", "x/y="]
+                .map(|tag| OrNone(Some(tag.parse().unwrap())))
+                .into(),
+        ),
         kms_key: Some(OrNone(Some(KEY.parse().unwrap()))),
         retention: Some("7200".parse().unwrap()),
         permissions_boundary: Some(OrNone(Some(BOUNDARY.parse().unwrap()))),
         role_path: Some("/team/x/".parse().unwrap()),
         memory: Some("512".parse().unwrap()),
-        architecture: Some(Architecture::Arm64),
+        arch: Some(Architecture::Arm64),
         reserved_concurrency: Some(OrNone(Some("5".parse().unwrap()))),
         log_retention: Some("30".parse().unwrap()),
         rebalance: Some(true),
@@ -157,6 +166,14 @@ fn all_options() -> HubOptions {
 fn variants(resource: &Resource) -> Vec<(String, Resource)> {
     let mut variants = Variants(resource.clone(), Vec::new());
     match resource {
+        Resource::Parameter(_) => {
+            variants.settings("options.memory", |s| s.options.memory = Some("512".parse().unwrap()));
+            variants.settings("options.tag", |s| s.options.tag = all_options().tag);
+            variants.settings("pinned_version", |s| s.pinned_version = Some(1));
+            variants.settings("old_keys", |s| {
+                s.old_keys.insert(KEY.parse().unwrap(), Until(1_800_000_000));
+            });
+        }
         Resource::Queue(_) => {
             variants.queue("retention", |q| q.retention -= 60);
             variants.queue("visibility", |q| q.visibility += 1);
@@ -242,7 +259,7 @@ fn variants(resource: &Resource) -> Vec<(String, Resource)> {
     }
     if resource.tags().is_some() {
         variants.change("tag of the user", |r| {
-            r.tags_mut().unwrap().0.insert("team/1".to_owned(), "a b".to_owned());
+            r.tags_mut().unwrap().0.insert(USER_TAG.to_owned(), "a b".to_owned());
         });
         variants.change("value of a tag", |r| {
             r.tags_mut()
@@ -271,6 +288,13 @@ macro_rules! of_kind {
 impl Variants {
     of_kind! { queue: Queue; role: Role; function: Function; mapping: EventSourceMapping; rule: Rule; }
 
+    fn settings(&mut self, field: &str, change: impl FnOnce(&mut Settings)) {
+        self.change(field, |resource| match resource {
+            Resource::Parameter(parameter) => change(parameter.settings.as_mut().unwrap()),
+            other => panic!("{} is of another kind", other.id()),
+        });
+    }
+
     fn change(&mut self, field: &str, change: impl FnOnce(&mut Resource)) {
         let mut variant = self.0.clone();
         change(&mut variant);
@@ -286,6 +310,7 @@ fn elsewhere(resource: &Resource, number: usize) -> Option<Resource> {
     let mut copy = resource.clone();
     let name = format!("{}-{number}", resource.id().name());
     match &mut copy {
+        Resource::Parameter(r) => r.name = name.parse().unwrap(),
         Resource::Queue(r) => r.name = name.parse().unwrap(),
         Resource::Role(r) => r.name = name.parse().unwrap(),
         Resource::RolePolicy(r) => r.name = name.parse().unwrap(),
@@ -302,7 +327,7 @@ fn elsewhere(resource: &Resource, number: usize) -> Option<Resource> {
 /// Whether the change requires a replacement.
 fn replaces(resource: &Resource, variant: &Resource) -> bool {
     let is_fixed = |field: &FieldChange| variant.particulars().is_fixed(&field.path);
-    diff(variant, resource).iter().any(is_fixed)
+    diff(variant, resource, &BTreeSet::new()).iter().any(is_fixed)
 }
 
 fn policy(sid: &str) -> Document {

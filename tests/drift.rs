@@ -1,5 +1,7 @@
 //! Drift: changes by others are found and fixed, and resources of others are not changed.
 
+use std::collections::BTreeSet;
+
 use aws_sdk_eventbridge::types::SqsParameters;
 use aws_sdk_lambda::primitives::Blob;
 use aws_sdk_lambda::types::{
@@ -73,7 +75,7 @@ async fn a_foreign_version_is_replaced_by_a_new_one() {
     let id = ResourceId::Function(bench.scope.router_function());
     let from = bench.cloud.read(&id).await.unwrap().unwrap();
     let to = changed.get(&id).unwrap().clone();
-    let fields = diff(&to, &from);
+    let fields = diff(&to, &from, &BTreeSet::new());
     let from = Box::new(from);
     bench.write(&Op::Update { from, to, fields }).await;
     let theirs = lambda
@@ -99,7 +101,10 @@ async fn an_alias_without_its_version_is_fixed() {
     call.send().await.unwrap();
     let id = ResourceId::Alias(bench.scope.router_function(), LIVE.to_owned());
     let read = bench.cloud.read(&id).await.unwrap().unwrap();
-    assert!(!diff(hub.get(&id).unwrap(), &read).is_empty(), "{read:?}");
+    assert!(
+        !diff(hub.get(&id).unwrap(), &read, &BTreeSet::new()).is_empty(),
+        "{read:?}"
+    );
     bench.reach(&hub).await;
 }
 
@@ -187,7 +192,7 @@ async fn only_the_planned_archive_is_uploaded() {
     let before = bench.cloud.read(&id).await.unwrap().unwrap();
     let changed = with_code(&hub, &Code::of_archive("0.2.0", sha256(ARCHIVES[1])));
     let to = changed.get(&id).unwrap().clone();
-    let fields = diff(&to, &before);
+    let fields = diff(&to, &before, &BTreeSet::new());
     let from = Box::new(before.clone());
     let fault = bench
         .cloud
@@ -208,7 +213,7 @@ async fn l10_only_the_planned_code_is_published() {
     let mut alias = before.as_alias().unwrap().clone();
     alias.settings.memory = 512;
     let to = Resource::Alias(alias);
-    let fields = diff(&to, &before);
+    let fields = diff(&to, &before, &BTreeSet::new());
     let from = Box::new(before.clone());
     let update = Op::Update { from, to, fields };
     let call = lambda.update_function_code().function_name("kibus-router");
@@ -377,7 +382,11 @@ async fn foreign_settings_on_the_hub_are_found_and_removed() {
         let mut seen = Vec::new();
         for resource in hub.resources().filter(|resource| resource.id().kind() == kind) {
             let read = bench.cloud.read(&resource.id()).await.unwrap().unwrap();
-            seen.extend(diff(resource, &read).into_iter().map(|field| field.path));
+            seen.extend(
+                diff(resource, &read, &BTreeSet::new())
+                    .into_iter()
+                    .map(|field| field.path),
+            );
         }
         for path in expected {
             assert!(seen.iter().any(|found| found == path), "{name}: {path} among {seen:?}");

@@ -14,7 +14,6 @@ mod errors;
 mod hostile;
 mod laws;
 mod links;
-mod migration;
 mod module_arrows;
 mod move_over;
 mod options;

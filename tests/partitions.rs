@@ -72,7 +72,7 @@ fn cluster(scope: &Scope, options: &HubOptions) -> Desired {
         role,
         versions,
     );
-    cluster.desired(scope, options)
+    cluster.desired(scope, &options.clone().into())
 }
 
 fn key(options: &HubOptions) -> Option<&KmsKey> {

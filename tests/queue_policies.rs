@@ -33,9 +33,9 @@ fn policies(lock: Option<bool>) -> BTreeMap<QueueName, Document> {
     };
     let hub = Hub::new(&scope, options.clone(), Code::of_archive("0.1.0", "aa"));
     let name = "c".repeat(100).parse().unwrap();
-    let cluster = Cluster::new(&scope, &hub.queue_prefix(), name, None, ClusterOptions::default());
+    let cluster = Cluster::new(&scope, &options.queue_prefix(), name, None, ClusterOptions::default());
     let mut desired = hub.desired();
-    desired.extend(cluster.desired(&scope, &options));
+    desired.extend(cluster.desired(&scope, &options.into()));
     let policy = |resource: &Resource| match resource {
         Resource::Queue(queue) => Some((queue.name.clone(), queue.policy.clone()?)),
         _ => None,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The document's tables: the letter of the ids, and how many there are.
-const TABLES: [(char, u32); 11] = [
+const TABLES: [(char, u32); 12] = [
     ('S', 27),
     ('E', 13),
     ('L', 21),
@@ -17,6 +17,7 @@ const TABLES: [(char, u32); 11] = [
     ('H', 13),
     ('R', 10),
     ('P', 13),
+    ('N', 6),
 ];
 
 /// A row of the document.

@@ -1,6 +1,8 @@
 //! If the answer to a create is lost, the SDK repeats the call, and AWS answers "exists". The existing resource is then
 //! the one that the first call created.
 
+use std::collections::BTreeSet;
+
 use crate::cloud::{Fault, FaultKind, Waiting, Write};
 use crate::model::field::FieldValue;
 use crate::model::resource::Resource;
@@ -36,8 +38,10 @@ pub(super) async fn write(cloud: &impl Write, op: &Op, waiting: Waiting<'_>) -> 
 
 /// The missing settings of a partly created resource; `None` if kibus does not manage it, or if it has other settings.
 fn missing(wanted: &Resource, there: &Resource) -> Option<Vec<FieldChange>> {
-    let fields = diff(wanted, there);
+    let fields = diff(wanted, there, &BTreeSet::new());
     let ours = match (wanted.tags(), there.tags()) {
+        // One call writes all settings of a hub: others than these are those of another run.
+        _ if matches!(wanted, Resource::Parameter(_)) => fields.is_empty(),
         (Some(wanted), Some(there)) => wanted.get(BUS).is_some() && wanted.get(BUS) == there.get(BUS),
         // A kind without tags counts only if it has all settings.
         _ => fields.is_empty(),

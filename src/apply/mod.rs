@@ -14,6 +14,7 @@ use tokio::sync::watch;
 mod deleted_queue;
 mod lost_answer;
 mod run;
+pub mod settings_race;
 
 pub use deleted_queue::gone_or_old;
 

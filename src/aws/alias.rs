@@ -1,6 +1,6 @@
 //! Aliases of Lambda functions.
 //!
-//! An alias only moves to a version that has passed its self-test, and its description lists the versions before.
+//! An alias only moves to a version that has passed its self-test. One that fails is deleted, so that no rollback finds it.
 
 use std::collections::HashMap;
 
@@ -13,9 +13,9 @@ use super::function;
 use super::self_test;
 use super::version::{self, configuration, publish, published};
 use super::wait::Waiting;
-use crate::cloud::Fault;
+use crate::cloud::{Fault, FaultKind};
 use crate::model::name::FunctionName;
-use crate::model::resource::{Alias, History};
+use crate::model::resource::Alias;
 use crate::model::status::VersionState;
 
 /// The alias, and the state of the version that it points to, if that exists.
@@ -50,31 +50,26 @@ pub(super) async fn read(
     });
     let configuration = behind.unwrap_or_else(function::nothing);
     let number: Option<u64> = number.parse().ok();
-    let description = answer.description.unwrap_or_default();
     let weights = answer.routing_config.and_then(|r| r.additional_version_weights);
     let weights = weights.unwrap_or_default().into_iter();
-    let mut history = History::saved(&description, number);
-    history.before.retain(|number| versions.contains(number));
     let alias = Alias {
         function: name.clone(),
         name: alias.to_owned(),
         settings: published(&configuration),
         version: number,
+        moves_to: None,
         shares: weights
             .map(|(version, weight)| format!("version {version}: {weight}"))
             .collect(),
-        history,
         versions,
     };
     Ok(Some((alias, state)))
 }
 
 pub(super) async fn create(cloud: &AwsCloud, alias: &Alias, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let version = publish(cloud, alias, waiting).await?;
-    self_test::pass(cloud, alias, version, None, waiting).await?;
+    let version = published_and_tested(cloud, alias, None, waiting).await?;
     let call = cloud.lambda.create_alias().function_name(&alias.function);
     let call = call.name(&alias.name).function_version(version.to_string());
-    let call = call.description(History::default().describe(version));
     let answer = cloud.accepted("lambda:CreateAlias", waiting, || call.clone().send());
     answer.await.map(drop)
 }
@@ -85,14 +80,13 @@ pub(super) async fn update(
     Update { from, to, .. }: Update<'_, Alias>,
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
-    if let (Some(version), Some(_)) = (to.version, to.history.rolled_back_from) {
-        self_test::pass(cloud, to, version, from.version, waiting).await?;
+    if let Some(version) = to.moves_to {
+        tested(cloud, to, version, from.version, waiting).await?;
         // Newer versions stay, so that a later upgrade can use them.
-        return point(cloud, to, version, &to.history, waiting).await;
+        return point(cloud, to, version, waiting).await;
     }
-    let version = publish(cloud, to, waiting).await?;
-    self_test::pass(cloud, to, version, from.version, waiting).await?;
-    point(cloud, to, version, &to.history.moved_to(version), waiting).await?;
+    let version = published_and_tested(cloud, to, from.version, waiting).await?;
+    point(cloud, to, version, waiting).await?;
     let unused = from
         .versions
         .difference(&to.versions)
@@ -100,25 +94,55 @@ pub(super) async fn update(
     version::delete(cloud, &to.function, unused).await
 }
 
-async fn point(
+/// Publishes a version that works, while the alias points to version `live`, if it exists.
+async fn published_and_tested(
+    cloud: &AwsCloud,
+    alias: &Alias,
+    live: Option<u64>,
+    waiting: Waiting<'_>,
+) -> Result<u64, Fault> {
+    let version = publish(cloud, alias, waiting).await?;
+    match tested(cloud, alias, version, live, waiting).await {
+        Ok(()) => Ok(version),
+        Err(fault) => {
+            // Lambda answers with the live version if nothing has changed. A stop is no verdict.
+            if live != Some(version) && fault.kind == FaultKind::Rejected {
+                // The fault of the test tells more than that of the delete.
+                version::delete(cloud, &alias.function, std::iter::once(&version))
+                    .await
+                    .ok();
+            }
+            Err(fault)
+        }
+    }
+}
+
+async fn tested(
     cloud: &AwsCloud,
     alias: &Alias,
     version: u64,
-    history: &History,
+    live: Option<u64>,
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
+    let state = match live {
+        Some(live) => format!("alias `{}` stays at version {live}", alias.name),
+        None => format!("alias `{}` points to no version yet", alias.name),
+    };
+    self_test::pass(cloud, (&alias.function, version), &alias.settings, &state, waiting).await
+}
+
+async fn point(cloud: &AwsCloud, alias: &Alias, version: u64, waiting: Waiting<'_>) -> Result<(), Fault> {
     let Alias {
         function,
         name,
         settings: _, // published with the version
         version: _,  // Lambda numbers what is published
+        moves_to: _, // the version, if it exists already
         shares: _,   // kibus sets none
-        history: _,  // depends on that number
         versions: _, // the others are deleted after the move
     } = alias;
     let call = cloud.lambda.update_alias().function_name(function);
     let call = call.name(name).function_version(version.to_string());
-    let call = call.description(history.describe(version));
     // If the call leaves them out, the weights of other versions stay.
     let alone = AliasRoutingConfiguration::builder().set_additional_version_weights(Some(HashMap::new()));
     let call = call.routing_config(alone.build());

@@ -97,7 +97,7 @@ impl Intercept for CallLog {
 
 /// The name of the resource that a request is about; empty if it names none.
 fn resource(uri: &str, body: &[u8]) -> String {
-    const MEMBERS: [&str; 12] = [
+    const MEMBERS: [&str; 14] = [
         "QueueName",
         "QueueUrl",
         "QueueNamePrefix",
@@ -110,6 +110,8 @@ fn resource(uri: &str, body: &[u8]) -> String {
         "resourceArn",
         "FunctionName",
         "KeyId",
+        "Path",
+        "ResourceId",
     ];
     let path = uri.split_once("://").map_or(uri, |(_, rest)| rest);
     let path = path.split('?').next().unwrap_or_default();

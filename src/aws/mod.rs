@@ -26,6 +26,7 @@ mod log_lines;
 mod messages;
 mod pace;
 mod pages;
+mod parameter;
 mod preflight;
 mod probe;
 mod queue;
@@ -95,6 +96,7 @@ pub struct AwsCloud {
     tagging: JsonClient,
     eks: RestClient,
     metrics: JsonClient,
+    ssm: JsonClient,
     fresh_connections: fresh_connections::FreshConnections,
 }
 
@@ -143,6 +145,7 @@ impl AwsCloud {
             tagging: json(aws_json::TAGGING),
             eks: RestClient::new(&eks::config(config), EKS, further()),
             metrics: json(aws_json::METRICS),
+            ssm: json(aws_json::PARAMETERS),
             fresh_connections: fresh_connections::FreshConnections::default(),
         }
     }
@@ -293,6 +296,7 @@ macro_rules! kinds {
 
 // Each kind of resource with what its id consists of, the file that reads and writes it, and the status that is read with it.
 kinds! {
+    Parameter(name) => parameter;
     Queue(name) => queue with Queue;
     Role(name) => role;
     RolePolicy(role, name) => role_policy;

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::document::{decoded, read, read_encoded};
 use super::error::{if_present, session_role};
 use super::{
-    AwsCloud, eks, event_rules, event_source_mapping, key_policy, pages, queue_metrics, role_details, rule, tagging,
-    version,
+    AwsCloud, eks, event_rules, event_source_mapping, key_policy, pages, parameter, queue_metrics, role_details, rule,
+    tagging, version,
 };
 use crate::cloud::{Fault, ListedRole, Read, RoleDetails, Snapshot};
 use crate::model::document::Document;
@@ -15,6 +15,7 @@ use crate::model::inline_policy::InlinePolicy;
 use crate::model::name::{BusName, ClusterName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName};
 use crate::model::queue_activity::QueueActivity;
 use crate::model::resource::{FunctionMapping, FunctionSettings, ResourceId};
+use crate::model::settings::SettingsChange;
 use crate::model::tags::{self, Tags};
 
 impl Read for AwsCloud {
@@ -74,10 +75,11 @@ impl Read for AwsCloud {
     }
 
     async fn buses(&self) -> Result<BTreeSet<BusName>, Fault> {
-        let queues = tagging::queues(self, &[(tags::BUS, None)]).await?;
-        let tags = queues.into_iter().filter_map(|queue| queue.tags).flatten();
-        let named = tags.filter(|tag| tag.key == tags::BUS);
-        Ok(named.filter_map(|tag| tag.value.parse().ok()).collect())
+        Ok(parameter::buses(self).await?.into_iter().collect())
+    }
+
+    async fn settings_changes(&self, version: u64) -> Vec<SettingsChange> {
+        parameter::changes_since(self, &self.scope.settings_parameter(), version).await
     }
 
     async fn listed_roles(&self) -> Result<BTreeMap<RoleName, ListedRole>, Fault> {

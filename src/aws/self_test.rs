@@ -8,7 +8,7 @@ use super::invoke::{INVOKE, Invoked, invoke, invoke_once};
 use super::wait::{WaitReason, Waiting, pause, settling};
 use crate::cloud::{Fault, FaultKind};
 use crate::model::name::FunctionName;
-use crate::model::resource::{Alias, FunctionSettings};
+use crate::model::resource::FunctionSettings;
 use crate::model::self_test::{LiveTest, SelfTestReport, question};
 use crate::wire::aws_code;
 
@@ -51,28 +51,21 @@ fn may_pass(code: &str) -> bool {
     aws_code::is_denied(code) || aws_code::is_unauthenticated(code) || aws_code::is_absent(code)
 }
 
-/// Runs the self-test of a version. While AWS denies the router's calls, it repeats it for two minutes. The alias still
-/// points to version `live`, if it exists.
-///
-/// # Errors
-/// When a call fails: of the invocation, or one of those that the router makes. When the router does not work.
+/// Runs the self-test of a version with these settings. While AWS denies the router's calls, it repeats it for two minutes.
+/// A failure says what state things are in.
 pub(super) async fn pass(
     cloud: &AwsCloud,
-    alias: &Alias,
-    version: u64,
-    live: Option<u64>,
+    (function, version): (&FunctionName, u64),
+    settings: &FunctionSettings,
+    state: &str,
     waiting: Waiting<'_>,
 ) -> Result<(), Fault> {
     waiting.report("the published version runs its self-test");
     let verdict = allowed(tokio::time::sleep, waiting, || async {
-        let invoked = invoke(cloud, &alias.function, &version.to_string(), &question(), waiting).await?;
-        Ok(Verdict::of(invoked, &alias.settings))
+        let invoked = invoke(cloud, function, &version.to_string(), &question(), waiting).await?;
+        Ok(Verdict::of(invoked, settings))
     })
     .await?;
-    let state = match live {
-        Some(live) => format!("alias `{}` stays at version {live}", alias.name),
-        None => format!("alias `{}` points to no version yet", alias.name),
-    };
     let failed = |why: &str| {
         let message = format!("version {version} did not pass its self-test: {why}; {state}");
         rejected(INVOKE, message)

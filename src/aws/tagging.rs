@@ -14,23 +14,14 @@ struct Page {
     pagination_token: Option<String>,
 }
 
-/// A queue with its tags.
+/// A queue.
 #[derive(Debug, Deserialize)]
 pub(super) struct TaggedQueue {
     #[serde(rename = "ResourceARN")]
     pub(super) arn: Option<String>,
-    #[serde(rename = "Tags")]
-    pub(super) tags: Option<Vec<Tag>>,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "PascalCase")]
-pub(super) struct Tag {
-    pub(super) key: String,
-    pub(super) value: String,
-}
-
-/// The queues that have all of these tags, with all their tags. A tag without a value stands for every value.
+/// The queues that have all of these tags. A tag without a value stands for every value.
 pub(super) async fn queues(cloud: &AwsCloud, tags: &[(&str, Option<&str>)]) -> Result<Vec<TaggedQueue>, Fault> {
     let filters: Vec<Value> = tags
         .iter()

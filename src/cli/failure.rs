@@ -3,7 +3,7 @@
 mod apply;
 mod blocked;
 
-pub(super) use apply::{abandoned, cut_short, unfinished};
+pub(super) use apply::{abandoned, cut_short, settings_changed, unfinished};
 pub(super) use blocked::{blocked, no_single_role};
 
 use super::hub::ConnectedHub;

@@ -7,7 +7,6 @@ mod examples;
 mod failure;
 mod global;
 mod hub;
-mod options;
 mod parse;
 mod preflight;
 mod router_file;

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use super::commands::OF_OPERATORS;
 use super::hub::{ConnectedHub, Hubs};
 use super::router_file::RouterFile;
 use super::{Ending, failure, stages};
 use crate::error::{Error, ErrorKind, Hint, Invocation};
 use crate::iam::operator_policy;
-use crate::model::options::{DocumentFor, HubOption, HubOptions, OptionKey};
+use crate::model::options::HubOptions;
 use crate::plan::{Action, Plan};
 use crate::preflight::{self, Findings, PlannedCalls, PreflightItem, PreflightReport, PreflightResult, planned_calls};
 use crate::reconcile::{Blocked, Intent, NextStep, Target, architecture, needs, options_afterwards, reconcile};
@@ -144,16 +145,10 @@ fn of_error(subject: &'static str, result: PreflightResult, error: Error) -> Pre
 
 /// The command that prints the policy for this plan.
 fn policy(options: &HubOptions) -> Invocation {
-    let documents = |option: &HubOption| {
-        option
-            .row()
-            .documents
-            .filter(|of| of.from <= DocumentFor::BoundedOperator)
-    };
-    let named = HubOption::ALL.iter().filter(|option| documents(option).is_some());
-    let typed = named.filter_map(|option| Some(option.row().typed(&options.words(*option)?)));
-    let words: Vec<String> = std::iter::once("policy operator".to_owned()).chain(typed).collect();
-    Invocation::kibus(words.join(" "))
+    let mut named = options.clone();
+    named.retain(|flag| OF_OPERATORS.contains(&flag));
+    let words = ["policy operator".to_owned()].into_iter().chain(named.typed());
+    Invocation::kibus(words.collect::<Vec<_>>().join(" "))
 }
 
 fn show(hub: &ConnectedHub, intent: &Intent, report: &PreflightReport) -> Result<(), Error> {

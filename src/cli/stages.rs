@@ -4,6 +4,7 @@
 
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use tokio::sync::watch;
 
 use super::Ending;
@@ -17,6 +18,9 @@ use crate::plan::{Action, Plan};
 use crate::reconcile::{Blocked, Intent, Target, needs, reconcile};
 use crate::survey::{self, Query, Survey};
 use crate::ui::{HubReport, Report, text};
+
+/// How often a command plans, if other runs create the settings of a hub between its plan and its first change.
+const RACES: usize = 3;
 
 /// How a person agrees to changes.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -56,6 +60,8 @@ struct Planned {
     /// How long it took to apply the whole plan.
     took: Option<Duration>,
     error: Option<Error>,
+    /// Whether another run has created the settings of the hub since the plan. Nothing was changed.
+    raced: bool,
 }
 
 impl Planned {
@@ -64,11 +70,12 @@ impl Planned {
             intent: Intent::default(),
             took: None,
             error: Some(error),
+            raced: false,
         }
     }
 
     fn is_pending(&self) -> bool {
-        !self.intent.plan.is_empty()
+        self.took.is_none() && self.error.is_none() && !self.intent.plan.is_empty()
     }
 }
 
@@ -120,25 +127,23 @@ pub(super) async fn change_with(
     router: &RouterFile,
 ) -> Result<Ending, Error> {
     hubs.stop.before_changes(!consent.dry_run);
-    let surveys = hubs.each(async |hub| settled_survey(&hubs, hub, &target).await).await;
-    let mut results = Vec::new();
-    for (hub, survey) in hubs.list.iter_mut().zip(surveys) {
-        results.push(match survey {
-            Ok(survey) => {
-                let mut target = target.clone();
-                let archive = router.complete(&hub.ui, &mut target, &survey);
-                if let Some(archive) = archive.map_err(|error| consent.unchanged(error))? {
-                    hub.cloud = hub.cloud.clone().with_archive(archive);
-                }
-                planned(hub, &target, &survey, consent)
+    let everything: Vec<usize> = (0..hubs.list.len()).collect();
+    let mut results: Vec<Planned> = Vec::new();
+    let mut shown = None;
+    let mut open = everything;
+    for _ in 0..RACES {
+        for (place, result) in plan_each(&mut hubs, &open, &target, consent, router).await? {
+            match results.get_mut(place) {
+                Some(raced) => *raced = result,
+                None => results.push(result),
             }
-            Err(error) => Planned::failed(consent.unchanged(error)),
-        });
-    }
-    show(&hubs, &results, consent)?;
-    let pending = results.iter().any(Planned::is_pending);
-    let shown = consent.dry_run(pending);
-    if pending && shown.is_none() {
+        }
+        show(&hubs, &results, consent)?;
+        let pending = results.iter().any(Planned::is_pending);
+        shown = consent.dry_run(pending);
+        if !pending || shown.is_some() {
+            break;
+        }
         match confirm(&hubs, &results, consent) {
             Ok(()) => apply_all(&hubs, &mut results).await?,
             Err(error) => {
@@ -146,6 +151,10 @@ pub(super) async fn change_with(
                     result.error = Some(error.clone());
                 }
             }
+        }
+        open = (0..results.len()).filter(|place| results[*place].raced).collect();
+        if open.is_empty() {
+            break;
         }
     }
     let mut reports = Vec::new();
@@ -158,6 +167,37 @@ pub(super) async fn change_with(
         });
     }
     finish(&hubs, reports, shown.unwrap_or(Ending::Done))
+}
+
+/// Surveys these hubs and plans for them.
+async fn plan_each(
+    hubs: &mut Hubs<'_>,
+    places: &[usize],
+    target: &Target,
+    consent: Consent,
+    router: &RouterFile,
+) -> Result<Vec<(usize, Planned)>, Error> {
+    let of = places
+        .iter()
+        .map(|place| settled_survey(hubs, &hubs.list[*place], target));
+    let surveys = join_all(of).await;
+    let mut results = Vec::new();
+    for (place, survey) in places.iter().copied().zip(surveys) {
+        let hub = &mut hubs.list[place];
+        let result = match survey {
+            Ok(survey) => {
+                let mut target = target.clone();
+                let archive = router.complete(&hub.ui, &mut target, &survey);
+                if let Some(archive) = archive.map_err(|error| consent.unchanged(error))? {
+                    hub.cloud = hub.cloud.clone().with_archive(archive);
+                }
+                planned(hub, &target, &survey, consent)
+            }
+            Err(error) => Planned::failed(consent.unchanged(error)),
+        };
+        results.push((place, result));
+    }
+    Ok(results)
 }
 
 fn planned(hub: &ConnectedHub, target: &Target, survey: &Survey, consent: Consent) -> Planned {
@@ -178,6 +218,7 @@ fn planned(hub: &ConnectedHub, target: &Target, survey: &Survey, consent: Consen
         intent,
         took: None,
         error,
+        raced: false,
     }
 }
 
@@ -193,7 +234,7 @@ fn show(hubs: &Hubs<'_>, results: &[Planned], consent: Consent) -> Result<(), Er
                 .show_plan(&hub.heading, &result.intent.plan, asks, consent.dry_run)?;
         }
     }
-    for (hub, result) in planned().filter(|(_, result)| result.error.is_none()) {
+    for (hub, result) in planned().filter(|(_, result)| result.error.is_none() && result.took.is_none()) {
         hub.ui.warn_of(&result.intent, &hub.options);
     }
     if results.iter().any(Planned::is_pending) {
@@ -254,14 +295,27 @@ async fn apply_all(hubs: &Hubs<'_>, results: &mut [Planned]) -> Result<(), Error
     let interrupted = signal.unwrap_or(ErrorKind::Interrupted);
     for (((hub, result), took), outcome) in pending.into_iter().zip(times).zip(&outcomes) {
         let plan = &result.intent.plan;
+        result.raced = apply::settings_race::is_lost(plan, outcome);
+        if result.raced {
+            hub.ui.note(
+                "another run has created the settings of this hub meanwhile; planning again",
+                &[],
+            );
+        }
         result.error = match took {
             None => Some(failure::abandoned(hub, plan, interrupted, outcome)),
-            Some(_) if outcome.is_complete() => None,
+            Some(_) if outcome.is_complete() => overwritten(hub, plan).await,
             Some(_) => Some(failure::unfinished(hub, plan, outcome, interrupted)),
         };
         result.took = took.filter(|_| outcome.is_complete());
     }
     Ok(())
+}
+
+/// The error if someone else has written the settings of a hub since this command read them: one of the two is lost.
+async fn overwritten(hub: &ConnectedHub, plan: &Plan) -> Option<Error> {
+    let (id, changes) = apply::settings_race::overwritten(plan, &hub.cloud).await?;
+    Some(failure::settings_changed(hub, &id, &changes))
 }
 
 /// Applies the plan of a hub. Returns how long it took.

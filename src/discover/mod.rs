@@ -13,10 +13,9 @@ use crate::error::Hint;
 use crate::model::event_rule::{RuleTarget, rule_limit};
 use crate::model::fact::Fact;
 use crate::model::fault::Fault;
-use crate::model::inventory::Reading;
 use crate::model::name::QueueName;
 use crate::model::resource::ResourceId;
-use crate::survey::{Query, SavedOptions, Survey};
+use crate::survey::{Query, Saved, Survey};
 use found_queue::found;
 use sender::{by_queue, concerning, is_of_kibus, queue, targets};
 
@@ -111,12 +110,10 @@ pub fn discovery(survey: &Survey) -> Result<Discovery, Fault> {
 
 /// Whether the bus has a hub; `None` if that is unknown.
 fn has_hub(survey: &Survey) -> Option<bool> {
-    match &survey.saved {
-        SavedOptions::Absent => {
-            let dead_letters = ResourceId::Queue(survey.scope.dead_letter_queue());
-            (survey.observed.get(&dead_letters) == Some(&Reading::Absent)).then_some(false)
-        }
-        saved => saved.options().map(|_| true),
+    match survey.saved() {
+        Saved::Absent => Some(false),
+        Saved::Kept(_) => Some(true),
+        Saved::Bad(_) | Saved::Unreadable(_) => None,
     }
 }
 

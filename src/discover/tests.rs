@@ -13,6 +13,7 @@ use crate::model::document::Document;
 use crate::model::event_rule::EventRule;
 use crate::model::fault::FaultKind;
 use crate::model::hub::{self, Hub, default_queue_prefix};
+use crate::model::inventory::Reading;
 use crate::model::name::{ClusterName, RuleName};
 use crate::model::options::HubOptions;
 use crate::model::queue_activity::QueueActivity;
@@ -117,13 +118,12 @@ fn with_hub() -> Survey {
         Default::default(),
     );
     let mut desired = Hub::new(&scope(), options.clone(), Code::of_archive("0.1.0", "aa")).desired();
-    desired.extend(base.desired(&scope(), &options));
+    desired.extend(base.desired(&scope(), &options.clone().into()));
     for resource in desired.resources().cloned() {
         survey
             .observed
             .insert(resource.id(), Reading::Present(Box::new(resource)));
     }
-    survey.saved = SavedOptions::of(&scope(), &survey.observed, survey.now);
     survey
 }
 

@@ -35,7 +35,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::model::document::Document;
-use crate::model::options::{HubOptions, UserTags};
+use crate::model::options::HubOptions;
 use crate::model::policy::{KeyUse, replace_statements, with_key};
 use crate::model::scope::{LIVE, Scope};
 use crate::model::signal::{PROBE_SOURCE, Signal};
@@ -65,6 +65,7 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
         ("region", scope.region.as_str().into()),
         ("account", scope.account.as_str().into()),
         ("bus", scope.bus.as_str().into()),
+        ("parameter_arn", scope.parameter_arn(&scope.settings_parameter()).into()),
         ("queue_arns", queues.into()),
         ("cluster_queues_arn", scope.queues_arn(&prefix).into()),
         ("hub_queue_arn", scope.queue_arn(&scope.hub_queue()).into()),
@@ -100,7 +101,7 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
     if let Some(boundary) = options.boundary() {
         values.extend([
             ("boundary", boundary.as_str().into()),
-            ("tag_keys", tag_keys(options.tags.as_ref()).into()),
+            ("tag_keys", tag_keys(options).into()),
         ]);
         let bounded = include_str!("../../templates/policies/operator-bounded-role.json");
         replace_statements(&mut policy, &["KibusRouterRole"], &template::fill(bounded, &values));
@@ -164,11 +165,9 @@ fn of_region(scope: &Scope, policy: &str) -> Document {
 }
 
 /// The keys of the tags that kibus writes: its own, and the user's.
-fn tag_keys(user: Option<&UserTags>) -> Vec<String> {
-    let user = user.map(UserTags::tags).unwrap_or_default();
-    std::iter::once(format!("{NAMESPACE}*"))
-        .chain(user.0.into_keys())
-        .collect()
+fn tag_keys(options: &HubOptions) -> Vec<String> {
+    let own = [format!("{NAMESPACE}*")];
+    own.into_iter().chain(options.tags().0.into_keys()).collect()
 }
 
 /// The beginnings of the names of actions that read. The tests hold that no other action of an operator reads, except

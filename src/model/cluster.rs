@@ -8,11 +8,11 @@ use super::hub;
 use super::inventory::Desired;
 use super::karpenter::KarpenterVersion;
 use super::name::{ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
-use super::options::{ClusterOptions, HubOptions, UserTags};
-use super::policy;
-use super::policy::queue_policy;
+use super::options::ClusterOptions;
+use super::policy::{self, KeyUse, queue_policy};
 use super::resource::{Resource, ResourceId, RolePolicy};
 use super::scope::Scope;
+use super::settings::Settings;
 use super::tags::{CLUSTER, Tags};
 
 /// How long the router acts on what it last read of a queue's tags, at most.
@@ -51,10 +51,10 @@ impl Cluster {
         }
     }
 
-    /// Its desired resources, on a hub with these options.
-    #[must_use]
-    pub fn desired(&self, scope: &Scope, hub: &HubOptions) -> Desired {
-        let user = self.options.tags.as_ref().map(UserTags::tags).unwrap_or_default();
+    /// Its desired resources, on a hub with these settings.
+    pub fn desired(&self, scope: &Scope, settings: &Settings) -> Desired {
+        let hub = &settings.options;
+        let user = self.options.tags().tags();
         let tags = Tags::of(&scope.bus)
             .with(CLUSTER, self.name.as_str())
             .with_all(&user)
@@ -72,7 +72,12 @@ impl Cluster {
             Resource::RolePolicy(RolePolicy {
                 role: role.clone(),
                 name: scope.controller_policy(&self.name),
-                document: self.controller_document(scope, hub.key()),
+                document: policy::with_old_keys(
+                    self.controller_document(scope, hub.key()),
+                    KeyUse::Receive,
+                    scope,
+                    &settings.old_keys(),
+                ),
             })
         });
         std::iter::once(queue).chain(policy).collect()
@@ -113,7 +118,7 @@ mod tests {
             role,
             options,
         )
-        .desired(&scope(), &HubOptions::default())
+        .desired(&scope(), &Settings::default())
     }
 
     #[test]
@@ -132,7 +137,7 @@ mod tests {
         let tags = desired.resources().find_map(Resource::tags).unwrap();
         assert_eq!(tags.controller_role(), Some("a,b".parse().unwrap()));
         assert_eq!(tags.cluster_of(&scope().bus), Some("base".parse().unwrap()));
-        let saved = ClusterOptions::saved(tags).unwrap();
+        let saved = ClusterOptions::saved(tags);
         assert_eq!(saved.karpenter_version, Some("0.32.1".parse().unwrap()));
     }
 }

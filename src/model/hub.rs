@@ -1,4 +1,4 @@
-//! The hub: from its options to its desired resources.
+//! The hub: from its settings to its desired resources.
 
 mod queue;
 
@@ -9,13 +9,14 @@ use super::inventory::Desired;
 use super::name::{QueueName, QueuePrefix, RuleName};
 use super::options::HubOptions;
 use super::policy;
-use super::policy::queue_policy;
+use super::policy::{KeyUse, queue_policy};
 use super::resource::{
-    Alias, Code, EventSourceMapping, Extras, Function, FunctionSettings, History, LogGroup, Logging, Queue, Redrive,
+    Alias, Code, EventSourceMapping, Extras, Function, FunctionSettings, LogGroup, Logging, Parameter, Queue, Redrive,
     Resource, ResourceId, Role, RolePolicy, Rule, Target,
 };
 use super::router_function::router_handler::RouterHandler;
 use super::scope::{LIVE, Scope};
+use super::settings::Settings;
 use super::signal::{OptIn, Signal};
 use super::tags::{CLUSTER, Tags};
 
@@ -44,70 +45,74 @@ pub(crate) const MAXIMUM_CONCURRENCY: u32 = 5;
 /// The longest retention of SQS, in seconds. The age of a dead letter counts from its first send.
 const DEAD_LETTER_RETENTION: u32 = 1_209_600;
 
-/// A hub with every option decided.
+/// A hub with every setting decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hub {
     scope: Scope,
-    options: HubOptions,
+    settings: Settings,
     code: Code,
 }
 
 impl Hub {
-    /// The hub of a bus with these options and this code of its function.
-    #[must_use]
-    pub fn new(scope: &Scope, options: HubOptions, code: Code) -> Self {
+    /// The hub of a bus with these settings and this code of its function.
+    pub fn new(scope: &Scope, settings: impl Into<Settings>, code: Code) -> Self {
         Self {
             scope: scope.clone(),
-            options,
+            settings: settings.into(),
             code,
         }
     }
 
-    /// The prefix of cluster queues.
-    #[must_use]
-    pub fn queue_prefix(&self) -> QueuePrefix {
-        self.options.queue_prefix()
+    fn options(&self) -> &HubOptions {
+        &self.settings.options
     }
 
     /// Its desired resources.
     #[must_use]
     pub fn desired(&self) -> Desired {
         let settings = self.function_settings();
+        let policy = policy::router(&self.scope, &self.options().queue_prefix(), self.options().key());
         let mut desired: Desired = [
+            Resource::Parameter(Parameter {
+                name: self.scope.settings_parameter(),
+                settings: Ok(self.settings.clone()),
+                version: 0,
+                tags: self.tags(),
+            }),
             Resource::Queue(self.dead_letter_queue()),
             Resource::Queue(self.hub_queue()),
             Resource::Queue(cluster_queue(
                 &self.scope,
                 self.scope.probe_queue(),
-                &self.options,
+                self.options(),
                 self.tags().with(CLUSTER, PROBE_CLUSTER),
             )),
             Resource::Role(self.role()),
             Resource::RolePolicy(RolePolicy {
                 role: self.scope.router_role(),
                 name: self.scope.router_policy(),
-                document: policy::router(&self.scope, &self.queue_prefix(), self.options.key()),
+                document: policy::with_old_keys(policy, KeyUse::Route, &self.scope, &self.settings.old_keys()),
             }),
             Resource::LogGroup(LogGroup {
                 name: self.scope.router_log_group(),
-                retention_days: Some(self.options.log_retention().days()),
+                retention_days: Some(self.options().log_retention().days()),
                 tags: self.tags(),
             }),
             Resource::Function(Function {
                 name: self.scope.router_function(),
                 settings: settings.clone(),
-                reserved_concurrency: self.options.reserved(),
+                reserved_concurrency: self.options().reserved(),
                 failed_update: None,
                 failed: None,
-                tags: self.tags().with_all(&self.options.saved_tags()),
+                tags: self.tags(),
             }),
             Resource::Alias(Alias {
                 function: self.scope.router_function(),
                 name: LIVE.to_owned(),
                 settings,
                 version: None,
+                moves_to: None,
                 shares: BTreeSet::new(),
-                history: History::default(),
                 versions: BTreeSet::new(),
             }),
             Resource::EventSourceMapping(EventSourceMapping {
@@ -134,7 +139,7 @@ impl Hub {
     /// receives after which a message is a dead letter (Lambda developer guide, "Configuring scaling behavior for SQS
     /// event source mappings").
     fn maximum_concurrency(&self) -> u32 {
-        self.options
+        self.options()
             .reserved()
             .map_or(MAXIMUM_CONCURRENCY, |reserved| reserved.min(MAXIMUM_CONCURRENCY))
     }
@@ -142,15 +147,11 @@ impl Hub {
     fn signals(&self) -> impl Iterator<Item = Signal> {
         Signal::ALL
             .into_iter()
-            .filter(|signal| has_rule(&self.options, *signal))
+            .filter(|signal| has_rule(self.options(), *signal))
     }
 
     fn tags(&self) -> Tags {
-        let tags = Tags::of(&self.scope.bus);
-        match &self.options.tags {
-            Some(user) => tags.with_all(&user.tags()).with_all(&user.memory()),
-            None => tags,
-        }
+        Tags::of(&self.scope.bus).with_all(&self.options().tags().tags())
     }
 
     fn dead_letter_queue(&self) -> Queue {
@@ -158,39 +159,35 @@ impl Hub {
             retention: DEAD_LETTER_RETENTION,
             redrive_allow: Some(queue_policy::redrive_from(&self.scope, &self.scope.hub_queue())),
             policy: Some(self.queue_policy(&self.scope.dead_letter_queue())),
-            ..queue(
-                self.scope.dead_letter_queue(),
-                self.options.key(),
-                self.tags().with_all(&self.options.saved_tags()),
-            )
+            ..queue(self.scope.dead_letter_queue(), self.options().key(), self.tags())
         }
     }
 
     fn hub_queue(&self) -> Queue {
         Queue {
-            retention: self.options.retention().seconds(),
+            retention: self.options().retention().seconds(),
             visibility: 6 * FUNCTION_TIMEOUT,
             redrive: Some(Redrive {
                 dead_letters: self.scope.queue_arn(&self.scope.dead_letter_queue()),
                 max_receives: RECEIVES,
             }),
             policy: Some(self.queue_policy(&self.scope.hub_queue())),
-            ..queue(self.scope.hub_queue(), self.options.key(), self.tags())
+            ..queue(self.scope.hub_queue(), self.options().key(), self.tags())
         }
     }
 
     /// The policy of the hub queue or the dead-letter queue.
     fn queue_policy(&self, queue: &QueueName) -> Document {
         let rules: BTreeSet<RuleName> = self.signals().map(|signal| self.scope.rule(signal)).collect();
-        queue_policy::hub_queue(&self.scope, queue, rules.iter(), self.options.senders())
+        queue_policy::hub_queue(&self.scope, queue, rules.iter(), self.options().senders())
     }
 
     fn role(&self) -> Role {
         Role {
             name: self.scope.router_role(),
-            path: self.options.role_path(),
+            path: self.options().role_path(),
             trust: policy::router_trust(),
-            permissions_boundary: self.options.boundary().cloned(),
+            permissions_boundary: self.options().boundary().cloned(),
             tags: self.tags(),
         }
     }
@@ -199,15 +196,15 @@ impl Hub {
         FunctionSettings {
             role: self
                 .scope
-                .role_arn(&self.options.role_path(), &self.scope.router_role()),
+                .role_arn(&self.options().role_path(), &self.scope.router_role()),
             runtime: "provided.al2023".to_owned(),
-            architecture: self.options.architecture(),
+            architecture: self.options().architecture(),
             handler: RouterHandler {
                 bus: self.scope.bus.clone(),
-                prefix: self.queue_prefix(),
+                prefix: self.options().queue_prefix(),
             }
             .to_string(),
-            memory: self.options.memory().get(),
+            memory: self.options().memory().get(),
             timeout: FUNCTION_TIMEOUT,
             environment: BTreeMap::new(),
             code: self.code.clone(),
@@ -253,6 +250,7 @@ pub fn has_rule(options: &HubOptions, signal: Signal) -> bool {
 #[must_use]
 pub fn ids(scope: &Scope) -> Vec<ResourceId> {
     let mut ids = vec![
+        ResourceId::Parameter(scope.settings_parameter()),
         ResourceId::Queue(scope.dead_letter_queue()),
         ResourceId::Queue(scope.hub_queue()),
         ResourceId::Queue(scope.probe_queue()),

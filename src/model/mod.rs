@@ -21,6 +21,7 @@ pub mod region;
 pub mod resource;
 pub mod router_function;
 pub mod scope;
+pub mod settings;
 pub mod signal;
 pub mod tags;
 pub mod time;

@@ -4,12 +4,13 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::document::Document;
-use super::options::{ClusterOptions, HubOptions, UserTags};
+use super::options::UserTag;
 use super::policy;
 use super::policy::inline_policy::{InlinePolicy, space};
 use super::router_function::router_handler::RouterHandler;
 use super::router_function::self_test::{LiveTest, SelfTestReport};
 use super::scope::tests::scope;
+use super::settings::Settings;
 use super::tags::{BUS, CLUSTER, CONTROLLER_ROLE, Tags};
 
 /// Text of any characters, with those that control a terminal or a reader more often.
@@ -97,22 +98,7 @@ pub(crate) fn any_json_text() -> impl Strategy<Value = String> {
 
 /// Tags of kibus with any values.
 fn any_tags() -> impl Strategy<Value = Tags> {
-    const KEYS: [&str; 14] = [
-        BUS,
-        CLUSTER,
-        CONTROLLER_ROLE,
-        "kibus:option:tag",
-        "kibus:option:memory",
-        "kibus:option:arch",
-        "kibus:option:retention",
-        "kibus:option:log-retention",
-        "kibus:option:queue-prefix",
-        "kibus:option:role-path",
-        "kibus:option:kms-key",
-        "kibus:option:permissions-boundary",
-        "kibus:option:karpenter-version",
-        "kibus:option:rebalance",
-    ];
+    const KEYS: [&str; 4] = [BUS, CLUSTER, CONTROLLER_ROLE, "team"];
     let tag = (prop::sample::select(&KEYS[..]), any_text());
     prop::collection::vec(tag, 0..6)
         .prop_map(|tags| tags.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
@@ -120,19 +106,18 @@ fn any_tags() -> impl Strategy<Value = Tags> {
 
 proptest! {
     #[test]
-    fn tags_are_options_or_an_error_that_names_the_tag(tags in any_tags()) {
-        let shown = [
-            HubOptions::saved(&tags).err().map(|bad| bad.to_string()),
-            ClusterOptions::saved(&tags).err().map(|bad| bad.to_string()),
-        ];
-        for message in shown.into_iter().flatten() {
-            prop_assert!(message.starts_with("tag `kibus:option:"), "{message}");
-            prop_assert!(!message.contains(char::is_control), "{message:?}");
+    fn any_text_is_settings_or_an_error(text in any_json_text(), options in any_json()) {
+        for text in [text, json!({"format": 1, "options": options}).to_string()] {
+            if let Err(bad) = Settings::read(&text) {
+                prop_assert!(!bad.to_string().contains(char::is_control), "{bad:?}");
+            }
         }
-        let given: Vec<String> = tags.0.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        let _ = UserTags::parse(&given);
-        for value in tags.0.values() {
-            let _ = value.parse::<RouterHandler>();
+    }
+
+    #[test]
+    fn any_tag_is_one_of_a_user_or_refused(tags in any_tags()) {
+        for (key, value) in tags.0 {
+            let _ = (format!("{key}={value}").parse::<UserTag>(), value.parse::<RouterHandler>());
         }
     }
 

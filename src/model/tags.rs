@@ -1,4 +1,4 @@
-//! Tags, in which kibus saves ownership and options: there is no state file.
+//! Tags. They say whose a resource is, and decide nothing else.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,8 +23,6 @@ pub const MARK_COUNTS: Duration = Duration::from_secs(180);
 pub const ROUTER_VERSION: &str = "kibus:router-version";
 /// The SHA-256 of the archive that kibus uploaded to the function, in hex.
 pub const ROUTER_SHA256: &str = "kibus:router-sha256";
-/// The prefix of a saved option's key: `kibus:option:` and the flag's name.
-pub const OPTION: &str = "kibus:option:";
 
 /// The tags of a resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -99,12 +97,6 @@ impl Tags {
     #[must_use]
     pub fn controller_role(&self) -> Option<RoleName> {
         self.get(CONTROLLER_ROLE)?.replace(':', ",").parse().ok()
-    }
-
-    /// The value of a saved option, by the name of its flag.
-    #[must_use]
-    pub fn option(&self, flag: &str) -> Option<&str> {
-        self.get(&format!("{OPTION}{flag}"))
     }
 
     /// The same, with a saved controller role. A role's name may hold `,`, which a tag may not: `:` stands for

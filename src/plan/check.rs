@@ -125,10 +125,10 @@ fn aliases(change: &Change) -> Option<(&Alias, &Alias)> {
 
 fn settings_rolled_back(_: &Scope, change: &Change, _: &Observed) -> Option<Refusal> {
     let (live, wanted) = aliases(change)?;
-    wanted.history.rolled_back_from?;
+    wanted.moves_to?;
     let fields = other_settings(&change.fields, live, wanted);
     (!fields.is_empty()).then(|| Refusal::OtherSettings {
-        version: wanted.version.unwrap_or_default(),
+        version: wanted.moves_to.unwrap_or_default(),
         fields,
     })
 }
@@ -136,7 +136,7 @@ fn settings_rolled_back(_: &Scope, change: &Change, _: &Observed) -> Option<Refu
 /// Whether an older router would replace the live one. What the function has besides was never live.
 fn older_router(_: &Scope, change: &Change, _: &Observed) -> Option<Refusal> {
     let (live, wanted) = aliases(change)?;
-    if wanted.history.rolled_back_from.is_some() {
+    if wanted.moves_to.is_some() {
         return None;
     }
     let (live, offered) = (&live.settings.code.version, &wanted.settings.code.version);
@@ -161,23 +161,24 @@ fn version(text: &str) -> (Vec<u64>, bool) {
 #[must_use]
 pub fn rollback_conflicts(from: &Alias, to: &Alias) -> BTreeSet<String> {
     let (from_resource, to_resource) = (Resource::Alias(from.clone()), Resource::Alias(to.clone()));
-    other_settings(&diff(&to_resource, &from_resource), from, to)
+    other_settings(&diff(&to_resource, &from_resource, &BTreeSet::new()), from, to)
 }
 
-/// What a rollback would change beside the code and the memory. The handler of a version (its environment, if
-/// kibus 0.1.0 published it) names the queues that it sends to, its role must still exist, and a rollback would also
-/// restore layers or a network that it had.
+/// What a rollback would change beside the code and the memory. The handler of a version names the queues that it sends to,
+/// its role must still exist, and a rollback would also restore variables, layers or a network that it had.
 fn other_settings(fields: &[FieldChange], live: &Alias, wanted: &Alias) -> BTreeSet<String> {
     let serves = RouterHandler::of(&wanted.settings);
     let serves_the_same = serves.is_some() && serves == RouterHandler::of(&live.settings);
     let decides = |change: &&FieldChange| match FunctionField::at(&change.path) {
         Some(FunctionField::Role | FunctionField::LoggingGroup | FunctionField::LoggingFormat) => true,
-        Some(FunctionField::Handler | FunctionField::Environment) => {
-            !(serves_the_same && RouterHandler::is_in(&change.path))
-        }
-        Some(FunctionField::Layers | FunctionField::Network | FunctionField::FileSystems | FunctionField::KmsKey) => {
-            change.to != FieldValue::Unset
-        }
+        Some(FunctionField::Handler) => !serves_the_same,
+        Some(
+            FunctionField::Environment
+            | FunctionField::Layers
+            | FunctionField::Network
+            | FunctionField::FileSystems
+            | FunctionField::KmsKey,
+        ) => change.to != FieldValue::Unset,
         Some(
             FunctionField::Runtime
             | FunctionField::Architecture

@@ -7,9 +7,9 @@ use crate::model::field::FieldValue;
 use crate::model::resource::Resource;
 use crate::model::tags::{NAMESPACE, Tags};
 
-/// The fields whose observed value is not the desired one, in the order of the resource's fields; tags last.
-#[must_use]
-pub fn diff(wanted: &Resource, observed: &Resource) -> Vec<FieldChange> {
+/// The fields whose observed value is not the desired one, in the order of the resource's fields; tags last. Of the tags that
+/// kibus did not set, those with the keys `untagged` are removed.
+pub fn diff(wanted: &Resource, observed: &Resource, untagged: &BTreeSet<String>) -> Vec<FieldChange> {
     let observed_fields = observed.fields().into_iter();
     let mut left: BTreeMap<String, FieldValue> = observed_fields.map(|field| (field.path, field.value)).collect();
     let mut changes = Vec::new();
@@ -22,25 +22,17 @@ pub fn diff(wanted: &Resource, observed: &Resource) -> Vec<FieldChange> {
     let only_observed = left.into_iter().filter(|(_, from)| *from != FieldValue::Unset);
     changes.extend(only_observed.map(|(path, from)| FieldChange::new(path, from, FieldValue::Unset)));
     if let (Some(wanted), Some(observed)) = (wanted.tags(), observed.tags()) {
-        changes.extend(tag_changes(wanted, observed));
+        changes.extend(tag_changes(wanted, observed, untagged));
     }
     changes
 }
 
-/// Desired tags that differ, and tags to remove: those of kibus, and those that are saved as the user's. Kibus does not
-/// change other tags.
-fn tag_changes(wanted: &Tags, observed: &Tags) -> Vec<FieldChange> {
-    let chosen: BTreeSet<&str> = observed.option("tag").unwrap_or_default().split_whitespace().collect();
-    let ours = |key: &str| key.starts_with(NAMESPACE) || chosen.contains(key);
-    let mut keys: Vec<&String> = wanted.0.keys().collect();
-    keys.extend(
-        observed
-            .0
-            .keys()
-            .filter(|key| ours(key) && !wanted.0.contains_key(*key)),
-    );
-    keys.into_iter()
-        .filter(|key| wanted.get(key) != observed.get(key))
+/// Desired tags that differ, and tags to remove: those of kibus, and those to be removed. Kibus does not change other tags.
+fn tag_changes(wanted: &Tags, observed: &Tags, untagged: &BTreeSet<String>) -> Vec<FieldChange> {
+    let leaves =
+        |key: &&String| (key.starts_with(NAMESPACE) || untagged.contains(*key)) && !wanted.0.contains_key(*key);
+    let keys = wanted.0.keys().chain(observed.0.keys().filter(leaves));
+    keys.filter(|key| wanted.get(key) != observed.get(key))
         .map(|key| FieldChange::of_tag(key, observed.get(key), wanted.get(key)))
         .collect()
 }

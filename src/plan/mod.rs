@@ -53,15 +53,15 @@ impl Plan {
 /// # Panics
 /// When a desired resource was never read: only "absent" may plan a create.
 #[must_use]
-pub fn plan(scope: &Scope, wanted: &Desired, observed: &Observed) -> Plan {
-    let owners = owner::Owners::new(scope, wanted, observed);
+pub fn plan(scope: &Scope, desired: &Desired, observed: &Observed) -> Plan {
+    let owners = owner::Owners::new(scope, desired, observed);
     let mut changes = Vec::new();
     let mut unknown = Vec::new();
-    for id in wanted.ids() {
+    for id in desired.ids() {
         assert!(observed.get(id).is_some(), "{id} is desired and was never read");
     }
     for (id, seen) in observed.iter() {
-        match (wanted.get(id), seen) {
+        match (desired.get(id), seen) {
             (_, Reading::Unreadable(_)) => unknown.push(id.clone()),
             (None, Reading::Absent) => {}
             (Some(wanted), Reading::Absent) => changes.push(Change::create(owners.of(wanted), wanted.clone())),
@@ -69,7 +69,7 @@ pub fn plan(scope: &Scope, wanted: &Desired, observed: &Observed) -> Plan {
                 changes.push(Change::delete(owners.of(observed), observed.as_ref().clone()));
             }
             (Some(wanted), Reading::Present(observed)) => {
-                let mut fields = diff(wanted, observed);
+                let mut fields = diff(wanted, observed, desired.untagged(id));
                 if !fields.is_empty() {
                     let mut wanted = wanted.clone();
                     keep_versions(observed, &mut wanted, &mut fields);
@@ -79,26 +79,33 @@ pub fn plan(scope: &Scope, wanted: &Desired, observed: &Observed) -> Plan {
             }
         }
     }
-    policies_go_with_their_role(&mut changes, &owners, wanted, observed);
+    policies_go_with_their_role(&mut changes, &owners, desired, observed);
     order::ordered(scope, changes, unknown)
 }
 
-/// Decides which versions are kept when an alias moves to the function's current settings: the ones in the history of
-/// `wanted`. The others that kibus published are deleted, and a field of the change says so. A rollback deletes none.
+/// How many versions before the live one are kept.
+const KEPT: usize = 2;
+
+/// Decides which versions are kept when an alias moves to the function's current settings: the live one, which may get a
+/// successor, and those before it. A field of the change says which are deleted. A move to an existing version deletes none.
 fn keep_versions(observed: &Resource, wanted: &mut Resource, fields: &mut Vec<FieldChange>) {
     let (Resource::Alias(from), Resource::Alias(to)) = (observed, wanted) else {
         return;
     };
-    if to.history.rolled_back_from.is_some() {
+    to.versions = from.versions.clone();
+    // An alias that is left where it is has no version among its fields.
+    for moved in fields.iter_mut().filter(|field| field.is_of(AliasField::Version)) {
+        moved.from = from.version.map(|version| version.to_string()).into();
+    }
+    if to.moves_to.is_some() {
         return;
     }
-    let publishes = |field: &FieldChange| !field.is_of(AliasField::Shares) && !field.is_of(AliasField::Rollback);
-    to.history.before = from.kept(fields.iter().any(publishes));
-    to.versions = from.versions.clone();
-    // A version that was rolled back may be the one to move to: Lambda does not publish the same twice.
-    let rolled_back = from.history.rolled_back_from;
-    to.versions
-        .retain(|number| to.history.before.contains(number) || rolled_back == Some(*number));
+    let publishes = fields.iter().any(|field| !field.is_of(AliasField::Shares));
+    let count = if publishes { KEPT } else { KEPT + 1 };
+    let kept: BTreeSet<u64> = from.version.into_iter().chain(from.before()).take(count).collect();
+    // A later version may be the one to move to, after a rollback: Lambda does not publish the same twice.
+    let later = |number: &u64| from.version.is_some_and(|live| live < *number);
+    to.versions.retain(|number| kept.contains(number) || later(number));
     if to.versions != from.versions {
         let list =
             |versions: &BTreeSet<u64>| FieldValue::from(versions.iter().map(u64::to_string).collect::<BTreeSet<_>>());
@@ -125,7 +132,7 @@ fn policies_go_with_their_role(
             && roles.contains(&policy.role)
             && let Some(before) = observed.resource(&id)
         {
-            let fields = diff(resource, before);
+            let fields = diff(resource, before, wanted.untagged(&id));
             changes.retain(|change| change.id != id);
             changes.push(Change {
                 action: Action::Replace,

@@ -2,15 +2,17 @@
 
 mod advice;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::finding::FindingCode;
 use crate::error::listed;
 use crate::model::name::{
-    BusName, ClusterName, FunctionName, KmsKey, Partition, PermissionsBoundary, QueueName, Region, RoleName, RuleName,
+    BusName, ClusterName, FunctionName, KmsKey, Partition, QueueName, Region, RoleName, RuleName,
 };
+use crate::model::options::UserTags;
 use crate::model::resource::{PolicyName, ResourceId};
 use crate::model::scope::{LIVE, Scope};
+use crate::model::settings::LONGEST;
 
 /// The maximum size of all inline policies of a role together, in characters (IAM user guide, "IAM and STS character
 /// quotas"); the quota cannot be raised.
@@ -103,18 +105,16 @@ pub enum Refusal {
         /// The Region of the queues.
         region: Region,
     },
-    /// Messages wait that may be under an old key.
-    #[error("messages that may be encrypted with an old key wait in {}", counts(.queues))]
-    MessagesUnderOldKey {
-        /// The queues, with their approximate numbers of messages.
-        queues: BTreeMap<QueueName, u64>,
-    },
-    /// Queues have an old key, or changed so shortly ago that they may still use it.
+    /// The settings of the hub do not fit into their parameter.
     #[error(
-        "an old key may still encrypt messages in {}, whose settings change now or changed in the last two minutes",
-        listed(.queues)
+        "the settings of the hub would have {length} characters, and a parameter of the standard tier holds {LONGEST}{}",
+        sizes(.tags)
     )]
-    OldKeyInUse { queues: BTreeSet<QueueName> },
+    TooLongSettings {
+        length: usize,
+        /// The user's tags, which take most of them.
+        tags: UserTags,
+    },
     /// The live router is newer than the one that would replace it.
     #[error("router {live} is live, which is newer than {offered}")]
     OlderRouter {
@@ -162,53 +162,14 @@ pub enum Refusal {
         role: RoleName,
         policy: PolicyName,
     },
-    /// The saved option would take a role's permissions boundary from it.
-    #[error(
-        "role `{role}` has permissions boundary `{live}`, and the saved option is {}",
-        .saved.as_ref().map_or_else(|| "none".to_owned(), |saved| format!("`{saved}`"))
-    )]
-    UnconfirmedBoundary {
-        role: RoleName,
-        live: PermissionsBoundary,
-        saved: Option<PermissionsBoundary>,
-    },
-    /// A role is missing, and tags do not agree on its permissions boundary, or only one tag names it.
-    #[error("role `{role}` is missing, and {}", boundary_of_tags(.saved.as_ref(), .copy.as_ref()))]
-    UnconfirmedNewRole {
-        role: RoleName,
-        /// The boundary that the dead-letter queue has saved.
-        saved: Option<PermissionsBoundary>,
-        /// The boundary that the function has saved, if that is another copy.
-        copy: Option<Option<PermissionsBoundary>>,
-    },
-    /// A resource contradicts the saved option, which decides who may do what.
-    #[error("{of} has {live}, and the saved option is {saved}")]
-    UnconfirmedOption {
-        /// The saved option, as one types it.
-        saved: String,
-        /// The option as the resource has it.
-        live: String,
-        of: Box<ResourceId>,
-        /// What the next command sets: this option and all others that a resource contradicts, as the resources have them,
-        /// and what the command line has set of these options.
-        keep: String,
-    },
-    /// The saved option would let others send to a queue, while the hub queue is locked.
-    #[error(
-        "queue `{0}` would accept other senders, because the saved option is --lock-queues=false; the hub queue is locked"
-    )]
-    UnconfirmedUnlock(QueueName),
     /// The change needs a new version of the router, and a rollback is kept.
     #[error(
-        "version {version} of the router is live after a rollback from version {from}, and a new version is needed to \
-         change: {}",
+        "a rollback keeps version {version} of the router live, and a new version is needed to change: {}",
         listed(.fields)
     )]
     RollbackKept {
-        /// The live version.
+        /// The pinned version.
         version: u64,
-        /// The version that was rolled back.
-        from: u64,
         /// The settings that would change.
         fields: BTreeSet<String>,
         /// The given options, as one types them.
@@ -227,21 +188,16 @@ impl Refusal {
             Self::NotManaged { id, .. } | Self::ForeignStatements(id) | Self::OthersPolicy { id, .. } => id.clone(),
             Self::OthersQueue { queue, .. }
             | Self::HubQueue(_, queue)
-            | Self::UnconfirmedUnlock(queue)
             | Self::AdoptedKey { queue, .. }
             | Self::AdoptedDeadLetters { queue, .. } => ResourceId::Queue(queue.clone()),
             Self::PrefixInUse { .. }
             | Self::EmptyPrefix(_)
             | Self::KeyElsewhere { .. }
-            | Self::MessagesUnderOldKey { .. }
-            | Self::OldKeyInUse { .. } => return None,
+            | Self::TooLongSettings { .. } => return None,
             Self::RouterRole { role, policy }
             | Self::UnconfirmedRole { role, policy, .. }
             | Self::UnconfirmedRemoval { role, policy, .. } => ResourceId::RolePolicy(role.clone(), policy.clone()),
-            Self::NoRoleSpace { role, .. }
-            | Self::UnconfirmedBoundary { role, .. }
-            | Self::UnconfirmedNewRole { role, .. } => ResourceId::Role(role.clone()),
-            Self::UnconfirmedOption { of, .. } => of.as_ref().clone(),
+            Self::NoRoleSpace { role, .. } => ResourceId::Role(role.clone()),
             Self::ForeignTargets { rule, .. } => ResourceId::Rule(rule.clone()),
             Self::FunctionFailed { function, .. } => ResourceId::Function(function.clone()),
             Self::TooMuchReserved { .. } | Self::OtherSettings { .. } => ResourceId::Function(scope.router_function()),
@@ -251,15 +207,11 @@ impl Refusal {
         })
     }
 
-    /// Whether an option must confirm what a tag says about this cluster, or about the hub.
+    /// Whether an option must confirm what a tag says about this cluster.
     #[must_use]
     pub(super) fn is_unconfirmed(&self, of: Option<&ClusterName>) -> bool {
         match self {
             Self::UnconfirmedRole { cluster, .. } | Self::UnconfirmedRemoval { cluster, .. } => of == Some(cluster),
-            Self::UnconfirmedBoundary { .. }
-            | Self::UnconfirmedNewRole { .. }
-            | Self::UnconfirmedOption { .. }
-            | Self::UnconfirmedUnlock(_) => of.is_none(),
             _ => false,
         }
     }
@@ -277,38 +229,33 @@ impl Refusal {
             Self::TooMuchReserved { .. }
             | Self::EmptyPrefix(_)
             | Self::KeyElsewhere { .. }
-            | Self::MessagesUnderOldKey { .. }
-            | Self::OldKeyInUse { .. }
+            | Self::TooLongSettings { .. }
             | Self::RollbackKept { .. }
             | Self::OtherSettings { .. } => FindingCode::OptionNotApplicable,
             Self::OlderRouter { .. } => FindingCode::NewerRouter,
             Self::FunctionFailed { .. } => FindingCode::FunctionFailed,
             Self::RouterRole { .. } => FindingCode::RouterRole,
             Self::UnconfirmedRole { .. } => FindingCode::ControllerPolicyMissing,
-            Self::UnconfirmedBoundary { .. } => FindingCode::RoleChanged,
-            Self::UnconfirmedNewRole { .. } => FindingCode::RoleMissing,
-            Self::UnconfirmedRemoval { .. } | Self::UnconfirmedOption { .. } | Self::UnconfirmedUnlock(_) => {
-                FindingCode::TagsChanged
-            }
+            Self::UnconfirmedRemoval { .. } => FindingCode::TagsChanged,
         }
     }
 }
 
-fn counts(queues: &BTreeMap<QueueName, u64>) -> String {
-    let counts = queues.iter().map(|(queue, count)| format!("`{queue}` (about {count})"));
-    counts.collect::<Vec<_>>().join(", ")
-}
-
-fn boundary_of_tags(saved: Option<&PermissionsBoundary>, copy: Option<&Option<PermissionsBoundary>>) -> String {
-    let name = |boundary: Option<&PermissionsBoundary>| {
-        boundary.map_or_else(|| "none".to_owned(), |boundary| format!("`{boundary}`"))
-    };
-    match copy {
-        Some(copy) => format!(
-            "the tags of the dead-letter queue and of the function name different permissions boundaries for it: {} and {}",
-            name(saved),
-            name(copy.as_ref())
-        ),
-        None => format!("only one tag names its permissions boundary: {}", name(saved)),
+/// How many characters each tag takes, the longest first.
+fn sizes(tags: &UserTags) -> String {
+    let mut sizes: Vec<(usize, &String)> = tags
+        .0
+        .iter()
+        .map(|(key, value)| ((key.chars().chain(value.chars())).count(), key))
+        .collect();
+    sizes.sort_by(|a, b| b.cmp(a));
+    let sizes = sizes
+        .iter()
+        .take(3)
+        .map(|(size, key)| format!("tag `{key}` takes {size}"));
+    let sizes: Vec<String> = sizes.collect();
+    match sizes.is_empty() {
+        true => String::new(),
+        false => format!("; {}", sizes.join(", ")),
     }
 }

@@ -149,9 +149,9 @@ fn takes(change: &Change, action: &str) -> bool {
 /// How the names of the calls begin that an action takes.
 fn verbs(action: Action) -> impl Iterator<Item = &'static &'static str> {
     const READS: &[&str] = &["Describe", "Get", "List"];
-    const CREATES: &[&str] = &["Create", "Invoke", "Pass", "Publish", "Put", "Tag"];
+    const CREATES: &[&str] = &["Add", "Create", "Invoke", "Pass", "Publish", "Put", "Tag"];
     const UPDATES: &[&str] = &[
-        "Invoke", "Pass", "Publish", "Put", "Remove", "Set", "Tag", "Untag", "Update",
+        "Add", "Invoke", "Pass", "Publish", "Put", "Remove", "Set", "Tag", "Untag", "Update",
     ];
     const DELETES: &[&str] = &["Delete", "Remove"];
     let verbs: [&[&str]; 2] = match action {
@@ -185,6 +185,8 @@ fn sets(change: &Change, name: &str, field: &str) -> bool {
 fn kind(action: &str) -> Option<Kind> {
     let (service, name) = action.split_once(':')?;
     match service {
+        "ssm" if name == "GetParametersByPath" => None,
+        "ssm" => Some(Kind::Parameter),
         "sqs" if name.ends_with("Queues") || name.contains("Message") => None,
         "sqs" => Some(Kind::Queue),
         "events" => Some(Kind::Rule),
@@ -206,6 +208,7 @@ fn resource(scope: &Scope, options: &HubOptions, change: &Change, action: &str) 
     let role = |role| scope.role_arn(&options.role_path(), role);
     match &change.id {
         ResourceId::Function(_) if action == PASS => role(&scope.router_role()),
+        ResourceId::Parameter(name) => scope.parameter_arn(name),
         ResourceId::Queue(name) => scope.queue_arn(name),
         ResourceId::Role(name) | ResourceId::RolePolicy(name, _) => role(name),
         // Only calls about tags take the ARN without its end (CloudWatch Logs user guide, "Identity-based policies").
@@ -269,7 +272,7 @@ impl Requests {
                     set("iam:PermissionsBoundary", vec![boundary.to_string()]);
                 }
             }
-            Kind::Queue | Kind::LogGroup | Kind::Function | Kind::Alias => {}
+            Kind::Parameter | Kind::Queue | Kind::LogGroup | Kind::Function | Kind::Alias => {}
         }
         context
     }

@@ -10,10 +10,11 @@ use crate::model::cluster::Cluster;
 use crate::model::fact::Fact;
 use crate::model::inventory::{Desired, Observed, Reading};
 use crate::model::name::{ClusterName, QueueName, QueuePrefix, RoleName};
-use crate::model::options::{ClusterOptions, HubOptions};
+use crate::model::options::ClusterOptions;
 use crate::model::other_setup::usual_queues;
 use crate::model::queue_policy::is_locked;
 use crate::model::resource::{Queue, Resource, ResourceId};
+use crate::model::settings::Settings;
 use crate::model::tags::Tags;
 use crate::plan::finding::{self, Finding};
 use crate::plan::{Action, Change, Refusal};
@@ -79,12 +80,12 @@ pub(super) fn options(
 /// locked or missing has none, so a tag alone neither removes a lock nor adds a sender.
 pub(super) fn cluster(
     survey: &Survey,
-    hub: &HubOptions,
+    hub: &Settings,
     name: ClusterName,
     role: Option<RoleName>,
     options: ClusterOptions,
 ) -> Cluster {
-    let mut cluster = Cluster::new(&survey.scope, &hub.queue_prefix(), name, role, options);
+    let mut cluster = Cluster::new(&survey.scope, &hub.options.queue_prefix(), name, role, options);
     if cluster.options.adopt() && !cluster.options.drop_old_senders() {
         let live = survey.observed.queue(cluster.queue.clone());
         let policy = live.and_then(|queue| queue.policy.as_ref());
@@ -117,7 +118,7 @@ pub(super) fn take_left_behind(survey: &Survey, target: &Target, observed: &mut 
 }
 
 pub(super) fn is_adopted(tags: &Tags) -> bool {
-    ClusterOptions::saved(tags).is_ok_and(|saved| saved.adopt())
+    ClusterOptions::saved(tags).adopt()
 }
 
 /// The queues that a plan may take over: those of clusters for which that is asked, without any tag of kibus.

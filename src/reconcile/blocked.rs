@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::NothingToAdopt;
+use super::{NothingToAdopt, hub};
 use crate::model::fact::Fact;
 use crate::model::fault::Fault;
 use crate::model::name::{ClusterName, QueueName, RoleName};
-use crate::model::options::BadSavedOption;
-use crate::model::resource::{NoRollbackVersion, ResourceId};
+use crate::model::resource::{NoRollbackVersion, ParameterName, ResourceId};
+use crate::model::settings::BadSettings;
 use crate::plan::Refusal;
+use crate::survey::Survey;
 
 /// Why nothing can be planned.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,8 +25,15 @@ pub enum Blocked {
     Unreadable(ResourceId, Box<Fault>),
     /// A question that is not about one resource failed; the text names the operation, like "list the roles".
     CallFailed(&'static str, Box<Fault>),
-    /// A saved option is invalid.
-    BadSavedOption(BadSavedOption),
+    /// The parameter with the settings of the hub holds something else.
+    BadSettings {
+        parameter: ParameterName,
+        bad: BadSettings,
+        /// The command that replaces damaged settings.
+        restoring: String,
+    },
+    /// Resources of the hub exist, and its settings do not. This command restores them.
+    LostSettings(String),
     /// A check refuses the request, whatever the plan.
     Refused(Vec<Refusal>),
     /// Named or saved controller roles that do not exist.
@@ -42,11 +50,21 @@ pub enum Blocked {
     NoVersion(NoRollbackVersion),
     /// The version to roll back to was deleted.
     VersionGone(u64),
+    /// Kibus did not publish the version to roll back to.
+    NotPublished(u64),
 }
 
 impl Blocked {
     pub(super) fn unreadable(id: ResourceId, fault: &Fault) -> Self {
         Self::Unreadable(id, Box::new(fault.clone()))
+    }
+
+    pub(super) fn bad_settings(survey: &Survey, bad: BadSettings) -> Self {
+        Self::BadSettings {
+            parameter: survey.scope.settings_parameter(),
+            bad,
+            restoring: hub::restoring(survey),
+        }
     }
 
     pub(super) fn call_failed(operation: &'static str, fault: &Fault) -> Self {
@@ -122,12 +140,6 @@ pub struct UnknownCluster {
     pub name: ClusterName,
     /// The registered clusters whose names are close.
     pub similar: BTreeSet<ClusterName>,
-}
-
-impl From<BadSavedOption> for Blocked {
-    fn from(bad: BadSavedOption) -> Self {
-        Self::BadSavedOption(bad)
-    }
 }
 
 impl From<Refusal> for Blocked {

@@ -1,11 +1,10 @@
-//! The findings of a check: what differs from the saved options, what blocks events, and what could not be read.
+//! The findings of a check: what differs from the settings of the hub, what blocks events, and what could not be read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::target::{HubTarget, Target};
 use super::{
-    Blocked, Case, Intent, adoption, clusters, confirm, duplicate_rule, key, live_version, names, orphan, redrive,
-    router_code,
+    Blocked, Case, Intent, adoption, clusters, duplicate_rule, key, live_version, names, orphan, redrive, router_code,
 };
 use crate::error::{Hint, Invocation};
 use crate::model::fact::Fact;
@@ -76,7 +75,7 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
     findings.extend(traffic);
     findings.extend(unreadable);
     findings.extend(survey.tried.probed.iter().filter_map(Probed::finding));
-    findings.extend(key::check(survey, case.after.key()).finding);
+    findings.extend(key::check(survey, case.after.options.key()).finding);
     findings.extend(senders(case, &by_queue));
     finding::sort(&mut findings);
     intent.findings = findings;
@@ -85,9 +84,6 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
 
 /// Findings for clusters whose queue is missing, while a controller role has their policy.
 fn orphans(survey: &Survey, target: &Target) -> Vec<Finding> {
-    if confirm::prefix(survey).is_err() {
-        return Vec::new();
-    }
     let orphans = orphan::strays(survey).into_iter().filter_map(|stray| {
         let cluster = stray.orphan?.cluster;
         target.checks(&cluster).then(|| finding::orphan(&stray.role, cluster))
@@ -97,7 +93,7 @@ fn orphans(survey: &Survey, target: &Target) -> Vec<Finding> {
 
 /// Findings for other clusters that are not registered, but of which some resource exists.
 fn missing(survey: &Survey, target: &Target, orphans: &[Finding]) -> Result<Vec<Finding>, Blocked> {
-    if survey.discovered.fault().is_some() || confirm::prefix(survey).is_err() {
+    if survey.discovered.fault().is_some() {
         return Ok(Vec::new());
     }
     let mut unregistered = names::unregistered(survey, &target.kept());

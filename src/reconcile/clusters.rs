@@ -1,6 +1,6 @@
 //! The clusters of a target: the controller role of each, and their desired resources beside those that were read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::blocked::{MissingRole, RoleOrigin, RoleSearch};
 use super::inventory::of_cluster;
@@ -12,8 +12,9 @@ use crate::model::controller_role::similar;
 use crate::model::fact::Fact;
 use crate::model::inventory::{Desired, Observed, Reading};
 use crate::model::name::{ClusterName, QueueName, RoleName};
-use crate::model::options::{BadSavedOption, ClusterOptions, HubOptions};
+use crate::model::options::ClusterOptions;
 use crate::model::resource::ResourceId;
+use crate::model::settings::Settings;
 use crate::model::tags::Tags;
 use crate::survey::Survey;
 
@@ -78,11 +79,6 @@ fn existing(survey: &Survey, cluster: &ClusterName, role: RoleName, origin: Role
     })
 }
 
-/// Whether a cluster of these has no queue.
-pub(super) fn lacks_queue(survey: &Survey, names: &BTreeSet<ClusterName>) -> bool {
-    names.iter().any(|name| survey.queue_tags(name).is_none())
-}
-
 /// The registered clusters that a target keeps as they are saved, with the tags of their queues.
 #[must_use]
 pub fn kept<'a>(survey: &'a Survey, target: &Target) -> BTreeMap<ClusterName, &'a Tags> {
@@ -101,7 +97,7 @@ pub(super) fn kept_by_queue(survey: &Survey, target: &Target) -> BTreeMap<QueueN
 }
 
 /// The clusters that are set, each with its decided role.
-pub(super) fn set(survey: &Survey, target: &Target, hub: &HubOptions) -> Result<Vec<Cluster>, Blocked> {
+pub(super) fn set(survey: &Survey, target: &Target, hub: &Settings) -> Result<Vec<Cluster>, Blocked> {
     let (mut clusters, mut missing, mut not_found) = (Vec::new(), Vec::new(), Vec::new());
     adoption::check_queues(survey, target)?;
     for (name, setting) in target.set() {
@@ -124,7 +120,7 @@ pub(super) fn set(survey: &Survey, target: &Target, hub: &HubOptions) -> Result<
                 continue;
             }
         };
-        let saved = survey.saved_tags(name).map(ClusterOptions::saved).transpose()?;
+        let saved = survey.saved_tags(name).map(ClusterOptions::saved);
         let options = adoption::options(survey, name, setting.options.clone(), saved.unwrap_or_default());
         clusters.push(adoption::cluster(survey, hub, name.clone(), role, options));
     }
@@ -142,10 +138,10 @@ pub(super) fn set(survey: &Survey, target: &Target, hub: &HubOptions) -> Result<
 pub(super) fn compared(
     survey: &Survey,
     target: &Target,
-    hub: &HubOptions,
+    hub: &Settings,
     set: &[Cluster],
     follow: bool,
-) -> Result<(Desired, Observed), BadSavedOption> {
+) -> (Desired, Observed) {
     let (scope, removes_all) = (&survey.scope, target.others == Others::Remove);
     let (mut desired, mut observed) = (Desired::default(), Observed::default());
     let mut saved = match follow || removes_all {
@@ -166,7 +162,7 @@ pub(super) fn compared(
         }
     } else {
         for (name, tags) in saved {
-            let (role, options) = (tags.controller_role(), ClusterOptions::saved(tags)?);
+            let (role, options) = (tags.controller_role(), ClusterOptions::saved(tags));
             let cluster = adoption::cluster(survey, hub, name, role, options);
             desired.extend(cluster.desired(scope, hub));
         }
@@ -175,5 +171,5 @@ pub(super) fn compared(
         observed.extend(of_cluster(survey, &cluster.name, cluster.controller_role.as_ref()));
         desired.extend(cluster.desired(scope, hub));
     }
-    Ok((desired, observed))
+    (desired, observed)
 }

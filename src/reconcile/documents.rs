@@ -1,42 +1,6 @@
 //! `policy`: what must be read for a document.
 
-use std::collections::BTreeSet;
-
-use super::confirm::in_document;
-use crate::model::name::ClusterName;
-use crate::model::options::{DocumentFor, HubOptions};
-use crate::model::resource::ResourceId;
-use crate::model::scope::Scope;
-use crate::survey::{Policies, Query, SavedOptions, Survey};
-
-/// What must be read next for a document about the hub with these given options, or about a cluster of it; an empty query ends
-/// the survey.
-#[must_use]
-pub fn needs(survey: &Survey, document: DocumentFor, given: &HubOptions, cluster: Option<&ClusterName>) -> Query {
-    let scope = &survey.scope;
-    let mut resources = BTreeSet::new();
-    let saved = match &survey.saved {
-        _ if !survey.began() => return Query::default(),
-        SavedOptions::Damaged(..) => return Query::default(),
-        SavedOptions::Unreadable(_) => None,
-        saved => {
-            let of_options = in_document(document).into_iter();
-            resources.extend(of_options.map(|(_, witness)| witness.id(scope)));
-            saved.options()
-        }
-    };
-    if saved.is_some_and(|saved| saved.kms_key.is_some()) && document != DocumentFor::ReadingOperator {
-        resources.insert(router_policy(scope));
-    }
-    if let Some(name) = cluster {
-        let options = given.clone().or(saved.cloned().unwrap_or_default());
-        resources.insert(ResourceId::Queue(scope.cluster_queue(&options.queue_prefix(), name)));
-    }
-    Query {
-        resources,
-        ..Query::default()
-    }
-}
+use crate::survey::{Policies, Query, Survey};
 
 /// What must be read for the controller roles that the queues of registered clusters name, besides the names of all roles.
 #[must_use]
@@ -49,10 +13,4 @@ pub fn needs_of_roles(survey: &Survey) -> Query {
             ..Query::default()
         },
     }
-}
-
-/// The policy of the router, which names the old keys that the hub still allows.
-#[must_use]
-pub fn router_policy(scope: &Scope) -> ResourceId {
-    ResourceId::RolePolicy(scope.router_role(), scope.router_policy())
 }

@@ -2,34 +2,26 @@
 
 use std::collections::BTreeSet;
 
-use super::target::{HubTarget, Others, RoleOption};
-use super::{Case, Request, adoption, confirm, hub, key, role_search, router_code};
+use super::target::{HubTarget, RoleOption};
+use super::{Case, Request, adoption, hub, key, role_search, router_code};
 use crate::model::name::{ClusterName, KmsKey, QueuePrefix};
-use crate::model::options::HubOptions;
 use crate::model::scope::Scope;
+use crate::model::settings::LONGEST;
 use crate::plan::{self, Refusal};
 
 /// The guards of a request, which need no plan. A request that one of them refuses is not planned, unless it is a check.
-const OF_REQUEST: &[fn(&Request<'_>) -> Vec<Refusal>] = &[
-    empty_prefix,
-    prefix_that_only_a_tag_names,
-    prefix_in_use,
-    queue_name_of_the_hub,
-];
+const OF_REQUEST: &[fn(&Request<'_>) -> Vec<Refusal>] = &[empty_prefix, prefix_in_use, queue_name_of_the_hub];
 
 /// The guards of a plan, in the order in which refusals are shown.
 const OF_PLAN: &[fn(&Case<'_>) -> Vec<Refusal>] = &[
     key_of_another_region,
     too_little_concurrency,
-    old_key_in_use,
     unsafe_changes,
     unfit_queues,
     full_role,
     role_that_only_a_tag_names,
     change_during_a_rollback,
-    option_that_only_a_tag_names,
-    key_that_only_a_tag_names,
-    queues_unlocked_by_a_tag,
+    too_long_settings,
 ];
 
 /// The refusals of a request.
@@ -44,7 +36,7 @@ pub(super) fn of_plan(case: &Case<'_>) -> Vec<Refusal> {
 
 /// Applies if the hub's policies are planned.
 fn empty_prefix(request: &Request<'_>) -> Vec<Refusal> {
-    let planned = request.target.plans_hub().then(|| request.after.queue_prefix());
+    let planned = request.target.plans_hub().then(|| request.after.options.queue_prefix());
     let refused = planned.and_then(|prefix| unnamed_queues(&request.survey.scope, &prefix));
     refused.into_iter().collect()
 }
@@ -57,19 +49,10 @@ pub fn unnamed_queues(scope: &Scope, prefix: &QueuePrefix) -> Option<Refusal> {
     refused.then(|| Refusal::EmptyPrefix(scope.region.clone()))
 }
 
-/// Clusters that are looked for by a prefix that the router does not serve. Applies if clusters change and the hub does
-/// not: else `option_that_only_a_tag_names` has the prefix with the other options.
-fn prefix_that_only_a_tag_names(request: &Request<'_>) -> Vec<Refusal> {
-    let target = request.target;
-    let clusters = !target.set().is_empty() || !target.removed().is_empty() || target.others == Others::Remove;
-    let refused = (clusters && !target.plans_hub()).then(|| confirm::prefix(request.survey).err());
-    refused.flatten().into_iter().collect()
-}
-
 /// Another prefix than that of registered clusters.
 fn prefix_in_use(request: &Request<'_>) -> Vec<Refusal> {
-    let before = request.before.as_ref().map(HubOptions::queue_prefix);
-    if before.is_none_or(|before| before == request.after.queue_prefix()) {
+    let before = request.before.as_ref().map(|before| before.options.queue_prefix());
+    if before.is_none_or(|before| before == request.after.options.queue_prefix()) {
         return Vec::new();
     }
     let mut clusters: BTreeSet<ClusterName> = request.survey.clusters().into_keys().collect();
@@ -92,7 +75,7 @@ fn queue_name_of_the_hub(request: &Request<'_>) -> Vec<Refusal> {
 /// A key that SQS does not accept. Applies if the hub is planned.
 fn key_of_another_region(case: &Case<'_>) -> Vec<Refusal> {
     let scope = &case.survey.scope;
-    let key = case.after.key().filter(|_| case.target.plans_hub());
+    let key = case.after.options.key().filter(|_| case.target.plans_hub());
     let elsewhere = key.filter(|key| !key::is_of_region(scope, key));
     let refusal = |key: &KmsKey| Refusal::KeyElsewhere {
         key: key.clone(),
@@ -104,7 +87,7 @@ fn key_of_another_region(case: &Case<'_>) -> Vec<Refusal> {
 
 /// More reserved concurrency than the account has left, as far as that was read.
 fn too_little_concurrency(case: &Case<'_>) -> Vec<Refusal> {
-    let (wanted, live) = (case.after.reserved(), hub::live_reserved(case.survey));
+    let (wanted, live) = (case.after.options.reserved(), hub::live_reserved(case.survey));
     let left = case.survey.unreserved_concurrency.present();
     let refused = left.and_then(|left| too_much_reserved(wanted, live, *left));
     refused.into_iter().collect()
@@ -120,11 +103,6 @@ fn too_much_reserved(wanted: Option<u32>, live: Option<u32>, unreserved: u32) ->
     let (wanted, live) = (wanted?, live.unwrap_or(0));
     let most = (unreserved + live).saturating_sub(UNRESERVED);
     (wanted > live && wanted > most).then_some(Refusal::TooMuchReserved { wanted, most })
-}
-
-/// Old keys that leave while messages may be under them.
-fn old_key_in_use(case: &Case<'_>) -> Vec<Refusal> {
-    case.old_keys.refusals.clone()
 }
 
 /// What this bus does not manage, another cluster's resource, a failed function, an older router, other settings.
@@ -173,39 +151,27 @@ fn change_during_a_rollback(case: &Case<'_>) -> Vec<Refusal> {
     router_code::change_during_a_rollback(case).into_iter().collect()
 }
 
-/// Saved options that no resource confirms, as far as they are not given now. Applies if the hub is planned.
-fn option_that_only_a_tag_names(case: &Case<'_>) -> Vec<Refusal> {
-    match case.target.plans_hub() {
-        true => confirm::check(case.survey, &given(case), &case.after),
-        false => Vec::new(),
-    }
-}
-
-/// Another key for clusters than the hub queue has. Applies if the hub is left as it is.
-fn key_that_only_a_tag_names(case: &Case<'_>) -> Vec<Refusal> {
-    match case.target.plans_hub() {
-        true => Vec::new(),
-        false => confirm::key_of_clusters(case.survey, &case.after, &case.plan),
-    }
-}
-
-/// Queues that a saved option unlocks. Applies if the lock is not given.
-fn queues_unlocked_by_a_tag(case: &Case<'_>) -> Vec<Refusal> {
-    confirm::locks(case.survey, &given(case), &case.plan)
-}
-
-/// The options of the hub that are given.
-fn given(case: &Case<'_>) -> HubOptions {
-    let setting = case.target.setting();
-    setting.map(|setting| setting.options.clone()).unwrap_or_default()
+/// Settings that do not fit into their parameter.
+fn too_long_settings(case: &Case<'_>) -> Vec<Refusal> {
+    let length = case.after.document().chars().count();
+    let refused = (length > LONGEST).then(|| Refusal::TooLongSettings {
+        length,
+        tags: case.after.options.tags(),
+    });
+    refused.into_iter().collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::hub::Hub;
+    use crate::model::inventory::Reading;
+    use crate::model::options::HubOptions;
+    use crate::model::resource::{Code, ResourceId};
     use crate::model::scope::tests::{scope, scope_in};
+    use crate::model::settings::Settings;
     use crate::reconcile::{ClusterSetting, HubSetting, OfferedRouter, Target};
-    use crate::survey::{SavedOptions, Survey};
+    use crate::survey::Survey;
 
     fn prefix(prefix: Option<&str>) -> HubOptions {
         HubOptions {
@@ -228,10 +194,21 @@ mod tests {
         of_request(&Request {
             survey,
             target,
-            before,
-            after,
+            before: before.map(Settings::from),
+            after: after.into(),
             follow: false,
         })
+    }
+
+    /// A survey of a hub with these options.
+    fn saving(options: &HubOptions) -> Survey {
+        let mut survey = Survey::new(scope());
+        let hub = Hub::new(&scope(), options.clone(), Code::of_archive("0.2.0", "aa")).desired();
+        let parameter = hub.get(&ResourceId::Parameter(scope().settings_parameter())).unwrap();
+        survey
+            .observed
+            .insert(parameter.id(), Reading::Present(Box::new(parameter.clone())));
+        survey
     }
 
     #[test]
@@ -244,11 +221,7 @@ mod tests {
             ("", "kibus", true),
         ] {
             let options = prefix(Some(saved));
-            let mut survey = Survey::new(scope());
-            survey.saved = SavedOptions::Kept {
-                options: options.clone(),
-                copy: false,
-            };
+            let survey = saving(&options);
             let queue = scope().cluster_queue(&saved.parse().unwrap(), &cluster.parse().unwrap());
             let refused = refusals(&survey, &add(&[cluster]), Some(options.clone()), options);
             let refused: Vec<_> = refused.iter().map(ToString::to_string).collect();
@@ -290,7 +263,7 @@ mod tests {
                 router: OfferedRouter::of_version("0.2.0"),
                 allow_downgrade: false,
                 end_rollback: false,
-                drop_old_key: false,
+                restore_settings: false,
             });
             let survey = Survey::new(scope_in("aws", region));
             let refused = refusals(&survey, &target, None, prefix(Some(after)));

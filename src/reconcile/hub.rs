@@ -1,72 +1,143 @@
-//! The hub of a target: its options, and its desired resources beside those that were read.
+//! The hub of a target: its settings before and after, and its desired resources beside those that were read.
 
-use super::inventory::{hub_exists, of_hub, saved_options};
-use super::target::{HubTarget, Target};
-use super::{ArchiveNeed, Blocked, live_version, router_code};
-use crate::model::fact::Fact;
-use crate::model::hub::Hub;
+use std::collections::BTreeSet;
+
+use super::inventory::of_hub;
+use super::target::{HubSetting, HubTarget, Target};
+use super::{ArchiveNeed, Blocked, live_version, old_key, router_code};
+use crate::model::hub::{Hub, default_queue_prefix};
 use crate::model::inventory::{Desired, Observed};
-use crate::model::options::{BadSavedOption, HubOptions};
-use crate::model::resource::{Architecture, Resource};
-use crate::model::tags::OPTION;
-use crate::survey::{SavedOptions, Survey};
+use crate::model::options::{HubOptions, OrNone, UserTags};
+use crate::model::queue_policy::is_locked;
+use crate::model::resource::{Architecture, Parameter, Resource, ResourceId};
+use crate::model::router_handler::RouterHandler;
+use crate::model::settings::{BadSettings, Settings};
+use crate::model::signal::Signal;
+use crate::model::tags::NAMESPACE;
+use crate::survey::{Saved, Survey};
 
-/// The saved options, if there are any, and those that the hub has afterwards. Fails if a target that needs a hub finds
-/// none, or if its saved options are unknown or invalid.
-pub(super) fn options(survey: &Survey, target: &Target) -> Result<(Option<HubOptions>, HubOptions), Blocked> {
-    let before = match &target.hub {
-        HubTarget::Set(setting) => saved(survey, &setting.options)?,
-        HubTarget::Remove => survey.saved.options().cloned(),
-        // The queue that saves them is missing, and is a finding.
-        HubTarget::Keep(_) if survey.saved == SavedOptions::Absent && hub_exists(survey) => None,
-        HubTarget::Keep(_) | HubTarget::Leave | HubTarget::RollBack(_) => Some(saved_options(survey)?.clone()),
+/// The settings that the hub has, if it has any, and those that it has afterwards. Fails if a target needs settings that are
+/// lost, unknown or of a newer kibus.
+pub(super) fn settings(survey: &Survey, target: &Target) -> Result<(Option<Settings>, Settings), Blocked> {
+    let before = match (&target.hub, survey.saved()) {
+        (_, Saved::Kept(settings)) => Some(settings.clone()),
+        (_, Saved::Unreadable(fault)) => return Err(Blocked::unreadable(id(survey), fault)),
+        (HubTarget::Set(setting), Saved::Bad(BadSettings::Damaged(_))) if setting.restore_settings => None,
+        (_, Saved::Bad(bad)) => return Err(Blocked::bad_settings(survey, bad.clone())),
+        (HubTarget::Remove, Saved::Absent) => None,
+        (HubTarget::Set(setting), Saved::Absent) if setting.restore_settings => None,
+        (HubTarget::Set(_) | HubTarget::Leave | HubTarget::RollBack(_), Saved::Absent)
+            if survey.has_lost_settings() =>
+        {
+            return Err(Blocked::LostSettings(restoring(survey)));
+        }
+        (HubTarget::Set(_), Saved::Absent) => None,
+        // The missing parameter is a finding, and the rest is compared with itself.
+        (HubTarget::Keep(_), Saved::Absent) if survey.has_lost_settings() => {
+            return Ok((None, live_options(survey).into()));
+        }
+        (HubTarget::Keep(_) | HubTarget::Leave | HubTarget::RollBack(_), Saved::Absent) => return Err(Blocked::NoHub),
     };
-    let after = before.clone().unwrap_or_default();
-    Ok(match target.setting() {
-        Some(setting) => (before, setting.options.clone().or(after)),
-        None => (before, after),
-    })
+    let after = match &target.hub {
+        HubTarget::Set(setting) => set(survey, setting, before.clone().unwrap_or_default()),
+        _ => before.clone().unwrap_or_default(),
+    };
+    Ok((before, after))
 }
 
-/// The saved options, if there are any. An invalid one is ignored if it is set again.
-fn saved(survey: &Survey, given: &HubOptions) -> Result<Option<HubOptions>, BadSavedOption> {
-    let SavedOptions::Damaged(_, tags) = &survey.saved else {
-        return Ok(survey.saved.options().cloned());
-    };
-    let (given, mut tags) = (given.saved_tags(), tags.clone());
-    loop {
-        match HubOptions::saved(&tags) {
-            Err(BadSavedOption { flag, .. }) if given.option(flag).is_some() => {
-                tags.0.remove(&format!("{OPTION}{flag}"));
-            }
-            other => return other.map(Some),
-        }
+fn set(survey: &Survey, setting: &HubSetting, before: Settings) -> Settings {
+    let options = setting.options.clone().or(before.options.clone());
+    Settings {
+        old_keys: old_key::after(survey, &before, options.key()),
+        pinned_version: before.pinned_version.filter(|_| !setting.end_rollback),
+        options,
     }
 }
 
-/// Whether registered clusters are affected by a change of options: by the prefix that their queues are named after, or
-/// by a key that they are encrypted with.
-pub(super) fn clusters_follow(before: Option<&HubOptions>, after: &HubOptions) -> bool {
+/// The parameter, which is known before it exists.
+pub(super) fn id(survey: &Survey) -> ResourceId {
+    ResourceId::Parameter(survey.scope.settings_parameter())
+}
+
+/// The command that restores settings that are lost: with every option in which the resources differ from the defaults.
+pub(super) fn restoring(survey: &Survey) -> String {
+    let words = ["bootstrap-hub --restore-settings".to_owned()];
+    let words = words.into_iter().chain(live_options(survey).typed());
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// The options that the resources of a hub have, where they differ from the defaults.
+fn live_options(survey: &Survey) -> HubOptions {
+    let (scope, live, default) = (&survey.scope, &survey.observed, HubOptions::default());
+    let queue = live.queue(scope.hub_queue());
+    let role = live.role(scope.router_role());
+    let function = live.function(scope.router_function());
+    let log_group = live.log_group(scope.router_log_group());
+    let is_of_user = |key: &String| !key.starts_with(NAMESPACE) && !key.starts_with("aws:");
+    let mut tags = queue.map(|queue| queue.tags.0.clone()).unwrap_or_default();
+    tags.retain(|key, _| is_of_user(key));
+    let prefix = function.and_then(|function| RouterHandler::of(&function.settings));
+    let reserved = function.and_then(|function| function.reserved_concurrency);
+    let has_rule = |signal: Signal| live.rule(scope.rule(signal)).is_some();
+    HubOptions {
+        tag: (!tags.is_empty()).then(|| UserTags(tags).given()),
+        kms_key: queue
+            .and_then(|queue| queue.encryption.key()?.parse().ok())
+            .map(|key| OrNone(Some(key))),
+        retention: queue
+            .and_then(|queue| queue.retention.to_string().parse().ok())
+            .filter(|retention| *retention != default.retention()),
+        permissions_boundary: role
+            .and_then(|role| role.permissions_boundary.clone())
+            .map(|boundary| OrNone(Some(boundary))),
+        role_path: role
+            .map(|role| role.path.clone())
+            .filter(|path| *path != default.role_path()),
+        queue_prefix: prefix
+            .map(|handler| handler.prefix)
+            .filter(|prefix| *prefix != default_queue_prefix()),
+        memory: function
+            .and_then(|function| function.settings.memory.to_string().parse().ok())
+            .filter(|memory| *memory != default.memory()),
+        arch: function
+            .map(|function| function.settings.architecture)
+            .filter(|architecture| *architecture != default.architecture()),
+        reserved_concurrency: reserved
+            .and_then(|reserved| reserved.to_string().parse().ok())
+            .map(|reserved| OrNone(Some(reserved))),
+        log_retention: log_group
+            .and_then(|group| group.retention_days?.to_string().parse().ok())
+            .filter(|retention| *retention != default.log_retention()),
+        rebalance: has_rule(Signal::Rebalance).then_some(true),
+        lock_queues: queue
+            .is_some_and(|queue| !queue.policy.as_ref().is_some_and(is_locked))
+            .then_some(false),
+    }
+}
+
+/// Whether registered clusters are affected by a change of settings: by the prefix that their queues are named after, or by a
+/// key that they are encrypted with, or were.
+pub(super) fn clusters_follow(before: Option<&Settings>, after: &Settings) -> bool {
+    let has_keys = |settings: &Settings| settings.options.kms_key.is_some() || !settings.old_keys.is_empty();
     before.is_some_and(|before| {
-        before.queue_prefix() != after.queue_prefix() || before.kms_key.is_some() || after.kms_key.is_some()
+        before.options.queue_prefix() != after.options.queue_prefix() || has_keys(before) || has_keys(after)
     })
 }
 
 /// The architecture that the router of a target runs on.
-#[must_use]
 pub fn architecture(survey: &Survey, target: &Target) -> Architecture {
     options_afterwards(survey, target).architecture()
 }
 
 /// The options that the hub of a target has afterwards, as far as they are known.
-#[must_use]
 pub fn options_afterwards(survey: &Survey, target: &Target) -> HubOptions {
-    options(survey, target).map(|(_, after)| after).unwrap_or_default()
+    settings(survey, target)
+        .map(|(_, after)| after.options)
+        .unwrap_or_default()
 }
 
 /// Why a target needs the archive of the router; `None` if it does not: nothing is deployed, or nothing that was deployed
 /// can be compared.
-#[must_use]
 pub fn archive_need(survey: &Survey, target: &Target) -> Option<ArchiveNeed> {
     match &target.hub {
         HubTarget::Leave | HubTarget::RollBack(_) | HubTarget::Remove => None,
@@ -76,8 +147,8 @@ pub fn archive_need(survey: &Survey, target: &Target) -> Option<ArchiveNeed> {
         }
         HubTarget::Set(setting) => {
             let stays = || router_code::staying(setting, survey, architecture(survey, target)).is_some();
-            // With a damaged option there is no plan.
-            Some(match options(survey, target).is_err() || stays() {
+            // Without settings there is no plan.
+            Some(match settings(survey, target).is_err() || stays() {
                 true => ArchiveNeed::Compare,
                 false => ArchiveNeed::Upload,
             })
@@ -91,23 +162,22 @@ pub(super) fn live_reserved(survey: &Survey) -> Option<u32> {
     function.reserved_concurrency
 }
 
-/// The version to roll back to.
-pub(super) fn version_to_read(survey: &Survey, version: Option<u64>) -> Option<u64> {
-    let live = live_version::alias(&survey.scope, &survey.observed)?;
-    live.rollback_target(version).ok()?
-}
-
-/// What is compared of the hub. Fails if there is no version to roll back to.
-pub(super) fn compared(survey: &Survey, target: &Target, after: &HubOptions) -> Result<(Desired, Observed), Blocked> {
+/// What is compared of the hub. Fails if there is no version to roll back to, or the pinned one is gone.
+pub(super) fn compared(
+    survey: &Survey,
+    target: &Target,
+    before: Option<&Settings>,
+    after: &Settings,
+) -> Result<(Desired, Observed), Blocked> {
     let hub = |code| Hub::new(&survey.scope, after.clone(), code).desired();
-    let desired = match &target.hub {
+    let mut desired = match &target.hub {
         HubTarget::Leave => return Ok(Default::default()),
-        HubTarget::RollBack(version) => return rolled_back(survey, *version),
+        HubTarget::RollBack(version) => return rolled_back(survey, *version, after),
         HubTarget::Remove => Desired::default(),
         HubTarget::Set(setting) => {
             let architecture = architecture(survey, target);
             let mut desired = hub(router_code::to_deploy(setting, survey, architecture));
-            match router_code::kept_rollback(setting, survey) {
+            match router_code::kept_rollback(setting, survey)? {
                 Some(live) => router_code::keep_rollback(live, survey, &mut desired),
                 None => router_code::keep_build(&setting.router, survey, architecture, &mut desired),
             };
@@ -119,25 +189,48 @@ pub(super) fn compared(survey: &Survey, target: &Target, after: &HubOptions) -> 
             desired
         }
     };
+    // The settings remember the user's tags until no resource has them.
+    let former: BTreeSet<String> = before
+        .map(|before| before.options.tags().0.into_keys().collect())
+        .unwrap_or_default();
+    for id in desired.ids().cloned().collect::<Vec<_>>() {
+        desired.untag(id, former.iter().cloned());
+    }
     Ok((desired, of_hub(survey)))
 }
 
-/// The alias, on the version to roll back to. Nothing else is compared.
-fn rolled_back(survey: &Survey, version: Option<u64>) -> Result<(Desired, Observed), Blocked> {
-    let live = live_version::alias(&survey.scope, &survey.observed).ok_or(Blocked::NoHub)?;
-    let Some(goal) = live.rollback_target(version).map_err(Blocked::NoVersion)? else {
-        return Ok(Default::default());
+/// The settings and the alias, on the version to roll back to. Nothing else is compared.
+fn rolled_back(survey: &Survey, version: Option<u64>, settings: &Settings) -> Result<(Desired, Observed), Blocked> {
+    let goal = live_version::rollback_goal(survey, version)?;
+    let alias = live_version::moved_to(survey, goal)?;
+    let Some(parameter) = survey.observed.parameter(survey.scope.settings_parameter()) else {
+        return Err(Blocked::NoHub);
     };
-    let settings = match survey.versions.get(&goal) {
-        Some(Fact::Present(settings)) => settings.clone(),
-        Some(Fact::Unreadable(fault)) => {
-            return Err(Blocked::call_failed("read the version of the router", fault));
-        }
-        Some(Fact::Absent | Fact::NotAsked) | None => return Err(Blocked::VersionGone(goal)),
+    let parameter = Parameter {
+        settings: Ok(Settings {
+            pinned_version: Some(goal),
+            ..settings.clone()
+        }),
+        ..parameter.clone()
     };
-    let desired = Desired::from_iter([Resource::Alias(live.rolled_back(goal, settings))]);
-    let id = live_version::id(&survey.scope);
-    let alias = survey.observed.get(&id).cloned();
-    let observed = alias.map(|reading| (id, reading)).into_iter().collect();
+    let desired = Desired::from_iter([Resource::Parameter(parameter), Resource::Alias(alias)]);
+    let reading = |id: &ResourceId| survey.observed.get(id).map(|reading| (id.clone(), reading.clone()));
+    let observed = desired.ids().filter_map(reading).collect();
     Ok((desired, observed))
+}
+
+/// What must be read of the published versions: the one to roll back to, or the pinned one if something else has moved the
+/// alias, and the latest after the live one.
+pub(super) fn versions_to_read(survey: &Survey, target: &Target) -> BTreeSet<u64> {
+    let Some(live) = live_version::alias(&survey.scope, &survey.observed) else {
+        return BTreeSet::new();
+    };
+    let goal = match &target.hub {
+        HubTarget::RollBack(version) => live_version::rollback_goal(survey, *version).ok(),
+        HubTarget::Set(_) | HubTarget::Keep(_) => live_version::pinned(survey),
+        HubTarget::Leave | HubTarget::Remove => None,
+    };
+    let moves = goal.filter(|goal| live.version != Some(*goal));
+    let later = live_version::pinned(survey).and(live.later());
+    moves.into_iter().chain(later.filter(|_| target.plans_hub())).collect()
 }

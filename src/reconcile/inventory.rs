@@ -10,44 +10,12 @@ use crate::model::hub;
 use crate::model::inline_policy::InlinePolicy;
 use crate::model::inventory::{Observed, Reading};
 use crate::model::name::{ClusterName, RoleName};
-use crate::model::options::HubOptions;
 use crate::model::policy;
 use crate::model::resource::{Resource, ResourceId, RolePolicy};
 use crate::model::scope::Scope;
 use crate::model::tags::Tags;
 use crate::plan;
-use crate::survey::{RolePolicies, SavedOptions, Survey};
-
-/// The options that the hub has saved. Fails if there is no hub, or if they are unknown.
-pub(super) fn saved_options(survey: &Survey) -> Result<&HubOptions, Blocked> {
-    match &survey.saved {
-        SavedOptions::Kept { options, .. } => Ok(options),
-        SavedOptions::Absent | SavedOptions::Foreign => Err(Blocked::NoHub),
-        SavedOptions::Damaged(bad, _) => Err(bad.clone().into()),
-        SavedOptions::Unreadable(fault) => {
-            let queue = ResourceId::Queue(survey.scope.dead_letter_queue());
-            Err(Blocked::unreadable(queue, fault))
-        }
-    }
-}
-
-/// Whether something of the hub exists that this bus manages, and does not only wait for its delete.
-pub(super) fn hub_stays(survey: &Survey) -> bool {
-    has_part(survey, |part| {
-        !part.tags().is_some_and(|tags| tags.being_deleted(survey.now))
-    })
-}
-
-/// Whether something of the hub exists that this bus manages, or is being deleted.
-pub(super) fn hub_exists(survey: &Survey) -> bool {
-    has_part(survey, |_| true)
-}
-
-fn has_part(survey: &Survey, counts: impl Fn(&Resource) -> bool) -> bool {
-    let hub = of_hub(survey);
-    let mut parts = hub.resources().filter(|part| counts(part));
-    parts.any(|part| plan::is_ours(&survey.scope, part, &hub))
-}
+use crate::survey::{RolePolicies, Survey};
 
 /// The resources of the hub.
 pub(super) fn of_hub(survey: &Survey) -> Observed {

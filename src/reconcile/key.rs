@@ -64,16 +64,6 @@ pub(super) fn check(survey: &Survey, key: Option<&KmsKey>) -> KeyCheck {
     }
 }
 
-/// Whether these clusters have or would have a key of the customer that the hub queue may not have: then the hub queue
-/// must be read.
-pub(super) fn changes(survey: &Survey, hub: &HubOptions, clusters: &BTreeSet<ClusterName>) -> bool {
-    let has_key = |cluster| {
-        let queue = survey.observed.queue(survey.cluster_queue(cluster));
-        queue.is_some_and(|queue| queue.encryption.key().is_some())
-    };
-    hub.key().is_some() || clusters.iter().any(has_key)
-}
-
 /// The registered clusters whose queues name no controller role and do not have the key of these options yet.
 pub(super) fn rekeyed_without_role(survey: &Survey, hub: &HubOptions) -> BTreeSet<ClusterName> {
     let mut clusters = survey.registered();

@@ -6,7 +6,6 @@ mod blocked;
 mod check;
 mod cluster;
 mod clusters;
-mod confirm;
 mod controllers;
 pub mod dead_letters;
 pub mod documents;
@@ -39,12 +38,10 @@ pub use blocked::{Blocked, MissingRole, RoleOrigin, RoleSearch, RoleSource, Unkn
 pub use check::{asks_live_router, queues_to_watch};
 pub use cluster::{ClusterSummary, Controller};
 pub use clusters::kept as checked_clusters;
-pub use confirm::{Comparison, Difference};
 pub use eks_check::permissions as permissions_for_eks;
 pub use guards::unnamed_queues;
 pub use hub::{architecture, archive_need, options_afterwards};
 pub use needs::needs;
-pub use old_key::{of_controller as old_keys_of_controller, of_router as old_keys_of_router};
 pub use role_search::SavedRoles;
 pub use router_code::{ArchiveNeed, END_ROLLBACK, OfferedRouter};
 pub use second_source::{Grant, PolicyKind, SecondSource, SecondSources, Unseen};
@@ -54,13 +51,12 @@ use crate::error::Hint;
 use crate::model::cluster::Cluster;
 use crate::model::document::Document;
 use crate::model::inventory::{Desired, Observed};
-use crate::model::options::HubOptions;
 use crate::model::resource::ResourceId;
+use crate::model::settings::Settings;
 use crate::plan::finding::Finding;
 use crate::plan::{self, Plan, Refusal};
 use crate::survey::Survey;
 use controllers::RoleCheck;
-use old_key::{Leaves, OldKeys};
 
 /// What a command will do to one hub and its clusters, or has found out about them.
 ///
@@ -68,7 +64,7 @@ use old_key::{Leaves, OldKeys};
 /// When nothing can be planned: no hub, an unreadable resource, a name that nothing has.
 pub fn reconcile(survey: &Survey, target: &Target) -> Result<Intent, Blocked> {
     known::of_hub(survey, target)?;
-    let (before, after) = hub::options(survey, target)?;
+    let (before, after) = hub::settings(survey, target)?;
     let follow = target.setting().is_some() && hub::clusters_follow(before.as_ref(), &after);
     known::of_clusters(survey, target, follow)?;
     let request = Request {
@@ -87,7 +83,7 @@ pub fn reconcile(survey: &Survey, target: &Target) -> Result<Intent, Blocked> {
     let case = Case::of(request)?;
     refusals.extend(guards::of_plan(&case));
     let mut intent = Intent {
-        warnings: warnings::of_plan(&case)?,
+        warnings: warnings::of_plan(&case),
         release: outcome::release(&case),
         unchanged: outcome::unchanged(&case)?,
         next: outcome::next(&case),
@@ -108,11 +104,11 @@ pub fn reconcile(survey: &Survey, target: &Target) -> Result<Intent, Blocked> {
 struct Request<'a> {
     survey: &'a Survey,
     target: &'a Target,
-    /// The options that the hub has saved, if there are any.
-    before: Option<HubOptions>,
-    /// The options that it has afterwards.
-    after: HubOptions,
-    /// Whether the clusters that are not named follow a change of these options.
+    /// The settings that the hub has, if there are any.
+    before: Option<Settings>,
+    /// The settings that it has afterwards.
+    after: Settings,
+    /// Whether the clusters that are not named follow a change of these settings.
     follow: bool,
 }
 
@@ -120,8 +116,8 @@ struct Request<'a> {
 struct Case<'a> {
     survey: &'a Survey,
     target: &'a Target,
-    before: Option<HubOptions>,
-    after: HubOptions,
+    before: Option<Settings>,
+    after: Settings,
     follow: bool,
     /// The clusters that are set.
     set: Vec<Cluster>,
@@ -130,7 +126,6 @@ struct Case<'a> {
     observed: Observed,
     /// What has a name of a bus or a cluster that is removed, and is managed by something else.
     not_managed: Vec<ResourceId>,
-    old_keys: OldKeys,
     roles: RoleCheck,
     plan: Plan,
 }
@@ -145,8 +140,8 @@ impl<'a> Case<'a> {
             follow,
         } = request;
         let set = clusters::set(survey, target, &after)?;
-        let (mut desired, mut observed) = hub::compared(survey, target, &after)?;
-        let clusters = clusters::compared(survey, target, &after, &set, follow)?;
+        let (mut desired, mut observed) = hub::compared(survey, target, before.as_ref(), &after)?;
+        let clusters = clusters::compared(survey, target, &after, &set, follow);
         desired.extend(clusters.0);
         observed.extend(clusters.1);
         // A check reports what could not be read.
@@ -157,7 +152,6 @@ impl<'a> Case<'a> {
             HubTarget::Remove => inventory::take_not_managed(&survey.scope, &mut observed),
             _ => adoption::take_left_behind(survey, target, &mut observed),
         };
-        let old_keys = old_key::keep(survey, &observed, &mut desired, Leaves::of(target));
         let roles = controllers::check(survey, target, &set, &desired);
         Ok(Self {
             plan: plan::plan(&survey.scope, &desired, &observed),
@@ -170,7 +164,6 @@ impl<'a> Case<'a> {
             desired,
             observed,
             not_managed,
-            old_keys,
             roles,
         })
     }

@@ -4,21 +4,17 @@
 use std::collections::BTreeSet;
 
 use super::target::{HubTarget, Others, RoleOption, Target};
-use super::{
-    clusters, confirm, duplicate_rule, eks_query, hub, key, live_version, names, orphan, redrive, role_search,
-    second_source,
-};
+use super::{clusters, duplicate_rule, eks_query, hub, key, names, orphan, redrive, role_search, second_source};
 use crate::model::cluster::Cluster;
 use crate::model::controller_role::usual_names;
 use crate::model::fact::Fact;
 use crate::model::name::{ClusterName, QueueName};
-use crate::model::options::HubOptions;
 use crate::model::resource::ResourceId;
-use crate::survey::{Policies, Query, Survey};
+use crate::model::settings::Settings;
+use crate::survey::{Policies, Query, Saved, Survey};
 use clusters::RoleDecision;
 
-/// Up to this many clusters, the usual roles are read by name, and the function in the same round, in case a queue is
-/// missing. For more clusters, one list of all roles needs fewer calls.
+/// Up to this many clusters, the usual roles are read by name. For more clusters, one list of all roles needs fewer calls.
 const BY_NAME: usize = 10;
 
 /// What must be read for a target, as far as it is known from the survey so far. The survey leaves out what was read.
@@ -28,8 +24,11 @@ pub fn needs(target: &Target, survey: &Survey) -> Query {
         false => return first(target),
         true => Query::default(),
     };
-    // Without valid options there is no plan.
-    let Ok((before, after)) = hub::options(survey, target) else {
+    // Without settings there is no plan, and the hub tells whether they are lost.
+    if matches!(survey.saved(), Saved::Absent | Saved::Bad(_)) {
+        query.hub = !survey.has_read_hub();
+    }
+    let Ok((before, after)) = hub::settings(survey, target) else {
         return query;
     };
     of_hub(target, survey, before.as_ref(), &after, &mut query);
@@ -51,7 +50,6 @@ fn first(target: &Target) -> Query {
     ];
     let mut query = Query {
         hub: !matches!(target.hub, HubTarget::Leave),
-        function: !set.is_empty() && set.len() <= BY_NAME,
         clusters: set.keys().chain(removed.keys()).copied().cloned().collect(),
         usual_queues: set.keys().copied().cloned().collect(),
         all_clusters: all,
@@ -81,11 +79,11 @@ fn first(target: &Target) -> Query {
     query
 }
 
-fn of_hub(target: &Target, survey: &Survey, before: Option<&HubOptions>, after: &HubOptions, query: &mut Query) {
+fn of_hub(target: &Target, survey: &Survey, before: Option<&Settings>, after: &Settings, query: &mut Query) {
     match &target.hub {
         HubTarget::Set(_) => {
             let follow = hub::clusters_follow(before, after);
-            let untagged = role_search::of_untagged(survey, &key::rekeyed_without_role(survey, after));
+            let untagged = role_search::of_untagged(survey, &key::rekeyed_without_role(survey, &after.options));
             query.all_clusters |= follow && !survey.discovered.is_asked();
             if query.all_clusters {
                 query.controller_roles = Some(Policies::All);
@@ -101,30 +99,21 @@ fn of_hub(target: &Target, survey: &Survey, before: Option<&HubOptions>, after: 
             }
             query.dead_letter_sources = redrive::to_read(survey, queues.into_keys());
         }
-        HubTarget::RollBack(version) => query.versions.extend(hub::version_to_read(survey, *version)),
-        HubTarget::Leave | HubTarget::Remove => {}
+        HubTarget::RollBack(_) | HubTarget::Leave | HubTarget::Remove => {}
     }
+    query.versions.extend(hub::versions_to_read(survey, target));
     if target.plans_hub() {
-        query.versions.extend(live_version::rolled_back_from(survey));
-        query.key = key::to_read(survey, after.key()).cloned();
-        query.concurrency = after.reserved() > hub::live_reserved(survey);
+        query.key = key::to_read(survey, after.options.key()).cloned();
+        query.concurrency = after.options.reserved() > hub::live_reserved(survey);
     }
 }
 
-fn of_set_clusters(target: &Target, survey: &Survey, hub: &HubOptions, query: &mut Query) {
+fn of_set_clusters(target: &Target, survey: &Survey, hub: &Settings, query: &mut Query) {
     let set = target.set();
     if set.is_empty() {
         return;
     }
     let names: BTreeSet<ClusterName> = set.keys().copied().cloned().collect();
-    // Only the hub queue says whether the bus was unlocked, or has its key, by the option or only in the tags.
-    if hub.lock_queues == Some(false) || key::changes(survey, hub, &names) {
-        query.resources.insert(ResourceId::Queue(survey.scope.hub_queue()));
-    }
-    // A queue that is missing may only have another prefix, and a function that was read anyway may show one.
-    if set.len() <= BY_NAME || clusters::lacks_queue(survey, &names) {
-        query.resources.extend(confirm::prefix_to_read(survey));
-    }
     for (name, setting) in &set {
         match clusters::decide(survey, name, setting) {
             RoleDecision::Role(role) => match survey.roles.get(&role) {
@@ -151,7 +140,7 @@ fn of_set_clusters(target: &Target, survey: &Survey, hub: &HubOptions, query: &m
     query.role_names |= evidence.role_names;
     query.eks = evidence.eks;
     let searched = |name: &ClusterName| set.get(name).is_some_and(|setting| setting.role == RoleOption::Search);
-    let mut untagged = key::rekeyed_without_role(survey, hub);
+    let mut untagged = key::rekeyed_without_role(survey, &hub.options);
     untagged.retain(searched);
     let untagged = role_search::of_untagged(survey, &untagged);
     let confirmed = role_search::needs_names(survey, names.iter().filter(|name| searched(name)));
@@ -169,9 +158,6 @@ fn of_set_clusters(target: &Target, survey: &Survey, hub: &HubOptions, query: &m
 fn of_names(target: &Target, survey: &Survey, query: &mut Query) {
     let (kept, removed) = (target.kept(), target.removed().into_keys().cloned().collect());
     let unregistered = names::unregistered(survey, &removed);
-    if !unregistered.is_empty() {
-        query.resources.extend(confirm::prefix_to_read(survey));
-    }
     let listed = survey.discovered.is_asked();
     let mut roles = names::roles(survey, &kept);
     if !listed && !unregistered.is_empty() {

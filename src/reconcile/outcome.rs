@@ -25,7 +25,7 @@ pub(super) fn unchanged(case: &Case<'_>) -> Result<String, Blocked> {
         ),
         HubTarget::RollBack(_) => {
             let live = live_version::alias(scope, &case.survey.observed).ok_or(Blocked::NoHub)?;
-            let warning = live_version::warning(scope, &case.survey.observed);
+            let warning = live_version::warning(case.survey);
             format!(
                 "No changes. {}.",
                 warning.unwrap_or_else(|| live_version::sentence(live))
@@ -116,7 +116,7 @@ fn policies_to_attach(case: &Case<'_>) -> Vec<NextStep> {
     let attach = |(asks, clusters): (bool, Vec<&Cluster>)| {
         let queue = &clusters.first()?.queue;
         Some(NextStep::AttachPolicy {
-            policy: policy::controller(&case.survey.scope, queue, asks, case.after.key()),
+            policy: policy::controller(&case.survey.scope, queue, asks, case.after.options.key()),
             clusters: clusters.into_iter().map(Controller::of).collect(),
         })
     };
@@ -137,9 +137,7 @@ fn removed(case: &Case<'_>, has: impl Fn(&Tags) -> bool) -> Vec<Controller> {
         queue: case.survey.cluster_queue(&cluster),
         cluster,
         // An invalid saved version counts as unknown: it only affects the printed settings.
-        version: ClusterOptions::saved(tags)
-            .ok()
-            .and_then(|saved| saved.karpenter_version),
+        version: ClusterOptions::saved(tags).karpenter_version,
     };
     let clusters = case.survey.clusters().into_iter();
     let removed = clusters.filter(|(name, tags)| !case.target.wants(name) && has(tags));

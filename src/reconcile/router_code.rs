@@ -3,14 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use super::Case;
 use super::live_version::{self, id};
 use super::target::HubSetting;
+use super::{Blocked, Case};
 use crate::error::{Hint, Invocation};
 use crate::model::fact::Fact;
 use crate::model::hub::Hub;
 use crate::model::inventory::Desired;
-use crate::model::options::{HubOption, HubOptions, OptionKey};
+use crate::model::options::HubOptions;
 use crate::model::resource::{Alias, Architecture, Code, Resource};
 use crate::plan::finding::{Finding, FindingCode, Fix, Subject};
 use crate::plan::{self, Refusal};
@@ -63,15 +63,21 @@ pub(super) fn to_deploy(setting: &HubSetting, survey: &Survey, architecture: Arc
     }
 }
 
-/// The live alias, if it was rolled back and the setting does not end that.
-pub(super) fn kept_rollback<'a>(setting: &HubSetting, survey: &'a Survey) -> Option<&'a Alias> {
-    live_version::rolled_back(survey).filter(|_| !setting.end_rollback)
+/// The alias on the version that the settings pin, unless the setting ends that.
+pub(super) fn kept_rollback(setting: &HubSetting, survey: &Survey) -> Result<Option<Alias>, Blocked> {
+    let pinned = live_version::pinned(survey).filter(|_| !setting.end_rollback);
+    // Without an alias, a new one points to a new version.
+    let exists = live_version::alias(&survey.scope, &survey.observed).is_some();
+    pinned
+        .filter(|_| exists)
+        .map(|pinned| live_version::moved_to(survey, pinned))
+        .transpose()
 }
 
 /// Keeps the version that was rolled back to, with its code and its size.
-pub(super) fn keep_rollback(live: &Alias, survey: &Survey, desired: &mut Desired) -> Option<()> {
+pub(super) fn keep_rollback(pinned: Alias, survey: &Survey, desired: &mut Desired) -> Option<()> {
     let shares = desired.get(&id(&survey.scope))?.as_alias()?.shares.clone();
-    desired.insert(Resource::Alias(Alias { shares, ..live.clone() }));
+    desired.insert(Resource::Alias(Alias { shares, ..pinned }));
     Some(())
 }
 
@@ -79,23 +85,26 @@ pub(super) fn keep_rollback(live: &Alias, survey: &Survey, desired: &mut Desired
 /// the live version does not have.
 pub(super) fn change_during_a_rollback(case: &Case<'_>) -> Option<Refusal> {
     let setting = case.target.setting()?;
-    let live = kept_rollback(setting, case.survey)?;
+    let live = kept_rollback(setting, case.survey).ok()??;
     let alias = |options: &HubOptions, code: &Code| {
         let hub = Hub::new(&case.survey.scope, options.clone(), code.clone()).desired();
         hub.get(&id(&case.survey.scope)).and_then(Resource::as_alias).cloned()
     };
     let code = &live.settings.code;
     let wanted = match &setting.router {
-        OfferedRouter::Named(named, _) => alias(&case.after, named)?,
-        _ => alias(&case.after, code)?,
+        OfferedRouter::Named(named, _) => alias(&case.after.options, named)?,
+        _ => alias(&case.after.options, code)?,
     };
-    let before = alias(case.before.as_ref().unwrap_or(&case.after), code)?;
-    let changed = plan::diff(&Resource::Alias(wanted.clone()), &Resource::Alias(before));
+    let before = alias(&case.before.as_ref().unwrap_or(&case.after).options, code)?;
+    let changed = plan::diff(
+        &Resource::Alias(wanted.clone()),
+        &Resource::Alias(before),
+        &BTreeSet::new(),
+    );
     let mut fields: BTreeSet<String> = changed.into_iter().map(|field| field.path).collect();
-    fields.extend(plan::rollback_conflicts(&wanted, live));
+    fields.extend(plan::rollback_conflicts(&wanted, &live));
     (!fields.is_empty()).then(|| Refusal::RollbackKept {
-        version: live.version.unwrap_or_default(),
-        from: live.history.rolled_back_from.unwrap_or_default(),
+        version: live.moves_to.or(live.version).unwrap_or_default(),
         fields,
         given: given(setting),
     })
@@ -103,12 +112,11 @@ pub(super) fn change_during_a_rollback(case: &Case<'_>) -> Option<Refusal> {
 
 /// The given options, as one types them.
 fn given(setting: &HubSetting) -> String {
-    let typed = |option: &HubOption| Some(option.row().typed(&setting.options.words(*option)?));
     let router = match &setting.router {
         OfferedRouter::Named(_, options) => Some(options.clone()),
         OfferedRouter::OfVersion(..) | OfferedRouter::Packaged(_) => None,
     };
-    let all = HubOption::ALL.iter().filter_map(typed).chain(router);
+    let all = setting.options.typed().into_iter().chain(router);
     all.collect::<Vec<_>>().join(" ")
 }
 
@@ -123,7 +131,7 @@ pub(super) fn keep_build(
     let live = live_version::alias(&survey.scope, &survey.observed)?;
     let code = same_version(router, survey, architecture)?;
     let kept = with_code(desired.get(&id(&survey.scope))?.as_alias()?, code.clone());
-    let is_all = plan::diff(&kept, &Resource::Alias(live.clone())).is_empty();
+    let is_all = plan::diff(&kept, &Resource::Alias(live.clone()), &BTreeSet::new()).is_empty();
     if is_all && !matches!(router, OfferedRouter::Named(..)) {
         desired.insert(kept);
     }
@@ -151,14 +159,15 @@ pub(super) fn expected(router: &OfferedRouter, survey: &Survey) -> Code {
 /// rollback, also the size of that version.
 pub(super) fn expect_live(router: &OfferedRouter, survey: &Survey, desired: &mut Desired) -> Option<()> {
     let wanted = desired.get(&id(&survey.scope))?.as_alias()?;
+    let pinned = live_version::pinned(survey).and_then(|pinned| live_version::moved_to(survey, pinned).ok());
     let expected = match (router, live_version::published(survey)) {
         (OfferedRouter::Named(..), _) => return None,
-        (_, None) => with_code(wanted, router.code()),
-        (_, Some(live))
-            if live.history.rolled_back_from.is_some() && plan::rollback_conflicts(wanted, live).is_empty() =>
+        _ if let Some(pinned) = &pinned
+            && plan::rollback_conflicts(wanted, pinned).is_empty() =>
         {
-            return keep_rollback(live, survey, desired);
+            return keep_rollback(pinned.clone(), survey, desired);
         }
+        (_, None) => with_code(wanted, router.code()),
         (_, Some(live)) => with_code(wanted, live.settings.code.clone()),
     };
     desired.insert(expected);
@@ -169,13 +178,10 @@ pub(super) fn expect_live(router: &OfferedRouter, survey: &Survey, desired: &mut
 /// ends it.
 pub(super) fn fix_by_option(case: &Case<'_>, router: &OfferedRouter, findings: &mut [Finding]) {
     let alias = id(&case.survey.scope);
-    let is_kept = |alias: &Resource| {
-        alias
-            .as_alias()
-            .is_some_and(|alias| alias.history.rolled_back_from.is_some())
-    };
-    let is_prevented =
-        live_version::rolled_back(case.survey).is_some() && !case.desired.get(&alias).is_some_and(is_kept);
+    // A conflict keeps the pinned version from being expected.
+    let pinned = live_version::rolled_back(case.survey);
+    let wanted = case.desired.get(&alias).and_then(Resource::as_alias);
+    let is_prevented = pinned.is_some_and(|pinned| wanted.is_none_or(|wanted| wanted.version != pinned.version));
     for finding in findings {
         let ends = is_prevented && finding.subject == Subject::Resource(alias.clone());
         let named = match router {
@@ -230,12 +236,12 @@ pub(super) fn warning(router: &OfferedRouter, survey: &Survey, desired: &Desired
 /// live code or the code that was rolled back.
 pub(super) fn staying(setting: &HubSetting, survey: &Survey, architecture: Architecture) -> Option<Code> {
     let function = &survey.observed.function(survey.scope.router_function())?.settings;
-    let code = match kept_rollback(setting, survey) {
-        Some(_) if is_rolled_back(survey, &function.code) => &function.code,
-        Some(live) => &live.settings.code,
-        None => same_version(&setting.router, survey, architecture)?,
+    let code = match kept_rollback(setting, survey).ok()? {
+        Some(_) if is_rolled_back(survey, &function.code) => function.code.clone(),
+        Some(pinned) => pinned.settings.code,
+        None => same_version(&setting.router, survey, architecture)?.clone(),
     };
-    (function.code.sha256 == code.sha256 && function.architecture == architecture).then(|| code.clone())
+    (function.code.sha256 == code.sha256 && function.architecture == architecture).then_some(code)
 }
 
 /// The live code, if it is of the offered version and runs on this architecture.
@@ -244,9 +250,11 @@ fn same_version<'a>(router: &OfferedRouter, survey: &'a Survey, architecture: Ar
     (live.code.version == router.code().version && live.architecture == architecture).then_some(&live.code)
 }
 
-/// Whether this is the code that was live before a rollback. If that version could not be read, a finding says so.
+/// Whether this is the code of the latest version, from which a rollback went back. If that version could not be read, a
+/// finding says so.
 fn is_rolled_back(survey: &Survey, code: &Code) -> bool {
-    match live_version::rolled_back_from(survey).and_then(|from| survey.versions.get(&from)) {
+    let later = live_version::rolled_back(survey).and_then(Alias::later);
+    match later.and_then(|later| survey.versions.get(&later)) {
         Some(Fact::Present(version)) => version.code.has_version() && version.code.sha256 == code.sha256,
         Some(Fact::Unreadable(_)) => true,
         Some(Fact::Absent | Fact::NotAsked) | None => false,

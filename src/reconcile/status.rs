@@ -2,16 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use super::inventory::{hub_exists, saved_options};
-use super::{Blocked, ClusterSummary, cluster, confirm, live_version, names};
+use super::{Blocked, ClusterSummary, cluster, hub as settings, live_version, names};
 use crate::model::fault::Fault;
 use crate::model::hub;
 use crate::model::inventory::Reading;
 use crate::model::name::{ClusterName, QueueName, RuleName};
-use crate::model::resource::{Architecture, Resource, ResourceId};
+use crate::model::resource::{Alias, Architecture, Resource, ResourceId};
 use crate::model::signal::Signal;
 use crate::model::status::{Depth, MappingState};
-use crate::survey::{Query, SavedOptions, Survey};
+use crate::survey::{Query, Saved, Survey};
 
 /// The status of a hub and its clusters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,11 +63,14 @@ pub fn needs(survey: &Survey) -> Query {
 /// # Errors
 /// When there is no hub, or it is unknown whether there is one, or nothing has one of the names.
 pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusReport, Vec<ClusterSummary>), Blocked> {
-    match &survey.saved {
-        SavedOptions::Absent if hub_exists(survey) => {}
-        _ => drop(saved_options(survey)?),
+    match survey.saved() {
+        Saved::Kept(_) => {}
+        // The missing parameter is among what is missing.
+        Saved::Absent if survey.has_lost_settings() => {}
+        Saved::Absent => return Err(Blocked::NoHub),
+        Saved::Bad(bad) => return Err(Blocked::bad_settings(survey, bad.clone())),
+        Saved::Unreadable(fault) => return Err(Blocked::unreadable(settings::id(survey), fault)),
     }
-    confirm::prefix(survey)?;
     if survey.discovered.fault().is_none() {
         names::all_known(survey, &names::unregistered(survey, names))?;
     }
@@ -91,7 +93,7 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
         dead_letter_queue: Some(scope.dead_letter_queue()),
         being_deleted: deleted.map(|queue| queue.name.clone()).collect(),
         router: router(survey),
-        standing: live_version::reason(scope, &survey.observed),
+        standing: live_version::reason(survey),
         mapping: survey.mapping().cloned(),
         queues: queues.filter_map(depth).collect(),
         rules: Signal::ALL.into_iter().filter_map(rule).collect(),
@@ -104,7 +106,7 @@ pub fn status(survey: &Survey, names: &BTreeSet<ClusterName>) -> Result<(StatusR
 
 /// The missing resources of the hub. An optional rule counts only if its option is set.
 fn missing(survey: &Survey) -> Vec<ResourceId> {
-    let options = survey.saved.options().cloned().unwrap_or_default();
+    let options = survey.options().cloned().unwrap_or_default();
     let optional = Signal::ALL
         .into_iter()
         .filter(|signal| !hub::has_rule(&options, *signal));
@@ -124,6 +126,6 @@ fn router(survey: &Survey) -> Option<RouterReport> {
         published: alias.version.or(version.and_then(|version| version.version)),
         architecture: alias.settings.architecture,
         state: version.map(|version| version.state.clone()),
-        rolled_back_from: alias.history.rolled_back_from,
+        rolled_back_from: live_version::rolled_back(survey).and_then(Alias::later),
     })
 }

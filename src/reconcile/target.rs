@@ -25,7 +25,7 @@ pub struct Target {
 pub enum HubTarget {
     /// It stays as it is, and is read as far as the clusters need.
     Leave,
-    /// As its saved options say, with this router. Differences are findings.
+    /// As its settings say, with this router. Differences are findings.
     Keep(OfferedRouter),
     /// By these options, else the saved ones, else the defaults.
     Set(Box<HubSetting>),
@@ -46,8 +46,8 @@ pub struct HubSetting {
     pub allow_downgrade: bool,
     /// Whether a rollback ends, so that this router replaces the version that was rolled back to.
     pub end_rollback: bool,
-    /// Whether the policies stop to allow old keys now.
-    pub drop_old_key: bool,
+    /// Whether the settings are written although resources of the hub exist without them, or over damaged ones.
+    pub restore_settings: bool,
 }
 
 /// The target for a named cluster.

@@ -1,9 +1,8 @@
 //! Plans for a bus of which some queues are being deleted, and on one whose messages would expire.
 
-mod old_key;
 mod rollback;
 mod router_code;
-mod saved_options;
+mod settings;
 
 use super::*;
 use crate::model::cluster::Cluster;
@@ -11,12 +10,12 @@ use crate::model::fact::Fact;
 use crate::model::hub::{self, Hub};
 use crate::model::inventory::Reading;
 use crate::model::options::HubOptions;
-use crate::model::resource::{Code, Queue, Resource, ResourceId};
+use crate::model::resource::{Code, Resource, ResourceId};
 use crate::model::scope::tests::scope;
 use crate::model::status::{Depth, QueueState, Status};
 use crate::model::tags::DELETING;
 use crate::plan::Op;
-use crate::survey::{RolePolicies, SavedOptions};
+use crate::survey::RolePolicies;
 
 /// A name, a target, the queues with the mark of a delete, and the changes of queues that follow if the marks are young
 /// and if they are old. `None`: the plan waits for all these queues.
@@ -64,7 +63,7 @@ fn survey_marked(options: HubOptions, marked: &[&str], since: u64) -> Survey {
     let name = "base".parse().unwrap();
     let base = Cluster::new(&scope(), &hub::default_queue_prefix(), name, role, Default::default());
     let mut resources = Hub::new(&scope(), options.clone(), code()).desired();
-    resources.extend(base.desired(&scope(), &options));
+    resources.extend(base.desired(&scope(), &options.into()));
     for mut resource in resources.resources().cloned() {
         if let Resource::Queue(queue) = &mut resource
             && marked.contains(&queue.name.as_str())
@@ -80,7 +79,6 @@ fn survey_marked(options: HubOptions, marked: &[&str], since: u64) -> Survey {
         .insert(ROLE.parse().unwrap(), Fact::Present(RolePolicies::default()));
     survey.role_names = Fact::Present([ROLE.parse().unwrap()].into());
     survey.discovered = Fact::Present(["karpenter-base".parse().unwrap()].into());
-    survey.saved = SavedOptions::of(&survey.scope, &survey.observed, NOW);
     survey
 }
 
@@ -94,7 +92,7 @@ fn setting(options: HubOptions) -> HubSetting {
         router: OfferedRouter::Packaged(code()),
         allow_downgrade: false,
         end_rollback: false,
-        drop_old_key: false,
+        restore_settings: false,
     }
 }
 
@@ -211,20 +209,6 @@ fn s9_a_wanted_queue_with_a_young_mark_is_waited_for_and_an_old_mark_goes() {
             assert_eq!(intent.refusals, [], "{name}, {since}");
         }
     }
-}
-
-#[test]
-fn s9_options_on_a_queue_that_is_being_deleted_do_not_count() {
-    let mut survey = survey(&["kibus-hub-dlq"]);
-    let copy = SavedOptions::Kept {
-        options: options(Some("512")),
-        copy: true,
-    };
-    assert_eq!(survey.saved, copy, "the function has a copy");
-    survey
-        .observed
-        .insert(ResourceId::Function(scope().router_function()), Reading::Absent);
-    assert_eq!(SavedOptions::of(&scope(), &survey.observed, NOW), SavedOptions::Absent);
 }
 
 #[test]

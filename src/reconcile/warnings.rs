@@ -1,19 +1,14 @@
 //! What a person should know before the changes are applied, or with the findings of a check. One list, as of the guards.
 
-use super::target::{HubTarget, Others};
-use super::{
-    Blocked, Case, adoption, clusters, confirm, eks_check, inventory, key, live_version, names, orphan, router_code,
-};
+use super::target::Others;
+use super::{Case, adoption, eks_check, key, live_version, names, old_key, orphan, router_code};
 use crate::error::{Hint, Invocation};
 use crate::iam::grants::other_senders;
 use crate::model::duration::duration_text;
-use crate::model::options::HubOptions;
 use crate::model::resource::QueueField;
 use crate::plan::{Action, Change};
-use crate::survey::SavedOptions;
 
 const WARNINGS: &[fn(&Case<'_>) -> Vec<Hint>] = &[
-    lost_options,
     older_live_version,
     unlocked_queues,
     unknown_concurrency,
@@ -30,23 +25,9 @@ const WARNINGS: &[fn(&Case<'_>) -> Vec<Hint>] = &[
     other_build,
 ];
 
-/// The warnings of a plan. Fails if it is unknown whether the router serves the clusters' queues.
-pub(super) fn of_plan(case: &Case<'_>) -> Result<Vec<Hint>, Blocked> {
-    let mut warnings: Vec<Hint> = WARNINGS.iter().flat_map(|warning| warning(case)).collect();
-    warnings.extend(unknown_prefix(case)?);
-    Ok(warnings)
-}
-
-/// Applies to a hub that is set and has parts, but no saved options.
-fn lost_options(case: &Case<'_>) -> Vec<Hint> {
-    let is_set = matches!(case.target.hub, HubTarget::Set(_)) && case.before.is_none();
-    if !is_set || case.survey.saved != SavedOptions::Absent || !inventory::hub_stays(case.survey) {
-        return Vec::new();
-    }
-    vec![Hint::text(
-        "the saved options of this hub are lost with its dead-letter queue and its function: options that are not given \
-         now are reset to their defaults",
-    )]
+/// The warnings of a plan.
+pub(super) fn of_plan(case: &Case<'_>) -> Vec<Hint> {
+    WARNINGS.iter().flat_map(|warning| warning(case)).collect()
 }
 
 /// Applies if the hub is planned.
@@ -54,21 +35,24 @@ fn older_live_version(case: &Case<'_>) -> Vec<Hint> {
     if !case.target.plans_hub() {
         return Vec::new();
     }
-    let warning = live_version::warning(&case.survey.scope, &case.survey.observed);
     let ends = case.target.setting().is_some_and(|setting| setting.end_rollback);
     let hint = match live_version::rolled_back(case.survey) {
         Some(live) if !ends => {
-            let text = format!("{}; to end the rollback:", live_version::sentence_with_origin(live));
+            let from = live
+                .later()
+                .map(|from| format!(": rolled back from version {from}"))
+                .unwrap_or_default();
+            let text = format!("{}{from}; to end the rollback:", live_version::sentence(live));
             Some(Hint::command(text, Invocation::kibus(router_code::END_ROLLBACK)))
         }
-        _ => warning.map(Hint::text),
+        _ => live_version::warning(case.survey).map(Hint::text),
     };
     hint.into_iter().collect()
 }
 
 /// Applies to a hub that is set.
 fn unlocked_queues(case: &Case<'_>) -> Vec<Hint> {
-    if case.target.setting().is_none() || case.after.lock_queues != Some(false) {
+    if case.target.setting().is_none() || case.after.options.lock_queues != Some(false) {
         return Vec::new();
     }
     vec![Hint::command(
@@ -86,7 +70,7 @@ fn unknown_concurrency(case: &Case<'_>) -> Vec<Hint> {
 
 /// A key that blocks EventBridge is a warning if the hub is set, and a finding of a check.
 fn key_of_the_queues(case: &Case<'_>) -> Vec<Hint> {
-    let (survey, new) = (case.survey, case.after.key());
+    let (survey, new) = (case.survey, case.after.options.key());
     if !case.target.plans_hub() {
         return Vec::new();
     }
@@ -104,9 +88,9 @@ fn key_of_the_queues(case: &Case<'_>) -> Vec<Hint> {
         );
         Hint::command(text, key::statement(&survey.scope))
     });
-    let is_new = case.before.as_ref().and_then(HubOptions::key) != new;
+    let is_new = case.before.as_ref().and_then(|before| before.options.key()) != new;
     let unclear = check.unclear.filter(|_| is_new);
-    let without_role = key::without_role(survey, &case.after);
+    let without_role = key::without_role(survey, &case.after.options);
     blocks.into_iter().chain(unclear).chain(without_role).collect()
 }
 
@@ -145,8 +129,8 @@ fn adopted_queues(case: &Case<'_>) -> Vec<Hint> {
 fn earlier_clusters(case: &Case<'_>) -> Vec<Hint> {
     let deletes = match case.target.others {
         Others::Remove => true,
-        Others::Keep if confirm::prefix(case.survey).is_ok() => false,
-        Others::Keep | Others::Leave => return Vec::new(),
+        Others::Keep => false,
+        Others::Leave => return Vec::new(),
     };
     let strays = orphan::strays(case.survey)
         .into_iter()
@@ -161,8 +145,12 @@ fn earlier_clusters(case: &Case<'_>) -> Vec<Hint> {
     orphan::unread(case.survey).into_iter().chain(unknown).collect()
 }
 
+/// Applies if the hub is planned.
 fn old_keys(case: &Case<'_>) -> Vec<Hint> {
-    case.old_keys.warnings.clone()
+    match case.target.plans_hub() {
+        true => old_key::warnings(case.survey, &case.after),
+        false => Vec::new(),
+    }
 }
 
 /// A queue with messages whose retention is lowered: SQS then deletes those that are older (SQS API reference,
@@ -216,14 +204,4 @@ fn other_build(case: &Case<'_>) -> Vec<Hint> {
     let router = case.target.router();
     let warning = router.and_then(|router| router_code::warning(router, case.survey, &case.desired));
     warning.into_iter().collect()
-}
-
-/// Applies to clusters that are removed, or are set and have no queue.
-fn unknown_prefix(case: &Case<'_>) -> Result<Option<Hint>, Blocked> {
-    let set = case.target.set().into_keys().cloned().collect();
-    let looks = !case.target.removed().is_empty() || clusters::lacks_queue(case.survey, &set);
-    match looks && case.target.setting().is_none() {
-        true => confirm::unread_prefix(case.survey),
-        false => Ok(None),
-    }
 }

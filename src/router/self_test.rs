@@ -54,8 +54,6 @@ pub(super) async fn run(
             prefix: prefix.clone(),
         }
         .to_string(),
-        // Kibus 0.1.0 reads no report without this member.
-        environment: BTreeMap::new(),
         problems,
         codes,
     }

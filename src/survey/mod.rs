@@ -12,17 +12,19 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use eks::{Eks, EksQuery};
 pub use event_rules::EventRules;
 pub use query::{Policies, Query};
-pub use saved::SavedOptions;
+pub use saved::Saved;
 
 use crate::cloud::{Fault, Read};
 use crate::model::document::Document;
 use crate::model::fact::Fact;
+use crate::model::hub::default_queue_prefix;
 use crate::model::inline_policy::InlinePolicy;
 use crate::model::inventory::{Observed, Reading};
 use crate::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
 use crate::model::options::HubOptions;
 use crate::model::probe::Probed;
 use crate::model::resource::{FunctionMapping, FunctionSettings, Resource, ResourceId};
+use crate::model::router_handler::RouterHandler;
 use crate::model::scope::Scope;
 use crate::model::self_test::LiveTest;
 use crate::model::status::{Depth, MappingState, QueueState, Status, VersionState};
@@ -37,12 +39,11 @@ pub struct Survey {
     pub caller_role: Option<RoleName>,
     /// When it was last extended, by the local clock in Unix seconds; 0 if nothing was read yet.
     pub now: u64,
-    /// The prefix of cluster queues, if the hub has saved none.
+    /// The prefix of cluster queues, if the hub has no settings.
     new_prefix: Option<QueuePrefix>,
     /// The resources, by id: of the hub, of clusters, and controllers' policies that kibus wrote or would write.
     pub observed: Observed,
     pub status: BTreeMap<ResourceId, Status>,
-    pub saved: SavedOptions,
     /// The queues that discovery found.
     pub discovered: Fact<BTreeSet<QueueName>>,
     /// The queues that exist, among those with usual names that were asked about.
@@ -131,10 +132,7 @@ pub async fn survey(
     Err(Endless(Box::new(query)))
 }
 
-/// The buses of an account and Region, by the tags of their queues. A hint and never a proof.
-///
-/// # Errors
-/// When they cannot be listed.
+/// The buses of an account and Region whose settings exist.
 pub async fn buses(cloud: &impl Read) -> Result<BTreeSet<BusName>, Fault> {
     cloud.buses().await
 }
@@ -159,7 +157,6 @@ impl Survey {
             new_prefix: None,
             observed: Observed::default(),
             status: BTreeMap::new(),
-            saved: SavedOptions::Absent,
             discovered: Fact::NotAsked,
             usual_queues: Fact::NotAsked,
             role_names: Fact::NotAsked,
@@ -201,6 +198,12 @@ impl Survey {
         query
     }
 
+    /// Whether the resources of the hub were read.
+    pub fn has_read_hub(&self) -> bool {
+        let role = ResourceId::Role(self.scope.router_role());
+        self.observed.get(&role).is_some()
+    }
+
     /// Whether something was read.
     #[must_use]
     pub fn began(&self) -> bool {
@@ -210,9 +213,17 @@ impl Survey {
     /// The prefix of cluster queues on this hub, as far as it is known.
     #[must_use]
     pub fn queue_prefix(&self) -> QueuePrefix {
-        let saved = self.saved.options().map(HubOptions::queue_prefix);
+        let saved = self.options().map(HubOptions::queue_prefix);
         let prefix = saved.or_else(|| self.new_prefix.clone());
-        prefix.unwrap_or_else(crate::model::hub::default_queue_prefix)
+        prefix
+            .or_else(|| self.served_prefix())
+            .unwrap_or_else(default_queue_prefix)
+    }
+
+    /// The prefix that the router serves.
+    fn served_prefix(&self) -> Option<QueuePrefix> {
+        let function = self.observed.function(self.scope.router_function())?;
+        Some(RouterHandler::of(&function.settings)?.prefix)
     }
 
     /// The queue of a cluster on this hub.

@@ -17,14 +17,12 @@ pub enum Policies {
     AllAndManaged,
 }
 
-/// A query about one hub. The saved options are always read. Nothing is read twice.
+/// A query about one hub. Its settings are always read. Nothing is read twice.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query {
     /// Every resource of the hub.
     pub hub: bool,
-    /// The router function.
-    pub function: bool,
-    /// The prefix of cluster queues, if the hub has saved none.
+    /// The prefix of cluster queues, if the hub has no settings.
     pub new_prefix: Option<QueuePrefix>,
     /// The queues of these clusters.
     pub clusters: BTreeSet<ClusterName>,

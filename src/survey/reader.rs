@@ -6,11 +6,12 @@ mod event_rules;
 mod roles;
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use futures_util::future::{OptionFuture, join_all};
 use tokio::sync::Semaphore;
 
-use super::{Query, SavedOptions, Survey};
+use super::{Query, Survey};
 use crate::cloud::{Fault, Read, Snapshot};
 use crate::model::fact::Fact;
 use crate::model::hub;
@@ -21,6 +22,10 @@ use crate::model::resource::{FunctionSettings, Resource, ResourceId};
 
 /// Up to this many clusters, queues are looked up by name. For more, one list of all queues needs fewer calls.
 const LISTED_BY_NAME: usize = 10;
+
+/// Settings are lost if they are still missing after this many further reads, which take ten seconds.
+const LOST_AFTER_READS: u32 = 5;
+const LOST_PAUSE: Duration = Duration::from_secs(2);
 
 /// What reads, and how many calls may run at once.
 pub(super) struct Reader<'a, R> {
@@ -46,12 +51,10 @@ impl<'a, R: Read> Reader<'a, R> {
     pub(super) async fn answer(&self, survey: &mut Survey, query: &Query) {
         let guess = survey.queue_prefix();
         let function = survey.scope.router_function();
-        let mut hub = vec![ResourceId::Queue(survey.scope.dead_letter_queue())];
-        if query.hub {
-            hub = hub::ids(&survey.scope);
-        } else if query.function {
-            hub.push(ResourceId::Function(function.clone()));
-        }
+        let hub = match query.hub {
+            true => hub::ids(&survey.scope),
+            false => vec![ResourceId::Parameter(survey.scope.settings_parameter())],
+        };
         let guessed = queues(survey, &guess, &query.clusters);
         let unread = not_read(
             survey,
@@ -100,7 +103,9 @@ impl<'a, R: Read> Reader<'a, R> {
             survey.function_mappings = Fact::of(mappings);
         }
         survey.eks.take(eks);
-        self.saved_options(survey).await;
+        // After the read, or a mark could be from the future.
+        survey.now = self.cloud.now();
+        self.believe_lost_settings(survey).await;
         self.clusters(survey, query, &guess, found).await;
         if let Some(policies) = query.controller_roles {
             self.controller_roles(survey, policies).await;
@@ -153,21 +158,18 @@ impl<'a, R: Read> Reader<'a, R> {
         join_all(reads).await
     }
 
-    /// The options: where the dead-letter queue is absent or being deleted, the function has a copy.
-    async fn saved_options(&self, survey: &mut Survey) {
-        let dead_letters = ResourceId::Queue(survey.scope.dead_letter_queue());
-        // After the read, or a mark could be from the future.
-        survey.now = self.cloud.now();
-        let has_none = match survey.observed.get(&dead_letters) {
-            Some(Reading::Present(queue)) => queue.tags().is_some_and(|tags| tags.being_deleted(survey.now)),
-            reading => reading == Some(&Reading::Absent),
-        };
-        if has_none {
-            let function = ResourceId::Function(survey.scope.router_function());
-            let read = self.snapshots(not_read(survey, [function])).await;
+    /// Reads missing settings of an existing hub again: whether a read shows a parameter right after its write is documented
+    /// nowhere (Systems Manager API reference, `PutParameter`).
+    async fn believe_lost_settings(&self, survey: &mut Survey) {
+        for _ in 0..LOST_AFTER_READS {
+            if !survey.has_lost_settings() {
+                return;
+            }
+            self.cloud.pause(LOST_PAUSE).await;
+            let parameter = ResourceId::Parameter(survey.scope.settings_parameter());
+            let read = self.snapshots(vec![parameter]).await;
             survey.take(read);
         }
-        survey.saved = SavedOptions::of(&survey.scope, &survey.observed, survey.now);
     }
 
     /// Finds the queues that may be those of clusters, and reads them, but for those that are being read already.

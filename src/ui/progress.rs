@@ -247,19 +247,19 @@ mod tests {
         let done = || Event::Done(Duration::from_millis(234));
         for (label, plan, event, line) in [
             ("", &create, Event::Started, None),
-            ("", &create, done(), Some("created queue kibus-hub-dlq 0.2s")),
+            ("", &create, done(), Some("created parameter /kibus/kibus 0.2s")),
             ("", &delete, done(), Some("deleted queue kibus-probe 0.2s")),
             (
                 "",
                 &create,
                 Event::Waiting("not\u{1b}yet".to_owned()),
-                Some("waiting: queue kibus-hub-dlq: not\\u{1b}yet"),
+                Some("waiting: parameter /kibus/kibus: not\\u{1b}yet"),
             ),
             (
                 "eu-west-1",
                 &create,
                 done(),
-                Some("eu-west-1: created queue kibus-hub-dlq 0.2s"),
+                Some("eu-west-1: created parameter /kibus/kibus 0.2s"),
             ),
         ] {
             let ui = Ui {

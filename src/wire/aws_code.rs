@@ -72,11 +72,11 @@ questions! {
     /// Whether the resource does not exist.
     is_absent:
         "NonExistentQueue" | "QueueDoesNotExist" | "NoSuchEntity" | "NoSuchEntityException"
-        | "NotFoundException" | "ResourceNotFoundException";
+        | "NotFoundException" | "ResourceNotFoundException" | "ParameterNotFound" | "InvalidResourceId";
     /// Whether a resource of the same name exists.
     is_existing:
         "QueueAlreadyExists" | "QueueNameExists" | "EntityAlreadyExists" | "EntityAlreadyExistsException"
-        | "ResourceAlreadyExistsException";
+        | "ResourceAlreadyExistsException" | "ParameterAlreadyExists";
     /// Whether the resource's state does not allow the call. Lambda also says so of a resource that exists.
     is_conflict: "ResourceConflictException" | "ConflictException";
     /// Whether a quota is used up.
@@ -103,7 +103,7 @@ questions! {
     is_not_ready: "CodeArtifactUserPendingException" | "ResourceNotReadyException";
     /// Whether someone else changes the resource at the same time.
     is_concurrent_change:
-        "ConcurrentModification" | "ConcurrentModificationException" | "OperationAbortedException";
+        "ConcurrentModification" | "ConcurrentModificationException" | "OperationAbortedException" | "TooManyUpdates";
 }
 
 /// What is wrong with the KMS key behind a resource, as a predicate; `None` if the code is not about a key.

@@ -76,6 +76,18 @@ pub const METRICS: JsonService = JsonService {
     media_type: VERSION_1_0,
 };
 
+/// Systems Manager Parameter Store.
+pub const PARAMETERS: JsonService = JsonService {
+    service: Service {
+        id: "SSM",
+        name: "ssm",
+        fips: FipsHost::Suffix,
+        gov_is_fips: true,
+    },
+    target: "AmazonSSM",
+    media_type: VERSION_1_1,
+};
+
 /// A client of such a service. Clones share what they learned about the clock of the service.
 #[derive(Clone, Debug)]
 pub struct JsonClient {

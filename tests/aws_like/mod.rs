@@ -20,6 +20,7 @@ mod kms;
 mod lambda;
 mod mapping;
 mod message_size;
+mod parameters;
 mod permission;
 mod playback;
 mod proxy;
@@ -70,6 +71,7 @@ struct Inner {
     iam: iam::Iam,
     lambda: lambda::Lambda,
     mappings: mapping::Mappings,
+    parameters: parameters::Parameters,
     rates: rates::Rates,
 }
 
@@ -89,6 +91,7 @@ impl AwsLike {
             iam: iam::Iam::default(),
             lambda: lambda::Lambda::default(),
             mappings: mapping::Mappings::default(),
+            parameters: parameters::Parameters::default(),
             rates: rates::Rates::default(),
         }))
     }
@@ -172,6 +175,7 @@ impl AwsLike {
                 None => inner.mappings.before(&at).await,
                 own => own,
             },
+            "ssm" => inner.parameters.before(&at).await,
             "ec2" => ec2::before(&at),
             _ => None,
         };
@@ -186,6 +190,7 @@ impl AwsLike {
                 inner.lambda.after(&at, &mut reply).await;
                 inner.mappings.after(&at, &mut reply);
             }
+            "ssm" => inner.parameters.after(&at, &mut reply),
             "tagging" => tagging::after(&at, &mut reply),
             _ => {}
         }

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use super::At;
-use super::Behavior::{self, G1, I10, L21, S13, S27, T4};
+use super::Behavior::{self, G1, I10, L21, N2, S13, S27, T4};
 use super::call::Call;
 use super::reply::Reply;
 
 /// What has a rate.
-pub(super) const ALL: [Behavior; 6] = [S13, S27, L21, I10, G1, T4];
+pub(super) const ALL: [Behavior; 7] = [S13, S27, L21, I10, G1, T4, N2];
 
 /// The buckets of every account and Region.
 #[derive(Default)]
@@ -86,6 +86,11 @@ fn bucket(call: &Call) -> Option<Bucket> {
             "CreateLogGroup" | "DeleteLogGroup" | "DescribeLogGroups" | "FilterLogEvents" => {
                 (G1, operation, (5, 5), (1, 1))
             }
+            _ => return None,
+        },
+        "ssm" => match operation {
+            "GetParameter" => (N2, operation, (40, 40), (3, 5)),
+            "PutParameter" => (N2, operation, (3, 3), (1, 2)),
             _ => return None,
         },
         "ec2" if operation == "DescribeTags" => (T4, operation, (100, 20), (1, 3)),

@@ -11,7 +11,7 @@ use super::bad_server::{Bad, BadServer, Calls, MARK};
 use super::shown::check;
 use crate::aws_like::{AwsLike, Server};
 
-const SERVICES: [&str; 7] = ["sts", "tagging", "sqs", "iam", "events", "logs", "lambda"];
+const SERVICES: [&str; 8] = ["sts", "tagging", "ssm", "sqs", "iam", "events", "logs", "lambda"];
 /// Longer than any of these commands takes, beside as many other tests as run at once.
 const LONGEST: Duration = Duration::from_secs(300);
 

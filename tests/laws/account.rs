@@ -6,6 +6,7 @@ mod rules;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
 
 use kibus::cloud::{Fault, FaultKind, ListedRole, Read, RoleDetails, Snapshot, Waiting, Write};
 use kibus::model::document::Document;
@@ -13,13 +14,14 @@ use kibus::model::event_rule::{EventRule, RuleTarget};
 use kibus::model::inline_policy::InlinePolicy;
 use kibus::model::name::{BusName, ClusterName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName};
 use kibus::model::queue_activity::QueueActivity;
-use kibus::model::resource::{FunctionMapping, FunctionSettings, Resource, ResourceId};
+use kibus::model::resource::{FunctionMapping, FunctionSettings, Resource, ResourceId, SETTINGS_PATH};
 use kibus::model::scope::Scope;
+use kibus::model::settings::SettingsChange;
 use kibus::model::tags::{CLUSTER, MARK_COUNTS, Tags};
 use kibus::plan::{Op, Plan};
 use tokio::sync::watch;
 
-use effect::{half, marked, take};
+use effect::{Published, half, marked, published, take};
 use rules::{MessageKeys, allowed, can_use, locked_out, note_keys};
 
 pub(super) use effect::halves;
@@ -64,6 +66,8 @@ struct State {
     /// The local clock, in Unix seconds.
     now: u64,
     resources: Desired,
+    /// The published versions of each function.
+    published: Published,
     shown: Vec<Op>,
     writes: usize,
     /// Which of them create what.
@@ -96,6 +100,7 @@ impl Account {
             scope: scope.clone(),
             state: Mutex::new(State {
                 now: 1_800_000_000,
+                published: published(&resources),
                 resources,
                 ghost_reads: 1,
                 ..State::default()
@@ -210,7 +215,17 @@ impl Read for Account {
 
     async fn buses(&self) -> Result<BTreeSet<BusName>, Fault> {
         self.call().await;
-        Ok(BTreeSet::from([self.scope.bus.clone()]))
+        let state = self.state();
+        let parameters = state.resources.values().filter_map(Resource::as_parameter);
+        let bus = |name: &str| name.strip_prefix(SETTINGS_PATH)?.parse().ok();
+        Ok(parameters
+            .filter_map(|parameter| bus(parameter.name.as_str()))
+            .collect())
+    }
+
+    async fn settings_changes(&self, _: u64) -> Vec<SettingsChange> {
+        self.call().await;
+        Vec::new()
     }
 
     async fn listed_roles(&self) -> Result<BTreeMap<RoleName, ListedRole>, Fault> {
@@ -296,9 +311,13 @@ impl Read for Account {
         Ok(None)
     }
 
-    async fn published_version(&self, _: &FunctionName, _: u64) -> Result<Option<FunctionSettings>, Fault> {
+    async fn published_version(
+        &self,
+        function: &FunctionName,
+        version: u64,
+    ) -> Result<Option<FunctionSettings>, Fault> {
         self.call().await;
-        Ok(None)
+        Ok(self.state().published.get(&(function.clone(), version)).cloned())
     }
 
     async fn function_mappings(&self, _: &FunctionName) -> Result<BTreeSet<FunctionMapping>, Fault> {
@@ -332,6 +351,10 @@ impl Read for Account {
 
     fn now(&self) -> u64 {
         self.state().now
+    }
+
+    async fn pause(&self, time: Duration) {
+        self.state().now += time.as_secs();
     }
 }
 
@@ -405,7 +428,7 @@ impl State {
                 self.ghosts.insert(op.id(), self.ghost_reads);
                 self.resources.insert(op.id(), marked);
             }
-            None => take(&mut self.resources, op),
+            None => take(&mut self.resources, &mut self.published, op),
         }
     }
 }
@@ -429,6 +452,10 @@ impl Account {
         if now.is_some_and(|earlier| earlier.at < at && earlier.killed) {
             return Err(fault("killed"));
         }
+        // Only one of two runs creates the settings, and the other one learns of it.
+        if matches!(op, Op::Create(Resource::Parameter(_))) && state.resources.contains_key(&op.id()) {
+            return Err(exists());
+        }
         if let Err(breach) = allowed(&self.scope, state, op) {
             let breach = format!("{}: {breach}", op.id());
             state.breaches.push(breach.clone());
@@ -446,10 +473,7 @@ impl Account {
                     None => state.take(op),
                 }
                 state.unfinished = Some(op.resource().clone());
-                return Err(Fault {
-                    kind: FaultKind::Exists,
-                    ..fault("exists")
-                });
+                return Err(exists());
             }
             Some(trouble) => {
                 match trouble {
@@ -464,6 +488,13 @@ impl Account {
             }
         }
         Ok(())
+    }
+}
+
+fn exists() -> Fault {
+    Fault {
+        kind: FaultKind::Exists,
+        ..fault("exists")
     }
 }
 

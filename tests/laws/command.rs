@@ -6,7 +6,9 @@ use kibus::model::options::{ClusterOptions, HubOptions};
 use kibus::model::resource::Code;
 use kibus::model::scope::Scope;
 use kibus::plan::{Change, Plan};
-use kibus::reconcile::{Blocked, ClusterSetting, HubSetting, OfferedRouter, RoleOption, Target, needs, reconcile};
+use kibus::reconcile::{
+    Blocked, ClusterSetting, HubSetting, Intent, OfferedRouter, RoleOption, Target, needs, reconcile,
+};
 use kibus::survey::Survey;
 
 use super::account::{Account, Interruption};
@@ -27,6 +29,12 @@ pub(super) enum RoleFlag {
 pub(super) enum Command {
     /// With these options, and this version of the router.
     BootstrapHub(HubOptions, &'static str),
+    /// The same with `--router-latest`.
+    RouterLatest(HubOptions, &'static str),
+    /// The same with `--restore-settings`.
+    Restore(HubOptions, &'static str),
+    /// To the version before.
+    Rollback,
     /// The clusters, and the option for their roles.
     AddCluster(Vec<&'static str>, RoleFlag),
     /// The cluster whose queue is taken over, the option for its role, and `--drop-old-senders`.
@@ -73,9 +81,18 @@ impl Command {
     }
 
     /// The target that the command makes.
-    fn target(&self) -> Target {
+    pub(super) fn target(&self) -> Target {
         match self {
             Self::BootstrapHub(options, version) => Target::bootstrap(hub(options, version)),
+            Self::RouterLatest(options, version) => Target::bootstrap(HubSetting {
+                end_rollback: true,
+                ..hub(options, version)
+            }),
+            Self::Restore(options, version) => Target::bootstrap(HubSetting {
+                restore_settings: true,
+                ..hub(options, version)
+            }),
+            Self::Rollback => Target::rollback(None),
             Self::AddCluster(clusters, role) => Target::add(names(clusters), &cluster(*role)),
             Self::Adopt(name, role, drop_old_senders) => {
                 let options = ClusterOptions {
@@ -99,7 +116,7 @@ pub(super) fn hub(options: &HubOptions, version: &str) -> HubSetting {
         router: OfferedRouter::Packaged(Code::of_archive(version, version)),
         allow_downgrade: false,
         end_rollback: false,
-        drop_old_key: false,
+        restore_settings: false,
     }
 }
 
@@ -121,14 +138,19 @@ pub(super) fn names(clusters: &[&str]) -> std::collections::BTreeSet<ClusterName
     clusters.iter().map(|name| name.parse().unwrap()).collect()
 }
 
-/// The plan for a target. A queue that is being deleted is waited for.
-pub(super) async fn plan(scope: &Scope, account: &Account, target: &Target) -> Plan {
-    let mut intent = reconcile(&survey(scope, account, target, 4).await, target);
+/// The intent for a target. A queue that is being deleted is waited for.
+pub(super) async fn intent(scope: &Scope, account: &Account, target: &Target) -> Result<Intent, Blocked> {
+    let intent = reconcile(&survey(scope, account, target, 4).await, target);
     if let Err(Blocked::BeingDeleted(_)) = &intent {
         account.three_minutes_pass();
-        intent = reconcile(&survey(scope, account, target, 4).await, target);
+        return reconcile(&survey(scope, account, target, 4).await, target);
     }
-    match intent {
+    intent
+}
+
+/// The plan for a target.
+pub(super) async fn plan(scope: &Scope, account: &Account, target: &Target) -> Plan {
+    match intent(scope, account, target).await {
         Ok(intent) => {
             assert_eq!(intent.refusals, []);
             intent.plan

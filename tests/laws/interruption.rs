@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use kibus::model::cluster::Cluster;
 use kibus::model::document::Document;
-use kibus::model::options::{HubOptions, UserTags};
+use kibus::model::options::{HubOptions, OrNone, UserTag};
 use kibus::model::resource::{Resource, ResourceId, RolePolicy};
 use kibus::model::scope::Scope;
 use kibus::model::tags::{DELETING, Tags};
@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::account::{Account, Interruption, Trouble, halves};
 use super::command::{Command, RoleFlag};
-use Command::{AddCluster, Adopt, BootstrapHub, RemoveCluster, Teardown};
+use Command::{AddCluster, Adopt, BootstrapHub, RemoveCluster, Rollback, RouterLatest, Teardown};
 use RoleFlag::{NotGiven, Role};
 
 pub(super) type Desired = BTreeMap<ResourceId, Resource>;
@@ -29,10 +29,14 @@ pub(super) fn scope() -> Scope {
     }
 }
 
-fn options(choose: impl FnOnce(&mut HubOptions)) -> HubOptions {
+pub(super) fn options(choose: impl FnOnce(&mut HubOptions)) -> HubOptions {
     let mut options = HubOptions::default();
     choose(&mut options);
     options
+}
+
+fn tags(given: &[&str]) -> Option<Vec<OrNone<UserTag>>> {
+    Some(given.iter().map(|tag| tag.parse().unwrap()).collect())
 }
 
 fn hub() -> Command {
@@ -40,15 +44,15 @@ fn hub() -> Command {
 }
 
 /// A hub with every option set.
-fn choosy_hub() -> Command {
+pub(super) fn choosy_hub() -> Command {
     let chosen = options(|c| {
-        c.tags = Some(UserTags::parse(&["team=a".to_owned()]).unwrap());
+        c.tag = tags(&["team=a"]);
         c.kms_key = Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap());
         c.retention = Some("7200".parse().unwrap());
         c.permissions_boundary = Some("arn:aws:iam::111122223333:policy/x".parse().unwrap());
         c.role_path = Some("/x/".parse().unwrap());
         c.memory = Some("512".parse().unwrap());
-        c.architecture = Some("arm64".parse().unwrap());
+        c.arch = Some("arm64".parse().unwrap());
         c.reserved_concurrency = Some("5".parse().unwrap());
         c.log_retention = Some("30".parse().unwrap());
         c.rebalance = Some(true);
@@ -80,8 +84,14 @@ fn commands() -> Vec<Command> {
         hub(),
         choosy_hub(),
         BootstrapHub(HubOptions::default(), "0.2.0"),
-        choose(|c| c.tags = Some(UserTags::parse(&["team=b".to_owned(), "x=y".to_owned()]).unwrap())),
-        choose(|c| c.tags = Some(UserTags::parse(&["x=y".to_owned()]).unwrap())),
+        choose(|c| c.tag = tags(&["team=b", "x=y"])),
+        choose(|c| c.tag = tags(&["x=y"])),
+        choose(|c| c.tag = tags(&["none"])),
+        choose(|c| {
+            c.tag = tags(&["x=y"]);
+            c.kms_key = Some("none".parse().unwrap());
+            c.memory = Some("1024".parse().unwrap());
+        }),
         choose(|c| c.kms_key = Some("none".parse().unwrap())),
         choose(|c| c.kms_key = Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap())),
         choose(|c| c.kms_key = Some("arn:aws:kms:us-west-2:111122223333:key/2".parse().unwrap())),
@@ -119,7 +129,7 @@ fn adoptions() -> Vec<Command> {
 }
 
 /// Resources that kibus does not manage, some of them with similar names.
-fn of_others() -> Desired {
+pub(super) fn of_others() -> Desired {
     let hub = kibus::model::hub::Hub::new(
         &Scope {
             bus: "other".parse().unwrap(),
@@ -164,7 +174,7 @@ fn queue_of_another_tool() -> Resource {
         None,
         Default::default(),
     );
-    let desired = cluster.desired(&scope(), &hub);
+    let desired = cluster.desired(&scope(), &hub.into());
     let mut queue = desired.resources().find_map(Resource::as_queue).unwrap().clone();
     queue.retention = 3600;
     queue.redrive_allow = None;
@@ -184,6 +194,7 @@ fn queue_of_another_tool() -> Resource {
 
 pub(super) fn wait<T>(run: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread()
+        .enable_time()
         .build()
         .unwrap()
         .block_on(run)
@@ -204,18 +215,29 @@ pub(super) fn account_after(history: &[Command]) -> Desired {
     desired
 }
 
-/// The state that the law compares: everything except the number of the live version.
-fn comparable(mut desired: Desired) -> Desired {
+/// The state that the law compares: everything except the numbers of versions, and of writes of the settings.
+pub(super) fn comparable(mut desired: Desired) -> Desired {
     for resource in desired.values_mut() {
-        if let Resource::Alias(alias) = resource {
-            alias.version = None;
+        match resource {
+            Resource::Alias(alias) => {
+                alias.version = None;
+                alias.versions.clear();
+            }
+            Resource::Parameter(parameter) => parameter.version = 0,
+            _ => {}
         }
     }
     desired
 }
 
 /// Interrupts a command, repeats it, and compares the result with an uninterrupted run.
-fn continues_where_it_stopped(start: &Desired, command: &Command, limit: usize, now: Interruption, end: &Desired) {
+pub(super) fn continues_where_it_stopped(
+    start: &Desired,
+    command: &Command,
+    limit: usize,
+    now: Interruption,
+    end: &Desired,
+) {
     let name = || format!("{command:?}, {limit} at a time, {now:?}");
     let account = Account::new(&scope(), start.clone());
     let first = wait(command.run(&scope(), &account, limit, Some(now)));
@@ -236,30 +258,86 @@ fn continues_where_it_stopped(start: &Desired, command: &Command, limit: usize, 
 fn any_command_may_be_interrupted_and_repeated() {
     for history in histories() {
         let start = account_after(&history);
-        for command in commands().into_iter().chain(adoptions()) {
+        may_be_interrupted(&history, &start, commands().into_iter().chain(adoptions()));
+    }
+}
+
+/// A rollback, and what follows while the settings pin a version.
+#[test]
+fn a_rollback_may_be_interrupted_and_is_kept() {
+    let new = || BootstrapHub(HubOptions::default(), "0.2.0");
+    let latest = || RouterLatest(HubOptions::default(), "0.2.0");
+    let base = || AddCluster(vec!["base"], Role("a"));
+    let tagged = || BootstrapHub(options(|c| c.tag = tags(&["x=y"])), "0.2.0");
+    let forward = || RouterLatest(options(|c| c.memory = Some("512".parse().unwrap())), "0.3.0");
+    let keyed = || {
+        let key = "arn:aws:kms:us-west-2:111122223333:key/1";
+        BootstrapHub(options(|c| c.kms_key = Some(key.parse().unwrap())), "0.2.0")
+    };
+    let is_pinned = |resources: &Desired| {
+        let parameter = resources.get(&ResourceId::Parameter(scope().settings_parameter()));
+        let settings = parameter.and_then(Resource::as_parameter).unwrap().settings();
+        settings.unwrap().pinned_version.is_some()
+    };
+    for (history, before, commands) in [
+        (vec![hub(), new()], false, vec![(Rollback, true), (latest(), false)]),
+        (
+            vec![hub(), new(), base(), Rollback],
+            true,
+            vec![
+                (Rollback, true),
+                (new(), true),
+                (tagged(), true),
+                (keyed(), true),
+                (base(), true),
+                (latest(), false),
+                (forward(), false),
+            ],
+        ),
+    ] {
+        let start = account_after(&history);
+        assert_eq!(is_pinned(&start), before, "{history:?}");
+        for (command, pins) in commands {
             let account = Account::new(&scope(), start.clone());
             let run = wait(command.run(&scope(), &account, 1, None));
-            assert_eq!(account.breaches(), [""; 0], "{command:?} after {history:?}");
-            assert!(run.outcome.is_complete(), "{command:?}: {:?}", run.outcome);
-            let end = comparable(account.resources());
-            for (at, step) in run.plan.steps.iter().enumerate() {
-                // One at a time, a call that does nothing leaves what the lost answer of the one before leaves.
-                let mut alone = vec![Trouble::AnswerLost];
-                alone.extend(halves(&step.op));
-                for trouble in alone {
-                    let now = Interruption {
-                        at,
-                        trouble,
-                        killed: false,
-                    };
-                    continues_where_it_stopped(&start, &command, 1, now, &end);
-                }
-                for (trouble, killed) in [(Trouble::Nothing, true), (Trouble::Stop, false)] {
-                    continues_where_it_stopped(&start, &command, 8, Interruption { at, trouble, killed }, &end);
-                }
-            }
+            assert_eq!(is_pinned(&account.resources()), pins, "{command:?}: {:?}", run.outcome);
+            may_be_interrupted(&history, &start, [command]);
+        }
+        may_be_interrupted(&history, &start, [Teardown]);
+    }
+}
+
+/// Interrupts each of these commands at each step and in each way.
+fn may_be_interrupted(history: &[Command], start: &Desired, commands: impl IntoIterator<Item = Command>) {
+    for command in commands {
+        let (end, interruptions) = interruptions(history, start, &command);
+        for (limit, now) in interruptions {
+            continues_where_it_stopped(start, &command, limit, now, &end);
         }
     }
+}
+
+/// Where a command ends that is not interrupted, and each interruption of it, with how many steps are taken at a time.
+pub(super) fn interruptions(
+    history: &[Command],
+    start: &Desired,
+    command: &Command,
+) -> (Desired, Vec<(usize, Interruption)>) {
+    let account = Account::new(&scope(), start.clone());
+    let run = wait(command.run(&scope(), &account, 1, None));
+    assert_eq!(account.breaches(), [""; 0], "{command:?} after {history:?}");
+    assert!(run.outcome.is_complete(), "{command:?}: {:?}", run.outcome);
+    let mut found = Vec::new();
+    for (at, step) in run.plan.steps.iter().enumerate() {
+        // One at a time, a call that does nothing leaves what the lost answer of the one before leaves.
+        let alone = [Trouble::AnswerLost].into_iter().chain(halves(&step.op));
+        let alone = alone.map(|trouble| (1, trouble, false));
+        let together = [(8, Trouble::Nothing, true), (8, Trouble::Stop, false)];
+        for (limit, trouble, killed) in alone.chain(together) {
+            found.push((limit, Interruption { at, trouble, killed }));
+        }
+    }
+    (comparable(account.resources()), found)
 }
 
 #[test]

@@ -5,5 +5,6 @@ mod account;
 mod command;
 mod interruption;
 mod rounds;
+mod settings;
 mod several_hubs;
 mod whole;

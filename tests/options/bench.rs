@@ -1,6 +1,7 @@
 //! A private emulator, and how to run kibus against it.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::{Command, Output};
 
 use kibus::aws::{AwsCloud, Connect};
@@ -8,9 +9,9 @@ use kibus::cloud::{Read, Waiting, Write};
 use kibus::model::document::Document;
 use kibus::model::hub;
 use kibus::model::policy;
-use kibus::model::resource::{Resource, ResourceId, Role, RolePolicy};
+use kibus::model::resource::{Resource, Role, RolePolicy};
 use kibus::model::tags::Tags;
-use kibus::plan::{Op, diff};
+use kibus::plan::Op;
 use kibus::sandbox::PrivateServer;
 use serde_json::{Value, json};
 
@@ -19,6 +20,9 @@ use crate::support::emulator::{ACCOUNT, private_server};
 use crate::support::kms_key;
 
 const REGION: &str = "us-west-2";
+
+/// The parameter with the settings of the hub.
+pub(super) const SETTINGS: &str = "/kibus/kibus";
 
 /// A private emulator, and how to run kibus against it.
 pub(super) struct Bench {
@@ -44,8 +48,19 @@ impl Bench {
     }
 
     pub(super) fn run(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_kibus"))
-            .args(arguments)
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kibus"));
+        self.output(command.args(arguments), environment)
+    }
+
+    /// Runs a command line that kibus has printed, as a person does in a shell.
+    pub(super) fn shell(&self, line: &str) -> Output {
+        let folder = Path::new(env!("CARGO_BIN_EXE_kibus")).parent().unwrap();
+        let mut command = Command::new("/bin/sh");
+        self.output(command.args(["-c", line]), &[("PATH", folder.to_str().unwrap())])
+    }
+
+    fn output(&self, command: &mut Command, environment: &[(&str, &str)]) -> Output {
+        command
             .env_clear()
             .envs([
                 ("AWS_ACCESS_KEY_ID", ACCOUNT),
@@ -101,36 +116,42 @@ impl Bench {
         }
     }
 
-    /// Sets a tag on the queue that holds the saved options of the hub.
-    pub(super) async fn remember(&self, tag: &str, value: &str) {
-        let memory = ResourceId::Queue(self.cloud.scope().dead_letter_queue());
-        let from = self.cloud.read(&memory).await.unwrap().unwrap();
-        let mut to = from.clone();
-        if let Resource::Queue(queue) = &mut to {
-            queue.tags = queue.tags.clone().with(tag, value);
-        }
-        let fields = diff(&to, &from);
-        let from = Box::new(from);
-        let update = Op::Update { from, to, fields };
-        self.cloud.write(&update, Waiting::unattended()).await.unwrap();
+    /// The account on the emulator, without kibus.
+    pub(super) fn account(&self) -> Account {
+        Account::new(ACCOUNT, self.server.endpoint().port, REGION)
     }
 
-    /// Deletes the queue that holds the saved options of the hub.
-    pub(super) async fn forget(&self) {
-        let memory = ResourceId::Queue(self.cloud.scope().dead_letter_queue());
-        let gone = self.cloud.read(&memory).await.unwrap().unwrap();
-        self.cloud
-            .write(&Op::Delete(gone), Waiting::unattended())
-            .await
-            .unwrap();
+    /// Someone else writes the parameter with the settings of the hub, which keeps its tags.
+    pub(super) async fn write_settings(&self, value: &str) {
+        let put = json!({ "Name": SETTINGS, "Type": "String", "Value": value, "Overwrite": true });
+        self.account().call("ssm", "PutParameter", &put.to_string()).await;
+    }
+
+    /// The parameter with the settings of the hub, as `GetParameter` shows it; `None` if it does not exist.
+    pub(super) async fn parameter(&self) -> Option<Value> {
+        let get = json!({ "Name": SETTINGS }).to_string();
+        let (found, answer) = self.account().send("ssm", "GetParameter", &get).await;
+        assert!(found || answer.contains("ParameterNotFound"), "{answer}");
+        found.then(|| serde_json::from_str::<Value>(&answer).unwrap()["Parameter"].clone())
+    }
+
+    /// The document in that parameter.
+    pub(super) async fn settings(&self) -> Value {
+        let parameter = self.parameter().await.unwrap();
+        serde_json::from_str(parameter["Value"].as_str().unwrap()).unwrap()
+    }
+
+    /// Someone else deletes the parameter with the settings of the hub.
+    pub(super) async fn lose_settings(&self) {
+        let delete = json!({ "Name": SETTINGS }).to_string();
+        self.account().call("ssm", "DeleteParameter", &delete).await;
     }
 
     /// Creates a KMS key, whose policy allows EventBridge or not, and returns its ARN.
     pub(super) async fn key(&self, allows_eventbridge: bool) -> String {
         let statement = policy::key_statement(self.cloud.scope()).value().clone();
         let policy = allows_eventbridge.then(|| json!({ "Version": "2012-10-17", "Statement": [statement] }));
-        let account = Account::new(ACCOUNT, self.server.endpoint().port, REGION);
-        kms_key::make(&account, policy.as_ref()).await
+        kms_key::make(&self.account(), policy.as_ref()).await
     }
 
     /// How many of the hub's resources exist.

@@ -1,16 +1,18 @@
-//! Options: from the flag, the variable, the saved option or the default, in this order. Also the limits of accounts and
-//! roles, which are checked before the first change. Runs the real command against the emulator.
+//! Options: from the flag, the variable, the parameter with the settings or the default, in this order. Also the limits of
+//! accounts and roles, which are checked before the first change. Runs the real command against the emulator.
 
 mod bench;
 mod limits;
-mod saved;
+mod settings;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use kibus::cloud::Read;
+use kibus::model::document::Document;
 use kibus::model::hub;
-use kibus::model::options::{HubOption, HubOptions, Opens, OptionKey, UserTags};
+use kibus::model::options::HubOptions;
+use kibus::model::queue_policy::is_locked;
 use kibus::model::resource::Resource;
 use serde_json::{Value, json};
 
@@ -18,14 +20,11 @@ use bench::{Bench, planned};
 
 /// An option, the field that shows its value, and the value for each way to set it.
 struct Case {
-    option: HubOption,
     flag: &'static str,
     shows: (&'static str, &'static str, &'static str),
     default: Value,
     environment: (&'static str, Value),
     given: (&'static str, Value),
-    /// What a tag alone could open; nothing if it may set the option.
-    opens: Option<Opens>,
 }
 
 fn cases() -> Vec<Case> {
@@ -33,31 +32,32 @@ fn cases() -> Vec<Case> {
     const OTHER_BOUNDARY: &str = "arn:aws:iam::111122223333:policy/b";
     const KEY: &str = "arn:aws:kms:us-west-2:111122223333:key/a";
     const OTHER_KEY: &str = "arn:aws:kms:us-west-2:111122223333:key/b";
-    let role = ("role", "kibus-router-us-west-2");
-    let function = ("function", "kibus-router");
-    let case = |option: HubOption, opens, (kind, name): (_, _), path, default, environment, given| Case {
-        option,
-        flag: option.row().flag,
+    let (hub, role, function) = (
+        ("queue", "kibus-hub"),
+        ("role", "kibus-router-us-west-2"),
+        ("function", "kibus-router"),
+    );
+    let log_group = ("log-group", "/aws/lambda/kibus-router");
+    let rule = ("rule", "kibus-rebalance-recommendation");
+    let case = |flag, (kind, name): (_, _), path, default, environment, given| Case {
+        flag,
         shows: (kind, name, path),
         default,
         environment,
         given,
-        opens,
     };
-    let hub = ("queue", "kibus-hub");
+    let none = Value::Null;
     vec![
         case(
-            HubOption::Tag,
-            Some(Opens::TaggedResources),
+            "tag",
             hub,
             "tags.team",
-            Value::Null,
+            none.clone(),
             ("team=a", json!("a")),
             ("team=b", json!("b")),
         ),
         case(
-            HubOption::KmsKey,
-            Some(Opens::Messages),
+            "kms-key",
             hub,
             "encryption",
             json!("SSE-SQS"),
@@ -65,8 +65,7 @@ fn cases() -> Vec<Case> {
             (OTHER_KEY, json!(OTHER_KEY)),
         ),
         case(
-            HubOption::Retention,
-            None,
+            "retention",
             hub,
             "retention",
             json!(86400),
@@ -74,17 +73,15 @@ fn cases() -> Vec<Case> {
             ("90m", json!(5400)),
         ),
         case(
-            HubOption::PermissionsBoundary,
-            Some(Opens::Permissions),
+            "permissions-boundary",
             role,
             "permissions_boundary",
-            Value::Null,
+            none.clone(),
             (BOUNDARY, json!(BOUNDARY)),
             (OTHER_BOUNDARY, json!(OTHER_BOUNDARY)),
         ),
         case(
-            HubOption::RolePath,
-            Some(Opens::RolesAtPath),
+            "role-path",
             role,
             "path",
             json!("/"),
@@ -92,17 +89,15 @@ fn cases() -> Vec<Case> {
             ("/b/", json!("/b/")),
         ),
         case(
-            HubOption::QueuePrefix,
-            Some(Opens::Queues),
+            "queue-prefix",
             function,
             "handler",
             json!("kibus/karpenter-"),
             ("a-", json!("kibus/a-")),
-            ("", json!("kibus/")),
+            ("b-", json!("kibus/b-")),
         ),
         case(
-            HubOption::Memory,
-            None,
+            "memory",
             function,
             "memory",
             json!(256),
@@ -110,145 +105,185 @@ fn cases() -> Vec<Case> {
             ("128", json!(128)),
         ),
         case(
-            HubOption::ReservedConcurrency,
-            None,
+            "reserved-concurrency",
             function,
             "reserved_concurrency",
-            Value::Null,
+            none.clone(),
             ("5", json!(5)),
             ("7", json!(7)),
         ),
         case(
-            HubOption::LogRetention,
-            None,
-            ("log-group", "/aws/lambda/kibus-router"),
+            "log-retention",
+            log_group,
             "retention_days",
             json!(14),
             ("30", json!(30)),
             ("7d", json!(7)),
         ),
         case(
-            HubOption::Rebalance,
-            None,
-            ("rule", "kibus-rebalance-recommendation"),
+            "rebalance",
+            rule,
             "enabled",
-            Value::Null,
+            none.clone(),
             ("yes", json!(true)),
-            ("0", Value::Null),
+            ("0", none),
+        ),
+        // The field is the whole policy.
+        case(
+            "lock-queues",
+            hub,
+            "policy",
+            json!(true),
+            ("no", json!(false)),
+            ("1", json!(true)),
         ),
     ]
 }
 
-/// The options that have no case: the architecture needs a router of its own, and a lock has no value in the plan but a policy.
-/// They have tests of their own: below, and `scenario::retagged_hub`.
-const WITHOUT_CASE: [HubOption; 2] = [HubOption::Architecture, HubOption::LockQueues];
+/// These values, as the parameter saves them.
+fn options(values: impl IntoIterator<Item = (&'static str, &'static str)>) -> Value {
+    let saved = |(flag, value): (&str, &str)| {
+        let value = match (flag, value.split_once('=')) {
+            ("tag", Some((key, value))) => json!({ key: value }),
+            ("rebalance" | "lock-queues", _) => json!(["yes", "1"].contains(&value)),
+            _ => json!(value),
+        };
+        (flag.to_owned(), value)
+    };
+    Value::Object(values.into_iter().map(saved).collect())
+}
 
+/// The architecture needs a router of its own, and has a test of its own below.
 #[test]
 fn every_option_has_a_case() {
     let cases = cases();
-    for option in HubOption::ALL {
-        let has_case = cases.iter().any(|case| case.option == *option);
-        assert_ne!(has_case, WITHOUT_CASE.contains(option), "--{}", option.row().flag);
+    let values = cases.iter().map(|case| (case.flag, case.given.0));
+    let HubOptions {
+        tag,
+        kms_key,
+        retention,
+        permissions_boundary,
+        role_path,
+        queue_prefix,
+        memory,
+        arch,
+        reserved_concurrency,
+        log_retention,
+        rebalance,
+        lock_queues,
+    } = serde_json::from_value(options(values)).unwrap();
+    assert_eq!(arch, None);
+    let has_case = [
+        tag.is_some(),
+        kms_key.is_some(),
+        retention.is_some(),
+        permissions_boundary.is_some(),
+        role_path.is_some(),
+        queue_prefix.is_some(),
+        memory.is_some(),
+        reserved_concurrency.is_some(),
+        log_retention.is_some(),
+        rebalance.is_some(),
+        lock_queues.is_some(),
+    ];
+    assert_eq!(has_case, [true; 11]);
+}
+
+/// The value of a case's field in a plan.
+fn shown(plan: &BTreeMap<(String, String, String), Value>, case: &Case) -> Value {
+    let (kind, name, path) = case.shows;
+    let value = plan.get(&(kind.to_owned(), name.to_owned(), path.to_owned()));
+    match value.cloned().unwrap_or_default() {
+        policy @ Value::Object(_) if path == "policy" => json!(is_locked(&Document::new(policy))),
+        value => value,
     }
 }
 
-/// The tags that save an option with a value of the command line.
-fn saved(option: HubOption, value: &str) -> Vec<(String, String)> {
-    let value = match value {
-        "yes" => "true",
-        "0" => "false",
-        value => value,
-    };
-    let mut options = HubOptions::default();
-    option.set(&mut options, &[value.to_owned()]).unwrap();
-    let user = options.tags.as_ref().map(UserTags::tags).unwrap_or_default();
-    options.saved_tags().with_all(&user).0.into_iter().collect()
+/// The variables of these cases.
+fn variables(cases: &[Case], value: impl Fn(&Case) -> &'static str) -> Vec<(String, &'static str)> {
+    let variable = |case: &Case| format!("KIBUS_{}", case.flag.to_uppercase().replace('-', "_"));
+    cases.iter().map(|case| (variable(case), value(case))).collect()
 }
 
 #[tokio::test]
-async fn a_tag_alone_sets_only_what_opens_nothing() {
+async fn the_flag_overrides_the_variable_the_parameter_and_the_default() {
     let bench = Bench::new().await;
     let cases = cases();
     let flags = cases.iter().map(|case| format!("--{}={}", case.flag, case.given.0));
     let flags: Vec<String> = flags.collect();
-    let set_up = ["bootstrap-hub", "--yes"]
-        .into_iter()
-        .chain(flags.iter().map(String::as_str));
-    bench.done(&set_up.collect::<Vec<_>>());
-    for case in &cases {
-        for (tag, value) in saved(case.option, case.environment.0) {
-            bench.remember(&tag, &value).await;
-        }
-        let (document, code) = bench.json(&["bootstrap-hub", "--dry-run"], &[]);
-        let opens = case.option.row().opens();
-        assert_eq!(opens, case.opens, "--{}", case.flag);
-        assert_eq!(
-            code,
-            Some(if opens.is_some() { 4 } else { 0 }),
-            "--{}: {document}",
-            case.flag
-        );
-        for (tag, value) in saved(case.option, case.given.0) {
-            bench.remember(&tag, &value).await;
-        }
-    }
-    assert_eq!(
-        planned(&bench.json(&["bootstrap-hub", "--dry-run"], &[]).0),
-        BTreeMap::new()
-    );
-}
-
-#[tokio::test]
-async fn the_flag_overrides_the_variable_the_saved_option_and_the_default() {
-    let bench = Bench::new().await;
-    let cases = cases();
-    let variable = |case: &Case| format!("KIBUS_{}", case.flag.to_uppercase().replace('-', "_"));
-    let variables: Vec<(String, &str)> = cases.iter().map(|case| (variable(case), case.environment.0)).collect();
-    let variables: Vec<(&str, &str)> = variables.iter().map(|(name, value)| (name.as_str(), *value)).collect();
-    let flags: Vec<String> = cases
-        .iter()
-        .map(|case| format!("--{}={}", case.flag, case.given.0))
-        .collect();
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-    let dry = |more: &[&str], environment: &[(&str, &str)]| {
+    let (environment, given) = (
+        variables(&cases, |case| case.environment.0),
+        variables(&cases, |case| case.given.0),
+    );
+    let dry = |more: &[&str], variables: &[(String, &str)]| {
         let arguments: Vec<&str> = ["bootstrap-hub", "--dry-run"].iter().chain(more).copied().collect();
-        planned(&bench.json(&arguments, environment).0)
-    };
-    let shown = |plan: &BTreeMap<_, _>, case: &Case| {
-        let (kind, name, path) = case.shows;
-        plan.get(&(kind.to_owned(), name.to_owned(), path.to_owned()))
-            .cloned()
-            .unwrap_or_default()
+        let variables: Vec<(&str, &str)> = variables.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+        planned(&bench.json(&arguments, &variables).0)
     };
 
-    let (neither, environment, both) = (dry(&[], &[]), dry(&[], &variables), dry(&flags, &variables));
+    let (neither, by_variable, both) = (dry(&[], &[]), dry(&[], &environment), dry(&flags, &environment));
     for case in &cases {
-        assert_eq!(shown(&neither, case), case.default, "--{} by default", case.flag);
-        assert_eq!(shown(&environment, case), case.environment.1, "{}", variable(case));
+        let flag = case.flag;
+        assert_eq!(shown(&neither, case), case.default, "--{flag} by default");
         assert_eq!(
-            shown(&both, case),
-            case.given.1,
-            "--{} beside {}",
-            case.flag,
-            variable(case)
+            shown(&by_variable, case),
+            case.environment.1,
+            "the variable of --{flag}"
         );
+        assert_eq!(shown(&both, case), case.given.1, "--{flag} beside its variable");
     }
 
-    let set_up: Vec<&str> = ["bootstrap-hub", "--yes"].into_iter().chain(flags).collect();
+    let set_up: Vec<&str> = ["bootstrap-hub", "--yes"]
+        .into_iter()
+        .chain(flags.iter().copied())
+        .collect();
     bench.done(&set_up);
     assert_eq!(dry(&[], &[]), BTreeMap::new(), "the options are saved");
-    let environment = dry(&[], &variables);
+    let saved = options(cases.iter().map(|case| (case.flag, case.given.0)));
+    assert_eq!(
+        bench.settings().await["options"],
+        typed(saved),
+        "what was given is saved"
+    );
+    let by_variable = dry(&[], &environment);
     for case in &cases {
+        let expected = case.environment.1.clone();
         assert_eq!(
-            shown(&environment, case),
-            case.environment.1,
-            "{} after --{}",
-            variable(case),
+            shown(&by_variable, case),
+            expected,
+            "the variable of --{}, after the flag",
             case.flag
         );
     }
-    let empty: Vec<(&str, &str)> = variables.iter().map(|(name, _)| (*name, "")).collect();
+    let empty: Vec<(String, &str)> = environment.iter().map(|(name, _)| (name.clone(), "")).collect();
     assert_eq!(dry(&[], &empty), BTreeMap::new(), "an empty variable counts as unset");
+    let unprefixed = dry(&["--queue-prefix="], &[]);
+    let handler = cases.iter().find(|case| case.flag == "queue-prefix").unwrap();
+    assert_eq!(shown(&unprefixed, handler), json!("kibus/"), "an empty flag is a value");
+
+    // Someone else writes other options.
+    let saved = options(cases.iter().map(|case| (case.flag, case.environment.0)));
+    bench
+        .write_settings(&json!({ "format": 1, "options": saved }).to_string())
+        .await;
+    let by_parameter = dry(&[], &[]);
+    for case in &cases {
+        let expected = case.environment.1.clone();
+        assert_eq!(shown(&by_parameter, case), expected, "--{} by the parameter", case.flag);
+    }
+    for (name, plan) in [("a variable", dry(&[], &given)), ("a flag", dry(&flags, &[]))] {
+        for case in &cases {
+            let shows = shown(&plan, case);
+            assert_eq!(shows, Value::Null, "{name} for --{} over the parameter", case.flag);
+        }
+    }
+}
+
+/// Options as kibus writes them.
+fn typed(options: Value) -> Value {
+    let options: HubOptions = serde_json::from_value(options).unwrap();
+    serde_json::to_value(options).unwrap()
 }
 
 #[tokio::test]
@@ -297,7 +332,7 @@ async fn cluster_options_follow_the_same_order_and_are_saved() {
             ))
             .cloned()
         };
-        (tag("option:karpenter-version"), tag("controller-role"))
+        (tag("karpenter-version"), tag("controller-role"))
     };
     let role = Some(json!("KarpenterServiceAccount-base"));
     assert_eq!(dry(&[], &[]), (None, role.clone()), "by default");
@@ -392,9 +427,11 @@ async fn router_binary_and_architecture_follow_the_same_order() {
     assert_eq!(dry(&flags, &arm64), (json!("x86_64"), json!("9.1.1")), "from flags");
 
     bench.done(&["bootstrap-hub", "--yes"]);
-    bench.remember("kibus:option:arch", "arm64").await;
+    bench
+        .write_settings(r#"{"format": 1, "options": {"arch": "arm64"}}"#)
+        .await;
     let before = dry(&["--router-binary", &theirs], &[]);
-    assert_eq!(before, (json!("arm64"), json!("9.2.2")), "the saved options");
+    assert_eq!(before, (json!("arm64"), json!("9.2.2")), "the parameter");
     assert_eq!(
         dry(&["--arch=x86_64"], &[]),
         (Value::Null, Value::Null),

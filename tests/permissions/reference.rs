@@ -7,14 +7,14 @@ use std::collections::BTreeSet;
 use kibus::iam::operator_policy;
 use kibus::iam::pattern::matches_action;
 use kibus::model::document::Document;
-use kibus::model::options::{HubOptions, OrNone, UserTags};
+use kibus::model::options::{HubOptions, OrNone};
 use kibus::model::policy;
 use kibus::model::scope::Scope;
 use serde_json::Value;
 
 /// Actions, the types of their resources, and their condition keys, from the pages of SQS, EventBridge, Lambda, IAM,
-/// CloudWatch, CloudWatch Logs, KMS, EC2, EKS and the tagging API. Of the types and keys, those that a document of kibus could use. An
-/// action without a type takes `*` only. The tag of a resource, which every type here has, is not repeated.
+/// CloudWatch, CloudWatch Logs, KMS, EC2, EKS, Systems Manager and the tagging API. Of the types and keys, those that a
+/// document of kibus could use. An action without a type takes `*` only. The tag of a resource, which every type here has, is not repeated.
 const REFERENCE: &[(&str, &[&str], &[&str])] = &[
     ("sqs:ChangeMessageVisibility", &["queue"], &[]),
     ("sqs:CreateQueue", &["queue"], &["aws:RequestTag", "aws:TagKeys"]),
@@ -154,11 +154,27 @@ const REFERENCE: &[(&str, &[&str], &[&str])] = &[
     ("eks:DescribePodIdentityAssociation", &["podidentityassociation"], &[]),
     ("eks:ListClusters", &[], &[]),
     ("eks:ListPodIdentityAssociations", &["cluster"], &[]),
+    (
+        "ssm:AddTagsToResource",
+        &["parameter"],
+        &["aws:RequestTag", "aws:TagKeys"],
+    ),
+    ("ssm:DeleteParameter", &["parameter"], &[]),
+    ("ssm:GetParameter", &["parameter"], &[]),
+    ("ssm:GetParameterHistory", &["parameter"], &[]),
+    ("ssm:GetParametersByPath", &["parameter"], &["ssm:Recursive"]),
+    ("ssm:ListTagsForResource", &["parameter"], &[]),
+    (
+        "ssm:PutParameter",
+        &["parameter"],
+        &["aws:RequestTag", "aws:TagKeys", "ssm:Overwrite"],
+    ),
+    ("ssm:RemoveTagsFromResource", &["parameter"], &["aws:TagKeys"]),
     ("tag:GetResources", &[], &[]),
 ];
 
 /// The type of a resource by a part of its ARN. The first that fits counts.
-const TYPES: [(&str, &str); 11] = [
+const TYPES: [(&str, &str); 12] = [
     (":sqs:", "queue"),
     (":rule/", "rule"),
     (":event-bus/", "event-bus"),
@@ -170,6 +186,7 @@ const TYPES: [(&str, &str); 11] = [
     (":policy/", "policy"),
     (":cluster/", "cluster"),
     (":podidentityassociation/", "podidentityassociation"),
+    (":parameter/", "parameter"),
 ];
 
 fn texts(value: &Value) -> Vec<&str> {
@@ -260,7 +277,7 @@ fn every_document_agrees_with_the_service_authorization_reference() {
         };
         let bounded = HubOptions {
             permissions_boundary: Some(OrNone(Some(boundary))),
-            tags: Some(UserTags::parse(&["team=a".to_owned()]).unwrap()),
+            tag: Some(vec!["team=a".parse().unwrap()]),
             ..with_key.clone()
         };
         for options in [HubOptions::default(), with_key, bounded] {

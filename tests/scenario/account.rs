@@ -184,12 +184,38 @@ impl Account {
         dump.insert("functions".to_owned(), self.functions().await);
         let mappings = self.call("lambda", "GET", "event-source-mappings/").await;
         dump.insert("mappings".to_owned(), mappings);
+        dump.extend(self.dump_parameters().await);
         let mut groups = self.json("logs", "DescribeLogGroups", "{}").await;
         for group in groups["logGroups"].as_array_mut().into_iter().flatten() {
             without(group, "storedBytes");
         }
         dump.insert("log groups".to_owned(), groups.to_string());
         dump
+    }
+
+    async fn dump_parameters(&self) -> BTreeMap<String, String> {
+        let mut dump = BTreeMap::new();
+        let mut next = Value::Null;
+        loop {
+            let mut list = json!({ "Path": "/", "Recursive": true });
+            if next.is_string() {
+                list["NextToken"] = next;
+            }
+            let page = self.json("ssm", "GetParametersByPath", &list.to_string()).await;
+            for parameter in page["Parameters"].as_array().into_iter().flatten() {
+                let name = parameter["Name"].as_str().unwrap();
+                let tags = json!({ "ResourceType": "Parameter", "ResourceId": name }).to_string();
+                dump.insert(format!("parameter {name}"), parameter.to_string());
+                dump.insert(
+                    format!("parameter tags {name}"),
+                    self.call("ssm", "ListTagsForResource", &tags).await,
+                );
+            }
+            next = page["NextToken"].clone();
+            if !next.is_string() {
+                return dump;
+            }
+        }
     }
 
     /// The roles, which are global.

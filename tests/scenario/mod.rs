@@ -8,7 +8,7 @@
 //!
 //! EKS has every cluster that an `add-cluster` names, in all Regions, unless the scenario creates clusters itself.
 //!
-//! - `% sqs|iam|events|logs|lambda|ec2|eks OPERATION PARAMETERS`: a call by someone else
+//! - `% sqs|iam|events|logs|lambda|ec2|eks|ssm OPERATION PARAMETERS`: a call by someone else
 //! - `% tries SERVICE OPERATION PARAMETERS`: the same where AWS behaves as `% aws-like` says, with its message if it fails
 //! - `% quietly COMMAND`: a command that ends with exit code 0, whose output and calls are not shown
 //! - `% last COMMAND`: a command of whose standard output only the last line is shown

@@ -52,14 +52,14 @@ fn words(line: &str) -> String {
     done
 }
 
-/// Timestamps in the format of EventBridge.
+/// Timestamps like `2026-12-08T17:00:00Z`, whatever is around them.
 fn timestamps(line: &str) -> String {
     let is_timestamp = |text: &str| {
         let shape = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c });
         shape.eq("0000-00-00T00:00:00Z".chars())
     };
     let word = |word: &str| {
-        let time = word.trim_end_matches(',');
+        let time = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
         if is_timestamp(time) {
             word.replacen(time, "TIME", 1)
         } else {

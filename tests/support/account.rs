@@ -47,6 +47,7 @@ impl Account {
             "events" => "AWSEvents",
             "logs" => "Logs_20140328",
             "kms" => "TrentService",
+            "ssm" => "AmazonSSM",
             other => panic!("{other} has no target"),
         };
         let request = Request::post("/")
@@ -80,7 +81,7 @@ impl Account {
     /// Makes a call, and says whether it succeeded.
     pub(crate) async fn send(&self, service: &str, operation: &str, parameters: &str) -> (bool, String) {
         let answer = match service {
-            "sqs" | "events" | "logs" | "kms" => {
+            "sqs" | "events" | "logs" | "kms" | "ssm" => {
                 self.json_request(service, operation, self.with_urls(parameters)).await
             }
             "eks" => {

@@ -74,12 +74,12 @@ impl Bench {
         let mut desired = hub.desired();
         let cluster = Cluster::new(
             &self.scope,
-            &hub.queue_prefix(),
+            &options.queue_prefix(),
             "base".parse().unwrap(),
             None,
             ClusterOptions::default(),
         );
-        desired.extend(cluster.desired(&self.scope, &options));
+        desired.extend(cluster.desired(&self.scope, &options.into()));
         desired
     }
 
@@ -152,7 +152,7 @@ impl Bench {
             .await
             .unwrap()
             .unwrap_or_else(|| panic!("{id} {what} is absent"));
-        let differences: Vec<_> = diff(wanted, &read)
+        let differences: Vec<_> = diff(wanted, &read, &BTreeSet::new())
             .into_iter()
             .filter(|field| !self.does_not_store(&field.path))
             .collect();

@@ -29,6 +29,7 @@ impl Group {
             "kms" => ("KMS", name),
             "eks" => ("EKS", name),
             "cloudwatch" => ("CloudWatch", name),
+            "ssm" => ("Parameter Store", name),
             "sts" => ("STS", name),
             _ => ("AWS", action),
         };

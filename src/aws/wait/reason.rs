@@ -35,6 +35,7 @@ macro_rules! reasons {
 
 // Each reason with its longest wait in seconds.
 reasons! {
+    ParameterLeaving, 60, "Parameter Store does not reuse the name of a deleted parameter for 30 seconds";
     QueueDeletedRecently, 70, "SQS does not reuse the name of a deleted queue for 60 seconds";
     QueueUnknown, 20, "SQS does not find the new queue yet";
     DeadLetterQueueUnknown, 2 * 60, "SQS does not find the new dead-letter queue yet";

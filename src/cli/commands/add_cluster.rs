@@ -2,12 +2,11 @@ use clap::builder::BoolishValueParser;
 
 use crate::cli::Ending;
 use crate::cli::hub::Hubs;
-use crate::cli::options::Given;
 use crate::cli::stages::{Consent, change};
 use crate::error::Error;
 use crate::model::controller_role::RoleTemplate;
 use crate::model::name::ClusterName;
-use crate::model::options::ClusterOption;
+use crate::model::options::ClusterOptions;
 use crate::reconcile::{ClusterSetting, RoleOption, Target};
 
 /// Register clusters: create a queue for each and allow its Karpenter to read it.
@@ -36,7 +35,7 @@ pub(in crate::cli) struct Args {
         hide_possible_values = true, hide_short_help = true)]
     no_eks_check: Option<bool>,
     #[command(flatten)]
-    given: Given<ClusterOption>,
+    options: ClusterOptions,
     #[command(flatten)]
     consent: Consent,
 }
@@ -55,7 +54,7 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     };
     let setting = ClusterSetting {
         role,
-        options: args.given.options()?,
+        options: args.options,
         show_settings: hubs.verbose,
         asks_eks: args.no_eks_check != Some(true),
     };

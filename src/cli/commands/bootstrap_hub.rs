@@ -1,21 +1,20 @@
 use crate::cli::Ending;
 use crate::cli::hub::Hubs;
-use crate::cli::options::Given;
 use crate::cli::preflight;
 use crate::cli::router_file::RouterFile;
 use crate::cli::stages::{Consent, change_with};
 use crate::error::Error;
-use crate::model::options::HubOption;
+use crate::model::options::HubOptions;
 use crate::reconcile::{HubSetting, OfferedRouter, Target};
 
 /// Create or update the hub of this account and Region.
 ///
 /// All clusters share the hub: the rules, the hub queue with its dead-letter queue, and the router function. Options are
-/// saved; an option that is not given keeps its saved value.
+/// saved in the parameter `/kibus/BUS` of Parameter Store; an option that is not given keeps its saved value.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
     #[command(flatten)]
-    given: Given<HubOption>,
+    options: HubOptions,
     #[command(flatten)]
     router: RouterFile,
     /// Allow an older router to replace a newer one.
@@ -24,9 +23,9 @@ pub(in crate::cli) struct Args {
     /// End a rollback: make the router of this kibus live again.
     #[arg(long, hide_short_help = true)]
     router_latest: bool,
-    /// Remove the keys that the queues had before from all policies now; refused while messages wait.
+    /// Save these options for a hub whose settings are lost or damaged; without it, resources of such a hub are refused.
     #[arg(long, hide_short_help = true)]
-    drop_old_key: bool,
+    restore_settings: bool,
     /// Check what the plan needs instead: credentials, clock, permissions, quotas and the router.
     ///
     /// Changes nothing. Exits with 2 if something is missing, and with 1 if AWS did not answer a question.
@@ -39,11 +38,11 @@ pub(in crate::cli) struct Args {
 /// Runs the stages; the router is packaged once it is known which architecture it needs.
 pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
     let target = Target::bootstrap(HubSetting {
-        options: args.given.options()?,
+        options: args.options,
         router: OfferedRouter::of_version(env!("CARGO_PKG_VERSION")),
         allow_downgrade: args.allow_downgrade,
         end_rollback: args.router_latest,
-        drop_old_key: args.drop_old_key,
+        restore_settings: args.restore_settings,
     });
     if args.check {
         return preflight::check(&hubs, &target, &args.router).await;

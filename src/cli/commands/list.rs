@@ -4,10 +4,10 @@ use super::status::report_of;
 use crate::cli::hub::Hubs;
 use crate::cli::{Ending, failure, stages};
 use crate::error::Error;
-use crate::reconcile::Blocked;
 use crate::reconcile::status::{needs, status};
+use crate::reconcile::{Blocked, Intent};
 use crate::survey;
-use crate::ui::text;
+use crate::ui::{HubReport, text};
 
 /// List the buses of this account and Region, and the clusters of each.
 #[derive(Debug, clap::Args)]
@@ -37,6 +37,16 @@ pub(super) async fn run(_: Args, mut hubs: Hubs<'_>) -> Result<Ending, Error> {
         let report = match survey.map(|survey| status(&survey, &BTreeSet::new())) {
             // A bus without a hub: only other resources have its tag.
             Ok(Err(Blocked::NoHub)) => continue,
+            // One hub's settings keep nobody from the list of the others.
+            Ok(Err(bad @ Blocked::BadSettings { .. })) => {
+                let error = failure::blocked(hub, &bad);
+                hub.ui
+                    .warn_text(&format!("the clusters of this bus are not listed: {error}"));
+                HubReport {
+                    warnings: hub.ui.warnings(),
+                    ..hub.report(&Intent::default())
+                }
+            }
             Ok(found) => report_of(hub, found),
             Err(error) => hub.left_out(error)?,
         };

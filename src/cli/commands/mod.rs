@@ -19,6 +19,8 @@ mod teardown;
 mod verify;
 pub(super) mod version;
 
+pub(super) use policy::OF_OPERATORS;
+
 use super::Ending;
 use super::hub::Hubs;
 use crate::error::Error;

@@ -5,22 +5,21 @@ use std::num::NonZeroUsize;
 
 use clap::Subcommand;
 use controller_roles::RoleFlags;
-use hub_options::Known;
+pub(in crate::cli) use hub_options::OF_OPERATORS;
+use hub_options::{OF_READERS, OF_READING_OPERATORS, known, known_for_queues, shows_of_hub, with_old_keys};
 
 use crate::cli::hub::{ConnectedHub, Hubs};
-use crate::cli::options::{ForOperator, ForReader, Given};
 use crate::cli::{Ending, stages};
 use crate::error::{Error, Hint};
 use crate::iam::operator_policy;
 use crate::model::cluster::Cluster;
 use crate::model::document::Document;
-use crate::model::inventory::Reading;
 use crate::model::name::ClusterName;
-use crate::model::options::{ClusterOption, ClusterOptions, DocumentFor, HubOption};
+use crate::model::options::{ClusterOptions, HubOptions};
 use crate::model::policy::{self, KeyUse};
 use crate::model::resource::ResourceId;
 use crate::model::scope::Scope;
-use crate::reconcile::{Intent, old_keys_of_controller, old_keys_of_router};
+use crate::reconcile::Intent;
 use crate::ui::HubReport;
 
 /// Print the least-privilege IAM policy for an operator, the router, or a Karpenter controller.
@@ -36,6 +35,7 @@ pub(in crate::cli) struct Args {
 #[derive(Debug, Subcommand)]
 enum Party {
     /// Policy for an operator, who runs kibus.
+    #[command(mut_args = |arg| shows_of_hub(OF_OPERATORS, arg))]
     Operator {
         /// Print the additional document for a purpose instead; attach both.
         #[arg(long = "for", value_enum, value_name = "PURPOSE",
@@ -50,22 +50,22 @@ enum Party {
         #[command(flatten)]
         roles: RoleFlags,
         #[command(flatten)]
-        given: Given<HubOption, ForOperator>,
+        given: HubOptions,
     },
     /// Policy for the router function.
+    #[command(mut_args = |arg| shows_of_hub(OF_READERS, arg))]
     Router {
         #[command(flatten)]
-        given: Given<HubOption, ForReader>,
+        given: HubOptions,
     },
     /// Policy for the Karpenter controller of a cluster, registered or not.
+    #[command(mut_args = |arg| shows_of_hub(OF_READERS, arg))]
     Controller {
         /// Name of the EKS cluster.
         #[arg(value_name = "CLUSTER")]
         cluster: ClusterName,
         #[command(flatten)]
-        options: Given<ClusterOption, ForReader>,
-        #[command(flatten)]
-        given: Given<HubOption, ForReader>,
+        given: HubOptions,
     },
 }
 
@@ -111,16 +111,15 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
             given,
         } => {
             let document = match read_only {
-                true => DocumentFor::ReadingOperator,
-                false => DocumentFor::Operator,
+                true => OF_READING_OPERATORS,
+                false => OF_OPERATORS,
             };
-            let known = Known::for_queues(&hubs, hub, given.options()?, document).await?;
+            let known = known_for_queues(&hubs, hub, given, document).await?;
             let document = operator_policy::operator(&hub.scope, &known.options, &roles.arns(&hubs, hub).await?);
             let document = if read_only {
                 operator_policy::reads(document)
             } else {
-                let keys = old_keys_of_router(&known.survey, known.options.key());
-                known.with_old_keys(hub, KeyUse::Receive, &keys, document)
+                with_old_keys(hub, KeyUse::Receive, &known, document)
             };
             match part {
                 Some(number) => nth(&document, number)?,
@@ -128,19 +127,20 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
             }
         }
         Party::Router { given } => {
-            let known = Known::for_queues(&hubs, hub, given.options()?, DocumentFor::Reader).await?;
-            let key = known.options.key();
-            let document = policy::router(&hub.scope, &known.options.queue_prefix(), key);
-            let keys = old_keys_of_router(&known.survey, key);
-            known.with_old_keys(hub, KeyUse::Route, &keys, document)
+            let known = known_for_queues(&hubs, hub, given, OF_READERS).await?;
+            let document = policy::router(&hub.scope, &known.options.queue_prefix(), known.options.key());
+            with_old_keys(hub, KeyUse::Route, &known, document)
         }
-        Party::Controller {
-            cluster,
-            options,
-            given,
-        } => {
-            let known = Known::read(&hubs, hub, given.options()?, DocumentFor::Reader, Some(&cluster)).await?;
-            controller(hub, known, cluster, options.options()?)?
+        Party::Controller { cluster, given } => {
+            let known = known(&hubs, hub, given, OF_READERS).await?;
+            let (prefix, key) = (known.options.queue_prefix(), known.options.key());
+            let cluster = Cluster::new(&hub.scope, &prefix, cluster, None, ClusterOptions::default());
+            with_old_keys(
+                hub,
+                KeyUse::Receive,
+                &known,
+                cluster.controller_document(&hub.scope, key),
+            )
         }
     };
     hub.ui.result(&document.pretty())?;
@@ -177,40 +177,6 @@ fn nth(document: &Document, number: NonZeroUsize) -> Result<Document, Error> {
         .into_iter()
         .nth(number.get() - 1)
         .ok_or_else(|| Error::usage(format!("the document has no part {number}: it has {count}")))
-}
-
-fn controller(
-    hub: &ConnectedHub,
-    known: Known,
-    cluster: ClusterName,
-    given: ClusterOptions,
-) -> Result<Document, Error> {
-    let prefix = known.options.queue_prefix();
-    let queue = hub.scope.cluster_queue(&prefix, &cluster);
-    let id = ResourceId::Queue(queue.clone());
-    // Someone who prints a policy may have no permission to read the queue yet.
-    if let Some(Reading::Unreadable(_)) = known.survey.observed.get(&id) {
-        not_read(hub, &id);
-    }
-    let live = known.survey.observed.queue(queue.clone());
-    let saved = live
-        .map(|live| &live.tags)
-        .filter(|tags| tags.belong_to(&hub.scope.bus));
-    let saved = saved.map(ClusterOptions::saved).transpose()?;
-    if let (None, Some(version)) = (
-        given.karpenter_version,
-        saved.as_ref().and_then(|saved| saved.karpenter_version),
-    ) {
-        let text =
-            format!("Saved option in this document, from the tags of queue `{queue}`: --karpenter-version {version}");
-        hub.ui.note(&text, &[]);
-    }
-    let options = given.or(saved.unwrap_or_default());
-    let cluster = Cluster::new(&hub.scope, &prefix, cluster, None, options);
-    let key = known.options.key();
-    let document = cluster.controller_document(&hub.scope, key);
-    let keys = old_keys_of_controller(&known.survey, queue, key);
-    Ok(known.with_old_keys(hub, KeyUse::Receive, &keys, document))
 }
 
 fn not_read(hub: &ConnectedHub, id: &ResourceId) {

@@ -1,12 +1,14 @@
 //! Why a plan was not applied to its end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::because;
 use crate::apply::Outcome;
 use crate::cli::hub::ConnectedHub;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, listed};
 use crate::model::fault::{Fault, FaultKind};
+use crate::model::resource::ResourceId;
+use crate::model::settings::SettingsChange;
 use crate::plan::{Action, Change, Plan};
 
 /// Not every change was applied: one failed, or someone asked to stop.
@@ -52,6 +54,21 @@ fn failed_change(hub: &ConnectedHub, change: &Change, fault: &Fault, outcome: &O
         _ => "to continue, run again:",
     };
     error.hint_command(when, hub.command_line.as_str())
+}
+
+/// Another run or person wrote the settings of a hub while this command ran.
+pub(in crate::cli) fn settings_changed(hub: &ConnectedHub, id: &ResourceId, changes: &[SettingsChange]) -> Error {
+    let who: BTreeSet<&str> = changes.iter().filter_map(|change| change.by.as_deref()).collect();
+    let mut error = Error::failed(format!("{id} has changed since this command read it"));
+    if !who.is_empty() {
+        error = error.note(format!("written since by {}", listed(who)));
+    }
+    error
+        .note("the last write counts, so one of the two is lost")
+        .hint_command(
+            "to apply this command to the settings as they are now:",
+            hub.command_line.as_str(),
+        )
 }
 
 /// Interrupted once: the AWS calls in progress are finished, and nothing is waited for any more.

@@ -8,7 +8,8 @@ use crate::model::fact::Fact;
 use crate::model::fault::{Fault, FaultKind};
 use crate::model::karpenter::SERVICE_ACCOUNT;
 use crate::model::name::{ClusterName, QueueName, RoleName};
-use crate::model::resource::{NoRollbackVersion, ResourceId};
+use crate::model::resource::{NoRollbackVersion, ParameterName, ResourceId};
+use crate::model::settings::BadSettings;
 use crate::model::tags::DELETING;
 use crate::reconcile::{
     Blocked, END_ROLLBACK, MissingRole, NothingToAdopt, RoleOrigin, RoleSearch, RoleSource, UnknownCluster,
@@ -24,7 +25,12 @@ pub(in crate::cli) fn blocked(hub: &ConnectedHub, blocked: &Blocked) -> Error {
         Blocked::BeingDeleted(queues) => being_deleted(hub, queues.keys().collect()),
         Blocked::Unreadable(id, fault) => unreadable(hub, id, fault),
         Blocked::CallFailed(what, fault) => call_failed(hub, what, fault),
-        Blocked::BadSavedOption(bad) => bad.clone().into(),
+        Blocked::BadSettings {
+            parameter,
+            bad,
+            restoring,
+        } => bad_settings(parameter, bad, restoring),
+        Blocked::LostSettings(restoring) => lost_settings(hub, restoring),
         Blocked::Refused(refusals) => refused(hub, refusals, false),
         Blocked::NoSuchRoles(roles) => no_such_roles(roles),
         Blocked::RolesNotFound(searches) => roles_not_found(hub, searches),
@@ -32,8 +38,41 @@ pub(in crate::cli) fn blocked(hub: &ConnectedHub, blocked: &Blocked) -> Error {
         Blocked::NothingToAdopt(absent) => nothing_to_adopt(absent),
         Blocked::UnknownClusters(names) => unknown_clusters(hub, names),
         Blocked::NoVersion(none) => no_version(none),
-        Blocked::VersionGone(version) => Error::refused(format!("version {version} of the router was deleted")),
+        Blocked::VersionGone(version) => unusable_version(format!("version {version} of the router was deleted")),
+        Blocked::NotPublished(version) => {
+            unusable_version(format!("kibus did not publish version {version} of the router"))
+        }
     }
+}
+
+fn bad_settings(parameter: &ParameterName, bad: &BadSettings, restoring: &str) -> Error {
+    let error = Error::refused(format!("parameter `{parameter}` cannot be used: {bad}"));
+    match bad {
+        BadSettings::Future(_) => error.hint("use the version of kibus that wrote it, or a later one"),
+        BadSettings::Damaged(_) => error
+            .note("Parameter Store keeps its earlier values, which `aws ssm get-parameter-history` shows")
+            .hint_command(
+                "to replace it with the options that the hub has now:",
+                Invocation::kibus(restoring),
+            ),
+    }
+}
+
+/// Guessing could turn off what protects the hub, so a person confirms what it has.
+fn lost_settings(hub: &ConnectedHub, restoring: &str) -> Error {
+    let scope = &hub.scope;
+    Error::refused(format!(
+        "the settings of hub `{}` are lost: its resources exist in {} of account {}, and parameter `{}` does not",
+        scope.bus,
+        scope.region,
+        scope.account,
+        scope.settings_parameter()
+    ))
+    .note("events are still routed; kibus changes nothing of a hub whose settings it does not know")
+    .hint_command(
+        "check these options, in which the hub differs from the defaults; to save them:",
+        Invocation::kibus(restoring),
+    )
 }
 
 /// The wait for these queues is over, and their marks are young again.
@@ -265,6 +304,13 @@ fn no_version(none: &NoRollbackVersion) -> Error {
                 Invocation::kibus(END_ROLLBACK),
             ),
     }
+}
+
+fn unusable_version(message: String) -> Error {
+    Error::refused(message).hint_command(
+        "if a rollback keeps it, end the rollback:",
+        Invocation::kibus(END_ROLLBACK),
+    )
 }
 
 /// There is no hub on this bus.

@@ -30,10 +30,10 @@ fn patterns_and_names_stay_within_what_eventbridge_takes() {
 }
 
 #[test]
-fn the_dead_letter_queue_saves_options_and_all_resources_are_tagged() {
+fn the_parameter_has_the_settings_and_all_resources_are_tagged() {
     let options = HubOptions {
         queue_prefix: Some("x-".parse().unwrap()),
-        tags: Some(crate::model::options::UserTags::parse(&["team=a".to_owned()]).unwrap()),
+        tag: Some(vec!["team=a".parse().unwrap()]),
         ..HubOptions::default()
     };
     let desired = hub(options.clone()).desired();
@@ -43,8 +43,11 @@ fn the_dead_letter_queue_saves_options_and_all_resources_are_tagged() {
             assert_eq!(tags.get("team"), Some("a"), "{}", resource.id());
         }
     }
-    let dlq = desired.get(&ResourceId::Queue(scope().dead_letter_queue())).unwrap();
-    assert_eq!(HubOptions::saved(dlq.tags().unwrap()), Ok(options));
+    let parameter = desired.get(&ResourceId::Parameter(scope().settings_parameter()));
+    assert_eq!(
+        parameter.unwrap().as_parameter().unwrap().settings(),
+        Some(&options.into())
+    );
 }
 
 fn mapping(reserved: Option<&str>) -> EventSourceMapping {

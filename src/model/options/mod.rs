@@ -1,185 +1,206 @@
-//! Options and how they are saved.
+//! The options of a hub, as they are given and as its parameter saves them. An option that was never given has no value
+//! and takes its default, so a default that changes later still changes.
 //!
-//! There is no state file: an option is saved in the tag `kibus:option:FLAG` of the resource that is created first and
-//! deleted last. An option that was never set has no tag and takes the default. All that is known of an option is in
-//! `table.rs`.
+//! The doc comment of an option is its help on the command line, the name of its field is its flag and its key in the
+//! parameter.
 
-mod define;
-mod table;
+mod cluster_options;
+mod text;
 mod user_tags;
 mod value;
-mod witness;
 
-pub use define::{BadSavedOption, BadValue};
-pub use table::*;
-pub use user_tags::UserTags;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+pub use cluster_options::ClusterOptions;
+pub use user_tags::{UserTag, UserTags};
 pub use value::{Bounded, BoundedDuration, LogRetention, OrNone, OutOfBounds};
-pub use witness::{KEY_OF_QUEUE, Says, Witness};
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::resource::Architecture;
-    use crate::model::tags::Tags;
+use super::name::{KmsKey, PermissionsBoundary, QueuePrefix, RolePath};
+use super::policy::queue_policy::Senders;
+use super::resource::Architecture;
+use super::scope::fixed;
+use crate::error::quoted;
 
-    /// An option of each type of value.
-    fn some_options() -> HubOptions {
-        HubOptions {
-            tags: Some(UserTags::parse(&["team=a b".to_owned(), "env=x=y".to_owned()]).unwrap()),
-            kms_key: Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap()),
-            retention: Some("7200".parse().unwrap()),
-            permissions_boundary: Some(OrNone(None)),
-            queue_prefix: Some("".parse().unwrap()),
-            memory: Some("512".parse().unwrap()),
-            architecture: Some(Architecture::Arm64),
-            log_retention: Some("30".parse().unwrap()),
-            rebalance: Some(false),
-            ..HubOptions::default()
+/// Retention of the hub queue. At most what SQS takes; at least an hour, because a message that expires is lost
+/// silently.
+pub type Retention = BoundedDuration<3_600, 1_209_600>;
+/// Memory of the router function, in MB, within the bounds of Lambda.
+pub type Memory = Bounded<128, 10_240>;
+/// Reserved concurrency of the router. The event source mapping requires at least 2.
+pub type ReservedConcurrency = Bounded<2, 1_000_000>;
+
+/// Options of a hub.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct HubOptions {
+    /// Tag for all resources; repeat for more. Replaces all saved tags; `none` removes them
+    #[cfg_attr(
+        feature = "cli",
+        arg(long, env = "KIBUS_TAG", value_name = "KEY=VALUE", value_delimiter = ',')
+    )]
+    #[serde(with = "user_tags", skip_serializing_if = "Option::is_none")]
+    pub tag: Option<Vec<OrNone<UserTag>>>,
+    /// KMS key that encrypts the queues; `none` selects SSE-SQS
+    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_KMS_KEY", value_name = "ARN"))]
+    #[serde(with = "text", skip_serializing_if = "Option::is_none")]
+    pub kms_key: Option<OrNone<KmsKey>>,
+    /// Retention of the hub queue, from 1h to 14d [default: 1d]
+    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_RETENTION", value_name = "DURATION"))]
+    #[serde(with = "text", skip_serializing_if = "Option::is_none")]
+    pub retention: Option<Retention>,
+    /// Permissions boundary of the router role; `none` removes it
+    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_PERMISSIONS_BOUNDARY", value_name = "ARN"))]
+    #[serde(with = "text", skip_serializing_if = "Option::is_none")]
+    pub permissions_boundary: Option<OrNone<PermissionsBoundary>>,
+    /// Path of the router role [default: /]
+    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_ROLE_PATH", value_name = "PATH"))]
+    #[serde(with = "text", skip_serializing_if = "Option::is_none")]
+    pub role_path: Option<RolePath>,
+    /// Prefix of cluster queue names, or empty [default: karpenter-]
+    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_QUEUE_PREFIX", value_name = "PREFIX"))]
+    #[serde(with = "text", skip_serializing_if = "Option::is_none")]
+    pub queue_prefix: Option<QueuePrefix>,
+    /// Memory for the router function, in MB [default: 256]
+    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_MEMORY", value_name = "MB"))]
+    #[serde(with = "text", skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
+    /// Architecture of the router: x86_64 or arm64 [default: x86_64]
+    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_ARCH", value_name = "ARCH"))]
+    #[serde(with = "text", skip_serializing_if = "Option::is_none")]
+    pub arch: Option<Architecture>,
+    /// Reserved concurrency of the router, at least 2; `none` removes it
+    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_RESERVED_CONCURRENCY", value_name = "N"))]
+    #[serde(with = "text", skip_serializing_if = "Option::is_none")]
+    pub reserved_concurrency: Option<OrNone<ReservedConcurrency>>,
+    /// Retention of the router log [default: 14d]
+    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_LOG_RETENTION", value_name = "DURATION"))]
+    #[serde(with = "text", skip_serializing_if = "Option::is_none")]
+    pub log_retention: Option<LogRetention>,
+    /// Route rebalance recommendations, which Karpenter only reports [default: false]
+    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_REBALANCE", value_name = "BOOL",
+        num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true,
+        value_parser = clap::builder::BoolishValueParser::new()))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rebalance: Option<bool>,
+    /// Deny messages from all senders except the bus [default: true]
+    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_LOCK_QUEUES", value_name = "BOOL",
+        num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true,
+        value_parser = clap::builder::BoolishValueParser::new()))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lock_queues: Option<bool>,
+}
+
+impl HubOptions {
+    /// These options; those that are not given come from `saved`.
+    pub fn or(self, saved: Self) -> Self {
+        Self {
+            tag: self.tag.or(saved.tag),
+            kms_key: self.kms_key.or(saved.kms_key),
+            retention: self.retention.or(saved.retention),
+            permissions_boundary: self.permissions_boundary.or(saved.permissions_boundary),
+            role_path: self.role_path.or(saved.role_path),
+            queue_prefix: self.queue_prefix.or(saved.queue_prefix),
+            memory: self.memory.or(saved.memory),
+            arch: self.arch.or(saved.arch),
+            reserved_concurrency: self.reserved_concurrency.or(saved.reserved_concurrency),
+            log_retention: self.log_retention.or(saved.log_retention),
+            rebalance: self.rebalance.or(saved.rebalance),
+            lock_queues: self.lock_queues.or(saved.lock_queues),
         }
     }
 
-    #[test]
-    fn options_are_saved() {
-        let options = some_options();
-        let tags = options.saved_tags().with_all(&options.tags.as_ref().unwrap().tags());
-        assert_eq!(HubOptions::saved(&tags), Ok(options));
-        assert_eq!(HubOptions::saved(&Tags::default()), Ok(HubOptions::default()));
+    /// The options that are given, by their flags.
+    pub fn values(&self) -> Map<String, Value> {
+        match serde_json::to_value(self) {
+            Ok(Value::Object(values)) => values,
+            // A struct with text keys is always an object.
+            _ => Map::new(),
+        }
     }
 
-    #[test]
-    fn every_default_is_a_value_and_is_what_help_names() {
-        fn check<K: OptionKey>(defaults: impl Fn(K) -> Option<Vec<String>>) {
-            for option in K::ALL {
-                let row = option.row();
-                let mut options = K::Options::default();
-                let default = row.default.map(str::to_owned);
-                let read = default.map(|default| option.set(&mut options, &[default]));
-                assert!(read.is_none_or(|read| read.is_ok()), "--{}", row.flag);
-                assert_eq!(defaults(*option).is_some(), row.default.is_some(), "--{}", row.flag);
+    /// Keeps the options with these flags.
+    pub fn retain(&mut self, keeps: impl Fn(&str) -> bool) {
+        let kept = self.values().into_iter().filter(|(flag, _)| keeps(flag)).collect();
+        // A part of valid options is valid.
+        *self = serde_json::from_value(Value::Object(kept)).unwrap_or_default();
+    }
+
+    /// The options that are given, as one types them.
+    pub fn typed(&self) -> Vec<String> {
+        let typed = |(flag, value): (String, Value)| match value {
+            Value::Object(tags) if tags.is_empty() => vec![format!("--{flag} none")],
+            Value::Object(tags) => {
+                let tag = |(key, value): (&String, &Value)| format!("{key}={}", value.as_str().unwrap_or_default());
+                let tags = tags.iter().map(|pair| format!("--{flag} {}", quoted(&tag(pair))));
+                tags.collect()
             }
-        }
-        check(|option| HubOptions::default().words_or_default(option));
-        check(|option| ClusterOptions::default().words_or_default(option));
-    }
-
-    #[test]
-    fn an_option_is_typed_as_it_is_read() {
-        for (option, words, typed) in [
-            (HubOption::Tag, &["a=b c", "d=e"][..], "--tag 'a=b c' --tag d=e"),
-            (HubOption::QueuePrefix, &[""], "--queue-prefix ''"),
-            (HubOption::LockQueues, &["false"], "--lock-queues=false"),
-        ] {
-            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            let mut options = HubOptions::default();
-            option.set(&mut options, &words).unwrap();
-            assert_eq!(options.words(option), Some(words.clone()));
-            assert_eq!(option.row().typed(&words), typed);
-        }
-    }
-
-    #[test]
-    fn a_new_option_overrides_the_saved_one() {
-        let now = HubOptions {
-            memory: Some("128".parse().unwrap()),
-            ..HubOptions::default()
+            Value::Bool(on) => vec![format!("--{flag}={on}")],
+            value => vec![format!("--{flag} {}", quoted(value.as_str().unwrap_or_default()))],
         };
-        let both = now.or(some_options());
-        assert_eq!(
-            both,
-            HubOptions {
-                memory: Some("128".parse().unwrap()),
-                ..some_options()
-            }
-        );
+        self.values().into_iter().flat_map(typed).collect()
     }
 
-    #[test]
-    fn an_edited_tag_is_named() {
-        let tags = Tags::default().with("kibus:option:memory", "lots");
-        let e = HubOptions::saved(&tags).unwrap_err();
-        assert_eq!(
-            e.to_string(),
-            "tag `kibus:option:memory` holds `lots`, which is not a value of --memory"
-        );
+    /// The user's tags.
+    pub fn tags(&self) -> UserTags {
+        UserTags::of(self.tag.as_deref().unwrap_or_default())
     }
 
-    #[test]
-    fn tags_of_users_are_checked() {
-        for (tag, taken) in [
-            ("team=a", true),
-            ("team=", true),
-            ("a/b:c=d e", true),
-            ("team", false),
-            ("=a", false),
-            ("kibus:bus=x", false),
-            ("aws:x=y", false),
-            ("a b=c", false),
-            ("a=<b>", false),
-        ] {
-            assert_eq!(UserTags::parse(&[tag.to_owned()]).is_ok(), taken, "{tag}");
-        }
+    /// The KMS key, if one is set.
+    pub fn key(&self) -> Option<&KmsKey> {
+        self.kms_key.as_ref()?.0.as_ref()
     }
 
-    #[test]
-    fn none_is_saved_as_no_tags() {
-        let none = UserTags::parse(&["none".to_owned()]).unwrap();
-        assert_eq!(none, UserTags::default());
-        assert!(UserTags::parse(&["none".to_owned(), "a=b".to_owned()]).is_err());
-        let saved = HubOptions::saved(&none.memory()).unwrap();
-        assert_eq!(saved.tags, Some(none));
-        let many: Vec<String> = (0..90).map(|i| format!("k{i}=v")).collect();
-        assert!(UserTags::parse(&many).is_err());
+    /// Retention of the hub queue.
+    pub fn retention(&self) -> Retention {
+        self.retention.unwrap_or(const { Retention::of(86_400) })
     }
 
-    #[test]
-    fn numbers_have_bounds() {
-        for (text, taken) in [
-            ("128", true),
-            ("10240", true),
-            ("127", false),
-            ("10241", false),
-            ("-1", false),
-            ("x", false),
-        ] {
-            assert_eq!(text.parse::<Memory>().is_ok(), taken, "{text}");
-        }
-        for (text, days) in [
-            ("14", Some(14)),
-            ("14d", Some(14)),
-            ("24h", Some(1)),
-            ("3653", Some(3653)),
-            ("0", None),
-            ("15", None),
-            ("25h", None),
-            ("x", None),
-        ] {
-            let parsed = text.parse::<LogRetention>().ok();
-            assert_eq!(parsed.map(LogRetention::days), days, "{text}");
-        }
-        for (text, seconds) in [
-            ("1d", Some(86_400)),
-            ("60m", Some(3_600)),
-            ("86401", Some(86_401)),
-            ("1209600s", Some(1_209_600)),
-            ("59m", None),
-            ("15d", None),
-            ("90", None),
-            ("1.5h", None),
-        ] {
-            let parsed = text.parse::<Retention>().ok();
-            assert_eq!(parsed.map(Retention::seconds), seconds, "{text}");
-        }
+    /// The permissions boundary of the router role, if one is set.
+    pub fn boundary(&self) -> Option<&PermissionsBoundary> {
+        self.permissions_boundary.as_ref()?.0.as_ref()
     }
 
-    #[test]
-    fn a_saved_duration_is_a_plain_number() {
-        let tags = HubOptions {
-            retention: Some("2h".parse().unwrap()),
-            log_retention: Some("30d".parse().unwrap()),
-            ..HubOptions::default()
+    /// The path of the router role.
+    pub fn role_path(&self) -> RolePath {
+        self.role_path.clone().unwrap_or_else(|| fixed("/".to_owned()))
+    }
+
+    /// The prefix of cluster queues.
+    pub fn queue_prefix(&self) -> QueuePrefix {
+        let default = || fixed("karpenter-".to_owned());
+        self.queue_prefix.clone().unwrap_or_else(default)
+    }
+
+    /// The memory of the router.
+    pub fn memory(&self) -> Memory {
+        self.memory.unwrap_or(const { Memory::of(256) })
+    }
+
+    /// The architecture of the router.
+    pub fn architecture(&self) -> Architecture {
+        self.arch.unwrap_or(Architecture::X86_64)
+    }
+
+    /// The reserved concurrency of the router, if it is set.
+    pub fn reserved(&self) -> Option<u32> {
+        self.reserved_concurrency.as_ref()?.0.map(Bounded::get)
+    }
+
+    /// The retention of the router log.
+    pub fn log_retention(&self) -> LogRetention {
+        self.log_retention.unwrap_or_default()
+    }
+
+    /// Which principals may send to the queues.
+    pub fn senders(&self) -> Senders {
+        match self.lock_queues {
+            Some(false) => Senders::ByTheirPolicies,
+            Some(true) | None => Senders::Locked,
         }
-        .saved_tags();
-        assert_eq!(tags.option("retention"), Some("7200"));
-        assert_eq!(tags.option("log-retention"), Some("30"));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -36,8 +36,13 @@ impl<T: fmt::Display> fmt::Display for OrNone<T> {
 pub struct Bounded<const MIN: u32, const MAX: u32>(u32);
 
 impl<const MIN: u32, const MAX: u32> Bounded<MIN, MAX> {
+    /// A number that is known to be within the bounds.
+    pub(super) const fn of(number: u32) -> Self {
+        assert!(MIN <= number && number <= MAX);
+        Self(number)
+    }
+
     /// The number.
-    #[must_use]
     pub fn get(self) -> u32 {
         self.0
     }
@@ -77,8 +82,13 @@ pub struct OutOfBounds {
 pub struct BoundedDuration<const MIN: u32, const MAX: u32>(u32);
 
 impl<const MIN: u32, const MAX: u32> BoundedDuration<MIN, MAX> {
+    /// A duration that is known to be within the bounds, in seconds.
+    pub(super) const fn of(seconds: u32) -> Self {
+        assert!(MIN <= seconds && seconds <= MAX);
+        Self(seconds)
+    }
+
     /// The number of seconds.
-    #[must_use]
     pub fn seconds(self) -> u32 {
         self.0
     }
@@ -103,10 +113,9 @@ impl<const MIN: u32, const MAX: u32> FromStr for BoundedDuration<MIN, MAX> {
     }
 }
 
-/// Plain seconds, as the tag of the saved option stores them.
 impl<const MIN: u32, const MAX: u32> fmt::Display for BoundedDuration<MIN, MAX> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        f.write_str(&duration_text(self.0.into()))
     }
 }
 
@@ -121,9 +130,14 @@ impl LogRetention {
     ];
 
     /// The number of days.
-    #[must_use]
     pub fn days(self) -> u32 {
         self.0
+    }
+}
+
+impl Default for LogRetention {
+    fn default() -> Self {
+        Self(14)
     }
 }
 
@@ -152,6 +166,6 @@ impl FromStr for LogRetention {
 
 impl fmt::Display for LogRetention {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        write!(f, "{}d", self.0)
     }
 }

@@ -1,10 +1,6 @@
 //! The alias that the event source mapping points to, and the versions that it can be rolled back to.
 
-mod history;
-
 use std::collections::BTreeSet;
-
-pub use history::{History, KEPT};
 
 use super::ResourceId;
 use super::edge::{Edge, Effect, Tie};
@@ -18,15 +14,15 @@ field_names! {
     /// The fields of an alias beside those of the version that it points to.
     AliasField {
         Shares = "shares",
-        Rollback = "rollback",
+        Version = "version",
         Versions = "versions",
     }
 }
 
 /// An alias of a function, compared by the settings of the version that it points to.
 ///
-/// Lambda assigns the number of a new version, so the number is read and shown but not compared. Only a rollback sets
-/// the number.
+/// Lambda assigns the number of a new version, so the number is read and shown but not compared, unless the settings of the
+/// hub pin one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alias {
     pub function: FunctionName,
@@ -35,63 +31,39 @@ pub struct Alias {
     pub settings: FunctionSettings,
     /// The number of the version that it points to.
     pub version: Option<u64>,
+    /// The existing version that it should point to, instead of a new one.
+    pub moves_to: Option<u64>,
     /// The other versions that receive a share of the invocations, each with its weight. Kibus sets none.
     pub shares: BTreeSet<String>,
-    /// The versions that kibus moved it to before.
-    pub history: History,
     /// The existing versions that kibus published.
     pub versions: BTreeSet<u64>,
 }
 
 impl Alias {
-    /// The versions to keep when the alias moves from this state, the latest first: those that kibus published and
-    /// that were live. `publishes` says that the settings change, so that a new version is published and one fewer is
-    /// kept.
-    #[must_use]
-    pub fn kept(&self, publishes: bool) -> Vec<u64> {
-        let mut kept: Vec<u64> = Vec::new();
-        for number in self.version.iter().chain(&self.history.before) {
-            if self.versions.contains(number) && !kept.contains(number) {
-                kept.push(*number);
-            }
-        }
-        kept.truncate(if publishes { KEPT } else { KEPT + 1 });
-        kept
+    /// The versions that it can be rolled back to, the latest first. A version that failed its self-test was deleted.
+    pub fn before(&self) -> Vec<u64> {
+        let earlier = self.versions.iter().rev().copied();
+        earlier.filter(|number| Some(*number) < self.version).collect()
     }
 
-    /// The version that a rollback makes live: `to`, or the one before the live version. `None` if it is live already.
-    ///
-    /// # Errors
-    /// When no such version is kept.
-    pub fn rollback_target(&self, to: Option<u64>) -> Result<Option<u64>, NoRollbackVersion> {
-        let none = || NoRollbackVersion {
-            requested: to,
-            kept: self.history.before.clone(),
-            rolled_back_from: self.history.rolled_back_from,
+    /// The latest version after the one that it points to.
+    pub fn later(&self) -> Option<u64> {
+        let latest = self.versions.last().copied();
+        latest.filter(|latest| self.version.is_some_and(|version| version < *latest))
+    }
+
+    /// The version that a rollback makes live: `to`, or the one before the live version.
+    pub fn rollback_target(&self, to: Option<u64>) -> Result<u64, NoRollbackVersion> {
+        let before = self.before();
+        let found = match to {
+            Some(version) => before.contains(&version).then_some(version),
+            None => before.first().copied(),
         };
-        match to {
-            // A second rollback without a number changes nothing, so an interrupted command can be run again.
-            None if self.history.rolled_back_from.is_some() => Ok(None),
-            None => self.history.before.first().copied().map(Some).ok_or_else(none),
-            Some(_) if self.version == to => Ok(None),
-            Some(version) if self.history.before.contains(&version) => Ok(Some(version)),
-            Some(_) => Err(none()),
-        }
-    }
-
-    /// The same alias after a rollback to version `to`, which has these settings.
-    #[must_use]
-    pub fn rolled_back(&self, to: u64, settings: FunctionSettings) -> Self {
-        Self {
-            settings,
-            version: Some(to),
-            shares: BTreeSet::new(),
-            history: History {
-                before: self.history.before.iter().copied().filter(|kept| *kept < to).collect(),
-                rolled_back_from: self.history.rolled_back_from.or(self.version),
-            },
-            ..self.clone()
-        }
+        found.ok_or(NoRollbackVersion {
+            requested: to,
+            kept: before,
+            rolled_back_from: None,
+        })
     }
 
     pub(super) fn fields(&self) -> Vec<Field> {
@@ -100,20 +72,15 @@ impl Alias {
             name: _,     // names the resource
             settings,
             version,
+            moves_to,
             shares,
-            history: History {
-                before: _,
-                rolled_back_from,
-            }, // earlier versions are no difference
             versions: _, // a plan that moves the alias decides on them
         } = self;
         let mut fields = settings.fields();
         fields.push(field(AliasField::Shares, shares.clone()));
-        let rollback = rolled_back_from.map(|from| match version {
-            Some(version) => format!("from version {from} to version {version}"),
-            None => format!("from version {from}"),
-        });
-        fields.push(field(AliasField::Rollback, rollback));
+        // Without a version to move to, any number is right.
+        let moves = moves_to.filter(|to| Some(*to) != *version);
+        fields.push(field(AliasField::Version, moves.map(|version| version.to_string())));
         fields
     }
 }

@@ -42,7 +42,7 @@ pub enum Tie {
     Needs,
     /// The other saves that it exists: the other is written first and deleted last.
     SavedIn,
-    /// The other saves the options that it follows from: the same, and the other is also written before it is deleted.
+    /// The other holds the settings that it follows from: the same, and the other is also written before it is deleted.
     FollowsFrom,
     /// It is written after the other, and deleted at any time.
     UsesWhenWritten,
@@ -89,6 +89,8 @@ pub enum Effect {
     Reencrypts,
     /// A policy that was in use allows another key.
     AllowsKey,
+    /// The settings of the hub lose something that they remembered.
+    Forgets,
     /// A queue no longer saves the role that it saved.
     ForgetsRole,
     /// A function has less reserved concurrency than before.

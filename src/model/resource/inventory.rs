@@ -1,45 +1,63 @@
 //! Desired resources, and the answers to reading resources.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Resource, ResourceId};
 use crate::model::fault::Fault;
 
 /// Desired resources, by id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Desired(BTreeMap<ResourceId, Resource>);
+pub struct Desired {
+    resources: BTreeMap<ResourceId, Resource>,
+    /// The keys of user's tags that a resource should not have any more.
+    untagged: BTreeMap<ResourceId, BTreeSet<String>>,
+}
 
 impl Desired {
     /// Adds a resource, replacing one of the same id.
     pub fn insert(&mut self, resource: Resource) {
-        self.0.insert(resource.id(), resource);
+        self.resources.insert(resource.id(), resource);
     }
 
-    /// Adds all resources of another inventory.
+    /// Removes the tags with these keys from a resource, if it has them and they are not desired.
+    pub fn untag(&mut self, id: ResourceId, keys: impl IntoIterator<Item = String>) {
+        self.untagged.entry(id).or_default().extend(keys);
+    }
+
+    /// The keys of the tags that are removed from a resource.
+    pub fn untagged(&self, id: &ResourceId) -> &BTreeSet<String> {
+        static NONE: BTreeSet<String> = BTreeSet::new();
+        self.untagged.get(id).unwrap_or(&NONE)
+    }
+
+    /// Adds all of another inventory.
     pub fn extend(&mut self, other: Self) {
-        self.0.extend(other.0);
+        self.resources.extend(other.resources);
+        self.untagged.extend(other.untagged);
     }
 
     /// The resource of this id, if it is desired.
-    #[must_use]
     pub fn get(&self, id: &ResourceId) -> Option<&Resource> {
-        self.0.get(id)
+        self.resources.get(id)
     }
 
     /// All ids, in order.
     pub fn ids(&self) -> impl Iterator<Item = &ResourceId> {
-        self.0.keys()
+        self.resources.keys()
     }
 
     /// All resources, in the order of their ids.
     pub fn resources(&self) -> impl Iterator<Item = &Resource> {
-        self.0.values()
+        self.resources.values()
     }
 }
 
 impl FromIterator<Resource> for Desired {
     fn from_iter<I: IntoIterator<Item = Resource>>(iter: I) -> Self {
-        Self(iter.into_iter().map(|r| (r.id(), r)).collect())
+        Self {
+            resources: iter.into_iter().map(|r| (r.id(), r)).collect(),
+            untagged: BTreeMap::new(),
+        }
     }
 }
 

@@ -10,6 +10,7 @@ pub mod field;
 mod function;
 pub mod inventory;
 mod log_group;
+mod parameter;
 mod particulars;
 mod queue;
 mod role;
@@ -18,11 +19,12 @@ mod rule;
 
 use std::fmt;
 
-pub use alias::{Alias, AliasField, History, KEPT, NoRollbackVersion};
+pub use alias::{Alias, AliasField, NoRollbackVersion};
 pub use edge::{Edge, Effect, Other, Tie};
 pub use event_source_mapping::{EventSourceMapping, FunctionMapping, MappingField};
 pub use function::{Architecture, Code, Extras, Function, FunctionField, FunctionSettings, Logging};
 pub use log_group::{LogGroup, LogGroupField};
+pub use parameter::{Parameter, ParameterField, ParameterName, SETTINGS_PATH};
 pub use particulars::{Ownership, Particulars};
 pub use queue::{Encryption, LARGEST_EVENT, MessageLimit, Queue, QueueField, Redrive};
 pub use role::{Role, RoleField};
@@ -175,6 +177,9 @@ macro_rules! kinds {
 // For each kind: what its id consists of, its accessors, its word in JSON, its word in text, its name, the codes of its findings
 // (missing and changed, of the hub or of a cluster), and its tags if kibus tags it.
 kinds! {
+    /// A parameter of Parameter Store.
+    Parameter(name: ParameterName), parameter, as_parameter, "parameter", "parameter", name.to_string(),
+        [SettingsMissing, TagsChanged], tags;
     /// An SQS queue.
     Queue(name: QueueName), queue, as_queue, "queue", "queue", name.to_string(),
         [HubQueueMissing, HubQueueChanged] or [ClusterNotRegistered, ClusterQueueChanged], tags;
@@ -204,15 +209,23 @@ kinds! {
 }
 
 impl Resource {
-    /// What its steps have an order with, on the bus of this scope.
-    #[must_use]
+    /// What its steps have an order with, on the bus of this scope. The settings are written before everything that follows from
+    /// them, and they forget something last.
     pub fn edges(&self, scope: &Scope) -> Vec<Edge> {
-        let memory = ResourceId::Queue(scope.dead_letter_queue());
-        if self.id() == memory {
+        let settings = || ResourceId::Parameter(scope.settings_parameter());
+        if self.id() == settings() {
             return Vec::new();
         }
         let mut edges = self.particulars().edges(scope);
-        edges.push(Tie::FollowsFrom.to(memory, "the dead-letter queue saves the options"));
+        edges.push(Tie::FollowsFrom.to(settings(), "everything follows from the settings of the hub"));
+        edges.push(
+            Tie::Precedes
+                .to(
+                    settings(),
+                    "the settings remember what a change takes away until it is gone",
+                )
+                .when(None, Effect::Forgets),
+        );
         edges
     }
 }

@@ -221,7 +221,19 @@ impl Particulars for Queue {
     fn edges(&self, scope: &Scope) -> Vec<Edge> {
         let router_policy = ResourceId::RolePolicy(scope.router_role(), scope.router_policy());
         let edge = Tie::UsesWhenWritten.to(router_policy, "the router may use a key before its queues do");
-        vec![edge.when(Effect::Encrypts, Effect::AllowsKey)]
+        let mut edges = vec![edge.when(Effect::Encrypts, Effect::AllowsKey)];
+        let dead_letters = scope.dead_letter_queue();
+        if self
+            .redrive
+            .as_ref()
+            .is_some_and(|redrive| redrive.dead_letters == scope.queue_arn(&dead_letters))
+        {
+            edges.push(Tie::Needs.to(
+                ResourceId::Queue(dead_letters),
+                "a redrive policy names an existing queue",
+            ));
+        }
+        edges
     }
 
     fn effects(&self, before: Option<&Resource>) -> Vec<Effect> {

@@ -93,6 +93,10 @@ impl Particulars for Rule {
         let hub_queue = || ResourceId::Queue(scope.hub_queue());
         vec![
             Tie::Needs.to(hub_queue(), "a rule without its target loses every event"),
+            Tie::Needs.to(
+                ResourceId::Queue(scope.dead_letter_queue()),
+                "a target without its dead-letter queue loses what it cannot deliver",
+            ),
             Tie::Precedes
                 .to(hub_queue(), "a locked queue denies a rule that sends as a role")
                 .when(Effect::DropsRole, Effect::Locks),

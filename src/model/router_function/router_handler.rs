@@ -4,7 +4,6 @@
 //! carry the same, but Lambda encrypts them with a grant to the role's unique id, so a function with variables does not
 //! start once its role was deleted and created again.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -13,9 +12,6 @@ use crate::model::resource::FunctionSettings;
 
 /// The environment variable in which Lambda passes the handler to the process.
 pub const HANDLER_VARIABLE: &str = "_HANDLER";
-
-/// The variables that had the same settings in kibus 0.1.0.
-const VARIABLES_0_1: [&str; 2] = ["KIBUS_BUS", "KIBUS_QUEUE_PREFIX"];
 
 /// The settings of a router, as text `<bus>/<prefix>`. The prefix may be empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,30 +22,9 @@ pub struct RouterHandler {
 }
 
 impl RouterHandler {
-    /// The settings of a function or a version; `None` if it has none that a router can read. A router of kibus 0.1.0
-    /// has them in its environment variables.
-    #[must_use]
+    /// The settings of a function or a version; `None` if it has none that a router can read.
     pub fn of(settings: &FunctionSettings) -> Option<Self> {
-        Self::read(&settings.handler, &settings.environment)
-    }
-
-    /// The settings in a handler, else in the environment variables of kibus 0.1.0.
-    #[must_use]
-    pub fn read(handler: &str, environment: &BTreeMap<String, String>) -> Option<Self> {
-        let [bus, prefix] = VARIABLES_0_1.map(|name| environment.get(name));
-        handler.parse().ok().or_else(|| {
-            Some(Self {
-                bus: bus?.parse().ok()?,
-                prefix: prefix?.parse().ok()?,
-            })
-        })
-    }
-
-    /// Whether a field of a function, by its path, is part of these settings.
-    #[must_use]
-    pub fn is_in(path: &str) -> bool {
-        let variable = path.strip_prefix("environment.");
-        path == "handler" || variable.is_some_and(|name| VARIABLES_0_1.contains(&name))
+        settings.handler.parse().ok()
     }
 }
 
@@ -100,24 +75,16 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_in_the_handler_or_in_the_variables_of_0_1_0() {
-        let both = &[("KIBUS_BUS", "old"), ("KIBUS_QUEUE_PREFIX", "")][..];
-        for (text, variables, expected) in [
-            ("kibus/karpenter-", &[][..], Some(handler("kibus", "karpenter-"))),
-            ("kibus/", &[], Some(handler("kibus", ""))),
-            ("kibus/karpenter-", both, Some(handler("kibus", "karpenter-"))),
-            ("bootstrap", both, Some(handler("old", ""))),
-            ("bootstrap", &both[..1], None),
-            ("bootstrap", &[], None),
-            ("Kibus/x", &[], None),
-            ("kibus/a/b", &[], None),
-            ("", &[], None),
+    fn only_a_bus_and_a_prefix_are_settings() {
+        for (text, expected) in [
+            ("kibus/karpenter-", Some(handler("kibus", "karpenter-"))),
+            ("kibus/", Some(handler("kibus", ""))),
+            ("bootstrap", None),
+            ("Kibus/x", None),
+            ("kibus/a/b", None),
+            ("", None),
         ] {
-            let variables = variables
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-            let read = RouterHandler::read(text, &variables.collect());
-            assert_eq!(read, expected, "{text}");
+            assert_eq!(text.parse().ok(), expected, "{text}");
         }
     }
 }

@@ -1,7 +1,5 @@
 //! The self-test of a router: the request, the report, when it passes, and the message that it sends to the probe queue.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -56,17 +54,14 @@ pub struct SelfTestReport {
     pub ok: bool,
     /// Its own version.
     pub version: String,
-    /// The handler that it reads its settings from; empty in a router of kibus 0.1.0.
+    /// The handler that it reads its settings from.
     #[serde(default)]
     pub handler: String,
-    /// The environment variables that a router of kibus 0.1.0 reads its settings from. Later ones report none.
-    #[serde(default)]
-    pub environment: BTreeMap<String, String>,
     /// The checks that failed.
     #[serde(default)]
     pub problems: Vec<String>,
     /// For each problem, in the same order, the code with which AWS refused a call of the router; empty for a problem of
-    /// the router itself. A router of kibus 0.1.0 calls nothing and reports none.
+    /// the router itself.
     #[serde(default)]
     pub codes: Vec<String>,
 }
@@ -140,10 +135,7 @@ impl SelfTestReport {
                 expected.code.version
             ));
         }
-        let (read, set) = (
-            RouterHandler::read(&self.handler, &self.environment),
-            RouterHandler::of(expected),
-        );
+        let (read, set) = (self.handler.parse().ok(), RouterHandler::of(expected));
         if read == set {
             return Ok(());
         }
@@ -224,19 +216,6 @@ mod tests {
             let expected = expected("kibus/x-", &[]);
             assert_eq!(checked(&payload, &expected), result.map_err(str::to_owned), "{payload}");
         }
-    }
-
-    /// The router of kibus 0.1.0 reports its environment variables and no handler.
-    #[test]
-    fn a_router_of_0_1_0_passes_with_the_variables_that_it_was_published_with() {
-        let set = expected("bootstrap", &[("KIBUS_BUS", "kibus"), ("KIBUS_QUEUE_PREFIX", "")]);
-        let report = |prefix: &str| {
-            let environment = json!({"KIBUS_BUS": "kibus", "KIBUS_QUEUE_PREFIX": prefix});
-            json!({"ok": true, "version": "0.2.0", "environment": environment})
-        };
-        assert_eq!(checked(&report(""), &set), Ok(()));
-        let other = "it reads `kibus/x-` as its bus and queue prefix, but `kibus/` was set";
-        assert_eq!(checked(&report("x-"), &set), Err(other.to_owned()));
     }
 
     #[test]

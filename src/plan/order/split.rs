@@ -1,7 +1,10 @@
 //! The writes of a change: most changes are one write, and some need a state between the two.
 
-use crate::model::resource::{Function, FunctionField, Resource};
-use crate::plan::{Action, Change, Op, diff};
+use std::collections::BTreeSet;
+
+use crate::model::field::FieldValue;
+use crate::model::resource::{Function, FunctionField, Parameter, Resource};
+use crate::plan::{Action, Change, FieldChange, Op, diff};
 
 /// The writes of a change, in their order.
 pub(super) fn split(change: &Change) -> Vec<Op> {
@@ -11,20 +14,30 @@ pub(super) fn split(change: &Change) -> Vec<Op> {
         (Action::Replace, Some(before), Some(after)) => {
             vec![Op::Delete(before.clone()), Op::Create(after.clone())]
         }
-        (Action::Update, Some(before), Some(after)) => match reserved_last(change, before, after) {
-            Some(middle) => vec![update(before.clone(), middle.clone()), update(middle, after.clone())],
-            None => vec![Op::Update {
-                from: Box::new(before.clone()),
-                to: after.clone(),
-                fields: change.fields.clone(),
-            }],
-        },
+        (Action::Update, Some(before), Some(after)) => {
+            match reserved_last(change, before, after).or_else(|| forgets_last(before, after)) {
+                Some(middle) => {
+                    let is_removed = |field: &&FieldChange| field.to == FieldValue::Unset;
+                    let removed = change.fields.iter().filter(is_removed).filter_map(FieldChange::tag);
+                    let untagged = removed.map(str::to_owned).collect();
+                    vec![
+                        update(before.clone(), middle.clone(), &BTreeSet::new()),
+                        update(middle, after.clone(), &untagged),
+                    ]
+                }
+                None => vec![Op::Update {
+                    from: Box::new(before.clone()),
+                    to: after.clone(),
+                    fields: change.fields.clone(),
+                }],
+            }
+        }
         _ => unreachable!("a change has what its action needs: its constructors see to it"),
     }
 }
 
-fn update(from: Resource, to: Resource) -> Op {
-    let fields = diff(&to, &from);
+fn update(from: Resource, to: Resource, untagged: &BTreeSet<String>) -> Op {
+    let fields = diff(&to, &from, untagged);
     Op::Update {
         from: Box::new(from),
         to,
@@ -44,6 +57,21 @@ fn reserved_last(change: &Change, before: &Resource, after: &Resource) -> Option
         Resource::Function(Function {
             reserved_concurrency: old.reserved_concurrency,
             // With tags that kibus did not set. The last step removes the others.
+            tags: old.tags.clone().with_all(&new.tags),
+            ..new.clone()
+        })
+    })
+}
+
+/// The settings between two settings of which the second lacks something, if they differ in more than that. What is needed no
+/// more is forgotten last, after it has gone from everything that has it.
+fn forgets_last(before: &Resource, after: &Resource) -> Option<Resource> {
+    let (old, new) = (before.as_parameter()?, after.as_parameter()?);
+    let (was, is) = (old.settings()?, new.settings()?);
+    let kept = is.while_leaving(was);
+    (kept != *is && kept != *was).then(|| {
+        Resource::Parameter(Parameter {
+            settings: Ok(kept),
             tags: old.tags.clone().with_all(&new.tags),
             ..new.clone()
         })

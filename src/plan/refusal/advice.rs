@@ -40,19 +40,6 @@ impl Refusal {
             ),
             Self::TooMuchReserved { most, .. } => too_much_reserved(*most),
             Self::KeyElsewhere { .. } => Hint::text("use a key of this Region, or `--kms-key none` for SSE-SQS"),
-            Self::MessagesUnderOldKey { queues } if queues.contains_key(&scope.dead_letter_queue()) => Hint::command(
-                "redrive or purge the dead letters first; to show them:",
-                Invocation::kibus("dead-letters"),
-            ),
-            Self::MessagesUnderOldKey { .. } => Hint::command(
-                "SQS counts messages up to a minute late; when they are received, run:",
-                Invocation::kibus("bootstrap-hub --drop-old-key"),
-            ),
-            Self::OldKeyInUse { .. } => Hint::command(
-                "change the key without --drop-old-key; SQS takes up to a minute for that, and counts messages up to a \
-                 minute late. Two minutes after the change, run:",
-                Invocation::kibus("bootstrap-hub --drop-old-key"),
-            ),
             Self::OlderRouter { live, .. } => Hint::text(format!(
                 "use kibus {live} or newer; to install the older router anyway, pass --allow-downgrade"
             )),
@@ -71,25 +58,7 @@ impl Refusal {
                     quoted(role.as_str())
                 )),
             ),
-            Self::UnconfirmedBoundary { live, .. } => Hint::command(
-                "a tag alone does not remove or replace a boundary; to keep the boundary of the role",
-                Invocation::kibus(format!(
-                    "bootstrap-hub --permissions-boundary {}",
-                    quoted(live.as_str())
-                )),
-            ),
-            Self::UnconfirmedNewRole { .. } => Hint::command(
-                "a tag alone does not decide on the boundary of a new role; pass the ARN of the boundary, or `none`",
-                Invocation::kibus("bootstrap-hub --permissions-boundary ARN"),
-            ),
-            Self::UnconfirmedOption { keep, .. } => Hint::command(
-                "a tag alone does not change this option; to keep what the resources have",
-                Invocation::kibus(format!("bootstrap-hub {keep}")),
-            ),
-            Self::UnconfirmedUnlock(_) => Hint::command(
-                "a tag alone does not unlock queues; to keep them locked",
-                Invocation::kibus("bootstrap-hub --lock-queues"),
-            ),
+            Self::TooLongSettings { .. } => Hint::text("pass fewer or shorter tags with --tag"),
             Self::RollbackKept { given, .. } => rollback_kept(given),
             Self::OtherSettings { .. } => Hint::text("restore those settings first, or fix the newer router instead"),
         }

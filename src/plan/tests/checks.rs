@@ -288,7 +288,7 @@ fn the_policy_of_another_bus_is_neither_updated_nor_deleted() {
         let prefix = format!("{bus}-q-").parse().unwrap();
         let role = Some("shared".parse().unwrap());
         let cluster = Cluster::new(&scope, &prefix, cluster.parse().unwrap(), role, Default::default());
-        let desired = cluster.desired(&scope, &HubOptions::default());
+        let desired = cluster.desired(&scope, &HubOptions::default().into());
         (scope, desired)
     });
     let policy = |desired: &Desired| {

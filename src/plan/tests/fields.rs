@@ -17,8 +17,10 @@ use serde_json::json;
 use super::{Bench, CONTROLLER, DLQ, HUB, LIVE, MAPPING, ROLE, Row, SPOT, assert_drawn, drawing};
 use crate::model::document::Document;
 use crate::model::inventory::Reading;
-use crate::model::options::UserTags;
-use crate::model::resource::{Alias, EventSourceMapping, Function, LogGroup, Queue, Resource, Role, RolePolicy, Rule};
+use crate::model::resource::{
+    Alias, EventSourceMapping, Function, LogGroup, Parameter, Queue, Resource, Role, RolePolicy, Rule,
+};
+use crate::model::settings::{Settings, Until};
 
 fn other() -> Document {
     Document::new(json!({"Statement": [{"Sid": "KibusOther", "Effect": "Deny"}]}))
@@ -33,13 +35,27 @@ const ROWS: &[Row] = &[
     ),
     (
         "tags of the user",
-        |b| b.options.tags = Some(UserTags::parse(&["team=a".to_owned()]).unwrap()),
-        "~queue(tags.kibus:option:tag,tags.team) ~queue(tags.kibus:option:tag,tags.team) \
-         ~queue(tags.kibus:option:tag,tags.team) ~role(tags.kibus:option:tag,tags.team) \
-         ~log-group(tags.kibus:option:tag,tags.team) ~function(tags.kibus:option:tag,tags.team) \
-         ~rule(tags.kibus:option:tag,tags.team) ~rule(tags.kibus:option:tag,tags.team) \
-         ~rule(tags.kibus:option:tag,tags.team) ~rule(tags.kibus:option:tag,tags.team) \
-         ~rule(tags.kibus:option:tag,tags.team)",
+        |b| b.options.tag = Some(vec!["team=a".parse().unwrap()]),
+        "~parameter(options.tag.team,tags.team) ~queue(tags.team) ~queue(tags.team) ~queue(tags.team) ~role(tags.team) \
+         ~log-group(tags.team) ~function(tags.team) ~rule(tags.team) ~rule(tags.team) ~rule(tags.team) ~rule(tags.team) \
+         ~rule(tags.team)",
+    ),
+    (
+        "a pinned version and an old key",
+        |b| {
+            b.parameter("/kibus/kibus", |p| {
+                let settings = p.settings.as_mut().unwrap();
+                settings.pinned_version = Some(2);
+                let key = "arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap();
+                settings.old_keys.insert(key, Until(0));
+            });
+        },
+        "~parameter(pinned_version,old_keys.arn:aws:kms:us-west-2:111122223333:key/1)",
+    ),
+    (
+        "settings that cannot be read",
+        |b| b.parameter("/kibus/kibus", |p| p.settings = Settings::read("")),
+        "~parameter(content)",
     ),
 ];
 
@@ -80,6 +96,7 @@ impl Bench {
         alias: Alias;
         mapping: EventSourceMapping;
         rule: Rule;
+        parameter: Parameter;
     }
 }
 
@@ -99,13 +116,13 @@ fn nothing_becomes_everything_and_the_other_way() {
     bench.observed = ids.into_iter().map(|id| (id, Reading::Absent)).collect();
     assert_eq!(
         drawing(&bench.plan()),
-        "+queue +queue +queue +queue +role +role-policy +role-policy +log-group +function +alias \
+        "+parameter +queue +queue +queue +queue +role +role-policy +role-policy +log-group +function +alias \
          +event-source-mapping +rule +rule +rule +rule +rule"
     );
     assert_eq!(
         torn_down,
         "-queue -role-policy -queue -event-source-mapping -alias -function -role-policy -role -log-group \
-         -rule -rule -rule -rule -rule -queue -queue"
+         -rule -rule -rule -rule -rule -queue -queue -parameter"
     );
     assert_eq!(drawing(&bench.teardown()), "");
 }

@@ -80,7 +80,7 @@ impl Bench {
             Default::default(),
         );
         let mut desired = hub.desired();
-        desired.extend(cluster.desired(&self.scope, &self.options));
+        desired.extend(cluster.desired(&self.scope, &self.options.clone().into()));
         desired
     }
 

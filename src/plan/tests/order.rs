@@ -13,7 +13,7 @@ use crate::model::document::Document;
 use crate::model::hub;
 use crate::model::inventory::Reading;
 use crate::model::options::HubOptions;
-use crate::model::resource::{Resource, ResourceId};
+use crate::model::resource::{Effect, Resource, ResourceId};
 use crate::model::scope::tests::scope;
 use crate::plan::order::before_by_pairs;
 use crate::plan::{Op, Plan};
@@ -77,6 +77,11 @@ fn forgets(op: &Op) -> bool {
             && fields.iter().any(|field| field.path == "tags.kibus:controller-role"))
 }
 
+/// Whether this takes something from the settings of the hub.
+fn is_last(op: &Op) -> bool {
+    matches!(op, Op::Update { from, to, .. } if to.particulars().effects(Some(from)).contains(&Effect::Forgets))
+}
+
 /// Whether this leaves a function less reserved concurrency than it had.
 fn lowers(op: &Op) -> bool {
     let reserved = |resource: &Resource| resource.as_function()?.reserved_concurrency;
@@ -86,7 +91,7 @@ fn lowers(op: &Op) -> bool {
 
 /// All laws, over one plan.
 fn hold(plan: &Plan) {
-    let memory = ResourceId::Queue(scope().dead_letter_queue());
+    let memory = ResourceId::Parameter(scope().settings_parameter());
     let before: Vec<_> = (0..plan.steps.len()).map(|at| all_before(plan, at)).collect();
     for (at, step) in plan.steps.iter().enumerate() {
         assert!(
@@ -101,6 +106,8 @@ fn hold(plan: &Plan) {
             let (x, y) = (early.op.id(), late.op.id());
             let waits = before[b].contains(&a);
             let must = match (&early.op, &late.op) {
+                _ if is_last(&late.op) => x != y,
+                _ if is_last(&early.op) => false,
                 (Op::Delete(_), Op::Delete(_)) => refers(&x, &y) || y == memory && x != y,
                 (Op::Delete(_), Op::Create(_)) => x == y,
                 (_, Op::Delete(_)) => x == memory,
@@ -226,7 +233,7 @@ fn change_of_role(from: Option<&str>, to: Option<&str>) -> Plan {
             role,
             Default::default(),
         )
-        .desired(&scope(), &HubOptions::default())
+        .desired(&scope(), &HubOptions::default().into())
     };
     for resource in desired(from).resources() {
         pair.see(resource.clone());

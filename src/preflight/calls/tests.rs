@@ -4,7 +4,7 @@ use super::*;
 use crate::iam::operator_policy;
 use crate::model::hub::Hub;
 use crate::model::inventory::{Observed, Reading};
-use crate::model::options::{OrNone, UserTags};
+use crate::model::options::OrNone;
 use crate::model::resource::Code;
 use crate::model::scope::tests::scope;
 use crate::plan::plan;
@@ -38,7 +38,7 @@ fn all() -> HubOptions {
         permissions_boundary: Some(OrNone("arn:aws:iam::111122223333:policy/limit".parse().ok())),
         role_path: "/team/".parse().ok(),
         kms_key: Some(OrNone("arn:aws:kms:us-west-2:111122223333:key/1".parse().ok())),
-        tags: UserTags::parse(&["team=a".to_owned()]).ok(),
+        tag: Some(vec!["team=a".parse().unwrap()]),
         rebalance: Some(true),
         ..HubOptions::default()
     }
@@ -49,7 +49,8 @@ fn a_plan_takes_the_calls_of_its_changes() {
     let first = "events:PutRule events:PutTargets events:TagResource iam:CreateRole iam:PassRole iam:PutRolePolicy \
                  iam:TagRole lambda:CreateAlias lambda:CreateEventSourceMapping lambda:CreateFunction \
                  lambda:InvokeFunction lambda:PublishVersion lambda:TagResource logs:CreateLogGroup \
-                 logs:PutRetentionPolicy logs:TagResource sqs:CreateQueue sqs:TagQueue";
+                 logs:PutRetentionPolicy logs:TagResource sqs:CreateQueue sqs:TagQueue ssm:AddTagsToResource \
+                 ssm:PutParameter";
     let default = HubOptions::default();
     for (name, before, after, expected) in [
         ("a new hub", None, default.clone(), first),
@@ -61,9 +62,8 @@ fn a_plan_takes_the_calls_of_its_changes() {
                 rebalance: Some(true),
                 ..default.clone()
             },
-            // The option is saved on the dead-letter queue and on the function.
-            "events:PutRule events:PutTargets events:TagResource iam:PassRole lambda:TagResource lambda:UntagResource lambda:UpdateFunctionCode lambda:UpdateFunctionConfiguration \
-             sqs:SetQueueAttributes sqs:TagQueue sqs:UntagQueue",
+            "events:PutRule events:PutTargets events:TagResource sqs:SetQueueAttributes sqs:TagQueue sqs:UntagQueue \
+             ssm:AddTagsToResource ssm:PutParameter ssm:RemoveTagsFromResource",
         ),
     ] {
         let planned = calls(before.as_ref(), &after);

@@ -3,7 +3,8 @@
 use super::router_code::{codes, deployed, edit_alias, found, named, not_at_hand, ours, verified, warned};
 use super::*;
 use crate::error::Invocation;
-use crate::model::resource::{Alias, FunctionSettings};
+use crate::model::resource::{Alias, FunctionSettings, Parameter};
+use crate::model::settings::Settings;
 use crate::plan::Refusal;
 use crate::plan::finding::Fix;
 use crate::reconcile::OfferedRouter::{self, Named, Packaged};
@@ -62,9 +63,20 @@ fn a_rollback_is_said_and_is_no_finding() {
 fn rolled_back(latest: &str, edit: impl FnOnce(&mut Alias)) -> Survey {
     let mut survey = deployed(latest, Some(("0.1.0", "bb")));
     edit_alias(&mut survey, |alias| {
-        alias.history.rolled_back_from = Some(3);
+        (alias.version, alias.versions) = (Some(2), [1, 2, 3].into());
         edit(alias);
     });
+    let parameter = survey.observed.parameter(scope().settings_parameter()).unwrap();
+    let parameter = Resource::Parameter(Parameter {
+        settings: parameter.settings.clone().map(|settings| Settings {
+            pinned_version: Some(2),
+            ..settings
+        }),
+        ..parameter.clone()
+    });
+    survey
+        .observed
+        .insert(parameter.id(), Reading::Present(Box::new(parameter)));
     let function = survey.observed.function(scope().router_function()).unwrap();
     let settings = FunctionSettings {
         code: Code::of_archive("0.3.0", "cc"),

@@ -334,7 +334,7 @@ fn the_archive_is_needed_where_code_may_be_uploaded() {
         let target = Target::bootstrap(setting.clone());
         assert_eq!(archive_need(&survey, &target), Some(need), "{latest} {live:?}");
         let arm = HubOptions {
-            architecture: Some("arm64".parse().unwrap()),
+            arch: Some("arm64".parse().unwrap()),
             ..HubOptions::default()
         };
         let target = Target::bootstrap(HubSetting {

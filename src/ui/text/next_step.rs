@@ -182,9 +182,7 @@ pub(in crate::ui) fn release_queues(controllers: &[Controller]) -> Vec<Hint> {
 /// How to check which queue a cluster's Karpenter reads.
 #[must_use]
 pub fn how_to_check(queue: &QueueName, tags: &Tags) -> String {
-    let version = ClusterOptions::saved(tags)
-        .ok()
-        .and_then(|options| options.karpenter_version);
+    let version = ClusterOptions::saved(tags).karpenter_version;
     let setting = Setting::of(version);
     let (key, shows) = if setting == Setting::HelmValue {
         (

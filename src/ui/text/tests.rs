@@ -25,7 +25,8 @@ pub(super) fn cluster_of(name: &str, role: &str) -> Desired {
     let role = Some(role.parse().unwrap());
     let name = name.parse().unwrap();
     let prefix = hub::default_queue_prefix();
-    Cluster::new(&scope(), &prefix, name, role, ClusterOptions::default()).desired(&scope(), &HubOptions::default())
+    Cluster::new(&scope(), &prefix, name, role, ClusterOptions::default())
+        .desired(&scope(), &HubOptions::default().into())
 }
 
 /// The plan that changes the one set of resources into the other.

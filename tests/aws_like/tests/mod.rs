@@ -3,6 +3,7 @@
 mod events;
 mod iam;
 mod lambda;
+mod parameters;
 mod sqs;
 
 use std::collections::BTreeSet;
@@ -15,7 +16,7 @@ use aws_smithy_runtime_api::client::runtime_plugin::StaticRuntimePlugin;
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
 use aws_smithy_types::retry::RetryConfig;
 
-use kibus::wire::aws_json::{JsonClient, LOGS, TAGGING};
+use kibus::wire::aws_json::{JsonClient, LOGS, PARAMETERS, TAGGING};
 use kibus::wire::ec2;
 use serde_json::{Value, json};
 
@@ -31,6 +32,7 @@ struct Clients {
     iam: aws_sdk_iam::Client,
     lambda: aws_sdk_lambda::Client,
     logs: JsonClient,
+    parameters: JsonClient,
     tagging: JsonClient,
     ec2: ec2::Client,
 }
@@ -53,6 +55,7 @@ impl Clients {
             iam: aws_sdk_iam::Client::new(&sdk),
             lambda: aws_sdk_lambda::Client::new(&sdk),
             logs: JsonClient::new(&sdk, LOGS, StaticRuntimePlugin::new()),
+            parameters: JsonClient::new(&sdk, PARAMETERS, StaticRuntimePlugin::new()),
             tagging: JsonClient::new(&sdk, TAGGING, StaticRuntimePlugin::new()),
             ec2: ec2::Client::new(&sdk),
             sdk,
@@ -151,13 +154,17 @@ fn nothing_strikes_when_all_are_off() {
 }
 
 #[test]
-fn s13_s27_l21_i10_g1_and_t4_buckets_empty_and_refill() {
-    with("200000000011", "S13 S27 L21 I10 G1 T4", async |aws| {
+fn s13_s27_l21_i10_g1_t4_and_n2_buckets_empty_and_refill() {
+    with("200000000011", "S13 S27 L21 I10 G1 T4 N2", async |aws| {
         let queues = async || aws.create_queue("30").await;
         let roles = async || said(aws.iam.list_roles().send().await);
         let tags = async || said(aws.sqs.list_queue_tags().queue_url(aws.url("q")).send().await);
         let mappings = async || said(aws.lambda.list_event_source_mappings().send().await);
         let groups = async || said(aws.logs.call::<Value>("DescribeLogGroups", json!({})).await);
+        let parameters = async || {
+            let put = json!({ "Name": "/x", "Type": "String", "Value": "x", "Overwrite": true });
+            said(aws.parameters.call::<Value>("PutParameter", put).await)
+        };
         let instances = async || {
             let answer = aws.ec2.call("DescribeTags", &ec2::Params::new(), |_| Ok(())).await;
             answer.map_or_else(|e| e.code().unwrap().to_owned(), |()| "ok".to_owned())
@@ -167,6 +174,7 @@ fn s13_s27_l21_i10_g1_and_t4_buckets_empty_and_refill() {
         assert_eq!(often(tags).await, set(["RequestThrottled", "ok"]));
         assert_eq!(often(mappings).await, set(["TooManyRequestsException", "ok"]));
         assert_eq!(often(groups).await, set(["ThrottlingException", "ok"]));
+        assert_eq!(often(parameters).await, set(["ThrottlingException", "ok"]));
         assert_eq!(often(instances).await, set(["RequestLimitExceeded", "ok"]));
         for behavior in rates::ALL {
             assert!(aws.proxy.like.strikes(behavior) > 0, "{behavior:?}");

@@ -1,11 +1,44 @@
 //! The effect of a write, and of a part of one.
 
+use std::collections::BTreeMap;
+
 use kibus::model::field::FieldValue;
-use kibus::model::resource::{Resource, ResourceId};
+use kibus::model::name::FunctionName;
+use kibus::model::resource::{Alias, Code, FunctionSettings, Resource, ResourceId};
 use kibus::model::tags::{BUS, DELETING};
 use kibus::plan::{FieldChange, Op};
 
 use super::{Desired, Trouble};
+
+/// The settings that the versions of functions were published with.
+pub(super) type Published = BTreeMap<(FunctionName, u64), FunctionSettings>;
+
+/// The published versions of these resources. The one after the live version has the settings of the function, and those
+/// before it have code of their own.
+pub(super) fn published(resources: &Desired) -> Published {
+    let mut published = Published::new();
+    for alias in resources.values().filter_map(Resource::as_alias) {
+        for number in alias.versions.iter().copied().chain(alias.version) {
+            let settings = match Some(number).cmp(&alias.version) {
+                std::cmp::Ordering::Less => FunctionSettings {
+                    code: Code::of_archive(format!("0.0.{number}"), format!("{number}")),
+                    ..alias.settings.clone()
+                },
+                std::cmp::Ordering::Equal => alias.settings.clone(),
+                std::cmp::Ordering::Greater => current(resources, alias),
+            };
+            published.insert((alias.function.clone(), number), settings);
+        }
+    }
+    published
+}
+
+/// The settings that a version would be published with now.
+fn current(resources: &Desired, alias: &Alias) -> FunctionSettings {
+    let function = resources.get(&ResourceId::Function(alias.function.clone()));
+    let settings = function.and_then(Resource::as_function).map(|found| &found.settings);
+    settings.unwrap_or(&alias.settings).clone()
+}
 
 /// The queue that a step deletes, with the mark that comes before the delete, at the time `now` in Unix seconds.
 pub(super) fn marked(op: &Op, now: u64) -> Option<Resource> {
@@ -17,7 +50,7 @@ pub(super) fn marked(op: &Op, now: u64) -> Option<Resource> {
     Some(Resource::Queue(queue))
 }
 
-pub(super) fn take(resources: &mut Desired, op: &Op) {
+pub(super) fn take(resources: &mut Desired, published: &mut Published, op: &Op) {
     let after = match op {
         Op::Create(after) => after.clone(),
         Op::Update { from, to, fields } => updated(from, to, fields),
@@ -27,17 +60,32 @@ pub(super) fn take(resources: &mut Desired, op: &Op) {
         }
     };
     let after = match after {
-        // Publishing freezes the current settings, not the desired ones.
-        Resource::Alias(mut alias) => {
-            if let Some(Resource::Function(function)) = resources.get(&ResourceId::Function(alias.function.clone())) {
-                alias.settings = function.settings.clone();
-            }
-            alias.version = Some(alias.version.unwrap_or(0) + 1);
-            Resource::Alias(alias)
-        }
+        Resource::Alias(alias) => Resource::Alias(pointed(resources, published, alias)),
         other => other,
     };
     resources.insert(after.id(), after);
+}
+
+/// An alias on the existing version that it moves to, else on a new one. Publishing freezes the current settings, not the
+/// desired ones, and gives the latest version again if that has them.
+fn pointed(resources: &Desired, published: &mut Published, mut alias: Alias) -> Alias {
+    let function = alias.function.clone();
+    let of_function = |(key, _): &(&(FunctionName, u64), &FunctionSettings)| key.0 == function;
+    let latest = published.iter().filter(of_function).next_back();
+    let latest = latest.map(|((_, number), settings)| (*number, settings.clone()));
+    let version = match (alias.moves_to.take(), latest) {
+        (Some(version), _) => version,
+        (None, Some((number, settings))) if settings == current(resources, &alias) => number,
+        (None, latest) => latest.map_or(1, |(number, _)| number + 1),
+    };
+    let settings = published
+        .entry((function.clone(), version))
+        .or_insert_with(|| current(resources, &alias));
+    alias.settings = settings.clone();
+    alias.version = Some(version);
+    alias.versions.insert(version);
+    published.retain(|(of, number), _| *of != function || alias.versions.contains(number));
+    alias
 }
 
 /// A resource after an update: only the planned fields change.
@@ -58,6 +106,11 @@ fn updated(from: &Resource, to: &Resource, fields: &[FieldChange]) -> Resource {
         }
         (Resource::Rule(after), Resource::Rule(before)) => after.foreign_targets = before.foreign_targets.clone(),
         (Resource::Alias(after), Resource::Alias(before)) => after.version = before.version,
+        // Each write has the next number.
+        (Resource::Parameter(after), Resource::Parameter(before)) => {
+            let writes = fields.iter().any(|field| field.tag().is_none());
+            after.version = before.version + u64::from(writes);
+        }
         _ => {}
     }
     after
@@ -71,10 +124,13 @@ pub(in crate::laws) fn halves(op: &Op) -> Vec<Trouble> {
             let tags = fields.iter().filter(|field| field.path.starts_with("tags."));
             let removes = tags.clone().any(|field| field.to == FieldValue::Unset);
             let is_split = (1..fields.len()).contains(&tags.count());
+            let is_parameter = matches!(to, Resource::Parameter(_));
             let joined = |queue: &Resource| queue.tags().is_some_and(|tags| tags.get(BUS).is_some());
             let mut halves = match (joined(from), joined(to)) {
                 (false, true) => vec![Trouble::OnlyTags],
                 (true, false) => vec![Trouble::AllButTags],
+                // What leaves its tags is removed before the value forgets it; other tags are added last.
+                _ if is_parameter => removes.then_some(Trouble::OnlyTags).into_iter().collect(),
                 _ => vec![Trouble::AllButTags, Trouble::OnlyTags],
             };
             halves.retain(|_| is_split);
@@ -95,14 +151,15 @@ pub(super) fn half(op: &Op, trouble: Trouble, now: u64) -> Option<Resource> {
         Op::Delete(Resource::Queue(_)) if trouble == Trouble::OnlyTags => marked(op, now),
         Op::Update { from, to, fields } => {
             let after = updated(from, to, fields);
+            let stays = |key: &str| after.tags().is_some_and(|tags| tags.get(key).is_some());
+            let left = || {
+                let tags = from.tags().map(|tags| tags.0.clone()).unwrap_or_default();
+                tags.into_iter().filter(|(key, _)| stays(key)).collect()
+            };
             let (mut half, tags) = match trouble {
+                Trouble::OnlyTags if matches!(to, Resource::Parameter(_)) => (from.as_ref().clone(), Some(left())),
                 Trouble::OnlyTags => (from.as_ref().clone(), after.tags().cloned()),
-                Trouble::TagsRemoved => {
-                    let stays = |key: &str| after.tags().is_some_and(|tags| tags.get(key).is_some());
-                    let tags = from.tags().map(|tags| tags.0.clone()).unwrap_or_default();
-                    let left = tags.into_iter().filter(|(key, _)| stays(key)).collect();
-                    (after.clone(), Some(left))
-                }
+                Trouble::TagsRemoved => (after.clone(), Some(left())),
                 _ => (after, from.tags().cloned()),
             };
             if let (Some(place), Some(tags)) = (half.tags_mut(), tags) {

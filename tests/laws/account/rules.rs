@@ -3,6 +3,7 @@
 use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use kibus::model::hub;
 use kibus::model::name::{KmsKey, QueueName};
 use kibus::model::policy;
 use kibus::model::resource::{Encryption, Resource, ResourceId};
@@ -104,7 +105,7 @@ pub(super) fn allowed(scope: &Scope, state: &mut State, op: &Op) -> Result<(), S
             }
         }
         (Op::Update { .. } | Op::Delete(_), None) => return Err("is gone".to_owned()),
-        (Op::Update { from, .. }, Some(there)) if from.as_ref() != there => {
+        (Op::Update { from, .. }, Some(there)) if numberless(from) != numberless(there) => {
             return Err("is not what was seen".to_owned());
         }
         (Op::Delete(_) | Op::Update { .. }, Some(there)) => {
@@ -129,13 +130,22 @@ pub(super) fn allowed(scope: &Scope, state: &mut State, op: &Op) -> Result<(), S
     }
 }
 
+/// A resource without the number of the last write, which a plan of two writes does not know.
+fn numberless(resource: &Resource) -> Resource {
+    let mut resource = resource.clone();
+    if let Resource::Parameter(parameter) = &mut resource {
+        parameter.version = 0;
+    }
+    resource
+}
+
 /// Whether a queue without any tag of kibus is taken over, as the command asks.
 fn takes_over(op: &Op) -> bool {
     let Op::Update { from, to, .. } = op else { return false };
     let (Some(from), Some(to)) = (from.as_queue(), to.as_queue()) else {
         return false;
     };
-    !from.tags.has_any_of_kibus() && to.tags.option("adopt") == Some("true")
+    !from.tags.has_any_of_kibus() && to.tags.get("kibus:adopt") == Some("true")
 }
 
 fn ours(scope: &Scope, resources: &Desired, resource: &Resource) -> bool {
@@ -155,6 +165,11 @@ fn ours(scope: &Scope, resources: &Desired, resource: &Resource) -> bool {
 fn needed(scope: &Scope, resource: &Resource) -> impl Iterator<Item = ResourceId> {
     let dead_letters = ResourceId::Queue(scope.dead_letter_queue());
     let router_policy = ResourceId::RolePolicy(scope.router_role(), scope.router_policy());
+    // The settings are there before anything else of the hub, and after it. Policies of controllers need a queue.
+    let settings = ResourceId::Parameter(scope.settings_parameter());
+    let is_tagged = resource.tags().is_some_and(|tags| tags.belong_to(&scope.bus));
+    let is_of_hub = is_tagged || hub::ids(scope).contains(&resource.id());
+    let settings = (is_of_hub && resource.id() != settings).then_some(settings);
     let ids = match resource {
         Resource::Queue(queue) if queue.redrive.is_some() => vec![dead_letters],
         Resource::Rule(_) => vec![dead_letters, ResourceId::Queue(scope.hub_queue())],
@@ -185,7 +200,7 @@ fn needed(scope: &Scope, resource: &Resource) -> impl Iterator<Item = ResourceId
         ],
         _ => Vec::new(),
     };
-    ids.into_iter()
+    ids.into_iter().chain(settings)
 }
 
 /// The managed resources that need this one. A role is replaced under its function, and its policy under the mapping. An

@@ -74,7 +74,7 @@ impl Display for Operation {
 
 /// The names in a request.
 fn subject(field: impl Fn(&str) -> Option<String>) -> String {
-    const MEMBERS: [&str; 9] = [
+    const MEMBERS: [&str; 10] = [
         "QueueName",
         "QueueUrl",
         "Name",
@@ -84,6 +84,8 @@ fn subject(field: impl Fn(&str) -> Option<String>) -> String {
         "resourceArn",
         "RoleName",
         "PolicyName",
+        // Of Parameter Store.
+        "ResourceId",
     ];
     let named = MEMBERS.iter().filter_map(|member| field(member));
     let short = named.map(|name| match name.rsplit_once("://") {

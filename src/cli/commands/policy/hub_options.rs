@@ -1,118 +1,93 @@
-//! The options of the hub that a document depends on: those given, and the saved ones. A saved option is printed, and
-//! refused if a resource of the hub contradicts it. And the old keys that the hub still allows, which are printed too.
-
-use std::collections::BTreeSet;
+//! The settings of the hub that a document depends on: the options that are given, else the saved ones, and the old keys.
 
 use super::not_read;
 use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::{failure, stages};
 use crate::error::Error;
 use crate::model::document::Document;
-use crate::model::inventory::Reading;
-use crate::model::name::{ClusterName, KmsKey};
-use crate::model::options::{DocumentFor, HubOptions};
+use crate::model::name::KmsKey;
+use crate::model::options::HubOptions;
 use crate::model::policy::{self, KeyUse};
 use crate::model::resource::ResourceId;
-use crate::reconcile::documents::{needs, router_policy};
-use crate::reconcile::{Comparison, Difference, unnamed_queues};
-use crate::survey::{SavedOptions, Survey};
+use crate::model::settings::Settings;
+use crate::reconcile::unnamed_queues;
+use crate::survey::{Query, Saved};
 
-/// The options for a document, and what was read of the hub.
-pub(super) struct Known {
-    pub(super) options: HubOptions,
-    pub(super) survey: Survey,
+/// The options of a document for the router or a controller, by their flags.
+pub(super) const OF_READERS: &[&str] = &["kms-key", "queue-prefix"];
+/// Those of the operator's document.
+pub(in crate::cli) const OF_OPERATORS: &[&str] =
+    &["tag", "kms-key", "permissions-boundary", "role-path", "queue-prefix"];
+/// Those of an operator's document who may change nothing.
+pub(super) const OF_READING_OPERATORS: &[&str] = &["kms-key", "role-path", "queue-prefix"];
+
+/// Leaves the other options of a hub out of the help. They are accepted, so that a pipeline can pass to every command what it
+/// passes to `bootstrap-hub`.
+pub(super) fn shows_of_hub(shown: &[&str], arg: clap::Arg) -> clap::Arg {
+    let of_hub = <HubOptions as clap::Args>::augment_args(clap::Command::new(""));
+    let is_of_hub = of_hub.get_arguments().any(|option| option.get_id() == arg.get_id());
+    let is_shown = !is_of_hub || arg.get_long().is_some_and(|flag| shown.contains(&flag));
+    let hide = arg.is_hide_set() || !is_shown;
+    arg.hide(hide)
 }
 
-impl Known {
-    /// The given options, else the saved ones, which are printed. The queue of `cluster` is read too.
-    pub(super) async fn read(
-        hubs: &Hubs<'_>,
-        hub: &ConnectedHub,
-        given: HubOptions,
-        document: DocumentFor,
-        cluster: Option<&ClusterName>,
-    ) -> Result<Self, Error> {
-        let scope = &hub.scope;
-        let survey = stages::survey(hubs, hub, |survey| needs(survey, document, &given, cluster)).await?;
-        let queue = ResourceId::Queue(scope.dead_letter_queue());
-        let (saved, source) = match &survey.saved {
-            SavedOptions::Unreadable(_) => {
-                not_read(hub, &queue);
-                return Ok(Self { options: given, survey });
-            }
-            SavedOptions::Damaged(bad, _) => return Err(bad.clone().into()),
-            SavedOptions::Kept { options, copy: true } => {
-                (options.clone(), ResourceId::Function(scope.router_function()))
-            }
-            SavedOptions::Kept { options, .. } => (options.clone(), queue),
-            SavedOptions::Absent | SavedOptions::Foreign => (HubOptions::default(), queue),
-        };
-        let comparison = Comparison::of(&survey, &given, document);
-        if !comparison.differences.is_empty() {
-            return Err(different(hub, &comparison.differences));
+/// Reads the settings, and prints those that the document depends on and that the command line does not replace.
+pub(super) async fn known(
+    hubs: &Hubs<'_>,
+    hub: &ConnectedHub,
+    given: HubOptions,
+    used: &[&str],
+) -> Result<Settings, Error> {
+    let survey = stages::survey(hubs, hub, |_| Query::default()).await?;
+    let parameter = ResourceId::Parameter(hub.scope.settings_parameter());
+    let saved = match survey.saved() {
+        Saved::Kept(settings) => settings.clone(),
+        Saved::Absent => Settings::default(),
+        Saved::Unreadable(_) => {
+            not_read(hub, &parameter);
+            Settings::default()
         }
-        if !comparison.used.is_empty() {
-            let text = format!("Saved options in this document, from the tags of {source}:");
-            hub.ui.note(&text, &comparison.used);
+        Saved::Bad(bad) => {
+            hub.ui.warn_text(&format!("{parameter} is not used: {bad}"));
+            Settings::default()
         }
-        for (id, flags) in &comparison.unread {
-            hub.ui.warn_text(&format!(
-                "{id} could not be read, so it is unknown whether these saved options are in use: --{}",
-                flags.join(", --")
-            ));
-        }
-        Ok(Self {
-            options: given.or(saved),
-            survey,
-        })
+    };
+    let mut printed = saved.options.clone();
+    printed.retain(|flag| used.contains(&flag) && !given.values().contains_key(flag));
+    let printed = printed.typed();
+    if !printed.is_empty() {
+        hub.ui
+            .note(&format!("Saved options in this document, from {parameter}:"), &printed);
     }
+    Ok(Settings {
+        options: given.or(saved.options),
+        ..saved
+    })
+}
 
-    /// The same for a document about all cluster queues.
-    pub(super) async fn for_queues(
-        hubs: &Hubs<'_>,
-        hub: &ConnectedHub,
-        given: HubOptions,
-        document: DocumentFor,
-    ) -> Result<Self, Error> {
-        let known = Self::read(hubs, hub, given, document, None).await?;
-        match unnamed_queues(&hub.scope, &known.options.queue_prefix()) {
-            Some(refusal) => Err(failure::refused(hub, &[refusal], false).with_global_options(&hub.options)),
-            None => Ok(known),
-        }
-    }
-
-    /// The document, with a statement for these old keys, which are printed. They come from the policy of the router.
-    pub(super) fn with_old_keys(
-        &self,
-        hub: &ConnectedHub,
-        of: KeyUse,
-        keys: &BTreeSet<KmsKey>,
-        to: Document,
-    ) -> Document {
-        let policy = router_policy(&hub.scope);
-        if !keys.is_empty() {
-            let keys: Vec<String> = keys.iter().map(KmsKey::to_string).collect();
-            hub.ui
-                .note(&format!("Old keys in this document, from {policy}:"), &keys);
-        }
-        if let Some(Reading::Unreadable(_)) = self.survey.observed.get(&policy) {
-            hub.ui.warn_text(&format!(
-                "{policy} could not be read, so it is unknown whether messages wait that are encrypted with an old key"
-            ));
-        }
-        policy::with_old_keys(to, of, &hub.scope, keys)
+/// The same for a document about all cluster queues.
+pub(super) async fn known_for_queues(
+    hubs: &Hubs<'_>,
+    hub: &ConnectedHub,
+    given: HubOptions,
+    used: &[&str],
+) -> Result<Settings, Error> {
+    let known = known(hubs, hub, given, used).await?;
+    match unnamed_queues(&hub.scope, &known.options.queue_prefix()) {
+        Some(refusal) => Err(failure::refused(hub, &[refusal], false).with_global_options(&hub.options)),
+        None => Ok(known),
     }
 }
 
-/// Resources contradict saved options, so a document with these options could allow more than intended.
-fn different(hub: &ConnectedHub, differences: &[Difference]) -> Error {
-    let mut error = Error::refused("saved options differ from the resources of the hub, so no document is printed");
-    for Difference { saved, live, of } in differences {
-        error = error.note(format!("saved: {saved}; {of} has {live}"));
+/// The document, with a statement for the old keys of the hub, which are printed.
+pub(super) fn with_old_keys(hub: &ConnectedHub, of: KeyUse, settings: &Settings, to: Document) -> Document {
+    let mut keys = settings.old_keys();
+    keys.retain(|key| Some(key) != settings.options.key());
+    if !keys.is_empty() {
+        let parameter = ResourceId::Parameter(hub.scope.settings_parameter());
+        let lines: Vec<String> = keys.iter().map(KmsKey::to_string).collect();
+        hub.ui
+            .note(&format!("Old keys in this document, from {parameter}:"), &lines);
     }
-    let options: Vec<&str> = differences.iter().map(|difference| difference.live.as_str()).collect();
-    error.hint_command(
-        "a tag alone does not change what a document allows; to print it with the options of the resources:",
-        format!("{} {}", hub.command_line, options.join(" ")),
-    )
+    policy::with_old_keys(to, of, &hub.scope, &keys)
 }

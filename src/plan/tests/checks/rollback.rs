@@ -1,7 +1,7 @@
 //! The versions that a rollback may go to.
 
 use crate::model::inventory::{Desired, Observed, Reading};
-use crate::model::resource::{AliasField, Code, FunctionField, FunctionSettings, Resource};
+use crate::model::resource::{Alias, AliasField, Code, FunctionField, FunctionSettings, Resource};
 use crate::plan::tests::{Bench, LIVE};
 use crate::plan::{check, plan};
 
@@ -23,19 +23,9 @@ const BACK: &[Back] = &[
         |s| s.handler = "kibus/x-".to_owned(),
         &["version 1 of the router was published with other settings: `handler`"],
     ),
-    ("published by 0.1.0", |s| by_0_1_0(s, "karpenter-"), &[]),
     (
-        "published by 0.1.0, which sends to other queues",
-        |s| by_0_1_0(s, "x-"),
-        &[
-            "version 1 of the router was published with other settings: `environment.KIBUS_BUS`, \
-          `environment.KIBUS_QUEUE_PREFIX`, `handler`",
-        ],
-    ),
-    (
-        "published by 0.1.0, with another variable",
+        "with environment variables",
         |s| {
-            by_0_1_0(s, "karpenter-");
             s.environment.insert("RUST_LOG".to_owned(), "trace".to_owned());
         },
         &["version 1 of the router was published with other settings: `environment.RUST_LOG`"],
@@ -57,14 +47,6 @@ const BACK: &[Back] = &[
     ),
 ];
 
-/// Settings as kibus 0.1.0 published them: in environment variables.
-fn by_0_1_0(settings: &mut FunctionSettings, prefix: &str) {
-    settings.handler = "bootstrap".to_owned();
-    settings.environment = [("KIBUS_BUS", "kibus"), ("KIBUS_QUEUE_PREFIX", prefix)]
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .into();
-}
-
 #[test]
 fn a_rollback_from_a_version_in_a_network_is_allowed() {
     let mut bench = Bench::new();
@@ -83,7 +65,7 @@ fn a_rollback_must_not_change_where_events_go() {
         let mut bench = Bench::new();
         bench.alias(LIVE, |a| {
             a.version = Some(2);
-            a.history.before = vec![1];
+            a.versions = [1, 2].into();
         });
         let live = bench.observed.resources().find_map(|resource| match resource {
             Resource::Alias(alias) => Some(alias.clone()),
@@ -92,10 +74,14 @@ fn a_rollback_must_not_change_where_events_go() {
         let live = live.unwrap();
         let mut settings = live.settings.clone();
         edit(&mut settings);
-        let back = Resource::Alias(live.rolled_back(1, settings));
+        let back = Resource::Alias(Alias {
+            settings,
+            moves_to: Some(1),
+            ..live.clone()
+        });
         let only = Observed::from_iter([(back.id(), Reading::Present(Box::new(Resource::Alias(live))))]);
         let plan = plan(&bench.scope, &Desired::from_iter([back]), &only);
-        assert!(plan.changes[0].touches(AliasField::Rollback), "{name}");
+        assert!(plan.changes[0].touches(AliasField::Version), "{name}");
         let refusals = check(&bench.scope, &plan, &bench.observed);
         let refusals: Vec<String> = refusals.iter().map(ToString::to_string).collect();
         assert_eq!(refusals, *expected, "{name}");

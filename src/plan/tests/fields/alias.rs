@@ -9,29 +9,25 @@ use crate::plan::tests::Bench;
 pub(super) const ROWS: &[Row] = &[
     (
         "an alias that moves and keeps all versions",
-        |b| versions(b, 2, None, &[1], &[1, 2], 512),
+        |b| versions(b, 2, &[1, 2], 512),
         "~alias(memory)",
     ),
     (
         "an alias that moves and leaves old versions behind",
-        |b| versions(b, 3, None, &[2, 1], &[1, 2, 3, 4], 512),
+        |b| versions(b, 4, &[1, 2, 3, 4], 512),
         "~alias(memory,versions)",
     ),
     (
         "an alias that something else moved to its own version",
-        |b| versions(b, 4, None, &[3, 2, 1], &[1, 2, 3], 512),
+        |b| versions(b, 4, &[1, 2, 3], 512),
         "~alias(memory,versions)",
     ),
     (
         "an alias that moves on from a rollback, perhaps to the version that was rolled back",
-        |b| versions(b, 2, Some(3), &[1], &[1, 2, 3], 512),
-        "~alias(memory,rollback)",
+        |b| versions(b, 2, &[1, 2, 3], 512),
+        "~alias(memory)",
     ),
-    (
-        "old versions alone",
-        |b| versions(b, 3, None, &[2, 1], &[1, 2, 3, 4], 256),
-        "",
-    ),
+    ("old versions alone", |b| versions(b, 4, &[1, 2, 3, 4], 256), ""),
     (
         "the alias points to an older version",
         |b| b.alias(LIVE, |a| a.settings.code = Code::of_archive("0.1.9", "bb")),
@@ -91,19 +87,9 @@ pub(super) const ROWS: &[Row] = &[
         "~alias(shares)",
     ),
     (
-        "an alias that someone went back with",
-        |b| {
-            b.alias(LIVE, |a| {
-                a.version = Some(2);
-                a.history.rolled_back_from = Some(3);
-            });
-        },
-        "~alias(rollback)",
-    ),
-    (
-        "what an alias remembers of before",
-        |b| b.alias(LIVE, |a| a.history.before = vec![1]),
-        "",
+        "a version to move to",
+        |b| b.alias(LIVE, |a| a.moves_to = Some(9)),
+        "~alias(version)",
     ),
     (
         "the number of the alias's version is Lambda's",
@@ -112,19 +98,10 @@ pub(super) const ROWS: &[Row] = &[
     ),
 ];
 
-/// An alias with this version, history, published versions and memory.
-fn versions(
-    b: &mut Bench,
-    version: u64,
-    rolled_back_from: Option<u64>,
-    before: &[u64],
-    published: &[u64],
-    memory: u32,
-) {
+/// An alias with this version, these published versions and this memory.
+fn versions(b: &mut Bench, version: u64, published: &[u64], memory: u32) {
     b.alias(LIVE, |a| {
         a.version = Some(version);
-        a.history.rolled_back_from = rolled_back_from;
-        a.history.before = before.to_vec();
         a.versions = published.iter().copied().collect();
         a.settings.memory = memory;
     });

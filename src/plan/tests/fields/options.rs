@@ -8,63 +8,58 @@ pub(super) const ROWS: &[Row] = &[
     (
         "a customer key",
         |b| b.options.kms_key = Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap()),
-        "~queue(encryption,tags.kibus:option:kms-key) ~role-policy(document) ~role-policy(document) \
-         ~queue(encryption) ~queue(encryption) ~queue(encryption) ~function(tags.kibus:option:kms-key)",
+        "~parameter(options.kms-key) ~role-policy(document) ~role-policy(document) \
+         ~queue(encryption) ~queue(encryption) ~queue(encryption) ~queue(encryption)",
     ),
     (
         "retention of the hub queue",
         |b| b.options.retention = Some("7200".parse().unwrap()),
-        "~queue(tags.kibus:option:retention) ~queue(retention) ~function(tags.kibus:option:retention)",
+        "~parameter(options.retention) ~queue(retention)",
     ),
     (
         "a permissions boundary",
         |b| b.options.permissions_boundary = Some("arn:aws:iam::111122223333:policy/x".parse().unwrap()),
-        "~queue(tags.kibus:option:permissions-boundary) ~role(permissions_boundary) \
-         ~function(tags.kibus:option:permissions-boundary)",
+        "~parameter(options.permissions-boundary) ~role(permissions_boundary)",
     ),
     (
         "a role path",
         |b| b.options.role_path = Some("/x/".parse().unwrap()),
-        "~queue(tags.kibus:option:role-path) ±role-policy ±role(path) ~function(role,tags.kibus:option:role-path) ~alias(role)",
+        "~parameter(options.role-path) ±role-policy ±role(path) ~function(role) ~alias(role)",
     ),
     (
         "a queue prefix",
         |b| b.options.queue_prefix = Some("x-".parse().unwrap()),
-        "~queue(tags.kibus:option:queue-prefix) ~role-policy(document) ~function(handler,tags.kibus:option:queue-prefix) \
-         ~alias(handler)",
+        "~parameter(options.queue-prefix) ~role-policy(document) ~function(handler) ~alias(handler)",
     ),
     (
         "memory",
         |b| b.options.memory = Some("512".parse().unwrap()),
-        "~queue(tags.kibus:option:memory) ~function(memory,tags.kibus:option:memory) ~alias(memory)",
+        "~parameter(options.memory) ~function(memory) ~alias(memory)",
     ),
     (
         "architecture",
-        |b| b.options.architecture = Some(Architecture::Arm64),
-        "~queue(tags.kibus:option:arch) ~function(architecture,tags.kibus:option:arch) ~alias(architecture)",
+        |b| b.options.arch = Some(Architecture::Arm64),
+        "~parameter(options.arch) ~function(architecture) ~alias(architecture)",
     ),
     (
         "reserved concurrency",
         |b| b.options.reserved_concurrency = Some("3".parse().unwrap()),
-        "~queue(tags.kibus:option:reserved-concurrency) \
-         ~function(reserved_concurrency,tags.kibus:option:reserved-concurrency) \
-         ~event-source-mapping(maximum_concurrency)",
+        "~parameter(options.reserved-concurrency) ~event-source-mapping(maximum_concurrency) ~function(reserved_concurrency)",
     ),
     (
         "log retention",
         |b| b.options.log_retention = Some("30".parse().unwrap()),
-        "~queue(tags.kibus:option:log-retention) ~log-group(retention_days) ~function(tags.kibus:option:log-retention)",
+        "~parameter(options.log-retention) ~log-group(retention_days)",
     ),
     (
         "rebalance recommendations",
         |b| b.options.rebalance = Some(true),
-        "~queue(policy,tags.kibus:option:rebalance) ~queue(policy) ~function(tags.kibus:option:rebalance) +rule",
+        "~parameter(options.rebalance) ~queue(policy) ~queue(policy) +rule",
     ),
     (
         "queues without locks",
         |b| b.options.lock_queues = Some(false),
-        "~queue(policy,tags.kibus:option:lock-queues) ~queue(policy) ~queue(policy) ~queue(policy) \
-         ~function(tags.kibus:option:lock-queues)",
+        "~parameter(options.lock-queues) ~queue(policy) ~queue(policy) ~queue(policy) ~queue(policy)",
     ),
     (
         "a newer router",

@@ -24,17 +24,6 @@ pub(super) const ROWS: &[Row] = &[
         "~queue(tags.kibus:controller-role)",
     ),
     (
-        "a tag that the user chose once and does not choose any more",
-        |b| {
-            b.rule(SPOT, |r| {
-                r.tags.0.insert("kibus:option:tag".to_owned(), "gone team".to_owned());
-                r.tags.0.insert("team".to_owned(), "a".to_owned());
-                r.tags.0.insert("cost-center".to_owned(), "7".to_owned());
-            });
-        },
-        "~rule(tags.kibus:option:tag,tags.team)",
-    ),
-    (
         "the mark of a delete that was not made",
         |b| {
             b.queue("karpenter-base", |q| {

@@ -54,7 +54,7 @@ impl Pair {
         };
         if let Some(role) = ROLES.get(next(4)) {
             self.wanted
-                .extend(cluster(*role).desired(&scope(), &HubOptions::default()));
+                .extend(cluster(*role).desired(&scope(), &HubOptions::default().into()));
         }
         self.observed
             .insert(ResourceId::Queue(cluster(None).queue), Reading::Absent);
@@ -62,7 +62,10 @@ impl Pair {
         // The last two have the mark of a delete.
         let marked = queue >= 8;
         if let Some(role) = ROLES.get(if marked { queue - 8 } else { queue / 2 }) {
-            for resource in cluster(*role).desired(&scope(), &HubOptions::default()).resources() {
+            for resource in cluster(*role)
+                .desired(&scope(), &HubOptions::default().into())
+                .resources()
+            {
                 if let Resource::Queue(mut seen) = resource.clone() {
                     seen.delay += u32::from(queue % 2 == 1);
                     if marked {
@@ -75,7 +78,7 @@ impl Pair {
         for role in ["a", "b"] {
             let policy = next(POLICIES);
             for resource in cluster(Some(role))
-                .desired(&scope(), &HubOptions::default())
+                .desired(&scope(), &HubOptions::default().into())
                 .resources()
             {
                 if let Resource::RolePolicy(mut seen) = resource.clone() {

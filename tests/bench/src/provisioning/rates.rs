@@ -2,7 +2,7 @@
 //!
 //! AWS publishes few of these rates, and an account shares them with everything else in it. Documented are those of tag
 //! calls of SQS (SQS developer guide, "Amazon SQS cost allocation tags") and of Lambda's control plane (Lambda developer
-//! guide, "Lambda quotas").
+//! guide, "Lambda quotas"), and of Parameter Store (AWS General Reference, "AWS Systems Manager endpoints and quotas").
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -59,6 +59,8 @@ fn group(call: &Call) -> Option<Group> {
         ("sqs", "ListQueueTags" | "TagQueue" | "UntagQueue") => ("tags", 30.0, (403, "RequestThrottled", false)),
         ("sqs", "SetQueueAttributes") => ("set", 30.0, (400, "ThrottlingException", false)),
         ("sqs", "DeleteQueue") => ("delete", 30.0, (400, "ThrottlingException", false)),
+        ("ssm", "GetParameter") => ("read parameter", 40.0, (400, "ThrottlingException", false)),
+        ("ssm", "PutParameter") => ("write parameter", 3.0, (400, "ThrottlingException", false)),
         ("lambda", _) => ("lambda", 15.0, (429, "TooManyRequestsException", false)),
         _ => return None,
     };

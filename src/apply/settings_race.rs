@@ -1,0 +1,41 @@
+//! Two runs, or a run and a person, that write the settings of one hub at the same time. The first creation wins, and
+//! later the last write.
+
+use super::Outcome;
+use crate::cloud::{FaultKind, Read};
+use crate::model::resource::{Resource, ResourceId};
+use crate::model::settings::SettingsChange;
+use crate::plan::{Action, Change, Op, Plan};
+
+/// Whether another run was the first to create the settings: nothing of the plan was applied.
+#[must_use]
+pub fn is_lost(plan: &Plan, outcome: &Outcome) -> bool {
+    outcome.done.is_empty()
+        && outcome.failed.iter().any(|(place, fault)| {
+            let change = &plan.changes[*place];
+            let creates = change.action == Action::Create && matches!(change.id, ResourceId::Parameter(_));
+            creates && fault.kind == FaultKind::Exists
+        })
+}
+
+/// The settings that an applied plan wrote, if they were written by someone else too since the plan was made, and who wrote
+/// them since. Every write counts one version, so more versions than writes of the plan are those of others.
+pub async fn overwritten(plan: &Plan, cloud: &impl Read) -> Option<(ResourceId, Vec<SettingsChange>)> {
+    let is_settings = |change: &Change| matches!(change.id, ResourceId::Parameter(_)) && change.after.is_some();
+    let place = plan.changes.iter().position(is_settings)?;
+    let change = &plan.changes[place];
+    let version = |resource: &Resource| Some(resource.as_parameter()?.version);
+    let before = change.before.as_ref().and_then(version).unwrap_or(0);
+    let ours = plan.steps.iter().filter(|step| step.change == place);
+    let ours = ours.filter(|step| match &step.op {
+        Op::Update { fields, .. } => fields.iter().any(|field| field.tag().is_none()),
+        Op::Create(_) | Op::Delete(_) => true,
+    });
+    let expected = before + ours.count() as u64;
+    // A read that misses the last write says nothing.
+    let now = cloud.read(&change.id).await.ok()??;
+    if version(&now)? <= expected {
+        return None;
+    }
+    Some((change.id.clone(), cloud.settings_changes(before).await))
+}

@@ -1,0 +1,171 @@
+use super::*;
+
+/// An option of each type of value.
+fn some_options() -> HubOptions {
+    HubOptions {
+        tag: Some(tags(&["team=a b", "env=x=y"])),
+        kms_key: Some("arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap()),
+        retention: Some("7200".parse().unwrap()),
+        permissions_boundary: Some(OrNone(None)),
+        queue_prefix: Some("".parse().unwrap()),
+        memory: Some("512".parse().unwrap()),
+        arch: Some(Architecture::Arm64),
+        log_retention: Some("30".parse().unwrap()),
+        rebalance: Some(false),
+        ..HubOptions::default()
+    }
+}
+
+fn tags(given: &[&str]) -> Vec<OrNone<UserTag>> {
+    given.iter().map(|tag| tag.parse().unwrap()).collect()
+}
+
+#[test]
+fn options_are_read_as_they_are_written() {
+    let document = serde_json::to_string(&some_options()).unwrap();
+    assert_eq!(
+        document,
+        r#"{"tag":{"env":"x=y","team":"a b"},"kms-key":"arn:aws:kms:us-west-2:111122223333:key/1","retention":"2h","permissions-boundary":"none","queue-prefix":"","memory":"512","arch":"arm64","log-retention":"30d","rebalance":false}"#
+    );
+    let read: HubOptions = serde_json::from_str(&document).unwrap();
+    assert_eq!(
+        (read.tags(), HubOptions { tag: None, ..read }),
+        (
+            some_options().tags(),
+            HubOptions {
+                tag: None,
+                ..some_options()
+            }
+        )
+    );
+}
+
+#[test]
+fn unknown_and_impossible_options_are_refused() {
+    for (document, says) in [
+        (r#"{"memory":"lots"}"#, "`lots` is not a whole number from 128 to 10240"),
+        (r#"{"memory":512}"#, "invalid type: integer"),
+        (r#"{"size":"1"}"#, "unknown field `size`"),
+        (r#"{"tag":{"aws:x":"y"}}"#, "is not a valid tag"),
+        (r#"{"lock-queues":"no"}"#, "invalid type: string"),
+    ] {
+        let error = serde_json::from_str::<HubOptions>(document).unwrap_err().to_string();
+        assert!(error.contains(says), "{document}: {error}");
+    }
+}
+
+#[test]
+fn options_are_typed_as_they_are_read() {
+    assert_eq!(
+        some_options().typed().join(" "),
+        "--arch arm64 --kms-key arn:aws:kms:us-west-2:111122223333:key/1 --log-retention 30d --memory 512 \
+         --permissions-boundary none --queue-prefix '' --rebalance=false --retention 2h --tag env=x=y --tag 'team=a b'"
+    );
+    let none = HubOptions {
+        tag: Some(tags(&["none"])),
+        ..HubOptions::default()
+    };
+    assert_eq!(none.typed(), ["--tag none"]);
+}
+
+#[test]
+fn a_given_option_overrides_the_saved_one() {
+    let given = HubOptions {
+        memory: Some("128".parse().unwrap()),
+        ..HubOptions::default()
+    };
+    let both = given.clone().or(some_options());
+    assert_eq!(
+        both,
+        HubOptions {
+            memory: given.memory,
+            ..some_options()
+        }
+    );
+}
+
+/// The help of an option names its default.
+#[cfg(feature = "cli")]
+#[test]
+fn help_names_every_default() {
+    let command = <HubOptions as clap::Args>::augment_args(clap::Command::new("kibus"));
+    let default = HubOptions::default();
+    let defaults = [
+        ("retention", default.retention().to_string()),
+        ("role-path", default.role_path().to_string()),
+        ("queue-prefix", default.queue_prefix().to_string()),
+        ("memory", default.memory().to_string()),
+        ("arch", default.architecture().to_string()),
+        ("log-retention", default.log_retention().to_string()),
+        ("rebalance", "false".to_owned()),
+        ("lock-queues", (default.senders() == Senders::Locked).to_string()),
+    ];
+    for arg in command.get_arguments() {
+        let (flag, help) = (arg.get_long().unwrap(), arg.get_help().unwrap().to_string());
+        let expected = defaults.iter().find(|(of, _)| *of == flag);
+        let named = help
+            .split_once("[default: ")
+            .map(|(_, rest)| rest.trim_end_matches(']').to_owned());
+        assert_eq!(named.as_ref(), expected.map(|(_, default)| default), "--{flag}: {help}");
+        assert!(named.is_some() || help.contains("`none`"), "--{flag}: {help}");
+        let variable = arg.get_env().unwrap().to_str().unwrap();
+        assert_eq!(variable, format!("KIBUS_{}", flag.to_uppercase().replace('-', "_")));
+    }
+}
+
+#[test]
+fn tags_of_users_are_checked() {
+    for (tag, taken) in [
+        ("team=a", true),
+        ("team=", true),
+        ("a/b:c=d e", true),
+        ("team", false),
+        ("=a", false),
+        ("kibus:bus=x", false),
+        ("aws:x=y", false),
+        ("a b=c", false),
+        ("a=<b>", false),
+    ] {
+        assert_eq!(tag.parse::<UserTag>().is_ok(), taken, "{tag}");
+    }
+}
+
+#[test]
+fn numbers_have_bounds() {
+    for (text, taken) in [
+        ("128", true),
+        ("10240", true),
+        ("127", false),
+        ("10241", false),
+        ("-1", false),
+        ("x", false),
+    ] {
+        assert_eq!(text.parse::<Memory>().is_ok(), taken, "{text}");
+    }
+    for (text, days) in [
+        ("14", Some(14)),
+        ("14d", Some(14)),
+        ("24h", Some(1)),
+        ("3653", Some(3653)),
+        ("0", None),
+        ("15", None),
+        ("25h", None),
+        ("x", None),
+    ] {
+        let parsed = text.parse::<LogRetention>().ok();
+        assert_eq!(parsed.map(LogRetention::days), days, "{text}");
+    }
+    for (text, seconds) in [
+        ("1d", Some(86_400)),
+        ("60m", Some(3_600)),
+        ("86401", Some(86_401)),
+        ("1209600s", Some(1_209_600)),
+        ("59m", None),
+        ("15d", None),
+        ("90", None),
+        ("1.5h", None),
+    ] {
+        let parsed = text.parse::<Retention>().ok();
+        assert_eq!(parsed.map(Retention::seconds), seconds, "{text}");
+    }
+}

@@ -1,0 +1,134 @@
+//! Parameters of Systems Manager Parameter Store: the one that holds the settings of a hub.
+
+use super::Resource;
+use super::edge::Effect;
+use super::particulars::{Ownership, Particulars};
+use crate::model::field::{Field, FieldValue, entry, field, field_names};
+use crate::model::name::{all, names};
+use crate::model::scope::{Scope, fixed};
+use crate::model::settings::{BadSettings, Settings};
+use crate::model::tags::Tags;
+
+names! {
+    /// The name of a parameter (Systems Manager API reference, `PutParameter`).
+    ParameterName: "parameter name",
+        "1 to 1011 letters, digits and `_.-/`",
+        |s| !s.is_empty() && s.len() <= 1_011 && all(s, "_.-/");
+}
+
+field_names! {
+    /// The fields of a parameter.
+    ParameterField {
+        Options = "options",
+        PinnedVersion = "pinned_version",
+        OldKeys = "old_keys",
+        Content = "content",
+    }
+}
+
+/// A parameter with the settings of a hub.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    pub name: ParameterName,
+    /// Its settings, or why its value holds none.
+    pub settings: Result<Settings, BadSettings>,
+    /// The number of writes so far. Parameter Store counts.
+    pub version: u64,
+    pub tags: Tags,
+}
+
+impl Parameter {
+    pub(super) fn fields(&self) -> Vec<Field> {
+        let Self {
+            name: _, // names the resource
+            settings,
+            version: _, // each write has its own
+            tags: _,    // compared key by key
+        } = self;
+        let Settings {
+            options,
+            pinned_version,
+            old_keys,
+        } = match settings {
+            Ok(settings) => settings,
+            Err(bad) => return vec![field(ParameterField::Content, bad.to_string())],
+        };
+        let mut fields = Vec::new();
+        for (flag, value) in options.values() {
+            match value {
+                serde_json::Value::Object(tags) if !tags.is_empty() => {
+                    fields.extend(tags.iter().map(|(key, value)| {
+                        entry(
+                            ParameterField::Options,
+                            &format!("{flag}.{key}"),
+                            value.as_str().unwrap_or_default(),
+                        )
+                    }))
+                }
+                serde_json::Value::Object(_) => fields.push(entry(ParameterField::Options, &flag, "none")),
+                serde_json::Value::Bool(on) => fields.push(entry(ParameterField::Options, &flag, on)),
+                other => fields.push(entry(
+                    ParameterField::Options,
+                    &flag,
+                    other.as_str().unwrap_or_default(),
+                )),
+            }
+        }
+        let pinned = pinned_version.map(|version| FieldValue::Text(version.to_string()));
+        fields.push(field(ParameterField::PinnedVersion, pinned));
+        fields.extend(
+            old_keys
+                .iter()
+                .map(|(key, until)| entry(ParameterField::OldKeys, key.as_str(), String::from(*until))),
+        );
+        fields
+    }
+
+    /// The settings, if it holds any.
+    pub fn settings(&self) -> Option<&Settings> {
+        self.settings.as_ref().ok()
+    }
+}
+
+impl Scope {
+    /// The parameter with the settings of the hub.
+    pub fn settings_parameter(&self) -> ParameterName {
+        fixed(format!("{SETTINGS_PATH}{}", self.bus))
+    }
+
+    /// The ARN of a parameter whose name begins with a slash.
+    pub fn parameter_arn(&self, parameter: &ParameterName) -> String {
+        self.arn("ssm", &format!("parameter{parameter}"))
+    }
+}
+
+/// The path of all settings of hubs.
+pub const SETTINGS_PATH: &str = "/kibus/";
+
+impl Particulars for Parameter {
+    /// Its name is the bus's own. A parameter that holds something else is refused before anything is planned.
+    fn ownership(&self, _scope: &Scope) -> Ownership {
+        Ownership::Content(true)
+    }
+
+    /// A write that takes something away from the settings is the last one of a plan.
+    fn effects(&self, before: Option<&Resource>) -> Vec<Effect> {
+        let before = before.and_then(Resource::as_parameter).and_then(Self::settings);
+        let forgets = match (before, self.settings()) {
+            (Some(before), Some(after)) => after.while_leaving(before) != *after,
+            _ => false,
+        };
+        forgets.then_some(Effect::Forgets).into_iter().collect()
+    }
+
+    fn summary(&self) -> String {
+        let options = self
+            .settings()
+            .map(|settings| settings.options.values())
+            .unwrap_or_default();
+        match options.is_empty() {
+            true => "defaults".to_owned(),
+            false => options.keys().cloned().collect::<Vec<_>>().join(", "),
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! What the parameter of a hub decides, and what becomes of a hub without usable settings.
+
+use super::*;
+use crate::model::fault::{Fault, FaultKind};
+use crate::model::name::KmsKey;
+use crate::model::resource::{Encryption, Parameter};
+use crate::model::settings::{Settings, Until};
+use crate::reconcile::old_key;
+
+const KEY: &str = "arn:aws:kms:us-west-2:111122223333:key/1";
+const OTHER: &str = "arn:aws:kms:us-west-2:111122223333:key/2";
+
+fn parameter() -> ResourceId {
+    ResourceId::Parameter(scope().settings_parameter())
+}
+
+/// A survey in which the parameter holds this.
+fn holding(text: &str) -> Survey {
+    let mut survey = survey(&[]);
+    let held = Resource::Parameter(Parameter {
+        name: scope().settings_parameter(),
+        settings: Settings::read(text),
+        version: 3,
+        tags: Default::default(),
+    });
+    survey.observed.insert(held.id(), Reading::Present(Box::new(held)));
+    survey
+}
+
+/// A survey in which the parameter has this answer.
+fn answering(reading: Reading) -> Survey {
+    let mut survey = survey(&[]);
+    survey.observed.insert(parameter(), reading);
+    survey
+}
+
+/// A survey in which nothing exists.
+fn empty() -> Survey {
+    let mut survey = survey(&[]);
+    let ids: Vec<ResourceId> = survey.observed.iter().map(|(id, _)| id.clone()).collect();
+    for id in ids {
+        survey.observed.insert(id, Reading::Absent);
+    }
+    survey.roles.clear();
+    survey
+}
+
+fn restoring(options: HubOptions) -> Target {
+    Target::bootstrap(HubSetting {
+        restore_settings: true,
+        ..setting(options)
+    })
+}
+
+#[test]
+fn every_command_decides_by_the_settings_or_refuses() {
+    let denied = || {
+        Reading::Unreadable(Fault {
+            kind: FaultKind::Denied {
+                principal: None,
+                resource: None,
+            },
+            action: "ssm:GetParameter".to_owned(),
+            code: None,
+            message: "no".to_owned(),
+        })
+    };
+    let outcome = |survey: &Survey, target: &Target| match reconcile(survey, target) {
+        Ok(intent) if intent.refusals.is_empty() => "plans",
+        Ok(_) => "refuses the plan",
+        Err(Blocked::NoHub) => "no hub",
+        Err(Blocked::LostSettings(_)) => "lost",
+        Err(Blocked::BadSettings { .. }) => "bad",
+        Err(Blocked::Unreadable(id, _)) if id == parameter() => "unreadable",
+        Err(other) => panic!("{other:?}"),
+    };
+    let targets = [
+        ("bootstrap-hub", bootstrap(HubOptions::default())),
+        ("bootstrap-hub --restore-settings", restoring(HubOptions::default())),
+        ("add-cluster", add()),
+        ("remove-cluster", remove()),
+        ("teardown", Target::teardown()),
+        ("verify", verify(OfferedRouter::Packaged(code()))),
+    ];
+    let future = r#"{"format":2,"options":{}}"#;
+    for (state, survey, expected) in [
+        ("settings", survey(&[]), ["plans"; 6]),
+        (
+            "nothing",
+            empty(),
+            ["plans", "plans", "no hub", "no hub", "plans", "no hub"],
+        ),
+        (
+            "lost settings",
+            answering(Reading::Absent),
+            ["lost", "plans", "lost", "lost", "plans", "plans"],
+        ),
+        (
+            "damaged settings",
+            holding("hello"),
+            ["bad", "plans", "bad", "bad", "bad", "bad"],
+        ),
+        ("settings of the future", holding(future), ["bad"; 6]),
+        ("settings that are denied", answering(denied()), ["unreadable"; 6]),
+    ] {
+        for ((command, target), expected) in targets.iter().zip(expected) {
+            assert_eq!(outcome(&survey, target), expected, "{command} with {state}");
+        }
+    }
+}
+
+#[test]
+fn lost_settings_are_a_finding_and_the_command_restores_what_the_hub_has() {
+    let options = HubOptions {
+        tag: Some(vec!["team=a b".parse().unwrap()]),
+        kms_key: Some(KEY.parse().unwrap()),
+        retention: Some("2h".parse().unwrap()),
+        permissions_boundary: Some("arn:aws:iam::111122223333:policy/a".parse().unwrap()),
+        role_path: Some("/x/".parse().unwrap()),
+        queue_prefix: Some("x-".parse().unwrap()),
+        memory: Some("512".parse().unwrap()),
+        arch: Some(crate::model::resource::Architecture::Arm64),
+        reserved_concurrency: Some("5".parse().unwrap()),
+        log_retention: Some("30".parse().unwrap()),
+        rebalance: Some(true),
+        lock_queues: Some(false),
+    };
+    let mut survey = survey_of(options.clone(), &[]);
+    survey.observed.insert(parameter(), Reading::Absent);
+    let Err(Blocked::LostSettings(command)) = reconcile(&survey, &bootstrap(HubOptions::default())) else {
+        panic!("it is planned");
+    };
+    let typed = ["bootstrap-hub --restore-settings".to_owned()]
+        .into_iter()
+        .chain(options.typed());
+    assert_eq!(command, typed.collect::<Vec<_>>().join(" "));
+    let intent = reconcile(&survey, &restoring(options)).unwrap();
+    let changed: Vec<_> = intent.plan.changes.iter().map(|change| change.id.kind()).collect();
+    assert_eq!(changed, ["parameter"], "nothing else differs");
+}
+
+#[test]
+fn the_command_names_only_what_differs_from_the_defaults() {
+    let mut survey = survey_of(HubOptions::default(), &[]);
+    survey.observed.insert(parameter(), Reading::Absent);
+    let blocked = reconcile(&survey, &bootstrap(HubOptions::default())).unwrap_err();
+    assert_eq!(
+        blocked,
+        Blocked::LostSettings("bootstrap-hub --restore-settings".to_owned())
+    );
+    let intent = reconcile(&survey, &verify(OfferedRouter::Packaged(code()))).unwrap();
+    let findings: Vec<_> = intent
+        .findings
+        .iter()
+        .map(|one| (one.code.as_str(), one.name()))
+        .collect();
+    assert_eq!(findings, [("K113", "/kibus/kibus".to_owned())]);
+}
+
+#[test]
+fn a_queue_that_is_being_deleted_is_no_hub_without_settings() {
+    let mut survey = empty();
+    let dlq = super::survey(&["kibus-hub-dlq"]);
+    let id = ResourceId::Queue(scope().dead_letter_queue());
+    survey
+        .observed
+        .insert(id.clone(), dlq.observed.get(&id).unwrap().clone());
+    assert!(!survey.has_lost_settings());
+    survey.now += 1_000;
+    assert!(survey.has_lost_settings(), "an old mark says nothing");
+}
+
+#[test]
+fn settings_that_are_too_long_name_the_longest_tags() {
+    let tags = (0..20).map(|number| format!("key{number}={}", "v".repeat(200 + number)).parse().unwrap());
+    let options = HubOptions {
+        tag: Some(tags.collect()),
+        ..HubOptions::default()
+    };
+    let intent = reconcile(&survey(&[]), &bootstrap(options)).unwrap();
+    let refusals: Vec<_> = intent.refusals.iter().map(ToString::to_string).collect();
+    let [refusal] = refusals.as_slice() else {
+        panic!("{refusals:?}")
+    };
+    assert!(
+        refusal.contains("4096") && refusal.contains("tag `key19` takes 224"),
+        "{refusal}"
+    );
+}
+
+/// S25: a message stays under the key that it was sent with.
+#[test]
+fn an_old_key_stays_until_no_message_can_be_under_it() {
+    const FORTNIGHT: u64 = 14 * 86_400 + 60;
+    let key = |text: &str| text.parse::<KmsKey>().unwrap();
+    let settings = |current: Option<&str>, old: &[(&str, u64)]| Settings {
+        options: HubOptions {
+            kms_key: current.map(|text| text.parse().unwrap()),
+            ..HubOptions::default()
+        },
+        old_keys: old.iter().map(|(text, until)| (key(text), Until(*until))).collect(),
+        ..Settings::default()
+    };
+    for (name, before, wanted, queues, expected) in [
+        ("no key", settings(None, &[]), None, None, vec![]),
+        ("the same key", settings(Some(KEY), &[]), Some(KEY), Some(KEY), vec![]),
+        (
+            "another key",
+            settings(Some(KEY), &[]),
+            Some(OTHER),
+            Some(KEY),
+            vec![(KEY, NOW + FORTNIGHT)],
+        ),
+        (
+            "no key any more",
+            settings(Some(KEY), &[]),
+            None,
+            Some(KEY),
+            vec![(KEY, NOW + FORTNIGHT)],
+        ),
+        (
+            "later",
+            settings(Some(OTHER), &[(KEY, NOW + 1)]),
+            Some(OTHER),
+            Some(OTHER),
+            vec![(KEY, NOW + 1)],
+        ),
+        (
+            "over",
+            settings(Some(OTHER), &[(KEY, NOW)]),
+            Some(OTHER),
+            Some(OTHER),
+            vec![],
+        ),
+        (
+            "over, but a queue still has it",
+            settings(Some(OTHER), &[(KEY, NOW - 86_400)]),
+            Some(OTHER),
+            Some(KEY),
+            vec![(KEY, NOW + FORTNIGHT)],
+        ),
+        (
+            "back to it",
+            settings(Some(OTHER), &[(KEY, NOW + 1)]),
+            Some(KEY),
+            Some(OTHER),
+            vec![(OTHER, NOW + FORTNIGHT)],
+        ),
+        // Whoever may change a queue opens nothing with it.
+        (
+            "a key that only a queue has",
+            settings(None, &[]),
+            None,
+            Some(OTHER),
+            vec![],
+        ),
+    ] {
+        let mut survey = survey_of(HubOptions::default(), &[]);
+        if let Some(live) = queues {
+            let mut queue = survey
+                .observed
+                .queue("karpenter-base".parse().unwrap())
+                .unwrap()
+                .clone();
+            queue.encryption = Encryption::Kms(key(live));
+            let queue = Resource::Queue(queue);
+            survey.observed.insert(queue.id(), Reading::Present(Box::new(queue)));
+        }
+        let wanted = wanted.map(key);
+        let after = old_key::after(&survey, &before, wanted.as_ref());
+        let expected = expected
+            .into_iter()
+            .map(|(text, until)| (key(text), Until(until)))
+            .collect();
+        assert_eq!(after, expected, "{name}");
+    }
+}

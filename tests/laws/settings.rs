@@ -1,0 +1,159 @@
+//! The settings of a hub: one of two first runs creates them, and a hub that lost them is only restored or deleted.
+
+use futures_util::future::join_all;
+use kibus::apply::{Outcome, apply};
+use kibus::cloud::FaultKind;
+use kibus::model::options::HubOptions;
+use kibus::model::resource::ResourceId;
+use kibus::plan::{Action, Plan};
+use kibus::reconcile::Blocked;
+
+use super::account::{Account, Interruption, Trouble};
+use super::command::{Command, Nobody, RoleFlag, intent};
+use super::interruption::{
+    Desired, account_after, choosy_hub, continues_where_it_stopped, interruptions, of_others, options, scope, wait,
+};
+use Command::{AddCluster, BootstrapHub, RemoveCluster, Restore, Rollback, Teardown};
+
+fn settings() -> ResourceId {
+    ResourceId::Parameter(scope().settings_parameter())
+}
+
+fn first_run(memory: &str) -> Command {
+    BootstrapHub(options(|c| c.memory = Some(memory.parse().unwrap())), "0.1.0")
+}
+
+/// Makes the writes of a plan that may be old.
+fn applied(plan: &Plan, account: &Account) -> Outcome {
+    let stop = account.show(plan, None);
+    let mut outcome = Outcome::of(plan);
+    wait(apply(plan, account, 4, stop, &Nobody, &mut outcome));
+    outcome
+}
+
+#[test]
+fn of_two_first_runs_with_different_options_one_creates_the_hub() {
+    let account = Account::new(&scope(), of_others());
+    let (first, second) = (first_run("512"), first_run("1024"));
+    let plan = wait(second.plan(&scope(), &account));
+    assert!(wait(first.run(&scope(), &account, 4, None)).outcome.is_complete());
+    let before = account.resources();
+    let outcome = applied(&plan, &account);
+    let failed: Vec<_> = outcome
+        .failed
+        .iter()
+        .map(|(at, fault)| (&plan.changes[*at].id, &fault.kind))
+        .collect();
+    assert_eq!(failed, [(&settings(), &FaultKind::Exists)]);
+    assert!(outcome.done.is_empty(), "{:?}", outcome.done);
+    assert_eq!(account.resources(), before);
+    // It plans again, on top of the first run.
+    let again = wait(second.run(&scope(), &account, 4, None));
+    assert!(again.outcome.is_complete(), "{:?}", again.outcome);
+    assert!(
+        again.plan.changes.iter().all(|change| change.action == Action::Update),
+        "{:?}",
+        again.plan.changes
+    );
+    assert!(wait(second.plan(&scope(), &account)).is_empty());
+    assert_eq!(account.breaches(), [""; 0]);
+}
+
+/// What a killed run has created with the same options is as good as a lost answer.
+#[test]
+fn of_two_first_runs_with_the_same_options_the_second_finishes_the_first() {
+    let account = Account::new(&scope(), of_others());
+    let run = first_run("512");
+    let plan = wait(run.plan(&scope(), &account));
+    let killed = Interruption {
+        at: 0,
+        trouble: Trouble::AnswerLost,
+        killed: true,
+    };
+    wait(run.run(&scope(), &account, 1, Some(killed)));
+    assert!(account.resources().contains_key(&settings()));
+    let outcome = applied(&plan, &account);
+    assert!(outcome.is_complete(), "{outcome:?}");
+    assert!(wait(run.plan(&scope(), &account)).is_empty());
+    assert_eq!(account.breaches(), [""; 0]);
+}
+
+/// A hub with every option and a cluster, whose settings are lost.
+fn lost() -> (Vec<Command>, Desired) {
+    let history = vec![choosy_hub(), AddCluster(vec!["base"], RoleFlag::Role("a"))];
+    let mut start = account_after(&history);
+    assert!(start.remove(&settings()).is_some());
+    (history, start)
+}
+
+#[test]
+fn nothing_is_planned_for_a_hub_whose_settings_are_lost() {
+    let (_, start) = lost();
+    let account = &Account::new(&scope(), start);
+    let commands = [
+        BootstrapHub(HubOptions::default(), "0.1.0"),
+        choosy_hub(),
+        AddCluster(vec!["two"], RoleFlag::None),
+        RemoveCluster(vec!["base"]),
+        Rollback,
+    ];
+    // What is missing is believed after some seconds, so all of them wait at the same time.
+    let intents = commands.iter().map(|command| async {
+        let target = command.target();
+        intent(&scope(), account, &target).await
+    });
+    for (command, intent) in commands.iter().zip(wait(join_all(intents))) {
+        match intent {
+            Err(Blocked::LostSettings(restoring)) => {
+                let words = [
+                    "--restore-settings",
+                    "--tag team=a",
+                    "--memory 512",
+                    "--role-path /x/",
+                    "--lock-queues=false",
+                ];
+                for word in words {
+                    assert!(restoring.contains(word), "{command:?}: {restoring}");
+                }
+            }
+            other => panic!("{command:?}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn lost_settings_are_restored_or_the_hub_is_deleted_whatever_interrupts_it() {
+    let (history, start) = lost();
+    let BootstrapHub(options, version) = choosy_hub() else {
+        unreachable!()
+    };
+    let restore = Restore(options, version);
+    let account = Account::new(&scope(), start.clone());
+    let run = wait(restore.run(&scope(), &account, 4, None));
+    let changes: Vec<_> = run
+        .plan
+        .changes
+        .iter()
+        .map(|change| (change.action, &change.id))
+        .collect();
+    assert_eq!(changes, [(Action::Create, &settings())]);
+    let saved = |resources: &Desired| resources[&settings()].as_parameter().unwrap().settings.clone();
+    assert_eq!(saved(&account.resources()), saved(&account_after(&history)));
+    let both = [restore, Teardown];
+    std::thread::scope(|threads| {
+        for command in &both {
+            let (end, interruptions) = interruptions(&history, &start, command);
+            let (start, end) = (&start, std::sync::Arc::new(end));
+            for (limit, now) in interruptions {
+                let end = end.clone();
+                threads.spawn(move || continues_where_it_stopped(start, command, limit, now, &end));
+            }
+        }
+    });
+    let account = Account::new(&scope(), start);
+    wait(Teardown.run(&scope(), &account, 4, None));
+    assert_eq!(
+        account.resources().into_keys().collect::<Vec<_>>(),
+        of_others().into_keys().collect::<Vec<_>>()
+    );
+}
