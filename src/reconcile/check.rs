@@ -14,19 +14,21 @@ use crate::model::inventory::{Observed, Reading};
 use crate::model::name::{ClusterName, QueueName, RoleName};
 use crate::model::probe::Probed;
 use crate::model::resource::ResourceId;
-use crate::model::status::{Status, VersionState};
+use crate::model::status::VersionState;
 use crate::plan::Refusal;
 use crate::plan::finding::{self, Finding, FindingCode, Subject, Traffic};
 use crate::survey::Survey;
 
-/// The queues that are read again: a message may just have arrived. What waits in the probe queue is kibus's own.
+/// The queues that are read again, of the hub and of the clusters that are checked: a message may just have arrived. What
+/// waits in the probe queue is kibus's own.
 #[must_use]
-pub fn queues_to_watch(survey: &Survey) -> Vec<QueueName> {
-    let waiting = survey.status.iter().filter_map(|(id, status)| match (id, status) {
-        (ResourceId::Queue(queue), Status::Queue(state)) if state.depth.waiting > 0 => Some(queue.clone()),
-        _ => None,
-    });
-    waiting.filter(|queue| *queue != survey.scope.probe_queue()).collect()
+pub fn queues_to_watch(survey: &Survey, target: &Target) -> Vec<QueueName> {
+    let hub = [survey.scope.hub_queue(), survey.scope.dead_letter_queue()];
+    let queues = hub
+        .into_iter()
+        .chain(clusters::kept_by_queue(survey, target).into_keys());
+    let waits = |queue: &QueueName| survey.depth(queue).is_some_and(|depth| depth.waiting > 0);
+    queues.filter(waits).collect()
 }
 
 /// Whether there is a live router that can be asked for its self-test. If it cannot run, its state says why.
