@@ -13,7 +13,7 @@ use crate::model::event_rule::{EventRule, RuleTarget};
 use crate::model::inline_policy::InlinePolicy;
 use crate::model::name::{BusName, ClusterName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName};
 use crate::model::queue_activity::QueueActivity;
-use crate::model::resource::{FunctionMapping, FunctionSettings, Resource, ResourceId};
+use crate::model::resource::{FunctionMapping, FunctionPermission, FunctionSettings, Resource, ResourceId};
 use crate::model::self_test::LiveTest;
 use crate::model::status::{Depth, Status};
 use crate::model::tags::Tags;
@@ -136,6 +136,12 @@ pub trait Read: Send + Sync {
         &self,
         function: &FunctionName,
     ) -> impl Future<Output = Result<BTreeSet<FunctionMapping>, Fault>> + Send;
+
+    /// The statements of the resource policies of a function, of its live alias and of its versions, whoever added them.
+    fn function_permissions(
+        &self,
+        function: &FunctionName,
+    ) -> impl Future<Output = Result<BTreeSet<FunctionPermission>, Fault>> + Send;
 
     /// All rules of the default event bus, whoever created them.
     fn event_rules(&self) -> impl Future<Output = Result<Vec<EventRule>, Fault>> + Send;

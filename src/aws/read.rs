@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::document::{decoded, read, read_encoded};
 use super::error::{if_present, session_role};
+use super::function::permissions;
 use super::{
     AwsCloud, eks, event_rules, event_source_mapping, key_policy, pages, queue_metrics, role_details, rule, tagging,
     version,
@@ -14,7 +15,7 @@ use crate::model::event_rule::{EventRule, RuleTarget};
 use crate::model::inline_policy::InlinePolicy;
 use crate::model::name::{BusName, ClusterName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName};
 use crate::model::queue_activity::QueueActivity;
-use crate::model::resource::{FunctionMapping, FunctionSettings, ResourceId};
+use crate::model::resource::{FunctionMapping, FunctionPermission, FunctionSettings, ResourceId};
 use crate::model::tags::{self, Tags};
 
 impl Read for AwsCloud {
@@ -180,6 +181,10 @@ impl Read for AwsCloud {
 
     async fn function_mappings(&self, function: &FunctionName) -> Result<BTreeSet<FunctionMapping>, Fault> {
         event_source_mapping::of_function(self, function).await
+    }
+
+    async fn function_permissions(&self, function: &FunctionName) -> Result<BTreeSet<FunctionPermission>, Fault> {
+        permissions::read(self, function).await
     }
 
     async fn event_rules(&self) -> Result<Vec<EventRule>, Fault> {

@@ -59,6 +59,8 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
     }
     let mappings = survey.function_mappings.present().into_iter().flatten();
     findings.extend(mappings.filter_map(|mapping| finding::foreign_mapping(scope, mapping)));
+    let permissions = survey.function_permissions.present().into_iter().flatten();
+    findings.extend(permissions.map(|permission| finding::invoke_permission(scope, permission)));
     let mut unreadable = unreadable(survey, &case.observed);
     match survey.tried.live.fault() {
         Some(fault) if fault.is_denied() => intent.warnings.push(not_asked()),
@@ -175,6 +177,11 @@ fn absent_roles(survey: &Survey) -> BTreeSet<RoleName> {
     absent.map(|(role, _)| role.clone()).collect()
 }
 
+/// A denial of a read that a check can do without is a warning.
+fn undenied(fault: Option<&Fault>) -> Option<&Fault> {
+    fault.filter(|fault| !fault.is_denied())
+}
+
 /// Everything that could not be read, each once.
 fn unreadable(survey: &Survey, observed: &Observed) -> Vec<Finding> {
     let direct = survey.faults().map(|(id, fault)| (id.clone(), fault));
@@ -191,6 +198,7 @@ fn unreadable(survey: &Survey, observed: &Observed) -> Vec<Finding> {
     let lists = [
         ("clusters", survey.discovered.fault()),
         ("mappings of the router", survey.function_mappings.fault()),
+        ("policy of the router", undenied(survey.function_permissions.fault())),
     ];
     let other = |(what, fault): (&str, Option<_>)| Some((Subject::Other(what.to_owned()), fault?));
     let all = resources.chain(versions).chain(lists.into_iter().filter_map(other));

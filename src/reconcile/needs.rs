@@ -58,6 +58,7 @@ fn first(target: &Target) -> Query {
         orphans: all,
         controller_roles: controller_roles.into_iter().flatten().next(),
         function_mappings: target.is_check(),
+        function_permissions: target.plans_hub(),
         event_rules: target.is_check(),
         new_prefix: target
             .setting()

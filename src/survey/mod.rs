@@ -22,7 +22,7 @@ use crate::model::inventory::{Observed, Reading};
 use crate::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
 use crate::model::options::HubOptions;
 use crate::model::probe::Probed;
-use crate::model::resource::{FunctionMapping, FunctionSettings, Resource, ResourceId};
+use crate::model::resource::{FunctionMapping, FunctionPermission, FunctionSettings, Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::self_test::LiveTest;
 use crate::model::status::{Depth, MappingState, QueueState, Status, VersionState};
@@ -64,6 +64,8 @@ pub struct Survey {
     pub versions: BTreeMap<u64, Fact<FunctionSettings>>,
     /// The event source mappings of the router, its aliases and its versions, whoever created them.
     pub function_mappings: Fact<BTreeSet<FunctionMapping>>,
+    /// The statements of the router's resource policies, whoever added them.
+    pub function_permissions: Fact<BTreeSet<FunctionPermission>>,
     /// The rules of the default event bus, and their queues.
     pub event_rules: EventRules,
     pub tried: Tried,
@@ -171,6 +173,7 @@ impl Survey {
             unreserved_concurrency: Fact::NotAsked,
             versions: BTreeMap::new(),
             function_mappings: Fact::NotAsked,
+            function_permissions: Fact::NotAsked,
             event_rules: EventRules::default(),
             tried: Tried::default(),
         }

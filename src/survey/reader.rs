@@ -17,7 +17,8 @@ use crate::model::hub;
 use crate::model::inventory::Reading;
 use crate::model::name::{ClusterName, FunctionName, QueueName, QueuePrefix};
 use crate::model::other_setup::usual_queues;
-use crate::model::resource::{FunctionSettings, Resource, ResourceId};
+use crate::model::resource::{FunctionMapping, FunctionPermission, FunctionSettings, Resource, ResourceId};
+use crate::model::scope::Scope;
 
 /// Up to this many clusters, queues are looked up by name. For more, one list of all queues needs fewer calls.
 const LISTED_BY_NAME: usize = 10;
@@ -30,6 +31,10 @@ pub(super) struct Reader<'a, R> {
 }
 
 type Snapshots = Vec<(ResourceId, Result<Option<Snapshot>, Fault>)>;
+type OfRouter = (
+    Option<Result<BTreeSet<FunctionMapping>, Fault>>,
+    Option<Result<BTreeSet<FunctionPermission>, Fault>>,
+);
 /// The queues that discovery has found, and what was read of them.
 type Discovered = (Fact<BTreeSet<QueueName>>, Snapshots);
 
@@ -60,10 +65,9 @@ impl<'a, R: Read> Reader<'a, R> {
         let discover = query.all_clusters && !survey.discovered.is_asked();
         let list_roles = query.orphans || query.role_names;
         let usual_queues = || self.usual_queues(&query.usual_queues);
-        let mappings = || self.call(|| self.cloud.function_mappings(&function));
         let known_rules = survey.event_rules.clone();
         // What other calls depend on comes first.
-        let (found, usual_queues, listed, read, roles, key, concurrency, sources, versions, mappings, eks, rules) = tokio::join!(
+        let (found, usual_queues, listed, read, roles, key, concurrency, sources, versions, router, eks, rules) = tokio::join!(
             when(discover, || self.discover(survey, &guess, &unread)),
             when(!query.usual_queues.is_empty(), usual_queues),
             when(list_roles, || self.listed_roles(survey, query)),
@@ -73,7 +77,7 @@ impl<'a, R: Read> Reader<'a, R> {
             when(query.concurrency, || self.call(|| self.cloud.unreserved_concurrency())),
             self.dead_letter_sources(&query.dead_letter_sources),
             self.versions(&function, &query.versions),
-            when(query.function_mappings, mappings),
+            Box::pin(self.router(&survey.scope, query)),
             // Few queries have these parts, and their futures would add to the stack of each.
             Box::pin(self.eks(&query.eks)),
             Box::pin(self.event_rules(known_rules, query)),
@@ -96,8 +100,12 @@ impl<'a, R: Read> Reader<'a, R> {
         if let Some(left) = concurrency {
             survey.unreserved_concurrency = Fact::of_option(left);
         }
+        let (mappings, permissions) = router;
         if let Some(mappings) = mappings {
             survey.function_mappings = Fact::of(mappings);
+        }
+        if let Some(permissions) = permissions {
+            survey.function_permissions = Fact::of(permissions);
         }
         survey.eks.take(eks);
         self.saved_options(survey).await;
@@ -168,6 +176,17 @@ impl<'a, R: Read> Reader<'a, R> {
             survey.take(read);
         }
         survey.saved = SavedOptions::of(&survey.scope, &survey.observed, survey.now);
+    }
+
+    /// What invokes the router, and who else may.
+    async fn router(&self, scope: &Scope, query: &Query) -> OfRouter {
+        let function = scope.router_function();
+        let mappings = || self.call(|| self.cloud.function_mappings(&function));
+        let permissions = || self.call(|| self.cloud.function_permissions(&function));
+        tokio::join!(
+            when(query.function_mappings, mappings),
+            when(query.function_permissions, permissions)
+        )
     }
 
     /// Finds the queues that may be those of clusters, and reads them, but for those that are being read already.

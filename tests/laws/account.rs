@@ -13,7 +13,7 @@ use kibus::model::event_rule::{EventRule, RuleTarget};
 use kibus::model::inline_policy::InlinePolicy;
 use kibus::model::name::{BusName, ClusterName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName};
 use kibus::model::queue_activity::QueueActivity;
-use kibus::model::resource::{FunctionMapping, FunctionSettings, Resource, ResourceId};
+use kibus::model::resource::{FunctionMapping, FunctionPermission, FunctionSettings, Resource, ResourceId};
 use kibus::model::scope::Scope;
 use kibus::model::tags::{CLUSTER, MARK_COUNTS, Tags};
 use kibus::plan::{Op, Plan};
@@ -302,6 +302,11 @@ impl Read for Account {
     }
 
     async fn function_mappings(&self, _: &FunctionName) -> Result<BTreeSet<FunctionMapping>, Fault> {
+        self.call().await;
+        Ok(BTreeSet::new())
+    }
+
+    async fn function_permissions(&self, _: &FunctionName) -> Result<BTreeSet<FunctionPermission>, Fault> {
         self.call().await;
         Ok(BTreeSet::new())
     }

@@ -21,7 +21,9 @@ use std::fmt;
 pub use alias::{Alias, AliasField, History, KEPT, NoRollbackVersion};
 pub use edge::{Edge, Effect, Other, Tie};
 pub use event_source_mapping::{EventSourceMapping, FunctionMapping, MappingField};
-pub use function::{Architecture, Code, Extras, Function, FunctionField, FunctionSettings, Logging};
+pub use function::{
+    Architecture, Code, Extras, Function, FunctionField, FunctionPermission, FunctionSettings, Logging,
+};
 pub use log_group::{LogGroup, LogGroupField};
 pub use particulars::{Ownership, Particulars};
 pub use queue::{Encryption, LARGEST_EVENT, MessageLimit, Queue, QueueField, Redrive};
