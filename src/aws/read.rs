@@ -6,14 +6,17 @@ use super::document::{decoded, read, read_encoded};
 use super::error::{if_present, session_role};
 use super::function::permissions;
 use super::{
-    AwsCloud, eks, event_rules, event_source_mapping, key_policy, pages, queue_metrics, role_details, rule, tagging,
-    version,
+    AwsCloud, eks, event_rules, event_source_mapping, key_policy, log_lines, pages, queue_metrics, role_details, rule,
+    tagging, version,
 };
 use crate::cloud::{Fault, ListedRole, Read, RoleDetails, Snapshot};
 use crate::model::document::Document;
+use crate::model::dropped_clusters::DroppedClusters;
 use crate::model::event_rule::{EventRule, RuleTarget};
 use crate::model::inline_policy::InlinePolicy;
-use crate::model::name::{BusName, ClusterName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName};
+use crate::model::name::{
+    BusName, ClusterName, FunctionName, KmsKey, LogGroupName, QueueName, QueuePrefix, RoleName, RuleName,
+};
 use crate::model::queue_activity::QueueActivity;
 use crate::model::resource::{FunctionMapping, FunctionPermission, FunctionSettings, ResourceId};
 use crate::model::tags::{self, Tags};
@@ -185,6 +188,10 @@ impl Read for AwsCloud {
 
     async fn function_permissions(&self, function: &FunctionName) -> Result<BTreeSet<FunctionPermission>, Fault> {
         permissions::read(self, function).await
+    }
+
+    async fn dropped_clusters(&self, log: &LogGroupName) -> Result<DroppedClusters, Fault> {
+        log_lines::dropped(self, log, self.now()).await
     }
 
     async fn event_rules(&self) -> Result<Vec<EventRule>, Fault> {

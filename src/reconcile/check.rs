@@ -61,6 +61,7 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
     findings.extend(mappings.filter_map(|mapping| finding::foreign_mapping(scope, mapping)));
     let permissions = survey.function_permissions.present().into_iter().flatten();
     findings.extend(permissions.map(|permission| finding::invoke_permission(scope, permission)));
+    findings.extend(dropped(survey, &findings));
     let mut unreadable = unreadable(survey, &case.observed);
     match survey.tried.live.fault() {
         Some(fault) if fault.is_denied() => intent.warnings.push(not_asked()),
@@ -85,6 +86,18 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
     finding::sort(&mut findings);
     intent.findings = findings;
     Ok(())
+}
+
+/// Findings for clusters whose events were dropped. What another finding names, or is registered by now, is known.
+fn dropped(survey: &Survey, findings: &[Finding]) -> Vec<Finding> {
+    let known = survey.clusters();
+    let is_known = |name: &ClusterName| {
+        known.contains_key(name) || findings.iter().any(|finding| finding.cluster.as_ref() == Some(name))
+    };
+    let dropped = survey.dropped_clusters.present().into_iter();
+    let clusters = dropped.flat_map(|dropped| &dropped.clusters);
+    let lost = clusters.filter(|(name, _)| !is_known(name));
+    lost.map(|(name, events)| finding::dropped(name, events)).collect()
 }
 
 /// Findings for clusters whose queue is missing, while a controller role has their policy.
@@ -199,6 +212,7 @@ fn unreadable(survey: &Survey, observed: &Observed) -> Vec<Finding> {
         ("clusters", survey.discovered.fault()),
         ("mappings of the router", survey.function_mappings.fault()),
         ("policy of the router", undenied(survey.function_permissions.fault())),
+        ("log of the router", undenied(survey.dropped_clusters.fault())),
     ];
     let other = |(what, fault): (&str, Option<_>)| Some((Subject::Other(what.to_owned()), fault?));
     let all = resources.chain(versions).chain(lists.into_iter().filter_map(other));

@@ -20,6 +20,7 @@ const WARNINGS: &[fn(&Case<'_>) -> Vec<Hint>] = &[
     unlocked_queues,
     unknown_concurrency,
     invoke_permissions,
+    dropped_events,
     key_of_the_queues,
     skipped_clusters,
     clusters_in_eks,
@@ -108,6 +109,25 @@ fn invoke_permissions(case: &Case<'_>) -> Vec<Hint> {
         .filter(|fault| fault.is_denied() || !is_check);
     let unknown = fault.map(|fault| unread("unknown who else may invoke the router", fault));
     added.chain(unknown).collect()
+}
+
+/// Applies to a check of all clusters.
+fn dropped_events(case: &Case<'_>) -> Vec<Hint> {
+    let dropped = &case.survey.dropped_clusters;
+    let cut = dropped.present().is_some_and(|dropped| !dropped.complete);
+    let cut = cut.then(|| {
+        Hint::text(
+            "not all of the router's log of the last day was read, so events of further clusters may have been dropped",
+        )
+    });
+    let denied = dropped.fault().filter(|fault| fault.is_denied());
+    let denied = denied.map(|fault| {
+        unread(
+            "unknown whether the router dropped events of clusters that are not on this bus",
+            fault,
+        )
+    });
+    cut.into_iter().chain(denied).collect()
 }
 
 fn unread(what: &str, fault: &Fault) -> Hint {

@@ -16,6 +16,7 @@ pub use saved::SavedOptions;
 
 use crate::cloud::{Fault, Read};
 use crate::model::document::Document;
+use crate::model::dropped_clusters::DroppedClusters;
 use crate::model::fact::Fact;
 use crate::model::inline_policy::InlinePolicy;
 use crate::model::inventory::{Observed, Reading};
@@ -66,6 +67,8 @@ pub struct Survey {
     pub function_mappings: Fact<BTreeSet<FunctionMapping>>,
     /// The statements of the router's resource policies, whoever added them.
     pub function_permissions: Fact<BTreeSet<FunctionPermission>>,
+    /// The clusters whose events the router dropped in the last day because they are not on its bus.
+    pub dropped_clusters: Fact<DroppedClusters>,
     /// The rules of the default event bus, and their queues.
     pub event_rules: EventRules,
     pub tried: Tried,
@@ -174,6 +177,7 @@ impl Survey {
             versions: BTreeMap::new(),
             function_mappings: Fact::NotAsked,
             function_permissions: Fact::NotAsked,
+            dropped_clusters: Fact::NotAsked,
             event_rules: EventRules::default(),
             tried: Tried::default(),
         }

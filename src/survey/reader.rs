@@ -12,6 +12,7 @@ use tokio::sync::Semaphore;
 
 use super::{Query, SavedOptions, Survey};
 use crate::cloud::{Fault, Read, Snapshot};
+use crate::model::dropped_clusters::DroppedClusters;
 use crate::model::fact::Fact;
 use crate::model::hub;
 use crate::model::inventory::Reading;
@@ -34,6 +35,7 @@ type Snapshots = Vec<(ResourceId, Result<Option<Snapshot>, Fault>)>;
 type OfRouter = (
     Option<Result<BTreeSet<FunctionMapping>, Fault>>,
     Option<Result<BTreeSet<FunctionPermission>, Fault>>,
+    Option<Result<DroppedClusters, Fault>>,
 );
 /// The queues that discovery has found, and what was read of them.
 type Discovered = (Fact<BTreeSet<QueueName>>, Snapshots);
@@ -100,12 +102,15 @@ impl<'a, R: Read> Reader<'a, R> {
         if let Some(left) = concurrency {
             survey.unreserved_concurrency = Fact::of_option(left);
         }
-        let (mappings, permissions) = router;
+        let (mappings, permissions, dropped) = router;
         if let Some(mappings) = mappings {
             survey.function_mappings = Fact::of(mappings);
         }
         if let Some(permissions) = permissions {
             survey.function_permissions = Fact::of(permissions);
+        }
+        if let Some(dropped) = dropped {
+            survey.dropped_clusters = Fact::of(dropped);
         }
         survey.eks.take(eks);
         self.saved_options(survey).await;
@@ -178,14 +183,16 @@ impl<'a, R: Read> Reader<'a, R> {
         survey.saved = SavedOptions::of(&survey.scope, &survey.observed, survey.now);
     }
 
-    /// What invokes the router, and who else may.
+    /// What invokes the router, who else may, and which clusters' events it dropped.
     async fn router(&self, scope: &Scope, query: &Query) -> OfRouter {
-        let function = scope.router_function();
+        let (function, log) = (scope.router_function(), scope.router_log_group());
         let mappings = || self.call(|| self.cloud.function_mappings(&function));
         let permissions = || self.call(|| self.cloud.function_permissions(&function));
+        let dropped = || self.call(|| self.cloud.dropped_clusters(&log));
         tokio::join!(
             when(query.function_mappings, mappings),
-            when(query.function_permissions, permissions)
+            when(query.function_permissions, permissions),
+            when(query.dropped_clusters, dropped)
         )
     }
 

@@ -9,9 +9,12 @@ use std::sync::{Mutex, MutexGuard};
 
 use kibus::cloud::{Fault, FaultKind, ListedRole, Read, RoleDetails, Snapshot, Waiting, Write};
 use kibus::model::document::Document;
+use kibus::model::dropped_clusters::DroppedClusters;
 use kibus::model::event_rule::{EventRule, RuleTarget};
 use kibus::model::inline_policy::InlinePolicy;
-use kibus::model::name::{BusName, ClusterName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName};
+use kibus::model::name::{
+    BusName, ClusterName, FunctionName, KmsKey, LogGroupName, QueueName, QueuePrefix, RoleName, RuleName,
+};
 use kibus::model::queue_activity::QueueActivity;
 use kibus::model::resource::{FunctionMapping, FunctionPermission, FunctionSettings, Resource, ResourceId};
 use kibus::model::scope::Scope;
@@ -309,6 +312,11 @@ impl Read for Account {
     async fn function_permissions(&self, _: &FunctionName) -> Result<BTreeSet<FunctionPermission>, Fault> {
         self.call().await;
         Ok(BTreeSet::new())
+    }
+
+    async fn dropped_clusters(&self, _: &LogGroupName) -> Result<DroppedClusters, Fault> {
+        self.call().await;
+        Ok(DroppedClusters::default())
     }
 
     async fn event_rules(&self) -> Result<Vec<EventRule>, Fault> {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::{Finding, FindingCode, Fix, Severity, Subject};
 use crate::error::{Hint, Invocation, quoted};
+use crate::model::dropped_clusters::DroppedEvents;
 use crate::model::name::{ClusterName, QueueName};
 use crate::model::resource::{FunctionMapping, FunctionPermission, ResourceId};
 use crate::model::scope::{LIVE, Scope};
@@ -161,6 +162,19 @@ pub fn invoke_permission(scope: &Scope, permission: &FunctionPermission) -> Find
     );
     let subject = Subject::Resource(ResourceId::Function(function));
     Finding::new(FindingCode::InvokePermission, subject, message).fixed_by(Fix::Advice(advice))
+}
+
+/// A finding about a cluster whose events the router dropped because it is not on the bus.
+#[must_use]
+pub fn dropped(cluster: &ClusterName, events: &DroppedEvents) -> Finding {
+    let DroppedEvents { count, reason } = events;
+    let counted = match count {
+        1 => "1 event".to_owned(),
+        count => format!("{count} events"),
+    };
+    let message = format!("the router dropped {counted} of it in the last day: `{reason}`");
+    let subject = Subject::Cluster(cluster.clone());
+    Finding::new(FindingCode::EventsDropped, subject, message).fixed_by(Fix::AddCluster(cluster.clone()))
 }
 
 fn of_live(scope: &Scope, live: &LiveTest) -> Option<Finding> {
