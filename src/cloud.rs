@@ -9,11 +9,14 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::model::document::Document;
+use crate::model::dropped_clusters::DroppedClusters;
 use crate::model::event_rule::{EventRule, RuleTarget};
 use crate::model::inline_policy::InlinePolicy;
-use crate::model::name::{BusName, ClusterName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName};
+use crate::model::name::{
+    BusName, ClusterName, FunctionName, KmsKey, LogGroupName, QueueName, QueuePrefix, RoleName, RuleName,
+};
 use crate::model::queue_activity::QueueActivity;
-use crate::model::resource::{FunctionMapping, FunctionSettings, Resource, ResourceId};
+use crate::model::resource::{FunctionMapping, FunctionPermission, FunctionSettings, Resource, ResourceId};
 use crate::model::self_test::LiveTest;
 use crate::model::settings::SettingsChange;
 use crate::model::status::{Depth, Status};
@@ -140,6 +143,15 @@ pub trait Read: Send + Sync {
         &self,
         function: &FunctionName,
     ) -> impl Future<Output = Result<BTreeSet<FunctionMapping>, Fault>> + Send;
+
+    /// The statements of the resource policies of a function, of its live alias and of its versions, whoever added them.
+    fn function_permissions(
+        &self,
+        function: &FunctionName,
+    ) -> impl Future<Output = Result<BTreeSet<FunctionPermission>, Fault>> + Send;
+
+    /// The clusters whose events a router dropped in the last day because they are not on its bus, from its log.
+    fn dropped_clusters(&self, log: &LogGroupName) -> impl Future<Output = Result<DroppedClusters, Fault>> + Send;
 
     /// All rules of the default event bus, whoever created them.
     fn event_rules(&self) -> impl Future<Output = Result<Vec<EventRule>, Fault>> + Send;

@@ -77,6 +77,10 @@ fn calls_follow_the_proxies_of_the_environment() {
             Some("POST http://sts.invalid/ HTTP/1.1"),
         ),
         (&["HTTP_PROXY"], "https://sts.invalid", None),
+        // Nothing listens there.
+        (&["HTTP_PROXY", "ALL_PROXY"], "http://127.0.0.1:1", None),
+        (&["HTTP_PROXY", "ALL_PROXY"], "http://localhost:1", None),
+        (&["HTTPS_PROXY", "ALL_PROXY"], "https://[::1]:1", None),
         (&["HTTPS_PROXY", "NO_PROXY"], "https://sts.invalid", None),
     ] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -88,6 +92,7 @@ fn calls_follow_the_proxies_of_the_environment() {
             kibus.env(variable, if *variable == "NO_PROXY" { "invalid" } else { &proxy });
         }
         let kibus = kibus
+            .env("KIBUS_ALLOW_HTTP", "true")
             .env("HOME", "/nonexistent")
             .env("AWS_ACCESS_KEY_ID", "test")
             .env("AWS_SECRET_ACCESS_KEY", "test")
@@ -113,4 +118,68 @@ fn calls_follow_the_proxies_of_the_environment() {
         kibus.wait().unwrap();
         assert_eq!(received.as_deref(), expected, "{variables:?} {endpoint}");
     }
+}
+
+/// A call has the session token of the credentials.
+#[test]
+fn no_call_goes_to_another_host_without_encryption() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let proxy = format!("http://{}", listener.local_addr().unwrap());
+    let home = tempfile::tempdir().unwrap();
+    let config = home.path().join("config");
+    let profile = "[default]\nregion = us-west-2\nservices = local\n[services local]\nlambda =\n  endpoint_url = http://lambda.invalid\n";
+    std::fs::write(&config, profile).unwrap();
+    let config = config.to_str().unwrap();
+    for (arguments, variables, expected) in [
+        (
+            &["--endpoint-url", "http://all.invalid"][..],
+            &[][..],
+            "`http://all.invalid` of CloudWatch",
+        ),
+        (
+            &[],
+            &[("KIBUS_ENDPOINT_URL", "http://all.invalid")],
+            "`http://all.invalid` of CloudWatch",
+        ),
+        (
+            &[],
+            &[("AWS_ENDPOINT_URL", "http://all.invalid")],
+            "`http://all.invalid` of CloudWatch",
+        ),
+        (
+            &[],
+            &[("AWS_ENDPOINT_URL_SQS", "http://sqs.invalid")],
+            "`http://sqs.invalid` of SQS",
+        ),
+        (&[], &[("AWS_CONFIG_FILE", config)], "`http://lambda.invalid` of Lambda"),
+        (
+            &[],
+            &[
+                ("AWS_ENDPOINT_URL_STS", "http://sts.invalid"),
+                ("KIBUS_ALLOW_HTTP", "1"),
+            ],
+            "`http://sts.invalid` of STS",
+        ),
+    ] {
+        let mut kibus = Command::new(env!("CARGO_BIN_EXE_kibus"));
+        kibus.arg("list").args(arguments).env_clear();
+        let kibus = kibus
+            .env("HOME", "/nonexistent")
+            .env("HTTP_PROXY", &proxy)
+            .env("HTTPS_PROXY", &proxy)
+            .env("AWS_ACCESS_KEY_ID", "test")
+            .env("AWS_SECRET_ACCESS_KEY", "test")
+            .env("AWS_REGION", "us-west-2")
+            .envs(variables.iter().copied());
+        let output = kibus.output().unwrap();
+        let message = String::from_utf8(output.stderr).unwrap();
+        let first = format!("error: the endpoint {expected} is not encrypted\n");
+        assert!(
+            message.starts_with(&first) && message.contains("KIBUS_ALLOW_HTTP=true"),
+            "{message}"
+        );
+        assert_eq!(output.status.code(), Some(64), "{expected}");
+    }
+    assert!(listener.accept().is_err(), "a call was sent");
 }

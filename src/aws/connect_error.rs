@@ -33,6 +33,13 @@ pub enum ConnectError {
         /// The cause, from the system.
         cause: String,
     },
+    /// Calls to a service would go to another host without encryption.
+    #[error("the endpoint `{}` of {service} is not encrypted", .endpoint.escape_debug())]
+    PlainHttp {
+        endpoint: String,
+        /// The service, by its id in the SDK.
+        service: &'static str,
+    },
     /// The call for the caller's identity failed.
     #[error("{fault}")]
     Refused {
@@ -64,6 +71,10 @@ impl From<ConnectError> for Error {
             ConnectError::NoEndpoint { cause, .. } => Self::failed(message)
                 .note(cause)
                 .hint("check that the Region is correct and that this machine can reach AWS"),
+            ConnectError::PlainHttp { .. } => Self::usage(message)
+                .note("anyone on the way could read each call, with the session token of the credentials")
+                .note("it comes from --endpoint-url, KIBUS_ENDPOINT_URL, AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_SERVICE or the profile")
+                .hint("set it to an https:// URL; to allow http:// to any host, set KIBUS_ALLOW_HTTP=true"),
             ConnectError::Refused {
                 fault,
                 endpoint,

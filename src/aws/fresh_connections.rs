@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use aws_sdk_sqs::config::SharedHttpClient;
 
+use super::http_client::http_client;
 use super::locked;
-use super::session::http_client;
 
 /// How many connections each round has.
 const CONNECTIONS: usize = 6;

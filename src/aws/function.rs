@@ -6,6 +6,7 @@
 
 mod archive;
 mod configuration;
+pub(super) mod permissions;
 mod ready;
 
 use std::collections::BTreeMap;

@@ -6,6 +6,7 @@ use serde_json::json;
 use super::AwsCloud;
 use super::error::if_present;
 use crate::cloud::Fault;
+use crate::model::dropped_clusters::{DroppedClusters, REASONS};
 use crate::model::name::LogGroupName;
 
 /// A page of `FilterLogEvents`.
@@ -19,6 +20,20 @@ struct Page {
 #[derive(Debug, Deserialize)]
 struct Event {
     message: Option<String>,
+}
+
+/// How far back drops are read, in seconds.
+const DAY: u64 = 24 * 60 * 60;
+/// How many calls a search for drops takes at most.
+const CALLS: usize = 10;
+
+/// The clusters whose events the router dropped in the day before this time, in Unix seconds.
+pub(super) async fn dropped(cloud: &AwsCloud, group: &LogGroupName, now: u64) -> Result<DroppedClusters, Fault> {
+    let reasons = REASONS.map(|reason| format!("$.reason = \"{reason}\"")).join(" || ");
+    let pattern = format!("{{ $.message = \"dropped\" && ({reasons}) }}");
+    let since = i64::try_from(now.saturating_sub(DAY) * 1000).unwrap_or_default();
+    let (lines, complete) = lines(cloud, group, Some(&pattern), Some(since), CALLS).await?;
+    Ok(DroppedClusters::read(lines.iter().map(String::as_str), complete))
 }
 
 impl AwsCloud {

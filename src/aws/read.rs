@@ -4,17 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::document::{decoded, read, read_encoded};
 use super::error::{if_present, session_role};
+use super::function::permissions;
 use super::{
-    AwsCloud, eks, event_rules, event_source_mapping, key_policy, pages, parameter, queue_metrics, role_details, rule,
-    tagging, version,
+    AwsCloud, eks, event_rules, event_source_mapping, key_policy, log_lines, pages, parameter, queue_metrics,
+    role_details, rule, tagging, version,
 };
 use crate::cloud::{Fault, ListedRole, Read, RoleDetails, Snapshot};
 use crate::model::document::Document;
+use crate::model::dropped_clusters::DroppedClusters;
 use crate::model::event_rule::{EventRule, RuleTarget};
 use crate::model::inline_policy::InlinePolicy;
-use crate::model::name::{BusName, ClusterName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName};
+use crate::model::name::{
+    BusName, ClusterName, FunctionName, KmsKey, LogGroupName, QueueName, QueuePrefix, RoleName, RuleName,
+};
 use crate::model::queue_activity::QueueActivity;
-use crate::model::resource::{FunctionMapping, FunctionSettings, ResourceId};
+use crate::model::resource::{FunctionMapping, FunctionPermission, FunctionSettings, ResourceId};
 use crate::model::settings::SettingsChange;
 use crate::model::tags::{self, Tags};
 
@@ -182,6 +186,14 @@ impl Read for AwsCloud {
 
     async fn function_mappings(&self, function: &FunctionName) -> Result<BTreeSet<FunctionMapping>, Fault> {
         event_source_mapping::of_function(self, function).await
+    }
+
+    async fn function_permissions(&self, function: &FunctionName) -> Result<BTreeSet<FunctionPermission>, Fault> {
+        permissions::read(self, function).await
+    }
+
+    async fn dropped_clusters(&self, log: &LogGroupName) -> Result<DroppedClusters, Fault> {
+        log_lines::dropped(self, log, self.now()).await
     }
 
     async fn event_rules(&self) -> Result<Vec<EventRule>, Fault> {

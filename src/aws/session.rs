@@ -3,16 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use aws_config::SdkConfig;
 use aws_config::profile::{ProfileFileCredentialsProvider, ProfileFileLoadError, ProfileSet};
 use aws_config::provider_config::ProviderConfig;
 use aws_config::retry::RetryConfig;
 use aws_config::timeout::TimeoutConfig;
-use aws_config::{BehaviorVersion, SdkConfig};
 use aws_runtime::env_config::file::EnvConfigFiles;
-use aws_sdk_sts::config::{
-    Credentials, RuntimeComponentsBuilder, RuntimePlugin, SharedCredentialsProvider, SharedHttpClient,
-};
-use aws_smithy_runtime::client::defaults::default_http_client_plugin_v2;
+use aws_sdk_sts::config::{Credentials, SharedCredentialsProvider};
 use aws_types::os_shim_internal::{Env, Fs};
 use tokio::sync::watch;
 
@@ -20,7 +17,7 @@ use super::call_log::CallLog;
 use super::connect_error::ConnectError;
 use super::credentials;
 use super::error::{failed, rejected};
-use super::limited_client::limited_client;
+use super::http_client::{behavior, http_client, plain_endpoint};
 use super::pace::Pace;
 use super::retry::FinalAnswers;
 use super::server_time::ServerTime;
@@ -34,10 +31,6 @@ const LONGEST: Duration = Duration::from_secs(300);
 /// The longest time of the first call. Without a server it should fail soon.
 const FIRST: Duration = Duration::from_secs(30);
 
-/// The most that one answer may have, in MiB. The longest are ten messages of 1 MiB, which JSON can double, and a page of
-/// 1,000 roles whose trust policies have 8,192 characters, which IAM percent-encodes: 24 MB.
-const LONGEST_ANSWER: usize = 32;
-
 /// How to connect to AWS. What is not given comes from the environment or the profile.
 #[derive(Clone, Debug, Default)]
 pub struct Connect {
@@ -47,6 +40,8 @@ pub struct Connect {
     pub profile: Option<String>,
     /// The endpoint of every service; else the environment's or the profile's, else AWS's own.
     pub endpoint_url: Option<String>,
+    /// Whether calls may go without encryption to a host that is not loopback.
+    pub allow_http: bool,
     /// Ignore the environment and all profiles, and use credentials that are valid only for an emulator.
     pub isolated: bool,
     /// In isolation, the account: emulators use a key id of twelve digits as the account.
@@ -76,7 +71,7 @@ impl Connect {
     /// Finds credentials and a Region, and calls `sts:GetCallerIdentity`.
     ///
     /// # Errors
-    /// When there is no such profile or no Region, or that call fails.
+    /// When there is no such profile or no Region, an endpoint is not encrypted, or that call fails.
     pub async fn connect(&self) -> Result<Session, ConnectError> {
         let config = if self.isolated {
             self.isolated_config()
@@ -84,6 +79,11 @@ impl Connect {
             require_profile(self.profile.as_deref()).await?;
             credentials::checked(self.shared_config().await)
         };
+        if !self.allow_http
+            && let Some((endpoint, service)) = plain_endpoint(&config)
+        {
+            return Err(ConnectError::PlainHttp { endpoint, service });
+        }
         let region: Region = config.region().ok_or(ConnectError::NoRegion)?.as_ref().parse()?;
         let endpoint = config.endpoint_url().map(str::to_owned);
         let time = ServerTime::default();
@@ -261,20 +261,6 @@ fn with_profile(config: SdkConfig, profile: &str) -> SdkConfig {
         .into_builder()
         .credentials_provider(SharedCredentialsProvider::new(provider))
         .build()
-}
-
-/// An HTTP client with connections of its own; one serves all services. It keeps idle connections without a limit of their
-/// number, so calls at the same time reuse them. It limits the bytes of an answer.
-pub(super) fn http_client() -> Option<SharedHttpClient> {
-    let plugin = default_http_client_plugin_v2(behavior())?;
-    let components = plugin.runtime_components(&RuntimeComponentsBuilder::new("kibus"));
-    let client = components.http_client()?;
-    Some(limited_client(client, LONGEST_ANSWER))
-}
-
-/// A dated set of the SDK's defaults, so that an update of the SDK changes none of them.
-fn behavior() -> BehaviorVersion {
-    BehaviorVersion::v2026_01_12()
 }
 
 /// Enough to outlast a service that fails for some seconds. Throttled calls are no part of it ([`Pace`]).

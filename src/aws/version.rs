@@ -94,15 +94,20 @@ async fn publish_as(
     function::ready(cloud, name, published.version(), waiting).await
 }
 
-/// The existing versions that kibus published: their description says which code they have, and they have it.
-pub(super) async fn published_by_kibus(cloud: &AwsCloud, name: &FunctionName) -> Result<BTreeSet<u64>, Fault> {
+/// Every version of a function, whoever published it, and `$LATEST`; none if there is no such function.
+pub(super) async fn all(cloud: &AwsCloud, name: &FunctionName) -> Result<Vec<FunctionConfiguration>, Fault> {
     let call = cloud.lambda.list_versions_by_function().function_name(name);
     let page = |marker| {
         let call = call.clone().set_marker(marker);
         async { call.send().await.map(|page| (page.versions, page.next_marker)) }
     };
     let versions = pages::all(cloud, "lambda:ListVersionsByFunction", page).await;
-    let versions = if_present(versions)?.unwrap_or_default();
+    Ok(if_present(versions)?.unwrap_or_default())
+}
+
+/// The existing versions that kibus published: their description says which code they have, and they have it.
+pub(super) async fn published_by_kibus(cloud: &AwsCloud, name: &FunctionName) -> Result<BTreeSet<u64>, Fault> {
+    let versions = all(cloud, name).await?;
     let recorded = versions.iter().filter(|version| published(version).code.has_version());
     // `$LATEST` has no number.
     Ok(recorded.filter_map(|version| version.version()?.parse().ok()).collect())

@@ -19,7 +19,7 @@ pub struct HubAddress {
     /// Profile of the AWS configuration [default: AWS_PROFILE].
     #[arg(long, env = "KIBUS_PROFILE", value_parser = printable)]
     pub profile: Option<String>,
-    /// Endpoint for all calls, instead of those of AWS.
+    /// Endpoint for all calls, instead of those of AWS. http:// only to this machine, or with KIBUS_ALLOW_HTTP=true.
     #[arg(long, env = "KIBUS_ENDPOINT_URL", value_name = "URL", value_parser = endpoint_url)]
     pub endpoint_url: Option<String>,
     /// Whether it is in the sandbox.
@@ -64,6 +64,7 @@ impl HubAddress {
                 region: self.region.clone(),
                 profile: self.profile.clone(),
                 endpoint_url: self.endpoint_url.clone(),
+                allow_http: std::env::var("KIBUS_ALLOW_HTTP").is_ok_and(|allow| allow == "true"),
                 ..Connect::default()
             },
         };

@@ -171,9 +171,8 @@ fn tag_keys(options: &HubOptions) -> Vec<String> {
 }
 
 /// The beginnings of the names of actions that read. The tests hold that no other action of an operator reads, except
-/// `sqs:ReceiveMessage`, which hides the message from its consumer, and `logs:FilterLogEvents`, which only
-/// `dead-letters` needs.
-const READS: [&str; 3] = ["Describe", "Get", "List"];
+/// `sqs:ReceiveMessage`, which hides the message from its consumer.
+const READS: [&str; 4] = ["Describe", "Filter", "Get", "List"];
 
 /// Reads that only commands which change something make: managed policies of controller roles, what concurrency is left,
 /// and whether a mapping has settled.

@@ -148,6 +148,8 @@ codes! {
     ProbeNotDelivered = "K511", Critical, "the router would not deliver this cluster's events either", "add the cluster again, then repeat the probe";
     QueueNotRead = "K512", Critical, "Karpenter is not reading this queue and misses every interruption", "check which queue this Karpenter reads, as printed above; after the change, repeat the probe";
     ForeignRedrive = "K515", Critical, "anyone who can send to the other queue can send to this one, past its queue policy";
+    InvokePermission = "K517", Critical, "who may invoke the router can route any event, and so drain any node";
+    EventsDropped = "K518", Warning, "the cluster is not on this bus, and its Karpenter receives no interruption";
     ProbeUnknown = "K513", Error, "the probe has no result, so the path of events is unknown", "repeat the probe when AWS answers the call" => "verify --probe";
 }
 

@@ -4,6 +4,7 @@
 pub mod answer;
 pub mod cluster;
 pub mod document;
+pub mod dropped_clusters;
 pub mod duration;
 pub mod event_rule;
 pub mod finding_code;

@@ -13,19 +13,21 @@ use crate::model::inventory::{Observed, Reading};
 use crate::model::name::{ClusterName, QueueName, RoleName};
 use crate::model::probe::Probed;
 use crate::model::resource::ResourceId;
-use crate::model::status::{Status, VersionState};
+use crate::model::status::VersionState;
 use crate::plan::Refusal;
 use crate::plan::finding::{self, Finding, FindingCode, Subject, Traffic};
 use crate::survey::Survey;
 
-/// The queues that are read again: a message may just have arrived. What waits in the probe queue is kibus's own.
+/// The queues that are read again, of the hub and of the clusters that are checked: a message may just have arrived. What
+/// waits in the probe queue is kibus's own.
 #[must_use]
-pub fn queues_to_watch(survey: &Survey) -> Vec<QueueName> {
-    let waiting = survey.status.iter().filter_map(|(id, status)| match (id, status) {
-        (ResourceId::Queue(queue), Status::Queue(state)) if state.depth.waiting > 0 => Some(queue.clone()),
-        _ => None,
-    });
-    waiting.filter(|queue| *queue != survey.scope.probe_queue()).collect()
+pub fn queues_to_watch(survey: &Survey, target: &Target) -> Vec<QueueName> {
+    let hub = [survey.scope.hub_queue(), survey.scope.dead_letter_queue()];
+    let queues = hub
+        .into_iter()
+        .chain(clusters::kept_by_queue(survey, target).into_keys());
+    let waits = |queue: &QueueName| survey.depth(queue).is_some_and(|depth| depth.waiting > 0);
+    queues.filter(waits).collect()
 }
 
 /// Whether there is a live router that can be asked for its self-test. If it cannot run, its state says why.
@@ -56,6 +58,9 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
     }
     let mappings = survey.function_mappings.present().into_iter().flatten();
     findings.extend(mappings.filter_map(|mapping| finding::foreign_mapping(scope, mapping)));
+    let permissions = survey.function_permissions.present().into_iter().flatten();
+    findings.extend(permissions.map(|permission| finding::invoke_permission(scope, permission)));
+    findings.extend(dropped(survey, &findings));
     let mut unreadable = unreadable(survey, &case.observed);
     match survey.tried.live.fault() {
         Some(fault) if fault.is_denied() => intent.warnings.push(not_asked()),
@@ -80,6 +85,18 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
     finding::sort(&mut findings);
     intent.findings = findings;
     Ok(())
+}
+
+/// Findings for clusters whose events were dropped. What another finding names, or is registered by now, is known.
+fn dropped(survey: &Survey, findings: &[Finding]) -> Vec<Finding> {
+    let known = survey.clusters();
+    let is_known = |name: &ClusterName| {
+        known.contains_key(name) || findings.iter().any(|finding| finding.cluster.as_ref() == Some(name))
+    };
+    let dropped = survey.dropped_clusters.present().into_iter();
+    let clusters = dropped.flat_map(|dropped| &dropped.clusters);
+    let lost = clusters.filter(|(name, _)| !is_known(name));
+    lost.map(|(name, events)| finding::dropped(name, events)).collect()
 }
 
 /// Findings for clusters whose queue is missing, while a controller role has their policy.
@@ -169,6 +186,11 @@ fn absent_roles(survey: &Survey) -> BTreeSet<RoleName> {
     absent.map(|(role, _)| role.clone()).collect()
 }
 
+/// A denial of a read that a check can do without is a warning.
+fn undenied(fault: Option<&Fault>) -> Option<&Fault> {
+    fault.filter(|fault| !fault.is_denied())
+}
+
 /// Everything that could not be read, each once.
 fn unreadable(survey: &Survey, observed: &Observed) -> Vec<Finding> {
     let direct = survey.faults().map(|(id, fault)| (id.clone(), fault));
@@ -185,6 +207,8 @@ fn unreadable(survey: &Survey, observed: &Observed) -> Vec<Finding> {
     let lists = [
         ("clusters", survey.discovered.fault()),
         ("mappings of the router", survey.function_mappings.fault()),
+        ("policy of the router", undenied(survey.function_permissions.fault())),
+        ("log of the router", undenied(survey.dropped_clusters.fault())),
     ];
     let other = |(what, fault): (&str, Option<_>)| Some((Subject::Other(what.to_owned()), fault?));
     let all = resources.chain(versions).chain(lists.into_iter().filter_map(other));

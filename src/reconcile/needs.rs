@@ -56,6 +56,8 @@ fn first(target: &Target) -> Query {
         orphans: all,
         controller_roles: controller_roles.into_iter().flatten().next(),
         function_mappings: target.is_check(),
+        function_permissions: target.plans_hub(),
+        dropped_clusters: target.is_check() && target.others == Others::Keep,
         event_rules: target.is_check(),
         new_prefix: target
             .setting()

@@ -279,6 +279,37 @@ fn s4_a_lower_retention_warns_of_the_messages_that_wait() {
     }
 }
 
+/// A look for waiting probes receives messages, which nobody asked of the queues of other clusters.
+#[test]
+fn a_check_of_named_clusters_reads_no_other_queues_again() {
+    let queues = ["kibus-hub", "kibus-hub-dlq", "kibus-probe", "karpenter-base"];
+    let mut survey = survey(&[]);
+    for queue in queues {
+        let waiting = Status::Queue(QueueState {
+            depth: Depth {
+                waiting: 1,
+                in_flight: 0,
+            },
+            changed: None,
+        });
+        survey.status.insert(ResourceId::Queue(queue.parse().unwrap()), waiting);
+    }
+    let router = || OfferedRouter::Packaged(code());
+    for (names, watched) in [
+        (&[][..], &["kibus-hub", "kibus-hub-dlq", "karpenter-base"][..]),
+        (&["base"], &["kibus-hub", "kibus-hub-dlq", "karpenter-base"]),
+        (&["tenant-1"], &["kibus-hub", "kibus-hub-dlq"]),
+    ] {
+        let target = Target::keep(router(), names.iter().map(|name| name.parse().unwrap()));
+        let found = queues_to_watch(&survey, &target);
+        assert_eq!(
+            found.iter().map(|queue| queue.as_str()).collect::<Vec<_>>(),
+            watched,
+            "{names:?}"
+        );
+    }
+}
+
 /// Policies of an older kibus allow the key without `kms:ViaService`. The same key stays allowed: one call replaces each.
 #[test]
 fn an_old_permission_for_a_key_is_narrowed_in_one_call() {

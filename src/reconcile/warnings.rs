@@ -5,13 +5,17 @@ use super::{Case, adoption, eks_check, key, live_version, names, old_key, orphan
 use crate::error::{Hint, Invocation};
 use crate::iam::grants::other_senders;
 use crate::model::duration::duration_text;
+use crate::model::fault::Fault;
 use crate::model::resource::QueueField;
+use crate::plan::finding;
 use crate::plan::{Action, Change};
 
 const WARNINGS: &[fn(&Case<'_>) -> Vec<Hint>] = &[
     older_live_version,
     unlocked_queues,
     unknown_concurrency,
+    invoke_permissions,
+    dropped_events,
     key_of_the_queues,
     skipped_clusters,
     clusters_in_eks,
@@ -66,6 +70,61 @@ fn unknown_concurrency(case: &Case<'_>) -> Vec<Hint> {
     let fault = case.survey.unreserved_concurrency.fault();
     let text = fault.map(|fault| format!("unknown whether the account has this much concurrency left: {fault}"));
     text.map(Hint::text).into_iter().collect()
+}
+
+/// A permission to invoke the router is a warning if the hub is set, and a finding of a check.
+fn invoke_permissions(case: &Case<'_>) -> Vec<Hint> {
+    let (survey, is_check) = (case.survey, case.target.is_check());
+    let permissions = survey.function_permissions.present().into_iter().flatten();
+    let added = permissions.filter(|_| !is_check).map(|permission| {
+        let finding = finding::invoke_permission(&survey.scope, permission);
+        let (code, name, message) = (finding.code, finding.name(), &finding.message);
+        Hint {
+            text: format!(
+                "{code}: {name}: {message}; {}. Find out who added it, then remove it:",
+                code.meaning()
+            ),
+            command: finding.fix.command(),
+        }
+    });
+    let fault = survey
+        .function_permissions
+        .fault()
+        .filter(|fault| fault.is_denied() || !is_check);
+    let unknown = fault.map(|fault| unread("unknown who else may invoke the router", fault));
+    added.chain(unknown).collect()
+}
+
+/// Applies to a check of all clusters.
+fn dropped_events(case: &Case<'_>) -> Vec<Hint> {
+    let dropped = &case.survey.dropped_clusters;
+    let cut = dropped.present().is_some_and(|dropped| !dropped.complete);
+    let cut = cut.then(|| {
+        Hint::text(
+            "not all of the router's log of the last day was read, so events of further clusters may have been dropped",
+        )
+    });
+    let denied = dropped.fault().filter(|fault| fault.is_denied());
+    let denied = denied.map(|fault| {
+        unread(
+            "unknown whether the router dropped events of clusters that are not on this bus",
+            fault,
+        )
+    });
+    cut.into_iter().chain(denied).collect()
+}
+
+fn unread(what: &str, fault: &Fault) -> Hint {
+    match fault.is_denied() {
+        true => Hint::command(
+            format!(
+                "{what}: AWS denied {}. Grant the permissions that this command prints:",
+                fault.action
+            ),
+            Invocation::kibus("policy operator"),
+        ),
+        false => Hint::text(format!("{what}: {fault}")),
+    }
 }
 
 /// A key that blocks EventBridge is a warning if the hub is set, and a finding of a check.

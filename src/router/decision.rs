@@ -155,6 +155,13 @@ mod tests {
 
     const PAGE: &str = include_str!("../../docs/router.md");
 
+    /// `verify` searches the log for them.
+    #[test]
+    fn the_drops_of_clusters_that_are_not_on_the_bus_are_known() {
+        let reasons = [DropReason::Unregistered, DropReason::QueueNotOurs].map(DropReason::as_str);
+        assert_eq!(reasons, crate::model::dropped_clusters::REASONS);
+    }
+
     #[test]
     fn every_reason_is_in_the_reference() {
         let line = |reason: &str, metric: &str| format!("\n| `{reason}` | `{metric}` |");

@@ -16,6 +16,7 @@ pub use saved::Saved;
 
 use crate::cloud::{Fault, Read};
 use crate::model::document::Document;
+use crate::model::dropped_clusters::DroppedClusters;
 use crate::model::fact::Fact;
 use crate::model::hub::default_queue_prefix;
 use crate::model::inline_policy::InlinePolicy;
@@ -23,7 +24,7 @@ use crate::model::inventory::{Observed, Reading};
 use crate::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
 use crate::model::options::HubOptions;
 use crate::model::probe::Probed;
-use crate::model::resource::{FunctionMapping, FunctionSettings, Resource, ResourceId};
+use crate::model::resource::{FunctionMapping, FunctionPermission, FunctionSettings, Resource, ResourceId};
 use crate::model::router_handler::RouterHandler;
 use crate::model::scope::Scope;
 use crate::model::self_test::LiveTest;
@@ -65,6 +66,10 @@ pub struct Survey {
     pub versions: BTreeMap<u64, Fact<FunctionSettings>>,
     /// The event source mappings of the router, its aliases and its versions, whoever created them.
     pub function_mappings: Fact<BTreeSet<FunctionMapping>>,
+    /// The statements of the router's resource policies, whoever added them.
+    pub function_permissions: Fact<BTreeSet<FunctionPermission>>,
+    /// The clusters whose events the router dropped in the last day because they are not on its bus.
+    pub dropped_clusters: Fact<DroppedClusters>,
     /// The rules of the default event bus, and their queues.
     pub event_rules: EventRules,
     pub tried: Tried,
@@ -168,6 +173,8 @@ impl Survey {
             unreserved_concurrency: Fact::NotAsked,
             versions: BTreeMap::new(),
             function_mappings: Fact::NotAsked,
+            function_permissions: Fact::NotAsked,
+            dropped_clusters: Fact::NotAsked,
             event_rules: EventRules::default(),
             tried: Tried::default(),
         }

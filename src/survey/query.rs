@@ -50,6 +50,10 @@ pub struct Query {
     pub versions: BTreeSet<u64>,
     /// The event source mappings of the router, its aliases and its versions, whoever created them.
     pub function_mappings: bool,
+    /// The statements of the router's resource policies.
+    pub function_permissions: bool,
+    /// The clusters whose events the router dropped because they are not on its bus.
+    pub dropped_clusters: bool,
     /// What EKS knows of clusters.
     pub eks: EksQuery,
     /// All rules of the default event bus, whoever created them.

@@ -13,12 +13,14 @@ use tokio::sync::Semaphore;
 
 use super::{Query, Survey};
 use crate::cloud::{Fault, Read, Snapshot};
+use crate::model::dropped_clusters::DroppedClusters;
 use crate::model::fact::Fact;
 use crate::model::hub;
 use crate::model::inventory::Reading;
 use crate::model::name::{ClusterName, FunctionName, QueueName, QueuePrefix};
 use crate::model::other_setup::usual_queues;
-use crate::model::resource::{FunctionSettings, Resource, ResourceId};
+use crate::model::resource::{FunctionMapping, FunctionPermission, FunctionSettings, Resource, ResourceId};
+use crate::model::scope::Scope;
 
 /// Up to this many clusters, queues are looked up by name. For more, one list of all queues needs fewer calls.
 const LISTED_BY_NAME: usize = 10;
@@ -35,6 +37,11 @@ pub(super) struct Reader<'a, R> {
 }
 
 type Snapshots = Vec<(ResourceId, Result<Option<Snapshot>, Fault>)>;
+type OfRouter = (
+    Option<Result<BTreeSet<FunctionMapping>, Fault>>,
+    Option<Result<BTreeSet<FunctionPermission>, Fault>>,
+    Option<Result<DroppedClusters, Fault>>,
+);
 /// The queues that discovery has found, and what was read of them.
 type Discovered = (Fact<BTreeSet<QueueName>>, Snapshots);
 
@@ -63,10 +70,9 @@ impl<'a, R: Read> Reader<'a, R> {
         let discover = query.all_clusters && !survey.discovered.is_asked();
         let list_roles = query.orphans || query.role_names;
         let usual_queues = || self.usual_queues(&query.usual_queues);
-        let mappings = || self.call(|| self.cloud.function_mappings(&function));
         let known_rules = survey.event_rules.clone();
         // What other calls depend on comes first.
-        let (found, usual_queues, listed, read, roles, key, concurrency, sources, versions, mappings, eks, rules) = tokio::join!(
+        let (found, usual_queues, listed, read, roles, key, concurrency, sources, versions, router, eks, rules) = tokio::join!(
             when(discover, || self.discover(survey, &guess, &unread)),
             when(!query.usual_queues.is_empty(), usual_queues),
             when(list_roles, || self.listed_roles(survey, query)),
@@ -76,7 +82,7 @@ impl<'a, R: Read> Reader<'a, R> {
             when(query.concurrency, || self.call(|| self.cloud.unreserved_concurrency())),
             self.dead_letter_sources(&query.dead_letter_sources),
             self.versions(&function, &query.versions),
-            when(query.function_mappings, mappings),
+            Box::pin(self.router(&survey.scope, query)),
             // Few queries have these parts, and their futures would add to the stack of each.
             Box::pin(self.eks(&query.eks)),
             Box::pin(self.event_rules(known_rules, query)),
@@ -99,8 +105,15 @@ impl<'a, R: Read> Reader<'a, R> {
         if let Some(left) = concurrency {
             survey.unreserved_concurrency = Fact::of_option(left);
         }
+        let (mappings, permissions, dropped) = router;
         if let Some(mappings) = mappings {
             survey.function_mappings = Fact::of(mappings);
+        }
+        if let Some(permissions) = permissions {
+            survey.function_permissions = Fact::of(permissions);
+        }
+        if let Some(dropped) = dropped {
+            survey.dropped_clusters = Fact::of(dropped);
         }
         survey.eks.take(eks);
         // After the read, or a mark could be from the future.
@@ -170,6 +183,19 @@ impl<'a, R: Read> Reader<'a, R> {
             let read = self.snapshots(vec![parameter]).await;
             survey.take(read);
         }
+    }
+
+    /// What invokes the router, who else may, and which clusters' events it dropped.
+    async fn router(&self, scope: &Scope, query: &Query) -> OfRouter {
+        let (function, log) = (scope.router_function(), scope.router_log_group());
+        let mappings = || self.call(|| self.cloud.function_mappings(&function));
+        let permissions = || self.call(|| self.cloud.function_permissions(&function));
+        let dropped = || self.call(|| self.cloud.dropped_clusters(&log));
+        tokio::join!(
+            when(query.function_mappings, mappings),
+            when(query.function_permissions, permissions),
+            when(query.dropped_clusters, dropped)
+        )
     }
 
     /// Finds the queues that may be those of clusters, and reads them, but for those that are being read already.

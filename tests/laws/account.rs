@@ -10,11 +10,16 @@ use std::time::Duration;
 
 use kibus::cloud::{Fault, FaultKind, ListedRole, Read, RoleDetails, Snapshot, Waiting, Write};
 use kibus::model::document::Document;
+use kibus::model::dropped_clusters::DroppedClusters;
 use kibus::model::event_rule::{EventRule, RuleTarget};
 use kibus::model::inline_policy::InlinePolicy;
-use kibus::model::name::{BusName, ClusterName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName};
+use kibus::model::name::{
+    BusName, ClusterName, FunctionName, KmsKey, LogGroupName, QueueName, QueuePrefix, RoleName, RuleName,
+};
 use kibus::model::queue_activity::QueueActivity;
-use kibus::model::resource::{FunctionMapping, FunctionSettings, Resource, ResourceId, SETTINGS_PATH};
+use kibus::model::resource::{
+    FunctionMapping, FunctionPermission, FunctionSettings, Resource, ResourceId, SETTINGS_PATH,
+};
 use kibus::model::scope::Scope;
 use kibus::model::settings::SettingsChange;
 use kibus::model::tags::{CLUSTER, MARK_COUNTS, Tags};
@@ -323,6 +328,16 @@ impl Read for Account {
     async fn function_mappings(&self, _: &FunctionName) -> Result<BTreeSet<FunctionMapping>, Fault> {
         self.call().await;
         Ok(BTreeSet::new())
+    }
+
+    async fn function_permissions(&self, _: &FunctionName) -> Result<BTreeSet<FunctionPermission>, Fault> {
+        self.call().await;
+        Ok(BTreeSet::new())
+    }
+
+    async fn dropped_clusters(&self, _: &LogGroupName) -> Result<DroppedClusters, Fault> {
+        self.call().await;
+        Ok(DroppedClusters::default())
     }
 
     async fn event_rules(&self) -> Result<Vec<EventRule>, Fault> {

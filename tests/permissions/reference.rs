@@ -76,6 +76,7 @@ const REFERENCE: &[(&str, &[&str], &[&str])] = &[
         &["lambda:FunctionArn"],
     ),
     ("lambda:GetFunction", &["function"], &[]),
+    ("lambda:GetPolicy", &["function"], &[]),
     ("lambda:InvokeFunction", &["function"], &[]),
     ("lambda:ListEventSourceMappings", &[], &[]),
     ("lambda:ListTags", &["eventSourceMapping", "function"], &[]),

@@ -71,7 +71,7 @@ impl Release {
     }
 }
 
-fn sum(file: &Path) -> String {
+pub(super) fn sum(file: &Path) -> String {
     hex::encode(Sha256::digest(fs::read(file).unwrap()))
 }
 

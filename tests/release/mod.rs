@@ -2,6 +2,7 @@
 
 mod files;
 mod install;
+mod published;
 mod version;
 mod wheel;
 
@@ -38,6 +39,7 @@ impl Package {
             "check-version",
             "homebrew.rb",
             "install.sh",
+            "release-check",
             "release-files",
             "wheel/build",
             "wheel/tools.txt",

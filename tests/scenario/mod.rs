@@ -104,6 +104,7 @@ scenarios! {
     faulty_hub
     first_hub
     foreign_version
+    function_policy
     interrupted
     interrupted_redrive
     json

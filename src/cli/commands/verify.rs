@@ -71,7 +71,7 @@ async fn examine(
         false => Fact::NotAsked,
     };
     let probes = OptionFuture::from(args.probe.then(|| probed(hub, &survey, &target)));
-    let (later, probed) = tokio::join!(samples(hub, &survey, args.probe), probes);
+    let (later, probed) = tokio::join!(samples(hub, &survey, &target, args.probe), probes);
     survey.tried = Tried {
         later,
         watched: args.probe,
@@ -144,8 +144,8 @@ fn show(hub: &ConnectedHub, survey: &Survey, intent: &Intent) -> Result<(), Erro
 }
 
 /// Reads the queues in which messages wait again: a message that is seen once may just have arrived.
-async fn samples(hub: &ConnectedHub, survey: &Survey, watch: bool) -> BTreeMap<QueueName, Vec<Depth>> {
-    let queues = queues_to_watch(survey);
+async fn samples(hub: &ConnectedHub, survey: &Survey, target: &Target, watch: bool) -> BTreeMap<QueueName, Vec<Depth>> {
+    let queues = queues_to_watch(survey, target);
     if queues.is_empty() {
         return BTreeMap::new();
     }

@@ -53,6 +53,18 @@ impl FromStr for Architecture {
     }
 }
 
+/// A statement of the resource policy of a function, an alias or a version. Kibus adds none.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FunctionPermission {
+    /// The alias or the version; `None` for the function.
+    pub qualifier: Option<String>,
+    pub sid: String,
+    /// What it allows.
+    pub action: String,
+    /// Whom it allows that.
+    pub principal: String,
+}
+
 /// A function's code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Code {

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use super::{Finding, FindingCode, Fix, Severity, Subject};
 use crate::error::{Hint, Invocation, quoted};
+use crate::model::dropped_clusters::DroppedEvents;
 use crate::model::name::{ClusterName, QueueName};
-use crate::model::resource::{FunctionMapping, ResourceId};
+use crate::model::resource::{FunctionMapping, FunctionPermission, ResourceId};
 use crate::model::scope::{LIVE, Scope};
 use crate::model::self_test::LiveTest;
 use crate::model::status::{Depth, MappingState, VersionState, is_standing, is_unread};
@@ -127,6 +128,53 @@ pub fn foreign_mapping(scope: &Scope, mapping: &FunctionMapping) -> Option<Findi
         ),
     );
     Some(Finding::new(FindingCode::ForeignMapping, subject, message).fixed_by(Fix::Advice(advice)))
+}
+
+/// A finding about a statement of the router's resource policies: kibus adds none.
+#[must_use]
+pub fn invoke_permission(scope: &Scope, permission: &FunctionPermission) -> Finding {
+    let FunctionPermission {
+        qualifier,
+        sid,
+        action,
+        principal,
+    } = permission;
+    let function = scope.router_function();
+    let at = match qualifier {
+        Some(qualifier) => format!("`{qualifier}`"),
+        None => "its unpublished version".to_owned(),
+    };
+    let whom = match principal.as_str() {
+        "*" => "anyone",
+        principal => principal,
+    };
+    let message = format!("statement `{sid}` of its resource policy lets {whom} call {action} on {at}");
+    let qualified = qualifier
+        .as_ref()
+        .map_or_else(String::new, |qualifier| format!(" --qualifier {}", quoted(qualifier)));
+    let advice = Hint::command(
+        "find out who added it (CloudTrail, AddPermission), then remove it:",
+        format!(
+            "aws lambda remove-permission --function-name {function}{qualified} --statement-id {} --region {}",
+            quoted(sid),
+            scope.region
+        ),
+    );
+    let subject = Subject::Resource(ResourceId::Function(function));
+    Finding::new(FindingCode::InvokePermission, subject, message).fixed_by(Fix::Advice(advice))
+}
+
+/// A finding about a cluster whose events the router dropped because it is not on the bus.
+#[must_use]
+pub fn dropped(cluster: &ClusterName, events: &DroppedEvents) -> Finding {
+    let DroppedEvents { count, reason } = events;
+    let counted = match count {
+        1 => "1 event".to_owned(),
+        count => format!("{count} events"),
+    };
+    let message = format!("the router dropped {counted} of it in the last day: `{reason}`");
+    let subject = Subject::Cluster(cluster.clone());
+    Finding::new(FindingCode::EventsDropped, subject, message).fixed_by(Fix::AddCluster(cluster.clone()))
 }
 
 fn of_live(scope: &Scope, live: &LiveTest) -> Option<Finding> {

@@ -4,7 +4,7 @@
 mod delivery;
 mod drift;
 
-pub use delivery::{Traffic, foreign_mapping, redriven, traffic};
+pub use delivery::{Traffic, dropped, foreign_mapping, invoke_permission, redriven, traffic};
 pub use drift::{
     being_deleted, changed, duplicate_rules, key, not_registered, old_senders, orphan, refused, unreadable,
 };

@@ -60,7 +60,7 @@ impl Operation {
     /// Whether the operation changes nothing, by its name.
     pub(crate) fn is_reading(&self) -> bool {
         let name = self.name.split_once(':').map_or("", |(_, name)| name);
-        ["Get", "List", "Describe", "Simulate", "GET/"]
+        ["Get", "List", "Describe", "Filter", "Simulate", "GET/"]
             .iter()
             .any(|beginning| name.starts_with(beginning))
     }
