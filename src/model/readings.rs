@@ -4,13 +4,14 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::document::Document;
-use super::options::{ClusterOptions, HubOptions, UserTags};
+use super::options::{HubOptions, UserTags};
 use super::policy;
 use super::policy::inline_policy::{InlinePolicy, space};
+use super::policy::queue_policy::{self, QueueOrigin};
 use super::router_function::router_handler::RouterHandler;
 use super::router_function::self_test::{LiveTest, SelfTestReport};
 use super::scope::tests::scope;
-use super::tags::{BUS, CLUSTER, CONTROLLER_ROLE, Tags};
+use super::tags::{BUS, CLUSTER, CONTROLLER_ROLE, KARPENTER_VERSION, Tags};
 
 /// Text of any characters, with those that control a terminal or a reader more often.
 pub(crate) fn any_text() -> impl Strategy<Value = String> {
@@ -110,7 +111,7 @@ fn any_tags() -> impl Strategy<Value = Tags> {
         "kibus:option:role-path",
         "kibus:option:kms-key",
         "kibus:option:permissions-boundary",
-        "kibus:option:karpenter-version",
+        KARPENTER_VERSION,
         "kibus:option:rebalance",
     ];
     let tag = (prop::sample::select(&KEYS[..]), any_text());
@@ -121,11 +122,9 @@ fn any_tags() -> impl Strategy<Value = Tags> {
 proptest! {
     #[test]
     fn tags_are_options_or_an_error_that_names_the_tag(tags in any_tags()) {
-        let shown = [
-            HubOptions::saved(&tags).err().map(|bad| bad.to_string()),
-            ClusterOptions::saved(&tags).err().map(|bad| bad.to_string()),
-        ];
-        for message in shown.into_iter().flatten() {
+        let _ = (tags.karpenter_version(), tags.controller_role());
+        if let Err(bad) = HubOptions::saved(&tags) {
+            let message = bad.to_string();
             prop_assert!(message.starts_with("tag `kibus:option:"), "{message}");
             prop_assert!(!message.contains(char::is_control), "{message:?}");
         }
@@ -143,6 +142,10 @@ proptest! {
         prop_assert!(Document::parse(&policy.pretty()).unwrap() == policy);
         let _ = (
             policy::all_ours(&policy),
+            QueueOrigin::of(&policy),
+            queue_policy::without_ours(&policy),
+            queue_policy::without_permissions(&policy),
+            queue_policy::bus_of_lock(&scope(), &policy),
             policy::current_keys(&policy),
             policy::with_old_keys(policy.clone(), policy::KeyUse::Route, &scope(), &policy::keys(&other)),
         );

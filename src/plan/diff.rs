@@ -44,3 +44,17 @@ fn tag_changes(wanted: &Tags, observed: &Tags) -> Vec<FieldChange> {
         .map(|key| FieldChange::of_tag(key, observed.get(key), wanted.get(key)))
         .collect()
 }
+
+/// The tags among these keys that are removed.
+pub(super) fn untagged<'a>(
+    wanted: &Resource,
+    observed: &Resource,
+    keys: impl Iterator<Item = &'a str>,
+) -> Vec<FieldChange> {
+    let value = |resource: &Resource, key: &str| resource.tags().and_then(|tags| tags.get(key)).map(str::to_owned);
+    let removed = keys.filter(|key| value(wanted, key).is_none());
+    let removed = removed.filter_map(|key| Some((key, value(observed, key)?)));
+    removed
+        .map(|(key, from)| FieldChange::of_tag(key, Some(&from), None))
+        .collect()
+}

@@ -53,15 +53,15 @@ impl Plan {
 /// # Panics
 /// When a desired resource was never read: only "absent" may plan a create.
 #[must_use]
-pub fn plan(scope: &Scope, wanted: &Desired, observed: &Observed) -> Plan {
-    let owners = owner::Owners::new(scope, wanted, observed);
+pub fn plan(scope: &Scope, desired: &Desired, observed: &Observed) -> Plan {
+    let owners = owner::Owners::new(scope, desired, observed);
     let mut changes = Vec::new();
     let mut unknown = Vec::new();
-    for id in wanted.ids() {
+    for id in desired.ids() {
         assert!(observed.get(id).is_some(), "{id} is desired and was never read");
     }
     for (id, seen) in observed.iter() {
-        match (wanted.get(id), seen) {
+        match (desired.get(id), seen) {
             (_, Reading::Unreadable(_)) => unknown.push(id.clone()),
             (None, Reading::Absent) => {}
             (Some(wanted), Reading::Absent) => changes.push(Change::create(owners.of(wanted), wanted.clone())),
@@ -70,6 +70,7 @@ pub fn plan(scope: &Scope, wanted: &Desired, observed: &Observed) -> Plan {
             }
             (Some(wanted), Reading::Present(observed)) => {
                 let mut fields = diff(wanted, observed);
+                fields.extend(diff::untagged(wanted, observed, desired.untagged(id)));
                 if !fields.is_empty() {
                     let mut wanted = wanted.clone();
                     keep_versions(observed, &mut wanted, &mut fields);
@@ -79,7 +80,7 @@ pub fn plan(scope: &Scope, wanted: &Desired, observed: &Observed) -> Plan {
             }
         }
     }
-    policies_go_with_their_role(&mut changes, &owners, wanted, observed);
+    policies_go_with_their_role(&mut changes, &owners, desired, observed);
     order::ordered(scope, changes, unknown)
 }
 

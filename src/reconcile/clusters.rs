@@ -12,7 +12,7 @@ use crate::model::controller_role::similar;
 use crate::model::fact::Fact;
 use crate::model::inventory::{Desired, Observed, Reading};
 use crate::model::name::{ClusterName, QueueName, RoleName};
-use crate::model::options::{BadSavedOption, ClusterOptions, HubOptions};
+use crate::model::options::HubOptions;
 use crate::model::resource::ResourceId;
 use crate::model::tags::Tags;
 use crate::survey::Survey;
@@ -124,9 +124,7 @@ pub(super) fn set(survey: &Survey, target: &Target, hub: &HubOptions) -> Result<
                 continue;
             }
         };
-        let saved = survey.saved_tags(name).map(ClusterOptions::saved).transpose()?;
-        let options = adoption::options(survey, name, setting.options.clone(), saved.unwrap_or_default());
-        clusters.push(adoption::cluster(survey, hub, name.clone(), role, options));
+        clusters.push(adoption::set(survey, hub, name, role, setting));
     }
     if !missing.is_empty() {
         return Err(Blocked::NoSuchRoles(missing));
@@ -145,7 +143,7 @@ pub(super) fn compared(
     hub: &HubOptions,
     set: &[Cluster],
     follow: bool,
-) -> Result<(Desired, Observed), BadSavedOption> {
+) -> (Desired, Observed) {
     let (scope, removes_all) = (&survey.scope, target.others == Others::Remove);
     let (mut desired, mut observed) = (Desired::default(), Observed::default());
     let mut saved = match follow || removes_all {
@@ -156,7 +154,12 @@ pub(super) fn compared(
     for name in saved.keys().chain(target.removed().into_keys()) {
         observed.extend(of_cluster(survey, name, None));
     }
-    if !target.delete_adopted && !target.is_check() {
+    if removes_all {
+        for name in survey.only_tagged().into_keys() {
+            observed.extend(of_cluster(survey, &name, None));
+        }
+    }
+    if !target.is_check() {
         desired.extend(adoption::handed_back(survey, &observed));
     }
     if removes_all {
@@ -166,8 +169,7 @@ pub(super) fn compared(
         }
     } else {
         for (name, tags) in saved {
-            let (role, options) = (tags.controller_role(), ClusterOptions::saved(tags)?);
-            let cluster = adoption::cluster(survey, hub, name, role, options);
+            let cluster = adoption::registered(survey, hub, name, tags.controller_role());
             desired.extend(cluster.desired(scope, hub));
         }
     }
@@ -175,5 +177,5 @@ pub(super) fn compared(
         observed.extend(of_cluster(survey, &cluster.name, cluster.controller_role.as_ref()));
         desired.extend(cluster.desired(scope, hub));
     }
-    Ok((desired, observed))
+    (desired, observed)
 }

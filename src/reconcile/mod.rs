@@ -48,7 +48,7 @@ pub use old_key::{of_controller as old_keys_of_controller, of_router as old_keys
 pub use role_search::SavedRoles;
 pub use router_code::{ArchiveNeed, END_ROLLBACK, OfferedRouter};
 pub use second_source::{Grant, PolicyKind, SecondSource, SecondSources, Unseen};
-pub use target::{ClusterSetting, ClusterTarget, HubSetting, HubTarget, Others, RoleOption, Target};
+pub use target::{Adopt, ClusterSetting, ClusterTarget, HubSetting, HubTarget, Others, RoleOption, Target};
 
 use crate::error::Hint;
 use crate::model::cluster::Cluster;
@@ -130,6 +130,8 @@ struct Case<'a> {
     observed: Observed,
     /// What has a name of a bus or a cluster that is removed, and is managed by something else.
     not_managed: Vec<ResourceId>,
+    /// The queues of a hub that is removed whose policies do not say that kibus created them.
+    not_created: Vec<ResourceId>,
     old_keys: OldKeys,
     roles: RoleCheck,
     plan: Plan,
@@ -146,7 +148,7 @@ impl<'a> Case<'a> {
         } = request;
         let set = clusters::set(survey, target, &after)?;
         let (mut desired, mut observed) = hub::compared(survey, target, &after)?;
-        let clusters = clusters::compared(survey, target, &after, &set, follow)?;
+        let clusters = clusters::compared(survey, target, &after, &set, follow);
         desired.extend(clusters.0);
         observed.extend(clusters.1);
         // A check reports what could not be read.
@@ -156,6 +158,10 @@ impl<'a> Case<'a> {
         let not_managed = match target.hub {
             HubTarget::Remove => inventory::take_not_managed(&survey.scope, &mut observed),
             _ => adoption::take_left_behind(survey, target, &mut observed),
+        };
+        let not_created = match target.hub {
+            HubTarget::Remove => adoption::take_not_created(survey, &mut observed),
+            _ => Vec::new(),
         };
         let old_keys = old_key::keep(survey, &observed, &mut desired, Leaves::of(target));
         let roles = controllers::check(survey, target, &set, &desired);
@@ -170,6 +176,7 @@ impl<'a> Case<'a> {
             desired,
             observed,
             not_managed,
+            not_created,
             old_keys,
             roles,
         })

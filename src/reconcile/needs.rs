@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use super::target::{HubTarget, Others, RoleOption, Target};
 use super::{
-    clusters, confirm, duplicate_rule, eks_query, hub, key, live_version, names, orphan, redrive, role_search,
-    second_source,
+    adoption, clusters, confirm, duplicate_rule, eks_query, hub, key, live_version, names, orphan, redrive,
+    role_search, second_source,
 };
 use crate::model::cluster::Cluster;
 use crate::model::controller_role::usual_names;
@@ -58,7 +58,7 @@ fn first(target: &Target) -> Query {
         orphans: all,
         controller_roles: controller_roles.into_iter().flatten().next(),
         function_mappings: target.is_check(),
-        event_rules: target.is_check(),
+        event_rules: target.is_check() || target.adopting().next().is_some(),
         new_prefix: target
             .setting()
             .and_then(|setting| setting.options.queue_prefix.clone()),
@@ -163,6 +163,7 @@ fn of_set_clusters(target: &Target, survey: &Survey, hub: &HubOptions, query: &m
     let adopted = target.adopting().map(|name| survey.cluster_queue(name));
     let exists = |queue: &QueueName| survey.observed.queue(queue.clone()).is_some();
     query.dead_letter_sources.extend(adopted.filter(exists));
+    query.rule_targets.extend(adoption::rules_to_read(survey, target));
 }
 
 /// What tells whether names that are not registered are of earlier clusters.

@@ -7,6 +7,7 @@ use super::{
 use crate::error::{Hint, Invocation};
 use crate::iam::grants::other_senders;
 use crate::model::duration::duration_text;
+use crate::model::name::RoleName;
 use crate::model::options::HubOptions;
 use crate::model::resource::QueueField;
 use crate::plan::{Action, Change};
@@ -148,9 +149,11 @@ fn earlier_clusters(case: &Case<'_>) -> Vec<Hint> {
         Others::Keep if confirm::prefix(case.survey).is_ok() => false,
         Others::Keep | Others::Leave => return Vec::new(),
     };
+    let with_queue = orphan::with_queue(case.survey);
+    let is_finding = |role: &RoleName| case.target.is_check() && with_queue.values().any(|with| with == role);
     let strays = orphan::strays(case.survey)
         .into_iter()
-        .filter(|stray| stray.orphan.is_none());
+        .filter(|stray| stray.orphan.is_none() && !is_finding(&stray.role));
     let unknown = strays.map(|stray| {
         let (role, policy) = (stray.role, stray.policy);
         let ending = if deletes { "; it is not deleted" } else { "" };

@@ -2,11 +2,13 @@
 
 use kibus::apply::{Event, Listener, Outcome, apply};
 use kibus::model::name::ClusterName;
-use kibus::model::options::{ClusterOptions, HubOptions};
+use kibus::model::options::HubOptions;
 use kibus::model::resource::Code;
 use kibus::model::scope::Scope;
 use kibus::plan::{Change, Plan};
-use kibus::reconcile::{Blocked, ClusterSetting, HubSetting, OfferedRouter, RoleOption, Target, needs, reconcile};
+use kibus::reconcile::{
+    Adopt, Blocked, ClusterSetting, HubSetting, OfferedRouter, RoleOption, Target, needs, reconcile,
+};
 use kibus::survey::Survey;
 
 use super::account::{Account, Interruption};
@@ -78,13 +80,12 @@ impl Command {
             Self::BootstrapHub(options, version) => Target::bootstrap(hub(options, version)),
             Self::AddCluster(clusters, role) => Target::add(names(clusters), &cluster(*role)),
             Self::Adopt(name, role, drop_old_senders) => {
-                let options = ClusterOptions {
-                    adopt: Some(true),
-                    drop_old_senders: drop_old_senders.then_some(true),
-                    ..ClusterOptions::default()
+                let setting = ClusterSetting {
+                    adopt: Adopt::Unproven,
+                    drop_old_senders: *drop_old_senders,
+                    ..cluster(*role)
                 };
-                let cluster = cluster(*role);
-                Target::add(names(&[name]), &ClusterSetting { options, ..cluster })
+                Target::add(names(&[name]), &setting)
             }
             Self::RemoveCluster(clusters) => Target::remove(names(clusters), true),
             Self::Teardown => Target::teardown(),
@@ -111,9 +112,8 @@ pub(super) fn cluster(role: RoleFlag) -> ClusterSetting {
             RoleFlag::Role(role) => RoleOption::Named(role.parse().unwrap()),
             RoleFlag::None => RoleOption::Unmanaged,
         },
-        options: ClusterOptions::default(),
-        show_settings: false,
         asks_eks: true,
+        ..ClusterSetting::default()
     }
 }
 

@@ -236,7 +236,7 @@ async fn the_flag_overrides_the_variable_the_saved_option_and_the_default() {
 
     let set_up: Vec<&str> = ["bootstrap-hub", "--yes"].into_iter().chain(flags).collect();
     bench.done(&set_up);
-    assert_eq!(dry(&[], &[]), BTreeMap::new(), "the options are saved");
+    assert_eq!(dry(&[], &[]), BTreeMap::new(), "role and version are kept");
     let environment = dry(&[], &variables);
     for case in &cases {
         assert_eq!(
@@ -273,7 +273,7 @@ async fn a_tag_no_longer_set_is_removed_and_foreign_tags_stay() {
 }
 
 #[tokio::test]
-async fn cluster_options_follow_the_same_order_and_are_saved() {
+async fn cluster_options_follow_the_same_order_and_the_version_is_kept() {
     let bench = Bench::new().await;
     bench.role("KarpenterServiceAccount-base", None).await;
     bench.done(&["bootstrap-hub", "--yes"]);
@@ -297,7 +297,7 @@ async fn cluster_options_follow_the_same_order_and_are_saved() {
             ))
             .cloned()
         };
-        (tag("option:karpenter-version"), tag("controller-role"))
+        (tag("karpenter-version"), tag("controller-role"))
     };
     let role = Some(json!("KarpenterServiceAccount-base"));
     assert_eq!(dry(&[], &[]), (None, role.clone()), "by default");
@@ -310,7 +310,7 @@ async fn cluster_options_follow_the_same_order_and_are_saved() {
 
     let add: Vec<&str> = ["add-cluster", "base", "--yes"].into_iter().chain(flags).collect();
     bench.done(&add);
-    assert_eq!(dry(&[], &[]), (None, None), "the options are saved");
+    assert_eq!(dry(&[], &[]), (None, None), "role and version are kept");
     assert_eq!(
         dry(&[], &variables),
         (Some(json!("1.0.0")), Some(Value::Null)),

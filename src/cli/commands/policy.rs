@@ -12,11 +12,10 @@ use crate::cli::options::{ForOperator, ForReader, Given};
 use crate::cli::{Ending, stages};
 use crate::error::{Error, Hint};
 use crate::iam::operator_policy;
-use crate::model::cluster::Cluster;
 use crate::model::document::Document;
 use crate::model::inventory::Reading;
 use crate::model::name::ClusterName;
-use crate::model::options::{ClusterOption, ClusterOptions, DocumentFor, HubOption};
+use crate::model::options::{DocumentFor, HubOption};
 use crate::model::policy::{self, KeyUse};
 use crate::model::resource::ResourceId;
 use crate::model::scope::Scope;
@@ -62,8 +61,6 @@ enum Party {
         /// Name of the EKS cluster.
         #[arg(value_name = "CLUSTER")]
         cluster: ClusterName,
-        #[command(flatten)]
-        options: Given<ClusterOption, ForReader>,
         #[command(flatten)]
         given: Given<HubOption, ForReader>,
     },
@@ -134,13 +131,9 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
             let keys = old_keys_of_router(&known.survey, key);
             known.with_old_keys(hub, KeyUse::Route, &keys, document)
         }
-        Party::Controller {
-            cluster,
-            options,
-            given,
-        } => {
+        Party::Controller { cluster, given } => {
             let known = Known::read(&hubs, hub, given.options()?, DocumentFor::Reader, Some(&cluster)).await?;
-            controller(hub, known, cluster, options.options()?)?
+            controller(hub, &known, &cluster)
         }
     };
     hub.ui.result(&document.pretty())?;
@@ -179,38 +172,17 @@ fn nth(document: &Document, number: NonZeroUsize) -> Result<Document, Error> {
         .ok_or_else(|| Error::usage(format!("the document has no part {number}: it has {count}")))
 }
 
-fn controller(
-    hub: &ConnectedHub,
-    known: Known,
-    cluster: ClusterName,
-    given: ClusterOptions,
-) -> Result<Document, Error> {
-    let prefix = known.options.queue_prefix();
-    let queue = hub.scope.cluster_queue(&prefix, &cluster);
+fn controller(hub: &ConnectedHub, known: &Known, cluster: &ClusterName) -> Document {
+    let queue = hub.scope.cluster_queue(&known.options.queue_prefix(), cluster);
     let id = ResourceId::Queue(queue.clone());
     // Someone who prints a policy may have no permission to read the queue yet.
     if let Some(Reading::Unreadable(_)) = known.survey.observed.get(&id) {
         not_read(hub, &id);
     }
-    let live = known.survey.observed.queue(queue.clone());
-    let saved = live
-        .map(|live| &live.tags)
-        .filter(|tags| tags.belong_to(&hub.scope.bus));
-    let saved = saved.map(ClusterOptions::saved).transpose()?;
-    if let (None, Some(version)) = (
-        given.karpenter_version,
-        saved.as_ref().and_then(|saved| saved.karpenter_version),
-    ) {
-        let text =
-            format!("Saved option in this document, from the tags of queue `{queue}`: --karpenter-version {version}");
-        hub.ui.note(&text, &[]);
-    }
-    let options = given.or(saved.unwrap_or_default());
-    let cluster = Cluster::new(&hub.scope, &prefix, cluster, None, options);
     let key = known.options.key();
-    let document = cluster.controller_document(&hub.scope, key);
+    let document = policy::controller(&hub.scope, &queue, key);
     let keys = old_keys_of_controller(&known.survey, queue, key);
-    Ok(known.with_old_keys(hub, KeyUse::Receive, &keys, document))
+    known.with_old_keys(hub, KeyUse::Receive, &keys, document)
 }
 
 fn not_read(hub: &ConnectedHub, id: &ResourceId) {

@@ -59,7 +59,6 @@ mod tests {
             }
         }
         check(|option| HubOptions::default().words_or_default(option));
-        check(|option| ClusterOptions::default().words_or_default(option));
     }
 
     #[test]

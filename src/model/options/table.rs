@@ -1,4 +1,4 @@
-//! The options of a hub and of a cluster: one row for each says all that is known of it. Its columns come first.
+//! The options of a hub: one row for each says all that is known of it. Its columns come first.
 
 use std::fmt;
 
@@ -10,7 +10,6 @@ use super::witness::{
     PREFIX_OF_POLICY, TAG_KEYS_OF_ROLE, TAGS_OF_FUNCTION, TAGS_OF_ROLE, Witness,
 };
 use crate::error::quoted;
-use crate::model::karpenter::KarpenterVersion;
 use crate::model::name::{KmsKey, PermissionsBoundary, QueuePrefix, RolePath};
 use crate::model::policy::queue_policy::Senders;
 use crate::model::resource::Architecture;
@@ -218,32 +217,6 @@ options! {
     LockQueues, lock_queues: bool = "true", "lock-queues", Switch,
         "Deny messages from all senders except the bus",
         by_tag_alone: RefusedUnless(&[LOCK_OF_QUEUE], Opens::Senders);
-}
-
-options! {
-    /// Options of a cluster, given or saved in the tags of its queue.
-    ClusterOptions,
-    /// An option of a cluster.
-    ClusterOption;
-
-    KarpenterVersion, karpenter_version: KarpenterVersion, "karpenter-version", One("VERSION"),
-        "Version of Karpenter in the cluster; it selects the setting to print",
-        by_tag_alone: Set,
-        documents: Documents {
-            from: Reader,
-            help: "Version of Karpenter in the cluster; versions before 0.33 need one more permission",
-            witness: None,
-        };
-    Tag, tags: UserTags, "tag", Many("KEY=VALUE"),
-        "Tag for the queue; repeat for more. Replaces all saved tags; `none` removes them",
-        by_tag_alone: Set;
-    // A tag alone would keep a queue from being deleted, or leave the senders of an unlocked queue. It removes no lock.
-    Adopt, adopt: bool = "false", "adopt", Switch,
-        "Take over the queue of this name that another tool created; it keeps its messages and its senders",
-        by_tag_alone: Set, in_short_help: false;
-    DropOldSenders, drop_old_senders: bool = "false", "drop-old-senders", Switch,
-        "Deny messages from the senders that an adopted queue had before",
-        by_tag_alone: Set, in_short_help: false;
 }
 
 impl HubOptions {

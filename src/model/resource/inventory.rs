@@ -1,45 +1,65 @@
 //! Desired resources, and the answers to reading resources.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Resource, ResourceId};
 use crate::model::fault::Fault;
 
 /// Desired resources, by id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Desired(BTreeMap<ResourceId, Resource>);
+pub struct Desired {
+    resources: BTreeMap<ResourceId, Resource>,
+    /// The keys of the user's tags to remove. Without them, kibus removes no tag of others.
+    untagged: BTreeMap<ResourceId, BTreeSet<String>>,
+}
 
 impl Desired {
     /// Adds a resource, replacing one of the same id.
     pub fn insert(&mut self, resource: Resource) {
-        self.0.insert(resource.id(), resource);
+        self.resources.insert(resource.id(), resource);
     }
 
-    /// Adds all resources of another inventory.
+    /// Adds all of another inventory.
     pub fn extend(&mut self, other: Self) {
-        self.0.extend(other.0);
+        self.resources.extend(other.resources);
+        for (id, keys) in other.untagged {
+            self.untag(id, keys);
+        }
+    }
+
+    /// Removes the tags with these keys from a resource, unless it is desired with them.
+    pub fn untag(&mut self, id: ResourceId, keys: impl IntoIterator<Item = String>) {
+        self.untagged.entry(id).or_default().extend(keys);
+    }
+
+    /// The keys of the tags to remove from a resource.
+    pub fn untagged(&self, id: &ResourceId) -> impl Iterator<Item = &str> {
+        self.untagged.get(id).into_iter().flatten().map(String::as_str)
     }
 
     /// The resource of this id, if it is desired.
     #[must_use]
     pub fn get(&self, id: &ResourceId) -> Option<&Resource> {
-        self.0.get(id)
+        self.resources.get(id)
     }
 
     /// All ids, in order.
     pub fn ids(&self) -> impl Iterator<Item = &ResourceId> {
-        self.0.keys()
+        self.resources.keys()
     }
 
     /// All resources, in the order of their ids.
     pub fn resources(&self) -> impl Iterator<Item = &Resource> {
-        self.0.values()
+        self.resources.values()
     }
 }
 
 impl FromIterator<Resource> for Desired {
     fn from_iter<I: IntoIterator<Item = Resource>>(iter: I) -> Self {
-        Self(iter.into_iter().map(|r| (r.id(), r)).collect())
+        Self {
+            resources: iter.into_iter().map(|r| (r.id(), r)).collect(),
+            untagged: BTreeMap::new(),
+        }
     }
 }
 

@@ -81,6 +81,24 @@ impl Scope {
         fixed(format!("{}-{}", self.bus, signal.slug()))
     }
 
+    /// Whether a rule is one of a bus of kibus: by its name, and by its target, which is the hub queue of that bus.
+    #[must_use]
+    pub fn is_rule_of_kibus<'a>(&self, rule: &RuleName, targets: impl IntoIterator<Item = &'a str>) -> bool {
+        let bus = |signal: &Signal| {
+            rule.as_str()
+                .strip_suffix(signal.slug())?
+                .strip_suffix('-')?
+                .parse()
+                .ok()
+        };
+        let buses = Signal::ALL.iter().filter_map(bus);
+        let hubs: Vec<String> = buses
+            .map(|bus| Self { bus, ..self.clone() })
+            .map(|scope| scope.queue_arn(&scope.hub_queue()))
+            .collect();
+        targets.into_iter().any(|target| hubs.iter().any(|hub| hub == target))
+    }
+
     /// The ARN of a rule on the default event bus.
     #[must_use]
     pub fn rule_arn(&self, rule: &RuleName) -> String {

@@ -219,14 +219,8 @@ fn change_of_role(from: Option<&str>, to: Option<&str>) -> Plan {
     }
     let desired = |role: Option<&str>| {
         let role = role.map(|role| role.parse().unwrap());
-        Cluster::new(
-            &scope(),
-            &hub::default_queue_prefix(),
-            "base".parse().unwrap(),
-            role,
-            Default::default(),
-        )
-        .desired(&scope(), &HubOptions::default())
+        Cluster::new(&scope(), &hub::default_queue_prefix(), "base".parse().unwrap(), role)
+            .desired(&scope(), &HubOptions::default())
     };
     for resource in desired(from).resources() {
         pair.see(resource.clone());
