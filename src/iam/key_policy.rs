@@ -156,6 +156,13 @@ mod tests {
         statement
     }
 
+    /// The same for everyone but these.
+    fn allow_but(who: Value) -> Value {
+        let mut statement = allow(json!({ "NotPrincipal": who }));
+        statement.as_object_mut().unwrap().remove("Principal");
+        statement
+    }
+
     fn deny(more: Value) -> Value {
         let mut statement = allow(more);
         statement["Effect"] = "Deny".into();
@@ -195,6 +202,16 @@ mod tests {
             (
                 "another service",
                 json!([allow(json!({"Principal": {"Service": "sns.amazonaws.com"}}))]),
+                both(),
+            ),
+            (
+                "everyone but another service",
+                json!([allow_but(json!({"Service": "sns.amazonaws.com"}))]),
+                LetsIn::Yes,
+            ),
+            (
+                "everyone but EventBridge",
+                json!([allow_but(json!({"Service": EVENT_BRIDGE}))]),
                 both(),
             ),
             (

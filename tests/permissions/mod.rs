@@ -173,7 +173,7 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     operator
         .kibus("bootstrap-hub --yes --tag none --rebalance=false --reserved-concurrency none --permissions-boundary none --kms-key none")
         .await;
-    operator.kibus("add-cluster base --yes --tag none").await;
+    operator.kibus("add-cluster base --yes --untag team").await;
     operator.kibus("verify").await;
     account.deliver("kibus-hub-dlq", &json!("no event")).await;
     operator.kibus("dead-letters").await;

@@ -144,3 +144,26 @@ impl Particulars for Rule {
         format!("{target}, {about}{disabled}")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::model::scope::tests::scope;
+
+    /// Anyone may name a rule, or give its target the id of kibus's.
+    #[test]
+    fn a_rule_is_of_kibus_by_its_name_and_its_target() {
+        let arn = |queue: &str| format!("arn:aws:sqs:us-west-2:111122223333:{queue}");
+        for (rule, target, ours) in [
+            ("kibus-spot-interruption", "kibus-hub", true),
+            ("two-spot-interruption", "two-hub", true),
+            ("kibus-spot-interruption", "two-hub", false),
+            ("kibus-spot-interruption", "karpenter-base", false),
+            ("mine", "kibus-hub", false),
+            ("-spot-interruption", "-hub", false),
+        ] {
+            let targets = [arn("other"), arn(target)];
+            let found = scope().is_rule_of_kibus(&rule.parse().unwrap(), targets.iter().map(String::as_str));
+            assert_eq!(found, ours, "{rule} to {target}");
+        }
+    }
+}
