@@ -67,7 +67,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("preflight", &["cloud", "iam", "model", "plan"]),
     ("probe", &["cloud", "model"]),
     ("dead_letters", &["model"]),
-    ("reconcile", &["dead_letters", "iam", "model", "plan", "survey"]),
+    (
+        "reconcile",
+        &["dead_letters", "discover", "iam", "model", "plan", "survey"],
+    ),
     ("discover", &["iam", "model", "survey"]),
     (
         "ui",

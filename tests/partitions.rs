@@ -10,7 +10,7 @@ use kibus::model::document::Document;
 use kibus::model::hub::{self, Hub};
 use kibus::model::inventory::{Desired, Observed, Reading};
 use kibus::model::name::{KmsKey, Partition, Region};
-use kibus::model::options::{ClusterOptions, HubOptions, OrNone};
+use kibus::model::options::{HubOptions, OrNone};
 use kibus::model::policy;
 use kibus::model::resource::Code;
 use kibus::model::scope::Scope;
@@ -60,18 +60,8 @@ fn options(scope: &Scope) -> HubOptions {
 }
 
 fn cluster(scope: &Scope, options: &HubOptions) -> Desired {
-    let versions = ClusterOptions {
-        karpenter_version: Some("0.31.4".parse().unwrap()),
-        ..ClusterOptions::default()
-    };
     let role = Some("r".parse().unwrap());
-    let cluster = Cluster::new(
-        scope,
-        &hub::default_queue_prefix(),
-        "base".parse().unwrap(),
-        role,
-        versions,
-    );
+    let cluster = Cluster::new(scope, &hub::default_queue_prefix(), "base".parse().unwrap(), role);
     cluster.desired(scope, &options.clone().into())
 }
 
@@ -157,7 +147,7 @@ fn every_arn_is_in_the_callers_partition() {
             ),
             (
                 "a controller's policy",
-                document(policy::controller(&scope, &queue, true, key(&options))),
+                document(policy::controller(&scope, &queue, key(&options))),
             ),
         ] {
             let (partitions, count) = arns(&text);

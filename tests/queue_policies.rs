@@ -7,7 +7,10 @@ use kibus::model::cluster::Cluster;
 use kibus::model::document::{Document, texts};
 use kibus::model::hub::Hub;
 use kibus::model::name::QueueName;
-use kibus::model::options::{ClusterOptions, HubOptions};
+use kibus::model::options::HubOptions;
+use kibus::model::queue_policy::{
+    QueueOrigin, Senders, adopted_queue, bus_of_lock, cluster_queue, without_ours, without_permissions,
+};
 use kibus::model::resource::{Code, Resource};
 use kibus::model::scope::Scope;
 use kibus::model::signal::Signal;
@@ -33,7 +36,7 @@ fn policies(lock: Option<bool>) -> BTreeMap<QueueName, Document> {
     };
     let hub = Hub::new(&scope, options.clone(), Code::of_archive("0.1.0", "aa"));
     let name = "c".repeat(100).parse().unwrap();
-    let cluster = Cluster::new(&scope, &options.queue_prefix(), name, None, ClusterOptions::default());
+    let cluster = Cluster::new(&scope, &options.queue_prefix(), name, None);
     let mut desired = hub.desired();
     desired.extend(cluster.desired(&scope, &options.into()));
     let policy = |resource: &Resource| match resource {
@@ -82,6 +85,12 @@ impl Sender {
         }
     }
 
+    /// The same for a resource of this account, as far as AWS says so.
+    pub(crate) fn of_account(mut self, account: &str) -> Self {
+        self.context.insert("aws:SourceAccount", account.to_owned());
+        self
+    }
+
     /// Whether it may send to a queue with this policy (IAM user guide, "Policy evaluation logic", within one account). A
     /// condition that this does not know fails the test.
     pub(crate) fn may_send(&self, policy: &Document) -> bool {
@@ -95,8 +104,14 @@ impl Sender {
     }
 
     fn is_meant(&self, statement: &Value) -> bool {
-        let service = texts(statement["Principal"].get("Service"));
-        let principal = statement["Principal"] == "*" || self.service.is_some_and(|name| service.contains(&name));
+        let is_in = |who: &Value| {
+            let service = texts(who.get("Service"));
+            *who == "*" || self.service.is_some_and(|name| service.contains(&name))
+        };
+        let principal = match statement.get("NotPrincipal") {
+            Some(who) => !is_in(who),
+            None => is_in(&statement["Principal"]),
+        };
         let actions = texts(statement.get("Action"));
         let conditions = statement["Condition"].as_object().into_iter().flatten();
         principal
@@ -110,14 +125,18 @@ impl Sender {
     }
 
     fn holds(&self, operator: &str, key: &str, values: &[&str]) -> bool {
+        if operator == "Null" {
+            return values == [(!self.context.contains_key(key)).to_string()];
+        }
         let Some(actual) = self.context.get(key) else {
-            return operator.starts_with("ArnNot") || operator.ends_with("IfExists");
+            return operator.contains("Not") || operator.ends_with("IfExists");
         };
         let any = |like: fn(&str, &str) -> bool| values.iter().any(|value| like(value, actual));
         match operator.trim_end_matches("IfExists") {
             "Bool" => any(|value, actual| value == actual),
             "ArnEquals" => any(arn_like),
             "ArnNotLike" => !any(arn_like),
+            "StringNotEquals" => !any(|value, actual| value == actual),
             other => panic!("{other} is not evaluated"),
         }
     }
@@ -212,6 +231,123 @@ fn only_the_bus_sends_to_its_queues() {
             }
         }
     }
+}
+
+const OWNER: &str = r#"{"Version":"2008-10-17","Id":"EC2InterruptionPolicy","Statement":[
+    {"Effect":"Allow","Principal":{"Service":["events.amazonaws.com","sqs.amazonaws.com"]},"Action":"sqs:SendMessage",
+     "Resource":"*"},
+    {"Sid":"DenyHTTP","Effect":"Deny","Principal":"*","Action":"sqs:*","Resource":"*",
+     "Condition":{"Bool":{"aws:SecureTransport":"false"}}}]}"#;
+
+/// The old rules of an adopted queue still send, and of all others only the router.
+#[test]
+fn an_adopted_queue_is_locked_too() {
+    let scope = scope();
+    let role = scope.router_role();
+    let queue = scope.probe_queue();
+    let owner = Document::parse(OWNER).unwrap();
+    let policy = |senders| adopted_queue(&scope, &queue, senders, Some(&owner));
+    let iam = |resource: &str| Sender::principal(format!("arn:aws:iam::111122223333:{resource}"));
+    let rule = || {
+        let rule = "arn:aws:events:ap-southeast-4:111122223333:rule/Karpenter-SpotInterruption";
+        Sender::service("events.amazonaws.com", rule.to_owned())
+    };
+    for (sender, request, locked, unlocked) in [
+        ("a user", iam("user/dev"), false, true),
+        ("another role", iam("role/deploy"), false, true),
+        ("the router", iam(&format!("role/{role}")), true, true),
+        ("the router at a path", iam(&format!("role/x/{role}")), true, true),
+        ("an old rule", rule().of_account("111122223333"), true, true),
+        ("an old rule, without an account", rule(), true, true),
+        (
+            "a rule of another account",
+            rule().of_account("999999999999"),
+            false,
+            true,
+        ),
+        (
+            "another service",
+            Sender::service("sns.amazonaws.com", String::new()).of_account("111122223333"),
+            false,
+            false,
+        ),
+        ("nobody: an unsigned request", Sender::default(), false, false),
+    ] {
+        for (senders, expected) in [(Senders::Locked, locked), (Senders::ByTheirPolicies, unlocked)] {
+            assert_eq!(request.may_send(&policy(senders)), expected, "{sender}, {senders:?}");
+        }
+    }
+    let policy = policy(Senders::Locked);
+    assert_eq!(
+        without_ours(&policy),
+        Some(owner.clone()),
+        "what is left when it is handed back"
+    );
+    let dropped = adopted_queue(&scope, &queue, Senders::Locked, without_permissions(&owner).as_ref());
+    assert!(!rule().may_send(&dropped), "its senders are dropped");
+    assert_eq!(
+        dropped.statements()[0]["Sid"],
+        "DenyHTTP",
+        "a denial of the owner stays"
+    );
+}
+
+/// The label of `AddPermission` becomes the Sid of a statement that allows: none can make kibus delete a queue.
+#[test]
+fn a_policy_says_how_kibus_came_by_a_queue() {
+    use QueueOrigin::{Adopted, Created};
+    let scope = scope();
+    let created = cluster_queue(&scope, &scope.probe_queue(), Senders::Locked);
+    let adopted = adopted_queue(&scope, &scope.probe_queue(), Senders::Locked, None);
+    let with = |policy: &Document, sid: &str, effect: &str| {
+        let mut policy = policy.clone();
+        let statement = serde_json::json!({"Sid": sid, "Effect": effect});
+        policy.value_mut()["Statement"].as_array_mut().unwrap().push(statement);
+        policy
+    };
+    let owner = Document::parse(OWNER).unwrap();
+    for (case, policy, origin) in [
+        ("created", created.clone(), Some(Created)),
+        ("adopted", adopted.clone(), Some(Adopted)),
+        ("of another tool", owner.clone(), None),
+        (
+            "of another tool, labeled",
+            with(&owner, "KibusCreated", "Allow"),
+            Some(Adopted),
+        ),
+        (
+            "created, labeled",
+            with(&created, "KibusAdopted", "Allow"),
+            Some(Adopted),
+        ),
+        (
+            "created, with another label",
+            with(&created, "KibusX", "Allow"),
+            Some(Created),
+        ),
+        (
+            "adopted, labeled",
+            with(&adopted, "KibusCreated", "Allow"),
+            Some(Adopted),
+        ),
+        (
+            "one statement of kibus is left",
+            with(&owner, "KibusRouterOnly", "Deny"),
+            Some(Adopted),
+        ),
+    ] {
+        assert_eq!(QueueOrigin::of(&policy), origin, "{case}");
+    }
+    let two = Scope {
+        bus: "two".parse().unwrap(),
+        ..scope.clone()
+    };
+    assert_eq!(
+        bus_of_lock(&two, &created),
+        Some(scope.bus.clone()),
+        "the lock names the router of the bus"
+    );
+    assert_eq!(bus_of_lock(&scope, &owner), None);
 }
 
 /// SQS moves a message to the dead-letter queue itself. AWS documents no context for that, so no condition may match its

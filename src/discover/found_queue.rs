@@ -119,7 +119,7 @@ pub(super) fn found(survey: &Survey, name: QueueName, senders: &[Sender<'_>]) ->
 }
 
 /// What the name of a rule, its target and tags say.
-fn attributed(survey: &Survey, queue: &QueueName, sender: &Sender<'_>) -> Attribution {
+pub(super) fn attributed(survey: &Survey, queue: &QueueName, sender: &Sender<'_>) -> Attribution {
     let none = Tags::default();
     let of_rule = survey.event_rules.tags.get(&sender.rule.name).and_then(Fact::present);
     let of_queue = survey.observed.queue(queue.clone()).map(|queue| &queue.tags);
@@ -145,7 +145,7 @@ fn most(attributed: &[Attribution]) -> Origin {
 }
 
 /// Whether the node termination handler reads a queue: it has a usual name, or also receives events of EC2 Auto Scaling.
-fn is_of_handler(queue: &QueueName, senders: &[Sender<'_>]) -> bool {
+pub(super) fn is_of_handler(queue: &QueueName, senders: &[Sender<'_>]) -> bool {
     let name = queue.as_str().to_lowercase();
     name.ends_with("-nth")
         || name.contains("termination-handler")

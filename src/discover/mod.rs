@@ -9,14 +9,16 @@ mod removal;
 mod sender;
 mod verdict;
 
+use std::collections::BTreeSet;
+
 use crate::error::Hint;
 use crate::model::event_rule::{RuleTarget, rule_limit};
 use crate::model::fact::Fact;
 use crate::model::fault::Fault;
-use crate::model::name::QueueName;
+use crate::model::name::{QueueName, RuleName};
 use crate::model::resource::ResourceId;
 use crate::survey::{Query, Saved, Survey};
-use found_queue::found;
+use found_queue::{attributed, found, is_of_handler};
 use sender::{by_queue, concerning, is_of_kibus, queue, targets};
 
 pub use found_queue::{FoundQueue, FoundRule};
@@ -59,12 +61,31 @@ pub fn needs(survey: &Survey) -> Query {
     let first = queues.values().filter_map(|rules| rules.first());
     let names = || queues.keys().cloned();
     Query {
-        rule_targets: concerning(survey).map(|(rule, _)| rule.name.clone()).collect(),
+        rule_targets: rules_to_read(survey),
         rule_tags: first.map(|sender| sender.rule.name.clone()).collect(),
         resources: names().map(ResourceId::Queue).collect(),
         queue_activity: names().collect(),
         ..Query::default()
     }
+}
+
+/// The rules whose targets say which queues receive Karpenter's events.
+#[must_use]
+pub fn rules_to_read(survey: &Survey) -> BTreeSet<RuleName> {
+    concerning(survey).map(|(rule, _)| rule.name.clone()).collect()
+}
+
+/// Whether a rule of a known tool sends to a queue, or one for nothing but Karpenter's events, and it is not the queue of the
+/// node termination handler.
+#[must_use]
+pub fn sends_to_karpenter(survey: &Survey, queue: &QueueName) -> bool {
+    let senders = by_queue(survey).remove(queue).unwrap_or_default();
+    !is_of_handler(queue, &senders)
+        && senders.iter().any(|sender| {
+            let pattern = &sender.pattern;
+            let is_for_karpenter = !pattern.signals.is_empty() && !pattern.is_broad && pattern.filters.is_empty();
+            is_for_karpenter || attributed(survey, queue, sender).origin.is_for_karpenter()
+        })
 }
 
 /// The queues whose messages must be counted for a minute: messages wait, and CloudWatch does not say whether they are read.
@@ -126,7 +147,7 @@ fn elsewhere(survey: &Survey) -> Vec<FoundRule> {
     let kept = of_karpenter.filter_map(|(rule, pattern)| {
         let targets = targets(survey, rule);
         let is_queue = |target: &&RuleTarget| target.arn.split(':').nth(2) == Some("sqs");
-        if is_of_kibus(targets) || targets.iter().any(|target| queue(&survey.scope, &target.arn).is_some()) {
+        if is_of_kibus(survey, rule) || targets.iter().any(|target| queue(&survey.scope, &target.arn).is_some()) {
             return None;
         }
         let reason = match targets.iter().find(is_queue) {

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use crate::model::event_rule::{EventRule, RuleTarget};
 use crate::model::fact::Fact;
 use crate::model::name::QueueName;
-use crate::model::resource::Rule;
 use crate::model::rule_pattern::RulePattern;
 use crate::model::scope::Scope;
 use crate::survey::Survey;
@@ -34,7 +33,7 @@ pub(super) fn by_queue(survey: &Survey) -> BTreeMap<QueueName, Vec<Sender<'_>>> 
     let mut queues: BTreeMap<QueueName, Vec<Sender<'_>>> = BTreeMap::new();
     for (rule, pattern) in concerning(survey) {
         let targets = targets(survey, rule);
-        if is_of_kibus(targets) {
+        if is_of_kibus(survey, rule) {
             continue;
         }
         for target in targets {
@@ -62,9 +61,10 @@ pub(super) fn targets<'a>(survey: &'a Survey, rule: &EventRule) -> &'a [RuleTarg
     read.map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Whether a rule is of a bus of kibus, by the id of its target.
-pub(super) fn is_of_kibus(targets: &[RuleTarget]) -> bool {
-    targets.iter().any(|target| target.id == Rule::TARGET_ID)
+/// Whether a rule is of a bus of kibus. Anyone may give a target the id of kibus's.
+pub(super) fn is_of_kibus(survey: &Survey, rule: &EventRule) -> bool {
+    let targets = targets(survey, rule).iter().map(|target| target.arn.as_str());
+    survey.scope.is_rule_of_kibus(&rule.name, targets)
 }
 
 /// The queue of an ARN, if it is in this account and Region and not FIFO.

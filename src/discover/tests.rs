@@ -110,13 +110,7 @@ fn add_template(survey: &mut Survey, cluster: &str) {
 fn with_hub() -> Survey {
     let mut survey = empty();
     let options = HubOptions::default();
-    let base = Cluster::new(
-        &scope(),
-        &default_queue_prefix(),
-        "base".parse().unwrap(),
-        None,
-        Default::default(),
-    );
+    let base = Cluster::new(&scope(), &default_queue_prefix(), "base".parse().unwrap(), None);
     let mut desired = Hub::new(&scope(), options.clone(), Code::of_archive("0.1.0", "aa")).desired();
     desired.extend(base.desired(&scope(), &options.clone().into()));
     for resource in desired.resources().cloned() {

@@ -5,6 +5,8 @@
 pub enum Invocation {
     /// A kibus subcommand with its arguments. The command layer adds the global options that reach the same bus.
     Kibus(String),
+    /// The same on another bus.
+    KibusOnBus { arguments: String, bus: String },
     /// A complete command line.
     Shell(String),
 }
@@ -20,6 +22,14 @@ impl Invocation {
     pub fn line(&self, options: &str) -> String {
         match self {
             Self::Kibus(arguments) => format!("kibus {arguments}{options}"),
+            Self::KibusOnBus { arguments, bus } => {
+                // The bus is the first of the options.
+                let others = match options.strip_prefix(" --bus ") {
+                    Some(rest) => rest.find(' ').map_or("", |end| &rest[end..]),
+                    None => options,
+                };
+                format!("kibus {arguments} --bus {bus}{others}")
+            }
             Self::Shell(line) => line.clone(),
         }
     }
@@ -61,6 +71,28 @@ pub(crate) mod tests {
         );
         let words = String::from_utf8(output.stdout).unwrap();
         words.split_terminator('\0').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_command_on_another_bus_names_only_that_bus() {
+        let command = Invocation::KibusOnBus {
+            arguments: "remove-cluster base".to_owned(),
+            bus: "two".to_owned(),
+        };
+        for (options, line) in [
+            ("", "kibus remove-cluster base --bus two"),
+            (
+                " --region eu-west-1",
+                "kibus remove-cluster base --bus two --region eu-west-1",
+            ),
+            (" --bus one", "kibus remove-cluster base --bus two"),
+            (
+                " --bus one --profile p",
+                "kibus remove-cluster base --bus two --profile p",
+            ),
+        ] {
+            assert_eq!(command.line(options), line);
+        }
     }
 
     proptest! {

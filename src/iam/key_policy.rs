@@ -68,12 +68,10 @@ impl From<bool> for Applies {
 
 /// Whether a statement applies to this action of EventBridge for these rules. All of its parts must apply.
 fn applies(statement: &Value, action: &str, account: &AccountId, rules: &[String]) -> Applies {
-    let principal = match statement.get("Principal") {
-        Some(Value::String(who)) => (who == "*").into(),
-        Some(Value::Object(who)) => {
-            let is = |kind: &str, name: &str| texts(who.get(kind)).contains(&name);
-            (is("Service", EVENT_BRIDGE) || is("Service", "*") || is("AWS", "*")).into()
-        }
+    // All but some is everyone else.
+    let principal = match (statement.get("Principal"), statement.get("NotPrincipal")) {
+        (Some(who), None) => names_eventbridge(who).map_or(Applies::Unclear, Applies::from),
+        (None, Some(who)) => names_eventbridge(who).map_or(Applies::Unclear, |named| (!named).into()),
         _ => Applies::Unclear,
     };
     let actions = texts(statement.get("Action"));
@@ -91,6 +89,18 @@ fn applies(statement: &Value, action: &str, account: &AccountId, rules: &[String
         Some(_) => Applies::Unclear,
     };
     principal.min(action).min(condition)
+}
+
+/// Whether a principal is EventBridge or everyone; `None` if it cannot be read.
+fn names_eventbridge(who: &Value) -> Option<bool> {
+    match who {
+        Value::String(who) => Some(who == "*"),
+        Value::Object(who) => {
+            let is = |kind: &str, name: &str| texts(who.get(kind)).contains(&name);
+            Some(is("Service", EVENT_BRIDGE) || is("Service", "*") || is("AWS", "*"))
+        }
+        _ => None,
+    }
 }
 
 /// Whether a condition holds for events of these rules, as far as it is one of those that keys for EventBridge have.
@@ -146,6 +156,13 @@ mod tests {
         statement
     }
 
+    /// The same for everyone but these.
+    fn allow_but(who: Value) -> Value {
+        let mut statement = allow(json!({ "NotPrincipal": who }));
+        statement.as_object_mut().unwrap().remove("Principal");
+        statement
+    }
+
     fn deny(more: Value) -> Value {
         let mut statement = allow(more);
         statement["Effect"] = "Deny".into();
@@ -185,6 +202,16 @@ mod tests {
             (
                 "another service",
                 json!([allow(json!({"Principal": {"Service": "sns.amazonaws.com"}}))]),
+                both(),
+            ),
+            (
+                "everyone but another service",
+                json!([allow_but(json!({"Service": "sns.amazonaws.com"}))]),
+                LetsIn::Yes,
+            ),
+            (
+                "everyone but EventBridge",
+                json!([allow_but(json!({"Service": EVENT_BRIDGE}))]),
                 both(),
             ),
             (

@@ -1,96 +1,94 @@
 //! A cluster of a bus: its queue, and the policy on its controller role.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use serde_json::Value;
-
+use super::document::Document;
 use super::hub;
 use super::inventory::Desired;
 use super::karpenter::KarpenterVersion;
-use super::name::{ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
-use super::options::ClusterOptions;
-use super::policy::{self, KeyUse, queue_policy};
+use super::name::{ClusterName, QueueName, QueuePrefix, RoleName};
+use super::policy::queue_policy::{self, QueueOrigin};
+use super::policy::{self, KeyUse};
 use super::resource::{Resource, ResourceId, RolePolicy};
 use super::scope::Scope;
 use super::settings::Settings;
-use super::tags::{CLUSTER, Tags};
+use super::tags::{CLUSTER, KARPENTER_VERSION, Tags};
 
 /// How long the router acts on what it last read of a queue's tags, at most.
 pub const TAGS_REMEMBERED: Duration = Duration::from_secs(30);
 
-/// A cluster with every option decided.
+/// A cluster with everything decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cluster {
     pub name: ClusterName,
     pub queue: QueueName,
     /// The role that its Karpenter controller runs as; `None` if kibus does not manage a policy on it.
     pub controller_role: Option<RoleName>,
-    /// Its other options.
-    pub options: ClusterOptions,
-    /// The statements by which others may send to its queue: those of an adopted queue that keeps its senders.
-    pub old_senders: Vec<Value>,
+    /// The version of its Karpenter, if it is known.
+    pub karpenter_version: Option<KarpenterVersion>,
+    /// How kibus came by its queue, or will.
+    pub origin: QueueOrigin,
+    /// The policy of the owner of an adopted queue, as far as it stays.
+    pub owner_policy: Option<Document>,
+    /// The user's tags to add to its queue, or to change.
+    pub tags: Tags,
+    /// The keys of the tags to remove from its queue.
+    pub untag: BTreeSet<String>,
 }
 
 impl Cluster {
-    /// A cluster on the hub whose queues begin with this prefix.
+    /// A cluster on the hub whose queues begin with this prefix, with a queue that kibus creates.
     #[must_use]
-    pub fn new(
-        scope: &Scope,
-        prefix: &QueuePrefix,
-        name: ClusterName,
-        controller_role: Option<RoleName>,
-        options: ClusterOptions,
-    ) -> Self {
+    pub fn new(scope: &Scope, prefix: &QueuePrefix, name: ClusterName, controller_role: Option<RoleName>) -> Self {
         let queue = scope.cluster_queue(prefix, &name);
         Self {
             name,
             queue,
             controller_role,
-            options,
-            old_senders: Vec::new(),
+            karpenter_version: None,
+            origin: QueueOrigin::Created,
+            owner_policy: None,
+            tags: Tags::default(),
+            untag: BTreeSet::new(),
         }
     }
 
     /// Its desired resources, on a hub with these settings.
+    #[must_use]
     pub fn desired(&self, scope: &Scope, settings: &Settings) -> Desired {
         let hub = &settings.options;
-        let user = self.options.tags().tags();
-        let tags = Tags::of(&scope.bus)
+        let mut tags = Tags::of(&scope.bus)
             .with(CLUSTER, self.name.as_str())
-            .with_all(&user)
-            .with_all(&self.options.saved_tags());
-        let tags = match &self.controller_role {
-            Some(role) => tags.with_controller_role(role),
-            None => tags,
-        };
-        let mut queue = hub::cluster_queue(scope, self.queue.clone(), hub, tags);
-        if !self.old_senders.is_empty() {
-            queue.policy = Some(queue_policy::with_senders(scope, &self.queue, &self.old_senders));
+            .with_all(&self.tags);
+        if let Some(version) = self.karpenter_version {
+            tags = tags.with(KARPENTER_VERSION, version.to_string());
         }
-        let queue = Resource::Queue(queue);
+        if let Some(role) = &self.controller_role {
+            tags = tags.with_controller_role(role);
+        }
+        let mut queue = hub::cluster_queue(scope, self.queue.clone(), hub, tags);
+        if self.origin == QueueOrigin::Adopted {
+            let owner = self.owner_policy.as_ref();
+            queue.policy = Some(queue_policy::adopted_queue(scope, &self.queue, hub.senders(), owner));
+        }
         let policy = self.controller_role.as_ref().map(|role| {
             Resource::RolePolicy(RolePolicy {
                 role: role.clone(),
                 name: scope.controller_policy(&self.name),
                 document: policy::with_old_keys(
-                    self.controller_document(scope, hub.key()),
+                    policy::controller(scope, &self.queue, hub.key()),
                     KeyUse::Receive,
                     scope,
                     &settings.old_keys(),
                 ),
             })
         });
-        std::iter::once(queue).chain(policy).collect()
-    }
-
-    /// The policy of its controller role.
-    #[must_use]
-    pub fn controller_document(&self, scope: &Scope, key: Option<&KmsKey>) -> super::document::Document {
-        let asks = self
-            .options
-            .karpenter_version
-            .is_some_and(KarpenterVersion::asks_queue_attributes);
-        policy::controller(scope, &self.queue, asks, key)
+        let queue = Resource::Queue(queue);
+        let id = queue.id();
+        let mut desired: Desired = std::iter::once(queue).chain(policy).collect();
+        desired.untag(id, self.untag.iter().cloned());
+        desired
     }
 
     /// The id of the policy on a role.
@@ -106,19 +104,11 @@ mod tests {
     use crate::model::scope::tests::scope;
 
     fn cluster(role: Option<&str>, version: Option<&str>) -> Desired {
-        let options = ClusterOptions {
-            karpenter_version: version.map(|v| v.parse().unwrap()),
-            ..ClusterOptions::default()
-        };
         let role = role.map(|role| role.parse().unwrap());
-        Cluster::new(
-            &scope(),
-            &hub::default_queue_prefix(),
-            "base".parse().unwrap(),
-            role,
-            options,
-        )
-        .desired(&scope(), &Settings::default())
+        let name = "base".parse().unwrap();
+        let mut cluster = Cluster::new(&scope(), &hub::default_queue_prefix(), name, role);
+        cluster.karpenter_version = version.map(|version| version.parse().unwrap());
+        cluster.desired(&scope(), &Settings::default())
     }
 
     #[test]
@@ -137,7 +127,6 @@ mod tests {
         let tags = desired.resources().find_map(Resource::tags).unwrap();
         assert_eq!(tags.controller_role(), Some("a,b".parse().unwrap()));
         assert_eq!(tags.cluster_of(&scope().bus), Some("base".parse().unwrap()));
-        let saved = ClusterOptions::saved(tags);
-        assert_eq!(saved.karpenter_version, Some("0.32.1".parse().unwrap()));
+        assert_eq!(tags.karpenter_version(), Some("0.32.1".parse().unwrap()));
     }
 }

@@ -130,8 +130,10 @@ codes! {
     FunctionFailed = "K310", Error, "Lambda rejects every update; events are routed while the live version can run";
     RouterRole = "K311", Critical, "the router and a Karpenter controller would have each other's permissions";
     OrphanedPolicy = "K312", Critical, "if the cluster still exists, its Karpenter receives no interruption; otherwise the permission is a leftover";
-    OldSenders = "K313", Warning, "the senders of an adopted queue stay until they are dropped; others can make this Karpenter drain nodes";
+    OldSenders = "K313", Error, "the senders of an adopted queue stay until they are dropped; others can make this Karpenter drain nodes";
     DuplicateRule = "K314", Warning, "other rules send the same events to this queue, past the router: each takes one of the rules of the bus, and multiplies messages";
+    OnlyTagged = "K315", Critical, "the router sends to it, and kibus neither changes nor deletes it: a tag alone is no proof that it is of the bus";
+    FellOffTheBus = "K316", Critical, "its events are dropped, and its Karpenter receives no interruption until the tags are restored";
     Denied = "K401", Error, "its state is unknown";
     Unreadable = "K402", Error, "its state is unknown", "run it again; -vv shows every call" => "verify -vv";
     DeadLetters = "K501", Critical, "these events reached no cluster; SQS keeps them for 14 days after they were sent";

@@ -21,12 +21,6 @@ pub struct KarpenterVersion {
 }
 
 impl KarpenterVersion {
-    /// Whether its controller calls `GetQueueAttributes`, which those before v0.33 do.
-    #[must_use]
-    pub fn asks_queue_attributes(self) -> bool {
-        self.is_before(0, 33)
-    }
-
     /// Whether it panics at start if its queue is missing: v0.33 to v1.3.
     #[must_use]
     pub fn panics_without_queue(self) -> bool {
@@ -78,22 +72,18 @@ mod tests {
 
     #[test]
     fn versions_decide() {
-        for (version, asks, panics) in [
-            ("0.19.0", true, false),
-            ("v0.31.4", true, false),
-            ("0.32.1", true, false),
-            ("0.33.0", false, true),
-            ("0.35.0", false, true),
-            ("1.3.9", false, true),
-            ("1.4", false, false),
-            ("1.14.1", false, false),
+        for (version, panics) in [
+            ("0.19.0", false),
+            ("v0.31.4", false),
+            ("0.32.1", false),
+            ("0.33.0", true),
+            ("0.35.0", true),
+            ("1.3.9", true),
+            ("1.4", false),
+            ("1.14.1", false),
         ] {
             let v: KarpenterVersion = version.parse().unwrap();
-            assert_eq!(
-                (v.asks_queue_attributes(), v.panics_without_queue()),
-                (asks, panics),
-                "{version}"
-            );
+            assert_eq!(v.panics_without_queue(), panics, "{version}");
         }
         for text in ["", "1", "x.y", "1.2.3.4", "0.18.1", "1.2-rc", "-1.2"] {
             assert!(text.parse::<KarpenterVersion>().is_err(), "{text:?}");

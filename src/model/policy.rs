@@ -80,19 +80,9 @@ pub fn router_prefix(scope: &Scope, policy: &Document) -> Option<QueuePrefix> {
 }
 
 /// The policy of a Karpenter controller: it reads its own queue.
-///
-/// `asks_attributes` is for Karpenter before v0.33, which calls `GetQueueAttributes` too
-/// (`website/content/en/v0.32` of aws/karpenter-provider-aws, CloudFormation reference).
 #[must_use]
-pub fn controller(scope: &Scope, queue: &QueueName, asks_attributes: bool, key: Option<&KmsKey>) -> Document {
-    let mut actions = vec!["sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"];
-    if asks_attributes {
-        actions.insert(1, "sqs:GetQueueAttributes");
-    }
-    let values = [
-        ("queue_arn", scope.queue_arn(queue).into()),
-        ("actions", actions.into()),
-    ];
+pub fn controller(scope: &Scope, queue: &QueueName, key: Option<&KmsKey>) -> Document {
+    let values = [("queue_arn", scope.queue_arn(queue).into())];
     let policy = template::fill(include_str!("../../templates/policies/controller.json"), &values);
     with_key(policy, KeyUse::Receive, scope, key)
 }

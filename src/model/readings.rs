@@ -7,11 +7,12 @@ use super::document::Document;
 use super::options::UserTag;
 use super::policy;
 use super::policy::inline_policy::{InlinePolicy, space};
+use super::policy::queue_policy::{self, QueueOrigin};
 use super::router_function::router_handler::RouterHandler;
 use super::router_function::self_test::{LiveTest, SelfTestReport};
 use super::scope::tests::scope;
 use super::settings::Settings;
-use super::tags::{BUS, CLUSTER, CONTROLLER_ROLE, Tags};
+use super::tags::{BUS, CLUSTER, CONTROLLER_ROLE, KARPENTER_VERSION, Tags};
 
 /// Text of any characters, with those that control a terminal or a reader more often.
 pub(crate) fn any_text() -> impl Strategy<Value = String> {
@@ -98,7 +99,7 @@ pub(crate) fn any_json_text() -> impl Strategy<Value = String> {
 
 /// Tags of kibus with any values.
 fn any_tags() -> impl Strategy<Value = Tags> {
-    const KEYS: [&str; 4] = [BUS, CLUSTER, CONTROLLER_ROLE, "team"];
+    const KEYS: [&str; 5] = [BUS, CLUSTER, CONTROLLER_ROLE, KARPENTER_VERSION, "team"];
     let tag = (prop::sample::select(&KEYS[..]), any_text());
     prop::collection::vec(tag, 0..6)
         .prop_map(|tags| tags.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
@@ -128,6 +129,10 @@ proptest! {
         prop_assert!(Document::parse(&policy.pretty()).unwrap() == policy);
         let _ = (
             policy::all_ours(&policy),
+            QueueOrigin::of(&policy),
+            queue_policy::without_ours(&policy),
+            queue_policy::without_permissions(&policy),
+            queue_policy::bus_of_lock(&scope(), &policy),
             policy::current_keys(&policy),
             policy::with_old_keys(policy.clone(), policy::KeyUse::Route, &scope(), &policy::keys(&other)),
         );

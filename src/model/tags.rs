@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::karpenter::KarpenterVersion;
 use super::name::{BusName, ClusterName, RoleName};
 
 /// Every tag key of kibus begins with this; a user's own tag may not.
@@ -13,6 +14,8 @@ pub const BUS: &str = "kibus:bus";
 pub const CLUSTER: &str = "kibus:cluster";
 /// The role that a cluster's Karpenter controller runs as.
 pub const CONTROLLER_ROLE: &str = "kibus:controller-role";
+/// The version of Karpenter in the cluster of a queue. It selects the settings to print, and nothing else.
+pub const KARPENTER_VERSION: &str = "kibus:karpenter-version";
 /// On a queue that is being deleted: when its delete was requested, in Unix seconds of the local clock. SQS may answer for
 /// a deleted queue for up to a minute (SQS API reference, `DeleteQueue`).
 pub const DELETING: &str = "kibus:deleting";
@@ -97,6 +100,12 @@ impl Tags {
     #[must_use]
     pub fn controller_role(&self) -> Option<RoleName> {
         self.get(CONTROLLER_ROLE)?.replace(':', ",").parse().ok()
+    }
+
+    /// The version of Karpenter that reads a cluster queue, as far as it is known.
+    #[must_use]
+    pub fn karpenter_version(&self) -> Option<KarpenterVersion> {
+        self.get(KARPENTER_VERSION)?.parse().ok()
     }
 
     /// The same, with a saved controller role. A role's name may hold `,`, which a tag may not: `:` stands for

@@ -8,6 +8,7 @@ use crate::iam::grants::queues_received_from;
 use crate::iam::pattern::matches;
 use crate::model::field::{FieldName, FieldValue};
 use crate::model::inventory::Observed;
+use crate::model::queue_policy::QueueOrigin;
 use crate::model::resource::{Alias, FunctionField, Ownership, Resource};
 use crate::model::router_handler::RouterHandler;
 use crate::model::scope::Scope;
@@ -42,9 +43,10 @@ pub fn check_managed(scope: &Scope, resource: &Resource, observed: &Observed) ->
 type Guard = fn(&Scope, &Change, &Observed) -> Option<Refusal>;
 
 /// The guards of a change. The first that refuses counts.
-const GUARDS: [Guard; 8] = [
+const GUARDS: [Guard; 9] = [
     router_role,
     not_managed,
+    not_created,
     others_policy,
     others_queue,
     foreign_targets,
@@ -64,6 +66,13 @@ fn router_role(scope: &Scope, change: &Change, _: &Observed) -> Option<Refusal> 
 
 fn not_managed(scope: &Scope, change: &Change, observed: &Observed) -> Option<Refusal> {
     check_managed(scope, change.before.as_ref()?, observed).err()
+}
+
+/// Whether a queue would be deleted whose policy does not say that kibus created it.
+fn not_created(scope: &Scope, change: &Change, _: &Observed) -> Option<Refusal> {
+    let queue = change.before.as_ref()?.as_queue()?;
+    let stays = matches!(change.action, Action::Create | Action::Update);
+    (!stays && queue.origin(scope) != Some(QueueOrigin::Created)).then(|| Refusal::NotCreated(queue.name.clone()))
 }
 
 /// Whether the queue belongs to another cluster of the bus. An adopted queue that is handed back belongs to none.

@@ -4,7 +4,7 @@ mod advice;
 
 use std::collections::BTreeSet;
 
-use super::finding::FindingCode;
+use super::finding::{FindingCode, Fix};
 use crate::error::listed;
 use crate::model::name::{
     BusName, ClusterName, FunctionName, KmsKey, Partition, QueueName, Region, RoleName, RuleName,
@@ -59,6 +59,54 @@ pub enum Refusal {
          of the account"
     )]
     EmptyPrefix(Region),
+    /// Another bus of kibus serves a cluster whose queue would have this name.
+    #[error("queue `{queue}` of cluster `{cluster}` belongs to bus `{bus}`")]
+    OfOtherBus {
+        queue: QueueName,
+        cluster: ClusterName,
+        bus: BusName,
+    },
+    /// The queue of a cluster exists, and its policy has no statement of kibus.
+    #[error(
+        "queue `{queue}` exists, and {}{}",
+        if *.is_tagged { "has tags of kibus, but no statement of kibus in its policy" } else { "kibus did not create it" },
+        waiting(*.messages)
+    )]
+    NotAdopted {
+        queue: QueueName,
+        cluster: ClusterName,
+        /// Whether it has tags of kibus.
+        is_tagged: bool,
+        /// About how many messages wait in it.
+        messages: u64,
+    },
+    /// A queue to take over may be that of an application.
+    #[error(
+        "nothing shows that a Karpenter uses queue `{queue}`{}",
+        .unread.as_ref().map(|why| format!("; its rules could not be read: {why}")).unwrap_or_default()
+    )]
+    Unproven {
+        queue: QueueName,
+        cluster: ClusterName,
+        /// Why the rules that send to it are unknown, if they are.
+        unread: Option<String>,
+    },
+    /// The policy of an adopted queue has statements that allow more than the rules of Karpenter need.
+    #[error("the policy of queue `{queue}` allows more than EventBridge needs: {}", listed(.permissions))]
+    OtherPermissions {
+        queue: QueueName,
+        cluster: ClusterName,
+        /// The statements, by their Sids or principals.
+        permissions: BTreeSet<String>,
+        /// The flag that takes the queue over, if it is not of the bus yet.
+        adopt: &'static str,
+    },
+    /// The policy of a queue says that it is of this bus, and its tags do not.
+    #[error("queue `{queue}` lacks the tags of its bus, or has those of another")]
+    TagsLost { queue: QueueName, fix: Fix },
+    /// A queue to delete whose policy does not say that kibus created it.
+    #[error("the policy of queue `{0}` does not say that kibus created it")]
+    NotCreated(QueueName),
     /// The messages in a queue to take over are under a key that the hub does not use.
     #[error("queue `{queue}` is encrypted with KMS key `{key}`, which the hub does not use")]
     AdoptedKey {
@@ -188,6 +236,12 @@ impl Refusal {
             Self::NotManaged { id, .. } | Self::ForeignStatements(id) | Self::OthersPolicy { id, .. } => id.clone(),
             Self::OthersQueue { queue, .. }
             | Self::HubQueue(_, queue)
+            | Self::OfOtherBus { queue, .. }
+            | Self::NotAdopted { queue, .. }
+            | Self::Unproven { queue, .. }
+            | Self::OtherPermissions { queue, .. }
+            | Self::TagsLost { queue, .. }
+            | Self::NotCreated(queue)
             | Self::AdoptedKey { queue, .. }
             | Self::AdoptedDeadLetters { queue, .. } => ResourceId::Queue(queue.clone()),
             Self::PrefixInUse { .. }
@@ -223,7 +277,14 @@ impl Refusal {
             Self::NotManaged { .. } => FindingCode::NotManaged,
             Self::ForeignStatements(_) | Self::OthersPolicy { .. } => FindingCode::ForeignStatements,
             Self::OthersQueue { .. } | Self::HubQueue(..) | Self::PrefixInUse { .. } => FindingCode::QueueNameTaken,
-            Self::AdoptedKey { .. } | Self::AdoptedDeadLetters { .. } => FindingCode::NotManaged,
+            Self::AdoptedKey { .. }
+            | Self::AdoptedDeadLetters { .. }
+            | Self::OfOtherBus { .. }
+            | Self::NotAdopted { .. }
+            | Self::Unproven { .. }
+            | Self::NotCreated(_) => FindingCode::NotManaged,
+            Self::OtherPermissions { .. } => FindingCode::OldSenders,
+            Self::TagsLost { .. } => FindingCode::FellOffTheBus,
             Self::ForeignTargets { .. } => FindingCode::ForeignTargets,
             Self::NoRoleSpace { .. } => FindingCode::NoRoleSpace,
             Self::TooMuchReserved { .. }
@@ -257,5 +318,13 @@ fn sizes(tags: &UserTags) -> String {
     match sizes.is_empty() {
         true => String::new(),
         false => format!("; {}", sizes.join(", ")),
+    }
+}
+
+fn waiting(messages: u64) -> String {
+    match messages {
+        0 => String::new(),
+        1 => "; about 1 message waits in it".to_owned(),
+        count => format!("; about {count} messages wait in it"),
     }
 }

@@ -1,23 +1,28 @@
-//! Queues that another tool created: what taking one over needs, which senders it keeps, and how it is handed back.
+//! The queues of clusters: which are of the bus, what taking one over needs, whose statements stay in its policy, and how it
+//! is handed back.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::target::Target;
-use super::{Blocked, Case};
-use crate::error::{Hint, listed};
-use crate::iam::grants::{other_senders, statements_of_other_senders};
+use super::target::{Adopt, ClusterSetting, Target};
+use super::{Blocked, Case, orphan};
+use crate::discover;
+use crate::error::{Hint, Invocation, listed, quoted};
+use crate::iam::grants::{other_permissions, other_senders, queues_received_from};
 use crate::model::cluster::Cluster;
+use crate::model::document::Document;
+use crate::model::duration::duration_text;
 use crate::model::fact::Fact;
 use crate::model::inventory::{Desired, Observed, Reading};
-use crate::model::name::{ClusterName, QueueName, QueuePrefix, RoleName};
-use crate::model::options::ClusterOptions;
+use crate::model::name::{BusName, ClusterName, QueueName, QueuePrefix, RoleName, RuleName};
 use crate::model::other_setup::usual_queues;
-use crate::model::queue_policy::is_locked;
+use crate::model::queue_policy::{QueueOrigin, bus_of_lock, without_ours, without_permissions};
 use crate::model::resource::{Queue, Resource, ResourceId};
+use crate::model::scope::Scope;
 use crate::model::settings::Settings;
-use crate::model::tags::Tags;
-use crate::plan::finding::{self, Finding};
-use crate::plan::{Action, Change, Refusal};
+use crate::model::status::Depth;
+use crate::model::tags::{BUS, CLUSTER};
+use crate::plan::finding::{self, Finding, Fix};
+use crate::plan::{Action, Refusal};
 use crate::survey::Survey;
 
 /// A cluster without a queue of the expected name to take over.
@@ -57,49 +62,206 @@ pub(super) fn check_queues(survey: &Survey, target: &Target) -> Result<(), Block
     }
 }
 
-/// The options of a cluster that is set. A queue that this bus created stays one that it deletes.
-pub(super) fn options(
-    survey: &Survey,
-    name: &ClusterName,
-    given: ClusterOptions,
-    saved: ClusterOptions,
-) -> ClusterOptions {
-    let is_ours = survey
-        .queue_tags(name)
-        .is_some_and(|tags| tags.belong_to(&survey.scope.bus));
-    let was_created = is_ours && !saved.adopt();
-    let mut options = given.or(saved);
-    if was_created || !options.adopt() {
-        options.adopt = None;
-        options.drop_old_senders = None;
-    }
-    options
+/// What the queue of a cluster is to the bus.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Standing {
+    /// Its policy says that kibus manages it, for this bus as far as is known. It may have lost its tags.
+    Ours,
+    /// Another bus of kibus serves it.
+    OfBus(BusName),
+    /// Its tags say that kibus manages it, and its policy does not.
+    OnlyTagged,
+    /// It has nothing of kibus.
+    OfOthers,
 }
 
-/// A cluster with these options. The senders that its adopted queue keeps are those that the queue has now. A queue that is
-/// locked or missing has none, so a tag alone neither removes a lock nor adds a sender.
-pub(super) fn cluster(
-    survey: &Survey,
-    hub: &Settings,
-    name: ClusterName,
-    role: Option<RoleName>,
-    options: ClusterOptions,
-) -> Cluster {
-    let mut cluster = Cluster::new(&survey.scope, &hub.options.queue_prefix(), name, role, options);
-    if cluster.options.adopt() && !cluster.options.drop_old_senders() {
-        let live = survey.observed.queue(cluster.queue.clone());
-        let policy = live.and_then(|queue| queue.policy.as_ref());
-        let unlocked = policy.filter(|policy| !is_locked(policy));
-        cluster.old_senders = unlocked.map(statements_of_other_senders).unwrap_or_default();
+impl Standing {
+    fn of(scope: &Scope, queue: &Queue) -> Self {
+        // The lock says it where there is one: a tag is easier to write.
+        let lock = queue.policy.as_ref().and_then(|policy| bus_of_lock(scope, policy));
+        let bus = lock.or_else(|| queue.tags.get(BUS)?.parse().ok());
+        match (bus.filter(|bus| *bus != scope.bus), queue.origin(scope)) {
+            (Some(bus), _) => Self::OfBus(bus),
+            (None, Some(_)) => Self::Ours,
+            (None, None) if queue.tags.has_any_of_kibus() => Self::OnlyTagged,
+            (None, None) => Self::OfOthers,
+        }
+    }
+}
+
+/// A registered cluster as its queue is. An adopted queue keeps what its owner's policy says.
+pub(super) fn registered(survey: &Survey, hub: &Settings, name: ClusterName, role: Option<RoleName>) -> Cluster {
+    let mut cluster = Cluster::new(&survey.scope, &hub.options.queue_prefix(), name, role);
+    if let Some(live) = survey.observed.queue(cluster.queue.clone()) {
+        cluster.karpenter_version = live.tags.karpenter_version();
+        cluster.origin = live.origin(&survey.scope).unwrap_or(QueueOrigin::Created);
+        cluster.owner_policy = live.policy.as_ref().and_then(without_ours);
     }
     cluster
 }
 
-/// The adopted queues among these, without what kibus has added.
+/// A cluster that is set. A queue whose policy does not say that kibus created it is an adopted one.
+pub(super) fn set(
+    survey: &Survey,
+    hub: &Settings,
+    name: &ClusterName,
+    role: Option<RoleName>,
+    setting: &ClusterSetting,
+) -> Cluster {
+    let live = survey.observed.queue(survey.cluster_queue(name));
+    let origin = match live {
+        Some(live) => live.origin(&survey.scope).unwrap_or(QueueOrigin::Adopted),
+        None => QueueOrigin::Created,
+    };
+    let mut cluster = registered(survey, hub, name.clone(), role);
+    if setting.drop_old_senders {
+        cluster.owner_policy = cluster.owner_policy.as_ref().and_then(without_permissions);
+    }
+    let version = setting.karpenter_version.or(cluster.karpenter_version);
+    Cluster {
+        origin,
+        karpenter_version: version,
+        tags: setting.tags.clone(),
+        untag: setting.untag.clone(),
+        ..cluster
+    }
+}
+
+/// The rules that must be read to know whether a Karpenter uses the queues to take over.
+pub(super) fn rules_to_read(survey: &Survey, target: &Target) -> BTreeSet<RuleName> {
+    let mut adopting = target.adopting();
+    let takes_over = adopting.any(|name| {
+        let queue = survey.observed.queue(survey.cluster_queue(name));
+        queue.is_some_and(|queue| queue.origin(&survey.scope).is_none())
+    });
+    match takes_over {
+        true => discover::rules_to_read(survey),
+        false => BTreeSet::new(),
+    }
+}
+
+/// Whether something shows that a Karpenter uses the queue of a cluster: a rule sends Karpenter's events to it, or an inline
+/// policy of the controller role names it.
+fn is_used(survey: &Survey, cluster: &Cluster) -> bool {
+    let arn = survey.scope.queue_arn(&cluster.queue);
+    let names_it = |policy: Option<Document>| policy.is_some_and(|policy| queues_received_from(&policy).contains(&arn));
+    let role = cluster
+        .controller_role
+        .as_ref()
+        .and_then(|role| survey.roles.get(role)?.present());
+    let mut policies = role.into_iter().flat_map(|policies| policies.documents.values());
+    policies.any(|policy| names_it(policy.document())) || discover::sends_to_karpenter(survey, &cluster.queue)
+}
+
+/// Queues of clusters that are set and are not of this bus, or would keep more than their old rules need; and those of
+/// clusters that are removed and have lost their tags.
+pub(super) fn queues_of_others(case: &Case<'_>) -> Vec<Refusal> {
+    let settings = case.target.set();
+    let set = case.set.iter().filter_map(|cluster| {
+        let adopt = settings.get(&cluster.name)?.adopt;
+        not_of_bus(case.survey, cluster, adopt).or_else(|| with_permissions(cluster, adopt))
+    });
+    set.chain(without_tags(case)).collect()
+}
+
+/// Why the queue of a cluster is not one that the command may change.
+fn not_of_bus(survey: &Survey, cluster: &Cluster, adopt: Adopt) -> Option<Refusal> {
+    let live = survey.observed.queue(cluster.queue.clone())?;
+    let (queue, name) = (cluster.queue.clone(), cluster.name.clone());
+    match (Standing::of(&survey.scope, live), adopt) {
+        (Standing::OfBus(bus), _) => Some(Refusal::OfOtherBus {
+            queue,
+            cluster: name,
+            bus,
+        }),
+        (Standing::Ours, _) => {
+            let is_tagged_otherwise = live.tags.get(BUS).is_some_and(|bus| bus != survey.scope.bus.as_str());
+            is_tagged_otherwise.then(|| Refusal::TagsLost {
+                fix: restore(survey, live, Some(&name), None),
+                queue,
+            })
+        }
+        (_, Adopt::No) => Some(Refusal::NotAdopted {
+            is_tagged: live.tags.has_any_of_kibus(),
+            messages: survey.depth(&queue).map_or(0, Depth::messages),
+            queue,
+            cluster: name,
+        }),
+        (_, Adopt::IfUsed) if !is_used(survey, cluster) => {
+            let rules = &survey.event_rules;
+            let fault = rules
+                .all
+                .fault()
+                .or_else(|| rules.targets.values().find_map(Fact::fault));
+            Some(Refusal::Unproven {
+                queue,
+                cluster: name,
+                unread: fault.map(ToString::to_string),
+            })
+        }
+        (_, Adopt::IfUsed | Adopt::Unproven) => None,
+    }
+}
+
+/// What the policy of an adopted queue would allow besides what its old rules need.
+fn with_permissions(cluster: &Cluster, adopt: Adopt) -> Option<Refusal> {
+    let owner = cluster.owner_policy.as_ref();
+    let permissions = owner
+        .filter(|_| cluster.origin == QueueOrigin::Adopted)
+        .map(other_permissions)?;
+    (!permissions.is_empty()).then(|| Refusal::OtherPermissions {
+        queue: cluster.queue.clone(),
+        cluster: cluster.name.clone(),
+        permissions,
+        adopt: match adopt {
+            Adopt::No => "",
+            Adopt::IfUsed => "--adopt ",
+            Adopt::Unproven => "--adopt=unproven ",
+        },
+    })
+}
+
+/// The queues of removed clusters that are of this bus by their policies, and not by their tags.
+fn without_tags(case: &Case<'_>) -> Vec<Refusal> {
+    let (survey, roles) = (case.survey, orphan::with_queue(case.survey));
+    let removed = case.target.removed().into_keys();
+    let lost = removed.filter_map(|name| {
+        let queue = survey.observed.queue(survey.cluster_queue(name))?;
+        let is_ours = Standing::of(&survey.scope, queue) == Standing::Ours;
+        (is_ours && !queue.tags.belong_to(&survey.scope.bus)).then(|| Refusal::TagsLost {
+            queue: queue.name.clone(),
+            fix: match (restore(survey, queue, Some(name), roles.get(name)), roles.get(name)) {
+                (Fix::Command(_), None) => Fix::AddCluster(name.clone()),
+                (fix, _) => fix,
+            },
+        })
+    });
+    lost.collect()
+}
+
+/// The queues about which [`queues_of_others`] says whether a plan may change them.
+pub(super) fn judged(case: &Case<'_>) -> BTreeSet<ResourceId> {
+    let set = case.set.iter().map(|cluster| ResourceId::Queue(cluster.queue.clone()));
+    let removed = case.target.removed().into_keys().filter_map(|name| {
+        let queue = case.survey.observed.queue(case.survey.cluster_queue(name))?;
+        queue.origin(&case.survey.scope)?;
+        (queue.tags.get(BUS).is_none()).then(|| ResourceId::Queue(queue.name.clone()))
+    });
+    set.chain(removed).collect()
+}
+
+/// The queues among these that leave the bus and are not deleted, without what kibus has added: those whose policies do not
+/// say that kibus created them.
 pub(super) fn handed_back(survey: &Survey, observed: &Observed) -> Desired {
     let queues = observed.resources().filter_map(Resource::as_queue);
-    let adopted = queues.filter(|queue| is_adopted(&queue.tags) && !queue.tags.being_deleted(survey.now));
-    adopted.map(|queue| Resource::Queue(queue.handed_back())).collect()
+    let stays = |queue: &&Queue| {
+        let leaves = queue.tags.belong_to(&survey.scope.bus) && !queue.tags.being_deleted(survey.now);
+        leaves && queue.origin(&survey.scope) != Some(QueueOrigin::Created)
+    };
+    queues
+        .filter(stays)
+        .map(|queue| Resource::Queue(queue.handed_back(&survey.scope)))
+        .collect()
 }
 
 /// Takes the queues of removed clusters that have nothing of kibus from the readings, and gives them: they were handed back
@@ -117,25 +279,37 @@ pub(super) fn take_left_behind(survey: &Survey, target: &Target, observed: &mut 
     left
 }
 
-pub(super) fn is_adopted(tags: &Tags) -> bool {
-    ClusterOptions::saved(tags).adopt()
+/// Takes the queues of the hub whose policies do not say that kibus created them from the readings, and gives them: a
+/// teardown leaves them.
+pub(super) fn take_not_created(survey: &Survey, observed: &mut Observed) -> Vec<ResourceId> {
+    let stays = |queue: &QueueName| {
+        let queue = observed.queue(queue.clone());
+        queue.is_some_and(|queue| {
+            queue.origin(&survey.scope) != Some(QueueOrigin::Created) && !queue.tags.being_deleted(survey.now)
+        })
+    };
+    let queues = survey.scope.hub_queues().into_iter().filter(stays);
+    let queues: Vec<ResourceId> = queues.map(ResourceId::Queue).collect();
+    for id in &queues {
+        observed.remove(id);
+    }
+    queues
 }
 
-/// The queues that a plan may take over: those of clusters for which that is asked, without any tag of kibus.
-pub(super) fn may_take_over(case: &Case<'_>) -> BTreeSet<ResourceId> {
-    let adopting = case.target.adopting();
-    let queues = adopting.filter_map(|name| case.survey.observed.queue(case.survey.cluster_queue(name)));
-    let untagged = queues.filter(|queue| !queue.tags.has_any_of_kibus());
-    untagged.map(|queue| ResourceId::Queue(queue.name.clone())).collect()
-}
-
-/// The changes that take a queue over, with the queue before and after.
+/// The queues that are taken over, before and after.
 fn taken_over<'a>(case: &'a Case<'_>) -> impl Iterator<Item = (&'a Queue, &'a Queue)> {
-    let may = may_take_over(case);
-    case.plan.changes.iter().filter_map(move |change| {
-        let queues = (change.before.as_ref()?.as_queue()?, change.after.as_ref()?.as_queue()?);
-        may.contains(&change.id).then_some(queues)
+    let survey = case.survey;
+    let adopting: BTreeSet<QueueName> = case.target.adopting().map(|name| survey.cluster_queue(name)).collect();
+    updated(case).filter(move |(before, after)| {
+        let becomes_ours = before.origin(&survey.scope).is_none() && after.origin(&survey.scope).is_some();
+        becomes_ours && adopting.contains(&after.name)
     })
+}
+
+fn updated<'a>(case: &'a Case<'_>) -> impl Iterator<Item = (&'a Queue, &'a Queue)> {
+    let changes = case.plan.changes.iter().filter(|_| !case.target.is_check());
+    let updates = changes.filter(|change| change.action == Action::Update && change.cluster.is_some());
+    updates.filter_map(|change| Some((change.before.as_ref()?.as_queue()?, change.after.as_ref()?.as_queue()?)))
 }
 
 /// Queues whose messages would be lost, or that would receive messages past the router. Applies to queues that are taken over.
@@ -160,62 +334,195 @@ pub(super) fn unfit_queues(case: &Case<'_>) -> Vec<Refusal> {
     taken_over(case).filter_map(refusal).collect()
 }
 
-/// What else may manage a queue that is taken over, which senders it keeps, and what could not be read of it.
+/// What else may manage a queue that is taken over, what it keeps, and what could not be read of it; and what stays of one that
+/// is handed back.
 pub(super) fn warnings(case: &Case<'_>) -> Vec<Hint> {
-    let mut warnings = Vec::new();
+    let mut texts = Vec::new();
     for (before, after) in taken_over(case) {
-        warnings.push(Hint::text(other_owner(before)));
+        texts.push(other_owner(before));
+        let name = &after.name;
+        let is_unused = |cluster: &&Cluster| cluster.queue == *name && !is_used(case.survey, cluster);
+        if case.set.iter().any(|cluster| is_unused(&cluster)) {
+            texts.push(format!("nothing shows that a Karpenter uses queue `{name}`"));
+        }
+        let messages = case.survey.depth(name).map_or(0, |depth| depth.messages());
+        if messages > 0 && before.retention <= after.retention {
+            texts.push(format!(
+                "messages wait in queue `{name}` (about {messages}): whatever reads it receives them"
+            ));
+        }
         let senders = after.policy.as_ref().map(other_senders).unwrap_or_default();
         if !senders.is_empty() {
-            warnings.push(Hint::text(format!(
-                "queue `{}` keeps its senders ({}) and is not locked: events arrive from its old rules and from the router. \
-                 When the old rules are removed, pass --drop-old-senders",
-                after.name,
+            texts.push(format!(
+                "queue `{name}` keeps its senders ({}): events arrive from its old rules and from the router. When the old \
+                 rules are removed, pass --drop-old-senders",
                 listed(&senders)
-            )));
+            ));
         }
-        if let Some(Fact::Unreadable(fault)) = case.survey.dead_letter_sources.get(&before.name) {
-            warnings.push(Hint::text(format!(
-                "unknown whether other queues redrive into queue `{}`: {fault}",
-                before.name
-            )));
+        if let Some(Fact::Unreadable(fault)) = case.survey.dead_letter_sources.get(name) {
+            texts.push(format!(
+                "unknown whether other queues redrive into queue `{name}`: {fault}"
+            ));
         }
     }
-    let hands_back = |change: &&Change| {
-        let before = change.before.as_ref().and_then(Resource::as_queue);
-        change.action == Action::Update && before.is_some() && change.after.as_ref().is_some_and(has_left)
-    };
-    let has_left = case
-        .plan
-        .changes
-        .iter()
-        .filter(hands_back)
-        .filter(|_| !case.target.is_check());
-    warnings.extend(has_left.map(|change| {
-        Hint::text(format!(
-            "{} was adopted, and is handed back, not deleted: the router stops delivering to it. If Karpenter still reads it, \
-             restore its old rules and the old permission of the controller role first. To delete it instead, pass \
-             --delete-adopted",
-            change.id
-        ))
+    let left = updated(case).filter(|(_, after)| !after.tags.has_any_of_kibus());
+    texts.extend(left.flat_map(|(before, after)| handing_back(&case.survey.scope, before, after)));
+    texts.extend(case.not_created.iter().map(|id| {
+        format!(
+            "the policy of {id} does not say that kibus created it, so it is not deleted: run bootstrap-hub first, which \
+             restores the policy, or delete the queue by hand"
+        )
     }));
-    warnings
+    texts.into_iter().map(Hint::text).collect()
 }
 
-/// The adopted queues that keep their senders.
+/// What a person should know about a queue that is handed back.
+fn handing_back(scope: &Scope, before: &Queue, after: &Queue) -> Vec<String> {
+    let name = &after.name;
+    if before.origin(scope).is_none() {
+        return vec![format!(
+            "the policy of queue `{name}` does not say that kibus created it, so it is not deleted: only the tags of kibus are \
+             removed, and the router stops delivering to it"
+        )];
+    }
+    let encryption = after.encryption.key().unwrap_or("SSE-SQS");
+    let mut texts = vec![format!(
+        "queue `{name}` was adopted, and is handed back, not deleted: the router stops delivering to it. It keeps the settings of \
+         kibus: its retention is {}, its encryption {encryption}, and no queue may redrive into it",
+        duration_text(after.retention.into())
+    )];
+    let senders = after.policy.as_ref().map(other_senders).unwrap_or_default();
+    texts.push(match senders.is_empty() {
+        true => format!(
+            "no rule may send to queue `{name}` any more. If Karpenter still reads it, first restore the policy that lets \
+             `events.amazonaws.com` send, its old rules, and the old permission of the controller role"
+        ),
+        false => "if Karpenter still reads it, first restore its old rules and the old permission of the controller role".to_owned(),
+    });
+    texts
+}
+
+/// The adopted queues whose owners' policies let others send, or allow more.
 pub(super) fn findings(case: &Case<'_>) -> Vec<Finding> {
     let queues = case.desired.resources().filter_map(Resource::as_queue);
     let findings = queues.filter_map(|queue| {
-        let senders = other_senders(queue.policy.as_ref()?);
+        let policy = queue.policy.as_ref()?;
+        let (senders, permissions) = (other_senders(policy), other_permissions(policy));
         let cluster = queue.tags.cluster_of(&case.survey.scope.bus)?;
-        (!senders.is_empty()).then(|| finding::old_senders(queue.name.clone(), cluster, &senders))
+        let has_some = !senders.is_empty() || !permissions.is_empty();
+        has_some.then(|| finding::old_senders(queue.name.clone(), cluster, &senders, &permissions))
     });
     findings.collect()
 }
 
-/// Whether a desired queue is no longer one of the bus.
-fn has_left(queue: &Resource) -> bool {
-    queue.tags().is_some_and(|tags| !tags.has_any_of_kibus())
+/// The clusters whose queues have tags of the bus and no statement of kibus, and those that fell off the bus: a policy of kibus,
+/// on the queue or on a role, says that the queue is of it, and the tags do not.
+pub(super) fn lost_queues(survey: &Survey, target: &Target) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let left = orphan::with_queue(survey);
+    for (cluster, queue) in survey.only_tagged().into_iter().filter(|(name, _)| target.checks(name)) {
+        let fix = match Standing::of(&survey.scope, queue) {
+            Standing::OfBus(bus) => Fix::Advice(Hint::command(
+                format!("its lock says that it is of bus `{bus}`; to remove the tags of this bus:"),
+                Invocation::kibus(format!("remove-cluster {cluster}")),
+            )),
+            _ => restore(survey, queue, Some(&cluster), left.get(&cluster)),
+        };
+        findings.push(finding::only_tagged(queue.name.clone(), cluster, fix));
+    }
+    let named = known_queues(survey);
+    let mut fallen: BTreeMap<QueueName, (&Queue, Option<ClusterName>)> = BTreeMap::new();
+    for queue in survey.observed.resources().filter_map(Resource::as_queue) {
+        if is_of_bus(&survey.scope, queue) && !survey.scope.hub_queues().contains(&queue.name) {
+            fallen.insert(queue.name.clone(), (queue, cluster_of(survey, queue)));
+        }
+    }
+    for cluster in left.keys() {
+        if let Some(queue) = survey.observed.queue(survey.cluster_queue(cluster)) {
+            fallen.insert(queue.name.clone(), (queue, Some(cluster.clone())));
+        }
+    }
+    fallen.retain(|name, (queue, _)| !named.contains(name) && !queue.tags.being_deleted(survey.now));
+    for (name, (queue, cluster)) in fallen {
+        if target.checks_queue(cluster.as_ref()) {
+            let role = cluster.as_ref().and_then(|cluster| left.get(cluster));
+            let fix = match (Standing::of(&survey.scope, queue), &cluster, role) {
+                (Standing::OfBus(bus), Some(cluster), Some(role)) if queue.origin(&survey.scope).is_none() => {
+                    left_behind(&survey.scope, &bus, cluster, role)
+                }
+                _ => restore(survey, queue, cluster.as_ref(), role),
+            };
+            let other = queue.tags.get(BUS).filter(|bus| *bus != survey.scope.bus.as_str());
+            findings.push(finding::fallen(name, cluster, other, fix));
+        }
+    }
+    findings
+}
+
+/// The queues that need no finding of a lost queue: those of clusters, and those that are only tagged.
+fn known_queues(survey: &Survey) -> BTreeSet<QueueName> {
+    let clusters = survey.clusters().into_keys().map(|name| survey.cluster_queue(&name));
+    let tagged = survey.only_tagged().into_values().map(|queue| queue.name.clone());
+    clusters.chain(tagged).collect()
+}
+
+/// Whether the policy of a queue says that it is of this bus, as far as its tags do not contradict.
+fn is_of_bus(scope: &Scope, queue: &Queue) -> bool {
+    let is_locked = || queue.policy.as_ref().and_then(|policy| bus_of_lock(scope, policy)) == Some(scope.bus.clone());
+    let is_tagged = queue.tags.get(BUS).is_none_or(|bus| bus == scope.bus.as_str());
+    queue.origin(scope).is_some() && (is_tagged || is_locked())
+}
+
+/// The cluster that a queue of the bus has its name from; `None` if the name was cut.
+fn cluster_of(survey: &Survey, queue: &Queue) -> Option<ClusterName> {
+    let prefix = survey.queue_prefix();
+    let cluster: ClusterName = queue.name.as_str().strip_prefix(prefix.as_str())?.parse().ok()?;
+    (survey.cluster_queue(&cluster) == queue.name).then_some(cluster)
+}
+
+/// What to do about a policy of this bus on a role, for a queue that another bus serves.
+fn left_behind(scope: &Scope, bus: &BusName, cluster: &ClusterName, role: &RoleName) -> Fix {
+    let (role, policy) = (quoted(role.as_str()), scope.controller_policy(cluster));
+    Fix::Advice(Hint::command(
+        format!(
+            "if cluster `{cluster}` has moved to bus `{bus}`, delete the policy that this bus has left on the role:"
+        ),
+        format!("aws iam delete-role-policy --role-name {role} --policy-name {policy}"),
+    ))
+}
+
+/// How to restore the tags of a queue. With the tag of another bus or cluster, the operator's document may not allow it.
+fn restore(survey: &Survey, queue: &Queue, cluster: Option<&ClusterName>, role: Option<&RoleName>) -> Fix {
+    let scope = &survey.scope;
+    let Some(cluster) = cluster else {
+        return Fix::Advice(Hint::command(
+            "add the cluster of this queue again:",
+            Invocation::kibus("add-cluster NAME"),
+        ));
+    };
+    let contradicts = |key: &str, value: &str| queue.tags.get(key).is_some_and(|tag| tag != value);
+    if contradicts(BUS, scope.bus.as_str()) || contradicts(CLUSTER, cluster.as_str()) {
+        let (url, bus, region) = (scope.queue_url(None, &queue.name), &scope.bus, &scope.region);
+        return Fix::Advice(Hint::command(
+            format!(
+                "if it is of this bus: an operator of bus `{bus}` may not change a queue with the tag of another bus. Someone \
+                 who may tag every queue runs:"
+            ),
+            format!(
+                "aws sqs tag-queue --queue-url {url} --tags kibus:bus={bus},kibus:cluster={cluster} --region {region}"
+            ),
+        ));
+    }
+    let adopt = if queue.origin(&survey.scope).is_none() {
+        " --adopt"
+    } else {
+        ""
+    };
+    let role = match role {
+        Some(role) => format!("--controller-role {}", quoted(role.as_str())),
+        None => "--no-controller-role".to_owned(),
+    };
+    Fix::Command(Invocation::kibus(format!("add-cluster {cluster}{adopt} {role}")))
 }
 
 /// What a person should know about the tool that created a queue.

@@ -15,7 +15,7 @@ use crate::model::probe::Probed;
 use crate::model::resource::ResourceId;
 use crate::model::status::VersionState;
 use crate::plan::Refusal;
-use crate::plan::finding::{self, Finding, FindingCode, Subject, Traffic};
+use crate::plan::finding::{self, Finding, FindingCode, Severity, Subject, Traffic};
 use crate::survey::Survey;
 
 /// The queues that are read again, of the hub and of the clusters that are checked: a message may just have arrived. What
@@ -45,6 +45,10 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
     let scope = &survey.scope;
     let by_queue = clusters::kept_by_queue(survey, target);
     let mut findings = orphans(survey, target);
+    // Without the settings, which queues are those of clusters is not known.
+    if survey.settings().is_some() {
+        findings.extend(adoption::lost_queues(survey, target));
+    }
     findings.extend(missing(survey, target, &findings)?);
     let absent_roles = absent_roles(survey);
     findings.extend(finding::changed(scope, &case.plan, refusals, &absent_roles, survey.now));
@@ -109,12 +113,12 @@ fn orphans(survey: &Survey, target: &Target) -> Vec<Finding> {
 }
 
 /// Findings for other clusters that are not registered, but of which some resource exists.
-fn missing(survey: &Survey, target: &Target, orphans: &[Finding]) -> Result<Vec<Finding>, Blocked> {
+fn missing(survey: &Survey, target: &Target, known: &[Finding]) -> Result<Vec<Finding>, Blocked> {
     if survey.discovered.fault().is_some() {
         return Ok(Vec::new());
     }
     let mut unregistered = names::unregistered(survey, &target.kept());
-    unregistered.retain(|name| orphans.iter().all(|orphan| orphan.cluster.as_ref() != Some(name)));
+    unregistered.retain(|name| known.iter().all(|finding| finding.cluster.as_ref() != Some(name)));
     let exists = |name: &ClusterName| names::leaves_traces(survey, name);
     let (exist, unknown): (BTreeSet<_>, BTreeSet<_>) = unregistered.into_iter().partition(exists);
     names::all_known(survey, &unknown)?;
@@ -139,7 +143,8 @@ fn traffic(survey: &Survey, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<
     finding::traffic(&survey.scope, &traffic, by_queue)
 }
 
-/// Who else sends to the queues of clusters. While rules send to an adopted queue, they are what has to go first.
+/// Who else sends to the queues of clusters. While rules send to an adopted queue, they are what has to go first; a sender
+/// that is no rule is reported with them.
 fn senders(case: &Case<'_>, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<Finding> {
     let rules = duplicate_rule::by_queue(case.survey, by_queue);
     let mut findings = adoption::findings(case);
@@ -151,7 +156,7 @@ fn senders(case: &Case<'_>, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<
         Some(finding::duplicate_rules(queue.clone(), cluster, rules, keeps_senders))
     });
     let duplicates: Vec<Finding> = duplicates.collect();
-    findings.retain(|finding| !rules.keys().any(|queue| has(queue, finding)));
+    findings.retain(|finding| finding.severity < Severity::Warning || !rules.keys().any(|queue| has(queue, finding)));
     findings.extend(duplicates);
     findings
 }

@@ -46,7 +46,7 @@ impl Controller {
         Self {
             cluster: cluster.name.clone(),
             queue: cluster.queue.clone(),
-            version: cluster.options.karpenter_version,
+            version: cluster.karpenter_version,
         }
     }
 }

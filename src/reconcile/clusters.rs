@@ -12,7 +12,6 @@ use crate::model::controller_role::similar;
 use crate::model::fact::Fact;
 use crate::model::inventory::{Desired, Observed, Reading};
 use crate::model::name::{ClusterName, QueueName, RoleName};
-use crate::model::options::ClusterOptions;
 use crate::model::resource::ResourceId;
 use crate::model::settings::Settings;
 use crate::model::tags::Tags;
@@ -120,9 +119,7 @@ pub(super) fn set(survey: &Survey, target: &Target, hub: &Settings) -> Result<Ve
                 continue;
             }
         };
-        let saved = survey.saved_tags(name).map(ClusterOptions::saved);
-        let options = adoption::options(survey, name, setting.options.clone(), saved.unwrap_or_default());
-        clusters.push(adoption::cluster(survey, hub, name.clone(), role, options));
+        clusters.push(adoption::set(survey, hub, name, role, setting));
     }
     if !missing.is_empty() {
         return Err(Blocked::NoSuchRoles(missing));
@@ -152,7 +149,12 @@ pub(super) fn compared(
     for name in saved.keys().chain(target.removed().into_keys()) {
         observed.extend(of_cluster(survey, name, None));
     }
-    if !target.delete_adopted && !target.is_check() {
+    if removes_all {
+        for name in survey.only_tagged().into_keys() {
+            observed.extend(of_cluster(survey, &name, None));
+        }
+    }
+    if !target.is_check() {
         desired.extend(adoption::handed_back(survey, &observed));
     }
     if removes_all {
@@ -162,8 +164,7 @@ pub(super) fn compared(
         }
     } else {
         for (name, tags) in saved {
-            let (role, options) = (tags.controller_role(), ClusterOptions::saved(tags));
-            let cluster = adoption::cluster(survey, hub, name, role, options);
+            let cluster = adoption::registered(survey, hub, name, tags.controller_role());
             desired.extend(cluster.desired(scope, hub));
         }
     }

@@ -4,21 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::event_rule::EventRule;
 use crate::model::name::{ClusterName, QueueName, RuleName};
-use crate::model::resource::Rule;
 use crate::model::rule_pattern::RulePattern;
-use crate::model::signal::Signal;
 use crate::survey::Survey;
 
-/// The rules whose targets tell whether they are such rules: enabled, with events of Karpenter, and not of this bus.
+/// The rules whose targets tell whether they are such rules: enabled, and with events of Karpenter. Those of this
+/// bus are among them: whether a rule sends to the hub queue is said by its targets.
 pub(super) fn to_read(survey: &Survey) -> BTreeSet<RuleName> {
     let all = survey.event_rules.all.present().into_iter().flatten();
-    let own: BTreeSet<RuleName> = Signal::ALL
-        .into_iter()
-        .map(|signal| survey.scope.rule(signal))
-        .collect();
     let is_candidate = |rule: &&EventRule| {
         let pattern = rule.pattern.as_ref().map(RulePattern::of).unwrap_or_default();
-        rule.enabled && !pattern.signals.is_empty() && !own.contains(&rule.name)
+        rule.enabled && !pattern.signals.is_empty()
     };
     all.filter(is_candidate).map(|rule| rule.name.clone()).collect()
 }
@@ -35,7 +30,7 @@ pub(super) fn by_queue(
             let queue = clusters
                 .keys()
                 .find(|queue| survey.scope.queue_arn(queue) == target.arn);
-            if let Some(queue) = queue.filter(|_| target.id != Rule::TARGET_ID) {
+            if let Some(queue) = queue {
                 found.entry(queue.clone()).or_default().insert(rule.clone());
             }
         }

@@ -17,6 +17,7 @@ const OF_PLAN: &[fn(&Case<'_>) -> Vec<Refusal>] = &[
     key_of_another_region,
     too_little_concurrency,
     unsafe_changes,
+    queues_of_others,
     unfit_queues,
     full_role,
     role_that_only_a_tag_names,
@@ -114,13 +115,18 @@ fn unsafe_changes(case: &Case<'_>) -> Vec<Refusal> {
     };
     let may_downgrade = case.target.setting().is_some_and(|setting| setting.allow_downgrade);
     let mut refusals = plan::check(&case.survey.scope, &case.plan, owners);
-    let taken_over = adoption::may_take_over(case);
+    let judged = adoption::judged(case);
     refusals.retain(|refusal| match refusal {
         Refusal::OlderRouter { .. } => !may_downgrade,
-        Refusal::NotManaged { id, .. } => !taken_over.contains(id),
+        Refusal::NotManaged { id, .. } => !judged.contains(id),
         _ => true,
     });
     refusals
+}
+
+/// Queues of clusters that are not of this bus, and are not taken over, or not completely.
+fn queues_of_others(case: &Case<'_>) -> Vec<Refusal> {
+    adoption::queues_of_others(case)
 }
 
 /// Adopted queues whose messages would be lost, or that others redrive into.
@@ -183,9 +189,8 @@ mod tests {
     fn add(names: &[&str]) -> Target {
         let setting = ClusterSetting {
             role: RoleOption::Unmanaged,
-            options: Default::default(),
-            show_settings: false,
             asks_eks: true,
+            ..ClusterSetting::default()
         };
         Target::add(names.iter().map(|name| name.parse().unwrap()), &setting)
     }

@@ -45,7 +45,7 @@ pub use needs::needs;
 pub use role_search::SavedRoles;
 pub use router_code::{ArchiveNeed, END_ROLLBACK, OfferedRouter};
 pub use second_source::{Grant, PolicyKind, SecondSource, SecondSources, Unseen};
-pub use target::{ClusterSetting, ClusterTarget, HubSetting, HubTarget, Others, RoleOption, Target};
+pub use target::{Adopt, ClusterSetting, ClusterTarget, HubSetting, HubTarget, Others, RoleOption, Target};
 
 use crate::error::Hint;
 use crate::model::cluster::Cluster;
@@ -126,6 +126,8 @@ struct Case<'a> {
     observed: Observed,
     /// What has a name of a bus or a cluster that is removed, and is managed by something else.
     not_managed: Vec<ResourceId>,
+    /// The queues of a hub that is removed whose policies do not say that kibus created them.
+    not_created: Vec<ResourceId>,
     roles: RoleCheck,
     plan: Plan,
 }
@@ -152,6 +154,10 @@ impl<'a> Case<'a> {
             HubTarget::Remove => inventory::take_not_managed(&survey.scope, &mut observed),
             _ => adoption::take_left_behind(survey, target, &mut observed),
         };
+        let not_created = match target.hub {
+            HubTarget::Remove => adoption::take_not_created(survey, &mut observed),
+            _ => Vec::new(),
+        };
         let roles = controllers::check(survey, target, &set, &desired);
         Ok(Self {
             plan: plan::plan(&survey.scope, &desired, &observed),
@@ -164,6 +170,7 @@ impl<'a> Case<'a> {
             desired,
             observed,
             not_managed,
+            not_created,
             roles,
         })
     }

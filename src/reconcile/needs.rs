@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 
 use super::target::{HubTarget, Others, RoleOption, Target};
-use super::{clusters, duplicate_rule, eks_query, hub, key, names, orphan, redrive, role_search, second_source};
+use super::{
+    adoption, clusters, duplicate_rule, eks_query, hub, key, names, orphan, redrive, role_search, second_source,
+};
 use crate::model::cluster::Cluster;
 use crate::model::controller_role::usual_names;
 use crate::model::fact::Fact;
@@ -58,7 +60,7 @@ fn first(target: &Target) -> Query {
         function_mappings: target.is_check(),
         function_permissions: target.plans_hub(),
         dropped_clusters: target.is_check() && target.others == Others::Keep,
-        event_rules: target.is_check(),
+        event_rules: target.is_check() || target.adopting().next().is_some(),
         new_prefix: target
             .setting()
             .and_then(|setting| setting.options.queue_prefix.clone()),
@@ -154,6 +156,7 @@ fn of_set_clusters(target: &Target, survey: &Survey, hub: &Settings, query: &mut
     let adopted = target.adopting().map(|name| survey.cluster_queue(name));
     let exists = |queue: &QueueName| survey.observed.queue(queue.clone()).is_some();
     query.dead_letter_sources.extend(adopted.filter(exists));
+    query.rule_targets.extend(adoption::rules_to_read(survey, target));
 }
 
 /// What tells whether names that are not registered are of earlier clusters.

@@ -1,6 +1,6 @@
 //! Policies of kibus on controller roles whose cluster queue is missing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::inventory::roles_of;
 use crate::error::Hint;
@@ -89,6 +89,28 @@ pub(super) fn strays(survey: &Survey) -> Vec<Stray> {
         }
     }
     strays
+}
+
+/// The clusters that a policy of kibus on a role names and that are not registered, although their queues exist.
+pub(super) fn with_queue(survey: &Survey) -> BTreeMap<ClusterName, RoleName> {
+    let clusters = survey.clusters();
+    let mut found = BTreeMap::new();
+    for (role, policies) in &survey.roles {
+        for policy in policies
+            .present()
+            .into_iter()
+            .flat_map(|policies| policies.documents.values())
+        {
+            let is_ours = policy.document().is_some_and(|document| policy::all_ours(&document));
+            if let Some((cluster, queue)) = cluster_of(survey, policy).filter(|_| is_ours)
+                && survey.observed.queue(queue).is_some()
+                && !clusters.contains_key(&cluster)
+            {
+                found.insert(cluster, role.clone());
+            }
+        }
+    }
+    found
 }
 
 /// Whether a policy belongs to a bus whose name begins like this one and its Region: bus `a` in `us-west-2` also

@@ -1,13 +1,11 @@
 //! What an intent says besides its changes: the message if there are none, the steps before and after, the clusters.
 
 use super::target::{ClusterSetting, HubTarget, Others, RoleOption};
-use super::{Blocked, Case, ClusterSummary, Controller, NextStep, adoption, cluster, live_version, router_code};
+use super::{Blocked, Case, ClusterSummary, Controller, NextStep, cluster, live_version, router_code};
 use crate::error::{Hint, Invocation};
-use crate::model::cluster::Cluster;
-use crate::model::karpenter::KarpenterVersion;
 use crate::model::name::ClusterName;
-use crate::model::options::ClusterOptions;
 use crate::model::policy;
+use crate::model::queue_policy::QueueOrigin;
 use crate::model::resource::{QueueField, ResourceId};
 use crate::model::tags::Tags;
 use crate::plan::{Action, Change};
@@ -57,7 +55,7 @@ pub(super) fn next(case: &Case<'_>) -> Vec<NextStep> {
     }
     let controllers: Vec<Controller> = case.set.iter().map(Controller::of).collect();
     if settings.values().any(|setting| changes_settings(case, setting)) {
-        next.extend(policies_to_attach(case));
+        next.extend(policy_to_attach(case));
         next.push(NextStep::ConfigureKarpenter(controllers));
     } else {
         next.push(NextStep::RemindOfSettings(controllers));
@@ -100,35 +98,31 @@ fn changes_settings(case: &Case<'_>, setting: &ClusterSetting) -> bool {
             && change.cluster.is_some()
     };
     setting.show_settings
-        || setting.options.karpenter_version.is_some()
+        || setting.karpenter_version.is_some()
         || setting.role == RoleOption::Unmanaged
         || case.plan.changes.iter().any(new_queue)
 }
 
-/// The policies that controller roles need where kibus does not manage one. Clusters with the same policy share it.
-fn policies_to_attach(case: &Case<'_>) -> Vec<NextStep> {
-    let asks = |cluster: &&Cluster| {
-        let version = cluster.options.karpenter_version;
-        version.is_some_and(KarpenterVersion::asks_queue_attributes)
-    };
+/// The policy that controller roles need where kibus does not manage one. The clusters share it.
+fn policy_to_attach(case: &Case<'_>) -> Option<NextStep> {
     let unmanaged = case.set.iter().filter(|cluster| cluster.controller_role.is_none());
-    let (asking, others): (Vec<_>, Vec<_>) = unmanaged.partition(asks);
-    let attach = |(asks, clusters): (bool, Vec<&Cluster>)| {
-        let queue = &clusters.first()?.queue;
-        Some(NextStep::AttachPolicy {
-            policy: policy::controller(&case.survey.scope, queue, asks, case.after.options.key()),
-            clusters: clusters.into_iter().map(Controller::of).collect(),
-        })
-    };
-    [(false, others), (true, asking)]
-        .into_iter()
-        .filter_map(attach)
-        .collect()
+    let clusters: Vec<Controller> = unmanaged.map(Controller::of).collect();
+    let queue = &clusters.first()?.queue;
+    Some(NextStep::AttachPolicy {
+        policy: policy::controller(&case.survey.scope, queue, case.after.options.key()),
+        clusters,
+    })
 }
 
 /// The controllers that must stop using their queues first: of the clusters whose queues are deleted.
 pub(super) fn release(case: &Case<'_>) -> Vec<Controller> {
-    removed(case, |tags| case.target.delete_adopted || !adoption::is_adopted(tags))
+    let survey = case.survey;
+    let mut removed = removed(case, |_| true);
+    removed.retain(|controller| {
+        let queue = survey.observed.queue(controller.queue.clone());
+        queue.is_some_and(|queue| queue.origin(&survey.scope) == Some(QueueOrigin::Created))
+    });
+    removed
 }
 
 /// The controllers of the clusters that are removed and whose queues have such tags.
@@ -136,8 +130,7 @@ fn removed(case: &Case<'_>, has: impl Fn(&Tags) -> bool) -> Vec<Controller> {
     let controller = |(cluster, tags): (ClusterName, &Tags)| Controller {
         queue: case.survey.cluster_queue(&cluster),
         cluster,
-        // An invalid saved version counts as unknown: it only affects the printed settings.
-        version: ClusterOptions::saved(tags).karpenter_version,
+        version: tags.karpenter_version(),
     };
     let clusters = case.survey.clusters().into_iter();
     let removed = clusters.filter(|(name, tags)| !case.target.wants(name) && has(tags));

@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::OfferedRouter;
 use crate::model::controller_role::RoleTemplate;
+use crate::model::karpenter::KarpenterVersion;
 use crate::model::name::ClusterName;
-use crate::model::options::{ClusterOptions, HubOptions};
+use crate::model::options::HubOptions;
+use crate::model::tags::Tags;
 
 /// A target for one hub.
 #[derive(Clone, Debug)]
@@ -16,8 +18,6 @@ pub struct Target {
     pub clusters: BTreeMap<ClusterName, ClusterTarget>,
     /// The clusters that are not named.
     pub others: Others,
-    /// Whether the adopted queues of removed clusters are deleted. Else they are handed back.
-    pub delete_adopted: bool,
 }
 
 /// The target for a hub.
@@ -65,21 +65,40 @@ pub enum ClusterTarget {
 }
 
 /// A cluster that is set.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ClusterSetting {
     pub role: RoleOption,
-    /// The options that are given.
-    pub options: ClusterOptions,
+    pub adopt: Adopt,
+    /// Whether an adopted queue loses the statements of its owner that allow something.
+    pub drop_old_senders: bool,
+    /// The user's tags to add to the queue, or to change.
+    pub tags: Tags,
+    /// The keys of the tags to remove from the queue.
+    pub untag: BTreeSet<String>,
+    /// Else the version that the queue's tag has.
+    pub karpenter_version: Option<KarpenterVersion>,
     /// Whether the Karpenter settings are shown even if they have not changed.
     pub show_settings: bool,
     /// Whether EKS is asked about the cluster when it is registered for the first time.
     pub asks_eks: bool,
 }
 
+/// Whether a queue that another tool created is taken over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Adopt {
+    #[default]
+    No,
+    /// If something shows that a Karpenter uses it.
+    IfUsed,
+    /// Whatever uses it.
+    Unproven,
+}
+
 /// The option for a controller role.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RoleOption {
     /// Not set: the saved role, else the one that EKS and trust policies show, else the one with a usual name.
+    #[default]
     Search,
     /// This role, or this pattern of names.
     Named(RoleTemplate),
@@ -144,16 +163,10 @@ impl Target {
         }
     }
 
-    /// This target, where the adopted queues of removed clusters are deleted or handed back.
-    #[must_use]
-    pub fn with_delete_adopted(self, delete_adopted: bool) -> Self {
-        Self { delete_adopted, ..self }
-    }
-
     /// The clusters whose queues are to be taken over.
     pub(super) fn adopting(&self) -> impl Iterator<Item = &ClusterName> {
         let set = self.set().into_iter();
-        set.filter_map(|(name, setting)| (setting.options.adopt == Some(true)).then_some(name))
+        set.filter_map(|(name, setting)| (setting.adopt != Adopt::No).then_some(name))
     }
 
     /// Whether the target says what should be as it is, so that differences are findings and nothing is changed.
@@ -186,7 +199,6 @@ impl Target {
             hub,
             clusters: BTreeMap::new(),
             others,
-            delete_adopted: false,
         }
     }
 
@@ -195,7 +207,6 @@ impl Target {
             hub: HubTarget::Leave,
             clusters: names.into_iter().map(|name| (name, each.clone())).collect(),
             others: Others::Leave,
-            delete_adopted: false,
         }
     }
 
@@ -242,6 +253,11 @@ impl Target {
     /// Whether a registered cluster is checked.
     pub(super) fn checks(&self, cluster: &ClusterName) -> bool {
         self.others == Others::Keep || matches!(self.clusters.get(cluster), Some(ClusterTarget::Keep))
+    }
+
+    /// Whether a queue is checked that is of this cluster, or of one that is not known.
+    pub(super) fn checks_queue(&self, cluster: Option<&ClusterName>) -> bool {
+        cluster.map_or(self.others == Others::Keep, |cluster| self.checks(cluster))
     }
 
     /// Whether a cluster that exists is wanted afterwards.

@@ -61,7 +61,7 @@ fn survey_marked(options: HubOptions, marked: &[&str], since: u64) -> Survey {
     }
     let role = Some(ROLE.parse().unwrap());
     let name = "base".parse().unwrap();
-    let base = Cluster::new(&scope(), &hub::default_queue_prefix(), name, role, Default::default());
+    let base = Cluster::new(&scope(), &hub::default_queue_prefix(), name, role);
     let mut resources = Hub::new(&scope(), options.clone(), code()).desired();
     resources.extend(base.desired(&scope(), &options.into()));
     for mut resource in resources.resources().cloned() {
@@ -107,9 +107,8 @@ fn add() -> Target {
 pub(super) fn add_with(role: RoleOption) -> Target {
     let setting = ClusterSetting {
         role,
-        options: Default::default(),
-        show_settings: false,
         asks_eks: true,
+        ..ClusterSetting::default()
     };
     Target::add(["base".parse().unwrap()], &setting)
 }

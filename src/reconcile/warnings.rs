@@ -6,6 +6,7 @@ use crate::error::{Hint, Invocation};
 use crate::iam::grants::other_senders;
 use crate::model::duration::duration_text;
 use crate::model::fault::Fault;
+use crate::model::name::RoleName;
 use crate::model::resource::QueueField;
 use crate::plan::finding;
 use crate::plan::{Action, Change};
@@ -191,9 +192,11 @@ fn earlier_clusters(case: &Case<'_>) -> Vec<Hint> {
         Others::Keep => false,
         Others::Leave => return Vec::new(),
     };
+    let with_queue = orphan::with_queue(case.survey);
+    let is_finding = |role: &RoleName| case.target.is_check() && with_queue.values().any(|with| with == role);
     let strays = orphan::strays(case.survey)
         .into_iter()
-        .filter(|stray| stray.orphan.is_none());
+        .filter(|stray| stray.orphan.is_none() && !is_finding(&stray.role));
     let unknown = strays.map(|stray| {
         let (role, policy) = (stray.role, stray.policy);
         let ending = if deletes { "; it is not deleted" } else { "" };

@@ -24,7 +24,7 @@ use crate::model::inventory::{Observed, Reading};
 use crate::model::name::{BusName, ClusterName, KmsKey, QueueName, QueuePrefix, RoleName};
 use crate::model::options::HubOptions;
 use crate::model::probe::Probed;
-use crate::model::resource::{FunctionMapping, FunctionPermission, FunctionSettings, Resource, ResourceId};
+use crate::model::resource::{FunctionMapping, FunctionPermission, FunctionSettings, Queue, Resource, ResourceId};
 use crate::model::router_handler::RouterHandler;
 use crate::model::scope::Scope;
 use crate::model::self_test::LiveTest;
@@ -246,10 +246,13 @@ impl Survey {
         Some(&queue.tags)
     }
 
-    /// The same, unless the queue is being deleted: what it has saved does not count.
+    /// The same, unless the queue is being deleted or its policy has no statement of kibus: what it has saved does not
+    /// count.
     #[must_use]
     pub fn saved_tags(&self, cluster: &ClusterName) -> Option<&Tags> {
-        self.queue_tags(cluster).filter(|tags| !tags.being_deleted(self.now))
+        let queue = self.observed.queue(self.cluster_queue(cluster))?;
+        let counts = queue.origin(&self.scope).is_some() && !queue.tags.being_deleted(self.now);
+        counts.then_some(&queue.tags)
     }
 
     /// The registered clusters among the queues that were read, with the tags of each queue.
@@ -260,19 +263,31 @@ impl Survey {
         clusters
     }
 
-    /// The clusters that have a queue, registered or being deleted. Kibus did not create a queue that has a cluster's tag
-    /// and another name.
+    /// The clusters that have a queue, registered or being deleted: one with the tags of the bus and a statement of kibus in
+    /// its policy. A tag alone makes no queue one of the bus.
     #[must_use]
     pub fn clusters(&self) -> BTreeMap<ClusterName, &Tags> {
-        let prefix = self.queue_prefix();
-        self.observed
-            .resources()
-            .filter_map(Resource::as_queue)
-            .filter_map(|queue| {
-                let cluster = queue.tags.cluster_of(&self.scope.bus)?;
-                (self.scope.cluster_queue(&prefix, &cluster) == queue.name).then_some((cluster, &queue.tags))
-            })
+        let ours = self.tagged().filter(|(_, queue)| queue.origin(&self.scope).is_some());
+        ours.map(|(cluster, queue)| (cluster, &queue.tags)).collect()
+    }
+
+    /// The clusters whose queues have the tags of the bus, and no statement of kibus in their policies.
+    #[must_use]
+    pub fn only_tagged(&self) -> BTreeMap<ClusterName, &Queue> {
+        let others = self.tagged().filter(|(_, queue)| queue.origin(&self.scope).is_none());
+        others
+            .filter(|(_, queue)| !queue.tags.being_deleted(self.now))
             .collect()
+    }
+
+    /// The queues with the tags of a cluster of the bus. Kibus did not create one that has another name.
+    fn tagged(&self) -> impl Iterator<Item = (ClusterName, &Queue)> {
+        let prefix = self.queue_prefix();
+        let queues = self.observed.resources().filter_map(Resource::as_queue);
+        queues.filter_map(move |queue| {
+            let cluster = queue.tags.cluster_of(&self.scope.bus)?;
+            (self.scope.cluster_queue(&prefix, &cluster) == queue.name).then_some((cluster, queue))
+        })
     }
 
     /// Every reading that failed, with its fault.

@@ -259,7 +259,8 @@ impl Survey {
         }
     }
 
-    /// Keeps of the queues that discovery has found those that belong to a cluster of this bus, or may.
+    /// Keeps of the queues that discovery has found those that belong to a cluster of this bus, or may, and those with a
+    /// statement of kibus, which may have lost their tags.
     fn take_discovered(&mut self, found: Option<Discovered>) {
         let Some((found, mut read)) = found else { return };
         self.discovered = found;
@@ -270,7 +271,8 @@ impl Survey {
                 ..
             })) => {
                 let cluster = queue.tags.cluster_of(&self.scope.bus);
-                cluster.is_some_and(|cluster| self.scope.cluster_queue(&prefix, &cluster) == queue.name)
+                queue.origin(&self.scope).is_some()
+                    || cluster.is_some_and(|cluster| self.scope.cluster_queue(&prefix, &cluster) == queue.name)
             }
             Ok(_) => false,
             Err(_) => true,

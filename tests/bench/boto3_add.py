@@ -21,7 +21,7 @@ def policy(statements, arn):
 
 def ensure_queue(cluster, name, arn):
     tls_only = {
-        "Sid": "KibusTlsOnly",
+        "Sid": "KibusCreated",
         "Effect": "Deny",
         "Principal": "*",
         "Action": "sqs:*",

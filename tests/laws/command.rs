@@ -2,12 +2,12 @@
 
 use kibus::apply::{Event, Listener, Outcome, apply};
 use kibus::model::name::ClusterName;
-use kibus::model::options::{ClusterOptions, HubOptions};
+use kibus::model::options::HubOptions;
 use kibus::model::resource::Code;
 use kibus::model::scope::Scope;
 use kibus::plan::{Change, Plan};
 use kibus::reconcile::{
-    Blocked, ClusterSetting, HubSetting, Intent, OfferedRouter, RoleOption, Target, needs, reconcile,
+    Adopt, Blocked, ClusterSetting, HubSetting, Intent, OfferedRouter, RoleOption, Target, needs, reconcile,
 };
 use kibus::survey::Survey;
 
@@ -95,13 +95,12 @@ impl Command {
             Self::Rollback => Target::rollback(None),
             Self::AddCluster(clusters, role) => Target::add(names(clusters), &cluster(*role)),
             Self::Adopt(name, role, drop_old_senders) => {
-                let options = ClusterOptions {
-                    adopt: Some(true),
-                    drop_old_senders: drop_old_senders.then_some(true),
-                    ..ClusterOptions::default()
+                let setting = ClusterSetting {
+                    adopt: Adopt::Unproven,
+                    drop_old_senders: *drop_old_senders,
+                    ..cluster(*role)
                 };
-                let cluster = cluster(*role);
-                Target::add(names(&[name]), &ClusterSetting { options, ..cluster })
+                Target::add(names(&[name]), &setting)
             }
             Self::RemoveCluster(clusters) => Target::remove(names(clusters), true),
             Self::Teardown => Target::teardown(),
@@ -128,9 +127,8 @@ pub(super) fn cluster(role: RoleFlag) -> ClusterSetting {
             RoleFlag::Role(role) => RoleOption::Named(role.parse().unwrap()),
             RoleFlag::None => RoleOption::Unmanaged,
         },
-        options: ClusterOptions::default(),
-        show_settings: false,
         asks_eks: true,
+        ..ClusterSetting::default()
     }
 }
 

@@ -167,13 +167,7 @@ pub(super) fn of_others() -> Desired {
 /// The queue of cluster `old`, as another tool creates it.
 fn queue_of_another_tool() -> Resource {
     let hub = HubOptions::default();
-    let cluster = Cluster::new(
-        &scope(),
-        &hub.queue_prefix(),
-        "old".parse().unwrap(),
-        None,
-        Default::default(),
-    );
+    let cluster = Cluster::new(&scope(), &hub.queue_prefix(), "old".parse().unwrap(), None);
     let desired = cluster.desired(&scope(), &hub.into());
     let mut queue = desired.resources().find_map(Resource::as_queue).unwrap().clone();
     queue.retention = 3600;

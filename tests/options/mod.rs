@@ -308,7 +308,7 @@ async fn a_tag_no_longer_set_is_removed_and_foreign_tags_stay() {
 }
 
 #[tokio::test]
-async fn cluster_options_follow_the_same_order_and_are_saved() {
+async fn cluster_options_follow_the_same_order_and_the_version_is_kept() {
     let bench = Bench::new().await;
     bench.role("KarpenterServiceAccount-base", None).await;
     bench.done(&["bootstrap-hub", "--yes"]);
@@ -345,7 +345,7 @@ async fn cluster_options_follow_the_same_order_and_are_saved() {
 
     let add: Vec<&str> = ["add-cluster", "base", "--yes"].into_iter().chain(flags).collect();
     bench.done(&add);
-    assert_eq!(dry(&[], &[]), (None, None), "the options are saved");
+    assert_eq!(dry(&[], &[]), (None, None), "role and version are kept");
     assert_eq!(
         dry(&[], &variables),
         (Some(json!("1.0.0")), Some(Value::Null)),

@@ -173,7 +173,7 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     operator
         .kibus("bootstrap-hub --yes --tag none --rebalance=false --reserved-concurrency none --permissions-boundary none --kms-key none")
         .await;
-    operator.kibus("add-cluster base --yes --tag none").await;
+    operator.kibus("add-cluster base --yes --untag team").await;
     operator.kibus("verify").await;
     account.deliver("kibus-hub-dlq", &json!("no event")).await;
     operator.kibus("dead-letters").await;
@@ -303,7 +303,7 @@ async fn a_queue_is_adopted_and_handed_back(operator: &mut Operator<'_>, sqs: &S
     let call = sqs.create_queue().queue_name("karpenter-adopted");
     let url = call.send().await.unwrap().queue_url.unwrap();
     operator
-        .kibus("add-cluster adopted --no-controller-role --adopt --yes")
+        .kibus("add-cluster adopted --no-controller-role --adopt=unproven --yes")
         .await;
     operator.kibus("remove-cluster adopted --yes").await;
     sqs.delete_queue().queue_url(url).send().await.unwrap();

@@ -285,7 +285,7 @@ fn every_document_agrees_with_the_service_authorization_reference() {
             let queue = scope.probe_queue();
             let mut documents = vec![
                 policy::router(&scope, &options.queue_prefix(), options.key()),
-                policy::controller(&scope, &queue, true, options.key()),
+                policy::controller(&scope, &queue, options.key()),
                 operator_policy::many_clusters(),
                 operator_policy::check(&scope),
                 operator_policy::eks(&scope),

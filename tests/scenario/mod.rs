@@ -111,6 +111,7 @@ scenarios! {
     killed
     killed_removal
     killed_teardown
+    lost_queues
     many_clusters
     marked_queues
     message_size

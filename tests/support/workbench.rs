@@ -7,7 +7,7 @@ use kibus::cloud::{Read, Waiting, Write};
 use kibus::model::cluster::Cluster;
 use kibus::model::hub::{Hub, default_queue_prefix};
 use kibus::model::inventory::{Desired, Observed, Reading};
-use kibus::model::options::{ClusterOptions, HubOptions};
+use kibus::model::options::HubOptions;
 use kibus::model::resource::{Code, Resource, ResourceId};
 use kibus::model::scope::Scope;
 use kibus::plan::{Op, diff, plan};
@@ -72,13 +72,7 @@ impl Bench {
             Code::of_archive("0.1.0", sha256(ARCHIVES[0])),
         );
         let mut desired = hub.desired();
-        let cluster = Cluster::new(
-            &self.scope,
-            &options.queue_prefix(),
-            "base".parse().unwrap(),
-            None,
-            ClusterOptions::default(),
-        );
+        let cluster = Cluster::new(&self.scope, &options.queue_prefix(), "base".parse().unwrap(), None);
         desired.extend(cluster.desired(&self.scope, &options.into()));
         desired
     }

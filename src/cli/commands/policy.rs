@@ -12,10 +12,9 @@ use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::{Ending, stages};
 use crate::error::{Error, Hint};
 use crate::iam::operator_policy;
-use crate::model::cluster::Cluster;
 use crate::model::document::Document;
 use crate::model::name::ClusterName;
-use crate::model::options::{ClusterOptions, HubOptions};
+use crate::model::options::HubOptions;
 use crate::model::policy::{self, KeyUse};
 use crate::model::resource::ResourceId;
 use crate::model::scope::Scope;
@@ -133,14 +132,9 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
         }
         Party::Controller { cluster, given } => {
             let known = known(&hubs, hub, given, OF_READERS).await?;
-            let (prefix, key) = (known.options.queue_prefix(), known.options.key());
-            let cluster = Cluster::new(&hub.scope, &prefix, cluster, None, ClusterOptions::default());
-            with_old_keys(
-                hub,
-                KeyUse::Receive,
-                &known,
-                cluster.controller_document(&hub.scope, key),
-            )
+            let queue = hub.scope.cluster_queue(&known.options.queue_prefix(), &cluster);
+            let document = policy::controller(&hub.scope, &queue, known.options.key());
+            with_old_keys(hub, KeyUse::Receive, &known, document)
         }
     };
     hub.ui.result(&document.pretty())?;

@@ -14,14 +14,10 @@ pub(in crate::cli) struct Args {
     /// Skip clusters that do not exist, without an error or a warning.
     #[arg(long)]
     ignore_missing: bool,
-    /// Delete adopted queues too, instead of handing them back.
-    #[arg(long)]
-    delete_adopted: bool,
     #[command(flatten)]
     consent: Consent,
 }
 
 pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
-    let target = Target::remove(args.names, args.ignore_missing).with_delete_adopted(args.delete_adopted);
-    change(hubs, target, args.consent).await
+    change(hubs, Target::remove(args.names, args.ignore_missing), args.consent).await
 }

@@ -7,14 +7,10 @@ use crate::reconcile::Target;
 /// Delete the hub and all resources that kibus manages for its clusters.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Args {
-    /// Delete adopted queues too, instead of handing them back.
-    #[arg(long)]
-    delete_adopted: bool,
     #[command(flatten)]
     consent: Consent,
 }
 
 pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
-    let target = Target::teardown().with_delete_adopted(args.delete_adopted);
-    change(hubs, target, args.consent).await
+    change(hubs, Target::teardown(), args.consent).await
 }

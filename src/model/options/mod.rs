@@ -4,7 +4,6 @@
 //! The doc comment of an option is its help on the command line, the name of its field is its flag and its key in the
 //! parameter.
 
-mod cluster_options;
 mod text;
 mod user_tags;
 mod value;
@@ -12,7 +11,6 @@ mod value;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use cluster_options::ClusterOptions;
 pub use user_tags::{UserTag, UserTags};
 pub use value::{Bounded, BoundedDuration, LogRetention, OrNone, OutOfBounds};
 

@@ -14,8 +14,8 @@ use crate::model::tags::{NAMESPACE, Tags};
 /// A tag as one types it: `KEY=VALUE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserTag {
-    key: String,
-    value: String,
+    pub key: String,
+    pub value: String,
 }
 
 impl FromStr for UserTag {

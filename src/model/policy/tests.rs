@@ -16,8 +16,8 @@ fn every_policy_of_kibus_is_recognized() {
     let scope = scope();
     let queue = scope.hub_queue();
     for (name, policy) in [
-        ("controller", controller(&scope, &queue, false, None)),
-        ("controller with a key", controller(&scope, &queue, true, Some(&key()))),
+        ("controller", controller(&scope, &queue, None)),
+        ("controller with a key", controller(&scope, &queue, Some(&key()))),
         ("router", router(&scope, &default_queue_prefix(), None)),
         (
             "router with a key",
@@ -68,7 +68,7 @@ fn a_controller_may_only_decrypt() {
     let queue = scope().hub_queue();
     let old = BTreeSet::from(["arn:aws:kms:us-west-2:111122223333:key/2".parse().unwrap()]);
     let policy = with_old_keys(
-        controller(&scope(), &queue, false, Some(&key())),
+        controller(&scope(), &queue, Some(&key())),
         KeyUse::Receive,
         &scope(),
         &old,
@@ -99,10 +99,7 @@ fn the_prefix_of_a_router_is_in_its_policy() {
         }
     }
     let queue = scope().cluster_queue(&default_queue_prefix(), &"base".parse().unwrap());
-    assert_eq!(
-        router_prefix(&scope(), &controller(&scope(), &queue, false, None)),
-        None
-    );
+    assert_eq!(router_prefix(&scope(), &controller(&scope(), &queue, None)), None);
 }
 
 #[test]
@@ -126,19 +123,9 @@ fn arns_are_of_the_partition_and_principals_are_not() {
 
 #[test]
 fn a_controller_reads_and_nothing_else() {
-    let actions =
-        |asks: bool| controller(&scope(), &scope().hub_queue(), asks, None).value()["Statement"][0]["Action"].clone();
+    let policy = controller(&scope(), &scope().hub_queue(), None);
     assert_eq!(
-        actions(false),
+        policy.value()["Statement"][0]["Action"],
         json!(["sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage"])
-    );
-    assert_eq!(
-        actions(true),
-        json!([
-            "sqs:DeleteMessage",
-            "sqs:GetQueueAttributes",
-            "sqs:GetQueueUrl",
-            "sqs:ReceiveMessage"
-        ])
     );
 }

@@ -9,7 +9,7 @@ use crate::model::fault::Fault;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Desired {
     resources: BTreeMap<ResourceId, Resource>,
-    /// The keys of user's tags that a resource should not have any more.
+    /// The keys of the user's tags to remove. Without them, kibus removes no tag of others.
     untagged: BTreeMap<ResourceId, BTreeSet<String>>,
 }
 
@@ -19,12 +19,12 @@ impl Desired {
         self.resources.insert(resource.id(), resource);
     }
 
-    /// Removes the tags with these keys from a resource, if it has them and they are not desired.
+    /// Removes the tags with these keys from a resource, unless it is desired with them.
     pub fn untag(&mut self, id: ResourceId, keys: impl IntoIterator<Item = String>) {
         self.untagged.entry(id).or_default().extend(keys);
     }
 
-    /// The keys of the tags that are removed from a resource.
+    /// The keys of the tags to remove from a resource.
     pub fn untagged(&self, id: &ResourceId) -> &BTreeSet<String> {
         static NONE: BTreeSet<String> = BTreeSet::new();
         self.untagged.get(id).unwrap_or(&NONE)
@@ -33,7 +33,9 @@ impl Desired {
     /// Adds all of another inventory.
     pub fn extend(&mut self, other: Self) {
         self.resources.extend(other.resources);
-        self.untagged.extend(other.untagged);
+        for (id, keys) in other.untagged {
+            self.untag(id, keys);
+        }
     }
 
     /// The resource of this id, if it is desired.

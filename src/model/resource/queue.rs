@@ -12,8 +12,7 @@ use crate::model::duration::duration_text;
 use crate::model::field::{FieldValue, Unit, fields};
 use crate::model::finding_code::FindingCode;
 use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix};
-use crate::model::policy::is_ours;
-use crate::model::queue_policy;
+use crate::model::queue_policy::{self, QueueOrigin};
 use crate::model::scope::{Scope, cut_with_hash, dns_suffix, fixed};
 use crate::model::tags::{CONTROLLER_ROLE, NAMESPACE, Tags};
 
@@ -126,20 +125,30 @@ pub struct Queue {
 }
 
 impl Queue {
+    /// How this bus came by the queue; `None` if its policy has no statement of kibus, or is locked for another bus.
+    #[must_use]
+    pub fn origin(&self, scope: &Scope) -> Option<QueueOrigin> {
+        let policy = self.policy.as_ref()?;
+        let is_of_other = queue_policy::bus_of_lock(scope, policy).is_some_and(|bus| bus != scope.bus);
+        QueueOrigin::of(policy).filter(|_| !is_of_other)
+    }
+
     /// Whether the queue has a tag or a statement of kibus, of whatever bus.
     #[must_use]
     pub fn has_anything_of_kibus(&self) -> bool {
-        let statements = self.policy.iter().flat_map(Document::statements);
-        self.tags.has_any_of_kibus() || statements.into_iter().any(is_ours)
+        self.tags.has_any_of_kibus() || self.policy.as_ref().and_then(QueueOrigin::of).is_some()
     }
 
-    /// The queue without what kibus has added: its tags, and its statements. Its settings stay.
+    /// The queue without what this bus has added: its tags, and its statements. Its settings stay.
     #[must_use]
-    pub fn handed_back(&self) -> Self {
+    pub fn handed_back(&self, scope: &Scope) -> Self {
         let tags = self.tags.0.iter().filter(|(key, _)| !key.starts_with(NAMESPACE));
         let tags = tags.map(|(key, value)| (key.clone(), value.clone()));
         Self {
-            policy: self.policy.as_ref().and_then(queue_policy::without_ours),
+            policy: match self.origin(scope) {
+                Some(_) => self.policy.as_ref().and_then(queue_policy::without_ours),
+                None => self.policy.clone(),
+            },
             tags: tags.collect(),
             ..self.clone()
         }

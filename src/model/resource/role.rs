@@ -8,7 +8,7 @@ use super::last;
 use super::particulars::Particulars;
 use crate::model::document::{Document, texts};
 use crate::model::field::{FieldName, fields};
-use crate::model::name::{PermissionsBoundary, RoleName, RolePath};
+use crate::model::name::{BusName, PermissionsBoundary, RoleName, RolePath};
 use crate::model::scope::{Scope, fixed};
 use crate::model::tags::Tags;
 
@@ -42,6 +42,12 @@ impl Scope {
     #[must_use]
     pub fn router_role(&self) -> RoleName {
         fixed(format!("{}-router-{}", self.bus, self.region))
+    }
+
+    /// The bus whose router has a role of this name.
+    #[must_use]
+    pub fn bus_of_router_role(&self, role: &str) -> Option<BusName> {
+        role.strip_suffix(&format!("-router-{}", self.region))?.parse().ok()
     }
 
     /// The ARN of a role with its path.

@@ -140,7 +140,6 @@ fn short_action(action: &str) -> &str {
         "sqs:ReceiveMessage" => "receive",
         "sqs:DeleteMessage" => "delete",
         "sqs:GetQueueUrl" => "get URL",
-        "sqs:GetQueueAttributes" => "get attributes",
         "kms:Decrypt" => "decrypt",
         other => other,
     }

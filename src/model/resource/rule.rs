@@ -81,6 +81,24 @@ impl Scope {
         fixed(format!("{}-{}", self.bus, signal.slug()))
     }
 
+    /// Whether a rule is one of a bus of kibus: by its name, and by its target, which is the hub queue of that bus.
+    #[must_use]
+    pub fn is_rule_of_kibus<'a>(&self, rule: &RuleName, targets: impl IntoIterator<Item = &'a str>) -> bool {
+        let bus = |signal: &Signal| {
+            rule.as_str()
+                .strip_suffix(signal.slug())?
+                .strip_suffix('-')?
+                .parse()
+                .ok()
+        };
+        let buses = Signal::ALL.iter().filter_map(bus);
+        let hubs: Vec<String> = buses
+            .map(|bus| Self { bus, ..self.clone() })
+            .map(|scope| scope.queue_arn(&scope.hub_queue()))
+            .collect();
+        targets.into_iter().any(|target| hubs.iter().any(|hub| hub == target))
+    }
+
     /// The ARN of a rule on the default event bus.
     #[must_use]
     pub fn rule_arn(&self, rule: &RuleName) -> String {
@@ -128,5 +146,28 @@ impl Particulars for Rule {
         let about = self.description.strip_prefix("Kibus: ").unwrap_or(&self.description);
         let disabled = if self.enabled { "" } else { ", disabled" };
         format!("{target}, {about}{disabled}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::model::scope::tests::scope;
+
+    /// Anyone may name a rule, or give its target the id of kibus's.
+    #[test]
+    fn a_rule_is_of_kibus_by_its_name_and_its_target() {
+        let arn = |queue: &str| format!("arn:aws:sqs:us-west-2:111122223333:{queue}");
+        for (rule, target, ours) in [
+            ("kibus-spot-interruption", "kibus-hub", true),
+            ("two-spot-interruption", "two-hub", true),
+            ("kibus-spot-interruption", "two-hub", false),
+            ("kibus-spot-interruption", "karpenter-base", false),
+            ("mine", "kibus-hub", false),
+            ("-spot-interruption", "-hub", false),
+        ] {
+            let targets = [arn("other"), arn(target)];
+            let found = scope().is_rule_of_kibus(&rule.parse().unwrap(), targets.iter().map(String::as_str));
+            assert_eq!(found, ours, "{rule} to {target}");
+        }
     }
 }

@@ -148,20 +148,68 @@ pub fn orphan(role: &RoleName, cluster: ClusterName) -> Finding {
     Finding::new(FindingCode::OrphanedPolicy, subject, message).fixed_by(Fix::AddOrRemove(cluster))
 }
 
-/// An adopted queue that keeps these senders.
+/// An adopted queue that keeps these senders. `permissions` are statements that allow more than its old rules need.
 #[must_use]
-pub fn old_senders(queue: QueueName, cluster: ClusterName, senders: &BTreeSet<String>) -> Finding {
-    let message = format!("not locked; also accepts messages from {}", listed(senders));
+pub fn old_senders(
+    queue: QueueName,
+    cluster: ClusterName,
+    senders: &BTreeSet<String>,
+    permissions: &BTreeSet<String>,
+) -> Finding {
+    let (message, advice) = match permissions.is_empty() {
+        true => (
+            format!("also accepts messages from {}", listed(senders)),
+            "when the old rules are removed, drop these senders:",
+        ),
+        false => (
+            format!("its policy allows more than EventBridge needs: {}", listed(permissions)),
+            "remove these statements from its policy; or, to drop all senders that are not of the bus:",
+        ),
+    };
     let advice = Hint::command(
-        "when the old rules are removed, lock the queue:",
+        advice,
         Invocation::kibus(format!("add-cluster {cluster} --drop-old-senders")),
     );
     let subject = Subject::Resource(ResourceId::Queue(queue));
-    Finding {
+    let finding = Finding {
         cluster: Some(cluster),
         ..Finding::new(FindingCode::OldSenders, subject, message)
     }
-    .fixed_by(Fix::Advice(advice))
+    .fixed_by(Fix::Advice(advice));
+    match permissions.is_empty() {
+        true => finding.at_most(Severity::Warning),
+        false => finding,
+    }
+}
+
+/// A queue with the tags of a cluster of the bus, and without a statement of kibus in its policy.
+#[must_use]
+pub fn only_tagged(queue: QueueName, cluster: ClusterName, fix: Fix) -> Finding {
+    let subject = Subject::Resource(ResourceId::Queue(queue));
+    let message = "has tags of the bus, and no statement of it in its policy";
+    Finding {
+        cluster: Some(cluster),
+        ..Finding::new(FindingCode::OnlyTagged, subject, message)
+    }
+    .fixed_by(fix)
+}
+
+/// A queue that is of the bus by a policy of kibus, and not by its tags. `other` is the bus that its tag names.
+#[must_use]
+pub fn fallen(queue: QueueName, cluster: Option<ClusterName>, other: Option<&str>, fix: Fix) -> Finding {
+    let subject = Subject::Resource(ResourceId::Queue(queue));
+    let message = match other {
+        Some(bus) => format!(
+            "a policy says that it is of this bus, and its tag names bus `{}`",
+            bus.escape_debug()
+        ),
+        None => "a policy says that it is of this bus, and it lacks the tags of its cluster".to_owned(),
+    };
+    Finding {
+        cluster,
+        ..Finding::new(FindingCode::FellOffTheBus, subject, message)
+    }
+    .fixed_by(fix)
 }
 
 /// Rules of others that send Karpenter's events to a queue of the bus. `keeps_senders` says that the queue accepts them.
@@ -174,14 +222,14 @@ pub fn duplicate_rules(
 ) -> Finding {
     let (state, then) = match keeps_senders {
         true => (
-            "not locked; also receives events from",
+            "also receives events from",
             format!("add-cluster {cluster} --drop-old-senders"),
         ),
-        false => ("locked; rejects the events of", "discover".to_owned()),
+        false => ("rejects the events of", "discover".to_owned()),
     };
     let message = format!("{state} {}", in_words(rules));
     let advice = match keeps_senders {
-        true => "remove these rules where they were created; then lock the queue:",
+        true => "remove these rules where they were created; then drop their senders:",
         false => "remove these rules where they were created; to see how:",
     };
     let subject = Subject::Resource(ResourceId::Queue(queue));

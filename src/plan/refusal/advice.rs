@@ -7,14 +7,14 @@ use crate::advice::recreate_function;
 use crate::error::{Hint, Invocation, quoted};
 use crate::model::hub::default_queue_prefix;
 use crate::model::name::{BusName, ClusterName, KmsKey, QueueName, RoleName};
-use crate::model::resource::ResourceId;
 use crate::model::scope::Scope;
+use crate::plan::finding::Fix;
 
 impl Refusal {
     /// What the operator can do about it. `removes` says that the plan only deletes.
     pub fn advice(&self, scope: &Scope, removes: bool) -> Hint {
         match self {
-            Self::NotManaged { id, bus, other } => not_managed(scope, id, bus, other.as_ref(), removes),
+            Self::NotManaged { bus, other, .. } => not_managed(bus, other.as_ref(), removes),
             Self::ForeignStatements(_) => Hint::text("move the other statements to a policy with another name"),
             Self::OthersPolicy { .. } => {
                 Hint::text("use another controller role for this cluster, or another bus name")
@@ -22,6 +22,49 @@ impl Refusal {
             Self::OthersQueue { serves, .. } => {
                 Hint::text(format!("use another queue prefix, or remove cluster `{serves}` first"))
             }
+            Self::OfOtherBus { cluster, bus, .. } => Hint::command(
+                format!(
+                    "a cluster is served by one bus. To move it, remove it from bus `{bus}` first; to keep both, give this bus \
+                     its own queue names with `bootstrap-hub --queue-prefix`"
+                ),
+                Invocation::KibusOnBus {
+                    arguments: format!("remove-cluster {cluster}"),
+                    bus: bus.to_string(),
+                },
+            ),
+            Self::NotAdopted { cluster, .. } => Hint::command(
+                format!(
+                    "if it is the interruption queue of cluster `{cluster}`, take it over, with the messages in it; otherwise \
+                     give the bus its own queue names with `bootstrap-hub --queue-prefix`:"
+                ),
+                Invocation::kibus(format!("add-cluster {cluster} --adopt")),
+            ),
+            Self::Unproven { cluster, unread, .. } => Hint::command(
+                match unread {
+                    None => format!(
+                        "no rule with Karpenter's events sends to it, and no inline policy of the controller role names it. If \
+                         the Karpenter of `{cluster}` reads it all the same:"
+                    ),
+                    Some(_) => format!(
+                        "`policy operator --for discover` prints the permission to read them. If the Karpenter of \
+                         `{cluster}` reads this queue:"
+                    ),
+                },
+                Invocation::kibus(format!("add-cluster {cluster} --adopt=unproven")),
+            ),
+            Self::OtherPermissions { cluster, adopt, .. } => Hint::command(
+                "remove these statements from the policy of the queue. To remove all statements that are not of kibus and allow \
+                 something, also those by which its old rules send:",
+                Invocation::kibus(format!("add-cluster {cluster} {adopt}--drop-old-senders")),
+            ),
+            Self::TagsLost { fix, .. } => match fix {
+                Fix::Advice(hint) => hint.clone(),
+                fix => Hint {
+                    text: "restore its tags first:".to_owned(),
+                    command: fix.command(),
+                },
+            },
+            Self::NotCreated(_) => Hint::text("delete it by hand, if nothing needs it"),
             Self::HubQueue(..) => Hint::text("use another queue prefix or another bus"),
             Self::PrefixInUse { clusters } => prefix_in_use(clusters),
             Self::EmptyPrefix(_) => Hint::command(
@@ -65,30 +108,16 @@ impl Refusal {
     }
 }
 
-fn not_managed(scope: &Scope, id: &ResourceId, bus: &BusName, other: Option<&BusName>, removes: bool) -> Hint {
-    match (other, id) {
-        (Some(other), _) if removes => Hint::text(format!(
+fn not_managed(bus: &BusName, other: Option<&BusName>, removes: bool) -> Hint {
+    match (other, removes) {
+        (Some(other), true) => Hint::text(format!(
             "it belongs to bus `{other}`: to delete it, run this command with --bus {other}"
         )),
-        (None, _) if removes => Hint::text("kibus does not delete it; delete it with the tool that created it"),
-        // Its name has the prefix, and not the bus.
-        (_, ResourceId::Queue(queue)) if !scope.hub_queues().contains(queue) => Hint::command(
-            match other {
-                Some(other) => format!(
-                    "it belongs to bus `{other}`: use that bus with --bus {other}, or give bus `{bus}` its own queue names"
-                ),
-                None => format!(
-                    "if another tool created it for this cluster, pass --adopt to take it over; if it is part of this bus and \
-                     has lost its tags, add the tag `kibus:bus={bus}` again; otherwise delete it if nothing needs it, or, \
-                     while bus `{bus}` has no clusters, give it its own queue names"
-                ),
-            },
-            Invocation::kibus(format!("bootstrap-hub --queue-prefix {bus}-{}", default_queue_prefix())),
-        ),
-        (Some(other), _) => Hint::text(format!(
+        (None, true) => Hint::text("kibus does not delete it; delete it with the tool that created it"),
+        (Some(other), false) => Hint::text(format!(
             "it belongs to bus `{other}`; use that bus with --bus {other}, or another name"
         )),
-        (None, _) => Hint::text(format!(
+        (None, false) => Hint::text(format!(
             "if it is part of this bus and has lost its tags, add the tag `kibus:bus={bus}` again; otherwise delete it \
              if nothing needs it, or use another bus with --bus"
         )),

@@ -287,7 +287,7 @@ fn the_policy_of_another_bus_is_neither_updated_nor_deleted() {
         scope.bus = bus.parse().unwrap();
         let prefix = format!("{bus}-q-").parse().unwrap();
         let role = Some("shared".parse().unwrap());
-        let cluster = Cluster::new(&scope, &prefix, cluster.parse().unwrap(), role, Default::default());
+        let cluster = Cluster::new(&scope, &prefix, cluster.parse().unwrap(), role);
         let desired = cluster.desired(&scope, &HubOptions::default().into());
         (scope, desired)
     });

@@ -77,7 +77,6 @@ impl Bench {
             &hub::default_queue_prefix(),
             "base".parse().unwrap(),
             self.role.clone(),
-            Default::default(),
         );
         let mut desired = hub.desired();
         desired.extend(cluster.desired(&self.scope, &self.options.clone().into()));

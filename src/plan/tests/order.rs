@@ -226,14 +226,8 @@ fn change_of_role(from: Option<&str>, to: Option<&str>) -> Plan {
     }
     let desired = |role: Option<&str>| {
         let role = role.map(|role| role.parse().unwrap());
-        Cluster::new(
-            &scope(),
-            &hub::default_queue_prefix(),
-            "base".parse().unwrap(),
-            role,
-            Default::default(),
-        )
-        .desired(&scope(), &HubOptions::default().into())
+        Cluster::new(&scope(), &hub::default_queue_prefix(), "base".parse().unwrap(), role)
+            .desired(&scope(), &HubOptions::default().into())
     };
     for resource in desired(from).resources() {
         pair.see(resource.clone());

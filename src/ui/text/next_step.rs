@@ -10,7 +10,6 @@ use crate::error::{Hint, Invocation, quoted};
 use crate::model::document::Document;
 use crate::model::karpenter::KarpenterVersion;
 use crate::model::name::{ClusterName, QueueName};
-use crate::model::options::ClusterOptions;
 use crate::model::tags::Tags;
 use crate::reconcile::{Controller, NextStep};
 use crate::ui::Table;
@@ -182,8 +181,7 @@ pub(in crate::ui) fn release_queues(controllers: &[Controller]) -> Vec<Hint> {
 /// How to check which queue a cluster's Karpenter reads.
 #[must_use]
 pub fn how_to_check(queue: &QueueName, tags: &Tags) -> String {
-    let version = ClusterOptions::saved(tags).karpenter_version;
-    let setting = Setting::of(version);
+    let setting = Setting::of(tags.karpenter_version());
     let (key, shows) = if setting == Setting::HelmValue {
         (
             "settings.interruptionQueue",

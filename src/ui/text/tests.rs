@@ -8,7 +8,7 @@ use super::*;
 use crate::model::cluster::Cluster;
 use crate::model::hub::{self, Hub};
 use crate::model::inventory::{Desired, Observed, Reading};
-use crate::model::options::{ClusterOptions, HubOptions};
+use crate::model::options::HubOptions;
 use crate::model::resource::{Code, Resource, ResourceId};
 use crate::model::scope::tests::scope;
 use crate::plan::{Plan, plan as plan_of};
@@ -25,8 +25,7 @@ pub(super) fn cluster_of(name: &str, role: &str) -> Desired {
     let role = Some(role.parse().unwrap());
     let name = name.parse().unwrap();
     let prefix = hub::default_queue_prefix();
-    Cluster::new(&scope(), &prefix, name, role, ClusterOptions::default())
-        .desired(&scope(), &HubOptions::default().into())
+    Cluster::new(&scope(), &prefix, name, role).desired(&scope(), &HubOptions::default().into())
 }
 
 /// The plan that changes the one set of resources into the other.

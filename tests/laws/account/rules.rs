@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kibus::model::hub;
 use kibus::model::name::{KmsKey, QueueName};
 use kibus::model::policy;
+use kibus::model::queue_policy::QueueOrigin;
 use kibus::model::resource::{Encryption, Resource, ResourceId};
 use kibus::model::scope::Scope;
 use kibus::model::tags::CLUSTER;
@@ -109,7 +110,7 @@ pub(super) fn allowed(scope: &Scope, state: &mut State, op: &Op) -> Result<(), S
             return Err("is not what was seen".to_owned());
         }
         (Op::Delete(_) | Op::Update { .. }, Some(there)) => {
-            if !ours(scope, resources, there) && !takes_over(op) {
+            if !ours(scope, resources, there) && !takes_over(scope, op) {
                 return Err("is not managed by kibus".to_owned());
             }
         }
@@ -139,13 +140,13 @@ fn numberless(resource: &Resource) -> Resource {
     resource
 }
 
-/// Whether a queue without any tag of kibus is taken over, as the command asks.
-fn takes_over(op: &Op) -> bool {
+/// Whether a queue without a statement of kibus is taken over, as the command asks.
+fn takes_over(scope: &Scope, op: &Op) -> bool {
     let Op::Update { from, to, .. } = op else { return false };
     let (Some(from), Some(to)) = (from.as_queue(), to.as_queue()) else {
         return false;
     };
-    !from.tags.has_any_of_kibus() && to.tags.get("kibus:adopt") == Some("true")
+    from.origin(scope).is_none() && to.origin(scope) == Some(QueueOrigin::Adopted)
 }
 
 fn ours(scope: &Scope, resources: &Desired, resource: &Resource) -> bool {

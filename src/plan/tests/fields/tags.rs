@@ -1,7 +1,9 @@
 //! Drift of tags.
 
 use super::{Row, SPOT};
-use crate::model::resource::Resource;
+use crate::model::resource::{Resource, ResourceId};
+use crate::plan::plan;
+use crate::plan::tests::{Bench, drawing};
 
 pub(super) const ROWS: &[Row] = &[
     (
@@ -51,6 +53,21 @@ pub(super) const ROWS: &[Row] = &[
         "~rule(tags.kibus:cluster)",
     ),
 ];
+
+/// Kibus removes a tag of the user only by its key, and never one that is wanted.
+#[test]
+fn a_tag_of_the_user_is_removed_by_its_key() {
+    let mut bench = Bench::new();
+    bench.queue("karpenter-base", |q| {
+        q.tags.0.insert("team".to_owned(), "a".to_owned());
+        q.tags.0.insert("cost-center".to_owned(), "7".to_owned());
+    });
+    let mut wanted = bench.wanted();
+    let id = ResourceId::Queue("karpenter-base".parse().unwrap());
+    wanted.untag(id, ["team", "absent", "kibus:bus"].map(str::to_owned));
+    let plan = plan(&bench.scope, &wanted, &bench.observed);
+    assert_eq!(drawing(&plan), "~queue(tags.team)");
+}
 
 fn with_tag(mut resource: Resource, key: &str, value: &str) -> Resource {
     if let Some(tags) = resource.tags_mut() {

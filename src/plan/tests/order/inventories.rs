@@ -44,13 +44,7 @@ impl Pair {
         };
         let cluster = |role: Option<&str>| {
             let role = role.map(|role| role.parse().unwrap());
-            Cluster::new(
-                &scope(),
-                &hub::default_queue_prefix(),
-                name.parse().unwrap(),
-                role,
-                Default::default(),
-            )
+            Cluster::new(&scope(), &hub::default_queue_prefix(), name.parse().unwrap(), role)
         };
         if let Some(role) = ROLES.get(next(4)) {
             self.wanted

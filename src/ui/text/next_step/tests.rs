@@ -1,6 +1,7 @@
 //! The steps as a person reads them.
 
 use super::*;
+use crate::model::tags::KARPENTER_VERSION;
 
 fn controllers(clusters: &[(&str, Option<&str>)]) -> Vec<Controller> {
     clusters
@@ -95,11 +96,8 @@ fn the_check_fits_the_version() {
         (Some("0.31.0"), "karpenter-global-settings"),
         (Some("1.6.3"), "INTERRUPTION_QUEUE"),
     ] {
-        let options = ClusterOptions {
-            karpenter_version: version.map(|version| version.parse().unwrap()),
-            ..ClusterOptions::default()
-        };
-        let text = how_to_check(&queue, &options.saved_tags());
+        let tags = version.map(|version| Tags::default().with(KARPENTER_VERSION, version));
+        let text = how_to_check(&queue, &tags.unwrap_or_default());
         assert!(
             text.contains(says) && text.contains("karpenter-base"),
             "{version:?}: {text}"
