@@ -29,15 +29,6 @@ pub struct Snapshot {
     pub status: Option<Status>,
 }
 
-/// The policies of a role.
-#[derive(Clone, Debug, Default)]
-pub struct RoleDetails {
-    /// Its inline policies.
-    pub inline: Vec<InlinePolicy>,
-    /// The ARNs of the managed policies that are attached to it.
-    pub managed: BTreeSet<String>,
-}
-
 /// A role in the list of roles.
 #[derive(Clone, Debug)]
 pub struct ListedRole {
@@ -102,20 +93,11 @@ pub trait Read: Send + Sync {
         policy: &str,
     ) -> impl Future<Output = Result<Option<InlinePolicy>, Fault>> + Send;
 
-    /// The ARNs of the managed policies that are attached to a role; `None` if there is no such role.
-    fn attached_policies(
-        &self,
-        role: &RoleName,
-    ) -> impl Future<Output = Result<Option<BTreeSet<String>>, Fault>> + Send;
-
-    /// The policies of those of these roles that exist, in few calls, which read every role of the account.
-    fn role_details(
+    /// The inline policies of those of these roles that exist, in few calls, which read every role of the account.
+    fn inline_policies(
         &self,
         roles: &BTreeSet<RoleName>,
-    ) -> impl Future<Output = Result<BTreeMap<RoleName, RoleDetails>, Fault>> + Send;
-
-    /// The default version of a managed policy, by its ARN; `None` if it is absent.
-    fn managed_policy(&self, arn: &str) -> impl Future<Output = Result<Option<Document>, Fault>> + Send;
+    ) -> impl Future<Output = Result<BTreeMap<RoleName, Vec<InlinePolicy>>, Fault>> + Send;
 
     /// How many concurrent invocations of the account and Region are reserved for no function; `None` if the answer
     /// does not say.

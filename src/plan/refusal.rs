@@ -12,10 +12,6 @@ use crate::model::name::{
 use crate::model::resource::{PolicyName, ResourceId};
 use crate::model::scope::{LIVE, Scope};
 
-/// The maximum size of all inline policies of a role together, in characters (IAM user guide, "IAM and STS character
-/// quotas"); the quota cannot be raised.
-pub const ROLE_SPACE: usize = 10_240;
-
 /// A reason to refuse a plan. Displays as one sentence, which begins with what it is about where that is a resource.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -73,18 +69,6 @@ pub enum Refusal {
     /// A rule to delete has targets that kibus does not manage.
     #[error("rule `{rule}` has targets that kibus does not manage: {}", listed(.targets))]
     ForeignTargets { rule: RuleName, targets: BTreeSet<String> },
-    /// A role has no room for the desired policies.
-    #[error(
-        "role `{role}` has no room for the policy of its cluster: it needs {needed} characters, and {left} of {} are left",
-        ROLE_SPACE
-    )]
-    NoRoleSpace {
-        role: RoleName,
-        /// The characters that the desired policies take together.
-        needed: usize,
-        /// The characters that other policies leave.
-        left: usize,
-    },
     /// The other functions of the account would keep too little concurrency.
     #[error("the account cannot reserve {wanted} concurrent invocations for the router: the maximum is {most}")]
     TooMuchReserved {
@@ -238,9 +222,9 @@ impl Refusal {
             Self::RouterRole { role, policy }
             | Self::UnconfirmedRole { role, policy, .. }
             | Self::UnconfirmedRemoval { role, policy, .. } => ResourceId::RolePolicy(role.clone(), policy.clone()),
-            Self::NoRoleSpace { role, .. }
-            | Self::UnconfirmedBoundary { role, .. }
-            | Self::UnconfirmedNewRole { role, .. } => ResourceId::Role(role.clone()),
+            Self::UnconfirmedBoundary { role, .. } | Self::UnconfirmedNewRole { role, .. } => {
+                ResourceId::Role(role.clone())
+            }
             Self::UnconfirmedOption { of, .. } => of.as_ref().clone(),
             Self::ForeignTargets { rule, .. } => ResourceId::Rule(rule.clone()),
             Self::FunctionFailed { function, .. } => ResourceId::Function(function.clone()),
@@ -273,7 +257,6 @@ impl Refusal {
             Self::OthersQueue { .. } | Self::HubQueue(..) | Self::PrefixInUse { .. } => FindingCode::QueueNameTaken,
             Self::AdoptedKey { .. } | Self::AdoptedDeadLetters { .. } => FindingCode::NotManaged,
             Self::ForeignTargets { .. } => FindingCode::ForeignTargets,
-            Self::NoRoleSpace { .. } => FindingCode::NoRoleSpace,
             Self::TooMuchReserved { .. }
             | Self::EmptyPrefix(_)
             | Self::KeyElsewhere { .. }

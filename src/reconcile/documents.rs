@@ -7,7 +7,7 @@ use crate::model::name::ClusterName;
 use crate::model::options::{DocumentFor, HubOptions};
 use crate::model::resource::ResourceId;
 use crate::model::scope::Scope;
-use crate::survey::{Policies, Query, SavedOptions, Survey};
+use crate::survey::{Query, SavedOptions, Survey};
 
 /// What must be read next for a document about the hub with these given options, or about a cluster of it; an empty query ends
 /// the survey.
@@ -45,7 +45,7 @@ pub fn needs_of_roles(survey: &Survey) -> Query {
         true => Query::default(),
         false => Query {
             all_clusters: true,
-            controller_roles: Some(Policies::OfBus),
+            controller_roles: true,
             ..Query::default()
         },
     }

@@ -24,7 +24,6 @@ const OF_PLAN: &[fn(&Case<'_>) -> Vec<Refusal>] = &[
     old_key_in_use,
     unsafe_changes,
     unfit_queues,
-    full_role,
     role_that_only_a_tag_names,
     change_during_a_rollback,
     option_that_only_a_tag_names,
@@ -148,11 +147,6 @@ fn unsafe_changes(case: &Case<'_>) -> Vec<Refusal> {
 /// Adopted queues whose messages would be lost, or that others redrive into.
 fn unfit_queues(case: &Case<'_>) -> Vec<Refusal> {
     adoption::unfit_queues(case)
-}
-
-/// Roles without space for the policies of their clusters, as far as all their policies were read.
-fn full_role(case: &Case<'_>) -> Vec<Refusal> {
-    case.roles.refusals.clone()
 }
 
 /// A role that only a tag names, for a cluster whose role is not named now.

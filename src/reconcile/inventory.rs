@@ -93,7 +93,7 @@ pub(super) fn policy(survey: &Survey, cluster: &ClusterName, role: &RoleName) ->
         Fact::Unreadable(fault) => Some(Reading::Unreadable(fault.clone())),
         Fact::Present(policies) => {
             let name = survey.scope.controller_policy(cluster);
-            let found = policies.documents.get(name.as_str());
+            let found = policies.get(name.as_str());
             Some(found.map_or(Reading::Absent, |found| {
                 Reading::Present(Box::new(Resource::RolePolicy(RolePolicy {
                     role: role.clone(),
@@ -116,7 +116,7 @@ pub(super) fn roles_with_policy(survey: &Survey, cluster: &ClusterName) -> BTree
         })
     };
     let holder = |(role, policies): (&RoleName, &Fact<RolePolicies>)| {
-        let policy = policies.present()?.documents.get(name.as_str());
+        let policy = policies.present()?.get(name.as_str());
         policy.filter(holds).map(|_| role.clone())
     };
     survey.roles.iter().filter_map(holder).collect()

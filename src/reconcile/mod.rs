@@ -7,7 +7,6 @@ mod check;
 mod cluster;
 mod clusters;
 mod confirm;
-mod controllers;
 pub mod dead_letters;
 pub mod documents;
 mod duplicate_rule;
@@ -29,7 +28,6 @@ mod redrive;
 mod role_evidence;
 mod role_search;
 mod router_code;
-mod second_source;
 pub mod status;
 mod target;
 mod warnings;
@@ -47,7 +45,6 @@ pub use needs::needs;
 pub use old_key::{of_controller as old_keys_of_controller, of_router as old_keys_of_router};
 pub use role_search::SavedRoles;
 pub use router_code::{ArchiveNeed, END_ROLLBACK, OfferedRouter};
-pub use second_source::{Grant, PolicyKind, SecondSource, SecondSources, Unseen};
 pub use target::{ClusterSetting, ClusterTarget, HubSetting, HubTarget, Others, RoleOption, Target};
 
 use crate::error::Hint;
@@ -59,7 +56,6 @@ use crate::model::resource::ResourceId;
 use crate::plan::finding::Finding;
 use crate::plan::{self, Plan, Refusal};
 use crate::survey::Survey;
-use controllers::RoleCheck;
 use old_key::{Leaves, OldKeys};
 
 /// What a command will do to one hub and its clusters, or has found out about them.
@@ -100,7 +96,7 @@ pub fn reconcile(survey: &Survey, target: &Target) -> Result<Intent, Blocked> {
     if !target.is_check() {
         intent.refusals = refusals;
     }
-    (intent.plan, intent.second_sources) = (case.plan, case.roles.second_sources);
+    intent.plan = case.plan;
     Ok(intent)
 }
 
@@ -131,7 +127,6 @@ struct Case<'a> {
     /// What has a name of a bus or a cluster that is removed, and is managed by something else.
     not_managed: Vec<ResourceId>,
     old_keys: OldKeys,
-    roles: RoleCheck,
     plan: Plan,
 }
 
@@ -158,7 +153,6 @@ impl<'a> Case<'a> {
             _ => adoption::take_left_behind(survey, target, &mut observed),
         };
         let old_keys = old_key::keep(survey, &observed, &mut desired, Leaves::of(target));
-        let roles = controllers::check(survey, target, &set, &desired);
         Ok(Self {
             plan: plan::plan(&survey.scope, &desired, &observed),
             survey,
@@ -171,7 +165,6 @@ impl<'a> Case<'a> {
             observed,
             not_managed,
             old_keys,
-            roles,
         })
     }
 }
@@ -186,8 +179,6 @@ pub struct Intent {
     pub findings: Vec<Finding>,
     /// Warnings, shown before the changes are applied.
     pub warnings: Vec<Hint>,
-    /// Queues of other tools that the clusters' controllers may read; they are shown as warnings.
-    pub second_sources: SecondSources,
     /// The controllers that must stop using their queues before the changes are applied.
     pub release: Vec<Controller>,
     /// The message if nothing changes.

@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use super::target::{HubTarget, Others, RoleOption, Target};
 use super::{
     clusters, confirm, duplicate_rule, eks_query, hub, key, live_version, names, orphan, redrive, role_search,
-    second_source,
 };
 use crate::model::cluster::Cluster;
 use crate::model::controller_role::usual_names;
@@ -14,7 +13,7 @@ use crate::model::fact::Fact;
 use crate::model::name::{ClusterName, QueueName};
 use crate::model::options::HubOptions;
 use crate::model::resource::ResourceId;
-use crate::survey::{Policies, Query, Survey};
+use crate::survey::{Query, Survey};
 use clusters::RoleDecision;
 
 /// Up to this many clusters, the usual roles are read by name, and the function in the same round, in case a queue is
@@ -44,11 +43,6 @@ pub fn needs(target: &Target, survey: &Survey) -> Query {
 fn first(target: &Target) -> Query {
     let (set, removed) = (target.set(), target.removed());
     let all = target.is_check() || target.others == Others::Remove;
-    let controller_roles = [
-        (!set.is_empty()).then_some(Policies::AllAndManaged),
-        target.is_check().then_some(Policies::All),
-        (all || !removed.is_empty()).then_some(Policies::OfBus),
-    ];
     let mut query = Query {
         hub: !matches!(target.hub, HubTarget::Leave),
         function: !set.is_empty() && set.len() <= BY_NAME,
@@ -56,7 +50,7 @@ fn first(target: &Target) -> Query {
         usual_queues: set.keys().copied().cloned().collect(),
         all_clusters: all,
         orphans: all,
-        controller_roles: controller_roles.into_iter().flatten().next(),
+        controller_roles: all || !set.is_empty() || !removed.is_empty(),
         function_mappings: target.is_check(),
         event_rules: target.is_check(),
         new_prefix: target
@@ -69,11 +63,10 @@ fn first(target: &Target) -> Query {
             RoleOption::Unmanaged => {}
             RoleOption::Named(template) => {
                 let role = template.role(name).ok();
-                query.roles.extend(role.map(|role| (role, Policies::AllAndManaged)));
+                query.roles.extend(role);
             }
             RoleOption::Search if set.len() <= BY_NAME => {
-                let roles = usual_names(name).into_iter();
-                query.roles.extend(roles.map(|role| (role, Policies::AllAndManaged)));
+                query.roles.extend(usual_names(name));
             }
             RoleOption::Search => query.role_names = true,
         }
@@ -87,9 +80,7 @@ fn of_hub(target: &Target, survey: &Survey, before: Option<&HubOptions>, after: 
             let follow = hub::clusters_follow(before, after);
             let untagged = role_search::of_untagged(survey, &key::rekeyed_without_role(survey, after));
             query.all_clusters |= follow && !survey.discovered.is_asked();
-            if query.all_clusters {
-                query.controller_roles = Some(Policies::All);
-            }
+            query.controller_roles |= query.all_clusters;
             query.roles.extend(untagged.roles);
             query.role_names |=
                 follow && (untagged.role_names || role_search::needs_names(survey, survey.registered().keys()));
@@ -133,16 +124,14 @@ fn of_set_clusters(target: &Target, survey: &Survey, hub: &HubOptions, query: &m
                     query.resources.insert(Cluster::policy_id(&survey.scope, name, &role));
                     query.resources.insert(ResourceId::Role(role));
                 }
-                _ => drop(query.roles.insert(role, Policies::AllAndManaged)),
+                _ => drop(query.roles.insert(role)),
             },
             // Evidence may name a role without the names of all.
             RoleDecision::Open => query.role_names |= !eks_query::is_open(survey, name, setting),
             RoleDecision::Missing(_) => query.role_names = true,
             // One of the candidates may still have the policy of the cluster.
             RoleDecision::NotFound(search) => {
-                for role in search.found {
-                    query.roles.insert(role, Policies::AllAndManaged);
-                }
+                query.roles.extend(search.found);
             }
             RoleDecision::Unmanaged => {}
         }
@@ -156,10 +145,7 @@ fn of_set_clusters(target: &Target, survey: &Survey, hub: &HubOptions, query: &m
     let untagged = role_search::of_untagged(survey, &untagged);
     let confirmed = role_search::needs_names(survey, names.iter().filter(|name| searched(name)));
     query.role_names |= untagged.role_names || confirmed;
-    for (role, policies) in untagged.roles {
-        query.roles.entry(role).or_insert(policies);
-    }
-    query.resources.extend(second_source::to_read(survey));
+    query.roles.extend(untagged.roles);
     let adopted = target.adopting().map(|name| survey.cluster_queue(name));
     let exists = |queue: &QueueName| survey.observed.queue(queue.clone()).is_some();
     query.dead_letter_sources.extend(adopted.filter(exists));

@@ -36,7 +36,7 @@ pub(super) struct Orphan {
 pub(super) fn to_tell(survey: &Survey) -> BTreeSet<ClusterName> {
     let documents = survey.roles.values().filter_map(Fact::present);
     documents
-        .flat_map(|policies| policies.documents.values())
+        .flat_map(|policies| policies.values())
         .filter_map(|policy| cluster_of(survey, policy))
         .map(|(cluster, _)| cluster)
         .collect()
@@ -76,7 +76,7 @@ pub(super) fn strays(survey: &Survey) -> Vec<Stray> {
     let prefix = survey.scope.controller_policies_prefix();
     let mut strays = Vec::new();
     for (role, policies) in &survey.roles {
-        let documents = policies.present().map(|policies| policies.documents.values());
+        let documents = policies.present().map(|policies| policies.values());
         for policy in documents.into_iter().flatten() {
             let key = (role.clone(), policy.name.clone());
             if policy.name.starts_with(&prefix) && !owned.contains(&key) && !is_of_longer_bus(survey, policy) {

@@ -12,7 +12,7 @@ use crate::model::name::{ClusterName, RoleName};
 use crate::model::resource::ResourceId;
 use crate::model::tags::Tags;
 use crate::plan::{Action, Change, Plan, Refusal};
-use crate::survey::{Policies, Query, Survey};
+use crate::survey::{Query, Survey};
 
 /// The result of a search.
 pub(super) enum Found {
@@ -101,7 +101,7 @@ pub(super) fn of_untagged(survey: &Survey, clusters: &BTreeSet<ClusterName>) -> 
     };
     let roles = clusters.iter().flat_map(may_be_of);
     Query {
-        roles: roles.map(|role| (role, Policies::OfBus)).collect(),
+        roles: roles.collect(),
         ..Query::default()
     }
 }

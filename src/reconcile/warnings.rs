@@ -7,8 +7,9 @@ use super::{
 use crate::error::{Hint, Invocation};
 use crate::iam::grants::other_senders;
 use crate::model::duration::duration_text;
+use crate::model::name::RoleName;
 use crate::model::options::HubOptions;
-use crate::model::resource::QueueField;
+use crate::model::resource::{QueueField, Resource};
 use crate::plan::{Action, Change};
 use crate::survey::SavedOptions;
 
@@ -125,7 +126,17 @@ fn clusters_in_eks(case: &Case<'_>) -> Vec<Hint> {
 
 /// Applies to clusters that are set or checked.
 fn controller_roles(case: &Case<'_>) -> Vec<Hint> {
-    case.roles.warnings.clone()
+    let policies = case.desired.resources().filter_map(Resource::as_role_policy);
+    let own = case
+        .survey
+        .caller_role
+        .as_ref()
+        .filter(|_| case.target.is_check() || !case.set.is_empty());
+    let role = own.filter(|role| policies.map(|policy| &policy.role).any(|of| of == *role));
+    let text = |role: &RoleName| {
+        format!("controller role `{role}` is the role that this command runs as: check that Karpenter runs as it too")
+    };
+    role.map(|role| Hint::text(text(role))).into_iter().collect()
 }
 
 /// Applies to what is removed: what has a name of the bus, and is managed by something else, stays.

@@ -102,8 +102,8 @@ impl<'a, R: Read> Reader<'a, R> {
         survey.eks.take(eks);
         self.saved_options(survey).await;
         self.clusters(survey, query, &guess, found).await;
-        if let Some(policies) = query.controller_roles {
-            self.controller_roles(survey, policies).await;
+        if query.controller_roles {
+            self.controller_roles(survey).await;
         }
     }
 

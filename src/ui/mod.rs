@@ -243,8 +243,7 @@ impl Ui {
 
     /// Writes the warnings of an intent to stderr.
     pub fn warn_of(&self, intent: &Intent, options: &str) {
-        let sources = text::second_sources(&intent.second_sources);
-        for warning in intent.warnings.iter().chain(&sources) {
+        for warning in &intent.warnings {
             self.warn(warning, options);
         }
     }

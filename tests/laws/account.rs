@@ -7,7 +7,7 @@ mod rules;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
 
-use kibus::cloud::{Fault, FaultKind, ListedRole, Read, RoleDetails, Snapshot, Waiting, Write};
+use kibus::cloud::{Fault, FaultKind, ListedRole, Read, Snapshot, Waiting, Write};
 use kibus::model::document::Document;
 use kibus::model::event_rule::{EventRule, RuleTarget};
 use kibus::model::inline_policy::InlinePolicy;
@@ -260,30 +260,23 @@ impl Read for Account {
         })
     }
 
-    async fn attached_policies(&self, _: &RoleName) -> Result<Option<BTreeSet<String>>, Fault> {
-        self.call().await;
-        Ok(Some(BTreeSet::new()))
-    }
-
-    async fn role_details(&self, roles: &BTreeSet<RoleName>) -> Result<BTreeMap<RoleName, RoleDetails>, Fault> {
+    async fn inline_policies(
+        &self,
+        roles: &BTreeSet<RoleName>,
+    ) -> Result<BTreeMap<RoleName, Vec<InlinePolicy>>, Fault> {
         self.call().await;
         let mut details = BTreeMap::new();
         for role in roles {
             let Some(names) = self.inline_policy_names(role).await? else {
                 continue;
             };
-            let mut found = RoleDetails::default();
+            let mut found = Vec::new();
             for name in names {
-                found.inline.extend(self.inline_policy(role, &name).await?);
+                found.extend(self.inline_policy(role, &name).await?);
             }
             details.insert(role.clone(), found);
         }
         Ok(details)
-    }
-
-    async fn managed_policy(&self, _: &str) -> Result<Option<Document>, Fault> {
-        self.call().await;
-        Ok(None)
     }
 
     async fn unreserved_concurrency(&self) -> Result<Option<u32>, Fault> {

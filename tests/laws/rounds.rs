@@ -25,12 +25,7 @@ fn a_new_cluster_is_planned_after_few_rounds_of_reads() {
             ..cluster(role)
         };
         let target = Target::add(names(&["base"]), &setting);
-        let survey = wait(survey(&scope(), &account, &target, CALLS));
+        wait(survey(&scope(), &account, &target, CALLS));
         assert_eq!(account.take_rounds(), rounds, "{role:?} {asks_eks}");
-        let roles = survey.roles.values().filter_map(|role| role.present());
-        assert!(
-            roles.into_iter().all(|role| role.managed.present().is_some()),
-            "{role:?}"
-        );
     }
 }

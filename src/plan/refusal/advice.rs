@@ -34,10 +34,6 @@ impl Refusal {
                  Karpenter deletes them",
             ),
             Self::ForeignTargets { .. } => Hint::text("remove the targets first, if nothing needs them"),
-            Self::NoRoleSpace { .. } => Hint::text(
-                "remove inline policies that the role does not need, or replace them with managed policies, which do \
-                 not count; white space does not count either",
-            ),
             Self::TooMuchReserved { most, .. } => too_much_reserved(*most),
             Self::KeyElsewhere { .. } => Hint::text("use a key of this Region, or `--kms-key none` for SSE-SQS"),
             Self::MessagesUnderOldKey { queues } if queues.contains_key(&scope.dead_letter_queue()) => Hint::command(
