@@ -62,6 +62,13 @@ pub(super) fn next(case: &Case<'_>) -> Vec<NextStep> {
     } else {
         next.push(NextStep::RemindOfSettings(controllers));
     }
+    let registered = case.survey.registered();
+    if settings.keys().any(|name| !registered.contains_key(*name)) {
+        next.push(NextStep::Run(Hint::command(
+            "Rules and queues of an earlier setup stay until you delete them. To find them:",
+            Invocation::kibus("discover"),
+        )));
+    }
     next
 }
 
