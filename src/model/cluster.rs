@@ -121,7 +121,7 @@ mod tests {
         let names = |desired: Desired| desired.ids().map(ResourceId::name).collect::<Vec<_>>();
         assert_eq!(
             names(cluster(Some("r"), None)),
-            ["karpenter-base", "r/kibus-us-west-2-base"]
+            ["karpenter-base", "r/kibus.us-west-2.base"]
         );
         assert_eq!(names(cluster(None, None)), ["karpenter-base"]);
     }

@@ -26,14 +26,6 @@ pub enum Refusal {
     /// The cluster's policy on a controller role has statements that kibus did not write.
     #[error("{0} exists and holds statements that kibus did not write")]
     ForeignStatements(ResourceId),
-    /// The policy of this name grants another queue: it is the policy of another cluster or bus on the same role. Bus `a`
-    /// with cluster `us-west-2-x` and bus `a-us-west-2` with cluster `x` give the same name.
-    #[error("{id} exists and grants another queue: {}", listed(.queues))]
-    OthersPolicy {
-        id: ResourceId,
-        /// The ARNs of the queues that it grants.
-        queues: BTreeSet<String>,
-    },
     /// The queue serves another cluster.
     #[error("queue `{queue}` serves cluster `{serves}`")]
     OthersQueue {
@@ -208,7 +200,7 @@ impl Refusal {
     #[must_use]
     pub fn resource(&self, scope: &Scope) -> Option<ResourceId> {
         Some(match self {
-            Self::NotManaged { id, .. } | Self::ForeignStatements(id) | Self::OthersPolicy { id, .. } => id.clone(),
+            Self::NotManaged { id, .. } | Self::ForeignStatements(id) => id.clone(),
             Self::OthersQueue { queue, .. }
             | Self::HubQueue(_, queue)
             | Self::UnconfirmedUnlock(queue)
@@ -253,7 +245,7 @@ impl Refusal {
     pub fn code(&self) -> FindingCode {
         match self {
             Self::NotManaged { .. } => FindingCode::NotManaged,
-            Self::ForeignStatements(_) | Self::OthersPolicy { .. } => FindingCode::ForeignStatements,
+            Self::ForeignStatements(_) => FindingCode::ForeignStatements,
             Self::OthersQueue { .. } | Self::HubQueue(..) | Self::PrefixInUse { .. } => FindingCode::QueueNameTaken,
             Self::AdoptedKey { .. } | Self::AdoptedDeadLetters { .. } => FindingCode::NotManaged,
             Self::ForeignTargets { .. } => FindingCode::ForeignTargets,

@@ -16,9 +16,6 @@ impl Refusal {
         match self {
             Self::NotManaged { id, bus, other } => not_managed(scope, id, bus, other.as_ref(), removes),
             Self::ForeignStatements(_) => Hint::text("move the other statements to a policy with another name"),
-            Self::OthersPolicy { .. } => {
-                Hint::text("use another controller role for this cluster, or another bus name")
-            }
             Self::OthersQueue { serves, .. } => {
                 Hint::text(format!("use another queue prefix, or remove cluster `{serves}` first"))
             }
