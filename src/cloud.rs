@@ -38,6 +38,15 @@ pub struct ListedRole {
     pub web_trust: Option<Document>,
 }
 
+/// An EKS pod identity association of Karpenter's service account.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Association {
+    /// The namespace of the service account.
+    pub namespace: String,
+    /// The role whose credentials the pods receive.
+    pub role_arn: String,
+}
+
 /// What can be asked of one account and Region. No method changes anything.
 pub trait Read: Send + Sync {
     /// Reads one resource completely, with its status. `None` means that it is certainly absent.
@@ -70,12 +79,12 @@ pub trait Read: Send + Sync {
     /// The names of the EKS clusters.
     fn eks_clusters(&self) -> impl Future<Output = Result<BTreeSet<ClusterName>, Fault>> + Send;
 
-    /// The ARNs of the roles as which EKS pod identity associations let Karpenter's service account run, in any namespace
-    /// of a cluster; `None` if there is no such cluster.
-    fn pod_identity_roles(
+    /// The EKS pod identity associations of Karpenter's service account, in any namespace of a cluster; `None` if there is
+    /// no such cluster.
+    fn pod_identity_associations(
         &self,
         cluster: &ClusterName,
-    ) -> impl Future<Output = Result<Option<BTreeSet<String>>, Fault>> + Send;
+    ) -> impl Future<Output = Result<Option<BTreeSet<Association>>, Fault>> + Send;
 
     /// The URL of the OpenID Connect issuer of an EKS cluster; `None` if there is no such cluster, or it has no issuer.
     fn oidc_issuer(&self, cluster: &ClusterName) -> impl Future<Output = Result<Option<String>, Fault>> + Send;

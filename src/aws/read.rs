@@ -8,7 +8,7 @@ use super::{
     AwsCloud, eks, event_rules, event_source_mapping, key_policy, pages, queue_metrics, role_details, rule, tagging,
     version,
 };
-use crate::cloud::{Fault, ListedRole, Read, Snapshot};
+use crate::cloud::{Association, Fault, ListedRole, Read, Snapshot};
 use crate::model::document::Document;
 use crate::model::event_rule::{EventRule, RuleTarget};
 use crate::model::inline_policy::InlinePolicy;
@@ -106,8 +106,8 @@ impl Read for AwsCloud {
         eks::clusters(self).await
     }
 
-    async fn pod_identity_roles(&self, cluster: &ClusterName) -> Result<Option<BTreeSet<String>>, Fault> {
-        eks::pod_identity_roles(self, cluster).await
+    async fn pod_identity_associations(&self, cluster: &ClusterName) -> Result<Option<BTreeSet<Association>>, Fault> {
+        eks::associations(self, cluster).await
     }
 
     async fn oidc_issuer(&self, cluster: &ClusterName) -> Result<Option<String>, Fault> {

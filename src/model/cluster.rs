@@ -54,6 +54,17 @@ impl Cluster {
     /// Its desired resources, on a hub with these options.
     #[must_use]
     pub fn desired(&self, scope: &Scope, hub: &HubOptions) -> Desired {
+        self.with_policy_on(&self.controller_role, scope, hub)
+    }
+
+    /// The same with the policy on these roles, whichever role its queue names.
+    #[must_use]
+    pub fn with_policy_on<'a>(
+        &self,
+        roles: impl IntoIterator<Item = &'a RoleName>,
+        scope: &Scope,
+        hub: &HubOptions,
+    ) -> Desired {
         let user = self.options.tags.as_ref().map(UserTags::tags).unwrap_or_default();
         let tags = Tags::of(&scope.bus)
             .with(CLUSTER, self.name.as_str())
@@ -67,15 +78,14 @@ impl Cluster {
         if !self.old_senders.is_empty() {
             queue.policy = Some(queue_policy::with_senders(scope, &self.queue, &self.old_senders));
         }
-        let queue = Resource::Queue(queue);
-        let policy = self.controller_role.as_ref().map(|role| {
+        let policies = roles.into_iter().map(|role| {
             Resource::RolePolicy(RolePolicy {
                 role: role.clone(),
                 name: scope.controller_policy(&self.name),
                 document: self.controller_document(scope, hub.key()),
             })
         });
-        std::iter::once(queue).chain(policy).collect()
+        std::iter::once(Resource::Queue(queue)).chain(policies).collect()
     }
 
     /// The policy of its controller role.

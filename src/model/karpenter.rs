@@ -12,6 +12,9 @@ use super::name::NameError;
 /// release, which every guide calls `karpenter` (aws/karpenter-provider-aws, `charts/karpenter/templates/_helpers.tpl`).
 pub const SERVICE_ACCOUNT: &str = "karpenter";
 
+/// The namespaces of that service account in Karpenter's guides: `kube-system` from v0.33 on, `karpenter` before.
+pub const NAMESPACES: [&str; 2] = ["kube-system", "karpenter"];
+
 /// A version of Karpenter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KarpenterVersion {

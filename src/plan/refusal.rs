@@ -122,21 +122,21 @@ pub enum Refusal {
         cluster: ClusterName,
         /// The role that the tag names.
         role: RoleName,
-        /// The policy that would be attached to it.
         policy: PolicyName,
-        /// Another role, which the search found.
-        found: Option<RoleName>,
+        /// Whether nothing else shows another role.
+        is_only: bool,
     },
-    /// Only a missing tag says that a role should lose its cluster's policy.
+    /// A second role has the policy of a cluster, as an interrupted change of role leaves it.
     #[error(
-        "{} would be deleted, and only a missing tag of the queue of cluster `{cluster}` says so",
+        "{} exists, and role `{first}` has the policy of cluster `{cluster}` too",
         ResourceId::RolePolicy(.role.clone(), .policy.clone())
     )]
-    UnconfirmedRemoval {
+    SecondRole {
         cluster: ClusterName,
-        /// The role that has the policy.
         role: RoleName,
         policy: PolicyName,
+        /// The role that the tag of the queue names, else the first that has the policy.
+        first: RoleName,
     },
     /// The saved option would take a role's permissions boundary from it.
     #[error(
@@ -213,7 +213,7 @@ impl Refusal {
             | Self::OldKeyInUse { .. } => return None,
             Self::RouterRole { role, policy }
             | Self::UnconfirmedRole { role, policy, .. }
-            | Self::UnconfirmedRemoval { role, policy, .. } => ResourceId::RolePolicy(role.clone(), policy.clone()),
+            | Self::SecondRole { role, policy, .. } => ResourceId::RolePolicy(role.clone(), policy.clone()),
             Self::UnconfirmedBoundary { role, .. } | Self::UnconfirmedNewRole { role, .. } => {
                 ResourceId::Role(role.clone())
             }
@@ -231,7 +231,7 @@ impl Refusal {
     #[must_use]
     pub(super) fn is_unconfirmed(&self, of: Option<&ClusterName>) -> bool {
         match self {
-            Self::UnconfirmedRole { cluster, .. } | Self::UnconfirmedRemoval { cluster, .. } => of == Some(cluster),
+            Self::UnconfirmedRole { cluster, .. } | Self::SecondRole { cluster, .. } => of == Some(cluster),
             Self::UnconfirmedBoundary { .. }
             | Self::UnconfirmedNewRole { .. }
             | Self::UnconfirmedOption { .. }
@@ -262,9 +262,8 @@ impl Refusal {
             Self::UnconfirmedRole { .. } => FindingCode::ControllerPolicyMissing,
             Self::UnconfirmedBoundary { .. } => FindingCode::RoleChanged,
             Self::UnconfirmedNewRole { .. } => FindingCode::RoleMissing,
-            Self::UnconfirmedRemoval { .. } | Self::UnconfirmedOption { .. } | Self::UnconfirmedUnlock(_) => {
-                FindingCode::TagsChanged
-            }
+            Self::SecondRole { .. } => FindingCode::NotConfigured,
+            Self::UnconfirmedOption { .. } | Self::UnconfirmedUnlock(_) => FindingCode::TagsChanged,
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::confirm::in_document;
+use super::role_search;
 use crate::model::name::ClusterName;
 use crate::model::options::{DocumentFor, HubOptions};
 use crate::model::resource::ResourceId;
@@ -38,11 +39,11 @@ pub fn needs(survey: &Survey, document: DocumentFor, given: &HubOptions, cluster
     }
 }
 
-/// What must be read for the controller roles that the queues of registered clusters name, besides the names of all roles.
+/// What must be read for the controller roles of registered clusters.
 #[must_use]
 pub fn needs_of_roles(survey: &Survey) -> Query {
     match survey.began() {
-        true => Query::default(),
+        true => role_search::to_read(survey, survey.registered().keys()),
         false => Query {
             all_clusters: true,
             controller_roles: true,

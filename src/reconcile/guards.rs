@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::target::{HubTarget, Others, RoleOption};
-use super::{Case, Request, adoption, confirm, hub, key, role_search, router_code};
+use super::target::{HubTarget, Others};
+use super::{Case, Request, adoption, clusters, confirm, hub, key, role_search, router_code};
 use crate::model::name::{ClusterName, KmsKey, QueuePrefix};
 use crate::model::options::HubOptions;
 use crate::model::scope::Scope;
@@ -24,7 +24,7 @@ const OF_PLAN: &[fn(&Case<'_>) -> Vec<Refusal>] = &[
     old_key_in_use,
     unsafe_changes,
     unfit_queues,
-    role_that_only_a_tag_names,
+    unclear_roles,
     change_during_a_rollback,
     option_that_only_a_tag_names,
     key_that_only_a_tag_names,
@@ -149,16 +149,12 @@ fn unfit_queues(case: &Case<'_>) -> Vec<Refusal> {
     adoption::unfit_queues(case)
 }
 
-/// A role that only a tag names, for a cluster whose role is not named now.
-fn role_that_only_a_tag_names(case: &Case<'_>) -> Vec<Refusal> {
-    let set = case.target.set();
-    let is_named = |cluster: &ClusterName| {
-        set.get(cluster)
-            .is_some_and(|setting| setting.role != RoleOption::Search)
-    };
-    role_search::check(case.survey, &case.plan, |cluster| {
-        case.target.wants(cluster) && !is_named(cluster)
-    })
+/// Clusters whose policies do not say which role they have. Applies to what is checked.
+fn unclear_roles(case: &Case<'_>) -> Vec<Refusal> {
+    let kept = clusters::kept(case.survey, case.target);
+    kept.keys()
+        .flat_map(|cluster| role_search::unclear(case.survey, cluster))
+        .collect()
 }
 
 /// Changes that need a new version of the router while a rollback is kept. Applies to a hub that is set and does not end the
@@ -198,7 +194,7 @@ fn given(case: &Case<'_>) -> HubOptions {
 mod tests {
     use super::*;
     use crate::model::scope::tests::{scope, scope_in};
-    use crate::reconcile::{ClusterSetting, HubSetting, OfferedRouter, Target};
+    use crate::reconcile::{ClusterSetting, HubSetting, OfferedRouter, RoleOption, Target};
     use crate::survey::{SavedOptions, Survey};
 
     fn prefix(prefix: Option<&str>) -> HubOptions {

@@ -33,7 +33,7 @@ mod target;
 mod warnings;
 
 pub use adoption::NothingToAdopt;
-pub use blocked::{Blocked, MissingRole, RoleOrigin, RoleSearch, RoleSource, UnknownCluster};
+pub use blocked::{Blocked, MissingRole, RoleSearch, RoleSource, UnknownCluster};
 pub use check::{asks_live_router, queues_to_watch};
 pub use cluster::{ClusterSummary, Controller};
 pub use clusters::kept as checked_clusters;

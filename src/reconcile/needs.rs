@@ -78,12 +78,11 @@ fn of_hub(target: &Target, survey: &Survey, before: Option<&HubOptions>, after: 
     match &target.hub {
         HubTarget::Set(_) => {
             let follow = hub::clusters_follow(before, after);
-            let untagged = role_search::of_untagged(survey, &key::rekeyed_without_role(survey, after));
             query.all_clusters |= follow && !survey.discovered.is_asked();
             query.controller_roles |= query.all_clusters;
-            query.roles.extend(untagged.roles);
-            query.role_names |=
-                follow && (untagged.role_names || role_search::needs_names(survey, survey.registered().keys()));
+            if follow {
+                roles(role_search::to_read(survey, survey.registered().keys()), query);
+            }
         }
         HubTarget::Keep(_) => {
             let queues = clusters::kept_by_queue(survey, target);
@@ -130,40 +129,43 @@ fn of_set_clusters(target: &Target, survey: &Survey, hub: &HubOptions, query: &m
             RoleDecision::Open => query.role_names |= !eks_query::is_open(survey, name, setting),
             RoleDecision::Missing(_) => query.role_names = true,
             // One of the candidates may still have the policy of the cluster.
-            RoleDecision::NotFound(search) => {
-                query.roles.extend(search.found);
-            }
+            RoleDecision::NotFound(search) => query.roles.extend(search.candidates.into_keys()),
             RoleDecision::Unmanaged => {}
         }
     }
     let evidence = eks_query::to_read(survey, target);
     query.role_names |= evidence.role_names;
     query.eks = evidence.eks;
-    let searched = |name: &ClusterName| set.get(name).is_some_and(|setting| setting.role == RoleOption::Search);
-    let mut untagged = key::rekeyed_without_role(survey, hub);
-    untagged.retain(searched);
-    let untagged = role_search::of_untagged(survey, &untagged);
-    let confirmed = role_search::needs_names(survey, names.iter().filter(|name| searched(name)));
-    query.role_names |= untagged.role_names || confirmed;
-    query.roles.extend(untagged.roles);
+    let unmanaged = |name: &&ClusterName| {
+        set.get(*name)
+            .is_some_and(|setting| setting.role == RoleOption::Unmanaged)
+    };
+    let searched = names.iter().filter(|name| !unmanaged(name));
+    roles(role_search::to_read(survey, searched), query);
     let adopted = target.adopting().map(|name| survey.cluster_queue(name));
     let exists = |queue: &QueueName| survey.observed.queue(queue.clone()).is_some();
     query.dead_letter_sources.extend(adopted.filter(exists));
 }
 
-/// What tells whether names that are not registered are of earlier clusters.
+fn roles(read: Query, query: &mut Query) {
+    query.role_names |= read.role_names;
+    query.roles.extend(read.roles);
+}
+
+/// What tells whether names that are not registered are of earlier clusters, and which roles have policies of those that are.
 fn of_names(target: &Target, survey: &Survey, query: &mut Query) {
     let (kept, removed) = (target.kept(), target.removed().into_keys().cloned().collect());
+    roles(role_search::to_read(survey, &removed), query);
     let unregistered = names::unregistered(survey, &removed);
     if !unregistered.is_empty() {
         query.resources.extend(confirm::prefix_to_read(survey));
     }
     let listed = survey.discovered.is_asked();
-    let mut roles = names::roles(survey, &kept);
+    let mut usual = names::roles(survey, &kept);
     if !listed && !unregistered.is_empty() {
-        roles.extend(names::roles(survey, &removed));
+        usual.extend(names::roles(survey, &removed));
         (query.all_clusters, query.orphans) = (true, true);
     }
-    query.roles.extend(roles);
+    query.roles.extend(usual);
     query.clusters.extend(kept);
 }

@@ -1,7 +1,11 @@
 //! What an intent says besides its changes: the message if there are none, the steps before and after, the clusters.
 
+use super::inventory::roles_with_policy;
 use super::target::{ClusterSetting, HubTarget, Others, RoleOption};
-use super::{Blocked, Case, ClusterSummary, Controller, NextStep, adoption, cluster, live_version, router_code};
+use super::{
+    Blocked, Case, ClusterSummary, Controller, NextStep, adoption, cluster, clusters, live_version, role_search,
+    router_code,
+};
 use crate::error::{Hint, Invocation};
 use crate::model::cluster::Cluster;
 use crate::model::karpenter::KarpenterVersion;
@@ -49,7 +53,7 @@ pub(super) fn unchanged(case: &Case<'_>) -> Result<String, Blocked> {
 /// The steps after the changes.
 pub(super) fn next(case: &Case<'_>) -> Vec<NextStep> {
     let mut next: Vec<NextStep> = after_hub(case).map(NextStep::Run).into_iter().collect();
-    let left: Vec<Controller> = removed(case, |tags| tags.controller_role().is_none());
+    let left: Vec<Controller> = removed(case, |name, _| roles_with_policy(case.survey, name).is_empty());
     next.extend((!left.is_empty()).then_some(NextStep::DetachPolicy(left)));
     let settings = case.target.set();
     if settings.is_empty() {
@@ -135,11 +139,13 @@ fn policies_to_attach(case: &Case<'_>) -> Vec<NextStep> {
 
 /// The controllers that must stop using their queues first: of the clusters whose queues are deleted.
 pub(super) fn release(case: &Case<'_>) -> Vec<Controller> {
-    removed(case, |tags| case.target.delete_adopted || !adoption::is_adopted(tags))
+    removed(case, |_, tags| {
+        case.target.delete_adopted || !adoption::is_adopted(tags)
+    })
 }
 
 /// The controllers of the clusters that are removed and whose queues have such tags.
-fn removed(case: &Case<'_>, has: impl Fn(&Tags) -> bool) -> Vec<Controller> {
+fn removed(case: &Case<'_>, has: impl Fn(&ClusterName, &Tags) -> bool) -> Vec<Controller> {
     let controller = |(cluster, tags): (ClusterName, &Tags)| Controller {
         queue: case.survey.cluster_queue(&cluster),
         cluster,
@@ -149,7 +155,7 @@ fn removed(case: &Case<'_>, has: impl Fn(&Tags) -> bool) -> Vec<Controller> {
             .and_then(|saved| saved.karpenter_version),
     };
     let clusters = case.survey.clusters().into_iter();
-    let removed = clusters.filter(|(name, tags)| !case.target.wants(name) && has(tags));
+    let removed = clusters.filter(|(name, tags)| !case.target.wants(name) && has(name, tags));
     removed.map(controller).collect()
 }
 
@@ -158,10 +164,13 @@ pub(super) fn clusters(case: &Case<'_>) -> Vec<ClusterSummary> {
     let survey = case.survey;
     let set = case.set.iter().map(|cluster| {
         let role = cluster.controller_role.clone();
-        ClusterSummary::new(&survey.scope, &cluster.name, &cluster.queue, role)
+        ClusterSummary {
+            found_by: clusters::found_by(survey, case.target, &cluster.name),
+            ..ClusterSummary::new(&survey.scope, &cluster.name, &cluster.queue, role)
+        }
     });
     let removed = case.target.removed().into_keys().map(|name| {
-        let role = survey.queue_tags(name).and_then(Tags::controller_role);
+        let role = role_search::on_record(survey, name);
         ClusterSummary::new(&survey.scope, name, &survey.cluster_queue(name), role)
     });
     let mut others = match case.follow || case.target.others == Others::Remove || case.target.is_check() {

@@ -1,6 +1,6 @@
 //! What a person should know before the changes are applied, or with the findings of a check. One list, as of the guards.
 
-use super::target::{HubTarget, Others};
+use super::target::{HubTarget, Others, RoleOption};
 use super::{
     Blocked, Case, adoption, clusters, confirm, eks_check, inventory, key, live_version, names, orphan, router_code,
 };
@@ -22,6 +22,7 @@ const WARNINGS: &[fn(&Case<'_>) -> Vec<Hint>] = &[
     skipped_clusters,
     clusters_in_eks,
     controller_roles,
+    permission_taken,
     not_managed,
     adopted_queues,
     earlier_clusters,
@@ -137,6 +138,31 @@ fn controller_roles(case: &Case<'_>) -> Vec<Hint> {
         format!("controller role `{role}` is the role that this command runs as: check that Karpenter runs as it too")
     };
     role.map(|role| Hint::text(text(role))).into_iter().collect()
+}
+
+/// Applies to clusters that are set without a role, and lose the policy of kibus.
+fn permission_taken(case: &Case<'_>) -> Vec<Hint> {
+    let set = case.target.set();
+    let stays = |change: &&Change| change.cluster.as_ref().is_some_and(|cluster| set.contains_key(cluster));
+    let deleted = case
+        .plan
+        .changes
+        .iter()
+        .filter(|change| change.action == Action::Delete);
+    let warning = |change: &Change| {
+        let cluster = change.cluster.as_ref()?;
+        let role = &change.before.as_ref()?.as_role_policy()?.role;
+        (set[cluster].role == RoleOption::Unmanaged).then(|| {
+            Hint::command(
+                format!(
+                    "Karpenter of `{cluster}` loses the permission to read its queue, because its policy on role `{role}` is \
+                     deleted, until you attach the policy by other means. Attach it first; to print it:"
+                ),
+                Invocation::kibus(format!("policy controller {cluster}")),
+            )
+        })
+    };
+    deleted.filter(stays).filter_map(warning).collect()
 }
 
 /// Applies to what is removed: what has a name of the bus, and is managed by something else, stays.

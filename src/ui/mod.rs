@@ -30,7 +30,7 @@ pub use table::Table;
 
 use crate::error::{Error, Hint};
 use crate::plan::Plan;
-use crate::reconcile::{Controller, Intent, NextStep};
+use crate::reconcile::{ClusterSummary, Controller, Intent, NextStep};
 use progress_term::ProgressTerm;
 use stdout::{STDOUT_CLOSED, write_line};
 use terminal::{ColorVariables, Stream};
@@ -231,6 +231,13 @@ impl Ui {
         if !self.quiet {
             let items = items.iter().map(|item| format!("\n    {}", text::escape(item)));
             self.say(&format!("{}{}", text::escape(text), items.collect::<String>()));
+        }
+    }
+
+    /// Writes what the controller roles of a plan were found by, where the plan is shown.
+    pub fn found_roles(&self, clusters: &[ClusterSummary], asks: bool) {
+        if self.output == Output::Text || (asks && self.can_ask()) {
+            text::found_roles(clusters).iter().for_each(|line| self.say(line));
         }
     }
 

@@ -7,7 +7,7 @@ mod rules;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
 
-use kibus::cloud::{Fault, FaultKind, ListedRole, Read, Snapshot, Waiting, Write};
+use kibus::cloud::{Association, Fault, FaultKind, ListedRole, Read, Snapshot, Waiting, Write};
 use kibus::model::document::Document;
 use kibus::model::event_rule::{EventRule, RuleTarget};
 use kibus::model::inline_policy::InlinePolicy;
@@ -228,7 +228,7 @@ impl Read for Account {
         Ok(BTreeSet::new())
     }
 
-    async fn pod_identity_roles(&self, _: &ClusterName) -> Result<Option<BTreeSet<String>>, Fault> {
+    async fn pod_identity_associations(&self, _: &ClusterName) -> Result<Option<BTreeSet<Association>>, Fault> {
         self.call().await;
         Ok(Some(BTreeSet::new()))
     }

@@ -52,17 +52,11 @@ impl Refusal {
             Self::FunctionFailed { function, .. } => recreate_function(scope, function),
             Self::RouterRole { .. } => Hint::text("pass the role that Karpenter runs as with --controller-role"),
             Self::UnconfirmedRole {
-                cluster, role, found, ..
-            } => unconfirmed_role(cluster, role, found.as_ref()),
-            Self::UnconfirmedRemoval { cluster, role, .. } => Hint::command(
-                format!(
-                    "a tag alone takes no policy from a role; to restore the tag (if `{role}` should lose the policy, \
-                     pass --no-controller-role instead)"
-                ),
-                Invocation::kibus(format!(
-                    "add-cluster {cluster} --controller-role {}",
-                    quoted(role.as_str())
-                )),
+                cluster, role, is_only, ..
+            } => unconfirmed_role(cluster, role, *is_only),
+            Self::SecondRole { cluster, first, .. } => Hint::command(
+                format!("keep the role that the controller of `{cluster}` runs as; if that is `{first}`"),
+                add_with_role(cluster, first),
             ),
             Self::UnconfirmedBoundary { live, .. } => Hint::command(
                 "a tag alone does not remove or replace a boundary; to keep the boundary of the role",
@@ -159,17 +153,23 @@ fn too_much_reserved(most: u32) -> Hint {
     }
 }
 
-/// `found` is another role, which the search found.
-fn unconfirmed_role(cluster: &ClusterName, role: &RoleName, found: Option<&RoleName>) -> Hint {
-    let which = match found {
-        None => format!("if the controller of `{cluster}` runs as `{role}`, confirm it"),
-        Some(_) => {
-            format!("the usual search finds another role; name the one that the controller of `{cluster}` runs as")
-        }
-    };
-    let role = quoted(found.unwrap_or(role).as_str());
-    Hint::command(
-        format!("a tag alone grants nothing; {which}"),
-        Invocation::kibus(format!("add-cluster {cluster} --controller-role {role}")),
-    )
+/// `is_only` says that nothing shows another role.
+fn unconfirmed_role(cluster: &ClusterName, role: &RoleName, is_only: bool) -> Hint {
+    match is_only {
+        true => Hint::command(
+            format!("a tag alone grants nothing; if the controller of `{cluster}` runs as `{role}`, confirm it"),
+            add_with_role(cluster, role),
+        ),
+        false => Hint::command(
+            "a tag alone grants nothing, and other roles may be the one; to take the one that EKS shows, or list them",
+            Invocation::kibus(format!("add-cluster {cluster}")),
+        ),
+    }
+}
+
+fn add_with_role(cluster: &ClusterName, role: &RoleName) -> Invocation {
+    Invocation::kibus(format!(
+        "add-cluster {cluster} --controller-role {}",
+        quoted(role.as_str())
+    ))
 }

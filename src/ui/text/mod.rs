@@ -31,7 +31,7 @@ pub(super) use escape::{at_the_edge, json_text};
 pub use findings::findings;
 pub(super) use name::name;
 pub use next_step::how_to_check;
-pub(super) use next_step::{next_steps, release_queues};
+pub(super) use next_step::{found_roles, next_steps, release_queues};
 pub use plan::{heading, plan};
 pub use preflight::preflight;
 pub use status::{buses, status};
