@@ -74,6 +74,8 @@ pub struct RoleSearch {
     pub candidates: BTreeMap<RoleName, BTreeSet<RoleSource>>,
     /// The ARNs of roles of other accounts that may be the one, by pod identity associations.
     pub elsewhere: BTreeSet<String>,
+    /// The role that the tag of the queue names, if it does not exist.
+    pub gone: Option<RoleName>,
     /// Whether EKS and trust policies show a role: absent if they show none.
     pub evidence: Fact<()>,
     /// Roles that may be meant, if there is no candidate.
@@ -100,14 +102,14 @@ pub enum RoleSource {
 impl fmt::Display for RoleSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Policy => f.write_str("its policy for the cluster"),
+            Self::Policy => f.write_str("policy for the cluster"),
             Self::Association(namespace) => {
                 write!(f, "EKS pod identity association in namespace `{namespace}`")
             }
-            Self::Trust => f.write_str("its trust policy"),
-            Self::Name => f.write_str("its usual name"),
-            Self::Suffix => f.write_str("its name, which may be of another cluster"),
-            Self::Tag => f.write_str("the tag of the queue"),
+            Self::Trust => f.write_str("trust policy"),
+            Self::Name => f.write_str("usual name"),
+            Self::Suffix => f.write_str("usual name with a suffix"),
+            Self::Tag => f.write_str("tag of the queue"),
         }
     }
 }
@@ -119,6 +121,7 @@ impl RoleSearch {
             cluster: cluster.clone(),
             candidates: BTreeMap::new(),
             elsewhere: BTreeSet::new(),
+            gone: None,
             evidence: Fact::NotAsked,
             similar: Vec::new(),
         }

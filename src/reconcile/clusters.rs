@@ -179,8 +179,9 @@ pub(super) fn compared(
                 // Nothing of it changes: neither the tag, nor which roles have the policy.
                 Found::One(..) | Found::NotOne(_) | Found::Open => {
                     let holders = roles_with_policy(survey, &name);
+                    let gone = role_search::gone(survey, &name).filter(|_| target.is_check() && holders.is_empty());
                     let cluster = adoption::cluster(survey, hub, name, tags.controller_role(), options);
-                    desired.extend(cluster.with_policy_on(&holders, scope, hub));
+                    desired.extend(cluster.with_policy_on(holders.iter().chain(&gone), scope, hub));
                     continue;
                 }
             };

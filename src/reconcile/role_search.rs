@@ -59,6 +59,7 @@ pub(super) fn find(survey: &Survey, name: &ClusterName) -> Found {
     }
     let mut search = RoleSearch {
         elsewhere: evidence.elsewhere,
+        gone: gone(survey, name),
         evidence: role_evidence::of_nothing(survey, name),
         ..RoleSearch::nothing(name)
     };
@@ -93,6 +94,11 @@ fn merge(candidates: &mut Candidates, others: Candidates) {
 /// The role that the queue of a registered cluster names.
 pub(super) fn tagged(survey: &Survey, name: &ClusterName) -> Option<RoleName> {
     survey.registered().get(name).copied().and_then(Tags::controller_role)
+}
+
+/// The role that the queue of a registered cluster names, if it does not exist.
+pub(super) fn gone(survey: &Survey, name: &ClusterName) -> Option<RoleName> {
+    tagged(survey, name).filter(|role| survey.roles.get(role) == Some(&Fact::Absent))
 }
 
 /// The role of a registered cluster by its policy, as far as that was read: else the one that the tag names.
@@ -165,7 +171,8 @@ pub(super) fn unclear(survey: &Survey, cluster: &ClusterName) -> Vec<Refusal> {
             role,
             policy,
         };
-        return tagged.map(refusal).into_iter().collect();
+        let exists = gone(survey, cluster).is_none();
+        return tagged.filter(|_| exists).map(refusal).into_iter().collect();
     };
     let others = holders.into_iter().filter(|role| *role != first);
     let refusal = |role| Refusal::SecondRole {

@@ -64,7 +64,7 @@ fn no_such_roles(roles: &[MissingRole]) -> Error {
     for one in roles {
         if !one.sources.is_empty() {
             error = error.note(format!(
-                "role `{}` of cluster `{}` was found by {}",
+                "role `{}` of cluster `{}` was found by: {}",
                 one.role,
                 one.cluster,
                 sources(&one.sources)
@@ -134,6 +134,12 @@ fn roles_not_found(hub: &ConnectedHub, searches: &[RoleSearch]) -> Error {
 
 /// The notes about one search. `is_only` says that the error is about no other.
 fn explained(hub: &ConnectedHub, mut error: Error, search: &RoleSearch, is_only: bool) -> Error {
+    if let Some(role) = &search.gone {
+        let cluster = &search.cluster;
+        error = error.note(format!(
+            "role `{role}`, which the tag of the queue of cluster `{cluster}` names, does not exist"
+        ));
+    }
     if !search.elsewhere.is_empty() {
         error = error.note(format!(
             "kibus changes roles of account {} only, and Karpenter finds only queues of the account of its role",
@@ -158,7 +164,7 @@ fn explained(hub: &ConnectedHub, mut error: Error, search: &RoleSearch, is_only:
 /// What a role was found by, in words.
 fn sources(sources: &BTreeSet<RoleSource>) -> String {
     let words: Vec<String> = sources.iter().map(ToString::to_string).collect();
-    words.join(" and ")
+    words.join(", ")
 }
 
 fn nothing_to_adopt(absent: &[NothingToAdopt]) -> Error {

@@ -162,14 +162,14 @@ pub(in crate::ui) fn found_roles(clusters: &[ClusterSummary]) -> Vec<String> {
     let mut groups: BTreeMap<String, Vec<&ClusterSummary>> = BTreeMap::new();
     for cluster in clusters.iter().filter(|cluster| !cluster.found_by.is_empty()) {
         let sources: Vec<String> = cluster.found_by.iter().map(ToString::to_string).collect();
-        groups.entry(sources.join(" and ")).or_default().push(cluster);
+        groups.entry(sources.join(", ")).or_default().push(cluster);
     }
     let line = |(sources, group): (String, Vec<&ClusterSummary>)| {
         let sources = escape(&sources).into_owned();
         match (group.as_slice(), group[0].controller_role.as_ref()) {
-            ([one], Some(role)) => format!("role `{role}` of cluster `{}`: found by {sources}", one.name),
+            ([one], Some(role)) => format!("role `{role}` of cluster `{}` was found by: {sources}", one.name),
             _ => format!(
-                "roles of clusters {}: found by {sources}",
+                "roles of clusters {} were found by: {sources}",
                 list(group.iter().map(|one| &one.name))
             ),
         }
