@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use crate::model::document::Document;
 use crate::model::event_rule::{EventRule, RuleTarget};
 use crate::model::inline_policy::InlinePolicy;
+use crate::model::karpenter::Association;
 use crate::model::name::{BusName, ClusterName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName};
 use crate::model::queue_activity::QueueActivity;
 use crate::model::resource::{FunctionMapping, FunctionSettings, Resource, ResourceId};
@@ -36,15 +37,6 @@ pub struct ListedRole {
     pub arn: String,
     /// Its trust policy, if that names a provider of web identities.
     pub web_trust: Option<Document>,
-}
-
-/// An EKS pod identity association of Karpenter's service account.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Association {
-    /// The namespace of the service account.
-    pub namespace: String,
-    /// The role whose credentials the pods receive.
-    pub role_arn: String,
 }
 
 /// What can be asked of one account and Region. No method changes anything.

@@ -10,8 +10,8 @@ use serde::Deserialize;
 
 use super::error::if_present;
 use super::{AwsCloud, pages};
-use crate::cloud::{self, Fault};
-use crate::model::karpenter::SERVICE_ACCOUNT;
+use crate::cloud::Fault;
+use crate::model::karpenter::{self, SERVICE_ACCOUNT};
 use crate::model::name::ClusterName;
 
 /// The longest time of a call with its retries. Kibus works without EKS, and a network may have no way to its endpoint.
@@ -99,7 +99,7 @@ pub(super) async fn clusters(cloud: &AwsCloud) -> Result<BTreeSet<ClusterName>, 
 pub(super) async fn associations(
     cloud: &AwsCloud,
     cluster: &ClusterName,
-) -> Result<Option<BTreeSet<cloud::Association>>, Fault> {
+) -> Result<Option<BTreeSet<karpenter::Association>>, Fault> {
     let path = ["clusters", cluster.as_str(), "pod-identity-associations"];
     let page = |token: Option<String>| async move {
         let token = token.as_deref().map(|token| ("nextToken", token));
@@ -119,7 +119,7 @@ pub(super) async fn associations(
         .filter_map(|summary| Some((summary.association_id?, summary.namespace.unwrap_or_default())))
         .map(async |(id, namespace)| {
             let role_arn = role_of(cloud, cluster, &id).await?;
-            Ok(role_arn.map(|role_arn| cloud::Association { namespace, role_arn }))
+            Ok(role_arn.map(|role_arn| karpenter::Association { namespace, role_arn }))
         });
     Ok(Some(try_join_all(reads).await?.into_iter().flatten().collect()))
 }

@@ -8,10 +8,11 @@ use super::{
     AwsCloud, eks, event_rules, event_source_mapping, key_policy, pages, queue_metrics, role_details, rule, tagging,
     version,
 };
-use crate::cloud::{Association, Fault, ListedRole, Read, Snapshot};
+use crate::cloud::{Fault, ListedRole, Read, Snapshot};
 use crate::model::document::Document;
 use crate::model::event_rule::{EventRule, RuleTarget};
 use crate::model::inline_policy::InlinePolicy;
+use crate::model::karpenter::Association;
 use crate::model::name::{BusName, ClusterName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName};
 use crate::model::queue_activity::QueueActivity;
 use crate::model::resource::{FunctionMapping, FunctionSettings, ResourceId};

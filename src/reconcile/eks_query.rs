@@ -67,10 +67,10 @@ mod tests {
     use super::super::blocked::RoleSource;
     use super::super::role_search::{Found, find};
     use super::*;
-    use crate::cloud::Association;
     use crate::model::document::Document;
     use crate::model::fact::Fact;
     use crate::model::fault::{Fault, FaultKind};
+    use crate::model::karpenter::Association;
     use crate::model::scope::tests::scope;
 
     const ISSUER: &str = "https://oidc.eks.us-west-2.amazonaws.com/id/ABC";

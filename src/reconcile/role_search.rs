@@ -8,6 +8,7 @@ use super::inventory::{policy, roles_with_policy};
 use super::role_evidence::{self, Candidates, Evidence};
 use crate::model::controller_role::{RoleCandidates, is_usual, similar, usual_names};
 use crate::model::fact::Fact;
+use crate::model::fault::Fault;
 use crate::model::inventory::Reading;
 use crate::model::name::{ClusterName, RoleName};
 use crate::model::tags::Tags;
@@ -124,15 +125,29 @@ pub(super) fn is_unclear(survey: &Survey, cluster: &ClusterName) -> bool {
     holders > 1 || (holders == 0 && tagged(survey, cluster).is_some_and(without_policy))
 }
 
-/// What to read to find where the policies of registered clusters are, if not on the roles that the tags name: the roles that
-/// are named like the controller role of one of them.
-pub(super) fn to_read<'a>(survey: &Survey, clusters: impl IntoIterator<Item = &'a ClusterName>) -> Query {
+/// The registered clusters among these whose policy was not found on any role so far.
+fn without_policy<'a>(survey: &Survey, clusters: impl IntoIterator<Item = &'a ClusterName>) -> Vec<&'a ClusterName> {
     let registered = survey.registered();
     let is_lost = |cluster: &&ClusterName| {
         let unread = tagged(survey, cluster).is_some_and(|role| is_unread(survey, cluster, &role));
         registered.contains_key(*cluster) && !unread && roles_with_policy(survey, cluster).is_empty()
     };
-    let lost: Vec<&ClusterName> = clusters.into_iter().filter(is_lost).collect();
+    clusters.into_iter().filter(is_lost).collect()
+}
+
+/// Why it is unknown whether a role has the policy of one of these clusters, if the roles could not be listed.
+pub(super) fn not_listed<'a>(
+    survey: &'a Survey,
+    clusters: impl IntoIterator<Item = &'a ClusterName>,
+) -> Option<(&'a ClusterName, &'a Fault)> {
+    let fault = survey.role_names.fault()?;
+    Some((without_policy(survey, clusters).first()?, fault))
+}
+
+/// What to read to find where the policies of registered clusters are, if not on the roles that the tags name: the roles that
+/// are named like the controller role of one of them.
+pub(super) fn to_read<'a>(survey: &Survey, clusters: impl IntoIterator<Item = &'a ClusterName>) -> Query {
+    let lost = without_policy(survey, clusters);
     if lost.is_empty() || !survey.role_names.is_asked() {
         return Query {
             role_names: !lost.is_empty(),

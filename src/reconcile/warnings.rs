@@ -2,7 +2,8 @@
 
 use super::target::{HubTarget, Others, RoleOption};
 use super::{
-    Blocked, Case, adoption, clusters, confirm, eks_check, inventory, key, live_version, names, orphan, router_code,
+    Blocked, Case, adoption, clusters, confirm, eks_check, inventory, key, live_version, names, orphan, role_search,
+    router_code,
 };
 use crate::error::{Hint, Invocation};
 use crate::iam::grants::other_senders;
@@ -23,6 +24,7 @@ const WARNINGS: &[fn(&Case<'_>) -> Vec<Hint>] = &[
     clusters_in_eks,
     controller_roles,
     permission_taken,
+    roles_not_listed,
     not_managed,
     adopted_queues,
     earlier_clusters,
@@ -138,6 +140,15 @@ fn controller_roles(case: &Case<'_>) -> Vec<Hint> {
         format!("controller role `{role}` is the role that this command runs as: check that Karpenter runs as it too")
     };
     role.map(|role| Hint::text(text(role))).into_iter().collect()
+}
+
+/// Applies to clusters that are removed.
+fn roles_not_listed(case: &Case<'_>) -> Vec<Hint> {
+    let unknown = role_search::not_listed(case.survey, case.target.removed().into_keys());
+    let text = unknown.map(|(cluster, fault)| {
+        format!("the roles could not be listed, so a policy of cluster `{cluster}` may stay on a role: {fault}")
+    });
+    text.map(Hint::text).into_iter().collect()
 }
 
 /// Applies to clusters that are set without a role, and lose the policy of kibus.

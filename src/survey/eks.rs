@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::cloud::Association;
 use crate::model::fact::Fact;
 use crate::model::fault::Fault;
+use crate::model::karpenter::Association;
 use crate::model::name::ClusterName;
 
 /// What EKS has answered.

@@ -7,10 +7,11 @@ mod rules;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
 
-use kibus::cloud::{Association, Fault, FaultKind, ListedRole, Read, Snapshot, Waiting, Write};
+use kibus::cloud::{Fault, FaultKind, ListedRole, Read, Snapshot, Waiting, Write};
 use kibus::model::document::Document;
 use kibus::model::event_rule::{EventRule, RuleTarget};
 use kibus::model::inline_policy::InlinePolicy;
+use kibus::model::karpenter::Association;
 use kibus::model::name::{BusName, ClusterName, FunctionName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName};
 use kibus::model::queue_activity::QueueActivity;
 use kibus::model::resource::{FunctionMapping, FunctionSettings, Resource, ResourceId};
