@@ -5,10 +5,9 @@ use std::process::{Command, Output};
 
 use kibus::aws::{AwsCloud, Connect};
 use kibus::cloud::{Read, Waiting, Write};
-use kibus::model::document::Document;
 use kibus::model::hub;
 use kibus::model::policy;
-use kibus::model::resource::{Resource, ResourceId, Role, RolePolicy};
+use kibus::model::resource::{Resource, ResourceId, Role};
 use kibus::model::tags::Tags;
 use kibus::plan::{Op, diff};
 use kibus::sandbox::PrivateServer;
@@ -75,8 +74,8 @@ impl Bench {
         (document, output.status.code())
     }
 
-    /// Creates a controller role, with a foreign inline policy.
-    pub(super) async fn role(&self, name: &str, inline: Option<Document>) {
+    /// Creates a controller role.
+    pub(super) async fn role(&self, name: &str) {
         let role = Resource::Role(Role {
             name: name.parse().unwrap(),
             path: "/".parse().unwrap(),
@@ -88,17 +87,6 @@ impl Bench {
             .write(&Op::Create(role), Waiting::unattended())
             .await
             .unwrap();
-        if let Some(document) = inline {
-            let policy = RolePolicy {
-                role: name.parse().unwrap(),
-                name: "theirs".parse().unwrap(),
-                document,
-            };
-            self.cloud
-                .write(&Op::Create(Resource::RolePolicy(policy)), Waiting::unattended())
-                .await
-                .unwrap();
-        }
     }
 
     /// Sets a tag on the queue that holds the saved options of the hub.

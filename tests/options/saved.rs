@@ -9,7 +9,7 @@ use super::bench::{Bench, text};
 #[tokio::test]
 async fn a_hub_without_its_dead_letter_queue_keeps_its_options() {
     let bench = Bench::new().await;
-    bench.role("KarpenterServiceAccount-base", None).await;
+    bench.role("KarpenterServiceAccount-base").await;
     let options = [
         "--memory=512",
         "--retention=7200",
