@@ -44,6 +44,7 @@ fn notes(fault: &Fault) -> Vec<String> {
         FaultKind::UnusableKey => format!("{action}: the KMS key cannot be used: {message}"),
         FaultKind::BoundaryMissing => format!("{action}: the permissions boundary does not exist: {message}"),
         FaultKind::Stopped | FaultKind::NotBegun => format!("{action}: stopped while waiting: {message}"),
+        FaultKind::Limit if action == FULL_ROLE => format!("the role has no room for the policy: {message}"),
         FaultKind::Limit => format!("{action}: a quota is reached: {message}"),
         FaultKind::FunctionFailed { function } => {
             format!("function `{function}` failed in Lambda and cannot be updated: {message}")
@@ -123,12 +124,16 @@ pub fn recreate_function(scope: &Scope, function: &FunctionName) -> Hint {
     )
 }
 
+/// The call that fails if a role is full: all its inline policies share one quota (IAM user guide, "IAM and STS character
+/// quotas").
+const FULL_ROLE: &str = "iam:PutRolePolicy";
+
 /// What helps when the quota that limits this call is reached.
 fn limit_advice(action: &str) -> &'static str {
     match action {
-        "iam:PutRolePolicy" => {
-            "all inline policies of a role share 10240 characters: remove those that are not needed, or replace them \
-             with managed policies"
+        FULL_ROLE => {
+            "all inline policies of a role share 10240 characters, and this quota cannot be raised: delete those that the \
+             role does not need, or replace them with managed policies, which do not count"
         }
         "events:PutRule" => {
             "delete rules that are not needed, like those of clusters that are on the bus now, or request more in \
@@ -186,6 +191,12 @@ mod tests {
                 None,
             ),
             ("events:PutTargets", Kind::Limit, "a rule has at most 5", None),
+            (
+                "iam:PutRolePolicy",
+                Kind::Limit,
+                "delete those that the role does not need, or replace them with managed policies",
+                None,
+            ),
             ("x:Y", Kind::Limit, "remove what is not needed", None),
         ] {
             let fault = Fault {

@@ -12,6 +12,7 @@ use crate::model::document::Document;
 use crate::model::dropped_clusters::DroppedClusters;
 use crate::model::event_rule::{EventRule, RuleTarget};
 use crate::model::inline_policy::InlinePolicy;
+use crate::model::karpenter::Association;
 use crate::model::name::{
     BusName, ClusterName, FunctionName, KmsKey, LogGroupName, QueueName, QueuePrefix, RoleName, RuleName,
 };
@@ -31,15 +32,6 @@ pub struct Snapshot {
     pub resource: Resource,
     /// Its status, for a kind that has one.
     pub status: Option<Status>,
-}
-
-/// The policies of a role.
-#[derive(Clone, Debug, Default)]
-pub struct RoleDetails {
-    /// Its inline policies.
-    pub inline: Vec<InlinePolicy>,
-    /// The ARNs of the managed policies that are attached to it.
-    pub managed: BTreeSet<String>,
 }
 
 /// A role in the list of roles.
@@ -86,12 +78,12 @@ pub trait Read: Send + Sync {
     /// The names of the EKS clusters.
     fn eks_clusters(&self) -> impl Future<Output = Result<BTreeSet<ClusterName>, Fault>> + Send;
 
-    /// The ARNs of the roles as which EKS pod identity associations let Karpenter's service account run, in any namespace
-    /// of a cluster; `None` if there is no such cluster.
-    fn pod_identity_roles(
+    /// The EKS pod identity associations of Karpenter's service account, in any namespace of a cluster; `None` if there is
+    /// no such cluster.
+    fn pod_identity_associations(
         &self,
         cluster: &ClusterName,
-    ) -> impl Future<Output = Result<Option<BTreeSet<String>>, Fault>> + Send;
+    ) -> impl Future<Output = Result<Option<BTreeSet<Association>>, Fault>> + Send;
 
     /// The URL of the OpenID Connect issuer of an EKS cluster; `None` if there is no such cluster, or it has no issuer.
     fn oidc_issuer(&self, cluster: &ClusterName) -> impl Future<Output = Result<Option<String>, Fault>> + Send;
@@ -109,20 +101,11 @@ pub trait Read: Send + Sync {
         policy: &str,
     ) -> impl Future<Output = Result<Option<InlinePolicy>, Fault>> + Send;
 
-    /// The ARNs of the managed policies that are attached to a role; `None` if there is no such role.
-    fn attached_policies(
-        &self,
-        role: &RoleName,
-    ) -> impl Future<Output = Result<Option<BTreeSet<String>>, Fault>> + Send;
-
-    /// The policies of those of these roles that exist, in few calls, which read every role of the account.
-    fn role_details(
+    /// The inline policies of those of these roles that exist, in few calls, which read every role of the account.
+    fn inline_policies(
         &self,
         roles: &BTreeSet<RoleName>,
-    ) -> impl Future<Output = Result<BTreeMap<RoleName, RoleDetails>, Fault>> + Send;
-
-    /// The default version of a managed policy, by its ARN; `None` if it is absent.
-    fn managed_policy(&self, arn: &str) -> impl Future<Output = Result<Option<Document>, Fault>> + Send;
+    ) -> impl Future<Output = Result<BTreeMap<RoleName, Vec<InlinePolicy>>, Fault>> + Send;
 
     /// How many concurrent invocations of the account and Region are reserved for no function; `None` if the answer
     /// does not say.

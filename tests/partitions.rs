@@ -100,6 +100,7 @@ fn every_arn_is_in_the_callers_partition() {
             hubs: vec![HubReport {
                 plan: plan.clone(),
                 clusters: vec![ClusterSummary {
+                    found_by: Default::default(),
                     name: "base".parse().unwrap(),
                     queue: "karpenter-base".parse().unwrap(),
                     queue_arn: scope.queue_arn(&"karpenter-base".parse().unwrap()),

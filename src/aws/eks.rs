@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::error::if_present;
 use super::{AwsCloud, pages};
 use crate::cloud::Fault;
-use crate::model::karpenter::SERVICE_ACCOUNT;
+use crate::model::karpenter::{self, SERVICE_ACCOUNT};
 use crate::model::name::ClusterName;
 
 /// The longest time of a call with its retries. Kibus works without EKS, and a network may have no way to its endpoint.
@@ -48,6 +48,7 @@ struct Associations {
 #[serde(rename_all = "camelCase")]
 struct Summary {
     association_id: Option<String>,
+    namespace: Option<String>,
     service_account: Option<String>,
 }
 
@@ -94,11 +95,11 @@ pub(super) async fn clusters(cloud: &AwsCloud) -> Result<BTreeSet<ClusterName>, 
     Ok(names.into_iter().filter_map(|name| name.parse().ok()).collect())
 }
 
-/// The ARNs of the roles of Karpenter's service account in any namespace of a cluster; `None` if there is no such cluster.
-pub(super) async fn pod_identity_roles(
+/// The associations of Karpenter's service account in any namespace of a cluster; `None` if there is no such cluster.
+pub(super) async fn associations(
     cloud: &AwsCloud,
     cluster: &ClusterName,
-) -> Result<Option<BTreeSet<String>>, Fault> {
+) -> Result<Option<BTreeSet<karpenter::Association>>, Fault> {
     let path = ["clusters", cluster.as_str(), "pod-identity-associations"];
     let page = |token: Option<String>| async move {
         let token = token.as_deref().map(|token| ("nextToken", token));
@@ -115,8 +116,11 @@ pub(super) async fn pod_identity_roles(
         .into_iter()
         .filter(|summary| summary.service_account.as_deref() == Some(SERVICE_ACCOUNT));
     let reads = meant
-        .filter_map(|summary| summary.association_id)
-        .map(async |id| role_of(cloud, cluster, &id).await);
+        .filter_map(|summary| Some((summary.association_id?, summary.namespace.unwrap_or_default())))
+        .map(async |(id, namespace)| {
+            let role_arn = role_of(cloud, cluster, &id).await?;
+            Ok(role_arn.map(|role_arn| karpenter::Association { namespace, role_arn }))
+        });
     Ok(Some(try_join_all(reads).await?.into_iter().flatten().collect()))
 }
 

@@ -2,18 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::document::{decoded, read, read_encoded};
+use super::document::{decoded, read};
 use super::error::{if_present, session_role};
 use super::function::permissions;
 use super::{
     AwsCloud, eks, event_rules, event_source_mapping, key_policy, log_lines, pages, parameter, queue_metrics,
     role_details, rule, tagging, version,
 };
-use crate::cloud::{Fault, ListedRole, Read, RoleDetails, Snapshot};
+use crate::cloud::{Fault, ListedRole, Read, Snapshot};
 use crate::model::document::Document;
 use crate::model::dropped_clusters::DroppedClusters;
 use crate::model::event_rule::{EventRule, RuleTarget};
 use crate::model::inline_policy::InlinePolicy;
+use crate::model::karpenter::Association;
 use crate::model::name::{
     BusName, ClusterName, FunctionName, KmsKey, LogGroupName, QueueName, QueuePrefix, RoleName, RuleName,
 };
@@ -112,8 +113,8 @@ impl Read for AwsCloud {
         eks::clusters(self).await
     }
 
-    async fn pod_identity_roles(&self, cluster: &ClusterName) -> Result<Option<BTreeSet<String>>, Fault> {
-        eks::pod_identity_roles(self, cluster).await
+    async fn pod_identity_associations(&self, cluster: &ClusterName) -> Result<Option<BTreeSet<Association>>, Fault> {
+        eks::associations(self, cluster).await
     }
 
     async fn oidc_issuer(&self, cluster: &ClusterName) -> Result<Option<String>, Fault> {
@@ -139,30 +140,11 @@ impl Read for AwsCloud {
         }))
     }
 
-    async fn attached_policies(&self, role: &RoleName) -> Result<Option<BTreeSet<String>>, Fault> {
-        let call = self.iam.list_attached_role_policies().role_name(role).max_items(1000);
-        let page = |marker| {
-            let call = call.clone().set_marker(marker);
-            async { call.send().await.map(|page| (page.attached_policies, page.marker)) }
-        };
-        let attached = if_present(pages::all(self, "iam:ListAttachedRolePolicies", page).await)?;
-        Ok(attached.map(|policies| policies.into_iter().filter_map(|policy| policy.policy_arn).collect()))
-    }
-
-    async fn role_details(&self, roles: &BTreeSet<RoleName>) -> Result<BTreeMap<RoleName, RoleDetails>, Fault> {
+    async fn inline_policies(
+        &self,
+        roles: &BTreeSet<RoleName>,
+    ) -> Result<BTreeMap<RoleName, Vec<InlinePolicy>>, Fault> {
         role_details::read(self, roles).await
-    }
-
-    async fn managed_policy(&self, arn: &str) -> Result<Option<Document>, Fault> {
-        let call = self.iam.get_policy().policy_arn(arn);
-        let answer = if_present(self.call("iam:GetPolicy", || call.clone().send()).await)?;
-        let Some(version) = answer.and_then(|answer| answer.policy?.default_version_id) else {
-            return Ok(None);
-        };
-        let call = self.iam.get_policy_version().policy_arn(arn).version_id(version);
-        let answer = if_present(self.call("iam:GetPolicyVersion", || call.clone().send()).await)?;
-        let document = answer.and_then(|answer| answer.policy_version?.document);
-        Ok(document.as_deref().map(read_encoded))
     }
 
     async fn unreserved_concurrency(&self) -> Result<Option<u32>, Fault> {

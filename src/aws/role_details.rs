@@ -1,4 +1,4 @@
-//! Many roles with their policies: one page of IAM's report about the account has hundreds, and IAM counts the calls.
+//! Many roles with their inline policies: one page of IAM's report about the account has hundreds, and IAM counts the calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -8,7 +8,7 @@ use aws_sdk_iam::types::{EntityType, RoleDetail};
 use super::AwsCloud;
 use super::document::decoded;
 use super::pages;
-use crate::cloud::{Fault, FaultKind, RoleDetails};
+use crate::cloud::{Fault, FaultKind};
 use crate::model::inline_policy::InlinePolicy;
 use crate::model::name::RoleName;
 
@@ -24,7 +24,7 @@ pub(super) struct Denied(Arc<OnceLock<Fault>>);
 pub(super) async fn read(
     cloud: &AwsCloud,
     roles: &BTreeSet<RoleName>,
-) -> Result<BTreeMap<RoleName, RoleDetails>, Fault> {
+) -> Result<BTreeMap<RoleName, Vec<InlinePolicy>>, Fault> {
     if let Some(fault) = cloud.roles_denied.0.get() {
         return Err(fault.clone());
     }
@@ -50,7 +50,7 @@ pub(super) async fn read(
     Ok(details.into_iter().collect())
 }
 
-fn details(role: RoleDetail, wanted: &BTreeSet<RoleName>) -> Option<(RoleName, RoleDetails)> {
+fn details(role: RoleDetail, wanted: &BTreeSet<RoleName>) -> Option<(RoleName, Vec<InlinePolicy>)> {
     let name: RoleName = role.role_name?.parse().ok()?;
     if !wanted.contains(&name) {
         return None;
@@ -62,10 +62,5 @@ fn details(role: RoleDetail, wanted: &BTreeSet<RoleName>) -> Option<(RoleName, R
             text: decoded(&policy.policy_document?),
         })
     });
-    let managed = role.attached_managed_policies.unwrap_or_default().into_iter();
-    let details = RoleDetails {
-        inline: inline.collect(),
-        managed: managed.filter_map(|policy| policy.policy_arn).collect(),
-    };
-    Some((name, details))
+    Some((name, inline.collect()))
 }

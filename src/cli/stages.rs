@@ -232,6 +232,7 @@ fn show(hubs: &Hubs<'_>, results: &[Planned], consent: Consent) -> Result<(), Er
             hubs.part(hub, true)?;
             hub.ui
                 .show_plan(&hub.heading, &result.intent.plan, asks, consent.dry_run)?;
+            hub.ui.found_roles(&result.intent.clusters, asks);
         }
     }
     for (hub, result) in planned().filter(|(_, result)| result.error.is_none() && result.took.is_none()) {

@@ -57,6 +57,17 @@ impl Cluster {
     /// Its desired resources, on a hub with these settings.
     #[must_use]
     pub fn desired(&self, scope: &Scope, settings: &Settings) -> Desired {
+        self.with_policy_on(&self.controller_role, scope, settings)
+    }
+
+    /// The same with the policy on these roles, whichever role its queue names.
+    #[must_use]
+    pub fn with_policy_on<'a>(
+        &self,
+        roles: impl IntoIterator<Item = &'a RoleName>,
+        scope: &Scope,
+        settings: &Settings,
+    ) -> Desired {
         let hub = &settings.options;
         let mut tags = Tags::of(&scope.bus)
             .with(CLUSTER, self.name.as_str())
@@ -72,7 +83,7 @@ impl Cluster {
             let owner = self.owner_policy.as_ref();
             queue.policy = Some(queue_policy::adopted_queue(scope, &self.queue, hub.senders(), owner));
         }
-        let policy = self.controller_role.as_ref().map(|role| {
+        let policies = roles.into_iter().map(|role| {
             Resource::RolePolicy(RolePolicy {
                 role: role.clone(),
                 name: scope.controller_policy(&self.name),
@@ -86,7 +97,7 @@ impl Cluster {
         });
         let queue = Resource::Queue(queue);
         let id = queue.id();
-        let mut desired: Desired = std::iter::once(queue).chain(policy).collect();
+        let mut desired: Desired = std::iter::once(queue).chain(policies).collect();
         desired.untag(id, self.untag.iter().cloned());
         desired
     }
@@ -116,7 +127,7 @@ mod tests {
         let names = |desired: Desired| desired.ids().map(ResourceId::name).collect::<Vec<_>>();
         assert_eq!(
             names(cluster(Some("r"), None)),
-            ["karpenter-base", "r/kibus-us-west-2-base"]
+            ["karpenter-base", "r/kibus.us-west-2.base"]
         );
         assert_eq!(names(cluster(None, None)), ["karpenter-base"]);
     }

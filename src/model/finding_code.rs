@@ -125,7 +125,6 @@ codes! {
     ForeignTargets = "K305", Error, "kibus does not delete a rule that another tool or person still uses";
     DuplicateMapping = "K306", Error, "events are routed, but the duplicate uses the router's concurrency too";
     NewerRouter = "K307", Warning, "the router works; this kibus is too old to judge or change it";
-    NoRoleSpace = "K308", Critical, "the policy cannot be written, and this Karpenter cannot read its queue";
     OptionNotApplicable = "K309", Error, "the hub does not change until another value is set";
     FunctionFailed = "K310", Error, "Lambda rejects every update; events are routed while the live version can run";
     RouterRole = "K311", Critical, "the router and a Karpenter controller would have each other's permissions";

@@ -12,6 +12,18 @@ use super::name::NameError;
 /// release, which every guide calls `karpenter` (aws/karpenter-provider-aws, `charts/karpenter/templates/_helpers.tpl`).
 pub const SERVICE_ACCOUNT: &str = "karpenter";
 
+/// The namespaces of that service account in Karpenter's guides: `kube-system` from v0.33 on, `karpenter` before.
+pub const NAMESPACES: [&str; 2] = ["kube-system", "karpenter"];
+
+/// An EKS pod identity association of Karpenter's service account.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Association {
+    /// The namespace of the service account.
+    pub namespace: String,
+    /// The role whose credentials the pods receive.
+    pub role_arn: String,
+}
+
 /// A version of Karpenter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KarpenterVersion {

@@ -134,6 +134,21 @@ pub(crate) mod tests {
         );
     }
 
+    /// With dashes between the parts, these two were one policy.
+    #[test]
+    fn the_policy_of_a_cluster_is_that_of_no_other_bus() {
+        let [first, second] = [("a", "us-west-2-x"), ("a-us-west-2", "x")].map(|(bus, cluster)| {
+            let scope = Scope {
+                bus: bus.parse().unwrap(),
+                ..scope()
+            };
+            (scope.controller_policy(&cluster.parse().unwrap()), scope)
+        });
+        assert_ne!(first.0, second.0);
+        assert_eq!(first.1.cluster_of_policy(&second.0), None);
+        assert_eq!(second.1.cluster_of_policy(&first.0), None);
+    }
+
     #[test]
     fn arns_and_urls_follow_the_partition() {
         for (partition, region, host) in [

@@ -4,8 +4,6 @@ use std::collections::BTreeSet;
 
 use super::change::{Action, Change, FieldChange};
 use super::{Plan, Refusal, diff};
-use crate::iam::grants::queues_received_from;
-use crate::iam::pattern::matches;
 use crate::model::field::{FieldName, FieldValue};
 use crate::model::inventory::Observed;
 use crate::model::queue_policy::QueueOrigin;
@@ -43,11 +41,10 @@ pub fn check_managed(scope: &Scope, resource: &Resource, observed: &Observed) ->
 type Guard = fn(&Scope, &Change, &Observed) -> Option<Refusal>;
 
 /// The guards of a change. The first that refuses counts.
-const GUARDS: [Guard; 9] = [
+const GUARDS: [Guard; 8] = [
     router_role,
     not_managed,
     not_created,
-    others_policy,
     others_queue,
     foreign_targets,
     failed_function,
@@ -93,27 +90,6 @@ fn foreign_targets(_: &Scope, change: &Change, _: &Observed) -> Option<Refusal> 
     (change.action == Action::Delete && !rule.foreign_targets.is_empty()).then(|| Refusal::ForeignTargets {
         rule: rule.name.clone(),
         targets: rule.foreign_targets.clone(),
-    })
-}
-
-/// Whether a cluster's policy grants queues, and none of them is the cluster's own.
-fn others_policy(scope: &Scope, change: &Change, observed: &Observed) -> Option<Refusal> {
-    let policy = change.before.as_ref()?.as_role_policy()?;
-    let own: BTreeSet<String> = match (&change.after, &change.cluster) {
-        (Some(Resource::RolePolicy(after)), Some(_)) => queues_received_from(&after.document),
-        (_, Some(cluster)) => observed
-            .resources()
-            .filter(|queue| queue.tags().and_then(|tags| tags.cluster_of(&scope.bus)).as_ref() == Some(cluster))
-            .filter_map(|queue| Some(scope.queue_arn(&queue.as_queue()?.name)))
-            .collect(),
-        (_, None) => return None,
-    };
-    let queues = queues_received_from(&policy.document);
-    let is_own = |pattern: &String| own.iter().any(|queue| matches(pattern, queue));
-    let grants_own = queues.iter().any(is_own);
-    (!own.is_empty() && !queues.is_empty() && !grants_own).then(|| Refusal::OthersPolicy {
-        id: change.id.clone(),
-        queues,
     })
 }
 

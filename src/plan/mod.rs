@@ -15,7 +15,7 @@ pub use change::{Action, Change, FieldChange, Op};
 pub use check::{check, check_managed, is_ours, rollback_conflicts};
 pub use diff::diff;
 pub use order::Step;
-pub use refusal::{ROLE_SPACE, Refusal};
+pub use refusal::Refusal;
 
 use crate::model::field::{FieldName, FieldValue};
 use crate::model::inventory::{Desired, Observed, Reading};

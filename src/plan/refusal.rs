@@ -14,10 +14,6 @@ use crate::model::resource::{PolicyName, ResourceId};
 use crate::model::scope::{LIVE, Scope};
 use crate::model::settings::LONGEST;
 
-/// The maximum size of all inline policies of a role together, in characters (IAM user guide, "IAM and STS character
-/// quotas"); the quota cannot be raised.
-pub const ROLE_SPACE: usize = 10_240;
-
 /// A reason to refuse a plan. Displays as one sentence, which begins with what it is about where that is a resource.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -32,14 +28,6 @@ pub enum Refusal {
     /// The cluster's policy on a controller role has statements that kibus did not write.
     #[error("{0} exists and holds statements that kibus did not write")]
     ForeignStatements(ResourceId),
-    /// The policy of this name grants another queue: it is the policy of another cluster or bus on the same role. Bus `a`
-    /// with cluster `us-west-2-x` and bus `a-us-west-2` with cluster `x` give the same name.
-    #[error("{id} exists and grants another queue: {}", listed(.queues))]
-    OthersPolicy {
-        id: ResourceId,
-        /// The ARNs of the queues that it grants.
-        queues: BTreeSet<String>,
-    },
     /// The queue serves another cluster.
     #[error("queue `{queue}` serves cluster `{serves}`")]
     OthersQueue {
@@ -123,18 +111,6 @@ pub enum Refusal {
     /// A rule to delete has targets that kibus does not manage.
     #[error("rule `{rule}` has targets that kibus does not manage: {}", listed(.targets))]
     ForeignTargets { rule: RuleName, targets: BTreeSet<String> },
-    /// A role has no room for the desired policies.
-    #[error(
-        "role `{role}` has no room for the policy of its cluster: it needs {needed} characters, and {left} of {} are left",
-        ROLE_SPACE
-    )]
-    NoRoleSpace {
-        role: RoleName,
-        /// The characters that the desired policies take together.
-        needed: usize,
-        /// The characters that other policies leave.
-        left: usize,
-    },
     /// The other functions of the account would keep too little concurrency.
     #[error("the account cannot reserve {wanted} concurrent invocations for the router: the maximum is {most}")]
     TooMuchReserved {
@@ -194,21 +170,21 @@ pub enum Refusal {
         cluster: ClusterName,
         /// The role that the tag names.
         role: RoleName,
-        /// The policy that would be attached to it.
         policy: PolicyName,
-        /// Another role, which the search found.
-        found: Option<RoleName>,
+        /// Whether nothing else shows another role.
+        is_only: bool,
     },
-    /// Only a missing tag says that a role should lose its cluster's policy.
+    /// A second role has the policy of a cluster, as an interrupted change of role leaves it.
     #[error(
-        "{} would be deleted, and only a missing tag of the queue of cluster `{cluster}` says so",
+        "{} exists, and role `{first}` has the policy of cluster `{cluster}` too",
         ResourceId::RolePolicy(.role.clone(), .policy.clone())
     )]
-    UnconfirmedRemoval {
+    SecondRole {
         cluster: ClusterName,
-        /// The role that has the policy.
         role: RoleName,
         policy: PolicyName,
+        /// The role that the tag of the queue names, else the first that has the policy.
+        first: RoleName,
     },
     /// The change needs a new version of the router, and a rollback is kept.
     #[error(
@@ -233,7 +209,7 @@ impl Refusal {
     #[must_use]
     pub fn resource(&self, scope: &Scope) -> Option<ResourceId> {
         Some(match self {
-            Self::NotManaged { id, .. } | Self::ForeignStatements(id) | Self::OthersPolicy { id, .. } => id.clone(),
+            Self::NotManaged { id, .. } | Self::ForeignStatements(id) => id.clone(),
             Self::OthersQueue { queue, .. }
             | Self::HubQueue(_, queue)
             | Self::OfOtherBus { queue, .. }
@@ -250,8 +226,7 @@ impl Refusal {
             | Self::TooLongSettings { .. } => return None,
             Self::RouterRole { role, policy }
             | Self::UnconfirmedRole { role, policy, .. }
-            | Self::UnconfirmedRemoval { role, policy, .. } => ResourceId::RolePolicy(role.clone(), policy.clone()),
-            Self::NoRoleSpace { role, .. } => ResourceId::Role(role.clone()),
+            | Self::SecondRole { role, policy, .. } => ResourceId::RolePolicy(role.clone(), policy.clone()),
             Self::ForeignTargets { rule, .. } => ResourceId::Rule(rule.clone()),
             Self::FunctionFailed { function, .. } => ResourceId::Function(function.clone()),
             Self::TooMuchReserved { .. } | Self::OtherSettings { .. } => ResourceId::Function(scope.router_function()),
@@ -265,7 +240,7 @@ impl Refusal {
     #[must_use]
     pub(super) fn is_unconfirmed(&self, of: Option<&ClusterName>) -> bool {
         match self {
-            Self::UnconfirmedRole { cluster, .. } | Self::UnconfirmedRemoval { cluster, .. } => of == Some(cluster),
+            Self::UnconfirmedRole { cluster, .. } | Self::SecondRole { cluster, .. } => of == Some(cluster),
             _ => false,
         }
     }
@@ -275,7 +250,7 @@ impl Refusal {
     pub fn code(&self) -> FindingCode {
         match self {
             Self::NotManaged { .. } => FindingCode::NotManaged,
-            Self::ForeignStatements(_) | Self::OthersPolicy { .. } => FindingCode::ForeignStatements,
+            Self::ForeignStatements(_) => FindingCode::ForeignStatements,
             Self::OthersQueue { .. } | Self::HubQueue(..) | Self::PrefixInUse { .. } => FindingCode::QueueNameTaken,
             Self::AdoptedKey { .. }
             | Self::AdoptedDeadLetters { .. }
@@ -286,7 +261,6 @@ impl Refusal {
             Self::OtherPermissions { .. } => FindingCode::OldSenders,
             Self::TagsLost { .. } => FindingCode::FellOffTheBus,
             Self::ForeignTargets { .. } => FindingCode::ForeignTargets,
-            Self::NoRoleSpace { .. } => FindingCode::NoRoleSpace,
             Self::TooMuchReserved { .. }
             | Self::EmptyPrefix(_)
             | Self::KeyElsewhere { .. }
@@ -297,7 +271,7 @@ impl Refusal {
             Self::FunctionFailed { .. } => FindingCode::FunctionFailed,
             Self::RouterRole { .. } => FindingCode::RouterRole,
             Self::UnconfirmedRole { .. } => FindingCode::ControllerPolicyMissing,
-            Self::UnconfirmedRemoval { .. } => FindingCode::TagsChanged,
+            Self::SecondRole { .. } => FindingCode::NotConfigured,
         }
     }
 }

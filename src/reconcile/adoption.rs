@@ -13,7 +13,7 @@ use crate::model::document::Document;
 use crate::model::duration::duration_text;
 use crate::model::fact::Fact;
 use crate::model::inventory::{Desired, Observed, Reading};
-use crate::model::name::{BusName, ClusterName, QueueName, QueuePrefix, RoleName, RuleName};
+use crate::model::name::{BusName, ClusterName, QueueName, QueuePrefix, RoleName};
 use crate::model::other_setup::usual_queues;
 use crate::model::queue_policy::{QueueOrigin, bus_of_lock, without_ours, without_permissions};
 use crate::model::resource::{Queue, Resource, ResourceId};
@@ -127,17 +127,10 @@ pub(super) fn set(
     }
 }
 
-/// The rules that must be read to know whether a Karpenter uses the queues to take over.
-pub(super) fn rules_to_read(survey: &Survey, target: &Target) -> BTreeSet<RuleName> {
-    let mut adopting = target.adopting();
-    let takes_over = adopting.any(|name| {
-        let queue = survey.observed.queue(survey.cluster_queue(name));
-        queue.is_some_and(|queue| queue.origin(&survey.scope).is_none())
-    });
-    match takes_over {
-        true => discover::rules_to_read(survey),
-        false => BTreeSet::new(),
-    }
+/// Whether a cluster has a queue to take over: then rules and the policies of its role tell whether a Karpenter uses it.
+pub(super) fn takes_over(survey: &Survey, name: &ClusterName, setting: &ClusterSetting) -> bool {
+    let queue = survey.observed.queue(survey.cluster_queue(name));
+    setting.adopt != Adopt::No && queue.is_some_and(|queue| queue.origin(&survey.scope).is_none())
 }
 
 /// Whether something shows that a Karpenter uses the queue of a cluster: a rule sends Karpenter's events to it, or an inline
@@ -148,8 +141,8 @@ fn is_used(survey: &Survey, cluster: &Cluster) -> bool {
     let role = cluster
         .controller_role
         .as_ref()
-        .and_then(|role| survey.roles.get(role)?.present());
-    let mut policies = role.into_iter().flat_map(|policies| policies.documents.values());
+        .and_then(|role| survey.all_policies.get(role)?.present());
+    let mut policies = role.into_iter().flat_map(BTreeMap::values);
     policies.any(|policy| names_it(policy.document())) || discover::sends_to_karpenter(survey, &cluster.queue)
 }
 

@@ -1,6 +1,7 @@
 //! The reasons why there is no intent, as data. The command layer turns them into errors.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::time::Duration;
 
 use super::{NothingToAdopt, hub};
@@ -36,7 +37,7 @@ pub enum Blocked {
     LostSettings(String),
     /// A check refuses the request, whatever the plan.
     Refused(Vec<Refusal>),
-    /// Named or saved controller roles that do not exist.
+    /// Named or found controller roles that do not exist.
     NoSuchRoles(Vec<MissingRole>),
     /// Clusters whose controller role was not found.
     RolesNotFound(Vec<RoleSearch>),
@@ -77,47 +78,58 @@ impl Blocked {
 pub struct MissingRole {
     pub cluster: ClusterName,
     pub role: RoleName,
-    pub origin: RoleOrigin,
+    /// What names it, unless the command line does.
+    pub sources: BTreeSet<RoleSource>,
     /// Roles that may be meant.
     pub similar: Vec<RoleName>,
-}
-
-/// What says that a role is the one of a controller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RoleOrigin {
-    /// The option.
-    Named,
-    /// The tag of the cluster's queue.
-    Saved,
-    /// An EKS pod identity association, as the only evidence of roles that may not exist.
-    PodIdentity,
 }
 
 /// A search for a controller role that did not find exactly one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoleSearch {
     pub cluster: ClusterName,
-    /// Where it found them.
-    pub source: RoleSource,
-    /// The roles that may be the one: several with equal evidence, or those with a usual name and a generated suffix.
-    pub found: Vec<RoleName>,
-    /// The ARNs of roles of other accounts that may be the one.
+    /// The roles that may be the one, each with what speaks for it.
+    pub candidates: BTreeMap<RoleName, BTreeSet<RoleSource>>,
+    /// The ARNs of roles of other accounts that may be the one, by pod identity associations.
     pub elsewhere: BTreeSet<String>,
-    /// Whether EKS and trust policies show a role, for a search among names: absent if they show none.
+    /// The role that the tag of the queue names, if it does not exist.
+    pub gone: Option<RoleName>,
+    /// Whether EKS and trust policies show a role: absent if they show none.
     pub evidence: Fact<()>,
-    /// Roles that may be meant, if none was found.
+    /// Roles that may be meant, if there is no candidate.
     pub similar: Vec<RoleName>,
 }
 
-/// Where roles were found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What says that a role is the one of a controller.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RoleSource {
-    /// In EKS pod identity associations.
-    PodIdentity,
-    /// In trust policies that name the cluster's issuer and the service account.
+    /// It has the policy of the cluster.
+    Policy,
+    /// An EKS pod identity association in this namespace.
+    Association(String),
+    /// Its trust policy names the cluster's issuer and the service account.
     Trust,
-    /// Among the names of roles.
-    Names,
+    /// Its name is usual for the cluster.
+    Name,
+    /// The same with a generated suffix, which may be a part of another cluster's name.
+    Suffix,
+    /// The tag of the cluster's queue names it.
+    Tag,
+}
+
+impl fmt::Display for RoleSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Policy => f.write_str("policy for the cluster"),
+            Self::Association(namespace) => {
+                write!(f, "EKS pod identity association in namespace `{namespace}`")
+            }
+            Self::Trust => f.write_str("trust policy"),
+            Self::Name => f.write_str("usual name"),
+            Self::Suffix => f.write_str("usual name with a suffix"),
+            Self::Tag => f.write_str("tag of the queue"),
+        }
+    }
 }
 
 impl RoleSearch {
@@ -125,9 +137,9 @@ impl RoleSearch {
     pub(super) fn nothing(cluster: &ClusterName) -> Self {
         Self {
             cluster: cluster.clone(),
-            source: RoleSource::Names,
-            found: Vec::new(),
+            candidates: BTreeMap::new(),
             elsewhere: BTreeSet::new(),
+            gone: None,
             evidence: Fact::NotAsked,
             similar: Vec::new(),
         }

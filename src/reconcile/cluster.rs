@@ -1,5 +1,9 @@
 //! Clusters in intents and reports.
 
+use std::collections::BTreeSet;
+
+use super::blocked::RoleSource;
+use super::role_search;
 use crate::model::cluster::Cluster;
 use crate::model::karpenter::KarpenterVersion;
 use crate::model::name::{ClusterName, QueueName, RoleName};
@@ -16,6 +20,8 @@ pub struct ClusterSummary {
     pub queue_arn: String,
     /// The role that its controller runs as, if kibus manages a policy on one.
     pub controller_role: Option<RoleName>,
+    /// What that role was found by, if it was searched for.
+    pub found_by: BTreeSet<RoleSource>,
     /// Whether its queue is being deleted.
     pub being_deleted: bool,
 }
@@ -36,6 +42,7 @@ impl ClusterSummary {
             queue: queue.clone(),
             queue_arn: scope.queue_arn(queue),
             controller_role: role,
+            found_by: BTreeSet::new(),
             being_deleted: false,
         }
     }
@@ -59,7 +66,7 @@ pub(super) fn summaries(survey: &Survey) -> Vec<ClusterSummary> {
             &survey.scope,
             &name,
             &survey.cluster_queue(&name),
-            tags.controller_role(),
+            role_search::on_record(survey, &name),
         )
     };
     survey.clusters().into_iter().map(summary).collect()

@@ -1,9 +1,9 @@
 //! The clusters of a target: the controller role of each, and their desired resources beside those that were read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::blocked::{MissingRole, RoleOrigin, RoleSearch};
-use super::inventory::of_cluster;
+use super::blocked::{MissingRole, RoleSearch, RoleSource};
+use super::inventory::{of_cluster, roles_with_policy};
 use super::role_search::{self, Found};
 use super::target::{ClusterSetting, Others, RoleOption, Target};
 use super::{Blocked, adoption, orphan};
@@ -30,37 +30,43 @@ pub(super) enum RoleDecision {
     Missing(MissingRole),
 }
 
-/// The controller role of a cluster that is set: named now, or saved, or found.
+/// The controller role of a cluster that is set: named now, or found.
 pub(super) fn decide(survey: &Survey, name: &ClusterName, setting: &ClusterSetting) -> RoleDecision {
-    let tags = survey.saved_tags(name);
-    let saved = tags.and_then(Tags::controller_role);
-    match (&setting.role, saved) {
-        (RoleOption::Unmanaged, _) => RoleDecision::Unmanaged,
-        (RoleOption::Named(template), saved) => match template.role(name) {
-            Ok(role) => {
-                let origin = match saved.as_ref() == Some(&role) {
-                    true => RoleOrigin::Saved,
-                    false => RoleOrigin::Named,
-                };
-                existing(survey, name, role, origin)
-            }
+    match &setting.role {
+        RoleOption::Unmanaged => RoleDecision::Unmanaged,
+        RoleOption::Named(template) => match template.role(name) {
+            Ok(role) => existing(survey, name, role, BTreeSet::new()),
             Err(_) => RoleDecision::NotFound(RoleSearch::nothing(name)),
         },
-        (RoleOption::Search, Some(role)) => existing(survey, name, role, RoleOrigin::Saved),
-        // A cluster that is registered without a role stays without one until a role is named.
-        (RoleOption::Search, None) if tags.is_some_and(|tags| tags.belong_to(&survey.scope.bus)) => {
-            RoleDecision::Unmanaged
-        }
-        (RoleOption::Search, None) => match role_search::find(survey, name) {
-            Found::One(role) => existing(survey, name, role, RoleOrigin::PodIdentity),
+        RoleOption::Search => match role_search::find(survey, name) {
+            Found::One(role, sources) => existing(survey, name, role, sources),
+            Found::Unmanaged => RoleDecision::Unmanaged,
             Found::NotOne(search) => RoleDecision::NotFound(search),
             Found::Open => RoleDecision::Open,
         },
     }
 }
 
+/// Whether a role was found by what may be wrong: only a person who sees it may let it have the policy.
+fn is_guess(sources: &BTreeSet<RoleSource>) -> bool {
+    let is_record = |source: &RoleSource| matches!(source, RoleSource::Policy | RoleSource::Tag);
+    !sources.iter().any(is_record)
+}
+
+/// What the role of a cluster that is set was found by; empty if it is named, not managed, or on record.
+pub(super) fn found_by(survey: &Survey, target: &Target, name: &ClusterName) -> BTreeSet<RoleSource> {
+    let searches = target
+        .set()
+        .get(name)
+        .is_some_and(|setting| setting.role == RoleOption::Search);
+    match role_search::find(survey, name) {
+        Found::One(_, sources) if searches && !sources.contains(&RoleSource::Policy) => sources,
+        _ => BTreeSet::new(),
+    }
+}
+
 /// The decision for a role that may not exist.
-fn existing(survey: &Survey, cluster: &ClusterName, role: RoleName, origin: RoleOrigin) -> RoleDecision {
+fn existing(survey: &Survey, cluster: &ClusterName, role: RoleName, sources: BTreeSet<RoleSource>) -> RoleDecision {
     let absent = match survey.roles.get(&role) {
         Some(Fact::Absent) => true,
         Some(Fact::Unreadable(_)) => survey.observed.get(&ResourceId::Role(role.clone())) == Some(&Reading::Absent),
@@ -72,7 +78,7 @@ fn existing(survey: &Survey, cluster: &ClusterName, role: RoleName, origin: Role
     let similar = survey.role_names.present().map(|all| similar(cluster, all));
     RoleDecision::Missing(MissingRole {
         cluster: cluster.clone(),
-        origin,
+        sources,
         role,
         similar: similar.unwrap_or_default().into_iter().cloned().collect(),
     })
@@ -164,7 +170,19 @@ pub(super) fn compared(
         }
     } else {
         for (name, tags) in saved {
-            let cluster = adoption::registered(survey, hub, name, tags.controller_role());
+            let role = match role_search::find(survey, &name) {
+                Found::One(role, sources) if target.is_check() || !is_guess(&sources) => Some(role),
+                Found::Unmanaged => None,
+                // Nothing of it changes: neither the tag, nor which roles have the policy.
+                Found::One(..) | Found::NotOne(_) | Found::Open => {
+                    let holders = roles_with_policy(survey, &name);
+                    let gone = role_search::gone(survey, &name).filter(|_| target.is_check() && holders.is_empty());
+                    let cluster = adoption::registered(survey, hub, name, tags.controller_role());
+                    desired.extend(cluster.with_policy_on(holders.iter().chain(&gone), scope, hub));
+                    continue;
+                }
+            };
+            let cluster = adoption::registered(survey, hub, name, role);
             desired.extend(cluster.desired(scope, hub));
         }
     }

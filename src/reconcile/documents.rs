@@ -1,15 +1,16 @@
 //! `policy`: what must be read for a document.
 
-use crate::survey::{Policies, Query, Survey};
+use super::role_search;
+use crate::survey::{Query, Survey};
 
-/// What must be read for the controller roles that the queues of registered clusters name, besides the names of all roles.
+/// What must be read for the controller roles of registered clusters.
 #[must_use]
 pub fn needs_of_roles(survey: &Survey) -> Query {
     match survey.began() {
-        true => Query::default(),
+        true => role_search::to_read(survey, survey.registered().keys()),
         false => Query {
             all_clusters: true,
-            controller_roles: Some(Policies::OfBus),
+            controller_roles: true,
             ..Query::default()
         },
     }

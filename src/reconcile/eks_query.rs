@@ -2,9 +2,8 @@
 //! has.
 
 use super::inventory::roles_with_policy;
-use super::role_search::is_saved_and_unconfirmed;
+use super::role_search::is_unclear;
 use super::target::{ClusterSetting, RoleOption, Target};
-use crate::model::fact::Fact;
 use crate::model::name::ClusterName;
 use crate::survey::{EksQuery, Query, Survey};
 
@@ -19,41 +18,31 @@ pub(super) fn to_read(survey: &Survey, target: &Target) -> Query {
         ..Query::default()
     };
     for cluster in wanted(survey, target) {
-        match survey.eks.pod_identity_roles.get(cluster) {
-            None | Some(Fact::NotAsked) => drop(query.eks.pod_identity_roles.insert(cluster.clone())),
-            Some(Fact::Present(roles)) if !roles.is_empty() => {}
-            // There is no such cluster, or EKS does not answer.
-            Some(Fact::Absent) => {}
-            Some(Fact::Unreadable(fault)) if !fault.is_denied() => {}
-            Some(Fact::Present(_) | Fact::Unreadable(_)) => {
-                query.eks.issuers.insert(cluster.clone());
-                query.role_names = true;
-            }
-        }
+        query.eks.associations.insert(cluster.clone());
+        query.eks.issuers.insert(cluster.clone());
+        query.role_names = true;
     }
     query
 }
 
 /// Whether the evidence for a cluster is still to be read, so that its role is unknown.
 pub(super) fn is_open(survey: &Survey, cluster: &ClusterName, setting: &ClusterSetting) -> bool {
-    is_wanted(survey, cluster, setting) && !survey.eks.pod_identity_roles.contains_key(cluster)
+    is_wanted(survey, cluster, setting) && !survey.eks.associations.contains_key(cluster)
 }
 
-/// The clusters of a target for which evidence decides, or confirms a role.
+/// The clusters of a target for which evidence decides.
 pub(super) fn wanted<'a>(survey: &Survey, target: &'a Target) -> Vec<&'a ClusterName> {
     let set = target.set().into_iter();
     set.filter_map(|(cluster, setting)| is_wanted(survey, cluster, setting).then_some(cluster))
         .collect()
 }
 
-/// Whether evidence decides about the role of a cluster, or confirms it: no role is named, none has the policy of the cluster,
-/// and none is saved, or only a tag names it.
+/// Whether evidence decides about the role of a cluster: no role is named, and the policies do not say which one it is.
 fn is_wanted(survey: &Survey, cluster: &ClusterName, setting: &ClusterSetting) -> bool {
     let searches = setting.asks_eks && setting.role == RoleOption::Search;
     searches
         && match survey.saved_tags(cluster) {
-            Some(tags) if tags.belong_to(&survey.scope.bus) => is_saved_and_unconfirmed(survey, cluster),
-            Some(tags) if tags.controller_role().is_some() => false,
+            Some(tags) if tags.belong_to(&survey.scope.bus) => is_unclear(survey, cluster),
             _ => roles_with_policy(survey, cluster).len() != 1,
         }
 }
@@ -79,8 +68,9 @@ mod tests {
     use super::super::role_search::{Found, find};
     use super::*;
     use crate::model::document::Document;
+    use crate::model::fact::Fact;
     use crate::model::fault::{Fault, FaultKind};
-    use crate::model::name::RoleName;
+    use crate::model::karpenter::Association;
     use crate::model::scope::tests::scope;
 
     const ISSUER: &str = "https://oidc.eks.us-west-2.amazonaws.com/id/ABC";
@@ -101,8 +91,13 @@ mod tests {
         })
     }
 
-    fn associations(arns: &[&str]) -> Fact<BTreeSet<String>> {
-        Fact::Present(arns.iter().map(|arn| (*arn).to_owned()).collect())
+    /// Associations, each in a namespace and with the ARN of a role.
+    fn associations(all: &[(&str, &str)]) -> Fact<BTreeSet<Association>> {
+        let association = |(namespace, role_arn): &(&str, &str)| Association {
+            namespace: (*namespace).to_owned(),
+            role_arn: (*role_arn).to_owned(),
+        };
+        Fact::Present(all.iter().map(association).collect())
     }
 
     fn role(path_and_name: &str) -> String {
@@ -110,10 +105,10 @@ mod tests {
     }
 
     /// A survey of cluster `base`: its associations, and an account with these roles, of which some trust its service account.
-    fn survey(associations: Fact<BTreeSet<String>>, trusting: &[&str], all: &[&str]) -> Survey {
+    fn survey(associations: Fact<BTreeSet<Association>>, trusting: &[&str], all: &[&str]) -> Survey {
         let mut survey = Survey::new(scope());
         let base: ClusterName = "base".parse().unwrap();
-        survey.eks.pod_identity_roles.insert(base.clone(), associations);
+        survey.eks.associations.insert(base.clone(), associations);
         survey.eks.issuers.insert(base, Fact::Present(ISSUER.to_owned()));
         let statement = json!({
             "Effect": "Allow",
@@ -133,80 +128,94 @@ mod tests {
     }
 
     #[test]
-    fn the_best_evidence_decides_and_equal_evidence_does_not() {
+    fn all_evidence_must_name_one_role() {
         let elsewhere = "arn:aws:iam::444455556666:role/karpenter";
         let other_partition = role("a").replace("arn:aws:", "arn:aws-cn:");
+        let (a, b) = (role("team/a"), role("b"));
         for (case, associations, trusting, expected) in [
-            ("an association", associations(&[&role("team/a")]), vec!["b"], Ok("a")),
-            ("no association", associations(&[]), vec!["b"], Ok("b")),
-            ("associations denied", Fact::Unreadable(denied()), vec!["b"], Ok("b")),
-            ("no such cluster", Fact::Absent, vec![], Ok("base-karpenter")),
-            ("no evidence", associations(&[]), vec![], Ok("base-karpenter")),
+            ("an association", associations(&[("karpenter", &a)]), vec![], "a"),
+            ("a trust policy", associations(&[]), vec!["b"], "b"),
+            (
+                "both, of the same role",
+                associations(&[("kube-system", &b)]),
+                vec!["b"],
+                "b",
+            ),
+            (
+                "both, of different roles",
+                associations(&[("kube-system", &a)]),
+                vec!["b"],
+                "? a b",
+            ),
+            ("another namespace", associations(&[("team", &a)]), vec![], "? a"),
+            (
+                "another namespace too",
+                associations(&[("karpenter", &a), ("team", &a)]),
+                vec![],
+                "? a",
+            ),
+            (
+                "another namespace, trusted",
+                associations(&[("team", &b)]),
+                vec!["b"],
+                "? b",
+            ),
+            ("associations denied", Fact::Unreadable(denied()), vec!["b"], "b"),
+            ("no such cluster", Fact::Absent, vec![], "base-karpenter"),
+            ("no evidence", associations(&[]), vec![], "base-karpenter"),
             (
                 "two roles",
-                associations(&[&role("a"), &role("b")]),
+                associations(&[("karpenter", &a), ("kube-system", &b)]),
                 vec![],
-                Err((RoleSource::PodIdentity, vec!["a", "b"], 0)),
+                "? a b",
             ),
             (
                 "one of another account",
-                associations(&[elsewhere]),
+                associations(&[("karpenter", elsewhere)]),
                 vec!["b"],
-                Err((RoleSource::PodIdentity, vec![], 1)),
+                "? b elsewhere",
             ),
             (
                 "one of another account too",
-                associations(&[elsewhere, &role("a")]),
+                associations(&[("karpenter", elsewhere), ("karpenter", &a)]),
                 vec![],
-                Err((RoleSource::PodIdentity, vec!["a"], 1)),
+                "? a elsewhere",
             ),
             (
                 "one of another partition",
-                associations(&[&other_partition]),
+                associations(&[("karpenter", &other_partition)]),
                 vec![],
-                Err((RoleSource::PodIdentity, vec![], 1)),
+                "? elsewhere",
             ),
-            (
-                "two trust policies",
-                associations(&[]),
-                vec!["a", "b"],
-                Err((RoleSource::Trust, vec!["a", "b"], 0)),
-            ),
+            ("two trust policies", associations(&[]), vec!["a", "b"], "? a b"),
         ] {
             let survey = survey(associations, &trusting, &["a", "b", "base-karpenter"]);
-            let found = find(&survey, &"base".parse().unwrap());
-            let found = match &found {
-                Found::One(role) => Ok(role.as_str()),
-                Found::NotOne(search) => Err((
-                    search.source,
-                    search.found.iter().map(RoleName::as_str).collect(),
-                    search.elsewhere.len(),
-                )),
-                Found::Open => panic!("{case}"),
+            let found = match find(&survey, &"base".parse().unwrap()) {
+                Found::One(role, _) => role.to_string(),
+                Found::NotOne(search) => {
+                    let by_name = [RoleSource::Name].into();
+                    let roles = search.candidates.iter().filter(|(_, by)| **by != by_name);
+                    let roles = roles.map(|(role, _)| role.to_string());
+                    let elsewhere = search.elsewhere.iter().map(|_| "elsewhere".to_owned());
+                    format!("? {}", roles.chain(elsewhere).collect::<Vec<_>>().join(" "))
+                }
+                Found::Open | Found::Unmanaged => panic!("{case}"),
             };
             assert_eq!(found, expected, "{case}");
         }
     }
 
     #[test]
-    fn the_issuer_is_read_only_where_associations_show_nothing() {
-        for (case, associations, reads) in [
-            ("not asked", Fact::NotAsked, [true, false]),
-            ("a role", associations(&[&role("a")]), [false, false]),
-            ("no association", associations(&[]), [false, true]),
-            ("denied", Fact::Unreadable(denied()), [false, true]),
-            ("no such cluster", Fact::Absent, [false, false]),
-            (
-                "no answer",
-                Fact::Unreadable(fault(FaultKind::Unreachable)),
-                [false, false],
-            ),
-        ] {
-            let target = super::super::tests::add_with(RoleOption::Search);
-            let query = to_read(&survey(associations, &[], &[]), &target);
-            let wanted = [!query.eks.pod_identity_roles.is_empty(), !query.eks.issuers.is_empty()];
-            assert_eq!(wanted, reads, "{case}");
-            assert_eq!(query.role_names, reads[1], "{case}");
-        }
+    fn associations_and_trust_policies_are_read_in_one_round() {
+        let target = super::super::tests::add_with(RoleOption::Search);
+        let query = to_read(&Survey::new(scope()), &target);
+        assert_eq!(
+            [
+                !query.eks.associations.is_empty(),
+                !query.eks.issuers.is_empty(),
+                query.role_names
+            ],
+            [true; 3]
+        );
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::target::{HubTarget, RoleOption};
-use super::{Case, Request, adoption, hub, key, role_search, router_code};
+use super::target::HubTarget;
+use super::{Case, Request, adoption, clusters, hub, key, role_search, router_code};
 use crate::model::name::{ClusterName, KmsKey, QueuePrefix};
 use crate::model::scope::Scope;
 use crate::model::settings::LONGEST;
@@ -19,8 +19,7 @@ const OF_PLAN: &[fn(&Case<'_>) -> Vec<Refusal>] = &[
     unsafe_changes,
     queues_of_others,
     unfit_queues,
-    full_role,
-    role_that_only_a_tag_names,
+    unclear_roles,
     change_during_a_rollback,
     too_long_settings,
 ];
@@ -134,21 +133,12 @@ fn unfit_queues(case: &Case<'_>) -> Vec<Refusal> {
     adoption::unfit_queues(case)
 }
 
-/// Roles without space for the policies of their clusters, as far as all their policies were read.
-fn full_role(case: &Case<'_>) -> Vec<Refusal> {
-    case.roles.refusals.clone()
-}
-
-/// A role that only a tag names, for a cluster whose role is not named now.
-fn role_that_only_a_tag_names(case: &Case<'_>) -> Vec<Refusal> {
-    let set = case.target.set();
-    let is_named = |cluster: &ClusterName| {
-        set.get(cluster)
-            .is_some_and(|setting| setting.role != RoleOption::Search)
-    };
-    role_search::check(case.survey, &case.plan, |cluster| {
-        case.target.wants(cluster) && !is_named(cluster)
-    })
+/// Clusters whose policies do not say which role they have. Applies to what is checked.
+fn unclear_roles(case: &Case<'_>) -> Vec<Refusal> {
+    let kept = clusters::kept(case.survey, case.target);
+    kept.keys()
+        .flat_map(|cluster| role_search::unclear(case.survey, cluster))
+        .collect()
 }
 
 /// Changes that need a new version of the router while a rollback is kept. Applies to a hub that is set and does not end the
@@ -176,7 +166,7 @@ mod tests {
     use crate::model::resource::{Code, ResourceId};
     use crate::model::scope::tests::{scope, scope_in};
     use crate::model::settings::Settings;
-    use crate::reconcile::{ClusterSetting, HubSetting, OfferedRouter, Target};
+    use crate::reconcile::{ClusterSetting, HubSetting, OfferedRouter, RoleOption, Target};
     use crate::survey::Survey;
 
     fn prefix(prefix: Option<&str>) -> HubOptions {

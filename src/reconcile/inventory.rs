@@ -7,13 +7,10 @@ use crate::iam::grants::queues_received_from;
 use crate::model::cluster::Cluster;
 use crate::model::fact::Fact;
 use crate::model::hub;
-use crate::model::inline_policy::InlinePolicy;
 use crate::model::inventory::{Observed, Reading};
 use crate::model::name::{ClusterName, RoleName};
-use crate::model::policy;
 use crate::model::resource::{Resource, ResourceId, RolePolicy};
 use crate::model::scope::Scope;
-use crate::model::tags::Tags;
 use crate::plan;
 use crate::survey::{RolePolicies, Survey};
 
@@ -41,12 +38,26 @@ pub(super) fn of_cluster(survey: &Survey, cluster: &ClusterName, decided: Option
     observed
 }
 
-/// The role that the queue of a cluster has saved, and any other where a change of role that was cut short has left the
-/// policy.
+/// The roles that have the policy of a cluster, and the one that its queue names. Without the queue, only what opens the queue is
+/// certainly of the cluster.
 pub(super) fn roles_of(survey: &Survey, cluster: &ClusterName) -> BTreeSet<RoleName> {
     let mut roles = roles_with_policy(survey, cluster);
-    roles.extend(survey.queue_tags(cluster).and_then(Tags::controller_role));
+    match survey.queue_tags(cluster) {
+        Some(tags) => roles.extend(tags.controller_role()),
+        None => roles.retain(|role| opens_queue(survey, cluster, role)),
+    }
     roles
+}
+
+/// Whether the policy of a cluster on a role opens the cluster's queue and no other.
+fn opens_queue(survey: &Survey, cluster: &ClusterName, role: &RoleName) -> bool {
+    let arn = survey.scope.queue_arn(&survey.cluster_queue(cluster));
+    match policy(survey, cluster, role) {
+        Some(Reading::Present(policy)) => policy
+            .as_role_policy()
+            .is_some_and(|policy| queues_received_from(&policy.document).into_iter().eq([arn])),
+        _ => false,
+    }
 }
 
 /// The policy of a cluster on a role; `None` if the role was not read.
@@ -61,7 +72,7 @@ pub(super) fn policy(survey: &Survey, cluster: &ClusterName, role: &RoleName) ->
         Fact::Unreadable(fault) => Some(Reading::Unreadable(fault.clone())),
         Fact::Present(policies) => {
             let name = survey.scope.controller_policy(cluster);
-            let found = policies.documents.get(name.as_str());
+            let found = policies.get(name.as_str());
             Some(found.map_or(Reading::Absent, |found| {
                 Reading::Present(Box::new(Resource::RolePolicy(RolePolicy {
                     role: role.clone(),
@@ -73,21 +84,19 @@ pub(super) fn policy(survey: &Survey, cluster: &ClusterName, role: &RoleName) ->
     }
 }
 
-/// The roles that hold a policy of kibus for a cluster that allows the cluster's queue and no other: the role that the
-/// queue has saved, or an earlier one, after an interrupted change of role.
+/// The roles that have the policy of a cluster, by its name, which no other policy has.
 pub(super) fn roles_with_policy(survey: &Survey, cluster: &ClusterName) -> BTreeSet<RoleName> {
     let name = survey.scope.controller_policy(cluster);
-    let arn = survey.scope.queue_arn(&survey.cluster_queue(cluster));
-    let holds = |policy: &&InlinePolicy| {
-        policy.document().is_some_and(|document| {
-            policy::all_ours(&document) && queues_received_from(&document).into_iter().eq([arn.clone()])
-        })
-    };
-    let holder = |(role, policies): (&RoleName, &Fact<RolePolicies>)| {
-        let policy = policies.present()?.documents.get(name.as_str());
-        policy.filter(holds).map(|_| role.clone())
-    };
-    survey.roles.iter().filter_map(holder).collect()
+    let has = |policies: &Fact<RolePolicies>| policies.present().is_some_and(|all| all.contains_key(name.as_str()));
+    let listed = survey
+        .roles
+        .iter()
+        .filter(|(_, policies)| has(policies))
+        .map(|(role, _)| role);
+    // Who may not list the policies of a role may still be allowed to read this one.
+    let direct = survey.observed.resources().filter_map(Resource::as_role_policy);
+    let direct = direct.filter(|policy| policy.name == name).map(|policy| &policy.role);
+    listed.chain(direct).cloned().collect()
 }
 
 /// The first reading that failed among these.

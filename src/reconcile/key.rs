@@ -64,22 +64,15 @@ pub(super) fn check(survey: &Survey, key: Option<&KmsKey>) -> KeyCheck {
     }
 }
 
-/// The registered clusters whose queues name no controller role and do not have the key of these options yet.
-pub(super) fn rekeyed_without_role(survey: &Survey, hub: &HubOptions) -> BTreeSet<ClusterName> {
-    let mut clusters = survey.registered();
-    clusters.retain(|cluster, tags| {
-        let queue = survey.observed.queue(survey.cluster_queue(cluster));
-        let rekeyed = queue.is_some_and(|queue| queue.encryption.key() != hub.key().map(KmsKey::as_str));
-        rekeyed && tags.controller_role().is_none()
-    });
-    clusters.into_keys().collect()
-}
-
 /// A warning for clusters whose queues get a key, and whose controllers have no policy of kibus that would change too.
 pub(super) fn without_role(survey: &Survey, after: &HubOptions) -> Option<Hint> {
     let key = after.key()?;
-    let mut clusters = rekeyed_without_role(survey, after);
-    clusters.retain(|cluster| roles_with_policy(survey, cluster).is_empty());
+    let mut clusters: BTreeSet<ClusterName> = survey.registered().into_keys().collect();
+    clusters.retain(|cluster| {
+        let queue = survey.observed.queue(survey.cluster_queue(cluster));
+        let rekeyed = queue.is_some_and(|queue| queue.encryption.key() != Some(key.as_str()));
+        rekeyed && roles_with_policy(survey, cluster).is_empty()
+    });
     let first = clusters.first()?;
     let show = format!("policy controller {first} --kms-key {}", quoted(key.as_str()));
     Some(Hint::command(

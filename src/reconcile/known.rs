@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Blocked;
 use super::inventory::{of_hub as hub_readings, readable};
 use super::target::{HubTarget, Others, Target};
+use super::{Blocked, role_search};
 use crate::model::name::{ClusterName, QueueName};
 use crate::survey::Survey;
 
@@ -31,6 +31,12 @@ pub(super) fn of_clusters(survey: &Survey, target: &Target, follow: bool) -> Res
             return Err(Blocked::call_failed("list the queues of clusters", fault));
         }
         readable(&survey.observed)?;
+    }
+    // A denial is a warning: who may not read IAM may still remove a cluster whose role kibus does not manage.
+    if let Some((_, fault)) = role_search::not_listed(survey, target.removed().into_keys())
+        && !fault.is_denied()
+    {
+        return Err(Blocked::call_failed("list the roles", fault));
     }
     let mut wanted: BTreeSet<ClusterName> = target.set().into_keys().cloned().collect();
     if follow {

@@ -6,7 +6,6 @@ mod blocked;
 mod check;
 mod cluster;
 mod clusters;
-mod controllers;
 pub mod dead_letters;
 pub mod documents;
 mod duplicate_rule;
@@ -28,13 +27,12 @@ mod redrive;
 mod role_evidence;
 mod role_search;
 mod router_code;
-mod second_source;
 pub mod status;
 mod target;
 mod warnings;
 
 pub use adoption::NothingToAdopt;
-pub use blocked::{Blocked, MissingRole, RoleOrigin, RoleSearch, RoleSource, UnknownCluster};
+pub use blocked::{Blocked, MissingRole, RoleSearch, RoleSource, UnknownCluster};
 pub use check::{asks_live_router, queues_to_watch};
 pub use cluster::{ClusterSummary, Controller};
 pub use clusters::kept as checked_clusters;
@@ -44,7 +42,6 @@ pub use hub::{architecture, archive_need, options_afterwards};
 pub use needs::needs;
 pub use role_search::SavedRoles;
 pub use router_code::{ArchiveNeed, END_ROLLBACK, OfferedRouter};
-pub use second_source::{Grant, PolicyKind, SecondSource, SecondSources, Unseen};
 pub use target::{Adopt, ClusterSetting, ClusterTarget, HubSetting, HubTarget, Others, RoleOption, Target};
 
 use crate::error::Hint;
@@ -56,7 +53,6 @@ use crate::model::settings::Settings;
 use crate::plan::finding::Finding;
 use crate::plan::{self, Plan, Refusal};
 use crate::survey::Survey;
-use controllers::RoleCheck;
 
 /// What a command will do to one hub and its clusters, or has found out about them.
 ///
@@ -96,7 +92,7 @@ pub fn reconcile(survey: &Survey, target: &Target) -> Result<Intent, Blocked> {
     if !target.is_check() {
         intent.refusals = refusals;
     }
-    (intent.plan, intent.second_sources) = (case.plan, case.roles.second_sources);
+    intent.plan = case.plan;
     Ok(intent)
 }
 
@@ -128,7 +124,6 @@ struct Case<'a> {
     not_managed: Vec<ResourceId>,
     /// The queues of a hub that is removed whose policies do not say that kibus created them.
     not_created: Vec<ResourceId>,
-    roles: RoleCheck,
     plan: Plan,
 }
 
@@ -158,7 +153,6 @@ impl<'a> Case<'a> {
             HubTarget::Remove => adoption::take_not_created(survey, &mut observed),
             _ => Vec::new(),
         };
-        let roles = controllers::check(survey, target, &set, &desired);
         Ok(Self {
             plan: plan::plan(&survey.scope, &desired, &observed),
             survey,
@@ -171,7 +165,6 @@ impl<'a> Case<'a> {
             observed,
             not_managed,
             not_created,
-            roles,
         })
     }
 }
@@ -186,8 +179,6 @@ pub struct Intent {
     pub findings: Vec<Finding>,
     /// Warnings, shown before the changes are applied.
     pub warnings: Vec<Hint>,
-    /// Queues of other tools that the clusters' controllers may read; they are shown as warnings.
-    pub second_sources: SecondSources,
     /// The controllers that must stop using their queues before the changes are applied.
     pub release: Vec<Controller>,
     /// The message if nothing changes.

@@ -1,6 +1,6 @@
 //! Names of clusters that are not registered: already removed, mistyped, or unknown.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::blocked::{Blocked, UnknownCluster};
 use super::inventory::roles_with_policy;
@@ -8,16 +8,14 @@ use super::target::Target;
 use crate::model::controller_role::{RoleCandidates, usual_names};
 use crate::model::fact::Fact;
 use crate::model::name::{ClusterName, RoleName};
-use crate::survey::{Policies, Survey};
+use crate::survey::Survey;
 
 /// A name is close to another if it differs in one edit, or in one edit for this many letters.
 const LETTERS_PER_EDIT: usize = 4;
 
 /// What tells whether those of the names that are not registered are of earlier clusters: their usual roles.
-pub(super) fn roles(survey: &Survey, names: &BTreeSet<ClusterName>) -> BTreeMap<RoleName, Policies> {
-    let unregistered = unregistered(survey, names);
-    let roles = unregistered.iter().flat_map(usual_names);
-    roles.map(|role| (role, Policies::OfBus)).collect()
+pub(super) fn roles(survey: &Survey, names: &BTreeSet<ClusterName>) -> BTreeSet<RoleName> {
+    unregistered(survey, names).iter().flat_map(usual_names).collect()
 }
 
 /// Fails if a cluster is to be removed that never existed, and its name is close to another.

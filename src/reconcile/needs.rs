@@ -4,16 +4,15 @@
 use std::collections::BTreeSet;
 
 use super::target::{HubTarget, Others, RoleOption, Target};
-use super::{
-    adoption, clusters, duplicate_rule, eks_query, hub, key, names, orphan, redrive, role_search, second_source,
-};
+use super::{adoption, clusters, duplicate_rule, eks_query, hub, key, names, orphan, redrive, role_search};
+use crate::discover;
 use crate::model::cluster::Cluster;
 use crate::model::controller_role::usual_names;
 use crate::model::fact::Fact;
 use crate::model::name::{ClusterName, QueueName};
 use crate::model::resource::ResourceId;
 use crate::model::settings::Settings;
-use crate::survey::{Policies, Query, Saved, Survey};
+use crate::survey::{Query, Saved, Survey};
 use clusters::RoleDecision;
 
 /// Up to this many clusters, the usual roles are read by name. For more clusters, one list of all roles needs fewer calls.
@@ -34,7 +33,7 @@ pub fn needs(target: &Target, survey: &Survey) -> Query {
         return query;
     };
     of_hub(target, survey, before.as_ref(), &after, &mut query);
-    of_set_clusters(target, survey, &after, &mut query);
+    of_set_clusters(target, survey, &mut query);
     of_names(target, survey, &mut query);
     if target.others == Others::Remove || target.is_check() {
         query.clusters.extend(orphan::to_tell(survey));
@@ -45,18 +44,13 @@ pub fn needs(target: &Target, survey: &Survey) -> Query {
 fn first(target: &Target) -> Query {
     let (set, removed) = (target.set(), target.removed());
     let all = target.is_check() || target.others == Others::Remove;
-    let controller_roles = [
-        (!set.is_empty()).then_some(Policies::AllAndManaged),
-        target.is_check().then_some(Policies::All),
-        (all || !removed.is_empty()).then_some(Policies::OfBus),
-    ];
     let mut query = Query {
         hub: !matches!(target.hub, HubTarget::Leave),
         clusters: set.keys().chain(removed.keys()).copied().cloned().collect(),
         usual_queues: set.keys().copied().cloned().collect(),
         all_clusters: all,
         orphans: all,
-        controller_roles: controller_roles.into_iter().flatten().next(),
+        controller_roles: all || !set.is_empty() || !removed.is_empty(),
         function_mappings: target.is_check(),
         function_permissions: target.plans_hub(),
         dropped_clusters: target.is_check() && target.others == Others::Keep,
@@ -71,11 +65,10 @@ fn first(target: &Target) -> Query {
             RoleOption::Unmanaged => {}
             RoleOption::Named(template) => {
                 let role = template.role(name).ok();
-                query.roles.extend(role.map(|role| (role, Policies::AllAndManaged)));
+                query.roles.extend(role);
             }
             RoleOption::Search if set.len() <= BY_NAME => {
-                let roles = usual_names(name).into_iter();
-                query.roles.extend(roles.map(|role| (role, Policies::AllAndManaged)));
+                query.roles.extend(usual_names(name));
             }
             RoleOption::Search => query.role_names = true,
         }
@@ -87,14 +80,11 @@ fn of_hub(target: &Target, survey: &Survey, before: Option<&Settings>, after: &S
     match &target.hub {
         HubTarget::Set(_) => {
             let follow = hub::clusters_follow(before, after);
-            let untagged = role_search::of_untagged(survey, &key::rekeyed_without_role(survey, &after.options));
             query.all_clusters |= follow && !survey.discovered.is_asked();
-            if query.all_clusters {
-                query.controller_roles = Some(Policies::All);
+            query.controller_roles |= query.all_clusters;
+            if follow {
+                roles(role_search::to_read(survey, survey.registered().keys()), query);
             }
-            query.roles.extend(untagged.roles);
-            query.role_names |=
-                follow && (untagged.role_names || role_search::needs_names(survey, survey.registered().keys()));
         }
         HubTarget::Keep(_) => {
             let queues = clusters::kept_by_queue(survey, target);
@@ -112,63 +102,67 @@ fn of_hub(target: &Target, survey: &Survey, before: Option<&Settings>, after: &S
     }
 }
 
-fn of_set_clusters(target: &Target, survey: &Survey, hub: &Settings, query: &mut Query) {
+fn of_set_clusters(target: &Target, survey: &Survey, query: &mut Query) {
     let set = target.set();
     if set.is_empty() {
         return;
     }
     let names: BTreeSet<ClusterName> = set.keys().copied().cloned().collect();
     for (name, setting) in &set {
-        match clusters::decide(survey, name, setting) {
+        let decision = clusters::decide(survey, name, setting);
+        if adoption::takes_over(survey, name, setting) {
+            query.rule_targets = discover::rules_to_read(survey);
+            if let RoleDecision::Role(role) = &decision {
+                query.all_policies.insert(role.clone());
+            }
+        }
+        match decision {
             RoleDecision::Role(role) => match survey.roles.get(&role) {
                 // Who may not list the policies of a role may still be allowed to read the one of kibus.
                 Some(Fact::Unreadable(_)) => {
                     query.resources.insert(Cluster::policy_id(&survey.scope, name, &role));
                     query.resources.insert(ResourceId::Role(role));
                 }
-                _ => drop(query.roles.insert(role, Policies::AllAndManaged)),
+                _ => drop(query.roles.insert(role)),
             },
             // Evidence may name a role without the names of all.
             RoleDecision::Open => query.role_names |= !eks_query::is_open(survey, name, setting),
             RoleDecision::Missing(_) => query.role_names = true,
             // One of the candidates may still have the policy of the cluster.
-            RoleDecision::NotFound(search) => {
-                for role in search.found {
-                    query.roles.insert(role, Policies::AllAndManaged);
-                }
-            }
+            RoleDecision::NotFound(search) => query.roles.extend(search.candidates.into_keys()),
             RoleDecision::Unmanaged => {}
         }
     }
     let evidence = eks_query::to_read(survey, target);
     query.role_names |= evidence.role_names;
     query.eks = evidence.eks;
-    let searched = |name: &ClusterName| set.get(name).is_some_and(|setting| setting.role == RoleOption::Search);
-    let mut untagged = key::rekeyed_without_role(survey, &hub.options);
-    untagged.retain(searched);
-    let untagged = role_search::of_untagged(survey, &untagged);
-    let confirmed = role_search::needs_names(survey, names.iter().filter(|name| searched(name)));
-    query.role_names |= untagged.role_names || confirmed;
-    for (role, policies) in untagged.roles {
-        query.roles.entry(role).or_insert(policies);
-    }
-    query.resources.extend(second_source::to_read(survey));
+    let unmanaged = |name: &&ClusterName| {
+        set.get(*name)
+            .is_some_and(|setting| setting.role == RoleOption::Unmanaged)
+    };
+    let searched = names.iter().filter(|name| !unmanaged(name));
+    roles(role_search::to_read(survey, searched), query);
     let adopted = target.adopting().map(|name| survey.cluster_queue(name));
     let exists = |queue: &QueueName| survey.observed.queue(queue.clone()).is_some();
     query.dead_letter_sources.extend(adopted.filter(exists));
-    query.rule_targets.extend(adoption::rules_to_read(survey, target));
 }
 
-/// What tells whether names that are not registered are of earlier clusters.
+fn roles(read: Query, query: &mut Query) {
+    query.role_names |= read.role_names;
+    query.roles.extend(read.roles);
+}
+
+/// What tells whether names that are not registered are of earlier clusters, and which roles have policies of those that are.
 fn of_names(target: &Target, survey: &Survey, query: &mut Query) {
     let (kept, removed) = (target.kept(), target.removed().into_keys().cloned().collect());
+    roles(role_search::to_read(survey, &removed), query);
     let unregistered = names::unregistered(survey, &removed);
     let listed = survey.discovered.is_asked();
-    let mut roles = names::roles(survey, &kept);
+    let mut usual = names::roles(survey, &kept);
     if !listed && !unregistered.is_empty() {
-        roles.extend(names::roles(survey, &removed));
+        usual.extend(names::roles(survey, &removed));
         (query.all_clusters, query.orphans) = (true, true);
     }
-    query.roles.extend(roles);
+    query.roles.extend(usual);
     query.clusters.extend(kept);
 }

@@ -36,7 +36,7 @@ pub(super) struct Orphan {
 pub(super) fn to_tell(survey: &Survey) -> BTreeSet<ClusterName> {
     let documents = survey.roles.values().filter_map(Fact::present);
     documents
-        .flat_map(|policies| policies.documents.values())
+        .flat_map(|policies| policies.values())
         .filter_map(|policy| cluster_of(survey, policy))
         .map(|(cluster, _)| cluster)
         .collect()
@@ -73,13 +73,12 @@ pub(super) fn strays(survey: &Survey) -> Vec<Stray> {
             roles.map(move |role| (role, name.clone()))
         })
         .collect();
-    let prefix = survey.scope.controller_policies_prefix();
     let mut strays = Vec::new();
     for (role, policies) in &survey.roles {
-        let documents = policies.present().map(|policies| policies.documents.values());
+        let documents = policies.present().map(|policies| policies.values());
         for policy in documents.into_iter().flatten() {
             let key = (role.clone(), policy.name.clone());
-            if policy.name.starts_with(&prefix) && !owned.contains(&key) && !is_of_longer_bus(survey, policy) {
+            if !owned.contains(&key) {
                 strays.push(Stray {
                     role: role.clone(),
                     policy: policy.name.clone(),
@@ -96,11 +95,7 @@ pub(super) fn with_queue(survey: &Survey) -> BTreeMap<ClusterName, RoleName> {
     let clusters = survey.clusters();
     let mut found = BTreeMap::new();
     for (role, policies) in &survey.roles {
-        for policy in policies
-            .present()
-            .into_iter()
-            .flat_map(|policies| policies.documents.values())
-        {
+        for policy in policies.present().into_iter().flat_map(BTreeMap::values) {
             let is_ours = policy.document().is_some_and(|document| policy::all_ours(&document));
             if let Some((cluster, queue)) = cluster_of(survey, policy).filter(|_| is_ours)
                 && survey.observed.queue(queue).is_some()
@@ -111,19 +106,6 @@ pub(super) fn with_queue(survey: &Survey) -> BTreeMap<ClusterName, RoleName> {
         }
     }
     found
-}
-
-/// Whether a policy belongs to a bus whose name begins like this one and its Region: bus `a` in `us-west-2` also
-/// matches the policies of bus `a-us-west-2`. Those open a queue that their own name does not explain here.
-fn is_of_longer_bus(survey: &Survey, policy: &InlinePolicy) -> bool {
-    let Some(document) = policy.document() else {
-        return false;
-    };
-    let rest = policy.name.strip_prefix(&survey.scope.controller_policies_prefix());
-    let region = format!("{}-", survey.scope.region);
-    rest.is_some_and(|rest| rest.starts_with(&region))
-        && policy::all_ours(&document)
-        && cluster_of(survey, policy).is_none()
 }
 
 /// The orphan that a policy is: its name is the one computed for the cluster whose queue it opens, the queue is one of
@@ -146,8 +128,7 @@ fn orphan(survey: &Survey, role: &RoleName, policy: &InlinePolicy) -> Option<Orp
 
 /// The cluster that a policy is named after, and its queue, if that is the one queue that the policy opens.
 fn cluster_of(survey: &Survey, policy: &InlinePolicy) -> Option<(ClusterName, QueueName)> {
-    let rest = policy.name.strip_prefix(&survey.scope.controller_policies_prefix())?;
-    let cluster: ClusterName = rest.parse().ok()?;
+    let cluster = survey.scope.cluster_of_policy(&policy.name.parse().ok()?)?;
     if survey.scope.controller_policy(&cluster).as_str() != policy.name {
         return None;
     }

@@ -1,7 +1,10 @@
 //! What an intent says besides its changes: the message if there are none, the steps before and after, the clusters.
 
+use super::inventory::roles_with_policy;
 use super::target::{ClusterSetting, HubTarget, Others, RoleOption};
-use super::{Blocked, Case, ClusterSummary, Controller, NextStep, cluster, live_version, router_code};
+use super::{
+    Blocked, Case, ClusterSummary, Controller, NextStep, cluster, clusters, live_version, role_search, router_code,
+};
 use crate::error::{Hint, Invocation};
 use crate::model::name::ClusterName;
 use crate::model::policy;
@@ -47,7 +50,7 @@ pub(super) fn unchanged(case: &Case<'_>) -> Result<String, Blocked> {
 /// The steps after the changes.
 pub(super) fn next(case: &Case<'_>) -> Vec<NextStep> {
     let mut next: Vec<NextStep> = after_hub(case).map(NextStep::Run).into_iter().collect();
-    let left: Vec<Controller> = removed(case, |tags| tags.controller_role().is_none());
+    let left: Vec<Controller> = removed(case, |name, _| roles_with_policy(case.survey, name).is_empty());
     next.extend((!left.is_empty()).then_some(NextStep::DetachPolicy(left)));
     let settings = case.target.set();
     if settings.is_empty() {
@@ -59,6 +62,13 @@ pub(super) fn next(case: &Case<'_>) -> Vec<NextStep> {
         next.push(NextStep::ConfigureKarpenter(controllers));
     } else {
         next.push(NextStep::RemindOfSettings(controllers));
+    }
+    let registered = case.survey.registered();
+    if settings.keys().any(|name| !registered.contains_key(*name)) {
+        next.push(NextStep::Run(Hint::command(
+            "Rules and queues of an earlier setup stay until you delete them. To find them:",
+            Invocation::kibus("discover"),
+        )));
     }
     next
 }
@@ -117,7 +127,7 @@ fn policy_to_attach(case: &Case<'_>) -> Option<NextStep> {
 /// The controllers that must stop using their queues first: of the clusters whose queues are deleted.
 pub(super) fn release(case: &Case<'_>) -> Vec<Controller> {
     let survey = case.survey;
-    let mut removed = removed(case, |_| true);
+    let mut removed = removed(case, |_, _| true);
     removed.retain(|controller| {
         let queue = survey.observed.queue(controller.queue.clone());
         queue.is_some_and(|queue| queue.origin(&survey.scope) == Some(QueueOrigin::Created))
@@ -126,14 +136,14 @@ pub(super) fn release(case: &Case<'_>) -> Vec<Controller> {
 }
 
 /// The controllers of the clusters that are removed and whose queues have such tags.
-fn removed(case: &Case<'_>, has: impl Fn(&Tags) -> bool) -> Vec<Controller> {
+fn removed(case: &Case<'_>, has: impl Fn(&ClusterName, &Tags) -> bool) -> Vec<Controller> {
     let controller = |(cluster, tags): (ClusterName, &Tags)| Controller {
         queue: case.survey.cluster_queue(&cluster),
         cluster,
         version: tags.karpenter_version(),
     };
     let clusters = case.survey.clusters().into_iter();
-    let removed = clusters.filter(|(name, tags)| !case.target.wants(name) && has(tags));
+    let removed = clusters.filter(|(name, tags)| !case.target.wants(name) && has(name, tags));
     removed.map(controller).collect()
 }
 
@@ -142,10 +152,13 @@ pub(super) fn clusters(case: &Case<'_>) -> Vec<ClusterSummary> {
     let survey = case.survey;
     let set = case.set.iter().map(|cluster| {
         let role = cluster.controller_role.clone();
-        ClusterSummary::new(&survey.scope, &cluster.name, &cluster.queue, role)
+        ClusterSummary {
+            found_by: clusters::found_by(survey, case.target, &cluster.name),
+            ..ClusterSummary::new(&survey.scope, &cluster.name, &cluster.queue, role)
+        }
     });
     let removed = case.target.removed().into_keys().map(|name| {
-        let role = survey.queue_tags(name).and_then(Tags::controller_role);
+        let role = role_search::on_record(survey, name);
         ClusterSummary::new(&survey.scope, name, &survey.cluster_queue(name), role)
     });
     let mut others = match case.follow || case.target.others == Others::Remove || case.target.is_check() {

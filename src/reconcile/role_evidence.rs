@@ -1,62 +1,62 @@
 //! Evidence of the role that the Karpenter controller of a cluster runs as: EKS pod identity associations of its service
-//! account, else trust policies that name the cluster's issuer and that service account. A pod that could have both has the role
-//! of the association (aws/amazon-eks-pod-identity-webhook, `pkg/handler/handler.go`).
+//! account, and trust policies that name the cluster's issuer and that service account. Both are read, because a leftover of
+//! either may name another role than the one in use.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::blocked::{RoleSearch, RoleSource};
+use super::blocked::RoleSource;
 use crate::iam::web_identity::names_service_account;
 use crate::model::fact::Fact;
-use crate::model::karpenter::SERVICE_ACCOUNT;
+use crate::model::karpenter::{NAMESPACES, SERVICE_ACCOUNT};
 use crate::model::name::{ClusterName, RoleName};
 use crate::survey::Survey;
 
-/// What the evidence says.
-pub(super) enum Evidence {
-    /// There is none, or it was not read.
-    Nothing,
-    /// This role.
-    One(RoleName),
-    /// Several roles, or a role of another account.
-    Unclear(RoleSearch),
+/// The roles that may be the one of a controller, each with what speaks for it.
+pub(super) type Candidates = BTreeMap<RoleName, BTreeSet<RoleSource>>;
+
+/// What EKS and trust policies say about a cluster, as far as they were read.
+#[derive(Default)]
+pub(super) struct Evidence {
+    pub(super) roles: Candidates,
+    /// The ARNs of roles of other accounts in associations.
+    pub(super) elsewhere: BTreeSet<String>,
 }
 
-/// The evidence for a cluster, as far as it was read.
-pub(super) fn of(survey: &Survey, cluster: &ClusterName) -> Evidence {
-    let (mut own, mut elsewhere) = (BTreeSet::new(), BTreeSet::new());
-    for arn in by_pod_identity(survey, cluster).into_iter().flatten() {
-        match survey.scope.own_role(arn) {
-            Some(role) => own.insert(role),
-            None => elsewhere.insert(arn.clone()),
+impl Evidence {
+    pub(super) fn of(survey: &Survey, cluster: &ClusterName) -> Self {
+        let mut evidence = Self::default();
+        let associations = survey.eks.associations.get(cluster).and_then(Fact::present);
+        for association in associations.into_iter().flatten() {
+            match survey.scope.own_role(&association.role_arn) {
+                Some(role) => evidence.add(role, RoleSource::Association(association.namespace.clone())),
+                None => drop(evidence.elsewhere.insert(association.role_arn.clone())),
+            }
+        }
+        for role in by_trust(survey, cluster) {
+            evidence.add(role, RoleSource::Trust);
+        }
+        evidence
+    }
+
+    fn add(&mut self, role: RoleName, source: RoleSource) {
+        self.roles.entry(role).or_default().insert(source);
+    }
+
+    /// The role, if all evidence names the same one, and associations only in the usual namespaces of Karpenter: who may
+    /// create a service account elsewhere need not be trusted with Karpenter.
+    pub(super) fn one(&self) -> Option<(&RoleName, &BTreeSet<RoleSource>)> {
+        let elsewhere = |source: &RoleSource| match source {
+            RoleSource::Association(namespace) => !NAMESPACES.contains(&namespace.as_str()),
+            _ => false,
         };
+        let first = self.roles.first_key_value()?;
+        let is_clear = self.roles.len() == 1 && self.elsewhere.is_empty() && !first.1.iter().any(elsewhere);
+        is_clear.then_some(first)
     }
-    if own.is_empty() && elsewhere.is_empty() {
-        return weighed(cluster, RoleSource::Trust, by_trust(survey, cluster), BTreeSet::new());
-    }
-    weighed(cluster, RoleSource::PodIdentity, own, elsewhere)
-}
 
-fn weighed(
-    cluster: &ClusterName,
-    source: RoleSource,
-    own: BTreeSet<RoleName>,
-    elsewhere: BTreeSet<String>,
-) -> Evidence {
-    let found: Vec<RoleName> = own.into_iter().collect();
-    match found.as_slice() {
-        [] if elsewhere.is_empty() => Evidence::Nothing,
-        [one] if elsewhere.is_empty() => Evidence::One(one.clone()),
-        _ => Evidence::Unclear(RoleSearch {
-            source,
-            found,
-            elsewhere,
-            ..RoleSearch::nothing(cluster)
-        }),
+    pub(super) fn is_empty(&self) -> bool {
+        self.roles.is_empty() && self.elsewhere.is_empty()
     }
-}
-
-fn by_pod_identity<'a>(survey: &'a Survey, cluster: &ClusterName) -> Option<&'a BTreeSet<String>> {
-    survey.eks.pod_identity_roles.get(cluster)?.present()
 }
 
 fn by_trust(survey: &Survey, cluster: &ClusterName) -> BTreeSet<RoleName> {
@@ -73,10 +73,7 @@ fn by_trust(survey: &Survey, cluster: &ClusterName) -> BTreeSet<RoleName> {
 
 /// Whether there is no evidence for a cluster because none exists, or because it could not be read.
 pub(super) fn of_nothing(survey: &Survey, cluster: &ClusterName) -> Fact<()> {
-    let (roles, issuer) = (
-        survey.eks.pod_identity_roles.get(cluster),
-        survey.eks.issuers.get(cluster),
-    );
+    let (roles, issuer) = (survey.eks.associations.get(cluster), survey.eks.issuers.get(cluster));
     let fault = roles.and_then(Fact::fault).or(issuer.and_then(Fact::fault));
     match fault {
         Some(fault) => Fact::Unreadable(fault.clone()),

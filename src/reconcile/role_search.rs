@@ -1,94 +1,156 @@
-//! The search for a cluster's controller role, and whether it confirms a role that only a tag names.
+//! The role that a cluster's Karpenter controller runs as. The policy of the cluster on a role is the record; a tag of the
+//! queue says only where to look first. Without one record, evidence decides, else the usual names.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use super::blocked::RoleSearch;
+use super::blocked::{RoleSearch, RoleSource};
 use super::inventory::{policy, roles_with_policy};
-use super::role_evidence::{self, Evidence};
+use super::role_evidence::{self, Candidates, Evidence};
 use crate::model::controller_role::{RoleCandidates, is_usual, similar, usual_names};
 use crate::model::fact::Fact;
+use crate::model::fault::Fault;
 use crate::model::inventory::Reading;
 use crate::model::name::{ClusterName, RoleName};
-use crate::model::resource::ResourceId;
 use crate::model::tags::Tags;
-use crate::plan::{Action, Change, Plan, Refusal};
-use crate::survey::{Policies, Query, Survey};
+use crate::plan::Refusal;
+use crate::survey::{Query, Survey};
 
 /// The result of a search.
 pub(super) enum Found {
-    /// This role.
-    One(RoleName),
-    /// No role, several, or only roles with a generated suffix, which may be of other clusters.
+    /// This role, by these sources.
+    One(RoleName, BTreeSet<RoleSource>),
+    /// The cluster is registered, and neither a policy nor the tag names a role: kibus manages none.
+    Unmanaged,
+    /// No role, or several.
     NotOne(RoleSearch),
     /// Unknown until the names of all roles are read.
     Open,
 }
 
-/// The role that still has the policy of the cluster, else the one that evidence shows, else the one of a usual name that
-/// exists.
+/// Searches for the role of a cluster, whether it is registered or not.
 pub(super) fn find(survey: &Survey, name: &ClusterName) -> Found {
-    let holders: Vec<RoleName> = roles_with_policy(survey, name).into_iter().collect();
-    if let [one] = holders.as_slice() {
-        return Found::One(one.clone());
+    let mut holders = roles_with_policy(survey, name);
+    if let (Some(one), 1) = (holders.first(), holders.len()) {
+        return Found::One(one.clone(), [RoleSource::Policy].into());
     }
-    match role_evidence::of(survey, name) {
-        Evidence::One(role) => return Found::One(role),
-        Evidence::Unclear(search) => return Found::NotOne(search),
-        Evidence::Nothing => {}
+    let tagged = tagged(survey, name);
+    match &tagged {
+        None if holders.is_empty() && survey.registered().contains_key(name) => return Found::Unmanaged,
+        Some(role) if holders.is_empty() && is_unread(survey, name, role) => {
+            return Found::One(role.clone(), [RoleSource::Tag].into());
+        }
+        _ => {}
+    }
+    let evidence = Evidence::of(survey, name);
+    if let Some((role, sources)) = evidence.one() {
+        return Found::One(role.clone(), sources.clone());
     }
     let exists = |role: &RoleName| {
         let listed = survey.role_names.present().is_some_and(|all| all.contains(role));
         listed || matches!(survey.roles.get(role), Some(Fact::Present(_)))
     };
-    let mut found: Vec<RoleName> = usual_names(name).into_iter().filter(exists).collect();
-    if let [one] = found.as_slice() {
-        return Found::One(one.clone());
+    let tagged = tagged.filter(exists);
+    let usual: Vec<RoleName> = usual_names(name).into_iter().filter(exists).collect();
+    let is_bare = evidence.is_empty() && holders.is_empty();
+    if let ([one], true) = (
+        usual.as_slice(),
+        is_bare && tagged.as_ref().is_none_or(|role| usual.contains(role)),
+    ) {
+        return Found::One(one.clone(), [RoleSource::Name].into());
     }
-    let mut close = Vec::new();
-    if found.is_empty() {
+    let mut search = RoleSearch {
+        elsewhere: evidence.elsewhere,
+        gone: gone(survey, name),
+        evidence: role_evidence::of_nothing(survey, name),
+        ..RoleSearch::nothing(name)
+    };
+    let mut add = |role: RoleName, source| {
+        search.candidates.entry(role).or_default().insert(source);
+    };
+    usual.into_iter().for_each(|role| add(role, RoleSource::Name));
+    tagged.into_iter().for_each(|role| add(role, RoleSource::Tag));
+    while let Some(role) = holders.pop_first() {
+        add(role, RoleSource::Policy);
+    }
+    merge(&mut search.candidates, evidence.roles);
+    if search.candidates.is_empty() && search.elsewhere.is_empty() {
         let Some(all) = survey.role_names.present() else {
             return Found::Open;
         };
-        found = RoleCandidates::of(name, all).suffixed;
-        if found.is_empty() {
-            close = similar(name, all).into_iter().cloned().collect();
+        let suffixed = RoleCandidates::of(name, all).suffixed.into_iter();
+        search.candidates = suffixed.map(|role| (role, [RoleSource::Suffix].into())).collect();
+        if search.candidates.is_empty() {
+            search.similar = similar(name, all).into_iter().cloned().collect();
         }
     }
-    Found::NotOne(RoleSearch {
-        found,
-        similar: close,
-        evidence: role_evidence::of_nothing(survey, name),
-        ..RoleSearch::nothing(name)
-    })
+    Found::NotOne(search)
 }
 
-/// Whether the names of all roles must be read to confirm the saved roles of these clusters.
-pub(super) fn needs_names<'a>(survey: &Survey, clusters: impl IntoIterator<Item = &'a ClusterName>) -> bool {
-    clusters
-        .into_iter()
-        .any(|cluster| saved_without_policy(survey, cluster).is_some())
+fn merge(candidates: &mut Candidates, others: Candidates) {
+    for (role, sources) in others {
+        candidates.entry(role).or_default().extend(sources);
+    }
 }
 
-/// The saved role of a cluster, if it exists without the policy of the cluster: only the tag names it.
-fn saved_without_policy(survey: &Survey, cluster: &ClusterName) -> Option<RoleName> {
-    let saved = survey.saved_tags(cluster).and_then(Tags::controller_role);
-    saved.filter(|role| {
-        policy(survey, cluster, role) == Some(Reading::Absent) && survey.roles.get(role) != Some(&Fact::Absent)
-    })
+/// The role that the queue of a registered cluster names.
+pub(super) fn tagged(survey: &Survey, name: &ClusterName) -> Option<RoleName> {
+    survey.registered().get(name).copied().and_then(Tags::controller_role)
 }
 
-/// Whether only a tag names the role of a cluster, and the search does not find it too.
-pub(super) fn is_saved_and_unconfirmed(survey: &Survey, cluster: &ClusterName) -> bool {
-    saved_without_policy(survey, cluster)
-        .is_some_and(|role| !matches!(find(survey, cluster), Found::One(found) if found == role))
+/// The role that the queue of a registered cluster names, if it does not exist.
+pub(super) fn gone(survey: &Survey, name: &ClusterName) -> Option<RoleName> {
+    tagged(survey, name).filter(|role| survey.roles.get(role) == Some(&Fact::Absent))
 }
 
-/// What to read to find the roles of clusters whose queues name none. Someone may have removed the tag, and a new key would
-/// close the queue to the controller.
-pub(super) fn of_untagged(survey: &Survey, clusters: &BTreeSet<ClusterName>) -> Query {
-    if clusters.is_empty() || !survey.role_names.is_asked() {
+/// The role of a registered cluster by its policy, as far as that was read: else the one that the tag names.
+pub(super) fn on_record(survey: &Survey, cluster: &ClusterName) -> Option<RoleName> {
+    let holders = roles_with_policy(survey, cluster);
+    let tagged = survey.queue_tags(cluster).and_then(Tags::controller_role);
+    let named = tagged.filter(|role| holders.contains(role) || is_unread(survey, cluster, role));
+    named.or_else(|| holders.first().cloned())
+}
+
+/// Whether it is unknown if a role has the policy of a cluster.
+pub(super) fn is_unread(survey: &Survey, cluster: &ClusterName, role: &RoleName) -> bool {
+    !matches!(
+        policy(survey, cluster, role),
+        Some(Reading::Present(_) | Reading::Absent)
+    )
+}
+
+/// Whether the policies do not say which role a registered cluster has: the tag names one without the policy, or several have it.
+pub(super) fn is_unclear(survey: &Survey, cluster: &ClusterName) -> bool {
+    let holders = roles_with_policy(survey, cluster).len();
+    let without_policy = |role: RoleName| !is_unread(survey, cluster, &role);
+    holders > 1 || (holders == 0 && tagged(survey, cluster).is_some_and(without_policy))
+}
+
+/// The registered clusters among these whose policy was not found on any role so far.
+fn without_policy<'a>(survey: &Survey, clusters: impl IntoIterator<Item = &'a ClusterName>) -> Vec<&'a ClusterName> {
+    let registered = survey.registered();
+    let is_lost = |cluster: &&ClusterName| {
+        let unread = tagged(survey, cluster).is_some_and(|role| is_unread(survey, cluster, &role));
+        registered.contains_key(*cluster) && !unread && roles_with_policy(survey, cluster).is_empty()
+    };
+    clusters.into_iter().filter(is_lost).collect()
+}
+
+/// Why it is unknown whether a role has the policy of one of these clusters, if the roles could not be listed.
+pub(super) fn not_listed<'a>(
+    survey: &'a Survey,
+    clusters: impl IntoIterator<Item = &'a ClusterName>,
+) -> Option<(&'a ClusterName, &'a Fault)> {
+    let fault = survey.role_names.fault()?;
+    Some((without_policy(survey, clusters).first()?, fault))
+}
+
+/// What to read to find where the policies of registered clusters are, if not on the roles that the tags name: the roles that
+/// are named like the controller role of one of them.
+pub(super) fn to_read<'a>(survey: &Survey, clusters: impl IntoIterator<Item = &'a ClusterName>) -> Query {
+    let lost = without_policy(survey, clusters);
+    if lost.is_empty() || !survey.role_names.is_asked() {
         return Query {
-            role_names: !clusters.is_empty(),
+            role_names: !lost.is_empty(),
             ..Query::default()
         };
     }
@@ -99,82 +161,66 @@ pub(super) fn of_untagged(survey: &Survey, clusters: &BTreeSet<ClusterName>) -> 
             all.iter().filter(named).cloned().collect()
         }
     };
-    let roles = clusters.iter().flat_map(may_be_of);
     Query {
-        roles: roles.map(|role| (role, Policies::OfBus)).collect(),
+        roles: lost.into_iter().flat_map(may_be_of).collect(),
         ..Query::default()
     }
 }
 
-/// Refuses to grant a queue to a role that only a tag names: someone who may tag the queue could choose the role. A role
-/// that has the policy keeps it, so that it can be repaired, also if the tag is missing. A role that the search finds needs
-/// no tag. Only clusters for which `applies` holds are judged.
-pub(super) fn check(survey: &Survey, plan: &Plan, applies: impl Fn(&ClusterName) -> bool) -> Vec<Refusal> {
-    plan.changes
-        .iter()
-        .filter(|change| change.cluster.as_ref().is_some_and(&applies))
-        .filter_map(|change| unconfirmed(survey, change))
-        .collect()
+/// What a check reports about a registered cluster whose role is unclear.
+pub(super) fn unclear(survey: &Survey, cluster: &ClusterName) -> Vec<Refusal> {
+    let Found::NotOne(search) = find(survey, cluster) else {
+        return Vec::new();
+    };
+    let policy = survey.scope.controller_policy(cluster);
+    let holders = roles_with_policy(survey, cluster);
+    let tagged = tagged(survey, cluster);
+    let Some(first) = tagged
+        .clone()
+        .filter(|role| holders.contains(role))
+        .or(holders.first().cloned())
+    else {
+        let refusal = |role: RoleName| Refusal::UnconfirmedRole {
+            cluster: cluster.clone(),
+            is_only: search.candidates.keys().eq([&role]),
+            role,
+            policy,
+        };
+        let exists = gone(survey, cluster).is_none();
+        return tagged.filter(|_| exists).map(refusal).into_iter().collect();
+    };
+    let others = holders.into_iter().filter(|role| *role != first);
+    let refusal = |role| Refusal::SecondRole {
+        cluster: cluster.clone(),
+        role,
+        policy: policy.clone(),
+        first: first.clone(),
+    };
+    others.map(refusal).collect()
 }
 
-/// The roles that tags of registered clusters' queues name.
+/// The roles of the registered clusters.
 #[derive(Debug, Default)]
 pub struct SavedRoles {
-    /// Those that have the policy of their cluster, and those that the search finds too.
-    pub confirmed: BTreeMap<ClusterName, RoleName>,
-    /// Those that only the tag names.
-    pub unconfirmed: BTreeMap<ClusterName, RoleName>,
-    /// Those whose policies could not be read.
-    pub unread: BTreeMap<ClusterName, RoleName>,
+    /// Those that have the policy of their cluster.
+    pub holders: BTreeSet<(ClusterName, RoleName)>,
+    /// Those that only the tag of a queue names.
+    pub tagged: BTreeSet<(ClusterName, RoleName)>,
 }
 
 impl SavedRoles {
-    /// The saved roles, in a survey of all clusters, their roles, and the names of all roles.
+    /// The roles in a survey of all clusters.
     #[must_use]
     pub fn of(survey: &Survey) -> Self {
         let mut roles = Self::default();
-        for (cluster, tags) in survey.registered() {
-            let Some(role) = tags.controller_role() else { continue };
-            let part = match policy(survey, &cluster, &role) {
-                Some(Reading::Present(_)) => &mut roles.confirmed,
-                Some(Reading::Absent) if survey.roles.get(&role) != Some(&Fact::Absent) => {
-                    match find(survey, &cluster) {
-                        Found::One(found) if found == role => &mut roles.confirmed,
-                        _ => &mut roles.unconfirmed,
-                    }
-                }
-                Some(Reading::Absent) => &mut roles.unconfirmed,
-                Some(Reading::Unreadable(_)) | None => &mut roles.unread,
-            };
-            part.insert(cluster, role);
+        for cluster in survey.registered().into_keys() {
+            let holders = roles_with_policy(survey, &cluster);
+            let tagged = tagged(survey, &cluster).filter(|role| !holders.contains(role));
+            roles.tagged.extend(tagged.map(|role| (cluster.clone(), role)));
+            roles
+                .holders
+                .extend(holders.into_iter().map(|role| (cluster.clone(), role)));
         }
         roles
-    }
-}
-
-/// The refusal to create the policy of a role that only a tag names, or to delete the policy of a registered cluster whose
-/// queue names no role.
-fn unconfirmed(survey: &Survey, change: &Change) -> Option<Refusal> {
-    let (ResourceId::RolePolicy(role, policy), Some(cluster)) = (&change.id, &change.cluster) else {
-        return None;
-    };
-    let saved = survey.saved_tags(cluster)?.controller_role();
-    let (cluster, role, policy) = (cluster.clone(), role.clone(), policy.clone());
-    match (change.action, saved) {
-        (Action::Create, Some(saved)) if saved == role && survey.roles.get(&role) != Some(&Fact::Absent) => {
-            let found = match find(survey, &cluster) {
-                Found::One(found) if found == role => return None,
-                Found::One(found) => Some(found),
-                Found::NotOne(_) | Found::Open => None,
-            };
-            Some(Refusal::UnconfirmedRole {
-                cluster,
-                role,
-                policy,
-                found,
-            })
-        }
-        (Action::Delete, None) => Some(Refusal::UnconfirmedRemoval { cluster, role, policy }),
-        _ => None,
     }
 }

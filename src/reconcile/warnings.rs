@@ -1,13 +1,13 @@
 //! What a person should know before the changes are applied, or with the findings of a check. One list, as of the guards.
 
-use super::target::Others;
-use super::{Case, adoption, eks_check, key, live_version, names, old_key, orphan, router_code};
+use super::target::{Others, RoleOption};
+use super::{Case, adoption, eks_check, key, live_version, names, old_key, orphan, role_search, router_code};
 use crate::error::{Hint, Invocation};
 use crate::iam::grants::other_senders;
 use crate::model::duration::duration_text;
 use crate::model::fault::Fault;
 use crate::model::name::RoleName;
-use crate::model::resource::QueueField;
+use crate::model::resource::{QueueField, Resource};
 use crate::plan::finding;
 use crate::plan::{Action, Change};
 
@@ -21,6 +21,8 @@ const WARNINGS: &[fn(&Case<'_>) -> Vec<Hint>] = &[
     skipped_clusters,
     clusters_in_eks,
     controller_roles,
+    permission_taken,
+    roles_not_listed,
     not_managed,
     adopted_queues,
     earlier_clusters,
@@ -169,7 +171,51 @@ fn clusters_in_eks(case: &Case<'_>) -> Vec<Hint> {
 
 /// Applies to clusters that are set or checked.
 fn controller_roles(case: &Case<'_>) -> Vec<Hint> {
-    case.roles.warnings.clone()
+    let policies = case.desired.resources().filter_map(Resource::as_role_policy);
+    let own = case
+        .survey
+        .caller_role
+        .as_ref()
+        .filter(|_| case.target.is_check() || !case.set.is_empty());
+    let role = own.filter(|role| policies.map(|policy| &policy.role).any(|of| of == *role));
+    let text = |role: &RoleName| {
+        format!("controller role `{role}` is the role that this command runs as: check that Karpenter runs as it too")
+    };
+    role.map(|role| Hint::text(text(role))).into_iter().collect()
+}
+
+/// Applies to clusters that are removed.
+fn roles_not_listed(case: &Case<'_>) -> Vec<Hint> {
+    let unknown = role_search::not_listed(case.survey, case.target.removed().into_keys());
+    let text = unknown.map(|(cluster, fault)| {
+        format!("the roles could not be listed, so a policy of cluster `{cluster}` may stay on a role: {fault}")
+    });
+    text.map(Hint::text).into_iter().collect()
+}
+
+/// Applies to clusters that are set without a role, and lose the policy of kibus.
+fn permission_taken(case: &Case<'_>) -> Vec<Hint> {
+    let set = case.target.set();
+    let stays = |change: &&Change| change.cluster.as_ref().is_some_and(|cluster| set.contains_key(cluster));
+    let deleted = case
+        .plan
+        .changes
+        .iter()
+        .filter(|change| change.action == Action::Delete);
+    let warning = |change: &Change| {
+        let cluster = change.cluster.as_ref()?;
+        let role = &change.before.as_ref()?.as_role_policy()?.role;
+        (set[cluster].role == RoleOption::Unmanaged).then(|| {
+            Hint::command(
+                format!(
+                    "Karpenter of `{cluster}` loses the permission to read its queue, because its policy on role `{role}` is \
+                     deleted, until you attach the policy by other means. Attach it first; to print it:"
+                ),
+                Invocation::kibus(format!("policy controller {cluster}")),
+            )
+        })
+    };
+    deleted.filter(stays).filter_map(warning).collect()
 }
 
 /// Applies to what is removed: what has a name of the bus, and is managed by something else, stays.

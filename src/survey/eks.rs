@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::fact::Fact;
 use crate::model::fault::Fault;
+use crate::model::karpenter::Association;
 use crate::model::name::ClusterName;
 
 /// What EKS has answered.
@@ -11,9 +12,8 @@ use crate::model::name::ClusterName;
 pub struct Eks {
     /// The names of the clusters in the account and Region.
     pub clusters: Fact<BTreeSet<ClusterName>>,
-    /// The ARNs of the roles as which Karpenter's service account runs by pod identity; absent if the cluster does not
-    /// exist.
-    pub pod_identity_roles: BTreeMap<ClusterName, Fact<BTreeSet<String>>>,
+    /// The pod identity associations of Karpenter's service account; absent if the cluster does not exist.
+    pub associations: BTreeMap<ClusterName, Fact<BTreeSet<Association>>>,
     /// The URLs of the clusters' issuers; absent if a cluster does not exist or has none.
     pub issuers: BTreeMap<ClusterName, Fact<String>>,
 }
@@ -23,8 +23,8 @@ pub struct Eks {
 pub struct EksQuery {
     /// The names of the clusters.
     pub clusters: bool,
-    /// The roles of Karpenter's service account in these clusters, by pod identity.
-    pub pod_identity_roles: BTreeSet<ClusterName>,
+    /// The pod identity associations of Karpenter's service account in these clusters.
+    pub associations: BTreeSet<ClusterName>,
     /// The issuers of these clusters.
     pub issuers: BTreeSet<ClusterName>,
 }
@@ -34,8 +34,8 @@ impl Eks {
     pub(super) fn unread(&self, mut query: EksQuery) -> EksQuery {
         query.clusters &= !self.clusters.is_asked();
         query
-            .pod_identity_roles
-            .retain(|cluster| !self.pod_identity_roles.contains_key(cluster));
+            .associations
+            .retain(|cluster| !self.associations.contains_key(cluster));
         query.issuers.retain(|cluster| !self.issuers.contains_key(cluster));
         query
     }
@@ -45,14 +45,14 @@ impl Eks {
         if answers.clusters.is_asked() {
             self.clusters = answers.clusters;
         }
-        self.pod_identity_roles.extend(answers.pod_identity_roles);
+        self.associations.extend(answers.associations);
         self.issuers.extend(answers.issuers);
     }
 
     /// The first of the calls about controller roles that failed.
     #[must_use]
     pub fn fault_of_roles(&self) -> Option<&Fault> {
-        let roles = self.pod_identity_roles.values().filter_map(Fact::fault);
+        let roles = self.associations.values().filter_map(Fact::fault);
         let issuers = self.issuers.values().filter_map(Fact::fault);
         roles.chain(issuers).next()
     }

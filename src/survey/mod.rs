@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub use eks::{Eks, EksQuery};
 pub use event_rules::EventRules;
-pub use query::{Policies, Query};
+pub use query::Query;
 pub use saved::Saved;
 
 use crate::cloud::{Fault, Read};
@@ -55,8 +55,10 @@ pub struct Survey {
     pub web_trusts: BTreeMap<RoleName, Document>,
     /// What EKS has answered.
     pub eks: Eks,
-    /// The inline policies of roles; absent if the role does not exist.
+    /// The policies of this bus on roles; absent if the role does not exist.
     pub roles: BTreeMap<RoleName, Fact<RolePolicies>>,
+    /// All inline policies of roles; absent if the role does not exist.
+    pub all_policies: BTreeMap<RoleName, Fact<RolePolicies>>,
     pub key_policies: BTreeMap<KmsKey, Fact<Document>>,
     /// The queues that have a queue as their dead-letter queue, whoever manages them.
     pub dead_letter_sources: BTreeMap<QueueName, Fact<BTreeSet<QueueName>>>,
@@ -75,24 +77,8 @@ pub struct Survey {
     pub tried: Tried,
 }
 
-/// The policies of a role, as far as they were read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RolePolicies {
-    /// The names of all inline policies.
-    pub names: BTreeSet<String>,
-    /// Those whose documents were read.
-    pub documents: BTreeMap<String, InlinePolicy>,
-    /// The attached managed policies that may name a queue, by ARN.
-    pub managed: Fact<BTreeMap<String, Fact<Document>>>,
-}
-
-impl RolePolicies {
-    /// Every inline policy, if all documents were read.
-    #[must_use]
-    pub fn all(&self) -> Option<Vec<InlinePolicy>> {
-        (self.names.len() == self.documents.len()).then(|| self.documents.values().cloned().collect())
-    }
-}
+/// The inline policies of a role with a name of this bus, by name.
+pub type RolePolicies = BTreeMap<String, InlinePolicy>;
 
 /// What was tried on a bus, besides reading it once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -168,6 +154,7 @@ impl Survey {
             web_trusts: BTreeMap::new(),
             eks: Eks::default(),
             roles: BTreeMap::new(),
+            all_policies: BTreeMap::new(),
             key_policies: BTreeMap::new(),
             dead_letter_sources: BTreeMap::new(),
             unreserved_concurrency: Fact::NotAsked,
@@ -195,7 +182,8 @@ impl Survey {
         query.clusters.retain(|cluster| is_unread(&queue(cluster)));
         let sources = &self.dead_letter_sources;
         query.dead_letter_sources.retain(|queue| !sources.contains_key(queue));
-        query.roles.retain(|role, _| !self.roles.contains_key(role));
+        query.roles.retain(|role| !self.roles.contains_key(role));
+        query.all_policies.retain(|role| !self.all_policies.contains_key(role));
         query.versions.retain(|version| !self.versions.contains_key(version));
         query.key = query.key.filter(|key| !self.key_policies.contains_key(key));
         self.event_rules.take_from(&mut query);

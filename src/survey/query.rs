@@ -1,21 +1,10 @@
 //! What a survey reads next.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::EksQuery;
 use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix, RoleName, RuleName};
 use crate::model::resource::ResourceId;
-
-/// Which inline policies of a role are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Policies {
-    /// Those with a name that kibus gives on this bus and in this Region.
-    OfBus,
-    /// All of them, for the space that they take and the queues that they open.
-    All,
-    /// These, and the managed policies that are attached to the role.
-    AllAndManaged,
-}
 
 /// A query about one hub. Its settings are always read. Nothing is read twice.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,10 +19,12 @@ pub struct Query {
     pub usual_queues: BTreeSet<ClusterName>,
     /// The queues of all registered clusters.
     pub all_clusters: bool,
-    /// The inline policies of the roles that the clusters' queues have saved.
-    pub controller_roles: Option<Policies>,
-    /// The inline policies of these roles.
-    pub roles: BTreeMap<RoleName, Policies>,
+    /// The policies of this bus on the roles that the clusters' queues have saved.
+    pub controller_roles: bool,
+    /// The policies of this bus on these roles.
+    pub roles: BTreeSet<RoleName>,
+    /// All inline policies of these roles, whoever wrote them.
+    pub all_policies: BTreeSet<RoleName>,
     /// The names of all roles of the account.
     pub role_names: bool,
     /// The inline policies of this bus on every role that is named like a controller role.

@@ -72,12 +72,27 @@ impl<'a, R: Read> Reader<'a, R> {
         let usual_queues = || self.usual_queues(&query.usual_queues);
         let known_rules = survey.event_rules.clone();
         // What other calls depend on comes first.
-        let (found, usual_queues, listed, read, roles, key, concurrency, sources, versions, router, eks, rules) = tokio::join!(
+        let (
+            found,
+            usual_queues,
+            listed,
+            read,
+            roles,
+            all_policies,
+            key,
+            concurrency,
+            sources,
+            versions,
+            router,
+            eks,
+            rules,
+        ) = tokio::join!(
             when(discover, || self.discover(survey, &guess, &unread)),
             when(!query.usual_queues.is_empty(), usual_queues),
             when(list_roles, || self.listed_roles(survey, query)),
             self.snapshots(unread.clone()),
             self.roles(survey, query.roles.clone()),
+            self.all_policies(&query.all_policies),
             OptionFuture::from(query.key.as_ref().map(|key| self.call(|| self.cloud.key_policy(key)))),
             when(query.concurrency, || self.call(|| self.cloud.unreserved_concurrency())),
             self.dead_letter_sources(&query.dead_letter_sources),
@@ -90,6 +105,7 @@ impl<'a, R: Read> Reader<'a, R> {
         survey.event_rules = rules;
         survey.take(read);
         survey.roles.extend(roles);
+        survey.all_policies.extend(all_policies);
         survey.dead_letter_sources.extend(sources);
         survey.versions.extend(versions);
         if let Some(queues) = usual_queues {
@@ -120,8 +136,8 @@ impl<'a, R: Read> Reader<'a, R> {
         survey.now = self.cloud.now();
         self.believe_lost_settings(survey).await;
         self.clusters(survey, query, &guess, found).await;
-        if let Some(policies) = query.controller_roles {
-            self.controller_roles(survey, policies).await;
+        if query.controller_roles {
+            self.controller_roles(survey).await;
         }
     }
 

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::Heading;
-use super::text::{release_queues, second_sources};
+use super::text::release_queues;
 use crate::dead_letters::report::DeadLetterReport;
 use crate::dead_letters::treat::Treated;
 use crate::discover::Discovery;
@@ -99,7 +99,6 @@ impl HubReport {
             warnings: release_queues(&intent.release)
                 .into_iter()
                 .chain(intent.warnings.iter().cloned())
-                .chain(second_sources(&intent.second_sources))
                 .collect(),
             status: None,
             policy: None,

@@ -30,7 +30,7 @@ pub use table::Table;
 
 use crate::error::{Error, Hint};
 use crate::plan::Plan;
-use crate::reconcile::{Controller, Intent, NextStep};
+use crate::reconcile::{ClusterSummary, Controller, Intent, NextStep};
 use progress_term::ProgressTerm;
 use stdout::{STDOUT_CLOSED, write_line};
 use terminal::{ColorVariables, Stream};
@@ -234,6 +234,13 @@ impl Ui {
         }
     }
 
+    /// Writes what the controller roles of a plan were found by, where the plan is shown.
+    pub fn found_roles(&self, clusters: &[ClusterSummary], asks: bool) {
+        if self.output == Output::Text || (asks && self.can_ask()) {
+            text::found_roles(clusters).iter().for_each(|line| self.say(line));
+        }
+    }
+
     /// Writes the steps that come before queues are deleted.
     pub fn release_queues(&self, controllers: &[Controller]) {
         for step in text::release_queues(controllers) {
@@ -243,8 +250,7 @@ impl Ui {
 
     /// Writes the warnings of an intent to stderr.
     pub fn warn_of(&self, intent: &Intent, options: &str) {
-        let sources = text::second_sources(&intent.second_sources);
-        for warning in intent.warnings.iter().chain(&sources) {
+        for warning in &intent.warnings {
             self.warn(warning, options);
         }
     }

@@ -8,11 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use kibus::cloud::{Fault, FaultKind, ListedRole, Read, RoleDetails, Snapshot, Waiting, Write};
+use kibus::cloud::{Fault, FaultKind, ListedRole, Read, Snapshot, Waiting, Write};
 use kibus::model::document::Document;
 use kibus::model::dropped_clusters::DroppedClusters;
 use kibus::model::event_rule::{EventRule, RuleTarget};
 use kibus::model::inline_policy::InlinePolicy;
+use kibus::model::karpenter::Association;
 use kibus::model::name::{
     BusName, ClusterName, FunctionName, KmsKey, LogGroupName, QueueName, QueuePrefix, RoleName, RuleName,
 };
@@ -248,7 +249,7 @@ impl Read for Account {
         Ok(BTreeSet::new())
     }
 
-    async fn pod_identity_roles(&self, _: &ClusterName) -> Result<Option<BTreeSet<String>>, Fault> {
+    async fn pod_identity_associations(&self, _: &ClusterName) -> Result<Option<BTreeSet<Association>>, Fault> {
         self.call().await;
         Ok(Some(BTreeSet::new()))
     }
@@ -280,30 +281,23 @@ impl Read for Account {
         })
     }
 
-    async fn attached_policies(&self, _: &RoleName) -> Result<Option<BTreeSet<String>>, Fault> {
-        self.call().await;
-        Ok(Some(BTreeSet::new()))
-    }
-
-    async fn role_details(&self, roles: &BTreeSet<RoleName>) -> Result<BTreeMap<RoleName, RoleDetails>, Fault> {
+    async fn inline_policies(
+        &self,
+        roles: &BTreeSet<RoleName>,
+    ) -> Result<BTreeMap<RoleName, Vec<InlinePolicy>>, Fault> {
         self.call().await;
         let mut details = BTreeMap::new();
         for role in roles {
             let Some(names) = self.inline_policy_names(role).await? else {
                 continue;
             };
-            let mut found = RoleDetails::default();
+            let mut found = Vec::new();
             for name in names {
-                found.inline.extend(self.inline_policy(role, &name).await?);
+                found.extend(self.inline_policy(role, &name).await?);
             }
             details.insert(role.clone(), found);
         }
         Ok(details)
-    }
-
-    async fn managed_policy(&self, _: &str) -> Result<Option<Document>, Fault> {
-        self.call().await;
-        Ok(None)
     }
 
     async fn unreserved_concurrency(&self) -> Result<Option<u32>, Fault> {

@@ -1,4 +1,4 @@
-//! What needs no other answer is read in the first round. What EKS is asked about new clusters takes two more.
+//! What needs no other answer is read in the first round. What EKS is asked about new clusters takes one more.
 
 use kibus::model::options::HubOptions;
 use kibus::reconcile::{ClusterSetting, Target};
@@ -17,7 +17,7 @@ fn a_new_cluster_is_planned_after_few_rounds_of_reads() {
     for (role, asks_eks, rounds) in [
         (RoleFlag::NotGiven, false, 1),
         (RoleFlag::Role("r-{cluster}"), false, 1),
-        (RoleFlag::NotGiven, true, 3),
+        (RoleFlag::NotGiven, true, 2),
         (RoleFlag::Role("r-{cluster}"), true, 2),
     ] {
         let setting = ClusterSetting {
@@ -25,12 +25,7 @@ fn a_new_cluster_is_planned_after_few_rounds_of_reads() {
             ..cluster(role)
         };
         let target = Target::add(names(&["base"]), &setting);
-        let survey = wait(survey(&scope(), &account, &target, CALLS));
+        wait(survey(&scope(), &account, &target, CALLS));
         assert_eq!(account.take_rounds(), rounds, "{role:?} {asks_eks}");
-        let roles = survey.roles.values().filter_map(|role| role.present());
-        assert!(
-            roles.into_iter().all(|role| role.managed.present().is_some()),
-            "{role:?}"
-        );
     }
 }

@@ -6,10 +6,9 @@ use std::process::{Command, Output};
 
 use kibus::aws::{AwsCloud, Connect};
 use kibus::cloud::{Read, Waiting, Write};
-use kibus::model::document::Document;
 use kibus::model::hub;
 use kibus::model::policy;
-use kibus::model::resource::{Resource, Role, RolePolicy};
+use kibus::model::resource::{Resource, Role};
 use kibus::model::tags::Tags;
 use kibus::plan::Op;
 use kibus::sandbox::PrivateServer;
@@ -90,8 +89,8 @@ impl Bench {
         (document, output.status.code())
     }
 
-    /// Creates a controller role, with a foreign inline policy.
-    pub(super) async fn role(&self, name: &str, inline: Option<Document>) {
+    /// Creates a controller role.
+    pub(super) async fn role(&self, name: &str) {
         let role = Resource::Role(Role {
             name: name.parse().unwrap(),
             path: "/".parse().unwrap(),
@@ -103,17 +102,6 @@ impl Bench {
             .write(&Op::Create(role), Waiting::unattended())
             .await
             .unwrap();
-        if let Some(document) = inline {
-            let policy = RolePolicy {
-                role: name.parse().unwrap(),
-                name: "theirs".parse().unwrap(),
-                document,
-            };
-            self.cloud
-                .write(&Op::Create(Resource::RolePolicy(policy)), Waiting::unattended())
-                .await
-                .unwrap();
-        }
     }
 
     /// The account on the emulator, without kibus.

@@ -1,6 +1,5 @@
-//! The limits of accounts, roles and keys.
+//! The limits of accounts and keys.
 
-use kibus::model::document::Document;
 use serde_json::json;
 
 use super::bench::Bench;
@@ -48,7 +47,7 @@ async fn every_command_reports_a_key_that_denies_eventbridge() {
 }
 
 #[tokio::test]
-async fn limits_of_account_and_role_are_checked_before_the_first_change() {
+async fn limits_of_the_account_are_checked_before_the_first_change() {
     let bench = Bench::new().await;
     let elsewhere = "arn:aws:kms:eu-west-1:111122223333:key/a";
     for (arguments, says) in [
@@ -61,29 +60,4 @@ async fn limits_of_account_and_role_are_checked_before_the_first_change() {
         assert!(document.to_string().contains(says), "{arguments:?}: {document}");
         assert_eq!(bench.resources().await, 0, "{arguments:?}");
     }
-
-    bench.done(&["bootstrap-hub", "--yes"]);
-    let statement = |sid: String| {
-        json!({"Sid": sid, "Effect": "Allow", "Action": "sqs:ReceiveMessage",
-               "Resource": "arn:aws:sqs:us-west-2:111122223333:base"})
-    };
-    let full = json!({"Statement": [statement("x".repeat(10_100))]});
-    bench
-        .role("KarpenterServiceAccount-full", Some(Document::new(full)))
-        .await;
-    let (document, code) = bench.json(&["add-cluster", "full", "--yes"], &[]);
-    assert_eq!(code, Some(4), "{document}");
-    assert!(document.to_string().contains("has no room"), "{document}");
-
-    let twice = json!({"Statement": [statement("Interruption".to_owned())]});
-    bench
-        .role("KarpenterServiceAccount-base", Some(Document::new(twice)))
-        .await;
-    let (document, code) = bench.json(&["add-cluster", "base", "--yes"], &[]);
-    assert_eq!(code, Some(0), "{document}");
-    let warnings = document["hubs"][0]["warnings"].to_string();
-    assert!(
-        warnings.contains("111122223333:base") && warnings.contains("theirs"),
-        "{warnings}"
-    );
 }

@@ -310,7 +310,7 @@ async fn a_tag_no_longer_set_is_removed_and_foreign_tags_stay() {
 #[tokio::test]
 async fn cluster_options_follow_the_same_order_and_the_version_is_kept() {
     let bench = Bench::new().await;
-    bench.role("KarpenterServiceAccount-base", None).await;
+    bench.role("KarpenterServiceAccount-base").await;
     bench.done(&["bootstrap-hub", "--yes"]);
     let variables = [
         ("KIBUS_KARPENTER_VERSION", "1.0.0"),
@@ -367,7 +367,7 @@ async fn cluster_options_follow_the_same_order_and_the_version_is_kept() {
 #[tokio::test]
 async fn cluster_queues_use_the_key_of_the_hub() {
     let bench = Bench::new().await;
-    bench.role("KarpenterServiceAccount-base", None).await;
+    bench.role("KarpenterServiceAccount-base").await;
     bench.done(&["bootstrap-hub", "--yes"]);
     bench.done(&["add-cluster", "base", "--yes"]);
     let (key, other) = (bench.key(true).await, bench.key(true).await);

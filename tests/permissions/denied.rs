@@ -183,10 +183,10 @@ async fn to_the_operator(account: &Account, keys: &Keys) -> Vec<Tried> {
         "receive from an untagged queue with the prefix": sqs.receive_message().queue_url(url("karpenter-manual")),
         "receive events before the router": sqs.receive_message().queue_url(url("kibus-hub")),
         "unmark another bus's queue": sqs.untag_queue().queue_url(url("karpenter-other")).tag_keys("kibus:bus"),
-        "write the policy of a role": iam.put_role_policy().role_name("admin").policy_name("kibus-us-west-2-base")
+        "write the policy of a role": iam.put_role_policy().role_name("admin").policy_name("kibus.us-west-2.base")
             .policy_document(&anything),
         "write the policy of a role named like a controller's": iam.put_role_policy().role_name(NO_CONTROLLER)
-            .policy_name("kibus-us-west-2-base").policy_document(&anything),
+            .policy_name("kibus.us-west-2.base").policy_document(&anything),
         "take the policy of a role": iam.delete_role_policy().role_name("admin").policy_name("x"),
         "read a role": iam.get_role().role_name("admin"),
         "attach a managed policy to a controller's role": iam.attach_role_policy()

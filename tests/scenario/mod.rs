@@ -135,7 +135,6 @@ scenarios! {
     retagged_clusters
     retagged_hub
     router_binaries
-    second_source
     self_test
     several_hubs
     status

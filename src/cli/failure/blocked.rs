@@ -1,5 +1,7 @@
 //! Why there is no plan.
 
+use std::collections::BTreeSet;
+
 use super::{call_failed, not_read, refused};
 use crate::cli::hub::ConnectedHub;
 use crate::error::{Error, Invocation, listed, quoted};
@@ -12,8 +14,7 @@ use crate::model::resource::{NoRollbackVersion, ParameterName, ResourceId};
 use crate::model::settings::BadSettings;
 use crate::model::tags::DELETING;
 use crate::reconcile::{
-    Blocked, END_ROLLBACK, MissingRole, NothingToAdopt, RoleOrigin, RoleSearch, RoleSource, UnknownCluster,
-    permissions_for_eks,
+    Blocked, END_ROLLBACK, MissingRole, NothingToAdopt, RoleSearch, RoleSource, UnknownCluster, permissions_for_eks,
 };
 
 /// Why there is no plan.
@@ -100,14 +101,14 @@ fn no_such_roles(roles: &[MissingRole]) -> Error {
         ),
     };
     for one in roles {
-        error = match one.origin {
-            RoleOrigin::Named => error,
-            RoleOrigin::Saved => error.note(format!("role `{}` is saved for cluster `{}`", one.role, one.cluster)),
-            RoleOrigin::PodIdentity => error.note(format!(
-                "an EKS pod identity association of cluster `{}` names role `{}`",
-                one.cluster, one.role
-            )),
-        };
+        if !one.sources.is_empty() {
+            error = error.note(format!(
+                "role `{}` of cluster `{}` was found by: {}",
+                one.role,
+                one.cluster,
+                sources(&one.sources)
+            ));
+        }
         error = with_similar(error, &one.cluster, &one.similar);
     }
     match roles {
@@ -136,41 +137,25 @@ fn roles_not_found(hub: &ConnectedHub, searches: &[RoleSearch]) -> Error {
     };
     for one in searches {
         if searches.len() > 1 {
-            error = error.note(match (one.source, one.found.as_slice()) {
-                (RoleSource::Names, []) => format!("cluster `{}`: none found", one.cluster),
-                (RoleSource::Names, found) => format!("cluster `{}`: {}", one.cluster, listed(found)),
-                _ => not_one(one),
-            });
+            error = error.note(not_one(one));
         }
-        if !one.elsewhere.is_empty() {
-            error = error.note(format!(
-                "kibus changes roles of account {} only, and Karpenter finds only queues of the account of its role",
-                hub.scope.account
-            ));
-        }
-        if one.found.is_empty() && one.elsewhere.is_empty() {
-            if searches.len() == 1 {
-                error = error.note(format!("searched for {}", listed(usual_names(&one.cluster))));
-                if one.evidence == Fact::Absent {
-                    error = error.note(format!(
-                        "no EKS pod identity association and no trust policy names service account `{SERVICE_ACCOUNT}` of this \
-                         cluster"
-                    ));
-                }
-            }
-            error = with_similar(error, &one.cluster, &one.similar);
-        }
+        error = explained(hub, error, one, searches.len() == 1);
     }
-    let [first, ..] = searches else { return error };
-    let name = |role: &str| Invocation::kibus(format!("add-cluster {} --controller-role {role}", first.cluster));
-    if first.found.is_empty() {
-        error = error.hint_command("to name the role that the Karpenter controller runs as:", name("ROLE"));
-    }
-    for role in &first.found {
-        error = error.hint_command(
-            format!("if the Karpenter controller of `{}` runs as `{role}`:", first.cluster),
-            name(&quoted(role.as_str())),
-        );
+    for one in searches {
+        let name = |role: &str| Invocation::kibus(format!("add-cluster {} --controller-role {role}", one.cluster));
+        if one.candidates.is_empty() {
+            error = error.hint_command("to name the role that the Karpenter controller runs as:", name("ROLE"));
+        }
+        for (role, by) in &one.candidates {
+            error = error.hint_command(
+                format!(
+                    "if the Karpenter controller of `{}` runs as `{role}` ({}):",
+                    one.cluster,
+                    sources(by)
+                ),
+                name(&quoted(role.as_str())),
+            );
+        }
     }
     if let Some(fault) = searches.iter().find_map(|one| one.evidence.fault()) {
         error = error.note(format!("EKS could not be asked for controller roles: {fault}"));
@@ -179,10 +164,46 @@ fn roles_not_found(hub: &ConnectedHub, searches: &[RoleSearch]) -> Error {
             error.hints.push(hint);
         }
     }
+    let [first, ..] = searches else { return error };
     error.hint_command(
         "to grant the permission by other means:",
         Invocation::kibus(format!("add-cluster {} --no-controller-role", first.cluster)),
     )
+}
+
+/// The notes about one search. `is_only` says that the error is about no other.
+fn explained(hub: &ConnectedHub, mut error: Error, search: &RoleSearch, is_only: bool) -> Error {
+    if let Some(role) = &search.gone {
+        let cluster = &search.cluster;
+        error = error.note(format!(
+            "role `{role}`, which the tag of the queue of cluster `{cluster}` names, does not exist"
+        ));
+    }
+    if !search.elsewhere.is_empty() {
+        error = error.note(format!(
+            "kibus changes roles of account {} only, and Karpenter finds only queues of the account of its role",
+            hub.scope.account
+        ));
+    }
+    if !search.candidates.is_empty() || !search.elsewhere.is_empty() {
+        return error;
+    }
+    if is_only {
+        error = error.note(format!("searched for {}", listed(usual_names(&search.cluster))));
+        if search.evidence == Fact::Absent {
+            error = error.note(format!(
+                "no EKS pod identity association and no trust policy names service account `{SERVICE_ACCOUNT}` of this \
+                 cluster"
+            ));
+        }
+    }
+    with_similar(error, &search.cluster, &search.similar)
+}
+
+/// What a role was found by, in words.
+fn sources(sources: &BTreeSet<RoleSource>) -> String {
+    let words: Vec<String> = sources.iter().map(ToString::to_string).collect();
+    words.join(", ")
 }
 
 fn nothing_to_adopt(absent: &[NothingToAdopt]) -> Error {
@@ -213,20 +234,36 @@ fn nothing_to_adopt(absent: &[NothingToAdopt]) -> Error {
 
 /// Why a search did not find exactly one role.
 fn not_one(search: &RoleSearch) -> String {
-    let RoleSearch { cluster, found, .. } = search;
-    let elsewhere = search.elsewhere.iter().cloned();
-    let all = listed(found.iter().map(ToString::to_string).chain(elsewhere));
-    match search.source {
-        RoleSource::Names => no_single_role(cluster, found),
-        RoleSource::PodIdentity if found.is_empty() && search.elsewhere.len() == 1 => format!(
-            "Karpenter of cluster `{cluster}` runs as a role of another account, by its EKS pod identity association: {all}"
+    let RoleSearch {
+        cluster, candidates, ..
+    } = search;
+    let is_weak = |by: &BTreeSet<RoleSource>| {
+        by.iter()
+            .all(|one| matches!(one, RoleSource::Name | RoleSource::Suffix))
+    };
+    let all = || {
+        listed(
+            candidates
+                .keys()
+                .map(ToString::to_string)
+                .chain(search.elsewhere.iter().cloned()),
+        )
+    };
+    match (candidates.len(), search.elsewhere.len()) {
+        (0, 1) => format!(
+            "Karpenter of cluster `{cluster}` runs as a role of another account, by its EKS pod identity association: {}",
+            all()
         ),
-        RoleSource::PodIdentity => format!(
-            "EKS pod identity associations of cluster `{cluster}` name several roles for service account \
-             `{SERVICE_ACCOUNT}`: {all}"
+        (_, 0) if candidates.values().all(is_weak) => {
+            no_single_role(cluster, &candidates.keys().cloned().collect::<Vec<_>>())
+        }
+        (1, 0) => format!(
+            "it is unclear whether the Karpenter controller of cluster `{cluster}` runs as role {}",
+            all()
         ),
-        RoleSource::Trust => format!(
-            "the trust policies of several roles name service account `{SERVICE_ACCOUNT}` of cluster `{cluster}`: {all}"
+        _ => format!(
+            "it is unclear which role the Karpenter controller of cluster `{cluster}` runs as: {}",
+            all()
         ),
     }
 }

@@ -12,10 +12,9 @@ const MANAGED_POLICY: usize = 6_144;
 
 /// Patterns of actions, each with every action that AWS has for it (Service Authorization Reference). In actions, case does not
 /// count.
-pub(super) const PATTERNS: [(&str, &[&str]); 6] = [
+pub(super) const PATTERNS: [(&str, &[&str]); 5] = [
     ("events:*Targets", &["events:PutTargets", "events:RemoveTargets"]),
     ("events:*tagResource", &["events:TagResource", "events:UntagResource"]),
-    ("iam:GetPolicy*", &["iam:GetPolicy", "iam:GetPolicyVersion"]),
     (
         "lambda:*Alias",
         &[

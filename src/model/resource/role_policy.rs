@@ -49,10 +49,10 @@ impl Scope {
         fixed(format!("{}-router-{}", self.bus, self.region))
     }
 
-    /// The prefix of the inline policies on controller roles.
+    /// The prefix of the inline policies on controller roles. No part of it can have a dot, so no other bus has this prefix.
     #[must_use]
     pub fn controller_policies_prefix(&self) -> String {
-        format!("{}-{}-", self.bus, self.region)
+        format!("{}.{}.", self.bus, self.region)
     }
 
     /// The inline policy on a cluster's controller role.

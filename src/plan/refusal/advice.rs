@@ -16,9 +16,6 @@ impl Refusal {
         match self {
             Self::NotManaged { bus, other, .. } => not_managed(bus, other.as_ref(), removes),
             Self::ForeignStatements(_) => Hint::text("move the other statements to a policy with another name"),
-            Self::OthersPolicy { .. } => {
-                Hint::text("use another controller role for this cluster, or another bus name")
-            }
             Self::OthersQueue { serves, .. } => {
                 Hint::text(format!("use another queue prefix, or remove cluster `{serves}` first"))
             }
@@ -77,10 +74,6 @@ impl Refusal {
                  Karpenter deletes them",
             ),
             Self::ForeignTargets { .. } => Hint::text("remove the targets first, if nothing needs them"),
-            Self::NoRoleSpace { .. } => Hint::text(
-                "remove inline policies that the role does not need, or replace them with managed policies, which do \
-                 not count; white space does not count either",
-            ),
             Self::TooMuchReserved { most, .. } => too_much_reserved(*most),
             Self::KeyElsewhere { .. } => Hint::text("use a key of this Region, or `--kms-key none` for SSE-SQS"),
             Self::OlderRouter { live, .. } => Hint::text(format!(
@@ -89,17 +82,11 @@ impl Refusal {
             Self::FunctionFailed { function, .. } => recreate_function(scope, function),
             Self::RouterRole { .. } => Hint::text("pass the role that Karpenter runs as with --controller-role"),
             Self::UnconfirmedRole {
-                cluster, role, found, ..
-            } => unconfirmed_role(cluster, role, found.as_ref()),
-            Self::UnconfirmedRemoval { cluster, role, .. } => Hint::command(
-                format!(
-                    "a tag alone takes no policy from a role; to restore the tag (if `{role}` should lose the policy, \
-                     pass --no-controller-role instead)"
-                ),
-                Invocation::kibus(format!(
-                    "add-cluster {cluster} --controller-role {}",
-                    quoted(role.as_str())
-                )),
+                cluster, role, is_only, ..
+            } => unconfirmed_role(cluster, role, *is_only),
+            Self::SecondRole { cluster, first, .. } => Hint::command(
+                format!("keep the role that the controller of `{cluster}` runs as; if that is `{first}`"),
+                add_with_role(cluster, first),
             ),
             Self::TooLongSettings { .. } => Hint::text("pass fewer or shorter tags with --tag"),
             Self::RollbackKept { given, .. } => rollback_kept(given),
@@ -164,17 +151,23 @@ fn too_much_reserved(most: u32) -> Hint {
     }
 }
 
-/// `found` is another role, which the search found.
-fn unconfirmed_role(cluster: &ClusterName, role: &RoleName, found: Option<&RoleName>) -> Hint {
-    let which = match found {
-        None => format!("if the controller of `{cluster}` runs as `{role}`, confirm it"),
-        Some(_) => {
-            format!("the usual search finds another role; name the one that the controller of `{cluster}` runs as")
-        }
-    };
-    let role = quoted(found.unwrap_or(role).as_str());
-    Hint::command(
-        format!("a tag alone grants nothing; {which}"),
-        Invocation::kibus(format!("add-cluster {cluster} --controller-role {role}")),
-    )
+/// `is_only` says that nothing shows another role.
+fn unconfirmed_role(cluster: &ClusterName, role: &RoleName, is_only: bool) -> Hint {
+    match is_only {
+        true => Hint::command(
+            format!("a tag alone grants nothing; if the controller of `{cluster}` runs as `{role}`, confirm it"),
+            add_with_role(cluster, role),
+        ),
+        false => Hint::command(
+            "a tag alone grants nothing, and other roles may be the one; to take the one that EKS shows, or list them",
+            Invocation::kibus(format!("add-cluster {cluster}")),
+        ),
+    }
+}
+
+fn add_with_role(cluster: &ClusterName, role: &RoleName) -> Invocation {
+    Invocation::kibus(format!(
+        "add-cluster {cluster} --controller-role {}",
+        quoted(role.as_str())
+    ))
 }

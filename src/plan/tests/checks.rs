@@ -3,14 +3,12 @@
 mod rollback;
 
 use super::{Bench, CONTROLLER, LIVE, MAPPING, ROLE, SPOT};
-use crate::model::cluster::Cluster;
 use crate::model::document::Document;
-use crate::model::inventory::{Desired, Observed, Reading};
+use crate::model::inventory::Reading;
 use crate::model::options::HubOptions;
-use crate::model::resource::{Code, Resource};
-use crate::model::scope::tests::scope;
+use crate::model::resource::Code;
 use crate::model::tags::{BUS, CLUSTER, Tags};
-use crate::plan::{check, plan};
+use crate::plan::check;
 use serde_json::json;
 
 const REBALANCE: &str = "kibus-rebalance-recommendation";
@@ -111,7 +109,7 @@ const CHANGED: &[Row] = &[
                     .push(json!({"Sid": "Theirs"}));
             });
         },
-        &["role policy `controller/kibus-us-west-2-base` exists and holds statements that kibus did not write"],
+        &["role policy `controller/kibus.us-west-2.base` exists and holds statements that kibus did not write"],
     ),
     (
         "a controller's policy with another statement of ours",
@@ -119,17 +117,14 @@ const CHANGED: &[Row] = &[
         &[],
     ),
     (
-        "a policy of the same name for another queue",
+        "a policy of the same name for another queue, which is drift",
         |b| {
             b.role_policy(CONTROLLER, |p| {
                 p.document.value_mut()["Statement"][0]["Resource"] =
                     json!("arn:aws:sqs:us-west-2:111122223333:a-other");
             });
         },
-        &[
-            "role policy `controller/kibus-us-west-2-base` exists and grants another queue: \
-             `arn:aws:sqs:us-west-2:111122223333:a-other`",
-        ],
+        &[],
     ),
     (
         "a policy that grants all queues, its own included",
@@ -277,44 +272,6 @@ fn a_resource_of_another_tool_is_not_deleted() {
     bench.answer("log-group", "/aws/lambda/kibus-router", Reading::Absent);
     let refused = check(&bench.scope, &bench.teardown(), &bench.observed);
     assert_eq!(refused.len(), 3, "{refused:?}");
-}
-
-/// Bus `a` with cluster `us-west-2-x` and bus `a-us-west-2` with cluster `x` name their policies alike.
-#[test]
-fn the_policy_of_another_bus_is_neither_updated_nor_deleted() {
-    let [first, second] = [("a", "us-west-2-x"), ("a-us-west-2", "x")].map(|(bus, cluster)| {
-        let mut scope = scope();
-        scope.bus = bus.parse().unwrap();
-        let prefix = format!("{bus}-q-").parse().unwrap();
-        let role = Some("shared".parse().unwrap());
-        let cluster = Cluster::new(&scope, &prefix, cluster.parse().unwrap(), role);
-        let desired = cluster.desired(&scope, &HubOptions::default().into());
-        (scope, desired)
-    });
-    let policy = |desired: &Desired| {
-        let policy = desired
-            .resources()
-            .find(|resource| matches!(resource, Resource::RolePolicy(_)));
-        policy.cloned().unwrap()
-    };
-    let (scope, desired) = second;
-    let theirs = policy(&first.1);
-    assert_eq!(theirs.id(), policy(&desired).id());
-    let mut observed: Observed = desired.ids().map(|id| (id.clone(), Reading::Absent)).collect();
-    observed.insert(theirs.id(), Reading::Present(Box::new(theirs)));
-    let refused = |desired: &Desired, observed: &Observed| {
-        let refusals = check(&scope, &plan(&scope, desired, observed), observed);
-        refusals.iter().map(ToString::to_string).collect::<Vec<_>>()
-    };
-    let expected = "role policy `shared/a-us-west-2-us-west-2-x` exists and grants another queue: \
-                    `arn:aws:sqs:us-west-2:111122223333:a-q-us-west-2-x`";
-    assert_eq!(refused(&desired, &observed), [expected]);
-    let queue = desired
-        .resources()
-        .find(|resource| matches!(resource, Resource::Queue(_)));
-    let queue = queue.cloned().unwrap();
-    observed.insert(queue.id(), Reading::Present(Box::new(queue)));
-    assert_eq!(refused(&Desired::default(), &observed), [expected]);
 }
 
 #[test]

@@ -23,7 +23,7 @@ const ROLE: &str = "kibus-router-us-west-2";
 const LIVE: &str = "kibus-router:live";
 const MAPPING: &str = "kibus-hub -> kibus-router:live";
 const SPOT: &str = "kibus-spot-interruption";
-const CONTROLLER: &str = "controller/kibus-us-west-2-base";
+const CONTROLLER: &str = "controller/kibus.us-west-2.base";
 
 /// The code that a healthy function has.
 fn code() -> Code {

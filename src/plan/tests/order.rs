@@ -48,8 +48,8 @@ const REFERS: &[(&str, &str, &str, &str)] = &[
     ("event-source-mapping", "", "function", "kibus-router"),
     ("event-source-mapping", "", "queue", "kibus-hub"),
     ("event-source-mapping", "", "role-policy", "kibus-router-us-west-2"),
-    ("role-policy", "kibus-us-west-2-base", "queue", "karpenter-base"),
-    ("role-policy", "kibus-us-west-2-tenant", "queue", "karpenter-tenant"),
+    ("role-policy", "kibus.us-west-2.base", "queue", "karpenter-base"),
+    ("role-policy", "kibus.us-west-2.tenant", "queue", "karpenter-tenant"),
 ];
 
 fn refers(user: &ResourceId, used: &ResourceId) -> bool {

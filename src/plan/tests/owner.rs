@@ -25,7 +25,7 @@ fn a_change_knows_its_owner() {
             of_clusters,
             [
                 "cluster base queue `karpenter-base`",
-                "cluster base role policy `controller/kibus-us-west-2-base`"
+                "cluster base role policy `controller/kibus.us-west-2.base`"
             ]
         );
     }
@@ -36,8 +36,8 @@ fn a_policy_belongs_to_its_cluster_with_and_without_the_queue() {
     let bench = Bench::new();
     let owners = Owners::new(&bench.scope, &Desired::default(), &bench.observed);
     for (role, name, owner) in [
-        ("controller", "kibus-us-west-2-base", Some("base")),
-        ("controller", "kibus-us-west-2-gone", Some("gone")),
+        ("controller", "kibus.us-west-2.base", Some("base")),
+        ("controller", "kibus.us-west-2.gone", Some("gone")),
         ("kibus-router-us-west-2", "kibus-router-us-west-2", None),
         ("controller", "other", None),
     ] {

@@ -13,10 +13,10 @@ use crate::survey::{Eks, EksQuery};
 impl<R: Read> Reader<'_, R> {
     pub(super) async fn eks(&self, query: &EksQuery) -> Eks {
         let cloud = self.cloud;
-        let (clusters, pod_identity_roles, issuers) = tokio::join!(
+        let (clusters, associations, issuers) = tokio::join!(
             when(query.clusters, || self.call(|| cloud.eks_clusters())),
-            self.of_each(&query.pod_identity_roles, async |cluster| {
-                self.call(|| cloud.pod_identity_roles(cluster)).await
+            self.of_each(&query.associations, async |cluster| {
+                self.call(|| cloud.pod_identity_associations(cluster)).await
             }),
             self.of_each(&query.issuers, async |cluster| {
                 self.call(|| cloud.oidc_issuer(cluster)).await
@@ -24,7 +24,7 @@ impl<R: Read> Reader<'_, R> {
         );
         Eks {
             clusters: clusters.map(Fact::of).unwrap_or_default(),
-            pod_identity_roles: pod_identity_roles.into_iter().collect(),
+            associations: associations.into_iter().collect(),
             issuers: issuers.into_iter().collect(),
         }
     }

@@ -101,7 +101,7 @@ objects! {
 
     /// A cluster, its queue and its controller role.
     ClusterObject<'a>(
-        ClusterSummary { name, queue, queue_arn, controller_role, being_deleted } in &'a ClusterSummary
+        ClusterSummary { name, queue, queue_arn, controller_role, found_by, being_deleted } in &'a ClusterSummary
     ) {
         name: &'a str = name.as_str(),
         /// The value for Karpenter's `settings.interruptionQueue`.
@@ -111,6 +111,8 @@ objects! {
         /// The role of the cluster's Karpenter controller. Null if kibus does not manage its policy.
         controller_role: Option<&'a str> = controller_role.as_ref().map(RoleName::as_str),
     } optional {
+        /// What that role was found by. Present only if it was searched for and does not have the policy yet.
+        controller_role_found_by: Vec<String> = (!found_by.is_empty()).then(|| found_by.iter().map(ToString::to_string).collect()),
         /// Present only if the queue is being deleted.
         #[cfg_attr(test, schemars(extend("const" = true)))]
         being_deleted: bool = being_deleted.then_some(true),

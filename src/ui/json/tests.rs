@@ -64,6 +64,7 @@ fn report(plan: &Plan, error: Option<&Error>) -> Report {
         queue: format!("karpenter-{name}").parse().unwrap(),
         queue_arn: format!("arn:aws:sqs:us-west-2:111122223333:karpenter-{name}"),
         controller_role: role.map(|role| role.parse().unwrap()),
+        found_by: Default::default(),
         being_deleted: name == "other",
     };
     let intent = Intent {

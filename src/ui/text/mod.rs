@@ -16,7 +16,6 @@ mod next_step;
 mod plan;
 mod preflight;
 mod queue_setting;
-mod second_source;
 mod status;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -32,10 +31,9 @@ pub(super) use escape::{at_the_edge, json_text};
 pub use findings::findings;
 pub(super) use name::name;
 pub use next_step::how_to_check;
-pub(super) use next_step::{next_steps, release_queues};
+pub(super) use next_step::{found_roles, next_steps, release_queues};
 pub use plan::{heading, plan};
 pub use preflight::preflight;
-pub(super) use second_source::second_sources;
 pub use status::{buses, status};
 
 use super::paint::Paint;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Style;
 use super::error::{hint, indented};
+use super::escape;
 use super::group::by_count;
 use super::queue_setting::{QueueSetting, Setting, chart_version, helm_settings};
 use crate::error::{Hint, Invocation, quoted};
@@ -11,7 +12,7 @@ use crate::model::document::Document;
 use crate::model::karpenter::KarpenterVersion;
 use crate::model::name::{ClusterName, QueueName};
 use crate::model::tags::Tags;
-use crate::reconcile::{Controller, NextStep};
+use crate::reconcile::{ClusterSummary, Controller, NextStep};
 use crate::ui::Table;
 
 /// The maximum length of a line of a command, with the margin.
@@ -153,6 +154,26 @@ fn queues(group: &[&Controller]) -> Vec<String> {
         lines.push(format!("    and {} more", group.len() - LISTED));
     }
     lines
+}
+
+/// What the controller roles of clusters were found by: one line for all roles that the same shows.
+pub(in crate::ui) fn found_roles(clusters: &[ClusterSummary]) -> Vec<String> {
+    let mut groups: BTreeMap<String, Vec<&ClusterSummary>> = BTreeMap::new();
+    for cluster in clusters.iter().filter(|cluster| !cluster.found_by.is_empty()) {
+        let sources: Vec<String> = cluster.found_by.iter().map(ToString::to_string).collect();
+        groups.entry(sources.join(", ")).or_default().push(cluster);
+    }
+    let line = |(sources, group): (String, Vec<&ClusterSummary>)| {
+        let sources = escape(&sources).into_owned();
+        match (group.as_slice(), group[0].controller_role.as_ref()) {
+            ([one], Some(role)) => format!("role `{role}` of cluster `{}` was found by: {sources}", one.name),
+            _ => format!(
+                "roles of clusters {} were found by: {sources}",
+                list(group.iter().map(|one| &one.name))
+            ),
+        }
+    };
+    groups.into_iter().map(line).collect()
 }
 
 /// The steps before queues are deleted: each Karpenter stops using its queue. One for all clusters of a version.

@@ -198,6 +198,7 @@ mod tests {
             queue: format!("karpenter-{name}").parse().unwrap(),
             queue_arn: String::new(),
             controller_role: role.map(|role| role.parse().unwrap()),
+            found_by: Default::default(),
             being_deleted: false,
         }
     }

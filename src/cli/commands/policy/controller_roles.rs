@@ -1,14 +1,13 @@
-//! The controller roles that the operator's document names: those that the caller names, those of registered clusters,
-//! and those found for clusters that will be added.
+//! The controller roles that the operator's document names: those that the caller names, those that have the policy of a
+//! registered cluster, and those found for clusters that will be added.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::{failure, stages};
-use crate::error::{Error, Hint, Invocation, listed, quoted};
+use crate::error::{Error, Hint, Invocation, quoted};
 use crate::iam::role_pattern::RolePattern;
 use crate::model::controller_role::RoleCandidates;
-use crate::model::fact::Fact;
 use crate::model::name::{ClusterName, RoleName};
 use crate::model::resource::ResourceId;
 use crate::reconcile::SavedRoles;
@@ -36,17 +35,14 @@ impl RoleFlags {
         if self.no_controller_role {
             return Ok(BTreeSet::new());
         }
-        let (known, names) = match role_arns(&hub.cloud).await {
-            Ok(roles) => {
-                let names = Fact::Present(roles.keys().cloned().collect());
-                (roles, names)
-            }
+        let known = match role_arns(&hub.cloud).await {
+            Ok(roles) => roles,
             Err(fault) => {
                 hub.ui.warn_text(&format!(
                     "the roles could not be listed, so roles of clusters are not found, and a role given by its name has \
                      the path `/` in the document: {fault}"
                 ));
-                (BTreeMap::new(), Fact::Unreadable(fault))
+                BTreeMap::new()
             }
         };
         let mut arns = BTreeSet::new();
@@ -67,12 +63,11 @@ impl RoleFlags {
             listed.unwrap_or_else(|| hub.scope.roles_arn(role.as_str()))
         };
         arns.extend(self.found(hub, &known).iter().map(arn));
-        let saved = saved(hubs, hub, names).await?;
-        let lacking = saved.unconfirmed.iter();
-        for (cluster, role) in lacking.filter(|(_, role)| !arns.contains(&arn(role))) {
-            unconfirmed(hub, cluster, role);
+        let saved = saved(hubs, hub).await?;
+        arns.extend(saved.holders.iter().map(|(_, role)| arn(role)));
+        for (cluster, role) in saved.tagged.iter().filter(|(_, role)| !arns.contains(&arn(role))) {
+            only_tagged(hub, cluster, role);
         }
-        arns.extend(saved.confirmed.values().chain(saved.unread.values()).map(arn));
         if arns.is_empty() {
             hub.ui.warn(
                 &Hint::command(
@@ -104,10 +99,9 @@ impl RoleFlags {
     }
 }
 
-/// The saved controller roles of the registered clusters, as far as they can be read. Prints those for the document.
-async fn saved(hubs: &Hubs<'_>, hub: &ConnectedHub, role_names: Fact<BTreeSet<RoleName>>) -> Result<SavedRoles, Error> {
-    let mut survey = stages::survey(hubs, hub, needs_of_roles).await?;
-    survey.role_names = role_names;
+/// The controller roles of the registered clusters, as far as they can be read. Prints those for the document.
+async fn saved(hubs: &Hubs<'_>, hub: &ConnectedHub) -> Result<SavedRoles, Error> {
+    let survey = stages::survey(hubs, hub, needs_of_roles).await?;
     let of_queue = |(id, fault)| matches!(id, &ResourceId::Queue(_)).then_some(fault);
     let fault = survey.discovered.fault().or(survey.faults().find_map(of_queue));
     if let Some(fault) = fault {
@@ -116,26 +110,16 @@ async fn saved(hubs: &Hubs<'_>, hub: &ConnectedHub, role_names: Fact<BTreeSet<Ro
         ));
     }
     let roles = SavedRoles::of(&survey);
-    let used: BTreeMap<_, _> = roles.confirmed.iter().chain(&roles.unread).collect();
-    if !used.is_empty() {
-        let lines: Vec<String> = used
-            .iter()
-            .map(|(cluster, role)| format!("{cluster}: {role}"))
-            .collect();
-        let text = "Saved controller roles in this document, from the tags of the clusters' queues:";
-        hub.ui.note(text, &lines);
-    }
-    if !roles.unread.is_empty() {
-        hub.ui.warn_text(&format!(
-            "the policies of these saved controller roles could not be read, so only tags name them: {}",
-            listed(roles.unread.values())
-        ));
+    if !roles.holders.is_empty() {
+        let lines = roles.holders.iter().map(|(cluster, role)| format!("{cluster}: {role}"));
+        let text = "Controller roles in this document, which have the policies of registered clusters:";
+        hub.ui.note(text, &lines.collect::<Vec<_>>());
     }
     Ok(roles)
 }
 
 /// A role that only a tag names needs the option.
-fn unconfirmed(hub: &ConnectedHub, cluster: &ClusterName, role: &RoleName) {
+fn only_tagged(hub: &ConnectedHub, cluster: &ClusterName, role: &RoleName) {
     let flag = format!("--controller-role {}", quoted(role.as_str()));
     let text = format!(
         "role `{role}` is not in the document: only a tag names it for cluster `{cluster}`. If the controller of \
