@@ -12,9 +12,10 @@ const MANAGED_POLICY: usize = 6_144;
 
 /// Patterns of actions, each with every action that AWS has for it (Service Authorization Reference). In actions, case does not
 /// count.
-pub(super) const PATTERNS: [(&str, &[&str]); 5] = [
+pub(super) const PATTERNS: [(&str, &[&str]); 11] = [
     ("events:*Targets", &["events:PutTargets", "events:RemoveTargets"]),
     ("events:*tagResource", &["events:TagResource", "events:UntagResource"]),
+    ("iam:*tagRole", &["iam:TagRole", "iam:UntagRole"]),
     (
         "lambda:*Alias",
         &[
@@ -24,8 +25,30 @@ pub(super) const PATTERNS: [(&str, &[&str]); 5] = [
             "lambda:UpdateAlias",
         ],
     ),
+    (
+        "lambda:*eFunction",
+        &[
+            "lambda:CreateFunction",
+            "lambda:DeleteFunction",
+            "lambda:InvokeFunction",
+        ],
+    ),
     ("lambda:*tagResource", &["lambda:TagResource", "lambda:UntagResource"]),
+    (
+        "lambda:UpdateFunctionCo*",
+        &["lambda:UpdateFunctionCode", "lambda:UpdateFunctionConfiguration"],
+    ),
     ("logs:*tagResource", &["logs:TagResource", "logs:UntagResource"]),
+    ("sqs:*eMessage", &["sqs:DeleteMessage", "sqs:ReceiveMessage"]),
+    ("sqs:*tagQueue", &["sqs:TagQueue", "sqs:UntagQueue"]),
+    (
+        "ssm:*Tags*Resource",
+        &[
+            "ssm:AddTagsToResource",
+            "ssm:ListTagsForResource",
+            "ssm:RemoveTagsFromResource",
+        ],
+    ),
 ];
 
 /// The document, shortened if it is too long for one managed policy.
