@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::target::{HubTarget, Target};
 use super::{
-    Blocked, Case, Intent, adoption, clusters, duplicate_rule, key, live_version, names, orphan, redrive, router_code,
+    Blocked, Case, Intent, adoption, clusters, duplicate_rule, hub, key, live_version, names, orphan, redrive,
+    router_code,
 };
 use crate::error::{Hint, Invocation};
 use crate::model::fact::Fact;
@@ -15,7 +16,7 @@ use crate::model::probe::Probed;
 use crate::model::resource::ResourceId;
 use crate::model::status::VersionState;
 use crate::plan::Refusal;
-use crate::plan::finding::{self, Finding, FindingCode, Severity, Subject, Traffic};
+use crate::plan::finding::{self, Finding, FindingCode, Fix, Severity, Subject, Traffic};
 use crate::survey::Survey;
 
 /// The queues that are read again, of the hub and of the clusters that are checked: a message may just have arrived. What
@@ -53,6 +54,11 @@ pub(super) fn findings(case: &Case<'_>, refusals: &[Refusal], intent: &mut Inten
     let absent_roles = absent_roles(survey);
     findings.extend(finding::changed(scope, &case.plan, refusals, &absent_roles, survey.now));
     router_code::fix_by_option(case, router, &mut findings);
+    let is_lost = |finding: &&mut Finding| finding.code == FindingCode::SettingsMissing;
+    for finding in findings.iter_mut().filter(is_lost) {
+        // Without its options, the command of the others refuses.
+        finding.fix = Fix::Command(Invocation::kibus(hub::restoring(survey)));
+    }
     findings.extend(finding::refused(scope, refusals));
     for (name, tags) in survey.clusters() {
         if tags.being_deleted(survey.now) && target.checks(&name) {

@@ -133,9 +133,9 @@ scenarios! {
     reserve_used_up
     retagged
     retagged_clusters
-    retagged_hub
     router_binaries
     self_test
+    settings
     several_hubs
     status
     status_watch
