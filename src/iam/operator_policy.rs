@@ -174,8 +174,13 @@ fn tag_keys(options: &HubOptions) -> Vec<String> {
 /// `sqs:ReceiveMessage`, which hides the message from its consumer.
 const READS: [&str; 4] = ["Describe", "Filter", "Get", "List"];
 
-/// Reads that only commands which change something make: what concurrency is left, and whether a mapping has settled.
-const READS_OF_CHANGES: [&str; 2] = ["lambda:GetAccountSettings", "lambda:GetEventSourceMapping"];
+/// Reads that only commands which change something make: what concurrency is left, whether a mapping has settled, and who else
+/// has written the settings.
+const READS_OF_CHANGES: [&str; 3] = [
+    "lambda:GetAccountSettings",
+    "lambda:GetEventSourceMapping",
+    "ssm:GetParameterHistory",
+];
 
 /// The document without every action that changes something: enough for `verify`, `status`, and the part of `list` that
 /// is about this bus.

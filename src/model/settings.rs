@@ -98,8 +98,8 @@ impl Settings {
         self.old_keys.keys().cloned().collect()
     }
 
-    /// These settings with what a change takes away last: what remembers outlives what it names. The user's tags are
-    /// remembered until no resource has them, old keys until no policy allows them, and a rollback until the alias has moved.
+    /// These settings with what a change takes away last: the user's tags stay until no resource has them, old keys until no
+    /// policy allows them, and a pinned version until the alias has moved.
     pub fn while_leaving(&self, before: &Self) -> Self {
         let mut kept = self.clone();
         let (mut tags, leaving) = (self.options.tags(), before.options.tags());

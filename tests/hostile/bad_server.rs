@@ -82,6 +82,7 @@ fn page_of_nothing(operation: &str, token: usize) -> String {
     let (list, next) = match operation {
         "sqs:ListQueues" => ("QueueUrls", "NextToken"),
         "tagging:GetResources" => ("ResourceTagMappingList", "PaginationToken"),
+        "ssm:GetParametersByPath" => ("Parameters", "NextToken"),
         "events:ListTargetsByRule" => ("Targets", "NextToken"),
         "logs:DescribeLogGroups" => ("logGroups", "nextToken"),
         "lambda:GET/event-source-mappings" => ("EventSourceMappings", "NextMarker"),

@@ -95,11 +95,7 @@ async fn what_is_no_settings_of_this_kibus_is_one_error_and_nothing_changes() {
         ("hello", "holds no settings of a hub: expected value", true),
         ("{", "holds no settings of a hub", true),
         ("[]", "it has no format number of kibus", true),
-        (
-            r#"{"owner": "somebody else"}"#,
-            "it has no format number of kibus",
-            true,
-        ),
+        (r#"{"owner": "someone else"}"#, "it has no format number of kibus", true),
         (
             r#"{"format": 2, "options": {}}"#,
             "has format 2, and this kibus reads format 1",

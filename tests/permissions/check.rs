@@ -16,13 +16,14 @@ use super::{NEEDS_NO_LEAVE, actions, arn, emulators_own, of};
 use crate::support::emulator::ACCOUNT;
 
 /// AWS requires these with the calls that have tags or a role, and no call has their name.
-const WITH_ANOTHER_CALL: [&str; 6] = [
+const WITH_ANOTHER_CALL: [&str; 7] = [
     "events:TagResource",
     "iam:PassRole",
     "iam:TagRole",
     "lambda:TagResource",
     "logs:TagResource",
     "sqs:TagQueue",
+    "ssm:AddTagsToResource",
 ];
 
 /// Compares the writes that a check asks about for a new hub with those that its creation has made.

@@ -35,8 +35,13 @@ use crate::support::emulator::ACCOUNT;
 use crate::support::workbench::ARCHIVES;
 
 /// Allowed but not called: AWS requires the first to pass a role to Lambda, the second to receive messages under a
-/// customer key, and the last for the tags in `GetFunction`.
-const NO_CALL: [&str; 3] = ["iam:PassRole", "kms:Decrypt", "lambda:ListTags"];
+/// customer key, and the third for the tags in `GetFunction`. The last says who else wrote settings at the same time.
+const NO_CALL: [&str; 4] = [
+    "iam:PassRole",
+    "kms:Decrypt",
+    "lambda:ListTags",
+    "ssm:GetParameterHistory",
+];
 /// Called, but needs no permission (STS API reference).
 const NEEDS_NO_LEAVE: [&str; 1] = ["sts:GetCallerIdentity"];
 
@@ -135,6 +140,7 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     eks::is_asked_with_its_document(&mut operator).await;
     operator.kibus("verify").await;
     operator.kibus("status").await;
+    operator.kibus("list").await;
 
     operator.kibus("verify --probe").await;
     let keys = account.user("karpenter").await;
@@ -212,9 +218,8 @@ async fn attach_to_router(iam: &Iam, role: &str, policy: &str) {
     }
 }
 
-/// `verify` and `status` run with the read-only document, and call each action in it, and one that it denies: whoever may
-/// invoke the router may route any event. `list` also reads the other buses of
-/// the account, for which this document is not.
+/// `verify`, `status` and `list` run with the read-only document, and call each action in it, and one that it denies: whoever
+/// may invoke the router may route any event. Of other buses, `list` may read nothing but the names.
 async fn reads_need_the_read_only_document(operator: &mut Operator<'_>) {
     let account = operator.account;
     let document = operator.document("policy operator --read-only").await;
@@ -227,7 +232,7 @@ async fn reads_need_the_read_only_document(operator: &mut Operator<'_>) {
     account
         .allow("reader", "emulators-own-of-reader", &emulators_own::of_reader(arn))
         .await;
-    for line in ["verify", "verify base", "status"] {
+    for line in ["verify", "verify base", "status", "list"] {
         reader.kibus(line).await;
     }
     let mut called: BTreeSet<_> = reader.called.difference(&of(&NEEDS_NO_LEAVE)).cloned().collect();
