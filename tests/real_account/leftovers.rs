@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use kibus::model::resource::SETTINGS_PATH;
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
@@ -23,6 +24,7 @@ pub(super) enum Leftover {
     Function(String),
     Queue(String, String),
     LogGroup(String),
+    Parameter(String),
     Role(String),
 }
 
@@ -31,6 +33,7 @@ impl Leftover {
     fn name(&self) -> &str {
         match self {
             Self::LogGroup(name) => name.trim_start_matches(LOG_GROUPS),
+            Self::Parameter(name) => name.trim_start_matches(SETTINGS_PATH),
             Self::Rule(name)
             | Self::Mapping(name, _)
             | Self::Function(name)
@@ -143,6 +146,18 @@ pub(super) async fn left(run: &Run, prefix: &str) -> Result<Vec<Leftover>, Unsee
             break;
         }
     }
+    let mut page = json!({});
+    loop {
+        let input = json!({ "Path": SETTINGS_PATH, "NextToken": page["NextToken"] });
+        page = run.parameters.call::<Value>("GetParametersByPath", input).await?;
+        let parameters = page["Parameters"].as_array().into_iter().flatten();
+        let names = parameters.filter_map(|parameter| parameter["Name"].as_str());
+        let named = names.filter(|name| name.trim_start_matches(SETTINGS_PATH).starts_with(prefix));
+        left.extend(named.map(|name| Leftover::Parameter(name.to_owned())));
+        if page["NextToken"].is_null() {
+            break;
+        }
+    }
     let mut roles = run.iam.list_roles().into_paginator().items().send();
     while let Some(role) = roles.try_next().await? {
         // Roles have no Region. A run in another Region may need those with its name.
@@ -169,6 +184,10 @@ async fn delete(run: &Run, left: &Leftover) -> Result<(), Unseen> {
         Leftover::LogGroup(name) => {
             let input = json!({ "logGroupName": name });
             run.logs.call::<IgnoredAny>("DeleteLogGroup", input).await?;
+        }
+        Leftover::Parameter(name) => {
+            let input = json!({ "Name": name });
+            run.parameters.call::<IgnoredAny>("DeleteParameter", input).await?;
         }
         Leftover::Role(name) => iam::delete_role(run, name).await?,
     }

@@ -10,7 +10,7 @@ use aws_config::{BehaviorVersion, SdkConfig};
 use aws_sdk_sts::config::{Credentials, ProvideCredentials, SharedCredentialsProvider};
 use aws_smithy_runtime_api::client::runtime_components::RuntimeComponentsBuilder;
 use aws_smithy_runtime_api::client::runtime_plugin::StaticRuntimePlugin;
-use kibus::wire::aws_json::{JsonClient, LOGS, TAGGING};
+use kibus::wire::aws_json::{JsonClient, LOGS, PARAMETERS, TAGGING};
 
 use super::ACCOUNT_VARIABLE;
 use super::recorder::Recorder;
@@ -42,6 +42,7 @@ pub(super) struct Run {
     pub(super) iam: aws_sdk_iam::Client,
     pub(super) lambda: aws_sdk_lambda::Client,
     pub(super) logs: JsonClient,
+    pub(super) parameters: JsonClient,
     pub(super) sqs: aws_sdk_sqs::Client,
     pub(super) sts: aws_sdk_sts::Client,
     pub(super) tagging: JsonClient,
@@ -124,6 +125,7 @@ impl Run {
             iam: client!(aws_sdk_iam),
             lambda: client!(aws_sdk_lambda),
             logs: json(LOGS),
+            parameters: json(PARAMETERS),
             sqs: client!(aws_sdk_sqs),
             sts: client!(aws_sdk_sts),
             tagging: json(TAGGING),

@@ -116,16 +116,10 @@ async fn settings(cloud: &BehavingCloud) -> Option<Settings> {
     found.as_parameter()?.settings().cloned()
 }
 
-fn written<'a>(
-    cloud: &'a BehavingCloud,
-    op: &'a Op,
-    waits: &'a std::sync::Mutex<Vec<String>>,
-) -> impl Future<Output = Result<(), Fault>> + 'a {
-    async move {
-        let (_stop, stop) = tokio::sync::watch::channel(false);
-        let report = |reason: &str| waits.lock().unwrap().push(reason.to_owned());
-        cloud.cloud.write(op, Waiting::new(&report, &stop)).await
-    }
+async fn written(cloud: &BehavingCloud, op: &Op, waits: &std::sync::Mutex<Vec<String>>) -> Result<(), Fault> {
+    let (_stop, stop) = tokio::sync::watch::channel(false);
+    let report = |reason: &str| waits.lock().unwrap().push(reason.to_owned());
+    cloud.cloud.write(op, Waiting::new(&report, &stop)).await
 }
 
 /// Right after a teardown, the settings of a new hub wait for the name.

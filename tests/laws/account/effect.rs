@@ -71,7 +71,7 @@ pub(super) fn take(resources: &mut Desired, published: &mut Published, op: &Op) 
 fn pointed(resources: &Desired, published: &mut Published, mut alias: Alias) -> Alias {
     let function = alias.function.clone();
     let of_function = |(key, _): &(&(FunctionName, u64), &FunctionSettings)| key.0 == function;
-    let latest = published.iter().filter(of_function).next_back();
+    let latest = published.iter().rfind(of_function);
     let latest = latest.map(|((_, number), settings)| (*number, settings.clone()));
     let version = match (alias.moves_to.take(), latest) {
         (Some(version), _) => version,
