@@ -69,7 +69,7 @@ def ensure_queue(cluster, name, arn):
 
 def ensure_policy(cluster, arn):
     role = IAM.get_role(RoleName=f"KarpenterController-{cluster}")["Role"]["RoleName"]
-    name = f"kibus-{REGION}-{cluster}"
+    name = f"kibus.{REGION}.{cluster}"
     read = {
         "Sid": "KibusReadInterruptions",
         "Effect": "Allow",

@@ -91,7 +91,7 @@ impl Emulator {
             .await?;
         let tags: serde_json::Value = serde_json::from_str(&tags)?;
         let policy = format!(
-            "Action=GetRolePolicy&RoleName={}&PolicyName=kibus-{REGION}-{cluster}&Version=2010-05-08",
+            "Action=GetRolePolicy&RoleName={}&PolicyName=kibus.{REGION}.{cluster}&Version=2010-05-08",
             role(cluster)
         );
         let policy = self.call(account, "iam", None, policy).await?;
