@@ -5,15 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::model::event_rule::EventRule;
 use crate::model::name::{ClusterName, QueueName, RuleName};
 use crate::model::rule_pattern::RulePattern;
+use crate::model::signal::Signal;
 use crate::survey::Survey;
 
-/// The rules whose targets tell whether they are such rules: enabled, and with events of Karpenter. Those of this
-/// bus are among them: whether a rule sends to the hub queue is said by its targets.
+/// The rules whose targets tell whether they are such rules: enabled, with events of Karpenter, and without the name of a rule
+/// of this bus. The targets of those are read with the hub, and each that is not of kibus is refused there.
 pub(super) fn to_read(survey: &Survey) -> BTreeSet<RuleName> {
     let all = survey.event_rules.all.present().into_iter().flatten();
+    let own = Signal::ALL.map(|signal| survey.scope.rule(signal));
     let is_candidate = |rule: &&EventRule| {
         let pattern = rule.pattern.as_ref().map(RulePattern::of).unwrap_or_default();
-        rule.enabled && !pattern.signals.is_empty()
+        rule.enabled && !pattern.signals.is_empty() && !own.contains(&rule.name)
     };
     all.filter(is_candidate).map(|rule| rule.name.clone()).collect()
 }
