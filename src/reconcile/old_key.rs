@@ -12,7 +12,10 @@ use crate::survey::Survey;
 
 /// How long a message may be under an old key, in seconds: a change of key takes up to a minute, and a dead letter is kept for
 /// 14 days (SQS API reference, `SetQueueAttributes`).
-const KEPT: u64 = 14 * 86_400 + 60;
+const NEEDED: u64 = 14 * 86_400 + 60;
+
+/// How long an old key is allowed, in seconds: long enough that a run repeated within a day has no time to renew.
+const KEPT: u64 = 15 * 86_400;
 
 /// The old keys of a hub whose queues get this key, or none. The time of an old key begins anew while a queue has it: a run
 /// that was killed may be finished days later.
@@ -22,7 +25,7 @@ pub(super) fn after(survey: &Survey, before: &Settings, key: Option<&KmsKey>) ->
     let replaced = before.options.key().map(|old| (old.clone(), renewed));
     let kept = before.old_keys.iter().map(|(old, until)| (old.clone(), *until));
     let old = replaced.into_iter().chain(kept).filter(|(old, _)| Some(old) != key);
-    old.map(|(old, until)| match used.contains(&old) {
+    old.map(|(old, until)| match used.contains(&old) && until.0 < survey.now + NEEDED {
         true => (old, renewed),
         false => (old, until),
     })

@@ -191,7 +191,8 @@ fn settings_that_are_too_long_name_the_longest_tags() {
 /// S25: a message stays under the key that it was sent with.
 #[test]
 fn an_old_key_stays_until_no_message_can_be_under_it() {
-    const FORTNIGHT: u64 = 14 * 86_400 + 60;
+    const NEEDED: u64 = 14 * 86_400 + 60;
+    const KEPT: u64 = 15 * 86_400;
     let key = |text: &str| text.parse::<KmsKey>().unwrap();
     let settings = |current: Option<&str>, old: &[(&str, u64)]| Settings {
         options: HubOptions {
@@ -209,14 +210,14 @@ fn an_old_key_stays_until_no_message_can_be_under_it() {
             settings(Some(KEY), &[]),
             Some(OTHER),
             Some(KEY),
-            vec![(KEY, NOW + FORTNIGHT)],
+            vec![(KEY, NOW + KEPT)],
         ),
         (
             "no key any more",
             settings(Some(KEY), &[]),
             None,
             Some(KEY),
-            vec![(KEY, NOW + FORTNIGHT)],
+            vec![(KEY, NOW + KEPT)],
         ),
         (
             "later",
@@ -237,14 +238,28 @@ fn an_old_key_stays_until_no_message_can_be_under_it() {
             settings(Some(OTHER), &[(KEY, NOW - 86_400)]),
             Some(OTHER),
             Some(KEY),
-            vec![(KEY, NOW + FORTNIGHT)],
+            vec![(KEY, NOW + KEPT)],
+        ),
+        (
+            "a queue still has it, and the time is long enough",
+            settings(Some(OTHER), &[(KEY, NOW + NEEDED)]),
+            Some(OTHER),
+            Some(KEY),
+            vec![(KEY, NOW + NEEDED)],
+        ),
+        (
+            "a queue still has it, and the time is too short",
+            settings(Some(OTHER), &[(KEY, NOW + NEEDED - 1)]),
+            Some(OTHER),
+            Some(KEY),
+            vec![(KEY, NOW + KEPT)],
         ),
         (
             "back to it",
             settings(Some(OTHER), &[(KEY, NOW + 1)]),
             Some(KEY),
             Some(OTHER),
-            vec![(OTHER, NOW + FORTNIGHT)],
+            vec![(OTHER, NOW + KEPT)],
         ),
         // Whoever may change a queue opens nothing with it.
         (
