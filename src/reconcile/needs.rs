@@ -12,7 +12,7 @@ use crate::model::fact::Fact;
 use crate::model::name::{ClusterName, QueueName};
 use crate::model::resource::ResourceId;
 use crate::model::settings::Settings;
-use crate::survey::{Query, Saved, Survey};
+use crate::survey::{EksQuery, Query, Saved, Survey};
 use clusters::RoleDecision;
 
 /// Up to this many clusters, the usual roles are read by name. For more clusters, one list of all roles needs fewer calls.
@@ -58,6 +58,10 @@ fn first(target: &Target) -> Query {
         new_prefix: target
             .setting()
             .and_then(|setting| setting.options.queue_prefix.clone()),
+        eks: EksQuery {
+            clusters: set.len() <= BY_NAME && set.values().any(|setting| setting.asks_eks),
+            ..EksQuery::default()
+        },
         ..Query::default()
     };
     for (name, setting) in &set {

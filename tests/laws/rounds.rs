@@ -1,31 +1,34 @@
-//! What needs no other answer is read in the first round. What EKS is asked about new clusters takes one more.
+//! What needs no other answer is read in the first round. The search for a role takes one more, and a prefix of one's own too.
 
 use kibus::model::options::HubOptions;
 use kibus::reconcile::{ClusterSetting, Target};
 
 use super::account::Account;
 use super::command::{Command, RoleFlag, cluster, names, survey};
-use super::interruption::{account_after, scope, wait};
+use super::interruption::{account_after, options, scope, wait};
 
 /// How many calls the round has. With a lower `--concurrency`, some of them wait for others.
-const CALLS: usize = 20;
+const CALLS: usize = 21;
 
 #[test]
 fn a_new_cluster_is_planned_after_few_rounds_of_reads() {
-    let hub = Command::BootstrapHub(HubOptions::default(), "0.1.0");
-    let account = Account::new(&scope(), account_after(&[hub]));
-    for (role, asks_eks, rounds) in [
-        (RoleFlag::NotGiven, false, 1),
-        (RoleFlag::Role("r-{cluster}"), false, 1),
-        (RoleFlag::NotGiven, true, 2),
-        (RoleFlag::Role("r-{cluster}"), true, 2),
+    let prefix = |prefix: &str| options(|c| c.queue_prefix = Some(prefix.parse().unwrap()));
+    for (hub, role, asks_eks, rounds) in [
+        (HubOptions::default(), RoleFlag::NotGiven, false, 1),
+        (HubOptions::default(), RoleFlag::Role("r-{cluster}"), false, 1),
+        (HubOptions::default(), RoleFlag::Role("r-{cluster}"), true, 1),
+        (HubOptions::default(), RoleFlag::NotGiven, true, 2),
+        (prefix("x-"), RoleFlag::Role("r-{cluster}"), true, 2),
+        (prefix("x-"), RoleFlag::NotGiven, true, 3),
     ] {
+        let case = format!("{hub:?} {role:?} {asks_eks}");
+        let account = Account::new(&scope(), account_after(&[Command::BootstrapHub(hub, "0.1.0")]));
         let setting = ClusterSetting {
             asks_eks,
             ..cluster(role)
         };
         let target = Target::add(names(&["base"]), &setting);
         wait(survey(&scope(), &account, &target, CALLS));
-        assert_eq!(account.take_rounds(), rounds, "{role:?} {asks_eks}");
+        assert_eq!(account.take_rounds(), rounds, "{case}");
     }
 }
