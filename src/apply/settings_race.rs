@@ -19,23 +19,27 @@ pub fn is_lost(plan: &Plan, outcome: &Outcome) -> bool {
 }
 
 /// The settings that an applied plan wrote, if they were written by someone else too since the plan was made, and who wrote
-/// them since. Every write counts one version, so more versions than writes of the plan are those of others.
+/// them since. Every write counts one version, so more versions than writes of the plan are those of others, or writes of the
+/// plan that were sent again because an answer was lost. Those have the documents of the plan in the history.
 pub async fn overwritten(plan: &Plan, cloud: &impl Read) -> Option<(ResourceId, Vec<SettingsChange>)> {
     let is_settings = |change: &Change| matches!(change.id, ResourceId::Parameter(_)) && change.after.is_some();
     let place = plan.changes.iter().position(is_settings)?;
     let change = &plan.changes[place];
     let version = |resource: &Resource| Some(resource.as_parameter()?.version);
     let before = change.before.as_ref().and_then(version).unwrap_or(0);
-    let ours = plan.steps.iter().filter(|step| step.change == place);
-    let ours = ours.filter(|step| match &step.op {
+    let writes = plan.steps.iter().filter(|step| step.change == place);
+    let writes = writes.filter(|step| match &step.op {
         Op::Update { fields, .. } => fields.iter().any(|field| field.tag().is_none()),
         Op::Create(_) | Op::Delete(_) => true,
     });
-    let expected = before + ours.count() as u64;
+    let ours: Vec<_> = writes.filter_map(|step| step.op.resource().as_parameter()).collect();
     // A read that misses the last write says nothing.
     let now = cloud.read(&change.id).await.ok()??;
-    if version(&now)? <= expected {
+    if version(&now)? <= before + ours.len() as u64 {
         return None;
     }
-    Some((change.id.clone(), cloud.settings_changes(before).await))
+    let changes = cloud.settings_changes(before).await;
+    let is_ours = |change: &SettingsChange| ours.iter().any(|written| written.settings == change.settings);
+    let all_ours = !changes.is_empty() && changes.iter().all(is_ours);
+    (!all_ours).then(|| (change.id.clone(), changes))
 }

@@ -67,6 +67,7 @@ struct History {
 #[serde(rename_all = "PascalCase")]
 struct Written {
     version: u64,
+    value: String,
     last_modified_user: Option<String>,
 }
 
@@ -125,7 +126,7 @@ pub(super) async fn changes_since(cloud: &AwsCloud, name: &ParameterName, versio
         .filter(|written| written.version > version);
     later
         .map(|written| SettingsChange {
-            version: written.version,
+            settings: Settings::read(&written.value),
             by: written.last_modified_user,
         })
         .collect()

@@ -123,8 +123,7 @@ impl Settings {
 /// A write of the settings of a hub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingsChange {
-    /// Its version.
-    pub version: u64,
+    pub settings: Result<Settings, BadSettings>,
     /// The ARN of who made it, if the caller may know.
     pub by: Option<String>,
 }

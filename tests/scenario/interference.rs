@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::partition::{for_server, from_server, partitions};
 use crate::aws_like::{AwsLike, Caller};
+use crate::support::account::Account;
 use crate::support::policy_simulator::PolicySimulator;
 use crate::support::proxy::{Answer, Broken, Hold, Operation, Port, asks_live_router, change_json, refusal};
 
@@ -27,6 +28,8 @@ pub(super) enum Interference {
     Lose(usize),
     /// Holds the response of the next request.
     Hold(Hold),
+    /// Someone else makes a call just before the next request: a service, an operation and its parameters.
+    Before(Account, [String; 3]),
 }
 
 /// A replaced text in the responses of an operation.
@@ -208,6 +211,10 @@ impl Proxy {
                 return Ok(refusal(operation, status, &code, &message));
             }
             Some(Interference::Answer(_, body)) => return Ok(Response::new(body.into())),
+            Some(Interference::Before(account, [service, operation, parameters])) => {
+                account.call(&service, &operation, &parameters).await;
+                None
+            }
             other => other,
         };
         let answer = self.like.pass(request, Caller::Client).await?;

@@ -19,6 +19,7 @@
 //! - `% remember`, `% compare`: all resources in the account, and how they changed since
 //! - `% refuse OPERATION TIMES STATUS CODE MESSAGE`: these calls of kibus fail; `% refuse nothing`: no more of them do
 //! - `% lose OPERATION TIMES`: they are executed, and the response is lost
+//! - `% before OPERATION SERVICE OPERATION PARAMETERS`: someone else makes this call just before the next one of kibus
 //! - `% answer OPERATION TIMES BODY`: they are not executed, and this is the response
 //! - `% say OPERATION MEMBER TEXT`: from now on its responses have this text in this member; `% say OPERATION MEMBER 5m
 //!   ago`: the time that was then; `% say the truth` ends it
@@ -136,6 +137,7 @@ scenarios! {
     router_binaries
     self_test
     settings
+    settings_race
     several_hubs
     status
     status_watch

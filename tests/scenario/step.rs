@@ -187,6 +187,12 @@ impl Scenario {
                 self.proxy.interfere(operation, answer);
                 String::new()
             }
+            ["before", call, service, operation, ..] => {
+                let made = [service.to_owned(), operation.to_owned(), words[4..].join(" ")];
+                let before = Interference::Before(self.account.clone(), made);
+                self.proxy.interfere(call, before);
+                String::new()
+            }
             ["say", "the", "truth"] => {
                 self.proxy.say_the_truth();
                 String::new()
