@@ -4,6 +4,7 @@ use super::status::report_of;
 use crate::cli::hub::Hubs;
 use crate::cli::{Ending, failure, stages};
 use crate::error::Error;
+use crate::model::resource::ResourceId;
 use crate::reconcile::status::{needs, status};
 use crate::reconcile::{Blocked, Intent};
 use crate::survey;
@@ -38,7 +39,7 @@ pub(super) async fn run(_: Args, mut hubs: Hubs<'_>) -> Result<Ending, Error> {
             // A bus without a hub: only other resources have its tag.
             Ok(Err(Blocked::NoHub)) => continue,
             // One hub's settings keep nobody from the list of the others.
-            Ok(Err(bad @ Blocked::BadSettings { .. })) => {
+            Ok(Err(bad @ (Blocked::BadSettings { .. } | Blocked::Unreadable(ResourceId::Parameter(_), _)))) => {
                 let error = failure::blocked(hub, &bad);
                 hub.ui
                     .warn_text(&format!("the clusters of this bus are not listed: {error}"));
