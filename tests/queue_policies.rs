@@ -9,7 +9,7 @@ use kibus::model::hub::Hub;
 use kibus::model::name::QueueName;
 use kibus::model::options::HubOptions;
 use kibus::model::queue_policy::{
-    QueueOrigin, Senders, adopted_queue, bus_of_lock, cluster_queue, without_ours, without_permissions,
+    QueueOrigin, Senders, adopted_queue, bus_of, cluster_queue, without_ours, without_permissions,
 };
 use kibus::model::resource::{Code, Resource};
 use kibus::model::scope::Scope;
@@ -343,11 +343,11 @@ fn a_policy_says_how_kibus_came_by_a_queue() {
         ..scope.clone()
     };
     assert_eq!(
-        bus_of_lock(&two, &created),
+        bus_of(&two, &created),
         Some(scope.bus.clone()),
         "the lock names the router of the bus"
     );
-    assert_eq!(bus_of_lock(&scope, &owner), None);
+    assert_eq!(bus_of(&scope, &owner), None);
 }
 
 /// SQS moves a message to the dead-letter queue itself. AWS documents no context for that, so no condition may match its

@@ -132,7 +132,7 @@ proptest! {
             QueueOrigin::of(&policy),
             queue_policy::without_ours(&policy),
             queue_policy::without_permissions(&policy),
-            queue_policy::bus_of_lock(&scope(), &policy),
+            queue_policy::bus_of(&scope(), &policy),
             policy::current_keys(&policy),
             policy::with_old_keys(policy.clone(), policy::KeyUse::Route, &scope(), &policy::keys(&other)),
         );

@@ -15,7 +15,7 @@ use crate::model::fact::Fact;
 use crate::model::inventory::{Desired, Observed, Reading};
 use crate::model::name::{BusName, ClusterName, QueueName, QueuePrefix, RoleName};
 use crate::model::other_setup::usual_queues;
-use crate::model::queue_policy::{QueueOrigin, bus_of_lock, without_ours, without_permissions};
+use crate::model::queue_policy::{QueueOrigin, bus_of, without_ours, without_permissions};
 use crate::model::resource::{Queue, Resource, ResourceId};
 use crate::model::scope::Scope;
 use crate::model::settings::Settings;
@@ -77,9 +77,9 @@ enum Standing {
 
 impl Standing {
     fn of(scope: &Scope, queue: &Queue) -> Self {
-        // The lock says it where there is one: a tag is easier to write.
-        let lock = queue.policy.as_ref().and_then(|policy| bus_of_lock(scope, policy));
-        let bus = lock.or_else(|| queue.tags.get(BUS)?.parse().ok());
+        // The policy says it where it does: a tag is easier to write.
+        let named = queue.policy.as_ref().and_then(|policy| bus_of(scope, policy));
+        let bus = named.or_else(|| queue.tags.get(BUS)?.parse().ok());
         match (bus.filter(|bus| *bus != scope.bus), queue.origin(scope)) {
             (Some(bus), _) => Self::OfBus(bus),
             (None, Some(_)) => Self::Ours,
@@ -416,7 +416,7 @@ pub(super) fn lost_queues(survey: &Survey, target: &Target) -> Vec<Finding> {
     for (cluster, queue) in survey.only_tagged().into_iter().filter(|(name, _)| target.checks(name)) {
         let fix = match Standing::of(&survey.scope, queue) {
             Standing::OfBus(bus) => Fix::Advice(Hint::command(
-                format!("its lock says that it is of bus `{bus}`; to remove the tags of this bus:"),
+                format!("its policy says that it is of bus `{bus}`; to remove the tags of this bus:"),
                 Invocation::kibus(format!("remove-cluster {cluster}")),
             )),
             _ => restore(survey, queue, Some(&cluster), left.get(&cluster)),
@@ -461,9 +461,9 @@ fn known_queues(survey: &Survey) -> BTreeSet<QueueName> {
 
 /// Whether the policy of a queue says that it is of this bus, as far as its tags do not contradict.
 fn is_of_bus(scope: &Scope, queue: &Queue) -> bool {
-    let is_locked = || queue.policy.as_ref().and_then(|policy| bus_of_lock(scope, policy)) == Some(scope.bus.clone());
+    let is_named = || queue.policy.as_ref().and_then(|policy| bus_of(scope, policy)) == Some(scope.bus.clone());
     let is_tagged = queue.tags.get(BUS).is_none_or(|bus| bus == scope.bus.as_str());
-    queue.origin(scope).is_some() && (is_tagged || is_locked())
+    queue.origin(scope).is_some() && (is_tagged || is_named())
 }
 
 /// The cluster that a queue of the bus has its name from; `None` if the name was cut.

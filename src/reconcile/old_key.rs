@@ -25,10 +25,12 @@ pub(super) fn after(survey: &Survey, before: &Settings, key: Option<&KmsKey>) ->
     let replaced = before.options.key().map(|old| (old.clone(), renewed));
     let kept = before.old_keys.iter().map(|(old, until)| (old.clone(), *until));
     let old = replaced.into_iter().chain(kept).filter(|(old, _)| Some(old) != key);
-    old.map(|(old, until)| match used.contains(&old) && until.0 < survey.now + NEEDED {
-        true => (old, renewed),
-        false => (old, until),
-    })
+    old.map(
+        |(old, until)| match used.contains(&old) && until.0 < survey.now + NEEDED {
+            true => (old, renewed),
+            false => (old, until),
+        },
+    )
     .filter(|(_, until)| until.0 > survey.now)
     .collect()
 }

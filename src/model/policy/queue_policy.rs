@@ -85,8 +85,15 @@ pub fn hub_queue<'a>(
 #[must_use]
 pub fn cluster_queue(scope: &Scope, queue: &QueueName, senders: Senders) -> Document {
     let lock = include_str!("../../../templates/policies/cluster-queue-lock.json");
-    of_router(scope, queue, QueueOrigin::Created, lock, senders)
+    let mut policy = of_router(scope, queue, QueueOrigin::Created, lock, senders);
+    if let (Senders::ByTheirPolicies, Value::Object(members)) = (senders, policy.value_mut()) {
+        members.insert("Id".to_owned(), format!("{BUS_ID}{}", scope.bus).into());
+    }
+    policy
 }
+
+/// Where no lock has the router's role, the id of the policy names the bus.
+const BUS_ID: &str = "kibus/";
 
 /// The policy of an adopted queue: what its owner's policy says, and the statements of kibus. If it is locked, the owner's
 /// statements can let only services send, and those of other accounts not where AWS names the account of the source. A
@@ -151,14 +158,15 @@ pub fn is_locked(policy: &Document) -> bool {
     locks(policy).next().is_some()
 }
 
-/// The bus whose router may send past the lock of a cluster's queue, this one if several may; `None` if the queue has no such
-/// lock.
+/// The bus that the policy of a cluster's queue names: the one whose router may send past the lock, this one if several may, or
+/// the one of its id; `None` if it names none.
 #[must_use]
-pub fn bus_of_lock(scope: &Scope, policy: &Document) -> Option<BusName> {
+pub fn bus_of(scope: &Scope, policy: &Document) -> Option<BusName> {
     let arns = locks(policy).flat_map(|lock| texts(lock.pointer("/Condition/ArnNotLike/aws:PrincipalArn")));
     let roles = arns.filter_map(|arn| arn.rsplit('/').next());
     let buses = roles.filter_map(|role| scope.bus_of_router_role(role));
-    buses.max_by_key(|bus| *bus == scope.bus)
+    let by_id = || policy.value()["Id"].as_str()?.strip_prefix(BUS_ID)?.parse().ok();
+    buses.max_by_key(|bus| *bus == scope.bus).or_else(by_id)
 }
 
 fn locks(policy: &Document) -> impl Iterator<Item = &Value> {

@@ -129,7 +129,7 @@ impl Queue {
     #[must_use]
     pub fn origin(&self, scope: &Scope) -> Option<QueueOrigin> {
         let policy = self.policy.as_ref()?;
-        let is_of_other = queue_policy::bus_of_lock(scope, policy).is_some_and(|bus| bus != scope.bus);
+        let is_of_other = queue_policy::bus_of(scope, policy).is_some_and(|bus| bus != scope.bus);
         QueueOrigin::of(policy).filter(|_| !is_of_other)
     }
 
