@@ -53,7 +53,9 @@ fn missing(wanted: &Resource, there: &Resource) -> Option<Vec<FieldChange>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::resource::LogGroup;
+    use crate::model::options::HubOptions;
+    use crate::model::resource::{LogGroup, Parameter};
+    use crate::model::scope::tests::scope;
     use crate::model::tags::Tags;
 
     fn group(days: Option<u32>, tags: Tags) -> Resource {
@@ -85,6 +87,25 @@ mod tests {
             ),
         ] {
             assert_eq!(missing(&wanted, &there).map(|fields| fields.len()), expected, "{name}");
+        }
+        let settings = |memory: Option<&str>| {
+            let options = HubOptions {
+                memory: memory.map(|memory| memory.parse().unwrap()),
+                ..HubOptions::default()
+            };
+            Resource::Parameter(Parameter {
+                name: scope().settings_parameter(),
+                settings: Ok(options.into()),
+                version: 1,
+                tags: ours(),
+            })
+        };
+        for (name, there, expected) in [
+            ("the same settings", settings(Some("512")), Some(0)),
+            ("settings without an option", settings(None), None),
+        ] {
+            let fields = missing(&settings(Some("512")), &there);
+            assert_eq!(fields.map(|fields| fields.len()), expected, "{name}");
         }
         let untagged = group(Some(14), Tags::default());
         assert_eq!(

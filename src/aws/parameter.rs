@@ -236,3 +236,21 @@ async fn send(cloud: &AwsCloud, action: &str, operation: &'static str, input: &V
     let answer = cloud.call(action, || cloud.ssm.call::<IgnoredAny>(operation, input.clone()));
     answer.await.map(drop)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::options::HubOptions;
+    use crate::model::scope::tests::scope;
+
+    #[test]
+    fn a_write_names_the_tier_that_costs_nothing() {
+        let parameter = Parameter {
+            name: scope().settings_parameter(),
+            settings: Ok(HubOptions::default().into()),
+            version: 0,
+            tags: Tags::default(),
+        };
+        assert_eq!(written(&parameter).unwrap()["Tier"], "Standard");
+    }
+}

@@ -61,7 +61,7 @@ pub struct RouterAnswer {
     /// The messages that the router returns.
     #[serde(skip)]
     pub returned: BTreeSet<String>,
-    /// What the router decided about each message, by its id. Routers of kibus 0.2.0 and earlier do not say.
+    /// What the router decided about each message, by its id.
     pub decisions: BTreeMap<String, Vec<RouterDecision>>,
 }
 

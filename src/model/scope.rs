@@ -82,6 +82,12 @@ pub(super) fn cut_with_hash(name: &str, limit: usize) -> String {
     format!("{}-{hash}", &name[..limit - 9])
 }
 
+/// Whether a name could be a longer one that was cut.
+pub(super) fn may_be_cut(name: &str, limit: usize) -> bool {
+    let hash = name.rsplit_once('-').map_or("", |(_, hash)| hash);
+    name.len() == limit && hash.len() == 8 && hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;

@@ -427,7 +427,13 @@ pub(super) fn lost_queues(survey: &Survey, target: &Target) -> Vec<Finding> {
     let mut fallen: BTreeMap<QueueName, (&Queue, Option<ClusterName>)> = BTreeMap::new();
     for queue in survey.observed.resources().filter_map(Resource::as_queue) {
         if is_of_bus(&survey.scope, queue) && !survey.scope.hub_queues().contains(&queue.name) {
-            fallen.insert(queue.name.clone(), (queue, cluster_of(survey, queue)));
+            fallen.insert(
+                queue.name.clone(),
+                (
+                    queue,
+                    survey.scope.cluster_of_queue(&survey.queue_prefix(), &queue.name),
+                ),
+            );
         }
     }
     for cluster in left.keys() {
@@ -466,13 +472,6 @@ fn is_of_bus(scope: &Scope, queue: &Queue) -> bool {
     queue.origin(scope).is_some() && (is_tagged || is_named())
 }
 
-/// The cluster that a queue of the bus has its name from; `None` if the name was cut.
-fn cluster_of(survey: &Survey, queue: &Queue) -> Option<ClusterName> {
-    let prefix = survey.queue_prefix();
-    let cluster: ClusterName = queue.name.as_str().strip_prefix(prefix.as_str())?.parse().ok()?;
-    (survey.cluster_queue(&cluster) == queue.name).then_some(cluster)
-}
-
 /// What to do about a policy of this bus on a role, for a queue that another bus serves.
 fn left_behind(scope: &Scope, bus: &BusName, cluster: &ClusterName, role: &RoleName) -> Fix {
     let (role, policy) = (quoted(role.as_str()), scope.controller_policy(cluster));
@@ -497,10 +496,7 @@ fn restore(survey: &Survey, queue: &Queue, cluster: Option<&ClusterName>, role: 
     if contradicts(BUS, scope.bus.as_str()) || contradicts(CLUSTER, cluster.as_str()) {
         let (url, bus, region) = (scope.queue_url(None, &queue.name), &scope.bus, &scope.region);
         return Fix::Advice(Hint::command(
-            format!(
-                "if it is of this bus: an operator of bus `{bus}` may not change a queue with the tag of another bus. Someone \
-                 who may tag every queue runs:"
-            ),
+            "if it is of this bus: kibus changes no queue whose tags name another bus or cluster. Someone who may tag it runs:",
             format!(
                 "aws sqs tag-queue --queue-url {url} --tags kibus:bus={bus},kibus:cluster={cluster} --region {region}"
             ),

@@ -35,7 +35,7 @@ pub(super) fn find(survey: &Survey, name: &ClusterName) -> Found {
     }
     let tagged = tagged(survey, name);
     match &tagged {
-        None if holders.is_empty() && survey.registered().contains_key(name) => return Found::Unmanaged,
+        None if holders.is_empty() && survey.registration(name).is_some() => return Found::Unmanaged,
         Some(role) if holders.is_empty() && is_unread(survey, name, role) => {
             return Found::One(role.clone(), [RoleSource::Tag].into());
         }
@@ -94,7 +94,7 @@ fn merge(candidates: &mut Candidates, others: Candidates) {
 
 /// The role that the queue of a registered cluster names.
 pub(super) fn tagged(survey: &Survey, name: &ClusterName) -> Option<RoleName> {
-    survey.registered().get(name).copied().and_then(Tags::controller_role)
+    survey.registration(name).and_then(Tags::controller_role)
 }
 
 /// The role that the queue of a registered cluster names, if it does not exist.

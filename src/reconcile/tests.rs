@@ -309,7 +309,7 @@ fn a_check_of_named_clusters_reads_no_other_queues_again() {
     }
 }
 
-/// Policies of an older kibus allow the key without `kms:ViaService`. The same key stays allowed: one call replaces each.
+/// Someone removes `kms:ViaService` from the policies that allow the key. The same key stays allowed: one call replaces each.
 #[test]
 fn an_old_permission_for_a_key_is_narrowed_in_one_call() {
     let mut survey = survey_of(

@@ -243,6 +243,13 @@ impl Survey {
         counts.then_some(&queue.tags)
     }
 
+    /// The tags of the queue of a cluster, if it is registered.
+    #[must_use]
+    pub fn registration(&self, cluster: &ClusterName) -> Option<&Tags> {
+        let tags = self.saved_tags(cluster)?;
+        (tags.cluster_of(&self.scope.bus).as_ref() == Some(cluster)).then_some(tags)
+    }
+
     /// The registered clusters among the queues that were read, with the tags of each queue.
     #[must_use]
     pub fn registered(&self) -> BTreeMap<ClusterName, &Tags> {

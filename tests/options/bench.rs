@@ -1,6 +1,6 @@
 //! A private emulator, and how to run kibus against it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -140,6 +140,17 @@ impl Bench {
         let statement = policy::key_statement(self.cloud.scope()).value().clone();
         let policy = allows_eventbridge.then(|| json!({ "Version": "2012-10-17", "Statement": [statement] }));
         kms_key::make(&self.account(), policy.as_ref()).await
+    }
+
+    /// The keys of all tags of the hub's resources.
+    pub(super) async fn tag_keys(&self) -> BTreeSet<String> {
+        let mut keys = BTreeSet::new();
+        for id in hub::ids(self.cloud.scope()) {
+            let resource = self.cloud.read(&id).await.unwrap();
+            let tags = resource.as_ref().and_then(Resource::tags);
+            keys.extend(tags.into_iter().flat_map(|tags| tags.0.keys().cloned()));
+        }
+        keys
     }
 
     /// How many of the hub's resources exist.

@@ -240,6 +240,8 @@ async fn the_flag_overrides_the_variable_the_parameter_and_the_default() {
         .collect();
     bench.done(&set_up);
     assert_eq!(dry(&[], &[]), BTreeMap::new(), "the options are saved");
+    let keys = ["kibus:bus", "kibus:cluster", "team"].map(str::to_owned);
+    assert_eq!(bench.tag_keys().await, keys.into(), "no tag holds an option");
     let saved = options(cases.iter().map(|case| (case.flag, case.given.0)));
     assert_eq!(
         bench.settings().await["options"],

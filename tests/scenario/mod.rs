@@ -102,6 +102,7 @@ scenarios! {
     events
     eventual_consistency
     failed_states
+    fallen_clusters
     faulty_hub
     first_hub
     foreign_version

@@ -62,10 +62,6 @@ fn only_a_denial_by_aws_is_waited_for() {
     ] {
         assert_eq!(verdict(&report(codes)), expected, "{codes:?}");
     }
-    // A router of kibus 0.1.0 reports no codes.
-    let mut older = report(&[]);
-    older.as_object_mut().unwrap().remove("codes");
-    assert_eq!(verdict(&older), Verdict::Passed);
 }
 
 /// The verdict, what was reported, and the time slept, if the tests end like this. The last one repeats.

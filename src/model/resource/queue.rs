@@ -13,7 +13,7 @@ use crate::model::field::{FieldValue, Unit, fields};
 use crate::model::finding_code::FindingCode;
 use crate::model::name::{ClusterName, KmsKey, QueueName, QueuePrefix};
 use crate::model::queue_policy::{self, QueueOrigin};
-use crate::model::scope::{Scope, cut_with_hash, dns_suffix, fixed};
+use crate::model::scope::{Scope, cut_with_hash, dns_suffix, fixed, may_be_cut};
 use crate::model::tags::{CONTROLLER_ROLE, NAMESPACE, Tags};
 
 /// The encryption of a queue.
@@ -155,6 +155,9 @@ impl Queue {
     }
 }
 
+/// The length that SQS allows for the name of a queue.
+const LONGEST_NAME: usize = 80;
+
 impl Scope {
     /// The hub queue, which every rule delivers to.
     #[must_use]
@@ -183,7 +186,17 @@ impl Scope {
     /// The queue of a cluster: prefix and name, cut to the length that SQS allows, with a hash that keeps it unique.
     #[must_use]
     pub fn cluster_queue(&self, prefix: &QueuePrefix, cluster: &ClusterName) -> QueueName {
-        fixed(cut_with_hash(&format!("{prefix}{cluster}"), 80))
+        fixed(cut_with_hash(&format!("{prefix}{cluster}"), LONGEST_NAME))
+    }
+
+    /// The cluster that a queue has its name from; `None` if the name may have been cut.
+    #[must_use]
+    pub fn cluster_of_queue(&self, prefix: &QueuePrefix, queue: &QueueName) -> Option<ClusterName> {
+        let cluster = queue.as_str().strip_prefix(prefix.as_str())?;
+        cluster
+            .parse()
+            .ok()
+            .filter(|_| !may_be_cut(queue.as_str(), LONGEST_NAME))
     }
 
     /// The ARN of a queue of this account and Region.

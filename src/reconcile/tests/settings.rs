@@ -171,6 +171,15 @@ fn a_queue_that_is_being_deleted_is_no_hub_without_settings() {
 }
 
 #[test]
+fn the_queue_of_a_cluster_is_no_hub() {
+    let mut survey = empty();
+    let id = ResourceId::Queue("karpenter-base".parse().unwrap());
+    let queue = super::survey(&["karpenter-base"]).observed.get(&id).cloned();
+    survey.observed.insert(id, queue.unwrap());
+    assert!(!survey.has_lost_settings());
+}
+
+#[test]
 fn settings_that_are_too_long_name_the_longest_tags() {
     let tags = (0..20).map(|number| format!("key{number}={}", "v".repeat(200 + number)).parse().unwrap());
     let options = HubOptions {

@@ -115,7 +115,7 @@ pub(super) enum Outcome {
     RoutedAndDeleted,
     /// The router dropped it, so no cluster received it.
     DroppedAndDeleted,
-    /// The router routed or dropped it; a router of kibus 0.2.0 or earlier does not say which.
+    /// The router routed or dropped it; which one its answer does not say.
     RoutedOrDroppedAndDeleted,
     Deleted,
     /// It stays in the queue.

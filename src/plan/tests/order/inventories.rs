@@ -142,6 +142,7 @@ pub(super) fn hub_options() -> Vec<HubOptions> {
         default(),
         HubOptions {
             rebalance: Some(true),
+            tag: Some(["team=a".parse().unwrap()].into_iter().collect()),
             ..default()
         },
         HubOptions {
