@@ -1,9 +1,39 @@
-//! The demo of the sandbox, whole. It checks each of its results itself.
+//! The demo of the sandbox, whole. It checks each of its results itself; its page and its picture show what it prints.
 
+use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+/// The output in `docs/demo.md`: what is before it, itself, and what is after it.
+fn recorded(page: &str) -> (&str, &str, &str) {
+    let (before, rest) = page.split_once("```text\n").unwrap();
+    let (output, after) = rest.split_once("\n```").unwrap();
+    (before, output, after)
+}
+
+/// An output without what differs from run to run: instance ids and times.
+fn without_chance(output: &str) -> String {
+    let word = |word: &str| {
+        let is_id = |id: &str| id.len() == 17 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if word.strip_prefix("i-").is_some_and(is_id) {
+            return "INSTANCE".to_owned();
+        }
+        let seconds = word.strip_suffix("s.").and_then(|number| number.parse::<f64>().ok());
+        seconds.map_or_else(|| word.to_owned(), |_| "TIME".to_owned())
+    };
+    let line = |line: &str| line.split(' ').map(word).collect::<Vec<_>>().join(" ");
+    output.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn draw(arguments: &[&str]) -> std::process::Output {
+    let script = Path::new(ROOT).join("docs/demo.py");
+    Command::new("python3").arg(script).args(arguments).output().unwrap()
+}
+
 #[test]
-fn every_result_of_the_demo_is_as_expected() {
+fn every_result_of_the_demo_is_as_expected_and_as_its_page_shows() {
     let output = Command::new(env!("CARGO_BIN_EXE_kibus"))
         .args(["sandbox", "demo"])
         .env("AWS_EC2_METADATA_DISABLED", "true")
@@ -14,4 +44,46 @@ fn every_result_of_the_demo_is_as_expected() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{shown}\n{said}");
     assert!(shown.contains("0 lost, 0 misrouted"), "{shown}");
+
+    let path = Path::new(ROOT).join("docs/demo.md");
+    let page = fs::read_to_string(&path).unwrap();
+    let (before, recorded, after) = recorded(&page);
+    let differs = without_chance(recorded) != without_chance(shown.trim());
+    if differs && std::env::var_os("KIBUS_TEST_UPDATE").is_some() {
+        fs::write(path, format!("{before}```text\n{}\n```{after}", shown.trim())).unwrap();
+        assert!(draw(&[]).status.success(), "the picture was not drawn");
+    } else {
+        assert!(!differs, "docs/demo.md differs from this output:\n{shown}");
+    }
+}
+
+#[test]
+fn the_picture_is_drawn_from_the_page_and_needs_nothing_else() {
+    let output = draw(&["--check"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let picture = fs::read_to_string(Path::new(ROOT).join("docs/demo.svg")).unwrap();
+    assert!(picture.len() < 300_000, "{} bytes", picture.len());
+    for part in [
+        "<script",
+        "<foreignObject",
+        "<image",
+        "href",
+        "@import",
+        "@font-face",
+        "url(http",
+    ] {
+        assert!(!picture.contains(part), "{part}");
+    }
+    let page = fs::read_to_string(Path::new(ROOT).join("docs/demo.md")).unwrap();
+    for line in recorded(&page).1.lines() {
+        let line = line
+            .trim()
+            .replace('&', "&amp;")
+            .replace('<', "&lt;")
+            .replace('>', "&gt;");
+        assert!(
+            picture.contains(&format!(">{line}</text>")) || line.is_empty(),
+            "{line}"
+        );
+    }
 }

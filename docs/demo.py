@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Draws docs/demo.svg from the output in docs/demo.md. With `--check`, only compares them.
+
+The picture is a terminal with a background of its own. The animation is CSS in the file: no script, no font to load. It uses
+one group that scrolls, one cover below the newest line, and one cover over a command that is being typed. Without animation,
+or where the reader prefers reduced motion, the picture is the last screen.
+"""
+
+import html
+import pathlib
+import sys
+
+PAGE = pathlib.Path(__file__).with_name("demo.md")
+PICTURE = pathlib.Path(__file__).with_name("demo.svg")
+
+# Pixels. A monospaced letter is 0.6 of its size wide; `textLength` makes it so for every font.
+SIZE, LINE, LETTER, MARGIN, ROWS = 13, 18, 7.8, 16, 34
+
+# Seconds: a letter of a command, a line of output, before and after a command, for the end of a paragraph and for each of its
+# lines, and on the last screen.
+TYPED, PRINTED, THOUGHT, PARAGRAPH, READ, REST = 0.03, 0.06, 0.5, 0.9, 0.1, 6.0
+
+STYLE = """
+text { font: %dpx ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace; fill: #d1d7e0; white-space: pre }
+.command { fill: #ffffff; font-weight: bold }
+.create { fill: #57ab5a }
+.delete { fill: #f47067 }
+.paper { fill: #1c2128 }
+"""
+
+
+def recording(page):
+    """The lines of the first block of text in the page."""
+    text = page.split("```text\n", 1)[1].split("\n```", 1)[0]
+    return text.split("\n")
+
+
+def kind(line):
+    for start, name in [("$ ", "command"), ("  + ", "create"), ("  - ", "delete")]:
+        if line.startswith(start):
+            return f' class="{name}"'
+    return ""
+
+
+def drawn(number, line):
+    """A line of the terminal."""
+    if not line.strip():
+        return ""
+    indent = len(line) - len(line.lstrip())
+    shown = line.strip()
+    x, y = MARGIN + indent * LETTER, MARGIN + number * LINE + SIZE
+    width = len(shown) * LETTER
+    return f'<text x="{x:g}" y="{y:g}" textLength="{width:g}"{kind(line)}>{html.escape(shown, quote=False)}</text>\n'
+
+
+def scrolled(shown):
+    """How far the terminal has scrolled when so many lines are shown."""
+    return -max(0, shown - ROWS) * LINE
+
+
+def scenes(lines):
+    """What happens when: the seconds, the lines that are shown, and the letters of the last line that are typed, if any."""
+    now, found, read = 0.0, [(0.0, 0, None)], 0
+    for number, line in enumerate(lines):
+        if line.startswith("$ "):
+            now += THOUGHT
+            found.append((now, number + 1, 2))
+            now += TYPED * len(line)
+            found.append((now, number + 1, len(line)))
+            now += THOUGHT
+        else:
+            # A paragraph ends where the next line is not indented: a list belongs to the line above it.
+            if not line and not lines[number + 1].startswith(" "):
+                now += PARAGRAPH + READ * (number - read)
+                read = number
+            else:
+                now += PRINTED
+            found.append((now, number + 1, None))
+    return found, now + REST
+
+
+def keyframes(name, steps, total):
+    """A rule of CSS. Each step holds until the next one, except where it says how it moves on."""
+    rules, last = [], None
+    for now, move, pace in steps:
+        if (move, pace) != last:
+            timing = f"; animation-timing-function: {pace}" if pace else ""
+            rules.append(f"{100 * now / total:.2f}% {{ transform: translate({move}){timing} }}")
+        last = (move, pace)
+    return f"@keyframes {name} {{ " + " ".join(rules) + " }"
+
+
+def picture(lines):
+    letters = max(len(line) for line in lines)
+    width, height = 2 * MARGIN + letters * LETTER, 2 * MARGIN + ROWS * LINE
+    found, total = scenes(lines)
+    scroll = [(now, f"0, {scrolled(shown)}px", None) for now, shown, _ in found]
+    cover = [(now, f"0, {shown * LINE}px", None) for now, shown, _ in found]
+    typing = []
+    for now, shown, typed in found:
+        move = f"{(typed or letters) * LETTER:g}px, {(shown - 1) * LINE}px"
+        typing.append((now, move, f"steps({len(lines[shown - 1]) - 2})" if typed == 2 else None))
+    end = f"translate(0, {scrolled(len(lines))}px)"
+    moves = "\n".join(
+        [keyframes("scroll", scroll, total), keyframes("cover", cover, total), keyframes("typing", typing, total)]
+    )
+    text = "".join(drawn(number, line) for number, line in enumerate(lines))
+    # A cover is as large as all lines, so that nothing shows below it.
+    rows = len(lines) * LINE + height
+    return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" height="{height:g}" role="img" aria-labelledby="title">
+<title id="title">One run of `kibus sandbox demo` in a terminal</title>
+<style>{STYLE % SIZE}.scroll {{ transform: {end} }}
+.cover, .typing {{ display: none }}
+@media (prefers-reduced-motion: no-preference) {{
+.cover, .typing {{ display: inline }}
+.scroll, .cover, .typing {{ animation: scroll {total:.1f}s step-end infinite }}
+.cover {{ animation-name: cover }}
+.typing {{ animation-name: typing }}
+{moves}
+}}
+</style>
+<clipPath id="screen"><rect x="{MARGIN}" y="{MARGIN}" width="{letters * LETTER:g}" height="{ROWS * LINE}"/></clipPath>
+<rect class="paper" x="0.5" y="0.5" width="{width - 1:g}" height="{height - 1:g}" rx="8" stroke="#444c56"/>
+<g clip-path="url(#screen)"><g class="scroll" xml:space="preserve">
+{text}<rect class="paper cover" x="{MARGIN}" y="{MARGIN}" width="{letters * LETTER:g}" height="{rows}"/>
+<rect class="paper typing" x="{MARGIN}" y="{MARGIN}" width="{letters * LETTER:g}" height="{LINE}"/>
+</g></g>
+</svg>
+"""
+
+
+def main():
+    made = picture(recording(PAGE.read_text(encoding="utf-8")))
+    if sys.argv[1:] == ["--check"]:
+        if PICTURE.read_text(encoding="utf-8") != made:
+            sys.exit("docs/demo.svg is not made from docs/demo.md; run docs/demo.py")
+    elif sys.argv[1:]:
+        sys.exit(__doc__)
+    else:
+        PICTURE.write_text(made, encoding="utf-8")
+
+
+main()
