@@ -12,6 +12,7 @@ mod documents;
 mod drift;
 mod errors;
 mod hostile;
+mod karpenter_check;
 mod laws;
 mod links;
 mod module_arrows;

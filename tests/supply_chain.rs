@@ -1,4 +1,4 @@
-//! What the lock file brings into the build, against `deny.toml`: licenses, bans and sources.
+//! What the lock file brings into the build, against `deny.toml`: licenses, bans and sources. And the actions of workflows.
 
 use std::path::Path;
 use std::process::Command;
@@ -140,6 +140,25 @@ fn no_version_is_a_wildcard() {
     for dependency in kibus["dependencies"].as_array().unwrap() {
         assert_ne!(dependency["req"], "*", "{}", dependency["name"]);
     }
+}
+
+/// A tag of an action can move to another commit.
+#[test]
+fn every_action_is_pinned_to_a_commit() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(".github/workflows");
+    let mut found = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        for action in text.lines().filter_map(|line| line.split_once("uses: ")) {
+            let commit = action.1.split_once('@').map_or("", |(_, version)| version);
+            let commit = commit.split(' ').next().unwrap_or_default();
+            let is_commit = commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+            assert!(is_commit, "{}: {}", path.display(), action.1);
+            found += 1;
+        }
+    }
+    assert!(found > 10, "{found} actions");
 }
 
 /// This test knows no exemption, so with one it would forbid other packages than `cargo deny`.

@@ -7,6 +7,7 @@ use std::path::Path;
 /// What is read, below the package's root. A folder is read with all that is in it.
 const ROOTS: &[&str] = &[
     "README.md",
+    "CONTRIBUTING.md",
     "SECURITY.md",
     "CHANGELOG.md",
     "docs",
