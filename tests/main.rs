@@ -21,6 +21,7 @@ mod options;
 mod partitions;
 mod patterns;
 mod permissions;
+mod pipelines;
 mod queue_policies;
 mod real_account;
 mod recorded;
