@@ -20,6 +20,7 @@ use crate::model::queue_activity::QueueActivity;
 use crate::model::resource::{FunctionMapping, FunctionPermission, FunctionSettings, Resource, ResourceId};
 use crate::model::self_test::LiveTest;
 use crate::model::settings::SettingsChange;
+use crate::model::simulation::{Answered, Simulation};
 use crate::model::status::{Depth, Status};
 use crate::model::tags::Tags;
 use crate::plan::Op;
@@ -106,6 +107,10 @@ pub trait Read: Send + Sync {
         &self,
         roles: &BTreeSet<RoleName>,
     ) -> impl Future<Output = Result<BTreeMap<RoleName, Vec<InlinePolicy>>, Fault>> + Send;
+
+    /// What the policies of a user or role, given by its ARN, decide about calls. If IAM does not take its actions together,
+    /// there is an answer to each.
+    fn simulate(&self, principal: &str, simulation: &Simulation) -> impl Future<Output = Vec<Answered>> + Send;
 
     /// How many concurrent invocations of the account and Region are reserved for no function; `None` if the answer
     /// does not say.

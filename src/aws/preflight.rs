@@ -3,12 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use aws_sdk_iam::types::{
-    ContextEntry, ContextKeyTypeEnum, EvaluationResult, PermissionsBoundaryDecisionDetail, PolicyEvaluationDecisionType,
+    ContextEntry, ContextKeyTypeEnum, EvaluationResult, PermissionsBoundaryDecisionDetail,
+    PolicyEvaluationDecisionType, Statement,
 };
+
+use futures_util::future::join_all;
 
 use super::{AwsCloud, event_rules, pages};
 use crate::cloud::Fault;
-use crate::preflight::{Decision, PlannedCall, Preflight, Simulated, Simulation, is_list};
+use crate::model::simulation::{Answered, Call, Decision, Simulation};
+use crate::preflight::{Preflight, is_list};
+use crate::wire::aws_code;
 
 impl Preflight for AwsCloud {
     fn caller(&self) -> &str {
@@ -19,27 +24,52 @@ impl Preflight for AwsCloud {
         self.clock_ahead
     }
 
-    async fn simulate(&self, principal: &str, simulation: &Simulation) -> Result<Vec<Simulated>, Fault> {
-        let owned = |texts: BTreeSet<&str>| Some(texts.into_iter().map(str::to_owned).collect());
-        let call = self
-            .iam
-            .simulate_principal_policy()
-            .policy_source_arn(principal)
-            .set_action_names(owned(simulation.actions()))
-            .set_resource_arns(owned(simulation.resources()))
-            .set_context_entries(Some(context(&simulation.context)))
-            .max_items(1000);
-        let page = |marker| {
-            let call = call.clone().set_marker(marker);
-            async { call.send().await.map(|page| (page.evaluation_results, page.marker)) }
-        };
-        let results = pages::all(self, "iam:SimulatePrincipalPolicy", page).await?;
-        Ok(results.into_iter().flat_map(answers).collect())
-    }
-
     async fn rule_count(&self) -> Result<usize, Fault> {
         Ok(event_rules::all(self).await?.len())
     }
+}
+
+/// IAM refuses some actions together that it takes alone: "require different authorization information".
+pub(super) async fn simulate(cloud: &AwsCloud, principal: &str, simulation: &Simulation) -> Vec<Answered> {
+    let answered = |of: Simulation, decisions| Answered {
+        calls: of.calls,
+        decisions,
+    };
+    let together = decisions(cloud, principal, simulation).await;
+    let alone = match &together {
+        Err(fault) if fault.code.as_deref().is_some_and(aws_code::is_invalid_input) => simulation.by_action(),
+        _ => Vec::new(),
+    };
+    if alone.len() < 2 {
+        return vec![answered(simulation.clone(), together)];
+    }
+    let each = alone.into_iter().map(async |one| {
+        let decisions = decisions(cloud, principal, &one).await;
+        answered(one, decisions)
+    });
+    join_all(each).await
+}
+
+async fn decisions(
+    cloud: &AwsCloud,
+    principal: &str,
+    simulation: &Simulation,
+) -> Result<BTreeMap<Call, Decision>, Fault> {
+    let owned = |texts: BTreeSet<&str>| Some(texts.into_iter().map(str::to_owned).collect());
+    let call = cloud
+        .iam
+        .simulate_principal_policy()
+        .policy_source_arn(principal)
+        .set_action_names(owned(simulation.actions()))
+        .set_resource_arns(owned(simulation.resources()))
+        .set_context_entries(Some(context(&simulation.context)))
+        .max_items(1000);
+    let page = |marker| {
+        let call = call.clone().set_marker(marker);
+        async { call.send().await.map(|page| (page.evaluation_results, page.marker)) }
+    };
+    let results = pages::all(cloud, "iam:SimulatePrincipalPolicy", page).await?;
+    Ok(results.into_iter().flat_map(of_result).collect())
 }
 
 fn context(context: &BTreeMap<String, Vec<String>>) -> Vec<ContextEntry> {
@@ -55,50 +85,46 @@ fn context(context: &BTreeMap<String, Vec<String>>) -> Vec<ContextEntry> {
     context.iter().map(entry).collect()
 }
 
-/// The answers in a result. A result is about one resource, or it is about all of them and has a part for each; then its
+/// The decisions in a result. A result is about one resource, or it is about all of them and has a part for each; then its
 /// own decision is the strictest of theirs (API reference of IAM, `EvaluationResult`). Only the whole says what the policies of
-/// the organization decide.
-fn answers(result: EvaluationResult) -> Vec<Simulated> {
+/// the organization decide. The statements that match a denied call are those that deny it.
+fn of_result(result: EvaluationResult) -> Vec<(Call, Decision)> {
+    use PolicyEvaluationDecisionType::{Allowed, ExplicitDeny, ImplicitDeny};
     let organization = result.organizations_decision_detail.as_ref();
     let allowed_by_organization = organization.is_none_or(|detail| detail.allowed_by_organizations);
     let answer = |resource: &str,
                   decision: &PolicyEvaluationDecisionType,
                   boundary: Option<&PermissionsBoundaryDecisionDetail>,
+                  statements: &[Statement],
                   missing: &[String]| {
+        let call = Call {
+            action: result.eval_action_name.clone(),
+            resource: resource.to_owned(),
+        };
         let allowed_by_boundary = boundary.is_none_or(|detail| detail.allowed_by_permissions_boundary);
-        Simulated {
-            call: PlannedCall {
-                action: result.eval_action_name.clone(),
-                resource: resource.to_owned(),
+        let sources = statements.iter().filter_map(Statement::source_policy_id);
+        let decision = match decision {
+            Allowed => Decision::Allowed,
+            ExplicitDeny | ImplicitDeny if !allowed_by_organization => Decision::Organization,
+            ExplicitDeny | ImplicitDeny if !allowed_by_boundary => Decision::Boundary,
+            ExplicitDeny => Decision::Policies(sources.map(str::to_owned).collect()),
+            ImplicitDeny => Decision::NoPolicy {
+                keys: missing.iter().cloned().collect(),
             },
-            decision: match decision {
-                PolicyEvaluationDecisionType::Allowed => Decision::Allowed,
-                PolicyEvaluationDecisionType::ExplicitDeny | PolicyEvaluationDecisionType::ImplicitDeny
-                    if !allowed_by_organization =>
-                {
-                    Decision::Organization
-                }
-                PolicyEvaluationDecisionType::ExplicitDeny | PolicyEvaluationDecisionType::ImplicitDeny
-                    if !allowed_by_boundary =>
-                {
-                    Decision::Boundary
-                }
-                PolicyEvaluationDecisionType::ExplicitDeny => Decision::Policy,
-                PolicyEvaluationDecisionType::ImplicitDeny => Decision::NoPolicy,
-                _ => Decision::Other,
-            },
-            missing: missing.iter().cloned().collect(),
-        }
+            _ => Decision::Other,
+        };
+        (call, decision)
     };
     let parts = result.resource_specific_results().iter().map(|part| {
         answer(
             part.eval_resource_name(),
             part.eval_resource_decision(),
             part.permissions_boundary_decision_detail(),
+            part.matched_statements(),
             part.missing_context_values(),
         )
     });
-    let parts: Vec<Simulated> = parts.collect();
+    let parts: Vec<_> = parts.collect();
     if !parts.is_empty() {
         return parts;
     }
@@ -106,6 +132,7 @@ fn answers(result: EvaluationResult) -> Vec<Simulated> {
         result.eval_resource_name().unwrap_or("*"),
         result.eval_decision(),
         result.permissions_boundary_decision_detail(),
+        result.matched_statements(),
         result.missing_context_values(),
     )]
 }
@@ -119,11 +146,15 @@ mod tests {
 
     #[test]
     fn each_resource_has_its_own_answer() {
+        let no_policy = |keys: &[&str]| Decision::NoPolicy {
+            keys: keys.iter().map(|key| (*key).to_owned()).collect(),
+        };
         let detail = |allowed| PermissionsBoundaryDecisionDetail::builder().allowed_by_permissions_boundary(allowed);
         let part = |resource: &str, decision, bounded: bool| {
             let part = ResourceSpecificResult::builder().eval_resource_name(resource);
             let part = part
                 .eval_resource_decision(decision)
+                .matched_statements(Statement::builder().source_policy_id("guard").build())
                 .missing_context_values("aws:SourceIp");
             part.permissions_boundary_decision_detail(detail(bounded).build())
                 .build()
@@ -139,7 +170,7 @@ mod tests {
             (
                 "a result for each resource",
                 result().eval_resource_name("a").eval_decision(ImplicitDeny),
-                vec![("a", Decision::NoPolicy)],
+                vec![("a", no_policy(&[]))],
             ),
             (
                 "one result for all, with the strictest decision",
@@ -148,11 +179,13 @@ mod tests {
                     .eval_decision(ExplicitDeny)
                     .resource_specific_results(part("a", Allowed, true))
                     .resource_specific_results(part("b", ExplicitDeny, true))
-                    .resource_specific_results(part("c", ImplicitDeny, false)),
+                    .resource_specific_results(part("c", ImplicitDeny, false))
+                    .resource_specific_results(part("d", ImplicitDeny, true)),
                 vec![
                     ("a", Decision::Allowed),
-                    ("b", Decision::Policy),
+                    ("b", Decision::Policies(["guard".to_owned()].into())),
                     ("c", Decision::Boundary),
+                    ("d", no_policy(&["aws:SourceIp"])),
                 ],
             ),
             (
@@ -176,10 +209,14 @@ mod tests {
                 vec![("*", Decision::Other)],
             ),
         ] {
-            let answers = answers(result.build().unwrap());
-            let got: Vec<_> = answers
-                .iter()
-                .map(|answer| (answer.call.resource.as_str(), answer.decision))
+            let decisions = of_result(result.build().unwrap());
+            let got: Vec<_> = decisions
+                .into_iter()
+                .map(|(call, decision)| (call.resource, decision))
+                .collect();
+            let expected: Vec<_> = expected
+                .into_iter()
+                .map(|(resource, decision)| (resource.to_owned(), decision))
                 .collect();
             assert_eq!(got, expected, "{name}");
         }

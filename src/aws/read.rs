@@ -6,8 +6,8 @@ use super::document::{decoded, read};
 use super::error::{if_present, session_role};
 use super::function::permissions;
 use super::{
-    AwsCloud, eks, event_rules, event_source_mapping, key_policy, log_lines, pages, parameter, queue_metrics,
-    role_details, rule, tagging, version,
+    AwsCloud, eks, event_rules, event_source_mapping, key_policy, log_lines, pages, parameter, preflight,
+    queue_metrics, role_details, rule, tagging, version,
 };
 use crate::cloud::{Fault, ListedRole, Read, Snapshot};
 use crate::model::document::Document;
@@ -21,6 +21,7 @@ use crate::model::name::{
 use crate::model::queue_activity::QueueActivity;
 use crate::model::resource::{FunctionMapping, FunctionPermission, FunctionSettings, ResourceId};
 use crate::model::settings::SettingsChange;
+use crate::model::simulation::{Answered, Simulation};
 use crate::model::tags::{self, Tags};
 
 impl Read for AwsCloud {
@@ -145,6 +146,10 @@ impl Read for AwsCloud {
         roles: &BTreeSet<RoleName>,
     ) -> Result<BTreeMap<RoleName, Vec<InlinePolicy>>, Fault> {
         role_details::read(self, roles).await
+    }
+
+    async fn simulate(&self, principal: &str, simulation: &Simulation) -> Vec<Answered> {
+        preflight::simulate(self, principal, simulation).await
     }
 
     async fn unreserved_concurrency(&self) -> Result<Option<u32>, Fault> {

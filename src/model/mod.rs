@@ -24,6 +24,7 @@ pub mod router_function;
 pub mod scope;
 pub mod settings;
 pub mod signal;
+pub mod simulation;
 pub mod tags;
 pub mod time;
 

@@ -12,37 +12,9 @@ use crate::model::options::HubOptions;
 use crate::model::resource::{Kind, Resource, ResourceId};
 use crate::model::scope::{LIVE, Scope};
 use crate::model::signal::Signal;
+use crate::model::simulation::{Call, Simulation};
 use crate::model::tags::{BUS, Tags};
 use crate::plan::{Action, Change, FieldChange, Plan};
-
-/// An action on a resource: an ARN, or `*` for an action that takes none.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct PlannedCall {
-    pub action: String,
-    pub resource: String,
-}
-
-/// Calls whose requests hold the same. IAM answers for each action on each resource, also for pairs that are not asked about.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Simulation {
-    pub calls: BTreeSet<PlannedCall>,
-    /// The condition keys of the requests, with their values.
-    pub context: BTreeMap<String, Vec<String>>,
-}
-
-impl Simulation {
-    /// The actions.
-    #[must_use]
-    pub fn actions(&self) -> BTreeSet<&str> {
-        self.calls.iter().map(|call| call.action.as_str()).collect()
-    }
-
-    /// The resources.
-    #[must_use]
-    pub fn resources(&self) -> BTreeSet<&str> {
-        self.calls.iter().map(|call| call.resource.as_str()).collect()
-    }
-}
 
 /// The calls of a plan.
 #[derive(Clone, Debug, Default)]
@@ -66,7 +38,7 @@ pub fn is_list(key: &str) -> bool {
 /// The calls of a plan, by an operator's document for these options.
 #[must_use]
 pub fn planned_calls(scope: &Scope, options: &HubOptions, document: &Document, plan: &Plan) -> PlannedCalls {
-    let mut groups: BTreeMap<Requests, (BTreeSet<PlannedCall>, Tags)> = BTreeMap::new();
+    let mut groups: BTreeMap<Requests, (BTreeSet<Call>, Tags)> = BTreeMap::new();
     let mut without = Vec::new();
     for change in &plan.changes {
         let calls = calls_of(scope, options, document, change);
@@ -104,7 +76,7 @@ pub fn planned_calls(scope: &Scope, options: &HubOptions, document: &Document, p
 const RESOURCES: usize = 50;
 
 /// Calls, divided by their resources.
-fn parts(calls: &BTreeSet<PlannedCall>) -> Vec<BTreeSet<PlannedCall>> {
+fn parts(calls: &BTreeSet<Call>) -> Vec<BTreeSet<Call>> {
     let resources: BTreeSet<&str> = calls.iter().map(|call| call.resource.as_str()).collect();
     let resources: Vec<&str> = resources.into_iter().collect();
     let of = |part: &[&str]| {
@@ -117,19 +89,19 @@ fn parts(calls: &BTreeSet<PlannedCall>) -> Vec<BTreeSet<PlannedCall>> {
 /// Lambda makes no call of this name: AWS checks the permission when a function takes its role.
 const PASS: &str = "iam:PassRole";
 
-fn calls_of(scope: &Scope, options: &HubOptions, document: &Document, change: &Change) -> Vec<PlannedCall> {
+fn calls_of(scope: &Scope, options: &HubOptions, document: &Document, change: &Change) -> Vec<Call> {
     let mut calls = Vec::new();
     for statement in document.statements() {
         let resources = texts(statement.get("Resource"));
         for action in texts(statement.get("Action")) {
-            let is_named = calls.iter().any(|call: &PlannedCall| call.action == action);
+            let is_named = calls.iter().any(|call: &Call| call.action == action);
             if statement["Effect"] != "Allow" || is_named || !takes(change, action) {
                 continue;
             }
             let resource = resource(scope, options, change, action);
             if resources.iter().any(|pattern| matches(pattern, &resource)) {
                 let action = action.to_owned();
-                calls.push(PlannedCall { action, resource });
+                calls.push(Call { action, resource });
             }
         }
     }

@@ -11,9 +11,9 @@ use crate::cloud::{Fault, Read};
 use crate::model::fact::Fact;
 use crate::model::name::RoleName;
 use crate::model::scope::Scope;
-pub use calls::{PlannedCall, PlannedCalls, Simulation, is_list, planned_calls};
+use crate::model::simulation::{Answered, Simulation};
+pub use calls::{PlannedCalls, is_list, planned_calls};
 pub use report::{Findings, PreflightItem, PreflightReport, PreflightResult, items};
-pub use verdict::{Decision, Simulated};
 
 /// What a preflight asks of AWS beyond a survey. No method changes anything.
 pub trait Preflight: Send + Sync {
@@ -22,14 +22,6 @@ pub trait Preflight: Send + Sync {
 
     /// How many seconds the local clock is ahead of AWS's; negative if it is behind. `None` if no answer had a time.
     fn clock_ahead(&self) -> Option<i64>;
-
-    /// What the policies of a user or role decide about calls. A pair of an action and a resource without an answer is
-    /// missing.
-    fn simulate(
-        &self,
-        principal: &str,
-        simulation: &Simulation,
-    ) -> impl Future<Output = Result<Vec<Simulated>, Fault>> + Send;
 
     /// How many rules the default event bus has, whoever created them.
     fn rule_count(&self) -> impl Future<Output = Result<usize, Fault>> + Send;
@@ -44,14 +36,14 @@ pub struct Answers {
     pub clock_ahead: Option<i64>,
     /// The number of rules.
     pub rules: Fact<usize>,
-    /// The answers to the simulations, in their order; or why there are none.
-    pub simulated: Result<Vec<Result<Vec<Simulated>, Fault>>, NoSimulation>,
+    /// The answers to the simulations, or why there are none.
+    pub simulated: Result<Vec<Answered>, NoSimulation>,
 }
 
 /// Why nothing was simulated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoSimulation {
-    #[error("IAM does not simulate calls of the root user")]
+    #[error("IAM does not simulate calls of the root user, which only the organization can deny")]
     RootUser,
     #[error("IAM simulates calls of users and roles only")]
     NoUserOrRole,
@@ -69,7 +61,8 @@ pub async fn ask(cloud: &(impl Preflight + Read), scope: &Scope, simulations: &[
         }
         let principal = principal(cloud, scope).await?;
         let each = simulations.iter();
-        Ok(join_all(each.map(|simulation| cloud.simulate(&principal, simulation))).await)
+        let each = each.map(|simulation| cloud.simulate(&principal, simulation));
+        Ok(join_all(each).await.into_iter().flatten().collect())
     };
     let (rules, simulated) = tokio::join!(cloud.rule_count(), simulated);
     Answers {

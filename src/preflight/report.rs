@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::calls::{PlannedCall, PlannedCalls};
-use super::verdict::{Verdict, weigh};
+use super::calls::PlannedCalls;
+use super::verdict::weigh;
 use super::{Answers, NoSimulation};
 use crate::error::{Hint, Invocation};
 use crate::model::event_rule::rule_limit;
@@ -12,6 +12,7 @@ use crate::model::fault::Fault;
 use crate::model::hub::MAXIMUM_CONCURRENCY;
 use crate::model::resource::{Kind, ResourceId};
 use crate::model::scope::Scope;
+use crate::model::simulation::{Answered, Call};
 use crate::model::time::{clock_text, is_skewed};
 use crate::plan::{Action, Plan};
 
@@ -175,24 +176,24 @@ fn reads(findings: &Findings<'_>) -> PreflightItem {
 }
 
 fn permissions(findings: &Findings<'_>, answers: &Answers) -> PreflightItem {
-    use PreflightResult::{Failed, Ok, Unknown};
+    use PreflightResult::{Failed, Ok, Unknown, Warning};
     let item = |result, text: String| PreflightItem::new("permissions", result, text);
     let simulated = match &answers.simulated {
         _ if findings.plan.is_none() => return item(Unknown, "without a plan, it is unknown what it needs".to_owned()),
         _ if findings.plan.is_some_and(Plan::is_empty) => return item(Ok, "nothing changes".to_owned()),
         Result::Ok(simulated) => simulated,
-        Err(why) => {
-            let item = item(Unknown, why.to_string());
-            return match why {
-                NoSimulation::UnreadRoles(..) => item.hint(reads_of_check()),
-                _ => item,
-            };
-        }
+        Err(why @ NoSimulation::RootUser) => return item(Warning, why.to_string()),
+        Err(why @ NoSimulation::UnreadRoles(..)) => return item(Unknown, why.to_string()).hint(reads_of_check()),
+        Err(why) => return item(Unknown, why.to_string()),
     };
-    let Verdict { calls, denied, unknown } = weigh(findings.calls, simulated);
-    let without: Vec<String> = findings.calls.without.iter().map(ToString::to_string).collect();
-    let (result, text) = match (denied.len(), unknown.len() + without.len()) {
-        (0, 0) => (Ok, format!("IAM allows the {calls} calls of the plan")),
+    let verdict = weigh(&findings.calls.known_keys, simulated);
+    let (calls, denied) = (verdict.calls, verdict.denied.len());
+    let without = findings.calls.without.iter();
+    let (result, text) = match (denied, verdict.unknown.len() + without.len()) {
+        (0, 0) => (
+            Ok,
+            format!("IAM allows the {calls} calls of the plan, unless a condition denies one"),
+        ),
         (0, open) => (
             Unknown,
             format!(
@@ -200,20 +201,23 @@ fn permissions(findings: &Findings<'_>, answers: &Answers) -> PreflightItem {
                 calls + without.len()
             ),
         ),
-        (count, _) => (Failed, format!("IAM denies {count} of {calls} calls of the plan")),
+        _ => (Failed, format!("IAM denies {denied} of {calls} calls of the plan")),
     };
-    let mut details = grouped(denied.into_iter().map(|(call, why)| (call, why.to_owned())));
-    details.extend(by_reason(unknown));
-    details.extend(without.iter().map(|id| format!("the calls for {id} are unknown")));
-    let mut item = item(result, text).details(details);
-    if result == Failed {
+    let mut item = item(result, text)
+        .details(grouped(verdict.denied))
+        .details(verdict.reserves)
+        .details(by_reason(verdict.unknown))
+        .details(without.map(|id| format!("the calls for {id} are unknown")));
+    if verdict.lacks_policy {
         let text = "attach the policy that this command prints, or let an administrator do it:";
         item = item.hint(Hint::command(text, findings.policy.clone()));
+    } else if result == Failed {
+        item = item.hint(Hint::text(
+            "no further policy helps: let those who manage what denies these calls allow them",
+        ));
     }
-    let is_denied = simulated
-        .iter()
-        .any(|answer| answer.as_ref().is_err_and(Fault::is_denied));
-    match is_denied {
+    let is_denied = |answer: &Answered| answer.decisions.as_ref().is_err_and(Fault::is_denied);
+    match simulated.iter().any(is_denied) {
         true => item.hint(reads_of_check()),
         false => item,
     }
@@ -228,9 +232,9 @@ fn reads_of_check() -> Hint {
 }
 
 /// A line for each action and reason, with the resource, or how many there are.
-fn grouped(calls: impl IntoIterator<Item = (PlannedCall, String)>) -> Vec<String> {
+fn grouped(calls: impl IntoIterator<Item = (Call, String)>) -> Vec<String> {
     let mut resources: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
-    for (PlannedCall { action, resource }, why) in calls {
+    for (Call { action, resource }, why) in calls {
         resources.entry((action, why)).or_default().insert(resource);
     }
     let line = |((action, why), resources): ((String, String), BTreeSet<String>)| {
@@ -245,7 +249,7 @@ fn grouped(calls: impl IntoIterator<Item = (PlannedCall, String)>) -> Vec<String
 }
 
 /// A line for each reason, with the call, or how many there are: one fault can leave all of them without an answer.
-fn by_reason(calls: impl IntoIterator<Item = (PlannedCall, String)>) -> Vec<String> {
+fn by_reason(calls: impl IntoIterator<Item = (Call, String)>) -> Vec<String> {
     let mut actions: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (call, why) in calls {
         actions.entry(why).or_default().push(call.action);

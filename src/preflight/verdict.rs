@@ -1,35 +1,8 @@
 //! What the answers of a simulation mean for the calls of a plan. Pure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use super::calls::{PlannedCall, PlannedCalls, Simulation};
-use crate::model::fault::Fault;
-
-/// What policies decide about a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Decision {
-    /// They allow it.
-    Allowed,
-    /// No policy of the principal allows it.
-    NoPolicy,
-    /// A policy of the principal denies it.
-    Policy,
-    /// The permissions boundary of the principal does not allow it.
-    Boundary,
-    /// A service control policy of the organization does not allow it.
-    Organization,
-    /// IAM gave another answer than those that kibus knows.
-    Other,
-}
-
-/// The answer about a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Simulated {
-    pub call: PlannedCall,
-    pub decision: Decision,
-    /// The condition keys that policies name, and for which the simulation got no value.
-    pub missing: BTreeSet<String>,
-}
+use crate::model::simulation::{Answered, Call, Decision};
 
 /// What is known about the calls of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,136 +10,197 @@ pub(super) struct Verdict {
     /// How many calls are asked about.
     pub(super) calls: usize,
     /// The denied calls, with the reason.
-    pub(super) denied: Vec<(PlannedCall, &'static str)>,
+    pub(super) denied: Vec<(Call, String)>,
+    /// Whether no policy allows some of them, which another policy changes.
+    pub(super) lacks_policy: bool,
+    /// What else may decide about the denied calls.
+    pub(super) reserves: Vec<String>,
     /// The calls about which nothing is known, with the reason.
-    pub(super) unknown: Vec<(PlannedCall, String)>,
+    pub(super) unknown: Vec<(Call, String)>,
 }
 
-/// Weighs the answers to the simulations. What has no answer is unknown. So is an answer that depends on condition keys for
-/// which kibus knows no value, like the address of the caller; a key of the operator's document that a request lacks is no such
-/// key.
-pub(super) fn weigh(planned: &PlannedCalls, answers: &[Result<Vec<Simulated>, Fault>]) -> Verdict {
+/// Weighs the answers to simulations. What has no answer is unknown. IAM lists the condition keys that a simulation lacks only
+/// where no policy allows a call; for the keys in `known`, the request lacks them too.
+pub(super) fn weigh(known: &BTreeSet<String>, answers: &[Answered]) -> Verdict {
     let mut verdict = Verdict::default();
-    for (at, Simulation { calls, .. }) in planned.simulations.iter().enumerate() {
+    let (mut lacking, mut denies) = (BTreeSet::new(), false);
+    for Answered { calls, decisions } in answers {
         verdict.calls += calls.len();
-        let answered: BTreeMap<&PlannedCall, &Simulated> = match answers.get(at) {
-            Some(Ok(answers)) => answers.iter().map(|answer| (&answer.call, answer)).collect(),
-            Some(Err(_)) | None => BTreeMap::new(),
-        };
         for call in calls {
-            let judged = match (answered.get(call), answers.get(at)) {
-                (Some(answer), _) => judge(answer, &planned.known_keys),
-                (None, Some(Err(fault))) => Err(fault.to_string()),
-                (None, _) => Err("IAM gave no answer about it".to_owned()),
+            let decision = match decisions {
+                Ok(decisions) => decisions.get(call),
+                Err(fault) => {
+                    verdict.unknown.push((call.clone(), fault.to_string()));
+                    continue;
+                }
             };
-            match judged {
-                Ok(None) => {}
-                Ok(Some(why)) => verdict.denied.push((call.clone(), why)),
-                Err(why) => verdict.unknown.push((call.clone(), why)),
+            if let Some(why) = decision.and_then(|decision| decision.denial("the caller")) {
+                verdict.denied.push((call.clone(), why));
             }
+            let unknown = match decision {
+                Some(Decision::NoPolicy { keys }) => {
+                    verdict.lacks_policy = true;
+                    lacking.extend(keys.difference(known).map(String::as_str));
+                    continue;
+                }
+                Some(Decision::Policies(_)) => {
+                    denies = true;
+                    continue;
+                }
+                Some(Decision::Allowed | Decision::Boundary | Decision::Organization) => continue,
+                Some(Decision::Other) => "IAM gave an answer that kibus does not know",
+                None => "IAM gave no answer about it",
+            };
+            verdict.unknown.push((call.clone(), unknown.to_owned()));
         }
     }
+    verdict.reserves = reserves(&lacking, verdict.lacks_policy, denies);
     verdict
 }
 
-/// Why a call is denied, if it is; or why that is unknown.
-fn judge(answer: &Simulated, known_keys: &BTreeSet<String>) -> Result<Option<&'static str>, String> {
-    let keys: Vec<&str> = answer.missing.difference(known_keys).map(String::as_str).collect();
+/// What may decide otherwise about the real requests. The keys are those of all policies, once IAM has listed them.
+fn reserves(lacking: &BTreeSet<&str>, lists_keys: bool, denies: bool) -> Vec<String> {
+    let keys: Vec<&str> = lacking.iter().copied().collect();
+    let keys = keys.join(", ");
+    let mut reserves = Vec::new();
     if !keys.is_empty() {
-        return Err(format!("it depends on {}", keys.join(", ")));
+        reserves.push(format!(
+            "what no policy allows is missing, unless a policy that depends on {keys} allows it"
+        ));
     }
-    Ok(Some(match answer.decision {
-        Decision::Allowed => return Ok(None),
-        Decision::NoPolicy => "no policy of the caller allows it",
-        Decision::Policy => "a policy denies it",
-        Decision::Boundary => "the permissions boundary of the caller does not allow it",
-        Decision::Organization => "a service control policy of the organization does not allow it",
-        Decision::Other => return Err("IAM gave an answer that kibus does not know".to_owned()),
-    }))
+    if denies && (!lists_keys || !keys.is_empty()) {
+        let keys = match lists_keys {
+            true => keys,
+            false => "a condition key, such as aws:MultiFactorAuthPresent or aws:SourceIp".to_owned(),
+        };
+        reserves.push(format!(
+            "a policy may deny a call only because the simulation has no value for {keys}"
+        ));
+    }
+    reserves
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::model::fault::FaultKind;
+    use std::collections::BTreeMap;
 
-    fn call(resource: &str) -> PlannedCall {
-        PlannedCall {
-            action: "sqs:CreateQueue".to_owned(),
-            resource: resource.to_owned(),
+    use super::*;
+    use crate::model::fault::{Fault, FaultKind};
+
+    const BUS: &str = "aws:ResourceTag/kibus:bus";
+    const UNLESS: &str = "what no policy allows is missing, unless a policy that depends on aws:SourceIp allows it";
+    const SOME_KEY: &str = "a policy may deny a call only because the simulation has no value for a condition key, such as \
+                            aws:MultiFactorAuthPresent or aws:SourceIp";
+    const ADDRESS: &str = "a policy may deny a call only because the simulation has no value for aws:SourceIp";
+
+    fn call(action: &str) -> Call {
+        Call {
+            action: action.to_owned(),
+            resource: "a".to_owned(),
+        }
+    }
+
+    fn no_policy(keys: &[&str]) -> Decision {
+        Decision::NoPolicy {
+            keys: keys.iter().map(|key| (*key).to_owned()).collect(),
+        }
+    }
+
+    fn policies(names: &[&str]) -> Decision {
+        Decision::Policies(names.iter().map(|name| (*name).to_owned()).collect())
+    }
+
+    /// The verdict about calls `a`, `b` and so on, as its denials, reserves and unknowns.
+    fn verdict(decisions: Vec<Option<Decision>>) -> [Vec<String>; 3] {
+        let names = ["a", "b", "c"];
+        let calls = names[..decisions.len()].iter().map(|name| call(name)).collect();
+        let decided = names.iter().zip(decisions);
+        let decisions: BTreeMap<_, _> = decided
+            .filter_map(|(name, decision)| Some((call(name), decision?)))
+            .collect();
+        let answer = Answered {
+            calls,
+            decisions: Ok(decisions),
+        };
+        let verdict = weigh(&[BUS.to_owned()].into(), &[answer]);
+        let why =
+            |reasons: Vec<(Call, String)>| reasons.into_iter().map(|(call, why)| format!("{}: {why}", call.action));
+        [
+            why(verdict.denied).collect(),
+            verdict.reserves,
+            why(verdict.unknown).collect(),
+        ]
+    }
+
+    #[test]
+    fn i13_a_denial_is_a_denial_and_says_what_else_may_decide() {
+        let none = "a: no policy of the caller allows it";
+        let guard = "a: policy `guard` denies it";
+        for (decisions, denied, reserves) in [
+            (vec![Decision::Allowed], &[] as &[&str], &[] as &[&str]),
+            // A request lacks this key too.
+            (vec![no_policy(&[BUS])], &[none], &[]),
+            (vec![no_policy(&[BUS, "aws:SourceIp"])], &[none], &[UNLESS]),
+            // Without a call that no policy allows, IAM lists no key.
+            (vec![policies(&["guard"])], &[guard], &[SOME_KEY]),
+            (vec![policies(&[])], &["a: a policy denies it"], &[SOME_KEY]),
+            (
+                vec![policies(&["x", "y"])],
+                &["a: policies `x`, `y` deny it"],
+                &[SOME_KEY],
+            ),
+            (
+                vec![policies(&["guard"]), no_policy(&[])],
+                &[guard, "b: no policy of the caller allows it"],
+                &[],
+            ),
+            (
+                vec![policies(&["guard"]), no_policy(&["aws:SourceIp"])],
+                &[guard, "b: no policy of the caller allows it"],
+                &[UNLESS, ADDRESS],
+            ),
+            (
+                vec![Decision::Boundary],
+                &["a: the permissions boundary of the caller does not allow it"],
+                &[],
+            ),
+            (
+                vec![Decision::Organization],
+                &["a: a service control policy of the organization does not allow it"],
+                &[],
+            ),
+        ] {
+            let expected = [denied, reserves, &[]].map(<[&str]>::to_vec);
+            let case = format!("{decisions:?}");
+            assert_eq!(verdict(decisions.into_iter().map(Some).collect()), expected, "{case}");
         }
     }
 
     #[test]
-    fn only_an_answer_without_open_questions_is_a_verdict() {
-        let answer = |decision, missing: &[&str]| {
-            Ok(vec![Simulated {
-                call: call("a"),
-                decision,
-                missing: missing.iter().map(|key| (*key).to_owned()).collect(),
-            }])
-        };
+    fn what_has_no_clear_answer_is_unknown() {
+        let [denied, _, unknown] = verdict(vec![Some(Decision::Other), None]);
+        assert_eq!(denied, Vec::<String>::new());
+        assert_eq!(
+            unknown,
+            [
+                "a: IAM gave an answer that kibus does not know",
+                "b: IAM gave no answer about it",
+            ]
+        );
         let throttled = Fault {
             kind: FaultKind::Throttled,
             action: "iam:SimulatePrincipalPolicy".to_owned(),
             code: None,
             message: "slow down".to_owned(),
         };
-        for (answer, denied, unknown) in [
-            (answer(Decision::Allowed, &[]), "", ""),
-            // The document of the operator has this key, and the request does not.
-            (answer(Decision::Allowed, &["aws:ResourceTag/kibus:bus"]), "", ""),
-            (
-                answer(Decision::Allowed, &["aws:SourceIp"]),
-                "",
-                "it depends on aws:SourceIp",
-            ),
-            (
-                answer(Decision::Policy, &["aws:MultiFactorAuthPresent", "aws:SourceIp"]),
-                "",
-                "it depends on aws:MultiFactorAuthPresent, aws:SourceIp",
-            ),
-            (
-                answer(Decision::NoPolicy, &["aws:ResourceTag/kibus:bus"]),
-                "no policy of the caller allows it",
-                "",
-            ),
-            (answer(Decision::Policy, &[]), "a policy denies it", ""),
-            (
-                answer(Decision::Boundary, &[]),
-                "the permissions boundary of the caller does not allow it",
-                "",
-            ),
-            (
-                answer(Decision::Organization, &[]),
-                "a service control policy of the organization does not allow it",
-                "",
-            ),
-            (
-                answer(Decision::Other, &[]),
-                "",
-                "IAM gave an answer that kibus does not know",
-            ),
-            (Ok(Vec::new()), "", "IAM gave no answer about it"),
-            (Err(throttled), "", "iam:SimulatePrincipalPolicy: slow down"),
-        ] {
-            let planned = PlannedCalls {
-                simulations: vec![Simulation {
-                    calls: [call("a")].into(),
-                    context: BTreeMap::new(),
-                }],
-                without: Vec::new(),
-                known_keys: ["aws:ResourceTag/kibus:bus".to_owned()].into(),
-            };
-            let verdict = weigh(&planned, std::slice::from_ref(&answer));
-            let first = |reasons: Vec<String>| reasons.into_iter().next().unwrap_or_default();
-            let of_denied = verdict.denied.iter().map(|(_, why)| (*why).to_owned()).collect();
-            let of_unknown = verdict.unknown.iter().map(|(_, why)| why.clone()).collect();
-            assert_eq!(
-                (first(of_denied).as_str(), first(of_unknown).as_str()),
-                (denied, unknown),
-                "{answer:?}"
-            );
-        }
+        let answer = Answered {
+            calls: [call("a")].into(),
+            decisions: Err(throttled),
+        };
+        let verdict = weigh(&BTreeSet::new(), &[answer]);
+        assert_eq!(
+            verdict.unknown,
+            [(call("a"), "iam:SimulatePrincipalPolicy: slow down".to_owned())]
+        );
     }
 }

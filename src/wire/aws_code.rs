@@ -73,6 +73,8 @@ questions! {
     is_absent:
         "NonExistentQueue" | "QueueDoesNotExist" | "NoSuchEntity" | "NoSuchEntityException"
         | "NotFoundException" | "ResourceNotFoundException" | "ParameterNotFound" | "InvalidResourceId";
+    /// Whether IAM does not take the parameters of a call as they are.
+    is_invalid_input: "InvalidInput" | "InvalidInputException";
     /// Whether a resource of the same name exists.
     is_existing:
         "QueueAlreadyExists" | "QueueNameExists" | "EntityAlreadyExists" | "EntityAlreadyExistsException"

@@ -23,6 +23,7 @@ use kibus::model::resource::{
 };
 use kibus::model::scope::Scope;
 use kibus::model::settings::SettingsChange;
+use kibus::model::simulation::{Answered, Simulation};
 use kibus::model::tags::{CLUSTER, MARK_COUNTS, Tags};
 use kibus::plan::{Op, Plan};
 use tokio::sync::watch;
@@ -298,6 +299,11 @@ impl Read for Account {
             details.insert(role.clone(), found);
         }
         Ok(details)
+    }
+
+    async fn simulate(&self, _: &str, _: &Simulation) -> Vec<Answered> {
+        self.call().await;
+        Vec::new()
     }
 
     async fn unreserved_concurrency(&self) -> Result<Option<u32>, Fault> {

@@ -174,7 +174,10 @@ impl Proxy {
             (state.caller.clone(), state.simulator.clone(), state.clock)
         };
         let mut answer = match simulator.filter(|_| operation.name == "iam:SimulatePrincipalPolicy") {
-            Some(simulator) if interference.is_none() => Response::new(simulator.answer(request.body()).into()),
+            Some(simulator) if interference.is_none() => match simulator.answer(request.body()) {
+                Ok(answer) => Response::new(answer.into()),
+                Err(message) => refusal(&operation, 400, "InvalidInput", message),
+            },
             _ => self.answer(interference, request, &operation).await?,
         };
         if let Some(caller) = caller.filter(|_| operation.name == "sts:GetCallerIdentity") {

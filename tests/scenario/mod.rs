@@ -43,9 +43,9 @@
 //! - `% partition PARTITION`: from now on every ARN in responses to kibus, and the caller's, is in this partition;
 //!   `% partitions`: the partitions of the ARNs that kibus has sent since the last time
 //! - `% caller ARN`: from now on this is the caller; `% policy COMMAND`: from now on IAM simulates the policies of a caller
-//!   whose only policy is the document that a command prints; `% policy lacks|denies ACTION`, `% policy organization|boundary
-//!   ACTION`, `% policy depends on KEY for ACTION`: and now it lacks or denies that action, something else does not allow it, or
-//!   a statement denies it unless the request has a value for that condition key
+//!   whose only policy is the document that a command prints; `% policy lacks ACTION`, `% policy organization|boundary ACTION`,
+//!   `% policy denies|allows ACTION [with KEY [VALUE]|without KEY]`, `% policy alone ACTION`: and now it lacks that action,
+//!   something else does not allow it, policy `guard` denies or allows it, or IAM takes it alone only
 //! - `% clock DURATION ahead|behind`: from now on the clock of AWS is so far ahead of that of kibus, or behind
 //! - `% visible QUEUE`: wait until none of its messages is in flight
 //! - `% settle [QUEUE]`: wait until the hub queue or another one is empty; `% messages QUEUE`: the messages in a queue; `% take QUEUE`: the same,

@@ -1,6 +1,6 @@
 //! IAM's policy simulator for a caller with one document, because the emulator's ignores the context and all resources but
-//! the first. It evaluates conditions with the context of the request, and lists every condition key of the document for which
-//! the request has no value, as missing.
+//! the first. It evaluates conditions with the context of the request. Only with an implicit denial, it lists every condition key of
+//! the document for which the request has no value. An explicit one names the policy. It refuses some actions together.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,12 @@ pub(crate) struct PolicySimulator {
     organization: BTreeSet<String>,
     /// The actions that the caller's permissions boundary does not allow.
     boundary: BTreeSet<String>,
+    /// The actions that it takes alone only.
+    alone: BTreeSet<String>,
 }
+
+/// The statements that a scenario adds are of this policy.
+const GUARD: &str = "guard";
 
 impl PolicySimulator {
     pub(crate) fn new(document: Value) -> Self {
@@ -24,11 +29,12 @@ impl PolicySimulator {
             document,
             organization: BTreeSet::new(),
             boundary: BTreeSet::new(),
+            alone: BTreeSet::new(),
         }
     }
 
-    /// Changes what decides about an action: `lacks`, `denies`, `organization`, `boundary`, or `depends on` and a condition
-    /// key, which a new statement asks for.
+    /// Changes what decides about an action: `lacks`, `organization`, `boundary`, `alone`, or a new statement that `denies` or
+    /// `allows` it, perhaps only `without` or `with` a condition key.
     pub(crate) fn change(&mut self, words: &[&str]) {
         let statements = self.document["Statement"].as_array_mut().unwrap();
         match *words {
@@ -37,19 +43,28 @@ impl PolicySimulator {
                     actions.retain(|one| one != action);
                 }
             }
-            ["denies", action] => statements.push(json!({"Effect": "Deny", "Action": action, "Resource": "*"})),
-            ["depends", "on", key, "for", action] => statements.push(json!({
-                "Effect": "Deny", "Action": action, "Resource": "*",
-                "Condition": {"StringNotEquals": {key: "x"}},
-            })),
+            [effect @ ("denies" | "allows"), action, ref condition @ ..] => {
+                let condition = match *condition {
+                    [] => json!({}),
+                    ["with", key] => json!({"StringEquals": {key: "x"}}),
+                    ["with", key, value] => json!({"StringEquals": {key: value}}),
+                    ["without", key] => json!({"StringNotEquals": {key: "x"}}),
+                    _ => panic!("what is `policy {}`?", words.join(" ")),
+                };
+                let effect = if effect == "denies" { "Deny" } else { "Allow" };
+                statements.push(json!({
+                    "Effect": effect, "Action": action, "Resource": "*", "Condition": condition,
+                }));
+            }
+            ["alone", action] => drop(self.alone.insert(action.to_owned())),
             ["organization", action] => drop(self.organization.insert(action.to_owned())),
             ["boundary", action] => drop(self.boundary.insert(action.to_owned())),
             _ => panic!("what is `policy {}`?", words.join(" ")),
         }
     }
 
-    /// The answer to a call of `SimulatePrincipalPolicy`, given as a form.
-    pub(crate) fn answer(&self, form: &[u8]) -> String {
+    /// The answer to a call of `SimulatePrincipalPolicy`, given as a form, or the message of a refusal.
+    pub(crate) fn answer(&self, form: &[u8]) -> Result<String, &'static str> {
         let form = std::str::from_utf8(form).unwrap();
         let decode = |text: &str| urlencoding::decode(text).unwrap().into_owned();
         let pairs = form.split('&').filter_map(|pair| pair.split_once('='));
@@ -71,16 +86,20 @@ impl PolicySimulator {
             .difference(&context.keys().cloned().collect())
             .map(|key| format!("<member>{key}</member>"))
             .collect();
-        let results: String = list("ActionNames")
+        let actions = list("ActionNames");
+        if actions.len() > 1 && actions.iter().any(|action| self.alone.contains(action)) {
+            return Err("The actions require different authorization information.");
+        }
+        let results: String = actions
             .iter()
             .map(|action| self.result(action, &list("ResourceArns"), &context, &missing))
             .collect();
-        format!(
+        Ok(format!(
             "<SimulatePrincipalPolicyResponse xmlns=\"https://iam.amazonaws.com/doc/2010-05-08/\">\
              <SimulatePrincipalPolicyResult><IsTruncated>false</IsTruncated>\
              <EvaluationResults>{results}</EvaluationResults></SimulatePrincipalPolicyResult>\
              </SimulatePrincipalPolicyResponse>"
-        )
+        ))
     }
 
     /// One result for an action, with a part for each resource.
@@ -100,12 +119,21 @@ impl PolicySimulator {
         let decisions: Vec<&str> = resources.iter().map(decide).collect();
         let whole = strictest.iter().find(|decision| decisions.contains(decision)).unwrap();
         let parts = resources.iter().zip(&decisions).map(|(resource, decision)| {
+            let missing = match *decision {
+                "implicitDeny" if organization && boundary => missing,
+                _ => "",
+            };
+            let matched = match *decision {
+                "explicitDeny" => format!("<member><SourcePolicyId>{GUARD}</SourcePolicyId></member>"),
+                _ => String::new(),
+            };
             format!(
                 "<member><EvalResourceName>{resource}</EvalResourceName>\
                  <EvalResourceDecision>{decision}</EvalResourceDecision>\
                  <PermissionsBoundaryDecisionDetail>\
                  <AllowedByPermissionsBoundary>{boundary}</AllowedByPermissionsBoundary>\
                  </PermissionsBoundaryDecisionDetail>\
+                 <MatchedStatements>{matched}</MatchedStatements>\
                  <MissingContextValues>{missing}</MissingContextValues></member>"
             )
         });

@@ -124,7 +124,7 @@ fn a_request_holds_what_conditions_ask_for() {
         assert_eq!(got.as_deref(), values, "{action} {key}");
     }
     let role = "arn:aws:iam::111122223333:role/team/kibus-router-us-west-2";
-    let passes = PlannedCall {
+    let passes = Call {
         action: PASS.to_owned(),
         resource: role.to_owned(),
     };
@@ -138,7 +138,7 @@ fn a_request_holds_what_conditions_ask_for() {
 
 #[test]
 fn many_resources_are_asked_about_in_parts() {
-    let call = |at: usize| PlannedCall {
+    let call = |at: usize| Call {
         action: "sqs:TagQueue".to_owned(),
         resource: format!("queue-{at}"),
     };
@@ -147,7 +147,7 @@ fn many_resources_are_asked_about_in_parts() {
         (RESOURCES, vec![RESOURCES]),
         (RESOURCES + 3, vec![RESOURCES, 3]),
     ] {
-        let calls: BTreeSet<PlannedCall> = (0..count).map(call).collect();
+        let calls: BTreeSet<Call> = (0..count).map(call).collect();
         let parts = parts(&calls);
         assert_eq!(parts.iter().map(BTreeSet::len).collect::<Vec<_>>(), expected);
         assert_eq!(parts.into_iter().flatten().collect::<BTreeSet<_>>(), calls);

@@ -8,7 +8,7 @@ use crate::model::name::RoleName;
 use crate::model::options::HubOptions;
 use crate::model::resource::Code;
 use crate::model::scope::tests::scope_in;
-use crate::preflight::{Decision, Simulated, Simulation};
+use crate::model::simulation::Decision;
 
 fn fault(kind: FaultKind) -> Fault {
     Fault {
@@ -161,7 +161,7 @@ fn what_aws_does_not_answer_is_unknown() {
             "the root user",
             "permissions",
             &|case| case.answers.simulated = Err(NoSimulation::RootUser),
-            "unknown: IAM does not simulate calls of the root user",
+            "warning: IAM does not simulate calls of the root user, which only the organization can deny",
             vec![],
         ),
         (
@@ -226,7 +226,7 @@ fn reads_that_are_denied_fail() {
 
 #[test]
 fn denied_calls_are_listed_with_their_resources() {
-    let call = |action: &str, resource: &str| PlannedCall {
+    let call = |action: &str, resource: &str| Call {
         action: action.to_owned(),
         resource: resource.to_owned(),
     };
@@ -236,29 +236,48 @@ fn denied_calls_are_listed_with_their_resources() {
         call("sqs:TagQueue", "a"),
         call("x:Y", "*"),
     ];
-    let answer = |at: usize, decision| Simulated {
-        call: calls[at].clone(),
-        decision,
-        missing: BTreeSet::new(),
+    let no_policy = Decision::NoPolicy { keys: BTreeSet::new() };
+    let attach = "kibus policy operator";
+    let elsewhere = "no further policy helps: let those who manage what denies these calls allow them";
+    for (decision, why, helps) in [
+        (no_policy, "no policy of the caller allows it", attach),
+        (
+            Decision::Boundary,
+            "the permissions boundary of the caller does not allow it",
+            elsewhere,
+        ),
+    ] {
+        let decided = [decision.clone(), decision, Decision::Allowed];
+        let mut case = Case::new("us-west-2");
+        case.answers.simulated = Ok(vec![Answered {
+            calls: calls.iter().cloned().collect(),
+            decisions: Ok(calls.iter().cloned().zip(decided).collect()),
+        }]);
+        let (line, details, hints) = item("permissions", &case.report());
+        assert_eq!(line, "failed: IAM denies 2 of 4 calls of the plan");
+        let denied = format!("sqs:CreateQueue on 2 resources like a: {why}");
+        assert_eq!(
+            details,
+            [denied.as_str(), "x:Y is unknown: IAM gave no answer about it"]
+        );
+        assert_eq!(hints, [helps]);
+    }
+}
+
+#[test]
+fn i13_an_allowed_call_may_be_denied_by_a_condition() {
+    let call = Call {
+        action: "x:Y".to_owned(),
+        resource: "*".to_owned(),
     };
     let mut case = Case::new("us-west-2");
-    case.calls.simulations = vec![Simulation {
-        calls: calls.iter().cloned().collect(),
-        context: BTreeMap::new(),
-    }];
-    case.answers.simulated = Ok(vec![Ok(vec![
-        answer(0, Decision::NoPolicy),
-        answer(1, Decision::NoPolicy),
-        answer(2, Decision::Allowed),
-    ])]);
-    let (line, details, hints) = item("permissions", &case.report());
-    assert_eq!(line, "failed: IAM denies 2 of 4 calls of the plan");
+    case.answers.simulated = Ok(vec![Answered {
+        calls: [call.clone()].into(),
+        decisions: Ok([(call, Decision::Allowed)].into()),
+    }]);
+    let (line, ..) = item("permissions", &case.report());
     assert_eq!(
-        details,
-        [
-            "sqs:CreateQueue on 2 resources like a: no policy of the caller allows it",
-            "x:Y is unknown: IAM gave no answer about it",
-        ]
+        line,
+        "ok: IAM allows the 1 calls of the plan, unless a condition denies one"
     );
-    assert_eq!(hints, ["kibus policy operator"]);
 }
