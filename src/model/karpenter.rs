@@ -15,6 +15,9 @@ pub const SERVICE_ACCOUNT: &str = "karpenter";
 /// The namespaces of that service account in Karpenter's guides: `kube-system` from v0.33 on, `karpenter` before.
 pub const NAMESPACES: [&str; 2] = ["kube-system", "karpenter"];
 
+/// What a Karpenter that also asks EC2 needs beside its queue.
+pub const ASKS_EC2: &str = "ec2:DescribeInstanceStatus";
+
 /// An EKS pod identity association of Karpenter's service account.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Association {
@@ -37,6 +40,12 @@ impl KarpenterVersion {
     #[must_use]
     pub fn panics_without_queue(self) -> bool {
         !self.is_before(0, 33) && self.is_before(1, 4)
+    }
+
+    /// Whether it also asks EC2 for maintenance and failed status checks: from v1.12 on.
+    #[must_use]
+    pub fn asks_ec2(self) -> bool {
+        !self.is_before(1, 12)
     }
 
     /// Whether its major and minor version are lower than these.

@@ -10,8 +10,10 @@ use serde_json::Value;
 
 use super::document::template;
 use super::document::{Document, texts};
+use super::karpenter::ASKS_EC2;
 use super::name::{KmsKey, QueueName, QueuePrefix};
 use super::scope::Scope;
+use super::simulation::{Call, Simulation};
 
 /// The prefix of the `Sid` of every statement that kibus writes.
 const SID_PREFIX: &str = "Kibus";
@@ -85,6 +87,27 @@ pub fn controller(scope: &Scope, queue: &QueueName, key: Option<&KmsKey>) -> Doc
     let values = [("queue_arn", scope.queue_arn(queue).into())];
     let policy = template::fill(include_str!("../../templates/policies/controller.json"), &values);
     with_key(policy, KeyUse::Receive, scope, key)
+}
+
+/// The calls of a controller: those of its policy, and what it asks EC2.
+#[must_use]
+pub fn controller_calls(scope: &Scope, queue: &QueueName) -> Simulation {
+    let call = |action: &str, resource| Call {
+        action: action.to_owned(),
+        resource,
+    };
+    let policy = controller(scope, queue, None);
+    let statements = policy.statements().into_iter();
+    let actions = statements.flat_map(|statement| texts(statement.get("Action")));
+    let of_queue = actions.map(|action| call(action, scope.queue_arn(queue)));
+    let context = [
+        ("aws:RequestedRegion", scope.region.to_string()),
+        ("aws:SecureTransport", "true".to_owned()),
+    ];
+    Simulation {
+        calls: of_queue.chain([call(ASKS_EC2, "*".to_owned())]).collect(),
+        context: context.map(|(key, value)| (key.to_owned(), vec![value])).into(),
+    }
 }
 
 /// The statement that a key policy needs so that rules can send to queues under the key. The router and the controllers

@@ -6,6 +6,7 @@ mod blocked;
 mod check;
 mod cluster;
 mod clusters;
+mod controller_access;
 pub mod dead_letters;
 pub mod documents;
 mod duplicate_rule;

@@ -4,11 +4,14 @@
 use std::collections::BTreeSet;
 
 use super::target::{HubTarget, Others, RoleOption, Target};
-use super::{adoption, clusters, duplicate_rule, eks_query, hub, key, names, orphan, redrive, role_search};
+use super::{
+    adoption, clusters, controller_access, duplicate_rule, eks_query, hub, key, names, orphan, redrive, role_search,
+};
 use crate::discover;
 use crate::model::cluster::Cluster;
 use crate::model::controller_role::usual_names;
 use crate::model::fact::Fact;
+use crate::model::karpenter::KarpenterVersion;
 use crate::model::name::{ClusterName, QueueName};
 use crate::model::resource::ResourceId;
 use crate::model::settings::Settings;
@@ -35,6 +38,9 @@ pub fn needs(target: &Target, survey: &Survey) -> Query {
     of_hub(target, survey, before.as_ref(), &after, &mut query);
     of_set_clusters(target, survey, &mut query);
     of_names(target, survey, &mut query);
+    let access = controller_access::to_read(survey, target);
+    query.role_names |= access.role_names;
+    query.controller_access = access.controller_access;
     if target.others == Others::Remove || target.is_check() {
         query.clusters.extend(orphan::to_tell(survey));
     }
@@ -65,6 +71,8 @@ fn first(target: &Target) -> Query {
         ..Query::default()
     };
     for (name, setting) in &set {
+        let asks_ec2 = setting.karpenter_version.is_some_and(KarpenterVersion::asks_ec2);
+        query.role_names |= asks_ec2 && setting.role != RoleOption::Unmanaged;
         match &setting.role {
             RoleOption::Unmanaged => {}
             RoleOption::Named(template) => {

@@ -1,7 +1,9 @@
 //! What a person should know before the changes are applied, or with the findings of a check. One list, as of the guards.
 
 use super::target::{Others, RoleOption};
-use super::{Case, adoption, eks_check, key, live_version, names, old_key, orphan, role_search, router_code};
+use super::{
+    Case, adoption, controller_access, eks_check, key, live_version, names, old_key, orphan, role_search, router_code,
+};
 use crate::error::{Hint, Invocation};
 use crate::iam::grants::other_senders;
 use crate::model::duration::duration_text;
@@ -21,6 +23,7 @@ const WARNINGS: &[fn(&Case<'_>) -> Vec<Hint>] = &[
     skipped_clusters,
     clusters_in_eks,
     controller_roles,
+    access_of_controllers,
     permission_taken,
     roles_not_listed,
     not_managed,
@@ -182,6 +185,11 @@ fn controller_roles(case: &Case<'_>) -> Vec<Hint> {
         format!("controller role `{role}` is the role that this command runs as: check that Karpenter runs as it too")
     };
     role.map(|role| Hint::text(text(role))).into_iter().collect()
+}
+
+/// Applies to clusters that are set or checked, with a Karpenter that is known to be v1.12 or later.
+fn access_of_controllers(case: &Case<'_>) -> Vec<Hint> {
+    controller_access::warnings(case.survey)
 }
 
 /// Applies to clusters that are removed.

@@ -28,6 +28,7 @@ use crate::model::resource::{FunctionMapping, FunctionPermission, FunctionSettin
 use crate::model::router_handler::RouterHandler;
 use crate::model::scope::Scope;
 use crate::model::self_test::LiveTest;
+use crate::model::simulation::Decision;
 use crate::model::status::{Depth, MappingState, QueueState, Status, VersionState};
 use crate::model::tags::Tags;
 use reader::Reader;
@@ -51,12 +52,16 @@ pub struct Survey {
     pub usual_queues: Fact<BTreeSet<QueueName>>,
     /// The names of all roles of the account.
     pub role_names: Fact<BTreeSet<RoleName>>,
+    /// Their ARNs.
+    pub role_arns: BTreeMap<RoleName, String>,
     /// The trust policies of those of them that trust a provider of web identities.
     pub web_trusts: BTreeMap<RoleName, Document>,
     /// What EKS has answered.
     pub eks: Eks,
     /// The policies of this bus on roles; absent if the role does not exist.
     pub roles: BTreeMap<RoleName, Fact<RolePolicies>>,
+    /// What policies decide about the calls of controllers, by action, as far as IAM said it.
+    pub controller_access: BTreeMap<(ClusterName, RoleName), BTreeMap<String, Decision>>,
     /// All inline policies of roles; absent if the role does not exist.
     pub all_policies: BTreeMap<RoleName, Fact<RolePolicies>>,
     pub key_policies: BTreeMap<KmsKey, Fact<Document>>,
@@ -151,9 +156,11 @@ impl Survey {
             discovered: Fact::NotAsked,
             usual_queues: Fact::NotAsked,
             role_names: Fact::NotAsked,
+            role_arns: BTreeMap::new(),
             web_trusts: BTreeMap::new(),
             eks: Eks::default(),
             roles: BTreeMap::new(),
+            controller_access: BTreeMap::new(),
             all_policies: BTreeMap::new(),
             key_policies: BTreeMap::new(),
             dead_letter_sources: BTreeMap::new(),
@@ -188,6 +195,10 @@ impl Survey {
         query.key = query.key.filter(|key| !self.key_policies.contains_key(key));
         self.event_rules.take_from(&mut query);
         query.role_names &= !self.role_names.is_asked();
+        let access = &self.controller_access;
+        query
+            .controller_access
+            .retain(|of| !access.contains_key(of) && self.role_arns.contains_key(&of.1));
         query.concurrency &= !self.unreserved_concurrency.is_asked();
         query.eks = self.eks.unread(query.eks);
         query

@@ -29,6 +29,8 @@ pub struct Query {
     pub role_names: bool,
     /// The inline policies of this bus on every role that is named like a controller role.
     pub orphans: bool,
+    /// What policies decide about the calls of these clusters' controllers, which run as these roles.
+    pub controller_access: BTreeSet<(ClusterName, RoleName)>,
     /// These resources.
     pub resources: BTreeSet<ResourceId>,
     /// The policy of this key.

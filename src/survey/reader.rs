@@ -139,6 +139,7 @@ impl<'a, R: Read> Reader<'a, R> {
         if query.controller_roles {
             self.controller_roles(survey).await;
         }
+        Box::pin(self.controller_access(survey, query)).await;
     }
 
     /// Takes what discovery found under the guessed prefix. If the hub has another one, reads the clusters again.

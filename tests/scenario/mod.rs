@@ -91,6 +91,7 @@ scenarios! {
     changed_router
     check
     clusters
+    controller_access
     controller_roles
     dead_letters
     deleted_clusters

@@ -11,6 +11,7 @@ use crate::model::controller_role::is_usual;
 use crate::model::fact::Fact;
 use crate::model::inline_policy::InlinePolicy;
 use crate::model::name::{ClusterName, RoleName};
+use crate::model::policy;
 use crate::survey::{Query, RolePolicies, Survey};
 
 /// From this many roles on, one report about all roles of the account takes less time than the calls about each: IAM
@@ -75,6 +76,30 @@ impl<R: Read> Reader<'_, R> {
         join_all(reads).await
     }
 
+    /// What IAM says of the calls of controllers. Who gets no answer about the first is not let ask about the others.
+    pub(super) async fn controller_access(&self, survey: &mut Survey, query: &Query) {
+        let Some(first) = query.controller_access.first() else {
+            return;
+        };
+        let asked = &*survey;
+        let ask = async |of: &(ClusterName, RoleName)| {
+            let calls = policy::controller_calls(&asked.scope, &asked.cluster_queue(&of.0));
+            let arn = asked.role_arns.get(&of.1).map_or("", String::as_str);
+            let answered = self.call(|| self.cloud.simulate(arn, &calls)).await;
+            let decided = answered.into_iter().filter_map(|answered| answered.decisions.ok());
+            let decided = decided.flatten().filter(|(call, _)| calls.calls.contains(call));
+            let decided = decided.map(|(call, decision)| (call.action, decision));
+            (of.clone(), decided.collect::<BTreeMap<_, _>>())
+        };
+        let answer = ask(first).await;
+        let others = query.controller_access.iter().skip(1);
+        let others = match answer.1.is_empty() {
+            true => others.map(|of| (of.clone(), BTreeMap::new())).collect(),
+            false => join_all(others.map(ask)).await,
+        };
+        survey.controller_access.extend(others.into_iter().chain([answer]));
+    }
+
     /// Every inline policy of some roles.
     pub(super) async fn all_policies(&self, roles: &BTreeSet<RoleName>) -> Roles {
         let reads = roles.iter().map(|role| async {
@@ -117,6 +142,8 @@ impl Survey {
         let Some(listed) = listed else { return };
         let listed = listed.map(|roles| {
             let names = roles.keys().cloned().collect();
+            let arns = roles.iter().map(|(name, role)| (name.clone(), role.arn.clone()));
+            self.role_arns = arns.collect();
             let trusts = roles
                 .into_iter()
                 .filter_map(|(name, role)| Some((name, role.web_trust?)));
