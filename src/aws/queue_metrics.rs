@@ -16,13 +16,16 @@ const QUERIES: usize = 500;
 const DAY: u64 = 86_400;
 /// The length of the time of one value, in seconds.
 const HOUR: u64 = 3_600;
+/// The empty receives of an hour with long polling: at 20 s each there are 180, and fewer if messages arrive.
+const POLLED: f64 = 60.0;
 /// A metric, and the count that it is.
 type Metric = (&'static str, fn(&mut QueueActivity) -> &mut u64);
+const EMPTY_RECEIVES: &str = "NumberOfEmptyReceives";
 /// The metrics that are read (SQS developer guide, "Available CloudWatch metrics for Amazon SQS").
 const METRICS: [Metric; 4] = [
     ("NumberOfMessagesSent", |activity| &mut activity.sent),
     ("NumberOfMessagesReceived", |activity| &mut activity.received),
-    ("NumberOfEmptyReceives", |activity| &mut activity.empty_receives),
+    (EMPTY_RECEIVES, |activity| &mut activity.empty_receives),
     ("NumberOfMessagesDeleted", |activity| &mut activity.deleted),
 ];
 
@@ -75,7 +78,11 @@ pub(super) async fn of_last_day(
                 continue;
             };
             reported.insert((queue.clone(), name));
-            *count(found.entry(queue.clone()).or_default()) += whole(values.iter().sum());
+            let activity = found.entry(queue.clone()).or_default();
+            *count(activity) += whole(values.iter().sum());
+            if name == EMPTY_RECEIVES {
+                activity.polled_hours += values.iter().filter(|receives| **receives >= POLLED).count() as u64;
+            }
         }
     }
     found.retain(|queue, _| {

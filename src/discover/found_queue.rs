@@ -54,7 +54,8 @@ impl FoundQueue {
             ),
             Reader::Nothing => format!("nothing has read `{queue}` in the last day"),
             Reader::Seldom(receives) => format!(
-                "`{queue}` was read {receives} times in the last day: a running Karpenter reads it about 4300 times"
+                "`{queue}` was received from {receives} times in the last day, but no message was deleted and nothing polled it for \
+                 hours, as a running Karpenter does"
             ),
             Reader::Waiting(messages) => format!(
                 "about {messages} messages waited in `{queue}` for a minute, and none was received: probably nothing reads it"

@@ -5,16 +5,16 @@ use crate::model::fault::Fault;
 use crate::model::queue_activity::QueueActivity;
 use crate::model::status::Depth;
 
-/// A Karpenter that runs receives about three times a minute. Fewer receives than this in a day are those of a person, a probe,
-/// or a Karpenter that ran for less than half an hour.
-const FEW_RECEIVES: u64 = 80;
+/// A Karpenter polls without pause. Whoever polled for fewer hours in a day may be a person, or a Karpenter that ran briefly.
+const HOURS: u64 = 2;
 
 /// What is known of the reader of a queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reader {
     /// Something reads it.
     Reads,
-    /// Something read it in the last day, but far less often than a Karpenter that runs: this many receives.
+    /// Something received this many times in the last day, but deleted nothing and did not poll for hours. A look of a person or
+    /// a probe is a receive too (S30).
     Seldom(u64),
     /// Nothing has read it in the last day.
     Nothing,
@@ -58,13 +58,15 @@ fn of_day(activity: QueueActivity) -> Reader {
         received,
         empty_receives,
         deleted,
+        polled_hours,
     } = activity;
     // Karpenter deletes each message that it receives.
+    if deleted > 0 || polled_hours >= HOURS {
+        return Reader::Reads;
+    }
     match received.saturating_add(empty_receives) {
-        _ if deleted > 0 => Reader::Reads,
         0 => Reader::Nothing,
-        receives if receives < FEW_RECEIVES => Reader::Seldom(receives),
-        _ => Reader::Reads,
+        receives => Reader::Seldom(receives),
     }
 }
 
@@ -74,7 +76,7 @@ mod tests {
     use crate::model::fault::FaultKind;
 
     #[test]
-    fn the_last_day_decides_before_the_counts_of_now() {
+    fn s30_the_last_day_decides_before_the_counts_of_now() {
         let denied = || Fault {
             kind: FaultKind::Denied {
                 principal: None,
@@ -84,12 +86,13 @@ mod tests {
             code: None,
             message: "no".to_owned(),
         };
-        let day = |sent, received, empty_receives, deleted| {
+        let day = |sent, received, empty_receives, deleted, polled_hours| {
             Fact::Present(QueueActivity {
                 sent,
                 received,
                 empty_receives,
                 deleted,
+                polled_hours,
             })
         };
         let depths = |counts: &[(u64, u64)]| -> Vec<Depth> {
@@ -103,25 +106,37 @@ mod tests {
         for (case, activity, samples, expected) in [
             (
                 "a Karpenter on a quiet day",
-                day(0, 0, 4_320, 0),
+                day(0, 0, 4_320, 0, 24),
                 &[][..],
                 Reader::Reads,
             ),
-            ("a Karpenter", day(900, 900, 3_900, 900), &[], Reader::Reads),
+            ("a Karpenter", day(900, 900, 3_900, 900, 24), &[], Reader::Reads),
             (
                 "a Karpenter that has just started",
-                day(900, 5, 60, 5),
+                day(900, 5, 60, 5, 1),
                 &[],
                 Reader::Reads,
             ),
-            ("events that nothing reads", day(900, 0, 0, 0), &[], Reader::Nothing),
+            ("events that nothing reads", day(900, 0, 0, 0, 0), &[], Reader::Nothing),
             (
                 "the same, while messages are counted",
-                day(900, 0, 0, 0),
+                day(900, 0, 0, 0, 0),
                 &[(3, 1)],
                 Reader::Nothing,
             ),
-            ("a person looked once", day(900, 10, 1, 0), &[], Reader::Seldom(11)),
+            ("a person looked once", day(900, 10, 1, 0, 0), &[], Reader::Seldom(11)),
+            (
+                "looks at a queue that nothing reads",
+                day(900, 400, 12, 0, 0),
+                &[],
+                Reader::Seldom(412),
+            ),
+            (
+                "a person polled for an hour",
+                day(0, 0, 180, 0, 1),
+                &[],
+                Reader::Seldom(180),
+            ),
             ("no data and no messages", Fact::Absent, &[(0, 0)], unknown()),
             ("no data and nothing read", Fact::Absent, &[], unknown()),
             (

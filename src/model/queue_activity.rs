@@ -12,4 +12,6 @@ pub struct QueueActivity {
     pub empty_receives: u64,
     /// Messages that were deleted.
     pub deleted: u64,
+    /// Hours with so many empty receives that something polled the queue without pause.
+    pub polled_hours: u64,
 }

@@ -24,6 +24,7 @@ fn nobody_reads_is_said_only_on_evidence() {
         Fact::Present(QueueActivity {
             sent,
             empty_receives,
+            polled_hours: empty_receives / 180,
             ..QueueActivity::default()
         })
     };
@@ -39,7 +40,7 @@ fn nobody_reads_is_said_only_on_evidence() {
             "seldom",
             activity(5, 3),
             vec![],
-            Some("`base` was read 3 times in the last day: "),
+            Some("`base` was received from 3 times in the last day, but "),
         ),
         (
             "denied",

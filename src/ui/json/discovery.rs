@@ -73,7 +73,7 @@ words! {
     ReaderWord(&Reader) {
         /// Something reads it.
         Reads = Reader::Reads,
-        /// Something read it in the last day, but far less often than a running Karpenter.
+        /// Something received in the last day, but deleted nothing and did not poll for hours, as a running Karpenter does.
         Seldom = Reader::Seldom(_),
         /// Nothing has read it in the last day.
         Nothing = Reader::Nothing,
