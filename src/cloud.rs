@@ -16,6 +16,7 @@ use crate::model::karpenter::Association;
 use crate::model::name::{
     BusName, ClusterName, FunctionName, KmsKey, LogGroupName, QueueName, QueuePrefix, RoleName, RuleName,
 };
+use crate::model::probe::Look;
 use crate::model::queue_activity::QueueActivity;
 use crate::model::resource::{FunctionMapping, FunctionPermission, FunctionSettings, Resource, ResourceId};
 use crate::model::self_test::LiveTest;
@@ -247,12 +248,8 @@ pub trait Probe: Send + Sync {
     /// seconds. Gives the number of copies.
     fn take_probe(&self, queue: &QueueName, probe: &str) -> impl Future<Output = Result<u32, Fault>> + Send;
 
-    /// Whether a probe is in a queue, without hiding any message from its consumer; `None` if the queue holds so much
-    /// else that this is unknown.
-    fn find_probe(&self, queue: &QueueName, probe: &str) -> impl Future<Output = Result<Option<bool>, Fault>> + Send;
-
-    /// How many probes of kibus wait in a queue, as far as one receive shows, without hiding any message from its consumer.
-    fn waiting_probes(&self, queue: &QueueName) -> impl Future<Output = Result<u64, Fault>> + Send;
+    /// Looks at the messages of a queue. Hides what it shows from the consumer for a second.
+    fn look(&self, queue: &QueueName) -> impl Future<Output = Result<Look, Fault>> + Send;
 
     /// Invokes a function's alias with a probe and waits until it is routed. Gives the function's counts, or its error
     /// message.

@@ -6,11 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use kibus::cloud::{Probe, Read, Waiting, Write};
+use kibus::cloud::{Read, Waiting, Write};
 use kibus::model::hub;
 use kibus::model::resource::{Resource, ResourceId, Role};
 use kibus::model::signal::Signal;
-use kibus::model::status::Depth;
 use kibus::model::tags::Tags;
 use kibus::plan::Op;
 use serde_json::Value;
@@ -271,6 +270,11 @@ async fn a_router_is_replaced_and_rolled_back() {
 async fn a_probe_is_delivered_and_shows_who_reads_it() {
     let hub = Hub::open().await;
     hub.kibus("bootstrap-hub --yes").is(0, &[]);
+    let bus = hub.kibus("verify --probe --output json");
+    bus.is(0, &[]);
+    let report: Value = serde_json::from_str(&bus.out).unwrap();
+    assert_eq!(report["hubs"][0]["probes"][0]["verdict"], "delivered");
+
     let role = Role {
         name: "KarpenterServiceAccount-base".parse().unwrap(),
         path: "/".parse().unwrap(),
@@ -281,33 +285,11 @@ async fn a_probe_is_delivered_and_shows_who_reads_it() {
     let role = Op::Create(Resource::Role(role));
     hub.stage.cloud.write(&role, Waiting::unattended()).await.unwrap();
     hub.kibus("add-cluster base --yes").is(0, &[]);
-
-    let bus = hub.kibus("verify --probe --output json");
-    bus.is(0, &[]);
-    let report: Value = serde_json::from_str(&bus.out).unwrap();
-    assert_eq!(report["hubs"][0]["probes"][0]["verdict"], "delivered");
-
-    let unread = hub.kibus("verify --probe base");
-    unread.is(
-        2,
-        &[
-            "probe in queue `karpenter-base` not read after",
-            "kubectl -n kube-system get deployment karpenter",
-        ],
-    );
     let queue = hub
         .stage
         .cloud
         .scope()
         .cluster_queue(&hub::default_queue_prefix(), &"base".parse().unwrap());
-    assert_eq!(
-        hub.stage.cloud.depth(&queue).await.unwrap(),
-        Some(Depth {
-            waiting: 1,
-            in_flight: 0
-        }),
-        "the probe is visible to all readers"
-    );
 
     // A reader like Karpenter: it receives all messages and deletes unknown ones.
     let over = Arc::new(AtomicBool::new(false));
@@ -330,7 +312,7 @@ async fn a_probe_is_delivered_and_shows_who_reads_it() {
         .iter()
         .map(|body| serde_json::from_str::<Value>(body).unwrap()["time"].clone())
         .collect();
-    assert_eq!(times.len(), 2, "{taken:?}");
+    assert_eq!(times.len(), 1, "{taken:?}");
     assert!(
         times.iter().all(Value::is_string),
         "Karpenter measures by `time`: {taken:?}"

@@ -1,9 +1,10 @@
 //! Probes: events that kibus sends through the bus or the router, and looks for in queues.
 
+use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use aws_sdk_eventbridge::types::PutEventsRequestEntry;
-use aws_sdk_sqs::types::QueueAttributeName as Attribute;
+use aws_sdk_sqs::types::{Message, QueueAttributeName as Attribute};
 use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
 use futures_util::future::join_all;
@@ -15,9 +16,13 @@ use super::invoke::{Invoked, invoke_once};
 use super::queue::attributes::depth;
 use crate::cloud::{Fault, Probe};
 use crate::model::name::{FunctionName, QueueName};
+use crate::model::probe::Look;
 use crate::model::self_test::{self, LiveTest};
 use crate::model::signal::PROBE_SOURCE;
 use crate::model::status::Depth;
+
+/// How long a receive hides what it shows, in seconds. With none, one answer may hold the same message ten times (S28).
+const HIDES: i32 = 1;
 
 impl Probe for AwsCloud {
     async fn put_event(&self, event: &Value) -> Result<(), Fault> {
@@ -34,34 +39,27 @@ impl Probe for AwsCloud {
         refused.map_or(Ok(()), |message| Err(rejected(action, message)))
     }
 
-    async fn find_probe(&self, queue: &QueueName, probe: &str) -> Result<Option<bool>, Fault> {
-        let messages = self.received(queue, 2, |call| call.visibility_timeout(0)).await?;
-        let there = messages.iter().any(|message| is_probe(message.body(), probe));
-        Ok((there || messages.is_empty()).then_some(there))
-    }
-
-    async fn waiting_probes(&self, queue: &QueueName) -> Result<u64, Fault> {
-        let messages = self.received(queue, 2, |call| call.visibility_timeout(0)).await?;
-        let probes = messages
-            .iter()
-            .filter(|message| event(message.body())["source"] == PROBE_SOURCE);
-        Ok(probes.count() as u64)
+    async fn look(&self, queue: &QueueName) -> Result<Look, Fault> {
+        let messages = self.received(queue, 2, |call| call.visibility_timeout(HIDES)).await?;
+        Ok(Look(by_id(&messages, |event| event["source"] == PROBE_SOURCE)))
     }
 
     async fn take_probe(&self, queue: &QueueName, probe: &str) -> Result<u32, Fault> {
         let url = self.queue_url(queue);
-        let messages = self.received(queue, 2, |call| call.visibility_timeout(1)).await?;
-        let copies = messages.iter().filter(|m| is_probe(m.body(), probe)).count();
+        let messages = self.received(queue, 2, |call| call.visibility_timeout(HIDES)).await?;
+        let is_this = by_id(&messages, |event| event["detail"]["probe"] == probe);
+        let arrived = is_this.into_values().filter(|is_this| *is_this).count();
         let ours = messages
             .iter()
-            .filter(|message| is_probe(message.body(), probe) || self_test::is_message(&event(message.body())));
-        let deletes = ours.filter_map(|message| {
+            .map(|message| (message, event(message.body())))
+            .filter(|(_, event)| event["detail"]["probe"] == probe || self_test::is_message(event));
+        let deletes = ours.filter_map(|(message, _)| {
             let call = self.sqs.delete_message().queue_url(&url);
             Some(call.receipt_handle(message.receipt_handle()?).send())
         });
         // If a delete fails, the message expires.
         drop(join_all(deletes).await);
-        Ok(u32::try_from(copies).unwrap_or(u32::MAX))
+        Ok(u32::try_from(arrived).unwrap_or(u32::MAX))
     }
 
     async fn self_test(&self, function: &FunctionName, alias: &str) -> Result<Option<LiveTest>, Fault> {
@@ -95,13 +93,37 @@ impl Probe for AwsCloud {
     }
 }
 
-/// Whether a message is this probe.
-fn is_probe(body: Option<&str>, probe: &str) -> bool {
-    event(body)["detail"]["probe"] == probe
+/// Each message once, by its id, and whether it is one of these.
+fn by_id(messages: &[Message], is_one: impl Fn(&Value) -> bool) -> BTreeMap<String, bool> {
+    let each = messages.iter().filter_map(|message| {
+        let id = message.message_id()?.to_owned();
+        Some((id, is_one(&event(message.body()))))
+    });
+    each.collect()
 }
 
 /// The event in a message; null if it has none.
 fn event(body: Option<&str>) -> Value {
     body.and_then(|body| serde_json::from_str(body).ok())
         .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// S28: one answer may hold the same message ten times.
+    #[test]
+    fn s28_copies_of_a_message_count_once() {
+        let message = |id: &str, body: &str| Message::builder().message_id(id).body(body).build();
+        let probe = r#"{"source": "kibus.probe"}"#;
+        let messages = [
+            message("1", probe),
+            message("1", probe),
+            message("2", "{}"),
+            message("1", probe),
+        ];
+        let found = by_id(&messages, |event| event["source"] == PROBE_SOURCE);
+        assert_eq!(found, BTreeMap::from([("1".to_owned(), true), ("2".to_owned(), false)]));
+    }
 }

@@ -136,7 +136,7 @@ codes! {
     Denied = "K401", Error, "its state is unknown";
     Unreadable = "K402", Error, "its state is unknown", "run it again; -vv shows every call" => "verify -vv";
     DeadLetters = "K501", Critical, "these events reached no cluster; SQS keeps them for 14 days after they were sent";
-    QueueUnread = "K502", Critical, "no Karpenter seems to read this queue, and each message expires after 300 seconds";
+    QueueUnread = "K502", Warning, "no Karpenter seems to read this queue, and each message expires after 300 seconds";
     HubQueueNotDraining = "K503", Critical, "events arrive faster than they are routed, or are not routed at all";
     ForeignMapping = "K516", Critical, "messages that no rule of the bus sent reach the router, or code that is not live takes events of the hub";
     MappingInTransition = "K505", Warning, "Lambda may not read the hub queue until the transition ends", "wait a minute, then run again" => "verify";

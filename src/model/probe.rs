@@ -1,13 +1,24 @@
 //! A probe of the bus or of a cluster, and its result.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::name::{ClusterName, QueueName};
 
+/// How long all probes of a hub may take.
+pub const PROBE_LIMIT: Duration = Duration::from_secs(150);
 /// How long a probe of the bus may take: new rules take effect within a minute, and then the function starts and retries.
 pub const BUS_LIMIT: Duration = Duration::from_secs(120);
 /// The pause before a probe of the bus is sent again: a new rule misses the first events.
 pub const RESEND: Duration = Duration::from_secs(10);
+
+/// The most messages of one receive (SQS API reference, `ReceiveMessage`).
+pub const RECEIVED_AT_ONCE: usize = 10;
+
+/// What one receive shows in a queue: each message by its id, and whether it is a probe of kibus. SQS may give copies of one
+/// message in one answer (S28).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Look(pub BTreeMap<String, bool>);
 
 /// A probe and its result.
 #[derive(Clone, Debug, PartialEq, Eq)]

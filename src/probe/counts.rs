@@ -24,13 +24,8 @@ pub async fn glance(cloud: &impl Probe, scope: &Scope, queues: &[QueueName]) -> 
     sample(cloud, Some(scope), queues, &WallClock::start(), GLANCE, GLANCE).await
 }
 
-/// Samples of these queues over a minute, each until it is empty.
-pub async fn watch(cloud: &impl Probe, scope: &Scope, queues: &[QueueName]) -> BTreeMap<QueueName, Vec<Depth>> {
-    sample(cloud, Some(scope), queues, &WallClock::start(), WATCH, PAUSE).await
-}
-
-/// The same without a receive, also for queues of others: probes of kibus count as messages.
-pub async fn watch_only(cloud: &impl Probe, queues: &[QueueName]) -> BTreeMap<QueueName, Vec<Depth>> {
+/// Samples of these queues over a minute, each until it is empty, without a receive: probes of kibus count as messages.
+pub async fn watch(cloud: &impl Probe, queues: &[QueueName]) -> BTreeMap<QueueName, Vec<Depth>> {
     sample(cloud, None, queues, &WallClock::start(), WATCH, PAUSE).await
 }
 
@@ -52,8 +47,9 @@ async fn sample(
             // Only probes that were interrupted may wait. A receive from a queue of the hub could make a dead letter.
             let may_have_probes = scope.is_some_and(|scope| !scope.hub_queues().contains(&queue));
             if depth.waiting > 0 && may_have_probes {
-                let probes = cloud.waiting_probes(&queue).await.unwrap_or_default();
-                if probes >= depth.waiting {
+                let seen = cloud.look(&queue).await.unwrap_or_default().0;
+                let probes = seen.into_values().filter(|is_probe| *is_probe).count();
+                if probes as u64 >= depth.waiting {
                     depth.waiting = 0;
                 }
             }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::clock::Clock;
 use crate::cloud::{Fault, Probe};
 use crate::model::name::{FunctionName, QueueName};
+use crate::model::probe::Look;
 use crate::model::self_test::LiveTest;
 use crate::model::status::Depth;
 
@@ -28,6 +29,10 @@ pub(super) struct LateCloud {
     counts: Mutex<VecDeque<u64>>,
     /// How many of these messages are probes.
     probes: u64,
+    /// When the queue was looked at.
+    pub(super) looked: Mutex<Vec<u64>>,
+    /// Why nobody may look at it.
+    pub(super) denied: Option<Fault>,
 }
 
 impl LateCloud {
@@ -78,12 +83,12 @@ impl Probe for LateCloud {
         Ok(u32::try_from(before - arriving.len()).unwrap())
     }
 
-    async fn find_probe(&self, _: &QueueName, _: &str) -> Result<Option<bool>, Fault> {
-        Ok(None)
-    }
-
-    async fn waiting_probes(&self, _: &QueueName) -> Result<u64, Fault> {
-        Ok(self.probes)
+    async fn look(&self, _: &QueueName) -> Result<Look, Fault> {
+        if let Some(fault) = &self.denied {
+            return Err(fault.clone());
+        }
+        self.looked.lock().unwrap().push(self.elapsed().as_secs());
+        Ok(Look((0..self.probes).map(|probe| (probe.to_string(), true)).collect()))
     }
 
     async fn route_probe(&self, _: &FunctionName, _: &str, _: &Value) -> Result<Result<Value, String>, Fault> {

@@ -6,24 +6,25 @@ pub mod counts;
 #[cfg(test)]
 mod fake;
 
+use std::collections::VecDeque;
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 use crate::cloud::{Fault, Probe};
 use crate::model::fact::Fact;
 use crate::model::name::{ClusterName, QueueName};
-use crate::model::probe::{BUS_LIMIT, ProbeResult, Probed, RESEND};
+use crate::model::probe::{BUS_LIMIT, Look, PROBE_LIMIT, ProbeResult, Probed, RESEND};
 use crate::model::scope::{LIVE, Scope};
 use crate::model::self_test::LiveTest;
 use crate::model::signal::{PROBE_DETAIL_TYPE, PROBE_SOURCE};
 use clock::{Clock, WallClock};
-use consumer::{LONGEST, QueueSample};
+use consumer::{COUNTED, FIRST_LOOKS, STAYS};
 
 /// How long late copies of a probe are waited for after the first has arrived.
 const TIDY: Duration = Duration::from_secs(4);
-/// The pause between two samples of a queue.
-const PAUSE: Duration = Duration::from_secs(1);
 /// The prefix of the router's metrics for dropped events.
 const DROPPED: &str = "Dropped";
 
@@ -54,7 +55,7 @@ async fn put_and_take(cloud: &impl Probe, queue: QueueName, clock: &impl Clock) 
         }
         Ok(ProbeResult::Lost)
     };
-    let result = probing.await.unwrap_or_else(unknown);
+    let result = in_time(probing).await;
     let took = clock.elapsed();
     // Copies that come later than this expire with the queue's retention.
     while result == ProbeResult::Delivered && arrived < sent && clock.elapsed() < took + TIDY {
@@ -72,19 +73,30 @@ async fn put_and_take(cloud: &impl Probe, queue: QueueName, clock: &impl Clock) 
     }
 }
 
-/// Probes a cluster: invokes the router with an event for the cluster's queue, and watches whether it is received.
-pub async fn cluster(cloud: &impl Probe, scope: &Scope, cluster: ClusterName, queue: QueueName) -> Probed {
-    let probe = name();
+/// Probes a cluster: invokes the router with an event for the cluster's queue, and watches whether it is received. `turns` limits
+/// how many invocations run at once, because they take concurrency from the events of the hub.
+pub async fn cluster(
+    cloud: &impl Probe,
+    scope: &Scope,
+    turns: &Semaphore,
+    cluster: ClusterName,
+    queue: QueueName,
+) -> Probed {
     let clock = WallClock::start();
     // Invoked directly, the router answers when the probe is in the queue; by way of the bus that is unknown.
-    let event = event(json!({ "cluster": cluster.as_str(), "probe": probe }));
+    let event = event(json!({ "cluster": cluster.as_str(), "probe": name() }));
     let function = scope.router_function();
-    let result = match cloud.route_probe(&function, LIVE, &event).await {
-        Err(fault) => unknown(fault),
-        Ok(Err(message)) => ProbeResult::NotDelivered(message),
-        Ok(Ok(counts)) if counts["Delivered"] != 1 => ProbeResult::NotDelivered(reasons(&counts)),
-        Ok(Ok(_)) => watch(cloud, &queue, &probe).await.unwrap_or_else(unknown),
+    let probing = async {
+        let turn = turns.acquire().await;
+        let routed = cloud.route_probe(&function, LIVE, &event).await?;
+        drop(turn);
+        match routed {
+            Err(message) => Ok(ProbeResult::NotDelivered(message)),
+            Ok(counts) if counts["Delivered"] != 1 => Ok(ProbeResult::NotDelivered(reasons(&counts))),
+            Ok(_) => watch(cloud, &queue, &WallClock::start()).await,
+        }
     };
+    let result = in_time(probing).await;
     Probed {
         cluster: Some(cluster),
         queue,
@@ -95,30 +107,42 @@ pub async fn cluster(cloud: &impl Probe, scope: &Scope, cluster: ClusterName, qu
 }
 
 /// Watches a queue that a probe was just delivered to, until it is known whether it is read.
-async fn watch(cloud: &impl Probe, queue: &QueueName, probe: &str) -> Result<ProbeResult, Fault> {
-    let clock = WallClock::start();
-    let mut samples = Vec::new();
-    let mut blind = None;
-    loop {
-        let depth = cloud.depth(queue).await?.unwrap_or_default();
-        let mut sample = QueueSample {
-            at: clock.elapsed(),
-            depth,
-            there: None,
-        };
-        // A receive is not needed while SQS says that messages wait, except at the end, to know whether this one does.
-        if blind.is_none() && depth.in_flight == 0 && (depth.waiting == 0 || sample.at >= LONGEST) {
-            match cloud.find_probe(queue, probe).await {
-                Ok(there) => sample.there = there,
-                Err(fault) => blind = Some(fault),
-            }
+async fn watch(cloud: &impl Probe, queue: &QueueName, clock: &impl Clock) -> Result<ProbeResult, Fault> {
+    let mut looks: Vec<(Duration, Look)> = Vec::new();
+    let mut due: VecDeque<Duration> = FIRST_LOOKS.into();
+    while let Some(time) = due.pop_front() {
+        clock.sleep(time.saturating_sub(clock.elapsed())).await;
+        match cloud.look(queue).await {
+            Ok(look) => looks.push((clock.elapsed(), look)),
+            Err(denied) if looks.is_empty() => return count(cloud, queue, clock, denied).await,
+            Err(fault) => return Err(fault),
         }
-        samples.push(sample);
-        match consumer::judge(&samples) {
-            Some(result @ ProbeResult::Unknown(_)) => return Ok(blind.map_or(result, unknown)),
-            Some(result) => return Ok(result),
-            None => clock.sleep(PAUSE).await,
+        // The last look comes long enough after all of the first ones.
+        if looks.len() == 1 || looks.len() == FIRST_LOOKS.len() {
+            due.push_back(clock.elapsed() + STAYS);
         }
+        if let Some(result) = consumer::judge(&looks) {
+            return Ok(result);
+        }
+    }
+    Ok(consumer::conclude(&looks))
+}
+
+/// The same where nobody may look at the messages, or decrypt them.
+async fn count(cloud: &impl Probe, queue: &QueueName, clock: &impl Clock, denied: Fault) -> Result<ProbeResult, Fault> {
+    let mut counts = Vec::new();
+    for due in COUNTED {
+        clock.sleep(due.saturating_sub(clock.elapsed())).await;
+        counts.extend(cloud.depth(queue).await?);
+    }
+    consumer::judge_counts(&counts).ok_or(denied)
+}
+
+/// The result of a probe, within the time that all may take.
+async fn in_time(probing: impl Future<Output = Result<ProbeResult, Fault>>) -> ProbeResult {
+    match timeout(PROBE_LIMIT, probing).await {
+        Ok(result) => result.unwrap_or_else(unknown),
+        Err(_) => ProbeResult::Unknown(format!("no result within {}s", PROBE_LIMIT.as_secs())),
     }
 }
 
@@ -153,6 +177,7 @@ fn reasons(counts: &Value) -> String {
 mod tests {
     use super::fake::LateCloud;
     use super::*;
+    use crate::model::fault::FaultKind;
     use crate::model::scope::tests::scope;
 
     const fn seconds(seconds: u64) -> Duration {
@@ -184,6 +209,44 @@ mod tests {
             let probed = put_and_take(&cloud, scope().probe_queue(), &cloud).await;
             assert_eq!((probed.result, probed.sent), (verdict, sent), "{name}");
             assert_eq!(probed.took, seconds(took), "{name}");
+        }
+    }
+
+    /// S28: a look pushes messages back in the queue, so there are few.
+    #[tokio::test]
+    async fn s28_a_queue_is_looked_at_seldom() {
+        let queue = scope().probe_queue();
+        for (name, probes, result, looked) in [
+            ("a queue that is read", 0, ProbeResult::Read, &[1, 2][..]),
+            ("a queue that is not read", 1, ProbeResult::NotRead, &[1, 2, 4, 8, 46]),
+        ] {
+            let cloud = LateCloud::counts(&[], probes);
+            assert_eq!(watch(&cloud, &queue, &cloud).await.unwrap(), result, "{name}");
+            assert_eq!(*cloud.looked.lock().unwrap(), looked, "{name}");
+        }
+    }
+
+    #[tokio::test]
+    async fn where_nobody_may_look_the_counts_decide_after_a_minute() {
+        let denied = Fault {
+            kind: FaultKind::Denied {
+                principal: None,
+                resource: None,
+            },
+            action: "sqs:ReceiveMessage".to_owned(),
+            code: None,
+            message: "no".to_owned(),
+        };
+        let queue = scope().probe_queue();
+        for (counts, result) in [
+            ([1, 1, 1, 1], Ok(ProbeResult::NotRead)),
+            ([0, 0, 0, 0], Ok(ProbeResult::Read)),
+            ([0, 1, 0, 0], Err(denied.clone())),
+        ] {
+            let mut cloud = LateCloud::counts(&counts, 0);
+            cloud.denied = Some(denied.clone());
+            assert_eq!(watch(&cloud, &queue, &cloud).await, result, "{counts:?}");
+            assert_eq!(cloud.elapsed(), seconds(90));
         }
     }
 

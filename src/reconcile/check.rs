@@ -20,13 +20,12 @@ use crate::plan::finding::{self, Finding, FindingCode, Fix, Severity, Subject, T
 use crate::survey::Survey;
 
 /// The queues that are read again, of the hub and of the clusters that are checked: a message may just have arrived. What
-/// waits in the probe queue is kibus's own.
+/// waits in the probe queue is kibus's own. If clusters are `probed`, that tells more about their queues.
 #[must_use]
-pub fn queues_to_watch(survey: &Survey, target: &Target) -> Vec<QueueName> {
+pub fn queues_to_watch(survey: &Survey, target: &Target, probed: bool) -> Vec<QueueName> {
     let hub = [survey.scope.hub_queue(), survey.scope.dead_letter_queue()];
-    let queues = hub
-        .into_iter()
-        .chain(clusters::kept_by_queue(survey, target).into_keys());
+    let clusters = clusters::kept_by_queue(survey, target).into_keys();
+    let queues = hub.into_iter().chain(clusters.filter(|_| !probed));
     let waits = |queue: &QueueName| survey.depth(queue).is_some_and(|depth| depth.waiting > 0);
     queues.filter(waits).collect()
 }
@@ -133,7 +132,8 @@ fn missing(survey: &Survey, target: &Target, known: &[Finding]) -> Result<Vec<Fi
 
 fn traffic(survey: &Survey, by_queue: &BTreeMap<QueueName, ClusterName>) -> Vec<Finding> {
     let hub = survey.scope.hub_queues().into_iter();
-    let queues = hub.chain(by_queue.keys().cloned()).filter_map(|queue| {
+    let clusters = by_queue.keys().filter(|_| !survey.tried.watched).cloned();
+    let queues = hub.chain(clusters).filter_map(|queue| {
         let first = survey.depth(&queue)?;
         let later = survey.tried.later.get(&queue).into_iter().flatten();
         let samples = std::iter::once(first).chain(later.copied()).collect();
@@ -177,7 +177,7 @@ fn stale_counts(survey: &Survey, traffic: &[Finding]) -> Option<Hint> {
     let rests = |finding: &Finding| counted.contains(&finding.code);
     (!survey.tried.watched && traffic.iter().any(rests)).then(|| {
         Hint::command(
-            "SQS counts messages up to a minute late; to watch the counts for a minute:",
+            "SQS counts messages up to a minute late; to probe the clusters and watch the counts:",
             Invocation::kibus("verify --probe"),
         )
     })

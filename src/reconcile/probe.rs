@@ -25,7 +25,9 @@ impl Probed {
             ),
             ProbeResult::NotDelivered(why) => format!("the router did not deliver a probe to queue `{queue}`: {why}"),
             ProbeResult::Read => format!("Karpenter reads queue `{queue}`: probe received within {took:.1}s"),
-            ProbeResult::NotRead => format!("probe in queue `{queue}` not read after {took:.0}s"),
+            ProbeResult::NotRead => {
+                format!("Karpenter does not read queue `{queue}`: a message was still in it after {took:.0}s")
+            }
             ProbeResult::Unknown(why) if self.cluster.is_none() => {
                 format!("unknown whether the bus delivers probes: {why}")
             }

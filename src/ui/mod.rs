@@ -304,7 +304,7 @@ impl Ui {
         PlanProgress::new(self, plan)
     }
 
-    /// Writes why an operation takes long to stderr. On a terminal its live line shows it.
+    /// Writes to stderr how a long operation goes. On a terminal its live line shows it.
     pub fn slowed(&self, reason: &str) {
         if !self.moves {
             self.note(reason, &[]);

@@ -48,6 +48,7 @@ behaviors! {
     S23 2_000 "CreateQueue does not find a new dead-letter queue"
     S24 0 "a redrive policy is refused if the dead-letter queue does not allow the source"
     S27 0 "creates, updates and deletes of queues are throttled"
+    S28 0 "a receive with a visibility timeout of zero gives copies of one message"
     E1 2_000 "events pass by a new target"
     E4 1_000 "a new rule is not found"
     E6 1_500 "DeleteRule is refused right after RemoveTargets, and while the rule has targets"

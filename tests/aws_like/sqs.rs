@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::Behavior::{M2, S1, S2, S3, S4, S9, S12, S15, S22, S23, T1};
+use super::Behavior::{M2, S1, S2, S3, S4, S9, S12, S15, S22, S23, S28, T1};
 use super::call::Caller;
 use super::kms::unusable_key;
 use super::message_size;
@@ -244,6 +244,7 @@ impl Sqs {
                 self.late_attributes(at, &key, reply);
                 self.late_counts(at, key, reply);
             }
+            "ReceiveMessage" if at.is_on(S28) && at.call.json["VisibilityTimeout"] == 0 => copies(at, reply),
             _ => {}
         }
     }
@@ -314,6 +315,22 @@ impl Sqs {
         counts.newer = Some((actual, since));
         reply.set_json(&body);
     }
+}
+
+/// Fills an answer with copies of its messages, each with a receive count of its own.
+fn copies(at: &At<'_>, reply: &mut Reply) {
+    let mut body = reply.json();
+    let Some(messages) = body["Messages"].as_array_mut().filter(|messages| !messages.is_empty()) else {
+        return;
+    };
+    at.strike(S28);
+    let most = at.call.json["MaxNumberOfMessages"].as_u64().unwrap_or(1);
+    let copies = messages.iter().cycle().cloned().zip(1..=most).map(|(mut copy, count)| {
+        copy["Attributes"]["ApproximateReceiveCount"] = count.to_string().into();
+        copy
+    });
+    *messages = copies.collect();
+    reply.set_json(&body);
 }
 
 async fn exists(at: &At<'_>, queue: &str) -> bool {

@@ -40,9 +40,9 @@ async fn the_bounded_document_is_enough_and_keeps_the_router_role() {
         .await;
     let bootstrap = format!("bootstrap-hub --yes {options}");
     tokio::join!(operator.kibus(&bootstrap), attach_to_router(&iam, ROUTER_ROLE, &own));
+    operator.kibus("verify --probe").await;
     operator.kibus("add-cluster base --yes").await;
     operator.kibus("verify").await;
-    operator.kibus("verify --probe").await;
 
     let his = Iam::new(&account.sdk(&operator.keys));
     let made = [

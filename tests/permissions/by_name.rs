@@ -43,8 +43,8 @@ async fn documents_without_tag_conditions_are_enough() {
         operator.kibus("bootstrap-hub --yes --lock-queues=false"),
         attach_to_router(&iam, &role, &own)
     );
-    operator.kibus("add-cluster base --yes --no-controller-role").await;
     operator.kibus("verify --probe").await;
+    operator.kibus("add-cluster base --yes --no-controller-role").await;
 
     let keys = account.user("router").await;
     account.allow("router", "kibus-router", &router).await;

@@ -134,6 +134,7 @@ async fn each_policy_allows_its_work_and_nothing_else() {
         Document::new(router.clone()),
         "what is printed is what it has"
     );
+    operator.kibus("verify --probe").await;
     operator.kibus("add-cluster base --yes").await;
     let add = format!("add-cluster tenant-1 --yes --controller-role {generated}");
     operator.kibus(&add).await;
@@ -142,7 +143,6 @@ async fn each_policy_allows_its_work_and_nothing_else() {
     operator.kibus("status").await;
     operator.kibus("list").await;
 
-    operator.kibus("verify --probe").await;
     let keys = account.user("karpenter").await;
     let controller = operator.document("policy controller base").await;
     account.allow("karpenter", "kibus-controller", &controller).await;

@@ -47,6 +47,7 @@
 //!   `% policy denies|allows ACTION [with KEY [VALUE]|without KEY]`, `% policy alone ACTION`: and now it lacks that action,
 //!   something else does not allow it, policy `guard` denies or allows it, or IAM takes it alone only
 //! - `% clock DURATION ahead|behind`: from now on the clock of AWS is so far ahead of that of kibus, or behind
+//! - `% karpenter QUEUE`: from now on a Karpenter receives the messages of this queue, and deletes them
 //! - `% visible QUEUE`: wait until none of its messages is in flight
 //! - `% settle [QUEUE]`: wait until the hub queue or another one is empty; `% messages QUEUE`: the messages in a queue; `% take QUEUE`: the same,
 //!   counted and deleted
@@ -64,6 +65,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use tempfile::TempDir;
+use tokio::task::JoinSet;
 
 use crate::aws_like::{Behavior, Server};
 use crate::support::account::Account;
@@ -131,6 +133,7 @@ scenarios! {
     other_mappings
     partition
     policy
+    probes
     queue_locks
     redrive
     reserve_used_up
@@ -221,6 +224,8 @@ struct Scenario {
     in_full: bool,
     /// The behaviors whose words were shown.
     explained: BTreeSet<Behavior>,
+    /// What reads queues until the scenario ends.
+    karpenters: JoinSet<()>,
 }
 
 impl Scenario {
@@ -243,6 +248,7 @@ impl Scenario {
             shown: Shown::nothing_of(name),
             in_full: false,
             explained: BTreeSet::new(),
+            karpenters: JoinSet::new(),
         }
     }
 

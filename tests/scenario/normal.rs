@@ -16,7 +16,20 @@ pub(super) fn normal(text: &str, account: &str, port: u16, directory: &Path) -> 
         .replace(env!("CARGO_PKG_VERSION"), "VERSION");
     let lines = text.lines().filter(|line| !is_of_the_emulators_pace(line));
     let lines: Vec<String> = lines.map(|line| durations(&timestamps(&words(line)))).collect();
-    sorted_progress(lines).join("\n")
+    sorted_progress(last_of_probes(lines)).join("\n")
+}
+
+/// Of the lines about a running probe that follow each other, only the last, which a busy machine may write later.
+fn last_of_probes(lines: Vec<String>) -> Vec<String> {
+    let is_of_probe = |line: &String| line.starts_with("! still probing: ");
+    let mut kept: Vec<String> = Vec::new();
+    for line in lines {
+        if is_of_probe(&line) && kept.last().is_some_and(is_of_probe) {
+            kept.pop();
+        }
+        kept.push(line);
+    }
+    kept
 }
 
 /// Whether this line depends on how soon the emulator sets a function up: on a busy machine it is ready before kibus asks.
@@ -80,7 +93,9 @@ fn durations(line: &str) -> String {
     if let Some((before, took)) = line.rsplit_once(' ')
         && let Some(seconds) = took.trim_end_matches('.').strip_suffix('s')
         && seconds.parse::<u64>().is_ok()
-        && (CHANGED.iter().any(|beginning| line.starts_with(beginning)) || before.ends_with(" in"))
+        && (CHANGED.iter().any(|beginning| line.starts_with(beginning))
+            || before.ends_with(" in")
+            || before.ends_with(" after"))
     {
         return format!("{before} {}", took.replacen(seconds, "N", 1));
     }

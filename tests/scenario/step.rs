@@ -245,6 +245,16 @@ impl Scenario {
                 self.account.settle(queue).await;
                 String::new()
             }
+            ["karpenter", queue] => {
+                let (account, queue) = (self.account.clone(), (*queue).to_owned());
+                self.karpenters.spawn(async move {
+                    loop {
+                        account.take_messages(&queue).await;
+                        tokio::time::sleep(Duration::from_millis(100)).await;
+                    }
+                });
+                String::new()
+            }
             ["visible", queue] => {
                 self.account.until_visible(queue).await;
                 String::new()

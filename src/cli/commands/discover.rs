@@ -41,7 +41,7 @@ async fn examine(hubs: &Hubs<'_>, hub: &ConnectedHub) -> Result<Survey, Error> {
         let _waiting = hub
             .ui
             .spinner("messages wait: watching for a minute whether they are received");
-        survey.tried.later = counts::watch_only(&hub.cloud, &queues).await;
+        survey.tried.later = counts::watch(&hub.cloud, &queues).await;
     }
     Ok(survey)
 }

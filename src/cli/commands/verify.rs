@@ -1,6 +1,10 @@
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-use futures_util::future::{OptionFuture, join_all};
+use futures_util::future::{FutureExt, OptionFuture};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, interval_at};
 
 use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::router_file::RouterFile;
@@ -8,7 +12,7 @@ use crate::cli::{Ending, failure, stages};
 use crate::error::{Error, ErrorKind};
 use crate::model::fact::Fact;
 use crate::model::name::{ClusterName, QueueName};
-use crate::model::probe::{BUS_LIMIT, ProbeResult, Probed, RESEND};
+use crate::model::probe::{PROBE_LIMIT, ProbeResult, Probed};
 use crate::model::status::Depth;
 use crate::probe::{self, counts};
 use crate::reconcile::{
@@ -16,6 +20,9 @@ use crate::reconcile::{
 };
 use crate::survey::{Survey, Tried};
 use crate::ui::{HubReport, text};
+
+/// How often a probe says that it still runs.
+const PROGRESS: Duration = Duration::from_secs(10);
 
 /// Check the hub and its clusters for drift; change nothing.
 ///
@@ -27,8 +34,8 @@ pub(in crate::cli) struct Args {
     /// Names of EKS clusters to check, besides the hub [default: all].
     #[arg(value_name = "NAME")]
     names: Vec<ClusterName>,
-    /// Send a probe through the bus, or, with NAMEs, to each cluster, and check that it is read. Watches message counts
-    /// for a minute if messages wait.
+    /// Send a probe to each cluster, and check that Karpenter reads it; without NAMEs, also one through the bus. Takes up to
+    /// 150 seconds. A look at a queue hides its messages for a second.
     #[arg(long)]
     probe: bool,
     #[command(flatten)]
@@ -127,8 +134,7 @@ fn show(hub: &ConnectedHub, survey: &Survey, intent: &Intent) -> Result<(), Erro
         .collect();
     let clusters = match (names.len(), survey.discovered.fault()) {
         (_, Some(_)) => "clusters unknown".to_owned(),
-        (1, None) => "1 cluster".to_owned(),
-        (count, None) => format!("{count} clusters"),
+        (count, None) => counted(count),
     };
     let ConnectedHub {
         ui, heading, options, ..
@@ -145,7 +151,7 @@ fn show(hub: &ConnectedHub, survey: &Survey, intent: &Intent) -> Result<(), Erro
 
 /// Reads the queues in which messages wait again: a message that is seen once may just have arrived.
 async fn samples(hub: &ConnectedHub, survey: &Survey, target: &Target, watch: bool) -> BTreeMap<QueueName, Vec<Depth>> {
-    let queues = queues_to_watch(survey, target);
+    let queues = queues_to_watch(survey, target, watch);
     if queues.is_empty() {
         return BTreeMap::new();
     }
@@ -153,25 +159,54 @@ async fn samples(hub: &ConnectedHub, survey: &Survey, target: &Target, watch: bo
     let text = format!("messages wait: {how} whether they are received");
     let _waiting = hub.ui.spinner(&text);
     match watch {
-        true => counts::watch(&hub.cloud, &hub.scope, &queues).await,
+        true => counts::watch(&hub.cloud, &queues).await,
         false => counts::glance(&hub.cloud, &hub.scope, &queues).await,
     }
 }
 
+/// Probes the clusters, and without names of clusters the bus too. Says before how long it may take, and then how far it is.
 async fn probed(hub: &ConnectedHub, survey: &Survey, target: &Target) -> Vec<Probed> {
-    if target.others == Others::Keep {
-        let _waiting = hub.ui.spinner(&format!(
-            "waiting for a probe of the bus, sent every {}s for up to {}s: a new rule takes up to a minute",
-            RESEND.as_secs(),
-            BUS_LIMIT.as_secs()
-        ));
-        return vec![probe::bus(&hub.cloud, &hub.scope).await];
-    }
-    let _watching = hub.ui.spinner("watching the queues of clusters, for up to 90s");
-    let clusters = checked_clusters(survey, target);
+    let turns = Semaphore::new(hub.limit);
+    let mut clusters = checked_clusters(survey, target);
+    clusters.retain(|_, tags| !tags.being_deleted(survey.now));
+    let bus = (target.others == Others::Keep).then(|| probe::bus(&hub.cloud, &hub.scope).left_future());
     let probes = clusters.keys().map(|name| {
         let queue = survey.cluster_queue(name);
-        probe::cluster(&hub.cloud, &hub.scope, name.clone(), queue)
+        probe::cluster(&hub.cloud, &hub.scope, &turns, name.clone(), queue).right_future()
     });
-    join_all(probes).await
+    let mut running: FuturesUnordered<_> = bus.into_iter().chain(probes).collect();
+    let all = running.len();
+    let what = match (target.others == Others::Keep, clusters.len()) {
+        (true, 0) => "the bus".to_owned(),
+        (true, count) => format!("the bus and {}", counted(count)),
+        (false, count) => counted(count),
+    };
+    let text = format!("probing {what}, for at most {} seconds", PROBE_LIMIT.as_secs());
+    hub.ui.slowed(&text);
+    let _probing = hub.ui.spinner(&text);
+    let began = Instant::now();
+    let mut ticks = interval_at(began + PROGRESS, PROGRESS);
+    let mut probed = Vec::new();
+    loop {
+        tokio::select! {
+            next = running.next() => match next {
+                Some(one) => probed.push(one),
+                None => break,
+            },
+            _ = ticks.tick() => hub.ui.slowed(&format!(
+                "still probing: {} of {all} results missing after {}s",
+                running.len(),
+                began.elapsed().as_secs()
+            )),
+        }
+    }
+    probed.sort_by(|a, b| a.cluster.cmp(&b.cluster));
+    probed
+}
+
+fn counted(clusters: usize) -> String {
+    match clusters {
+        1 => "1 cluster".to_owned(),
+        count => format!("{count} clusters"),
+    }
 }

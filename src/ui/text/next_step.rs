@@ -44,10 +44,11 @@ pub(in crate::ui) fn next_steps(steps: &[NextStep], options: &str, style: Style)
 
 /// The setting with the name of the queue: one text for all clusters of a version.
 fn configure(controllers: &[Controller], options: &str, width: usize) -> String {
-    let check = match controllers {
-        [] => return String::new(),
-        [one] => format!("verify --probe {}", one.cluster),
-        _ => "verify".to_owned(),
+    let names: Vec<&str> = controllers.iter().map(|one| one.cluster.as_str()).collect();
+    let check = match names.len() {
+        0 => return String::new(),
+        1..=LISTED => format!("verify --probe {}", names.join(" ")),
+        _ => "verify --probe".to_owned(),
     };
     let mut text: Vec<String> = by_version(controllers)
         .into_iter()

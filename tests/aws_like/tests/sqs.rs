@@ -189,6 +189,23 @@ fn s24_a_queue_takes_the_dead_letters_of_those_that_it_allows() {
 }
 
 #[test]
+fn s28_a_receive_without_a_visibility_timeout_gives_copies() {
+    with("200000000128", "S28", async |aws| {
+        aws.create_queue("30").await;
+        let send = aws.sqs.send_message().queue_url(aws.url("q")).message_body("m");
+        send.send().await.unwrap();
+        for (hides, expected) in [(0, 10), (1, 1)] {
+            let receive = aws.sqs.receive_message().queue_url(aws.url("q"));
+            let receive = receive.max_number_of_messages(10).visibility_timeout(hides);
+            let found = receive.send().await.unwrap().messages.unwrap_or_default();
+            assert_eq!(found.len(), expected, "{hides}");
+            assert!(found.iter().all(|copy| copy.message_id() == found[0].message_id()));
+        }
+        assert_eq!(aws.proxy.like.strikes(Behavior::S28), 1);
+    });
+}
+
+#[test]
 fn s18_a_disabled_key_has_its_own_code() {
     with("200000000010", "S18", async |aws| {
         aws.create_queue("30").await;
