@@ -18,6 +18,7 @@ use crate::model::options::HubOptions;
 use crate::model::policy::{self, KeyUse};
 use crate::model::resource::ResourceId;
 use crate::model::scope::Scope;
+use crate::model::signal::PROBE_SOURCE;
 use crate::reconcile::Intent;
 use crate::ui::HubReport;
 
@@ -40,7 +41,7 @@ enum Party {
         #[arg(long = "for", value_enum, value_name = "PURPOSE",
             conflicts_with_all = ["read_only", "part", "clusters", "roles", "no_controller_role"])]
         purpose: Option<Purpose>,
-        /// Allow only what `verify` and `status` read.
+        /// Allow only what `verify` and `status` read. `verify --probe` needs more.
         #[arg(long)]
         read_only: bool,
         /// Print only this part of a document that is too long for one managed policy; attach all parts.
@@ -116,6 +117,11 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
             let known = known_for_queues(&hubs, hub, given, document).await?;
             let document = operator_policy::operator(&hub.scope, &known.options, &roles.arns(&hubs, hub).await?);
             let document = if read_only {
+                hub.ui.note(
+                    "`verify --probe` needs more than this document allows. The document without --read-only has these \
+                     statements:",
+                    &for_probes(&hub.scope),
+                );
                 operator_policy::reads(document)
             } else {
                 with_old_keys(hub, KeyUse::Receive, &known, document)
@@ -144,6 +150,17 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
         ..hub.report(&Intent::default())
     };
     stages::finish(&hubs, vec![report], Ending::Done)
+}
+
+/// What an operator needs for probes besides reads.
+fn for_probes(scope: &Scope) -> [String; 4] {
+    let (probe, router) = (scope.probe_queue(), scope.router_function());
+    [
+        format!("events:PutEvents with the source {PROBE_SOURCE}"),
+        format!("lambda:InvokeFunction on {router}, which can route any event"),
+        format!("sqs:ReceiveMessage on {probe} and the queues of clusters, and kms:Decrypt for their key"),
+        format!("sqs:DeleteMessage on {probe}"),
+    ]
 }
 
 /// The document, with a warning if it is too long for one managed policy.
