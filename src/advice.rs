@@ -40,6 +40,7 @@ fn notes(fault: &Fault) -> Vec<String> {
         }
         FaultKind::NotManaged => format!("{action}: {message}; nothing of it was changed"),
         FaultKind::Gone => format!("{action}: another process has deleted it"),
+        FaultKind::Changed => format!("{action}: another process has made a change since this command read the state"),
         FaultKind::ServiceDenied => format!("{action}: AWS denied this to Lambda, not to the caller: {message}"),
         FaultKind::UnusableKey => format!("{action}: the KMS key cannot be used: {message}"),
         FaultKind::BoundaryMissing => format!("{action}: the permissions boundary does not exist: {message}"),
@@ -107,9 +108,12 @@ fn hint(fault: &Fault, scope: &Scope) -> Option<Hint> {
         FaultKind::MalformedPolicy => {
             Hint::text("show the policy with --dry-run -v; often it names a principal or a key that does not exist")
         }
-        FaultKind::Exists | FaultKind::Gone | FaultKind::Stopped | FaultKind::NotBegun | FaultKind::Rejected => {
-            return None;
-        }
+        FaultKind::Exists
+        | FaultKind::Gone
+        | FaultKind::Changed
+        | FaultKind::Stopped
+        | FaultKind::NotBegun
+        | FaultKind::Rejected => return None,
     })
 }
 
@@ -217,6 +221,7 @@ mod tests {
         for kind in [
             FaultKind::Exists,
             FaultKind::Gone,
+            FaultKind::Changed,
             FaultKind::Stopped,
             FaultKind::NotBegun,
             FaultKind::Rejected,

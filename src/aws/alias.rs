@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 
+use aws_sdk_lambda::operation::get_alias::GetAliasOutput;
 use aws_sdk_lambda::types::{AliasRoutingConfiguration, State};
 
 use super::AwsCloud;
@@ -24,12 +25,8 @@ pub(super) async fn read(
     name: &FunctionName,
     alias: &str,
 ) -> Result<Option<(Alias, Option<VersionState>)>, Fault> {
-    let itself = async {
-        let call = cloud.lambda.get_alias().function_name(name).name(alias);
-        if_present(cloud.call("lambda:GetAlias", || call.clone().send()).await)
-    };
     let (answer, behind, versions) = tokio::try_join!(
-        itself,
+        get(cloud, name, alias),
         configuration(cloud, name, alias),
         version::published_by_kibus(cloud, name)
     )?;
@@ -50,20 +47,32 @@ pub(super) async fn read(
     });
     let configuration = behind.unwrap_or_else(function::nothing);
     let number: Option<u64> = number.parse().ok();
-    let weights = answer.routing_config.and_then(|r| r.additional_version_weights);
-    let weights = weights.unwrap_or_default().into_iter();
     let alias = Alias {
         function: name.clone(),
         name: alias.to_owned(),
         settings: published(&configuration),
         version: number,
         moves_to: None,
-        shares: weights
+        shares: weights(&answer)
+            .into_iter()
             .map(|(version, weight)| format!("version {version}: {weight}"))
             .collect(),
         versions,
+        revision: answer.revision_id,
     };
     Ok(Some((alias, state)))
+}
+
+async fn get(cloud: &AwsCloud, name: &FunctionName, alias: &str) -> Result<Option<GetAliasOutput>, Fault> {
+    let call = cloud.lambda.get_alias().function_name(name).name(alias);
+    if_present(cloud.call("lambda:GetAlias", || call.clone().send()).await)
+}
+
+/// The other versions of an alias, with their shares of the invocations.
+fn weights(answer: &GetAliasOutput) -> HashMap<String, f64> {
+    let routing = answer.routing_config();
+    let weights = routing.and_then(AliasRoutingConfiguration::additional_version_weights);
+    weights.cloned().unwrap_or_default()
 }
 
 pub(super) async fn create(cloud: &AwsCloud, alias: &Alias, waiting: Waiting<'_>) -> Result<(), Fault> {
@@ -83,10 +92,10 @@ pub(super) async fn update(
     if let Some(version) = to.moves_to {
         tested(cloud, to, version, from.version, waiting).await?;
         // Newer versions stay, so that a later upgrade can use them.
-        return point(cloud, to, version, waiting).await;
+        return point(cloud, from, version, waiting).await;
     }
     let version = published_and_tested(cloud, to, from.version, waiting).await?;
-    point(cloud, to, version, waiting).await?;
+    point(cloud, from, version, waiting).await?;
     let unused = from
         .versions
         .difference(&to.versions)
@@ -131,7 +140,8 @@ async fn tested(
     self_test::pass(cloud, (&alias.function, version), &alias.settings, &state, waiting).await
 }
 
-async fn point(cloud: &AwsCloud, alias: &Alias, version: u64, waiting: Waiting<'_>) -> Result<(), Fault> {
+/// Points the alias that was read to this version alone, unless it has changed since.
+async fn point(cloud: &AwsCloud, read: &Alias, version: u64, waiting: Waiting<'_>) -> Result<(), Fault> {
     let Alias {
         function,
         name,
@@ -140,14 +150,26 @@ async fn point(cloud: &AwsCloud, alias: &Alias, version: u64, waiting: Waiting<'
         moves_to: _, // the version, if it exists already
         shares: _,   // kibus sets none
         versions: _, // the others are deleted after the move
-    } = alias;
+        revision,
+    } = read;
     let call = cloud.lambda.update_alias().function_name(function);
     let call = call.name(name).function_version(version.to_string());
     // If the call leaves them out, the weights of other versions stay.
     let alone = AliasRoutingConfiguration::builder().set_additional_version_weights(Some(HashMap::new()));
-    let call = call.routing_config(alone.build());
-    let answer = cloud.accepted("lambda:UpdateAlias", waiting, || call.clone().send());
-    answer.await.map(drop)
+    let call = call.routing_config(alone.build()).set_revision_id(revision.clone());
+    match cloud
+        .accepted("lambda:UpdateAlias", waiting, || call.clone().send())
+        .await
+    {
+        // If the answer was lost, the SDK has repeated the call, and the first one made the change.
+        Err(fault) if fault.kind == FaultKind::Changed => {
+            let now = get(cloud, function, name).await?;
+            let moved =
+                now.is_some_and(|now| now.function_version() == Some(&version.to_string()) && weights(&now).is_empty());
+            moved.then_some(()).ok_or(fault)
+        }
+        answer => answer.map(drop),
+    }
 }
 
 /// Its versions stay until the function is deleted.

@@ -112,6 +112,8 @@ fn kind(action: &str, code: &str, message: &str) -> FaultKind {
         FaultKind::BoundaryMissing
     } else if aws_code::is_absent(code) {
         FaultKind::Gone
+    } else if aws_code::is_other_revision(code) {
+        FaultKind::Changed
     // Lambda has one code for "there is one already" and for "not now".
     } else if aws_code::is_existing(code)
         || aws_code::is_conflict(code) && action.contains(":Create") && !is_busy(message)

@@ -12,7 +12,7 @@ use super::error::{if_present, in_use, rejected};
 use super::function;
 use super::pages;
 use super::wait::Waiting;
-use crate::cloud::Fault;
+use crate::cloud::{Fault, FaultKind};
 use crate::model::name::FunctionName;
 use crate::model::resource::{Alias, Code, FunctionSettings};
 
@@ -53,13 +53,13 @@ pub(super) fn published(configuration: &FunctionConfiguration) -> FunctionSettin
 pub(super) async fn publish(cloud: &AwsCloud, alias: &Alias, waiting: Waiting<'_>) -> Result<u64, Fault> {
     let (name, planned) = (&alias.function, &alias.settings.code);
     let description = description(planned);
-    let mut version = publish_as(cloud, name, planned, &description, waiting).await?;
+    let mut version = publish_as(cloud, alias, &description, waiting).await?;
     if version.description() != Some(&description) {
         let call = cloud.lambda.update_function_configuration().function_name(name);
         let call = call.description(&description);
         let updated = cloud.accepted("lambda:UpdateFunctionConfiguration", waiting, || call.clone().send());
         updated.await?;
-        version = publish_as(cloud, name, planned, &description, waiting).await?;
+        version = publish_as(cloud, alias, &description, waiting).await?;
     }
     let number = version.version().unwrap_or_default();
     // The answer of Lambda, and not only its refusal, decides.
@@ -75,23 +75,32 @@ pub(super) async fn publish(cloud: &AwsCloud, alias: &Alias, waiting: Waiting<'_
         .map_err(|_| rejected(PUBLISH, format!("`{number}` is not a version number")))
 }
 
+/// Publishes the function as the wait for its last update found it. Lambda refuses if it has changed since.
 async fn publish_as(
     cloud: &AwsCloud,
-    name: &FunctionName,
-    planned: &Code,
+    alias: &Alias,
     description: &str,
     waiting: Waiting<'_>,
 ) -> Result<FunctionConfiguration, Fault> {
-    function::ready(cloud, name, None, waiting).await?;
-    let call = cloud
-        .lambda
-        .publish_version()
-        .function_name(name)
-        .description(description);
+    let name = &alias.function;
+    // The revision of an update changes once more when Lambda has finished it.
+    let updated = function::ready(cloud, name, None, waiting).await?;
+    let call = cloud.lambda.publish_version().function_name(name);
+    let call = call.description(description).set_revision_id(updated.revision_id);
     // Lambda refuses if the function has other code (Lambda API reference, `PublishVersion`).
-    let call = call.code_sha256(function::base64_of(&planned.sha256));
-    let published = cloud.accepted(PUBLISH, waiting, || call.clone().send()).await?;
-    function::ready(cloud, name, published.version(), waiting).await
+    let call = call.code_sha256(function::base64_of(&alias.settings.code.sha256));
+    let number = match cloud.accepted(PUBLISH, waiting, || call.clone().send()).await {
+        // If the answer was lost, the SDK has repeated the call, and the first one published the latest version.
+        Err(fault) if fault.kind == FaultKind::Changed => {
+            let latest = all(cloud, name).await?.into_iter();
+            let latest = latest.filter_map(|version| Some((version.version()?.parse::<u64>().ok()?, version)));
+            let latest = latest.max_by_key(|(number, _)| *number);
+            let published = latest.filter(|(_, version)| published(version) == alias.settings);
+            Some(published.ok_or(fault)?.0.to_string())
+        }
+        answer => answer?.version,
+    };
+    function::ready(cloud, name, number.as_deref(), waiting).await
 }
 
 /// Every version of a function, whoever published it, and `$LATEST`; none if there is no such function.

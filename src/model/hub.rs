@@ -114,6 +114,7 @@ impl Hub {
                 moves_to: None,
                 shares: BTreeSet::new(),
                 versions: BTreeSet::new(),
+                revision: None,
             }),
             Resource::EventSourceMapping(EventSourceMapping {
                 queue: self.scope.hub_queue(),

@@ -81,6 +81,8 @@ questions! {
         | "ResourceAlreadyExistsException" | "ParameterAlreadyExists";
     /// Whether the resource's state does not allow the call. Lambda also says so of a resource that exists.
     is_conflict: "ResourceConflictException" | "ConflictException";
+    /// Whether the resource is not the revision that the call names.
+    is_other_revision: "PreconditionFailedException";
     /// Whether a quota is used up.
     is_limit:
         "LimitExceeded" | "LimitExceededException" | "OverLimit" | "CodeStorageExceededException"

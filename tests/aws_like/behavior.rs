@@ -66,6 +66,7 @@ behaviors! {
     L18 1_500 "the first invocations with a new role are denied, with variables by KMS"
     L19 0 "the variables of a function are lost with the role that they were sealed for"
     L21 0 "the control plane of Lambda is throttled"
+    L22 0 "a change with another revision than the latest is refused, and each update has a new one when it is finished"
     M1 1_500 "an event source mapping is Creating, Updating or Deleting"
     M2 1_500 "an event source mapping is refused on a queue that is new or absent"
     M5 0 "an event source mapping of SQS has no LastProcessingResult"

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::Behavior::{L1, L2, L4, L5, L6, L7, L10, L12, L14, L17, L18, L19};
+use super::Behavior::{L1, L2, L4, L5, L6, L7, L10, L12, L14, L17, L18, L19, L22};
 use super::iam::role_id;
 use super::reply::Reply;
 use super::{At, Moments};
@@ -57,9 +57,13 @@ impl Lambda {
                 None => other_code(at, name).await,
                 busy => busy,
             },
-            ("PUT", ["functions", name, "aliases", alias]) if at.is_on(L12) => {
-                self.remember_weights(at, name, alias).await;
-                None
+            ("PUT", ["functions", name, "aliases", alias]) => {
+                let before = at.get_lambda(&format!("functions/{name}/aliases/{alias}")).await.json();
+                let refused = other_revision(at, &before);
+                if refused.is_none() {
+                    self.remember_weights(at, name, alias, &before);
+                }
+                refused
             }
             ("POST", ["functions", name, "invocations"]) => self.invoke(at, name).await,
             _ => None,
@@ -198,7 +202,10 @@ impl Lambda {
             ("PUT", ["functions", name, "configuration" | "code"]) => {
                 self.updated.note(at.call.key(name));
                 at.begin(&[L5, L6]);
-                self.configured(at, &reply.json()).await;
+                let mut body = reply.json();
+                self.configured(at, &body).await;
+                unfinished(at, &mut body);
+                reply.set_json(&body);
             }
             ("DELETE", ["functions", name]) if at.call.text("Qualifier").is_none() => {
                 self.deleted.note(at.call.key(name));
@@ -212,10 +219,9 @@ impl Lambda {
     }
 
     /// Notes the weights of an alias that this call may clear.
-    async fn remember_weights(&self, at: &At<'_>, name: &str, alias: &str) {
-        let before = at.get_lambda(&format!("functions/{name}/aliases/{alias}")).await.json();
+    fn remember_weights(&self, at: &At<'_>, name: &str, alias: &str, before: &Value) {
         let weights = &before["RoutingConfig"]["AdditionalVersionWeights"];
-        if weights.as_object().is_some_and(|weights| !weights.is_empty()) {
+        if at.is_on(L12) && weights.as_object().is_some_and(|weights| !weights.is_empty()) {
             at.begin(&[L12]);
             let key = at.call.key(&format!("{name}:{alias}"));
             let cleared = (before["RoutingConfig"].clone(), Instant::now());
@@ -288,7 +294,16 @@ impl Lambda {
         } else {
             return;
         }
+        unfinished(at, configuration);
         reply.set_json(&body);
+    }
+}
+
+/// The revision of a function before its creation or its update is finished.
+fn unfinished(at: &At<'_>, configuration: &mut Value) {
+    if at.is_on(L22) {
+        let last = configuration["RevisionId"].as_str().unwrap_or_default();
+        configuration["RevisionId"] = json!(last.chars().rev().collect::<String>());
     }
 }
 
@@ -309,15 +324,32 @@ fn arn(at: &At<'_>, name: &str) -> String {
     format!("arn:aws:lambda:{}:{}:function:{name}", at.call.region, at.call.account)
 }
 
-/// The refusal to publish other code than the call names.
+/// The refusal to publish other code or another revision than the call names.
 async fn other_code(at: &At<'_>, name: &str) -> Option<Reply> {
-    let named = at.call.text("CodeSha256").filter(|_| at.is_on(L10))?;
     let function = at.get_lambda(&format!("functions/{name}")).await.json();
-    let current = function["Configuration"]["CodeSha256"].as_str().unwrap_or_default();
-    (named != current).then(|| {
-        at.strike(L10);
-        let message = format!("CodeSHA256 ({named}) is different from current CodeSHA256 in $LATEST ({current}). Please try again with the CodeSHA256 in $LATEST.");
-        Reply::error(400, "InvalidParameterValueException", &message)
+    let function = &function["Configuration"];
+    let current = function["CodeSha256"].as_str().unwrap_or_default();
+    let named = at
+        .call
+        .text("CodeSha256")
+        .filter(|named| *named != current && at.is_on(L10));
+    let Some(named) = named else {
+        return other_revision(at, function);
+    };
+    at.strike(L10);
+    let message = format!(
+        "CodeSHA256 ({named}) is different from current CodeSHA256 in $LATEST ({current}). Please try again with the CodeSHA256 in $LATEST."
+    );
+    Some(Reply::error(400, "InvalidParameterValueException", &message))
+}
+
+/// The refusal to change another revision than the call names.
+fn other_revision(at: &At<'_>, latest: &Value) -> Option<Reply> {
+    let named = at.call.text("RevisionId")?;
+    (at.is_on(L22) && latest["RevisionId"] != named).then(|| {
+        at.strike(L22);
+        let message = "The Revision Id provided does not match the latest Revision Id. Call the GetFunction/GetAlias API to retrieve the latest Revision Id";
+        Reply::error(412, "PreconditionFailedException", message)
     })
 }
 

@@ -139,6 +139,7 @@ scenarios! {
     reserve_used_up
     retagged
     retagged_clusters
+    revisions
     router_binaries
     self_test
     settings

@@ -48,7 +48,7 @@ fn failed_change(hub: &ConnectedHub, change: &Change, fault: &Fault, outcome: &O
     error.progress = Some(progress);
     let when = match fault.kind {
         FaultKind::Denied { .. } => "with the permission, run again:",
-        FaultKind::Exists | FaultKind::NotManaged | FaultKind::Gone => {
+        FaultKind::Exists | FaultKind::NotManaged | FaultKind::Gone | FaultKind::Changed => {
             "the plan is out of date; to make a new one, run again:"
         }
         _ => "to continue, run again:",

@@ -48,6 +48,8 @@ pub enum FaultKind {
     NotManaged,
     /// The resource is missing, though it existed when it was read.
     Gone,
+    /// The resource has changed since it was read, and AWS made no change on top of that.
+    Changed,
     /// AWS denied Lambda what it does with the function's role. No permission of the caller is missing.
     ServiceDenied,
     /// The KMS key behind a resource cannot be used, or does not exist.

@@ -37,6 +37,8 @@ pub struct Alias {
     pub shares: BTreeSet<String>,
     /// The existing versions that kibus published.
     pub versions: BTreeSet<u64>,
+    /// The revision that was read. Lambda makes a new one with each change.
+    pub revision: Option<String>,
 }
 
 impl Alias {
@@ -75,6 +77,7 @@ impl Alias {
             moves_to,
             shares,
             versions: _, // a plan that moves the alias decides on them
+            revision: _, // each change has its own
         } = self;
         let mut fields = settings.fields();
         fields.push(field(AliasField::Shares, shares.clone()));

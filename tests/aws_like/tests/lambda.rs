@@ -133,6 +133,41 @@ fn l14_a_deleted_function_keeps_its_name_for_a_while() {
 }
 
 #[test]
+fn l22_a_change_names_the_latest_revision() {
+    with("200000000053", "held L5 L22", async |aws| {
+        aws.create_role().await;
+        aws.create_function("arn:aws:iam::200000000053:role/r", false).await;
+        let revision = async || {
+            let call = aws.lambda.get_function_configuration().function_name("f");
+            call.send().await.unwrap().revision_id.unwrap()
+        };
+        let publish = async |revision: &str| {
+            let call = aws.lambda.publish_version().function_name("f");
+            said(call.revision_id(revision).send().await)
+        };
+        let pending = revision().await;
+        assert_eq!(publish(&pending).await, "PreconditionFailedException", "Pending");
+        aws.proxy.like.settle().await;
+        let created = revision().await;
+        let update = aws.lambda.update_function_configuration().function_name("f");
+        let updating = update.timeout(5).send().await.unwrap().revision_id.unwrap();
+        assert_eq!(publish(&created).await, "PreconditionFailedException", "the one before");
+        aws.proxy.like.settle().await;
+        assert_eq!(publish(&updating).await, "PreconditionFailedException", "InProgress");
+        assert_eq!(publish(&revision().await).await, "ok");
+        let create = aws.lambda.create_alias().function_name("f").name("a");
+        let alias = create.function_version("1").send().await.unwrap().revision_id.unwrap();
+        let describe = async |revision: &str| {
+            let call = aws.lambda.update_alias().function_name("f").name("a").description("d");
+            said(call.revision_id(revision).send().await)
+        };
+        assert_eq!(describe(&alias).await, "ok");
+        assert_eq!(describe(&alias).await, "PreconditionFailedException");
+        assert_eq!(aws.proxy.like.strikes(Behavior::L22), 4);
+    });
+}
+
+#[test]
 fn m1_m2_m7_m10_and_m14_a_mapping_is_in_transition() {
     with("200000000016", "M1 M2 M7 M10 M14", async |aws| {
         aws.create_role().await;
