@@ -1,6 +1,8 @@
 //! Drift: changes by others are found and fixed, and resources of others are not changed.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use aws_sdk_eventbridge::types::SqsParameters;
 use aws_sdk_lambda::primitives::Blob;
@@ -21,6 +23,7 @@ use kibus::plan::{Op, diff};
 
 use crate::aws_like::Proxy;
 use crate::support::emulator::{Emulator, Kind};
+use crate::support::proxy::{Port, forward};
 use crate::support::workbench::{ARCHIVES, Bench, sha256};
 
 async fn hub_on_ministack() -> (Emulator, Bench, Desired) {
@@ -238,6 +241,35 @@ async fn l10_only_the_planned_code_is_published() {
         let numbers: Vec<_> = listed.versions().iter().filter_map(|one| one.version()).collect();
         assert_eq!(numbers, versions, "{ids}");
     }
+}
+
+/// The alias and the permissions to invoke the function are two questions of one survey.
+#[tokio::test]
+async fn versions_are_listed_once_for_the_alias_and_the_permissions() {
+    let (emulator, bench, _) = hub_on_ministack().await;
+    let (_, port) = emulator.endpoint.rsplit_once(':').unwrap();
+    let port: u16 = port.parse().unwrap();
+    let lists = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&lists);
+    let url = Port::open().await.serve(move |request| {
+        let is_list = request.method() == "GET" && request.uri().path().ends_with("/versions");
+        counted.fetch_add(usize::from(is_list), Ordering::Relaxed);
+        forward(port, request)
+    });
+    let connect = Connect {
+        endpoint_url: Some(url),
+        ..emulator.connect()
+    };
+    let cloud = AwsCloud::new(&connect.connect().await.unwrap(), bench.scope.bus.clone());
+    let function = bench.scope.router_function();
+    let id = ResourceId::Alias(function.clone(), LIVE.to_owned());
+    let (alias, permissions) = tokio::join!(cloud.read(&id), cloud.function_permissions(&function));
+    assert_eq!(
+        alias.unwrap().unwrap().as_alias().unwrap().versions,
+        BTreeSet::from([1])
+    );
+    assert_eq!(permissions, Ok(BTreeSet::new()));
+    assert_eq!(lists.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test]

@@ -83,6 +83,7 @@ pub struct AwsCloud {
     bounded: role::Bounded,
     roles_denied: role_details::Denied,
     known_absent: still_absent::KnownAbsent,
+    last_versions: version::LastList,
     pace: Arc<Pace>,
     stop: Option<watch::Receiver<bool>>,
     /// Whether AWS has executed a call of the current write.
@@ -133,6 +134,7 @@ impl AwsCloud {
             bounded: role::Bounded::default(),
             roles_denied: role_details::Denied::default(),
             known_absent: still_absent::KnownAbsent::default(),
+            last_versions: version::LastList::default(),
             pace: Arc::clone(&session.pace),
             stop: None,
             has_written: Arc::default(),

@@ -4,8 +4,11 @@
 //! code, and Lambda reports the hash of the code that it has.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use aws_sdk_lambda::types::FunctionConfiguration;
+use tokio::sync::Mutex;
 
 use super::AwsCloud;
 use super::error::{if_present, in_use, rejected};
@@ -89,6 +92,7 @@ async fn publish_as(
     let call = call.description(description).set_revision_id(updated.revision_id);
     // Lambda refuses if the function has other code (Lambda API reference, `PublishVersion`).
     let call = call.code_sha256(function::base64_of(&alias.settings.code.sha256));
+    cloud.last_versions.0.lock().await.take();
     let number = match cloud.accepted(PUBLISH, waiting, || call.clone().send()).await {
         // If the answer was lost, the SDK has repeated the call, and the first one published the latest version.
         Err(fault) if fault.kind == FaultKind::Changed => {
@@ -103,15 +107,38 @@ async fn publish_as(
     function::ready(cloud, name, number.as_deref(), waiting).await
 }
 
-/// Every version of a function, whoever published it, and `$LATEST`; none if there is no such function.
+/// The last list of the versions of the router, which one more read uses: two questions of a survey need it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LastList(Arc<Mutex<Option<List>>>);
+
+#[derive(Debug)]
+struct List {
+    at: Instant,
+    versions: Vec<FunctionConfiguration>,
+}
+
+/// How long a list may be used again.
+const COUNTS: Duration = Duration::from_secs(5);
+
+/// Every version of the router, whoever published it, and `$LATEST`; none if there is no such function.
 pub(super) async fn all(cloud: &AwsCloud, name: &FunctionName) -> Result<Vec<FunctionConfiguration>, Fault> {
+    // Of two reads at once, the second one waits for the list of the first.
+    let mut last = cloud.last_versions.0.lock().await;
+    if let Some(list) = last.take().filter(|list| list.at.elapsed() < COUNTS) {
+        return Ok(list.versions);
+    }
     let call = cloud.lambda.list_versions_by_function().function_name(name);
     let page = |marker| {
         let call = call.clone().set_marker(marker);
         async { call.send().await.map(|page| (page.versions, page.next_marker)) }
     };
     let versions = pages::all(cloud, "lambda:ListVersionsByFunction", page).await;
-    Ok(if_present(versions)?.unwrap_or_default())
+    let versions = if_present(versions)?.unwrap_or_default();
+    *last = Some(List {
+        at: Instant::now(),
+        versions: versions.clone(),
+    });
+    Ok(versions)
 }
 
 /// The existing versions that kibus published: their description says which code they have, and they have it.
@@ -128,6 +155,7 @@ pub(super) async fn delete(
     name: &FunctionName,
     numbers: impl Iterator<Item = &u64>,
 ) -> Result<(), Fault> {
+    cloud.last_versions.0.lock().await.take();
     for number in numbers {
         let call = cloud.lambda.delete_function().function_name(name);
         let call = call.qualifier(number.to_string());
