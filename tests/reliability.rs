@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 const TABLES: [(char, u32); 12] = [
     ('S', 30),
     ('E', 13),
-    ('L', 21),
+    ('L', 22),
     ('M', 14),
     ('I', 14),
     ('G', 6),

@@ -29,6 +29,11 @@ const CURRENT_KEY: &str = "KibusUseKey";
 const OLD_KEYS: &str = "KibusUseOldKeys";
 
 /// How a principal uses a customer key, through SQS only.
+/// What a test of a customer key cannot show. SQS keeps a data key for `KmsDataKeyReusePeriodSeconds`, which kibus leaves at
+/// its default of 300 (SQS API reference, `SetQueueAttributes`).
+pub const KEPT_DATA_KEY: &str =
+    "SQS keeps a data key for five minutes, and sends may succeed with it until then, so check again after that";
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyUse {
     /// To receive messages: a controller, and an operator.

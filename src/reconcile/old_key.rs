@@ -40,7 +40,7 @@ pub(super) fn warnings(survey: &Survey, settings: &Settings) -> Vec<Hint> {
     let warning = |(key, until): (&KmsKey, &Until)| match until.0 > survey.now {
         true => Hint::text(format!(
             "old key `{key}` is still allowed for the router and the controllers: messages may be encrypted with it until \
-             {}, and bootstrap-hub removes it after that. To stop its use now, disable it in KMS",
+             {}, and bootstrap-hub removes it after that. To stop its use within five minutes, disable it in KMS",
             String::from(*until)
         )),
         false => Hint::command(

@@ -9,6 +9,7 @@ use crate::iam::grants::other_senders;
 use crate::model::duration::duration_text;
 use crate::model::fault::Fault;
 use crate::model::name::RoleName;
+use crate::model::policy::KEPT_DATA_KEY;
 use crate::model::resource::{QueueField, Resource};
 use crate::plan::finding;
 use crate::plan::{Action, Change};
@@ -154,9 +155,21 @@ fn key_of_the_queues(case: &Case<'_>) -> Vec<Hint> {
         Hint::command(text, key::statement(&survey.scope))
     });
     let is_new = case.before.as_ref().and_then(|before| before.options.key()) != new;
+    let replaces = is_new && new.is_some() && case.before.is_some();
+    let changed = replaces.then(|| {
+        Hint::command(
+            format!("a check right after this change of the key proves nothing: {KEPT_DATA_KEY}:"),
+            Invocation::kibus("verify --probe"),
+        )
+    });
     let unclear = check.unclear.filter(|_| is_new);
     let without_role = key::without_role(survey, &case.after.options);
-    blocks.into_iter().chain(unclear).chain(without_role).collect()
+    blocks
+        .into_iter()
+        .chain(unclear)
+        .chain(without_role)
+        .chain(changed)
+        .collect()
 }
 
 /// Applies to clusters that are removed and do not exist.

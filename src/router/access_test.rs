@@ -9,6 +9,7 @@ pub(super) use calls::refusal;
 
 use super::clock::{Backoff, Clock};
 use crate::model::name::QueueName;
+use crate::model::policy::KEPT_DATA_KEY;
 use crate::model::scope::Scope;
 use crate::model::self_test::message;
 use crate::model::tags::{CLUSTER, Tags};
@@ -120,7 +121,7 @@ fn send_text(scope: &Scope, queue: &QueueName, error: &CallError, tags: Option<&
             true => "; check statement KibusUseKey of the router's policy, and the key's policy",
             false => "",
         };
-        format!("{call} failed, because the queue's KMS key {state}{advice}")
+        format!("{call} failed, because the queue's KMS key {state}{advice}; {KEPT_DATA_KEY}")
     } else if aws_code::is_absent(code) {
         format!("{call} failed, because the queue does not exist")
     } else if aws_code::is_denied(code) {

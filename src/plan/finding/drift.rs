@@ -129,6 +129,7 @@ pub fn key(scope: &Scope, key: &KmsKey, policy: Option<&LetsIn>) -> Option<Findi
         "add this statement to its policy, or use another key: {}",
         policy::key_statement(scope).compact()
     );
+    let message = format!("{message}; {}", policy::KEPT_DATA_KEY);
     let subject = Subject::Other(format!("key {key}"));
     Some(Finding::new(FindingCode::KeyBlocksEventBridge, subject, message).fixed_by(Fix::Advice(Hint::text(advice))))
 }

@@ -115,18 +115,21 @@ async fn a_refused_send_names_the_statement_the_tags_or_the_key() {
         (
             "KMS.DisabledException",
             tagged.clone(),
-            "failed, because the queue's KMS key is disabled: KMS.DisabledException (said)",
+            "failed, because the queue's KMS key is disabled; SQS keeps a data key for five minutes, and sends may succeed \
+             with it until then, so check again after that: KMS.DisabledException (said)",
         ),
         (
             "KMS.NotFoundException",
             tagged.clone(),
-            "failed, because the queue's KMS key does not exist: KMS.NotFoundException (said)",
+            "failed, because the queue's KMS key does not exist; SQS keeps a data key for five minutes, and sends may \
+             succeed with it until then, so check again after that: KMS.NotFoundException (said)",
         ),
         (
             "KMS.AccessDeniedException",
             tagged.clone(),
             "failed, because the queue's KMS key denies kms:GenerateDataKey or kms:Decrypt; check statement KibusUseKey \
-             of the router's policy, and the key's policy: KMS.AccessDeniedException (said)",
+             of the router's policy, and the key's policy; SQS keeps a data key for five minutes, and sends may succeed \
+             with it until then, so check again after that: KMS.AccessDeniedException (said)",
         ),
         (
             "InvalidMessageContents",
