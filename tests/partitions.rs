@@ -120,7 +120,6 @@ fn every_arn_is_in_the_callers_partition() {
                 ..text::Style::default()
             },
         );
-        let prefix = hub::default_queue_prefix();
         let queue = scope.hub_queue();
         let boundary = format!("arn:{partition}:iam::{}:policy/b", scope.account).parse().ok();
         let bounded = HubOptions {
@@ -142,10 +141,7 @@ fn every_arn_is_in_the_callers_partition() {
                 "the operator's policy, for named roles",
                 document(operator_policy::operator(&scope, &HubOptions::default(), &roles)),
             ),
-            (
-                "the router's policy",
-                document(policy::router(&scope, &prefix, key(&options))),
-            ),
+            ("the router's policy", document(policy::router(&scope, &options))),
             (
                 "a controller's policy",
                 document(policy::controller(&scope, &queue, key(&options))),

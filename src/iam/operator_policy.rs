@@ -52,7 +52,7 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
     let hub = scope.queue_arn(&scope.hub_queue());
     // One pattern for the hub queue and its dead-letter queue is shorter. It has queues of other buses too, so it needs
     // conditions on tags.
-    let mut queues = match scope.region.has_queue_tag_conditions() {
+    let mut queues = match options.tag_conditions(&scope.region) {
         true => vec![format!("{hub}*")],
         false => vec![hub, scope.queue_arn(&scope.dead_letter_queue())],
     };
@@ -106,7 +106,7 @@ pub fn operator(scope: &Scope, options: &HubOptions, controller_roles: &BTreeSet
         let bounded = include_str!("../../templates/policies/operator-bounded-role.json");
         replace_statements(&mut policy, &["KibusRouterRole"], &template::fill(bounded, &values));
     }
-    if !scope.region.has_queue_tag_conditions() {
+    if !options.tag_conditions(&scope.region) {
         let by_name = include_str!("../../templates/policies/operator-without-tag-conditions.json");
         let by_tags = ["KibusFindProbe", "KibusMakeQueues", "KibusChangeQueues"];
         replace_statements(&mut policy, &by_tags, &template::fill(by_name, &values));

@@ -71,7 +71,7 @@ impl Hub {
     #[must_use]
     pub fn desired(&self) -> Desired {
         let settings = self.function_settings();
-        let policy = policy::router(&self.scope, &self.options().queue_prefix(), self.options().key());
+        let policy = policy::router(&self.scope, self.options());
         let mut desired: Desired = [
             Resource::Parameter(Parameter {
                 name: self.scope.settings_parameter(),

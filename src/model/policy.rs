@@ -11,7 +11,8 @@ use serde_json::Value;
 use super::document::template;
 use super::document::{Document, texts};
 use super::karpenter::ASKS_EC2;
-use super::name::{KmsKey, QueueName, QueuePrefix};
+use super::name::{KmsKey, QueueName};
+use super::options::HubOptions;
 use super::scope::Scope;
 use super::simulation::{Call, Simulation};
 
@@ -28,12 +29,12 @@ const CURRENT_KEY: &str = "KibusUseKey";
 /// counts as the key of the queues.
 const OLD_KEYS: &str = "KibusUseOldKeys";
 
-/// How a principal uses a customer key, through SQS only.
 /// What a test of a customer key cannot show. SQS keeps a data key for `KmsDataKeyReusePeriodSeconds`, which kibus leaves at
 /// its default of 300 (SQS API reference, `SetQueueAttributes`).
 pub const KEPT_DATA_KEY: &str =
     "SQS keeps a data key for five minutes, and sends may succeed with it until then, so check again after that";
 
+/// How a principal uses a customer key, through SQS only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyUse {
     /// To receive messages: a controller, and an operator.
@@ -48,42 +49,38 @@ pub fn router_trust() -> Document {
     template::fill(include_str!("../../templates/policies/router-trust.json"), &[])
 }
 
-/// The policy of the router, which sends to queues with this prefix. Where SQS has tag conditions, a queue needs the tags
-/// of a cluster of this bus too. Where it has none, a prefix that the hub's own queues have must not open them: their
-/// messages would come back to the router.
+/// The policy of the router, which sends to queues with the prefix. With tag conditions, a queue needs the tags of a cluster
+/// of this bus too. Without them, a prefix that the hub's own queues have must not open them: their messages would come back
+/// to the router.
 #[must_use]
-pub fn router(scope: &Scope, prefix: &QueuePrefix, key: Option<&KmsKey>) -> Document {
+pub fn router(scope: &Scope, options: &HubOptions) -> Document {
     let values = [
         ("hub_queue_arn", scope.queue_arn(&scope.hub_queue()).into()),
         (
             "dead_letter_queue_arn",
             scope.queue_arn(&scope.dead_letter_queue()).into(),
         ),
-        ("cluster_queue_arns", scope.cluster_queue_arns(prefix).to_vec().into()),
+        (
+            "cluster_queue_arns",
+            scope.cluster_queue_arns(&options.queue_prefix()).to_vec().into(),
+        ),
         ("bus", scope.bus.as_str().into()),
         ("log_group_arn", scope.log_group_arn(&scope.router_log_group()).into()),
     ];
     let mut policy = template::fill(include_str!("../../templates/policies/router.json"), &values);
-    if !scope.region.has_queue_tag_conditions() {
+    if !options.tag_conditions(&scope.region) {
         let by_name = include_str!("../../templates/policies/router-without-tag-conditions.json");
         replace_statements(&mut policy, &[SENDS], &template::fill(by_name, &values));
     }
-    with_key(policy, KeyUse::Route, scope, key)
+    with_key(policy, KeyUse::Route, scope, options.key())
 }
 
-/// The prefix of the cluster queues that a policy of the router names; `None` if it names none as [`router`] does.
+/// Whether a policy of the router requires tags on the queues that it sends to; `None` if it has no statement for them.
 #[must_use]
-pub fn router_prefix(scope: &Scope, policy: &Document) -> Option<QueuePrefix> {
+pub fn requires_tags(policy: &Document) -> Option<bool> {
     let statements = policy.statements();
     let sends = statements.iter().find(|statement| statement["Sid"] == SENDS)?;
-    let arns = texts(sends.get("Resource"));
-    let (pattern, probe) = match *arns.as_slice() {
-        [a, b] if a.ends_with('*') => (a, b),
-        [a, b] => (b, a),
-        _ => return None,
-    };
-    let prefix: QueuePrefix = pattern.rsplit(':').next()?.strip_suffix('*')?.parse().ok()?;
-    (scope.cluster_queue_arns(&prefix) == [pattern, probe]).then_some(prefix)
+    Some(sends.get("Condition").is_some())
 }
 
 /// The policy of a Karpenter controller: it reads its own queue.

@@ -43,8 +43,8 @@ pub enum Refusal {
     PrefixInUse { clusters: BTreeSet<ClusterName> },
     /// In this Region only the prefix tells the queues of the bus from other queues.
     #[error(
-        "the queue prefix cannot be empty in {0}: SQS has no tag conditions there, so the policies would cover every queue \
-         of the account"
+        "the queue prefix cannot be empty in {0}: without tag conditions for SQS, the policies would cover every queue of the \
+         account"
     )]
     EmptyPrefix(Region),
     /// Another bus of kibus serves a cluster whose queue would have this name.

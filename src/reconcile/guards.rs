@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::target::HubTarget;
 use super::{Case, Request, adoption, clusters, hub, key, role_search, router_code};
-use crate::model::name::{ClusterName, KmsKey, QueuePrefix};
+use crate::model::name::{ClusterName, KmsKey};
+use crate::model::options::HubOptions;
 use crate::model::scope::Scope;
 use crate::model::settings::LONGEST;
 use crate::plan::{self, Refusal};
@@ -36,16 +37,16 @@ pub(super) fn of_plan(case: &Case<'_>) -> Vec<Refusal> {
 
 /// Applies if the hub's policies are planned.
 fn empty_prefix(request: &Request<'_>) -> Vec<Refusal> {
-    let planned = request.target.plans_hub().then(|| request.after.options.queue_prefix());
-    let refused = planned.and_then(|prefix| unnamed_queues(&request.survey.scope, &prefix));
+    let planned = request.target.plans_hub().then_some(&request.after.options);
+    let refused = planned.and_then(|options| unnamed_queues(&request.survey.scope, options));
     refused.into_iter().collect()
 }
 
-/// Refuses an empty prefix where SQS has no tag conditions: policies can name queues only by their prefix there, and would
-/// open every queue of the account.
+/// Refuses an empty prefix without tag conditions: then the policies name queues only by their prefix, and would open every
+/// queue of the account.
 #[must_use]
-pub fn unnamed_queues(scope: &Scope, prefix: &QueuePrefix) -> Option<Refusal> {
-    let refused = prefix.as_str().is_empty() && !scope.region.has_queue_tag_conditions();
+pub fn unnamed_queues(scope: &Scope, options: &HubOptions) -> Option<Refusal> {
+    let refused = options.queue_prefix().as_str().is_empty() && !options.tag_conditions(&scope.region);
     refused.then(|| Refusal::EmptyPrefix(scope.region.clone()))
 }
 
@@ -246,12 +247,15 @@ mod tests {
 
     #[test]
     fn the_prefix_is_empty_only_where_tags_tell_queues_apart() {
-        for (region, after, taken) in [
-            ("us-west-2", "", true),
-            ("eu-south-1", "", true),
-            ("eu-south-2", "", false),
-            ("ap-south-2", "", false),
-            ("eu-south-2", "karpenter-", true),
+        for (region, after, given, taken) in [
+            ("us-west-2", "", None, true),
+            ("eu-south-1", "", None, true),
+            ("eu-south-1", "", Some(false), false),
+            ("eu-south-1", "karpenter-", Some(false), true),
+            ("eu-south-2", "", None, false),
+            ("ap-south-2", "", None, false),
+            ("ap-south-2", "", Some(true), true),
+            ("eu-south-2", "karpenter-", None, true),
         ] {
             let target = Target::bootstrap(HubSetting {
                 options: HubOptions::default(),
@@ -261,8 +265,12 @@ mod tests {
                 restore_settings: false,
             });
             let survey = Survey::new(scope_in("aws", region));
-            let refused = refusals(&survey, &target, None, prefix(Some(after)));
-            assert_eq!(refused.is_empty(), taken, "{region} `{after}`");
+            let options = HubOptions {
+                tag_conditions: given,
+                ..prefix(Some(after))
+            };
+            let refused = refusals(&survey, &target, None, options);
+            assert_eq!(refused.is_empty(), taken, "{region} `{after}` {given:?}");
         }
     }
 

@@ -8,6 +8,7 @@ use super::{ArchiveNeed, Blocked, live_version, old_key, router_code};
 use crate::model::hub::{Hub, default_queue_prefix};
 use crate::model::inventory::{Desired, Observed};
 use crate::model::options::{HubOptions, OrNone, UserTags};
+use crate::model::policy;
 use crate::model::queue_policy::is_locked;
 use crate::model::resource::{Architecture, Parameter, Resource, ResourceId};
 use crate::model::router_handler::RouterHandler;
@@ -71,6 +72,7 @@ fn live_options(survey: &Survey) -> HubOptions {
     let (scope, live, default) = (&survey.scope, &survey.observed, HubOptions::default());
     let queue = live.queue(scope.hub_queue());
     let role = live.role(scope.router_role());
+    let router_policy = live.role_policy(scope.router_role(), scope.router_policy());
     let function = live.function(scope.router_function());
     let log_group = live.log_group(scope.router_log_group());
     let is_of_user = |key: &String| !key.starts_with(NAMESPACE) && !key.starts_with("aws:");
@@ -112,6 +114,9 @@ fn live_options(survey: &Survey) -> HubOptions {
         lock_queues: queue
             .is_some_and(|queue| !queue.policy.as_ref().is_some_and(is_locked))
             .then_some(false),
+        tag_conditions: router_policy
+            .and_then(|policy| policy::requires_tags(&policy.document))
+            .filter(|required| *required != default.tag_conditions(&scope.region)),
     }
 }
 

@@ -138,7 +138,8 @@ fn send_text(scope: &Scope, queue: &QueueName, error: &CallError, tags: Option<&
 fn tag_text(scope: &Scope, tags: &Tags) -> String {
     if tags.belong_to(&scope.bus) && tags.get(CLUSTER).is_some() {
         format!(
-            " and whether SQS in {} supports tags as conditions, because the queue has the tags",
+            " and whether SQS in {} supports tags as conditions, because the queue has the tags; if it does not, set the hub \
+             option --tag-conditions=false",
             scope.region
         )
     } else {

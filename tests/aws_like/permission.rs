@@ -9,8 +9,14 @@ use super::iam::statements;
 use super::reply::Reply;
 use super::sqs::arn;
 
-/// The Regions without conditions on the tags of queues.
-const WITHOUT_TAGS: [&str; 4] = ["ap-south-2", "ap-southeast-4", "eu-south-2", "eu-central-2"];
+/// The Regions without conditions on the tags of queues. The last one is new: kibus does not know it.
+const WITHOUT_TAGS: [&str; 5] = [
+    "ap-south-2",
+    "ap-southeast-4",
+    "eu-south-2",
+    "eu-central-2",
+    "eu-west-9",
+];
 
 /// The refusal of a function's call, if its permissions are too new, or in a Region that ignores statements with
 /// conditions on tags.

@@ -57,6 +57,7 @@ pub(super) fn choosy_hub() -> Command {
         c.log_retention = Some("30".parse().unwrap());
         c.rebalance = Some(true);
         c.lock_queues = Some(false);
+        c.tag_conditions = Some(false);
     });
     BootstrapHub(chosen, "0.1.0")
 }
@@ -109,6 +110,7 @@ fn commands() -> Vec<Command> {
         choose(|c| c.rebalance = Some(true)),
         choose(|c| c.lock_queues = Some(false)),
         choose(|c| c.lock_queues = Some(true)),
+        choose(|c| c.tag_conditions = Some(true)),
         AddCluster(vec!["base"], NotGiven),
         AddCluster(vec!["base"], RoleFlag::None),
         AddCluster(vec!["base", "two"], Role("r-{cluster}")),

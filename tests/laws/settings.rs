@@ -111,6 +111,7 @@ fn nothing_is_planned_for_a_hub_whose_settings_are_lost() {
                     "--memory 512",
                     "--role-path /x/",
                     "--lock-queues=false",
+                    "--tag-conditions=false",
                 ];
                 for word in words {
                     assert!(restoring.contains(word), "{command:?}: {restoring}");

@@ -12,6 +12,7 @@ use kibus::cloud::Read;
 use kibus::model::document::Document;
 use kibus::model::hub;
 use kibus::model::options::HubOptions;
+use kibus::model::policy::requires_tags;
 use kibus::model::queue_policy::is_locked;
 use kibus::model::resource::Resource;
 use serde_json::{Value, json};
@@ -137,6 +138,14 @@ fn cases() -> Vec<Case> {
             ("no", json!(false)),
             ("1", json!(true)),
         ),
+        case(
+            "tag-conditions",
+            ("role-policy", "kibus-router-us-west-2"),
+            "document",
+            json!(true),
+            ("no", json!(false)),
+            ("1", json!(true)),
+        ),
     ]
 }
 
@@ -145,7 +154,7 @@ fn options(values: impl IntoIterator<Item = (&'static str, &'static str)>) -> Va
     let saved = |(flag, value): (&str, &str)| {
         let value = match (flag, value.split_once('=')) {
             ("tag", Some((key, value))) => json!({ key: value }),
-            ("rebalance" | "lock-queues", _) => json!(["yes", "1"].contains(&value)),
+            ("rebalance" | "lock-queues" | "tag-conditions", _) => json!(["yes", "1"].contains(&value)),
             _ => json!(value),
         };
         (flag.to_owned(), value)
@@ -171,6 +180,7 @@ fn every_option_has_a_case() {
         log_retention,
         rebalance,
         lock_queues,
+        tag_conditions,
     } = serde_json::from_value(options(values)).unwrap();
     assert_eq!(arch, None);
     let has_case = [
@@ -185,8 +195,9 @@ fn every_option_has_a_case() {
         log_retention.is_some(),
         rebalance.is_some(),
         lock_queues.is_some(),
+        tag_conditions.is_some(),
     ];
-    assert_eq!(has_case, [true; 11]);
+    assert_eq!(has_case, [true; 12]);
 }
 
 /// The value of a case's field in a plan.
@@ -194,6 +205,7 @@ fn shown(plan: &BTreeMap<(String, String, String), Value>, case: &Case) -> Value
     let (kind, name, path) = case.shows;
     let value = plan.get(&(kind.to_owned(), name.to_owned(), path.to_owned()));
     match value.cloned().unwrap_or_default() {
+        policy @ Value::Object(_) if path == "document" => json!(requires_tags(&Document::new(policy))),
         policy @ Value::Object(_) if path == "policy" => json!(is_locked(&Document::new(policy))),
         value => value,
     }
@@ -276,8 +288,13 @@ async fn the_flag_overrides_the_variable_the_parameter_and_the_default() {
     }
     for (name, plan) in [("a variable", dry(&[], &given)), ("a flag", dry(&flags, &[]))] {
         for case in &cases {
+            // The key in the parameter is an old key now, which changes the document of the router.
+            let expected = match case.shows.2 {
+                "document" => case.given.1.clone(),
+                _ => Value::Null,
+            };
             let shows = shown(&plan, case);
-            assert_eq!(shows, Value::Null, "{name} for --{} over the parameter", case.flag);
+            assert_eq!(shows, expected, "{name} for --{} over the parameter", case.flag);
         }
     }
 }

@@ -228,6 +228,7 @@ async fn lost_settings_are_restored_by_the_printed_command() {
         "--tag=team=a b",
         "--log-retention=30",
         "--lock-queues=false",
+        "--tag-conditions=false",
         "--rebalance",
         "--role-path=/team/",
     ];

@@ -281,7 +281,7 @@ fn every_document_agrees_with_the_service_authorization_reference() {
         for options in [HubOptions::default(), with_key, bounded] {
             let queue = scope.probe_queue();
             let mut documents = vec![
-                policy::router(&scope, &options.queue_prefix(), options.key()),
+                policy::router(&scope, &options),
                 policy::controller(&scope, &queue, options.key()),
                 operator_policy::many_clusters(),
                 operator_policy::check(&scope),

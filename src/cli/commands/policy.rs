@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use clap::Subcommand;
 use controller_roles::RoleFlags;
 pub(in crate::cli) use hub_options::OF_OPERATORS;
-use hub_options::{OF_READERS, OF_READING_OPERATORS, known, known_for_queues, shows_of_hub, with_old_keys};
+use hub_options::{OF_READERS, OF_READING_OPERATORS, OF_ROUTERS, known, known_for_queues, shows_of_hub, with_old_keys};
 
 use crate::cli::hub::{ConnectedHub, Hubs};
 use crate::cli::{Ending, stages};
@@ -53,7 +53,7 @@ enum Party {
         given: HubOptions,
     },
     /// Policy for the router function.
-    #[command(mut_args = |arg| shows_of_hub(OF_READERS, arg))]
+    #[command(mut_args = |arg| shows_of_hub(OF_ROUTERS, arg))]
     Router {
         #[command(flatten)]
         given: HubOptions,
@@ -132,8 +132,8 @@ pub(super) async fn run(args: Args, hubs: Hubs<'_>) -> Result<Ending, Error> {
             }
         }
         Party::Router { given } => {
-            let known = known_for_queues(&hubs, hub, given, OF_READERS).await?;
-            let document = policy::router(&hub.scope, &known.options.queue_prefix(), known.options.key());
+            let known = known_for_queues(&hubs, hub, given, OF_ROUTERS).await?;
+            let document = policy::router(&hub.scope, &known.options);
             with_old_keys(hub, KeyUse::Route, &known, document)
         }
         Party::Controller { cluster, given } => {

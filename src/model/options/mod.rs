@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 pub use user_tags::{UserTag, UserTags};
 pub use value::{Bounded, BoundedDuration, LogRetention, OrNone, OutOfBounds};
 
-use super::name::{KmsKey, PermissionsBoundary, QueuePrefix, RolePath};
+use super::name::{KmsKey, PermissionsBoundary, QueuePrefix, Region, RolePath};
 use super::policy::queue_policy::Senders;
 use super::resource::Architecture;
 use super::scope::fixed;
@@ -88,6 +88,12 @@ pub struct HubOptions {
         value_parser = clap::builder::BoolishValueParser::new()))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lock_queues: Option<bool>,
+    /// Require tags of queues in IAM policies; false where SQS does not support that [default: by Region]
+    #[cfg_attr(feature = "cli", arg(long, env = "KIBUS_TAG_CONDITIONS", value_name = "BOOL", hide_short_help = true,
+        num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true,
+        value_parser = clap::builder::BoolishValueParser::new()))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tag_conditions: Option<bool>,
 }
 
 impl HubOptions {
@@ -106,6 +112,7 @@ impl HubOptions {
             log_retention: self.log_retention.or(saved.log_retention),
             rebalance: self.rebalance.or(saved.rebalance),
             lock_queues: self.lock_queues.or(saved.lock_queues),
+            tag_conditions: self.tag_conditions.or(saved.tag_conditions),
         }
     }
 
@@ -197,6 +204,11 @@ impl HubOptions {
             Some(false) => Senders::ByTheirPolicies,
             Some(true) | None => Senders::Locked,
         }
+    }
+
+    /// Whether the policies require tags on queues; else they name queues by their prefix alone.
+    pub fn tag_conditions(&self, region: &Region) -> bool {
+        self.tag_conditions.unwrap_or(region.has_queue_tag_conditions())
     }
 }
 

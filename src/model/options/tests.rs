@@ -99,6 +99,7 @@ fn help_names_every_default() {
         ("log-retention", default.log_retention().to_string()),
         ("rebalance", "false".to_owned()),
         ("lock-queues", (default.senders() == Senders::Locked).to_string()),
+        ("tag-conditions", "by Region".to_owned()),
     ];
     for arg in command.get_arguments() {
         let (flag, help) = (arg.get_long().unwrap(), arg.get_help().unwrap().to_string());

@@ -3,12 +3,19 @@
 use serde_json::json;
 
 use super::*;
-use crate::model::hub::default_queue_prefix;
+use crate::model::options::OrNone;
 use crate::model::policy::queue_policy::{self, Senders};
 use crate::model::scope::tests::{scope, scope_in};
 
 fn key() -> KmsKey {
     "arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap()
+}
+
+fn with_key(key: Option<KmsKey>) -> HubOptions {
+    HubOptions {
+        kms_key: Some(OrNone(key)),
+        ..HubOptions::default()
+    }
 }
 
 #[test]
@@ -18,11 +25,8 @@ fn every_policy_of_kibus_is_recognized() {
     for (name, policy) in [
         ("controller", controller(&scope, &queue, None)),
         ("controller with a key", controller(&scope, &queue, Some(&key()))),
-        ("router", router(&scope, &default_queue_prefix(), None)),
-        (
-            "router with a key",
-            router(&scope, &default_queue_prefix(), Some(&key())),
-        ),
+        ("router", router(&scope, &HubOptions::default())),
+        ("router with a key", router(&scope, &with_key(Some(key())))),
     ] {
         assert!(all_ours(&policy), "{name}");
     }
@@ -47,7 +51,7 @@ fn an_old_key_has_a_statement_of_its_own() {
     let key_of = |id: u32| -> KmsKey { format!("arn:aws:kms:us-west-2:111122223333:key/{id}").parse().unwrap() };
     let old = BTreeSet::from([key_of(2), key_of(3)]);
     for current in [None, Some(key())] {
-        let policy = router(&scope(), &default_queue_prefix(), current.as_ref());
+        let policy = router(&scope(), &with_key(current.clone()));
         let none = with_old_keys(policy.clone(), KeyUse::Route, &scope(), &BTreeSet::new());
         assert_eq!(none, policy);
         let mut both = with_old_keys(policy, KeyUse::Route, &scope(), &old);
@@ -81,28 +85,6 @@ fn a_controller_may_only_decrypt() {
 }
 
 #[test]
-fn the_prefix_of_a_router_is_in_its_policy() {
-    for region in ["us-west-2", "us-gov-west-1", "cn-north-1"] {
-        let scope = scope_in("aws", region);
-        for prefix in ["karpenter-", "", "kibus-probe"] {
-            let prefix: QueuePrefix = prefix.parse().unwrap();
-            let mut policy = router(&scope, &prefix, Some(&key()));
-            assert_eq!(router_prefix(&scope, &policy), Some(prefix), "{region}");
-            let sends = policy.value_mut()["Statement"].as_array_mut().unwrap();
-            let sends = sends.iter_mut().find(|statement| statement["Sid"] == SENDS).unwrap();
-            sends["Resource"] = serde_json::json!(scope.queues_arn(&"".parse().unwrap()));
-            assert_eq!(
-                router_prefix(&scope, &policy),
-                None,
-                "{region}: without the probe queue"
-            );
-        }
-    }
-    let queue = scope().cluster_queue(&default_queue_prefix(), &"base".parse().unwrap());
-    assert_eq!(router_prefix(&scope(), &controller(&scope(), &queue, None)), None);
-}
-
-#[test]
 fn arns_are_of_the_partition_and_principals_are_not() {
     for (partition, region) in [
         ("aws", "us-west-2"),
@@ -116,7 +98,7 @@ fn arns_are_of_the_partition_and_principals_are_not() {
         let sqs = format!("arn:{partition}:sqs:{region}:");
         assert!(policy.contains(&sqs), "{policy}");
         assert!(policy.contains("\"events.amazonaws.com\""), "{policy}");
-        let router = router(&scope, &default_queue_prefix(), None);
+        let router = router(&scope, &HubOptions::default());
         assert!(router.compact().contains(&sqs));
     }
 }

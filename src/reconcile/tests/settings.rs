@@ -124,6 +124,7 @@ fn lost_settings_are_a_finding_and_the_command_restores_what_the_hub_has() {
         log_retention: Some("30".parse().unwrap()),
         rebalance: Some(true),
         lock_queues: Some(false),
+        tag_conditions: Some(false),
     };
     let mut survey = survey_of(options.clone(), &[]);
     survey.observed.insert(parameter(), Reading::Absent);

@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
 use super::*;
+use crate::model::options::{HubOptions, OrNone};
 use crate::model::policy;
 use crate::model::scope::tests::{scope, scope_in};
 use crate::model::self_test::is_message;
@@ -94,7 +95,8 @@ async fn a_refused_send_names_the_statement_the_tags_or_the_key() {
             "AccessDenied",
             tagged.clone(),
             "is denied; check statement KibusSendToClusters of the router's policy and whether SQS in us-west-2 supports \
-             tags as conditions, because the queue has the tags: AccessDenied (said)",
+             tags as conditions, because the queue has the tags; if it does not, set the hub option \
+             --tag-conditions=false: AccessDenied (said)",
         ),
         (
             "AccessDenied",
@@ -186,7 +188,11 @@ async fn a_refused_read_of_tags_names_the_statement() {
 #[test]
 fn the_statements_that_are_named_exist() {
     let key = "arn:aws:kms:us-west-2:111122223333:key/1".parse().unwrap();
-    let policy = policy::router(&scope(), &"karpenter-".parse().unwrap(), Some(&key)).compact();
+    let options = HubOptions {
+        kms_key: Some(OrNone(Some(key))),
+        ..HubOptions::default()
+    };
+    let policy = policy::router(&scope(), &options).compact();
     for statement in ["KibusReadInstanceTags", "KibusSendToClusters", "KibusUseKey"] {
         assert!(policy.contains(&format!("\"{statement}\"")), "{statement}");
         assert!(include_str!("../access_test.rs").contains(&format!("{statement} of the router's policy")));

@@ -13,11 +13,19 @@ use crate::model::settings::Settings;
 use crate::reconcile::unnamed_queues;
 use crate::survey::{Query, Saved};
 
-/// The options of a document for the router or a controller, by their flags.
+/// The options of a document for a controller, by their flags.
 pub(super) const OF_READERS: &[&str] = &["kms-key", "queue-prefix"];
+/// Those of the router's document.
+pub(super) const OF_ROUTERS: &[&str] = &["kms-key", "queue-prefix", "tag-conditions"];
 /// Those of the operator's document.
-pub(in crate::cli) const OF_OPERATORS: &[&str] =
-    &["tag", "kms-key", "permissions-boundary", "role-path", "queue-prefix"];
+pub(in crate::cli) const OF_OPERATORS: &[&str] = &[
+    "tag",
+    "kms-key",
+    "permissions-boundary",
+    "role-path",
+    "queue-prefix",
+    "tag-conditions",
+];
 /// Those of an operator's document who may change nothing.
 pub(super) const OF_READING_OPERATORS: &[&str] = &["kms-key", "role-path", "queue-prefix"];
 
@@ -73,7 +81,7 @@ pub(super) async fn known_for_queues(
     used: &[&str],
 ) -> Result<Settings, Error> {
     let known = known(hubs, hub, given, used).await?;
-    match unnamed_queues(&hub.scope, &known.options.queue_prefix()) {
+    match unnamed_queues(&hub.scope, &known.options) {
         Some(refusal) => Err(failure::refused(hub, &[refusal], false).with_global_options(&hub.options)),
         None => Ok(known),
     }

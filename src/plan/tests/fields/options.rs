@@ -62,6 +62,11 @@ pub(super) const ROWS: &[Row] = &[
         "~parameter(options.lock-queues) ~queue(policy) ~queue(policy) ~queue(policy) ~queue(policy)",
     ),
     (
+        "policies without tag conditions",
+        |b| b.options.tag_conditions = Some(false),
+        "~parameter(options.tag-conditions) ~role-policy(document)",
+    ),
+    (
         "a newer router",
         |b| b.code = Code::of_archive("0.3.0", "cc"),
         "~function(code) ~alias(code)",
