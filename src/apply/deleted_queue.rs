@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::future::{join_all, pending};
 use tokio::time::timeout;
 
-use crate::cloud::{Waiting, Write};
+use crate::cloud::{FaultKind, Waiting, Write};
 use crate::model::name::QueueName;
 use crate::model::resource::ResourceId;
 
@@ -18,8 +18,11 @@ pub async fn gone_or_old(cloud: &impl Write, queues: BTreeMap<QueueName, Duratio
     let waits = queues.into_iter().map(async |(queue, left)| {
         let queue = ResourceId::Queue(queue);
         let gone = async {
-            if cloud.gone(&queue, Waiting::unattended()).await.is_err() {
-                pending().await
+            match cloud.gone(&queue, Waiting::unattended()).await {
+                // Another run has created it again.
+                Err(fault) if fault.kind == FaultKind::Exists => {}
+                Err(_) => pending().await,
+                Ok(()) => {}
             }
         };
         let _ = timeout(left, gone).await;

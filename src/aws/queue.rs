@@ -44,6 +44,9 @@ const ROUTER_LEARNS: (&str, Duration) = (
 /// their own. A deleted queue is older by the time that it existed.
 const AGE_SLACK: Duration = Duration::from_secs(5);
 
+/// How long the mark of a queue that is being deleted may be missing from its tags, which are read late.
+const MARK_SEEN: Duration = Duration::from_secs(10);
+
 /// How often a create starts over because SQS answers with the deleted queue of the same name.
 const CREATES: usize = 3;
 
@@ -103,7 +106,7 @@ pub(super) async fn create(cloud: &AwsCloud, queue: &Queue, waiting: Waiting<'_>
         if !is_deleted {
             return answer;
         }
-        match gone(cloud, &queue.name, waiting).await {
+        match until_absent(cloud, &queue.name, waiting, IsMarked::Perhaps).await {
             // Another run has created it since the plan.
             Err(fault) if matches!(fault.kind, FaultKind::Unsettled { .. }) => return answer,
             gone => gone?,
@@ -224,9 +227,29 @@ pub(super) async fn delete(cloud: &AwsCloud, name: &QueueName, _: Waiting<'_>) -
     }
 }
 
-/// Waits until SQS has deleted a queue.
+/// Waits until SQS has deleted a queue that is marked as being deleted.
+///
+/// # Errors
+/// Also when another run has created the queue again.
 pub(super) async fn gone(cloud: &AwsCloud, name: &QueueName, waiting: Waiting<'_>) -> Result<(), Fault> {
-    let url = &cloud.queue_url(name);
+    until_absent(cloud, name, waiting, IsMarked::Yes).await
+}
+
+/// Whether a deleted queue has the mark.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum IsMarked {
+    Yes,
+    /// Who deleted it is unknown.
+    Perhaps,
+}
+
+async fn until_absent(
+    cloud: &AwsCloud,
+    name: &QueueName,
+    waiting: Waiting<'_>,
+    is_marked: IsMarked,
+) -> Result<(), Fault> {
+    let (url, began) = (&cloud.queue_url(name), Instant::now());
     let last = Mutex::new(None);
     until_gone(waiting, || {
         let mut last = locked(&last);
@@ -234,10 +257,26 @@ pub(super) async fn gone(cloud: &AwsCloud, name: &QueueName, waiting: Waiting<'_
         *last = Some(Arc::clone(&round));
         async move {
             let found = round.each(|connection| exists(cloud, url, connection)).await?;
-            Ok(found.contains(&true))
+            let found = found.contains(&true);
+            if found && is_marked == IsMarked::Yes && is_new(cloud, url, began).await? {
+                let message = "another run has created it again";
+                return Err(fault(FaultKind::Exists, "sqs:DeleteQueue", message));
+            }
+            Ok(found)
         }
     })
     .await
+}
+
+/// Whether a queue was created after another of its name was marked and deleted at this time: it is young, and has tags
+/// without the mark.
+async fn is_new(cloud: &AwsCloud, url: &str, deleted: Instant) -> Result<bool, Fault> {
+    if deleted.elapsed() < MARK_SEEN {
+        return Ok(false);
+    }
+    let (tags, age) = tokio::try_join!(tags(cloud, url), age(cloud, url))?;
+    let is_unmarked = tags.is_some_and(|tags| tags.get(BUS).is_some() && tags.get(DELETING).is_none());
+    Ok(is_unmarked && age.flatten().is_some_and(|age| age < deleted.elapsed() + AGE_SLACK))
 }
 
 /// Whether a queue exists, asked on this connection, or on any.

@@ -31,6 +31,13 @@ fn failed_change(hub: &ConnectedHub, change: &Change, fault: &Fault, outcome: &O
         _ => format!("could not {verb} {}", change.id),
     };
     let progress = outcome.progress();
+    if let Some(raced) = other_run(change, fault) {
+        let progress = Some(progress);
+        return Error {
+            progress,
+            ..Error::failed(raced)
+        };
+    }
     let mut error = because(hub, Error::failed(message), fault).note(format!("{progress}; nothing needs to be undone"));
     let (alike, others): (Vec<_>, Vec<_>) = outcome
         .failed
@@ -54,6 +61,23 @@ fn failed_change(hub: &ConnectedHub, change: &Change, fault: &Fault, outcome: &O
         _ => "to continue, run again:",
     };
     error.hint_command(when, hub.command_line.as_str())
+}
+
+/// Another run has removed a cluster while this one registered it, or the reverse. To run again would undo what that one did.
+fn other_run(change: &Change, fault: &Fault) -> Option<String> {
+    let cluster = change
+        .cluster
+        .as_ref()
+        .filter(|_| matches!(change.id, ResourceId::Queue(_)))?;
+    match (change.action, &fault.kind) {
+        (Action::Delete, FaultKind::Exists) => Some(format!(
+            "another run has registered cluster `{cluster}` while this one removed it"
+        )),
+        (Action::Create | Action::Update, FaultKind::Gone) => Some(format!(
+            "another run has removed cluster `{cluster}` while this one registered it"
+        )),
+        _ => None,
+    }
 }
 
 /// Another run or person wrote the settings of a hub while this command ran.
