@@ -17,7 +17,7 @@ pub enum Repair {
     DetailType,
     /// `resources` was not a list of strings.
     Resources,
-    /// `time` was not a time that Go's parser accepts.
+    /// `time` was not a time of RFC 3339 that Go's parser accepts.
     Time,
     /// A member had its key in another case, or more than once.
     Keys,
@@ -86,8 +86,8 @@ fn strings(value: &RawValue) -> String {
     format!("[{}]", strings.join(","))
 }
 
-/// When it happened, in milliseconds of the Unix epoch, if Go's parser accepts a time: RFC 3339 as it is written, without
-/// escapes, with capital letters and without leap seconds.
+/// When it happened, in milliseconds of the Unix epoch, if a time is RFC 3339 and Go's parser accepts it: as it is written,
+/// without escapes, with capital letters and without leap seconds.
 fn millis(written: &str) -> Option<i64> {
     let time = written.strip_prefix('"')?.strip_suffix('"')?;
     if time.contains(['t', 'z']) || time.get(17..19)? > "59" {
